@@ -1,0 +1,86 @@
+"""headscope: see and measure where a transformer looks.
+
+>>> import headscope as hs
+>>> model = hs.load()                                      # the demo model; or "gpt2", a folder, a module
+>>> maps = hs.capture(model, "The cat sat on the mat.")    # every head's map, exact
+>>> stats = hs.measure(model, hs.corpora.builtin())        # every head over a corpus, with errors
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from headscope import corpora
+    from headscope.capture.edit import ablate, edit
+    from headscope.capture.generate import generate
+    from headscope.capture.one import capture, gradients
+    from headscope.errors import HeadscopeError, InputError, ModelError, RefusedError, ShapeError
+    from headscope.heads import Head
+    from headscope.maps import AttentionMaps, wrap
+    from headscope.measures.dataset import table
+    from headscope.run.load import load
+    from headscope.run.measure import measure
+    from headscope.run.report import report
+    from headscope.tokens import Tokens
+
+_WHERE = {
+    "AttentionMaps": "headscope.maps",
+    "Head": "headscope.heads",
+    "HeadscopeError": "headscope.errors",
+    "InputError": "headscope.errors",
+    "ModelError": "headscope.errors",
+    "RefusedError": "headscope.errors",
+    "ShapeError": "headscope.errors",
+    "Tokens": "headscope.tokens",
+    "ablate": "headscope.capture.edit",
+    "capture": "headscope.capture.one",
+    "edit": "headscope.capture.edit",
+    "generate": "headscope.capture.generate",
+    "gradients": "headscope.capture.one",
+    "load": "headscope.run.load",
+    "measure": "headscope.run.measure",
+    "report": "headscope.run.report",
+    "table": "headscope.measures.dataset",
+    "wrap": "headscope.maps",
+}
+
+__all__ = [
+    "AttentionMaps",
+    "Head",
+    "HeadscopeError",
+    "InputError",
+    "ModelError",
+    "RefusedError",
+    "ShapeError",
+    "Tokens",
+    "ablate",
+    "capture",
+    "corpora",
+    "edit",
+    "generate",
+    "gradients",
+    "load",
+    "measure",
+    "report",
+    "table",
+    "wrap",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Public names load what they need when they are first used."""
+    if name == "corpora":
+        return importlib.import_module("headscope.corpora")
+    if name in _WHERE:
+        value = getattr(importlib.import_module(_WHERE[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'headscope' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,213 @@
+"""Refuse what cannot be verified: the check that every model passes before its attention is shown.
+
+Three things are checked on a small input, for every attention call: rows sum to 1 (or to 1 minus a declared sink);
+the weights recomputed from what was recorded (q, k, scaling, bias, softcap, mask, sinks) equal those the model used;
+and an edit of the weights changes the output. And recording itself must leave the output as it was.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headscope.capture.parts import group
+from headscope.capture.record import AttentionRecord, Route
+from headscope.capture.recording import evaluating, recording, route
+from headscope.errors import HeadscopeError, RefusedError
+from headscope.models.model import Model
+
+PROBE = "When Ada opened the old box, she found 2 letters; neither was signed."
+
+
+@dataclass(frozen=True)
+class PartCheck:
+    """What was found in one part of a model: ``self``, ``encoder``, ``decoder``, ``cross`` or a tower's name.
+
+    Attributes:
+        layers: how many layers have attention maps.
+        heads: how many heads each of them has.
+        key_heads: how many key heads each of them has (fewer than heads: grouped-query attention).
+        causal: whether a token sees only what stands before it.
+        sink: whether rows give part of their mass to a learned sink.
+        row_error: largest distance of a row's sum (sink included) from 1.
+        recompute_error: largest distance between the recomputed weights and the model's own.
+        edit_effect: largest change of the output when one head is silenced.
+    """
+
+    name: str
+    layers: int
+    heads: Sequence[int]
+    key_heads: Sequence[int]
+    causal: bool
+    sink: bool
+    row_error: float
+    recompute_error: float
+    edit_effect: float
+
+
+@dataclass(frozen=True)
+class Check:
+    """What the check of a model found. `output_error`: largest change of the output under recording, relative."""
+
+    route: Route
+    parts: Sequence[PartCheck]
+    output_error: float
+    tolerance: float
+
+    @property
+    def causal(self) -> bool:
+        """Whether the part that reads (or writes) the text is causal."""
+        return next((part.causal for part in self.parts if part.name in ("self", "decoder")), False)
+
+
+def check(model: Model, inputs: Mapping[str, Tensor] | None = None) -> Check:
+    """Check a model on `inputs`, or on a small input made for it.
+
+    Raises `RefusedError` with the sentence that says what was found and what was expected.
+    """
+    from headscope.capture.refuse import chunked
+
+    if reason := chunked(model.module):
+        raise RefusedError(f"{model.name}: {reason}")
+    ready = inputs if inputs is not None else probe_inputs(model)
+    tolerance = 1e-4 if model.dtype in (torch.float32, torch.float64) else 5e-2
+    with torch.no_grad(), evaluating(model.module):
+        plain = outputs(model.module(**ready))
+        found: list[AttentionRecord] = []
+
+        def keep(record: AttentionRecord) -> None:
+            found.append(record)
+
+        with recording(model.module, keep):
+            recorded = outputs(model.module(**ready))
+        if not found:
+            raise RefusedError(
+                f"{model.name}: no softmax over query-key scores was seen; its attention is of a kind that has no map, "
+                "or runs inside a compiled or foreign kernel"
+            )
+        moved = distance(plain, recorded)
+        if not moved <= max(tolerance, 1e-3):
+            raise RefusedError(f"{model.name}: recording moved the output by {moved:.1e} (relative), expected 0")
+        parts = [_part(model, name, records, ready, recorded, tolerance) for name, records in group(found).items()]
+    return Check(route(model.module), parts, moved, tolerance)
+
+
+def _part(
+    model: Model, name: str, records: Sequence[AttentionRecord], ready: Mapping[str, Tensor], recorded: list[Tensor], tolerance: float
+) -> PartCheck:
+    rows = recompute = 0.0
+    for record in records:
+        weights = record.weights().double()
+        seen = weights.sum(-1)
+        where = f"{model.name}, layer {record.layer} ({record.module})"
+        if not torch.isfinite(weights).all():
+            raise RefusedError(f"{where}: weights are not finite")
+        low = 0.0 if record.sinks is not None else 1.0
+        error = torch.maximum(low - seen, seen - 1.0).clamp(min=0.0).max().item()
+        if error > tolerance:
+            raise RefusedError(f"{where}: a row sums to {1 + error:.4g} or so, expected 1")
+        again = (record.recompute().double() - weights).abs().max().item()
+        if again > tolerance or math.isnan(again):
+            raise RefusedError(
+                f"{where}: softmax(q·k) differs from the weights the model used by {again:.1e}, expected at most {tolerance:g}"
+            )
+        rows, recompute = max(rows, error), max(recompute, again)
+    last = records[-1]
+    silenced = {"module": last.module, "layer": last.layer, "stack": last.stack}
+
+    def silence(record: AttentionRecord) -> Tensor | None:
+        if (record.stack, record.layer) != (silenced["stack"], silenced["layer"]):
+            return None
+        weights = record.weights().clone()
+        weights[:, 0] = 0.0
+        return weights
+
+    with recording(model.module, silence):
+        effect = distance(recorded, outputs(model.module(**ready)))
+    if not effect > 0:
+        raise RefusedError(f"{model.name} ({last.module}): an edit of the weights does not reach the output")
+    shapes = [record.shape for record in records]
+    weights = [record.weights() for record in records]
+    causal = last.kind == "self" and all(
+        queries == keys > 1 and not weight.triu(1).any() for (_, _, queries, keys), weight in zip(shapes, weights, strict=True)
+    )
+    return PartCheck(
+        name,
+        len(records),
+        [shape[1] for shape in shapes],
+        [record.k.shape[1] for record in records],
+        causal,
+        any(record.sinks is not None for record in records),
+        rows,
+        recompute,
+        effect,
+    )
+
+
+def probe_inputs(model: Model) -> dict[str, Tensor]:
+    """A small input of the kind that a model takes.
+
+    Raises `RefusedError` when that cannot be told from its configuration; give inputs to `check` then.
+    """
+    if model.tokenizer is not None:
+        try:
+            tokens = model.encode(PROBE)
+        except HeadscopeError:
+            tokens = model.encode("a")
+        ready = model.inputs([tokens])
+        if model.encoder_decoder:
+            ready["decoder_input_ids"] = ready["input_ids"][:, :7]
+        return ready
+    config: Any = model.config
+    wanted = getattr(model.module, "main_input_name", None)
+    draw = torch.Generator().manual_seed(0)
+    ready = {}
+    vision: Any = getattr(config, "vision_config", config)
+    size: Any = getattr(vision, "image_size", None)
+    if wanted == "input_ids":
+        vocabulary = getattr(model.text_config, "vocab_size", None) or 100
+        longest = min(12, model.max_length or 12)
+        ready["input_ids"] = torch.randint(min(3, vocabulary - 1), vocabulary, (1, longest), generator=draw)
+        ready["attention_mask"] = torch.ones_like(ready["input_ids"])
+    if isinstance(size, int) and (wanted == "pixel_values" or vision is not config):
+        ready["pixel_values"] = torch.randn(1, getattr(vision, "num_channels", 3), size, size, generator=draw)
+    if wanted == "input_values":
+        ready["input_values"] = torch.randn(1, 4000, generator=draw)
+    if wanted == "input_features":
+        frames = 2 * getattr(config, "max_source_positions", 50)
+        ready["input_features"] = torch.randn(1, getattr(config, "num_mel_bins", 80), frames, generator=draw)
+    if not ready:
+        raise RefusedError(f"{model.name}: it is not known what this module takes; capture(model, inputs={{...}}) checks it")
+    if model.encoder_decoder:
+        vocabulary = getattr(model.text_config, "vocab_size", None) or 100
+        ready["decoder_input_ids"] = torch.randint(min(3, vocabulary - 1), vocabulary, (1, 7), generator=draw)
+    return {
+        name: tensor.to(model.device, model.dtype if tensor.is_floating_point() else tensor.dtype)
+        for name, tensor in ready.items()
+    }
+
+
+def outputs(output: Any) -> list[Tensor]:
+    """The float tensors of what a module returns, caches and attention left out."""
+    if isinstance(output, Tensor):
+        return [output] if output.is_floating_point() else []
+    if isinstance(output, Mapping):
+        output = {name: value for name, value in output.items() if "attention" not in name and "past" not in name}
+        return [tensor for value in output.values() for tensor in outputs(value)]
+    if isinstance(output, (tuple, list)):
+        return [tensor for value in output for tensor in outputs(value)]
+    return []
+
+
+def distance(a: Sequence[Tensor], b: Sequence[Tensor]) -> float:
+    """The largest difference between two outputs, relative to the size of the first."""
+    worst = 0.0
+    for one, two in zip(a, b, strict=True):
+        scale = max(1.0, one.float().abs().max().item()) if one.numel() else 1.0
+        worst = max(worst, (one.float() - two.float()).abs().max().item() / scale if one.numel() else 0.0)
+    return worst

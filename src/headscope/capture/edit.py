@@ -1,0 +1,76 @@
+"""Run a model with some of its attention changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headscope.capture.record import AttentionRecord, Hook
+from headscope.capture.recording import edited, recording
+from headscope.errors import InputError
+from headscope.heads import Head
+from headscope.models.model import Model
+
+
+@contextmanager
+def edit(model: Model, change: Hook) -> Iterator[None]:
+    """Within it the model runs with the attention weights that `change` returns.
+
+    `change` gets each `AttentionRecord` and returns new weights ``[batch head query key]``, or None to leave them.
+    Captures, gradients and `generate` within it see the changed weights.
+    """
+    token = edited.set(True)
+    try:
+        with recording(model.module, change):
+            yield
+    finally:
+        edited.reset(token)
+
+
+@contextmanager
+def ablate(model: Model, *heads: Head, part: str | None = None) -> Iterator[None]:
+    """Within it some heads give nothing: their weights are 0.
+
+    Args:
+        model: from `headscope.load`.
+        heads: one or more heads.
+        part: ``self``, ``encoder`` or ``cross`` in a model that has several.
+    """
+    with replace(model, dict.fromkeys(heads, 0.0), part=part):
+        yield
+
+
+@contextmanager
+def replace(model: Model, maps: Mapping[Head, Any], *, part: str | None = None) -> Iterator[None]:
+    """Within it some heads use other maps: a number, or an array that fits ``[query key]``.
+
+    Raises `InputError` at the end when a head was not met, and at the call when a map does not fit.
+    """
+    met: set[Head] = set()
+
+    def change(record: AttentionRecord) -> Tensor | None:
+        here = [head for head in maps if head[0] == record.layer and (part is None or record.kind == part)]
+        if not here:
+            return None
+        weights = record.weights().clone()
+        for head in here:
+            if not 0 <= head[1] < weights.shape[1]:
+                raise InputError(f"axis head: no head {head[1]} in layer {head[0]}; it has {weights.shape[1]}")
+            new = torch.as_tensor(maps[head], dtype=weights.dtype, device=weights.device)
+            try:
+                weights[:, head[1]] = new.expand_as(weights[:, head[1]])
+            except RuntimeError:
+                raise InputError(
+                    f"{Head(*head)}: expected a map [query key] {tuple(weights.shape[2:])}, found {tuple(new.shape)}"
+                ) from None
+            met.add(head)
+        return weights
+
+    with edit(model, change):
+        yield
+    if missed := [str(Head(*head)) for head in maps if head not in met]:
+        raise InputError(f"{', '.join(missed)}: this model has no such head, or it did not run")

@@ -1,0 +1,117 @@
+"""Attention while a model writes: the steps of `generate` stitched into one map."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from headscope.capture.one import describe, tokens_of
+from headscope.capture.parts import Parts, from_ids, group
+from headscope.capture.record import AttentionRecord
+from headscope.capture.recording import edited, recording
+from headscope.errors import InputError, RefusedError
+from headscope.maps import AttentionMaps, FloatArray
+from headscope.models.model import Model
+from headscope.tokens import Tokens
+
+
+def generate(
+    model: Model,
+    text: str | Sequence[Mapping[str, str]] | Tokens,
+    *,
+    max_new_tokens: int = 20,
+    seed: int | None = None,
+    **options: Any,
+) -> AttentionMaps | Parts:
+    """Let a model write, and see where it looked at each step.
+
+    The last token written was never fed back, so it is no query and no key. Tokens that were written have the class
+    ``generated``. A key that a sliding cache had dropped has weight 0.
+
+    Args:
+        model: a causal model or an encoder-decoder, from `headscope.load`.
+        text: the prompt, or a conversation; the chat template's generation prompt is added.
+        max_new_tokens: how many tokens to write at most.
+        seed: of the random numbers, where `options` ask for sampling.
+        options: for transformers' ``generate``; greedy unless they say otherwise; one beam.
+
+    Returns:
+        `AttentionMaps` ``[layer head query key]`` over prompt and written tokens; `Parts` for an encoder-decoder.
+        ``meta["written"]`` is the text written.
+    """
+    write = getattr(model.module, "generate", None)
+    if write is None or not getattr(model.module, "can_generate", lambda: True)():
+        raise InputError(f"{model.name}: this model does not write text; generate needs a causal model or an encoder-decoder")
+    for name in ("num_beams", "num_return_sequences"):
+        if options.get(name, 1) != 1:
+            raise InputError(f"{name}: attention is stitched for one sequence, expected 1, found {options[name]}")
+    prompt = model.chat(text, add_generation_prompt=True) if isinstance(text, list) else tokens_of(model, text)
+    ready = model.inputs([prompt])
+    records: list[AttentionRecord] = []
+
+    def hook(record: AttentionRecord) -> None:
+        record.given = record.weights().detach().clone()
+        records.append(record)
+
+    options = {"do_sample": False, **options}
+    ready.pop("token_type_ids", None)
+    with torch.no_grad(), torch.random.fork_rng(enabled=seed is not None), recording(model.module, hook):
+        if seed is not None:
+            torch.manual_seed(seed)
+        ids = write(**ready, max_new_tokens=max_new_tokens, **options)[0].cpu().numpy().astype(np.int64)
+    start = 0 if model.encoder_decoder else len(prompt)
+    fed = from_ids(ids[:-1], model.tokenizer)
+    query = fed.with_classes(**_classes(prompt, fed, start or 1))
+    meta = {**describe(model), "written": _decode(model, ids[start:])}
+    made: dict[str, AttentionMaps] = {}
+    for name, found in group(records).items():
+        axes = (prompt, prompt) if name == "encoder" else (query, prompt if name == "cross" else query)
+        made[name] = stitch(found, *axes, meta)
+    return made["self"] if list(made) == ["self"] else Parts(made)
+
+
+def stitch(records: Sequence[AttentionRecord], query: Tokens, key: Tokens, meta: Mapping[str, Any]) -> AttentionMaps:
+    """One map a layer from the records of all steps; each step's rows go below those of the step before."""
+    layers: dict[int, FloatArray] = {}
+    sinks: dict[int, FloatArray] = {}
+    filled: dict[int, int] = {}
+    for record in records:
+        weights = record.weights()[0].float().cpu().numpy()
+        heads, rows, keys = weights.shape
+        whole = layers.setdefault(record.layer, np.zeros((heads, len(query), len(key)), np.float32))
+        start = filled.get(record.layer, 0)
+        seen = len(key) if record.kind != "self" else start + rows
+        offset = record.key_offset or max(0, seen - keys)  # a sliding cache keeps the last keys only
+        width = min(keys, seen - offset)
+        if start + rows > len(query) or offset + width > len(key) or weights[:, :, width:].any():
+            raise RefusedError(f"{record.module}: step {record.step} does not continue the steps before it")
+        whole[:, start : start + rows, offset : offset + width] = weights[:, :, :width]
+        if record.sinks is not None:
+            sinks.setdefault(record.layer, np.zeros((heads, len(query)), np.float32))[:, start : start + rows] = 1 - weights.sum(-1)
+        filled[record.layer] = start + rows
+    short = [layer for layer, rows in filled.items() if rows != len(query)]
+    if short:
+        raise RefusedError(f"layer {short[0]}: {filled[short[0]]} rows were seen in all steps, expected {len(query)}")
+    index = sorted(layers)
+    kind = records[0].kind
+    sink = [sinks.get(number, np.zeros(layers[number].shape[:2], np.float32)) for number in index] if sinks else None
+    maps = [layers[number] for number in index]
+    return AttentionMaps(maps, query, key, kind, kind == "self", sink, index, partial=edited.get(), meta=meta)
+
+
+def _classes(prompt: Tokens, query: Tokens, start: int) -> dict[str, Any]:
+    """The classes of the prompt's tokens, carried over, and those of the tokens written."""
+    classes: dict[str, Any] = {"generated": np.arange(len(query)) >= start}
+    if start == len(prompt):
+        for name, mask in prompt.classes.items():
+            known = query.classes.get(name, np.zeros(len(query), bool)).copy()
+            known[:start] = mask
+            classes[name] = known
+    return classes
+
+
+def _decode(model: Model, ids: Any) -> str | list[int]:
+    return ids.tolist() if model.tokenizer is None else str(model.tokenizer.decode(ids.tolist(), skip_special_tokens=True))

@@ -1,0 +1,218 @@
+"""The first way in: transformers' own attention interface.
+
+A model that takes its attention function from the interface is switched to ours, together with the mask function that
+belongs to it (without one, transformers drops the causal and padding masks). Ours calls the model file's own
+``eager_attention_forward``, so softcaps, sinks and biases stay the model's.
+
+Registration is global in the process; the names are ours alone, and what is recorded hangs on a context variable, so
+other models and threads see nothing of it.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import eager_mask, sdpa_mask
+
+from headscope.capture.places import Places
+from headscope.capture.record import AttentionRecord, Hook
+from headscope.errors import RefusedError
+
+WHOLE, FUSED = "headscope", "headscope_fused"
+
+
+@dataclass(frozen=True, eq=False)
+class _Recording:
+    places: Places
+    modules: frozenset[nn.Module]
+    hook: Hook
+    fused: bool
+
+
+_active: ContextVar[tuple[_Recording, ...]] = ContextVar("headscope_recordings", default=())
+_lock = threading.Lock()
+_users = 0
+
+
+def supports(model: nn.Module) -> bool:
+    """Whether all of a model's attention goes through transformers' attention interface."""
+    parts = [part for part in model.modules() if isinstance(part, PreTrainedModel)]
+    return bool(parts) and all(part._can_set_attn_implementation() for part in parts)  # pyright: ignore[reportPrivateUsage]
+
+
+@contextmanager
+def through_interface(model: nn.Module, hook: Hook, *, fused: bool = False) -> Iterator[None]:
+    """Within it, every attention call of the model is shown to `hook`.
+
+    Args:
+        model: a model that `supports` says yes to.
+        hook: gets each `AttentionRecord`; a tensor that it returns takes the place of the weights.
+        fused: let the model run its fused kernel; records then have no `given` weights.
+
+    The model is left exactly as it was found, also after an exception.
+    """
+    outer = _active.get()
+    modules = frozenset(model.modules())
+    fused = fused and not any(not other.fused and other.modules & modules for other in outer)
+    places = Places(model)
+    configs = _configs(model)
+    begin = model.register_forward_pre_hook(lambda *_: places.begin())
+    token = _active.set((*outer, _Recording(places, modules, hook, fused)))
+    try:
+        with _registered():
+            for part in _roots(model):
+                part.set_attn_implementation(FUSED if fused else WHOLE)
+            yield
+    finally:
+        _active.reset(token)
+        begin.remove()
+        for config, implementation in configs:
+            config._attn_implementation_internal = implementation
+
+
+def _attention(
+    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None = None, **options: Any
+) -> tuple[Tensor, Tensor | None]:
+    """The attention function that forms the weights."""
+    recordings = [recording for recording in _active.get() if module in recording.modules]
+    out, weights = _own_eager(type(module))(module, query, key, value, attention_mask, **options)
+    edited = weights
+    for recording in recordings:
+        record = _record(recording.places, module, query, key, value, attention_mask, options)
+        record.given = edited
+        answer = recording.hook(record)
+        edited = edited if answer is None else _shaped(answer, record)
+    if edited is not weights:
+        out = _context(edited, key, value)
+    return out, edited
+
+
+def _fused_attention(
+    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None = None, **options: Any
+) -> tuple[Tensor, None]:
+    """The attention function that never forms the map."""
+    recordings = [recording for recording in _active.get() if module in recording.modules]
+    records = [_record(each.places, module, query, key, value, attention_mask, options) for each in recordings]
+    causal = options.get("is_causal")  # the rule of transformers' own function for scaled dot products
+    causal = bool(getattr(module, "is_causal", True) if causal is None else causal)
+    for record in records:
+        record.is_causal = causal and attention_mask is None and query.shape[2] > 1
+    if options.get("softcap") is None and options.get("s_aux") is None:
+        out, _ = sdpa_attention_forward(module, query, key, value, attention_mask, **options)
+    else:  # no fused kernel has these: by blocks of queries
+        values = records[0].values
+        out = torch.cat([weights.to(values.dtype) @ values for _, weights in records[0].blocks()], 2)
+        out = out.transpose(1, 2).contiguous()
+    for recording, seen in zip(recordings, records, strict=True):
+        answer = recording.hook(seen)
+        if answer is not None:
+            out = _context(_shaped(answer, seen), key, value)
+    return out, None
+
+
+def _record(
+    places: Places,
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    options: dict[str, Any],
+) -> AttentionRecord:
+    place = places.of(module)
+    scaling = options.get("scaling")
+    return AttentionRecord(
+        place.module,
+        place.stack,
+        place.layer,
+        place.kind,
+        query,
+        key,
+        value,
+        float(scaling) if scaling is not None else query.shape[-1] ** -0.5,
+        mask,
+        bias=options.get("position_bias"),
+        softcap=options.get("softcap") or None,
+        sinks=options.get("s_aux"),
+        route="interface",
+        step=place.step,
+    )
+
+
+def _context(weights: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    groups = weights.shape[1] // value.shape[1]
+    values = value if groups == 1 else value.repeat_interleave(groups, 1)
+    return (weights.to(values.dtype) @ values).transpose(1, 2).contiguous()
+
+
+def _shaped(weights: Tensor, record: AttentionRecord) -> Tensor:
+    if tuple(weights.shape) != record.shape:
+        raise RefusedError(
+            f"{record.module}: an edit returned weights {tuple(weights.shape)}, expected [batch head query key] {record.shape}"
+        )
+    return weights
+
+
+@cache
+def _own_eager(kind: type[nn.Module]) -> Callable[..., tuple[Tensor, Tensor]]:
+    """The eager attention of the file that a module's class, or the nearest of its parents, comes from."""
+    files = [sys.modules.get(parent.__module__) for parent in kind.__mro__]
+    for file in files:
+        if callable(found := getattr(file, "eager_attention_forward", None)):
+            return found
+    for file in files:  # some files have one each for text and vision
+        for name, found in vars(file).items() if file else ():
+            if name.endswith("eager_attention_forward") and callable(found):
+                return found
+    raise RefusedError(f"{kind.__name__}: its file has no eager_attention_forward, so its attention cannot be followed")
+
+
+def _roots(model: nn.Module) -> list[PreTrainedModel]:
+    """The outermost transformers models: setting one sets all within it."""
+    if isinstance(model, PreTrainedModel):
+        return [model]
+    return [root for child in model.children() for root in _roots(child)]
+
+
+def _configs(model: nn.Module) -> list[tuple[Any, str | None]]:
+    """Every configuration in a model, with the attention it names now."""
+    found: dict[int, Any] = {}
+    waiting = [part.config for part in model.modules() if isinstance(part, PreTrainedModel)]
+    while waiting:
+        config = waiting.pop()
+        if config is not None and id(config) not in found:
+            found[id(config)] = config
+            waiting += [getattr(config, name, None) for name in getattr(config, "sub_configs", {})]
+    return [(config, config._attn_implementation_internal) for config in found.values()]
+
+
+@contextmanager
+def _registered() -> Iterator[None]:
+    global _users
+    with _lock:
+        if _users == 0:
+            AttentionInterface.register(WHOLE, _attention)
+            AttentionMaskInterface.register(WHOLE, eager_mask)
+            AttentionInterface.register(FUSED, _fused_attention)
+            AttentionMaskInterface.register(FUSED, sdpa_mask)
+        _users += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _users -= 1
+            if _users == 0:
+                for name in (WHOLE, FUSED):
+                    AttentionInterface._global_mapping.pop(name, None)  # pyright: ignore[reportPrivateUsage]
+                    AttentionMaskInterface._global_mapping.pop(name, None)  # pyright: ignore[reportPrivateUsage]

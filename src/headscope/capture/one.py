@@ -1,0 +1,230 @@
+"""The attention of one input, or of a batch that is already made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from torch import Tensor
+
+import headscope
+from headscope.capture.parts import Parts, assemble, from_ids, group, labels
+from headscope.capture.record import AttentionRecord
+from headscope.capture.recording import recording
+from headscope.errors import InputError
+from headscope.maps import AttentionMaps, FloatArray
+from headscope.models.model import Model
+from headscope.tokens import BoolArray, Tokens
+
+Captured = AttentionMaps | Parts
+
+
+def capture(
+    model: Model,
+    text: str | tuple[str, str] | Sequence[Mapping[str, str]] | Tokens | None = None,
+    *,
+    pair: str | None = None,
+    target: str | None = None,
+    inputs: Mapping[str, Any] | None = None,
+) -> Captured | list[Captured]:
+    """The attention of every head for one input, exactly as the model used it.
+
+    Args:
+        model: from `headscope.load`.
+        text: a string, an ``(A, B)`` tuple, a conversation (a list of ``{"role": …, "content": …}``, rendered by the
+            tokenizer's chat template; the tokens get the classes `system`, `user`, `assistant`) or `Tokens`.
+        pair: text B.
+        target: the decoder's text, for an encoder-decoder.
+        inputs: in place of a text, what the module takes (``input_ids``, ``pixel_values``, …), with a batch axis.
+            No tokenizer is needed: without one the pieces are ids, patches or frames.
+
+    Returns:
+        `AttentionMaps`; `Parts` of them (``.encoder``, ``.decoder``, ``.cross``; or a tower's name) for a model of
+        several parts; for `inputs` of several rows a list, with the padding taken off.
+
+    Raises:
+        InputError: the text is empty or too long, or does not go with the model.
+    """
+    axis, ready = _prepare(model, text, pair, target, inputs)
+    records = record(model, ready)
+    rows = next(iter(ready.values())).shape[0]
+    found = [_assemble(model, records, row, ready, axis) for row in range(rows)]
+    return found[0] if rows == 1 else found
+
+
+def gradients(
+    model: Model,
+    text: str | tuple[str, str] | Sequence[Mapping[str, str]] | Tokens | None = None,
+    of: Callable[[Any], Tensor] = lambda output: output[0].sum(),
+    *,
+    pair: str | None = None,
+    target: str | None = None,
+    inputs: Mapping[str, Any] | None = None,
+) -> dict[str, list[FloatArray]]:
+    """Gradient of a number with respect to every attention weight, ``∂ of(output) / ∂ α``.
+
+    Args:
+        of: takes what the module returns and gives a scalar tensor, such as a loss or one logit.
+        model, text, pair, target, inputs: as in `capture`; one row.
+
+    Returns:
+        For each part (``self``, or ``encoder``, ``decoder``, ``cross``) one array ``[head query key]`` a layer.
+    """
+    _, ready = _prepare(model, text, pair, target, inputs)
+    found: list[AttentionRecord] = []
+    with torch.enable_grad(), recording(model.module, _keep(found)):
+        number = of(model.module(**ready))
+        if number.numel() != 1:
+            raise InputError(f"of: expected a scalar, found shape {tuple(number.shape)}")
+        parts = group(found)
+        weights = [each.given for records in parts.values() for each in records]
+        slopes = iter(torch.autograd.grad(number, [weight for weight in weights if weight is not None], allow_unused=True))
+    out: dict[str, list[FloatArray]] = {}
+    for name, records in parts.items():
+        arrays: list[FloatArray] = []
+        for each in records:
+            slope = next(slopes)
+            arrays.append(np.zeros(each.shape[1:], np.float32) if slope is None else slope[0].float().cpu().numpy())
+        out[name] = arrays
+    return out
+
+
+def record(model: Model, inputs: Mapping[str, Tensor]) -> list[AttentionRecord]:
+    """Every attention call of one forward pass, without gradients, in the order of the calls."""
+    found: list[AttentionRecord] = []
+    with torch.no_grad(), recording(model.module, _keep(found)):
+        model.module(**inputs)
+    return found
+
+
+def _keep(found: list[AttentionRecord]) -> Callable[[AttentionRecord], None]:
+    def hook(each: AttentionRecord) -> None:
+        found.append(each)
+
+    return hook
+
+
+def _prepare(
+    model: Model,
+    text: Any,
+    pair: str | None,
+    target: str | None,
+    inputs: Mapping[str, Any] | None,
+) -> tuple[dict[str, Tokens], dict[str, Tensor]]:
+    """The axes that are known beforehand (``self``, ``decoder``), and what the module takes."""
+    if (text is None) == (inputs is None):
+        raise InputError("capture: expected a text or inputs={...}, " + ("found neither" if text is None else "found both"))
+    if inputs is not None:
+        if pair is not None or target is not None:
+            raise InputError("capture: pair and target go with a text, not with inputs")
+        return {}, _tensors(model, inputs)
+    tokens = tokens_of(model, text, pair)
+    ready = model.inputs([tokens])
+    axes = {"self": tokens, "encoder": tokens}
+    if model.encoder_decoder:
+        if target is None:
+            raise InputError(
+                f"{model.name}: an encoder-decoder needs target=..., the text that its decoder reads "
+                "(or hs.generate, which lets it write one)"
+            )
+        decoder = _decoder_tokens(model, target)
+        axes["decoder"] = decoder
+        ready["decoder_input_ids"] = torch.from_numpy(np.array(decoder.ids)).to(model.device)[None]
+    elif target is not None:
+        raise InputError(f"{model.name}: target is for encoder-decoders; this model has no decoder that looks at an encoder")
+    return axes, ready
+
+
+def tokens_of(model: Model, text: Any, pair: str | None = None) -> Tokens:
+    """The tokens of whatever `capture` takes as a text."""
+    if isinstance(text, Tokens):
+        return text
+    if isinstance(text, tuple):
+        if len(text) != 2 or pair is not None:
+            raise InputError("text: expected a string, or a tuple (A, B) and no pair")
+        text, pair = text
+    if isinstance(text, str):
+        return model.encode(text, pair)
+    if isinstance(text, list) and all(isinstance(message, Mapping) for message in text):
+        return model.chat(text)
+    raise InputError(f"text: expected a string, (A, B), a list of messages or Tokens, found {type(text).__name__}")
+
+
+def _decoder_tokens(model: Model, target: str) -> Tokens:
+    encoded = model.encode(target)
+    start = getattr(model.config, "decoder_start_token_id", None)
+    if start is None:
+        start = getattr(model.config, "bos_token_id", None)
+    if start is None or encoded.ids is None:
+        raise InputError(f"{model.name}: its configuration names no decoder_start_token_id; give inputs={{...}}")
+    ids = np.concatenate([[start], encoded.ids])
+    if len(ids) > 1 and ids[-1] == getattr(model.tokenizer, "eos_token_id", None):
+        ids = ids[:-1]  # the decoder predicts the end, it does not read it
+    return from_ids(ids, model.tokenizer)
+
+
+def _tensors(model: Model, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
+    ready: dict[str, Tensor] = {}
+    rows: dict[str, int] = {}
+    for name, value in inputs.items():
+        tensor = value if isinstance(value, Tensor) else torch.as_tensor(np.asarray(value))
+        if tensor.ndim == 0:
+            raise InputError(f"inputs[{name!r}]: expected an array with a batch axis, found a number")
+        ready[name] = tensor.to(model.device, model.dtype if tensor.is_floating_point() else tensor.dtype)
+        rows[name] = tensor.shape[0]
+    if len(set(rows.values())) != 1:
+        raise InputError(f"inputs, axis batch: rows differ ({', '.join(f'{name} {count}' for name, count in rows.items())})")
+    return ready
+
+
+def _assemble(
+    model: Model, records: Sequence[AttentionRecord], row: int, ready: Mapping[str, Tensor], axes: Mapping[str, Tokens]
+) -> Captured:
+    parts = group(records)
+    meta = describe(model)
+    made: dict[str, AttentionMaps] = {}
+    for name, found in parts.items():
+        _, _, queries, keys = found[0].shape
+        sides: list[tuple[Tokens, BoolArray | slice]] = []
+        for side, count in ((name if name != "cross" else "decoder", queries), ("encoder" if name == "cross" else name, keys)):
+            sides.append(_axis(model, side, count, row, ready, axes))
+        (query, keep_query), (key, keep_key) = sides
+        made[name] = assemble(found, row, query, key, keep_query, keep_key, meta=meta)
+    return made["self"] if list(made) == ["self"] else Parts(made)
+
+
+def _axis(
+    model: Model, side: str, count: int, row: int, ready: Mapping[str, Tensor], axes: Mapping[str, Tokens]
+) -> tuple[Tokens, BoolArray | slice]:
+    """The tokens of one axis of one row, and which of its positions are no padding."""
+    if side in axes and len(axes[side]) == count:
+        return axes[side], slice(None)
+    prefix = "decoder_" if side == "decoder" and "decoder_input_ids" in ready else ""
+    ids, mask = ready.get(f"{prefix}input_ids"), ready.get(f"{prefix}attention_mask")
+    if ids is not None and ids.shape[1] == count:
+        if mask is not None and mask.ndim == 2 and mask.shape[1] == count:
+            keep = mask[row].cpu().numpy().astype(bool)
+        else:
+            keep = np.ones(count, bool)
+        return from_ids(ids[row].cpu().numpy()[keep].astype(np.int64), model.tokenizer), keep
+    pixels = any("pixel" in name for name in ready)
+    audio = any(name in ("input_values", "input_features") for name in ready)
+    return labels(count, "patch " if pixels else "frame " if audio else "position "), slice(None)
+
+
+def describe(model: Model) -> dict[str, Any]:
+    """What made a result: model, revision, dtype and versions."""
+    return {
+        "model": model.name,
+        "revision": model.revision,
+        "dtype": str(model.dtype).removeprefix("torch."),
+        "notes": list(model.notes),
+        "versions": {
+            "headscope": headscope.__version__,
+            "torch": torch.__version__,
+            "transformers": transformers.__version__,
+        },
+    }

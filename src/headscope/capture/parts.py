@@ -1,0 +1,131 @@
+"""From the records of a pass to labelled maps, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor
+
+from headscope.capture.record import AttentionRecord
+from headscope.capture.recording import edited
+from headscope.errors import InputError, RefusedError
+from headscope.maps import AttentionMaps, FloatArray, Kind
+from headscope.tokens import BoolArray, Tokens
+
+
+class Parts(Mapping[str, AttentionMaps]):
+    """The maps of a model of several parts, by name: ``parts.encoder``, ``parts.cross``, ``parts["decoder"]``."""
+
+    def __init__(self, parts: Mapping[str, AttentionMaps]) -> None:
+        self._parts = dict(parts)
+
+    def __getitem__(self, name: str) -> AttentionMaps:
+        return self._parts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __getattr__(self, name: str) -> AttentionMaps:
+        if name.startswith("_") or name not in self._parts:
+            raise AttributeError(f"this model has the parts {', '.join(self._parts)}; found {name!r}")
+        return self._parts[name]
+
+    def __repr__(self) -> str:
+        return "Parts(" + ", ".join(f"{name}: {maps!r}" for name, maps in self._parts.items()) + ")"
+
+
+def group(records: Sequence[AttentionRecord]) -> dict[str, list[AttentionRecord]]:
+    """Records by part, each sorted by layer: ``encoder``, ``decoder``, ``cross``, a tower's name, or ``self``."""
+    if not records:
+        raise RefusedError("no attention was seen in the forward pass")
+    stacks: dict[str, list[AttentionRecord]] = {}
+    for record in records:
+        stacks.setdefault(record.stack, []).append(record)
+    kinds = {stack: found[0].kind for stack, found in stacks.items()}
+    names = _names(kinds)
+    parts: dict[str, list[AttentionRecord]] = {}
+    for stack, found in stacks.items():
+        parts.setdefault(names[stack], []).extend(found)
+    return {name: sorted(found, key=lambda record: (record.step, record.layer)) for name, found in parts.items()}
+
+
+def _names(kinds: Mapping[str, Kind]) -> dict[str, str]:
+    """What to call each pile of layers: by kind where that tells them apart, else by where their names differ."""
+    seq2seq = any(kind != "self" for kind in kinds.values())
+    called = {"encoder": "encoder", "cross": "cross", "self": "decoder" if seq2seq else "self"}
+    own = [stack for stack, kind in kinds.items() if kind == "self"]
+    names = {stack: called[kind] for stack, kind in kinds.items()}
+    if len(own) > 1:
+        heads = {stack: stack.split(".*")[0].split(".") for stack in own}
+        firsts = {stack: next((w for w in words if any(w not in other for other in heads.values())), "") for stack, words in heads.items()}
+        if len(set(firsts.values())) > 1 and all(firsts.values()):
+            for stack, first in firsts.items():
+                names[stack] = first.removesuffix("_model").removesuffix("_tower")
+    return names
+
+
+def assemble(
+    records: Sequence[AttentionRecord],
+    row: int,
+    query: Tokens,
+    key: Tokens,
+    keep_query: BoolArray | slice = slice(None),
+    keep_key: BoolArray | slice = slice(None),
+    *,
+    causal: bool | None = None,
+    meta: Mapping[str, Any] | None = None,
+) -> AttentionMaps:
+    """`AttentionMaps` of one row of a batch from the records of one part, one record a layer."""
+    layers = [_numpy(record.weights()[row])[:, keep_query][:, :, keep_key] for record in records]
+    sinks = None
+    if any(record.sinks is not None for record in records):
+        sinks = [np.clip(1.0 - layer.sum(-1), 0.0, 1.0) * (record.sinks is not None) for layer, record in zip(layers, records, strict=True)]
+    shapes = {layer.shape[1:] for layer in layers}
+    if len(shapes) > 1:
+        found = ", ".join(f"{queries} × {keys}" for queries, keys in sorted(shapes))
+        raise RefusedError(f"layers of this model look at different axes ({found} tokens), so they make no one grid of maps")
+    kind = records[0].kind
+    if causal is None:
+        causal = kind == "self" and len(query) == len(key) > 1 and not any(np.triu(layer, 1).any() for layer in layers)
+    return AttentionMaps(
+        layers,
+        query,
+        key,
+        kind,
+        causal,
+        sinks,
+        [record.layer for record in records],
+        partial=edited.get(),
+        meta=dict(meta or {}),
+    )
+
+
+def labels(count: int, what: str) -> Tokens:
+    """An axis without a tokenizer: patches, frames or positions, numbered from 0."""
+    return Tokens([f"{what}{place}" for place in range(count)])
+
+
+def from_ids(ids: npt.NDArray[np.int64], tokenizer: Any) -> Tokens:
+    """An axis from bare ids: the vocabulary's pieces where there is a tokenizer, else the numbers."""
+    if tokenizer is None:
+        return Tokens([str(number) for number in ids], ids=ids)
+    from headscope.models.encode import from_pieces
+
+    pieces = tokenizer.convert_ids_to_tokens(ids.tolist())
+    if any(piece is None for piece in pieces):
+        place = [piece is None for piece in pieces].index(True)
+        raise InputError(f"inputs: id {ids[place]} at position {place} is not in the tokenizer's vocabulary")
+    return from_pieces(tokenizer, pieces)
+
+
+def _numpy(weights: Tensor) -> FloatArray:
+    weights = weights.detach()
+    if weights.dtype.itemsize < 4:
+        weights = weights.float()
+    return weights.cpu().numpy()

@@ -1,0 +1,62 @@
+"""Where in a model an attention call happens: its pile of layers, its index there, its kind."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import NamedTuple
+
+from torch import nn
+
+from headscope.maps import Kind
+
+_CROSS = re.compile(r"cross|encoder_attn|enc_?dec|encoder_decoder_att", re.IGNORECASE)
+
+
+class Place(NamedTuple):
+    """`module` is a dotted name; `stack` the same with its numbers replaced by ``*``; see `AttentionRecord`."""
+
+    module: str
+    stack: str
+    layer: int
+    kind: Kind
+    step: int
+
+
+class Places:
+    """Names the attention calls of one model, call by call.
+
+    A layer's index is the first number in its module's name. Where one module serves several layers (ALBERT), or
+    names carry two numbers (blocks of layers), a number that was already used in this forward pass gives way to the
+    next free one, so calls keep their order.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self._names = {module: name for name, module in model.named_modules()}
+        self._encoder_decoder = bool(getattr(getattr(model, "config", None), "is_encoder_decoder", False)) or (
+            {"encoder", "decoder"} <= {name for name, _ in model.named_children()}
+        )
+        self._seen: defaultdict[str, set[int]] = defaultdict(set)
+        self.step = -1
+
+    def begin(self) -> None:
+        """Say that a forward pass of the whole model begins."""
+        self._seen.clear()
+        self.step += 1
+
+    def of(self, module: nn.Module) -> Place:
+        """The place of the call that `module` is making now."""
+        name = self._names.get(module, type(module).__name__)
+        numbers = re.findall(r"(?<=\.)\d+(?=\.|$)", f".{name}")
+        stack = re.sub(r"(?<=\.)\d+(?=\.|$)", "*", f".{name}")[1:]
+        layer = int(numbers[0]) if numbers else 0
+        seen = self._seen[stack]
+        if layer in seen:
+            layer = max(seen) + 1
+        seen.add(layer)
+        kind: Kind = "self"
+        if _CROSS.search(name):
+            kind = "cross"
+        elif self._encoder_decoder and re.search(r"(^|\.)encoder(\.|$)", name):
+            kind = "encoder"
+        return Place(name, stack, layer, kind, max(self.step, 0))

@@ -1,0 +1,141 @@
+"""What one attention call did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from headscope.errors import RefusedError
+from headscope.maps import Kind
+
+Route = Literal["interface", "trace"]
+
+
+@dataclass(eq=False)
+class AttentionRecord:
+    """One attention call: what softmax was taken of, and what it gave.
+
+    ``weights = softmax(softcap(scaling · q kᵀ + bias) + mask)``, over the keys and, where there are sinks, the sinks.
+
+    Attributes:
+        module: dotted name of the attention module in the model.
+        stack: the pile of layers it belongs to, such as ``encoder.layer.*``.
+        layer: index of the layer in that pile, as the model counts.
+        kind: ``self``, ``cross`` (decoder to encoder) or ``encoder`` (of an encoder-decoder).
+        q: queries ``[batch head query dim]``, positions (RoPE) applied.
+        k: keys ``[batch key_head key dim]`` before GQA expansion.
+        v: values ``[batch key_head key value_dim]``; None where no product with values was seen.
+        scaling: factor of q kᵀ.
+        mask: added to the scores (float; −inf or a large negative number hides), or the visible keys (bool);
+            broadcasts to ``[batch head query key]``; None: nothing is hidden but by `is_causal`.
+        is_causal: hide the keys after each query (used with `mask` None, by fused attention).
+        bias: what is added to the scores before the mask (ALiBi, T5's relative positions, DeBERTa's terms).
+        softcap: c of ``c · tanh(scores / c)``; None for none.
+        sinks: one logit a head ``[head]`` that takes part in softmax and is no key.
+        key_offset: position of the first key among all keys of the input (above 0 where a sliding cache was cropped).
+        route: which mechanism saw it.
+        step: 0 for the prompt; 1, 2, … for the steps of `generate`.
+        given: the weights that the model itself computed ``[batch head query key]``, part of its graph; None when
+            it ran a fused kernel.
+    """
+
+    module: str
+    stack: str
+    layer: int
+    kind: Kind
+    q: Tensor
+    k: Tensor
+    v: Tensor | None
+    scaling: float
+    mask: Tensor | None = None
+    is_causal: bool = False
+    bias: Tensor | None = None
+    softcap: float | None = None
+    sinks: Tensor | None = None
+    key_offset: int = 0
+    route: Route = "interface"
+    step: int = 0
+    given: Tensor | None = None
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """(batch, heads, queries, keys)."""
+        return (self.q.shape[0], self.q.shape[1], self.q.shape[2], self.k.shape[2])
+
+    @property
+    def groups(self) -> int:
+        """How many query heads share one key head (1 without GQA)."""
+        return self.q.shape[1] // self.k.shape[1]
+
+    @property
+    def keys(self) -> Tensor:
+        """Keys after GQA expansion, ``[batch head key dim]``; key head ``h // groups`` serves query head h."""
+        return self.k if self.groups == 1 else self.k.repeat_interleave(self.groups, 1)
+
+    @property
+    def values(self) -> Tensor:
+        """Values after GQA expansion, ``[batch head key value_dim]``."""
+        if self.v is None:
+            raise RefusedError(f"{self.module}: the product of weights and values was not seen")
+        heads = self.q.shape[1]
+        return self.v if self.v.shape[1] == heads else self.v.repeat_interleave(heads // self.v.shape[1], 1)
+
+    def visible(self, rows: slice = slice(None)) -> Tensor | None:
+        """Which keys each query may see, bool, broadcasting to ``[batch head query key]``; None: all of them."""
+        seen = None
+        if self.mask is not None:
+            part = self.mask if self.mask.shape[-2] == 1 else self.mask[..., rows, :]
+            seen = part if part.dtype == torch.bool else part > torch.finfo(part.dtype).min / 4
+        if self.is_causal:
+            _, _, queries, keys = self.shape
+            query = torch.arange(queries, device=self.q.device)[rows, None] + keys - queries
+            lower = torch.arange(keys, device=self.q.device) <= query
+            seen = lower if seen is None else seen & lower
+        return seen
+
+    def scores(self, rows: slice = slice(None)) -> Tensor:
+        """What softmax is taken of, ``[batch head query key]``; hidden keys have −inf or the model's own number."""
+        scores = (self.q[..., rows, :] @ self.keys.transpose(-1, -2)) * self.scaling
+        if self.bias is not None:
+            scores = scores + (self.bias if self.bias.shape[-2] == 1 else self.bias[..., rows, :])
+        if self.softcap is not None:
+            scores = self.softcap * torch.tanh(scores / self.softcap)
+        if self.mask is not None and self.mask.dtype != torch.bool:
+            return scores + (self.mask if self.mask.shape[-2] == 1 else self.mask[..., rows, :])
+        if (seen := self.visible(rows)) is not None:
+            scores = scores.masked_fill(~seen, -torch.inf)
+        return scores
+
+    def recompute(self, rows: slice = slice(None)) -> Tensor:
+        """The weights again, from q, k and the rest. A row that sees nothing is all zeros."""
+        scores = self.scores(rows)
+        if self.sinks is not None:
+            sink = self.sinks.to(scores.dtype).reshape(1, -1, 1, 1).expand(scores.shape[0], -1, scores.shape[2], 1)
+            weights = torch.cat([scores, sink], -1).softmax(-1)[..., :-1]
+        else:
+            weights = scores.softmax(-1)
+        return weights.nan_to_num(0.0)
+
+    def weights(self, rows: slice = slice(None)) -> Tensor:
+        """The attention weights ``[batch head query key]``, all queries or some: the model's own where it made them."""
+        return self.recompute(rows) if self.given is None else self.given[..., rows, :]
+
+    def blocks(self, elements: int = 1 << 22) -> Iterator[tuple[slice, Tensor]]:
+        """The weights by blocks of queries, each of at most about `elements` numbers: memory linear in length."""
+        batch, heads, queries, keys = self.shape
+        step = max(1, min(queries, elements // max(1, batch * heads * keys)))
+        for start in range(0, queries, step):
+            rows = slice(start, min(start + step, queries))
+            yield rows, self.weights(rows)
+
+    def sink_mass(self) -> Tensor | None:
+        """What each row gives to its sink, ``[batch head query]``; None without sinks."""
+        return None if self.sinks is None else 1.0 - self.weights().sum(-1)
+
+
+Hook = Callable[[AttentionRecord], Tensor | None]
+"""Is shown each attention call; a tensor that it returns, ``[batch head query key]``, takes the place of the weights."""

@@ -1,0 +1,50 @@
+"""Recording a model's attention by whichever way in it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from torch import nn
+
+from headscope.capture.interface import supports, through_interface
+from headscope.capture.record import Hook, Route
+from headscope.capture.trace import traced
+
+
+edited: ContextVar[bool] = ContextVar("headscope_edited", default=False)
+"""Whether weights are being changed: rows of what is captured then need not sum to 1."""
+
+
+def route(model: nn.Module) -> Route:
+    """Which way in a model has: transformers' attention interface, or the trace of its operations."""
+    return "interface" if supports(model) else "trace"
+
+
+@contextmanager
+def recording(model: nn.Module, hook: Hook, *, fused: bool = False) -> Iterator[None]:
+    """Within it, every attention call of the model is shown to `hook`; the model is left exactly as it was found.
+
+    Args:
+        model: any module; see `route`.
+        hook: gets each `AttentionRecord`; a tensor ``[batch head query key]`` that it returns takes the place of
+            the weights.
+        fused: let a model on the interface run its fused kernel: its records have no `given` weights, and memory
+            stays linear in length. A traced model runs as it is.
+    """
+    way = through_interface(model, hook, fused=fused) if route(model) == "interface" else traced(model, hook)
+    with evaluating(model), way:
+        yield
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Within it a model is in evaluation mode (no dropout); afterwards every module is in the mode it was in."""
+    training = [part for part in model.modules() if part.training]
+    model.eval()
+    try:
+        yield
+    finally:
+        for part in training:
+            part.training = True

@@ -1,0 +1,52 @@
+"""The exceptions of headscope.
+
+Every one prints as one line that names the place, what was found and what was expected::
+
+    HeadscopeError
+    ├── InputError          bad input: a text, a file, an argument        (exit code 2)
+    │   ├── CorpusError     … in a corpus, with file and line
+    │   └── ShapeError      … in an array, with the axis
+    ├── ModelError          a model that cannot be found, loaded or read  (exit code 2)
+    │   └── RefusedError    … whose attention cannot be captured or verified
+    └── RunError            a run that failed half way                    (exit code 1)
+
+    HeadscopeWarning        something a reader of the result should know
+"""
+
+from __future__ import annotations
+
+
+class HeadscopeError(Exception):
+    """Base of all errors that headscope raises on purpose."""
+
+
+class InputError(HeadscopeError, ValueError):
+    """An input is not what was expected."""
+
+
+class CorpusError(InputError):
+    """A corpus file is broken: the message begins with ``file:line:``."""
+
+    def __init__(self, path: object, line: int | None, message: str) -> None:
+        self.path, self.line = str(path), line
+        super().__init__(f"{path}:{line}: {message}" if line is not None else f"{path}: {message}")
+
+
+class ShapeError(InputError):
+    """An array has the wrong shape, values or type: the message names the axis."""
+
+
+class ModelError(HeadscopeError):
+    """A model could not be found, loaded or read."""
+
+
+class RefusedError(ModelError):
+    """A model whose attention cannot be captured, or does not pass the checks."""
+
+
+class RunError(HeadscopeError):
+    """A run failed half way."""
+
+
+class HeadscopeWarning(UserWarning):
+    """Something a reader of the result should know."""

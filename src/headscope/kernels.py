@@ -1,0 +1,51 @@
+"""Pure functions on the last axes of attention maps: ``[..., query, key]`` in, one figure a row out.
+
+They take numpy arrays and torch tensors alike and return the same kind, on the same device and in the same dtype.
+A reader of labelled maps uses `headscope.measures`; these are what it computes with.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from array_api_compat import array_namespace
+
+Array = Any
+"""A numpy array or a torch tensor."""
+
+
+def entropy(weights: Array, smoothing: float = 0.0) -> Array:
+    """Entropy of each row, in nats: ``-Σ p ln p``. ``[..., query, key] -> [..., query]``.
+
+    `smoothing` s replaces each weight by ``(1 - s) w + s / keys``; Clark et al.'s released code takes 0.0001.
+    A row that gives part of its mass to a sink counts what it gives to keys only.
+    """
+    xp = array_namespace(weights)
+    if smoothing:
+        weights = (1.0 - smoothing) * weights + smoothing / weights.shape[-1]
+    tiny = xp.finfo(weights.dtype).tiny
+    return -xp.sum(weights * xp.log(xp.clip(weights, tiny, None)), axis=-1)
+
+
+def offset(weights: Array, by: int) -> Array:
+    """Weight that row i gives to key ``i + by``; 0 where that key does not exist. ``[..., query, key] -> [..., query]``."""
+    xp = array_namespace(weights)
+    queries = weights.shape[-2]
+    found = xp.linalg.diagonal(weights, offset=by)
+    before = min(max(0, -by), queries)
+    after = queries - before - found.shape[-1]
+    parts: list[Array] = []
+    for width in (before, after):
+        shape = (*weights.shape[:-2], width)
+        parts.append(xp.zeros(shape, dtype=weights.dtype, device=weights.device))
+    return xp.concat([parts[0], found, parts[1]], axis=-1)
+
+
+def mass(weights: Array, columns: Array) -> Array:
+    """What each row gives to classes of keys. ``[..., query, key], [..., key, class] -> [..., query, class]``."""
+    return weights @ columns
+
+
+def largest(weights: Array) -> Array:
+    """The largest weight of each row. ``[..., query, key] -> [..., query]``."""
+    return array_namespace(weights).max(weights, axis=-1)

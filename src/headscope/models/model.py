@@ -1,0 +1,154 @@
+"""A loaded model and its tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from headscope.errors import InputError
+from headscope.models import encode as _encode
+from headscope.tokens import Tokens
+
+
+@dataclass(eq=False)
+class Model:
+    """A model in evaluation mode, with the tokenizer that feeds it, where there is one.
+
+    Attributes:
+        module: the `torch.nn.Module`; headscope leaves it as it found it.
+        tokenizer: a Hugging Face tokenizer; None for models of pixels, frames or given ids.
+        name: hub name, folder or class.
+        revision: what is known of the exact weights: a hub revision, or a checksum.
+        notes: what a reader of results should know, such as ``untrained, seed 0``.
+        checked: what the check on loading found (see `headscope.capture.check`); None before it ran.
+    """
+
+    module: nn.Module
+    tokenizer: Any = None
+    name: str = ""
+    revision: str | None = None
+    notes: Sequence[str] = ()
+    checked: Any = None
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            self.name = str(getattr(self.config, "_name_or_path", "") or type(self.module).__name__)
+
+    def __repr__(self) -> str:
+        return f"Model({self.name!r}, {type(self.module).__name__}, {str(self.dtype).removeprefix('torch.')}, {self.device})"
+
+    @property
+    def config(self) -> Any:
+        """The model's configuration, or None for a module without one."""
+        return getattr(self.module, "config", None)
+
+    @property
+    def text_config(self) -> Any:
+        """The part of the configuration that is about text."""
+        config = self.config
+        return config.get_text_config() if hasattr(config, "get_text_config") else config
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        parameter = next(self.module.parameters(), None)
+        return torch.device("cpu") if parameter is None else parameter.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The type of the weights."""
+        return next((p.dtype for p in self.module.parameters() if p.is_floating_point()), torch.get_default_dtype())
+
+    @property
+    def parameters(self) -> int:
+        """How many weights the model has."""
+        return sum(parameter.numel() for parameter in self.module.parameters())
+
+    @property
+    def encoder_decoder(self) -> bool:
+        """Whether the model has an encoder and a decoder that looks at it."""
+        return bool(getattr(self.config, "is_encoder_decoder", False))
+
+    @property
+    def causal(self) -> bool:
+        """Whether a token sees only itself and what stands before it (told on loading from the maps themselves)."""
+        if self.checked is not None:
+            return bool(self.checked.causal)
+        name = type(self.module).__name__
+        return name.endswith(("ForCausalLM", "LMHeadModel")) and not self.encoder_decoder
+
+    @property
+    def backbone(self) -> nn.Module:
+        """The module without its head, where it has one apart: attention is the same and costs less."""
+        base = getattr(self.module, "base_model", None)
+        return base if isinstance(base, nn.Module) and not self.encoder_decoder else self.module
+
+    @property
+    def max_length(self) -> int | None:
+        """The longest input in tokens; None where nothing states one."""
+        config = self.text_config
+        limits: list[int] = []
+        for name in ("max_position_embeddings", "n_positions", "max_seq_len"):
+            value = getattr(config, name, None)
+            if isinstance(value, int) and value > 0:
+                limits.append(value)
+                break
+        if limits and getattr(config, "model_type", "") in _OFFSET_POSITIONS:
+            limits[0] -= (config.pad_token_id or 0) + 1
+        stated = getattr(self.tokenizer, "model_max_length", None)
+        if isinstance(stated, int) and 0 < stated < 10**9:
+            limits.append(stated)
+        return min(limits) if limits else None
+
+    def encode(self, text: str, pair: str | None = None) -> Tokens:
+        """Tokens of a text or a pair, as the model's tokenizer makes them.
+
+        Raises `InputError` when the text is empty or longer than the model takes: nothing is cut silently.
+        """
+        return self._fits(_encode.encode(self._tokenizer(), text, pair))
+
+    def from_words(self, words: Sequence[str], pair_words: Sequence[str] | None = None) -> Tokens:
+        """Tokens of a text that is split into words; `word_ids` index the words given."""
+        return self._fits(_encode.from_words(self._tokenizer(), words, pair_words))
+
+    def from_pieces(self, pieces: Sequence[str]) -> Tokens:
+        """Tokens taken as they are. Raises `InputError` for a piece that the vocabulary does not have."""
+        return self._fits(_encode.from_pieces(self._tokenizer(), pieces))
+
+    def chat(self, messages: Sequence[Mapping[str, str]], *, add_generation_prompt: bool = False) -> Tokens:
+        """Tokens of a conversation by the tokenizer's chat template, with classes `system`, `user`, `assistant`."""
+        return self._fits(_encode.chat(self._tokenizer(), list(messages), add_generation_prompt=add_generation_prompt))
+
+    def inputs(self, batch: Sequence[Tokens], *, token_types: bool = True) -> dict[str, Tensor]:
+        """What the module takes for some inputs: ids ``[batch token]``, padded on the right, and their mask.
+
+        `token_types=False` sets all token types to 0, as the released code of Clark et al. 2019 does.
+        """
+        pad = getattr(self.tokenizer, "pad_token_id", None)
+        arrays = _encode.collate(batch, pad_id=pad if pad is not None else 0)
+        if "token_type_ids" in arrays and not token_types:
+            arrays["token_type_ids"] = arrays["token_type_ids"] * 0
+        return {name: torch.from_numpy(array).to(self.device) for name, array in arrays.items()}
+
+    def _tokenizer(self) -> Any:
+        if self.tokenizer is None:
+            raise InputError(
+                f"{self.name}: no tokenizer, so no text: give hs.load((module, tokenizer)), or inputs={{...}} to capture"
+            )
+        return self.tokenizer
+
+    def _fits(self, tokens: Tokens) -> Tokens:
+        if self.max_length is not None and len(tokens) > self.max_length:
+            raise InputError(
+                f"text: {len(tokens)} tokens, but {self.name} takes at most {self.max_length}; give a shorter text, "
+                "or measure it as a corpus, which splits it"
+            )
+        return tokens
+
+
+_OFFSET_POSITIONS = ("roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "longformer", "mpnet", "data2vec-text", "esm")
+"""Families whose positions begin after the padding id, so that two of their position embeddings are never used."""

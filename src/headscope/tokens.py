@@ -1,0 +1,156 @@
+"""The labelled axis of an attention map."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headscope.errors import InputError, ShapeError
+
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
+
+_PREFIXES = ("##", "▁", "Ġ", "Ċ")
+_SUFFIXES = ("</w>", "@@")
+
+
+def strip_markers(piece: str) -> str:
+    """The characters of a word piece without the marks of its tokenizer (``##``, ``▁``, ``Ġ``, ``</w>``)."""
+    for mark in _PREFIXES:
+        if piece.startswith(mark) and len(piece) > len(mark):
+            piece = piece[len(mark) :]
+    for mark in _SUFFIXES:
+        if piece.endswith(mark) and len(piece) > len(mark):
+            piece = piece[: -len(mark)]
+    return piece
+
+
+def is_punctuation(piece: str) -> bool:
+    """Whether all characters of a piece are of Unicode's category P.
+
+    >>> is_punctuation("##."), is_punctuation("$"), is_punctuation("--")
+    (True, False, True)
+    """
+    text = strip_markers(piece).strip()
+    return bool(text) and all(unicodedata.category(character)[0] == "P" for character in text)
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """One axis of one input: its word pieces (or ids, patches, frames), and what is known of each.
+
+    The names are those of ``tokenizers.Encoding``. All sequences have one entry a token.
+
+    Attributes:
+        pieces: what the tokenizer prints for each token.
+        ids: vocabulary ids.
+        type_ids: token type ids (0 for A, 1 for B), where the model has them.
+        offsets: (start, end) characters of each piece in the text of its sequence.
+        special_mask: true for tokens that the tokenizer added ([CLS], [SEP], <s>, …).
+        word_ids: index of each piece's word in its sequence; -1 for none.
+        sequence_ids: 0 for text A, 1 for text B; -1 for none.
+        classes: named classes of tokens (``sep``, ``cls``, ``punctuation``, ``system``, …), a mask each.
+    """
+
+    pieces: Sequence[str]
+    ids: IntArray | None = None
+    type_ids: IntArray | None = None
+    offsets: IntArray | None = None
+    special_mask: BoolArray | None = None
+    word_ids: IntArray | None = None
+    sequence_ids: IntArray | None = None
+    classes: Mapping[str, BoolArray] = field(default_factory=dict[str, BoolArray])
+
+    def __post_init__(self) -> None:
+        pieces = tuple(self.pieces)
+        for place, piece in enumerate(pieces):
+            if not isinstance(piece, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise InputError(f"pieces[{place}]: expected a string, found {type(piece).__name__}")
+        object.__setattr__(self, "pieces", pieces)
+        for name, dtype in (
+            ("ids", np.int64),
+            ("type_ids", np.int64),
+            ("offsets", np.int64),
+            ("special_mask", np.bool_),
+            ("word_ids", np.int64),
+            ("sequence_ids", np.int64),
+        ):
+            object.__setattr__(self, name, _axis(name, getattr(self, name), len(pieces), dtype))
+        classes = {name: _axis(f"classes[{name!r}]", mask, len(pieces), np.bool_) for name, mask in self.classes.items()}
+        object.__setattr__(self, "classes", classes)
+
+    @classmethod
+    def of(cls, tokens: Tokens | Sequence[str]) -> Tokens:
+        """`tokens` as it is, or plain strings with what can be told from them: special pieces and punctuation."""
+        if isinstance(tokens, Tokens):
+            return tokens
+        if isinstance(tokens, str):
+            raise InputError("tokens: expected a list of strings, one a token, found one string")
+        pieces = list(tokens)
+        named = {
+            "sep": np.array([piece in _SEPARATORS for piece in pieces], bool),
+            "cls": np.array([piece in ("[CLS]", "<cls>") for piece in pieces], bool),
+            "punctuation": np.array([isinstance(piece, str) and is_punctuation(piece) for piece in pieces], bool),
+        }
+        special = np.array([piece in _SPECIAL for piece in pieces], bool)
+        named["punctuation"] &= ~special
+        return cls(pieces, special_mask=special, classes={name: mask for name, mask in named.items() if mask.any()})
+
+    def __len__(self) -> int:
+        return len(self.pieces)
+
+    def mask(self, name: str) -> BoolArray:
+        """The tokens of a class, as a mask. ``first`` and ``special`` are always there.
+
+        Raises `InputError` for a class that this axis does not have.
+        """
+        if name == "first":
+            return np.arange(len(self)) == 0
+        if name == "special" and self.special_mask is not None:
+            return self.special_mask
+        if name in self.classes:
+            return self.classes[name]
+        known = ", ".join(["first", "special", *self.classes])
+        raise InputError(f"no class of tokens {name!r}; this input has {known}")
+
+    def take(self, keep: BoolArray | IntArray | slice) -> Tokens:
+        """The chosen tokens, in order."""
+        index = np.arange(len(self))[keep]
+
+        def cut(array: Any) -> Any:
+            return None if array is None else array[index]
+
+        return replace(
+            self,
+            pieces=[self.pieces[place] for place in index],
+            ids=cut(self.ids),
+            type_ids=cut(self.type_ids),
+            offsets=cut(self.offsets),
+            special_mask=cut(self.special_mask),
+            word_ids=cut(self.word_ids),
+            sequence_ids=cut(self.sequence_ids),
+            classes={name: mask[index] for name, mask in self.classes.items()},
+        )
+
+    def with_classes(self, **classes: BoolArray) -> Tokens:
+        """The same axis with more (or other) classes of tokens."""
+        return replace(self, classes={**self.classes, **classes})
+
+
+_SEPARATORS = ("[SEP]", "</s>", "<sep>")
+_SPECIAL = (*_SEPARATORS, "[CLS]", "<cls>", "[PAD]", "<pad>", "[MASK]", "<mask>", "<s>", "<bos>", "<eos>", "<|endoftext|>")
+
+
+def _axis(name: str, value: Any, length: int, dtype: type[np.generic]) -> npt.NDArray[Any] | None:
+    if value is None:
+        return None
+    array = np.asarray(value, dtype=dtype)
+    if array.shape[:1] != (length,):
+        raise ShapeError(f"{name}: expected {length} entries, one a token, found shape {array.shape}")
+    array.setflags(write=False)
+    return array
