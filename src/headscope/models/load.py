@@ -103,6 +103,8 @@ def demo_folder() -> Path:
 
 def _locate(name: str) -> tuple[str, str]:
     """Where transformers should look, and the name to print."""
+    if not name.strip():
+        raise ModelError("model: expected a hub name or a folder, found an empty string")
     path = Path(name).expanduser()
     if path.is_dir():
         if not (path / "config.json").is_file():
@@ -112,8 +114,8 @@ def _locate(name: str) -> tuple[str, str]:
         return str(path), name
     if path.is_file():
         raise ModelError(f"{name}: a file; expected the folder that holds config.json and the weights")
-    if name.startswith((".", "/", "~")) or name.count("/") > 1 or "\\" in name or not name.strip():
-        raise ModelError(f"{name or 'model'}: no such folder")
+    if name.startswith((".", "/", "~")) or name.count("/") > 1 or "\\" in name:
+        raise ModelError(f"{name}: no such folder")
     return name, name
 
 
@@ -168,6 +170,7 @@ def _tokenizer(where: str | Path, name: str, options: dict[str, Any]) -> Any:
 @contextmanager
 def _one_line(name: str, downloads: bool = False) -> Iterator[None]:
     """Turn what transformers and torch say of a broken model into one line that names it."""
+    from safetensors import SafetensorError
     from transformers.utils import logging
 
     quiet = logging.is_progress_bar_enabled() and not downloads
@@ -175,16 +178,12 @@ def _one_line(name: str, downloads: bool = False) -> Iterator[None]:
         logging.disable_progress_bar()
     try:
         yield
-    except pickle.UnpicklingError as error:
+    except pickle.UnpicklingError:
         raise ModelError(
-            f"{name}: the checkpoint holds more than tensors and is refused ({_first(error)}); convert it to safetensors"
+            f"{name}: the checkpoint holds more than tensors and is refused; expected tensors only (safetensors)"
         ) from None
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError, SafetensorError) as error:
         text = str(error)
-        if "weights_only" in text or "WeightsUnpickler" in text:
-            raise ModelError(
-                f"{name}: the checkpoint holds more than tensors and is refused; convert it to safetensors"
-            ) from None
         if "couldn't connect" in text or "Name or service" in text or "offline" in text.lower():
             raise ModelError(_no_network(name)) from None
         if "trust_remote_code" in text:

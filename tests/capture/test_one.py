@@ -1,0 +1,273 @@
+"""One input: texts, pairs, conversations, batches, encoder-decoders, gradients, edits, generate."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+import headscope as hs
+from headscope.capture.edit import replace
+from headscope.capture.recording import recording
+from headscope.errors import InputError, RefusedError
+from headscope.models import Model
+
+SMALL: dict[str, Any] = {"vocab_size": 60, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24}
+DECODER: dict[str, Any] = {**SMALL, "num_key_value_heads": 2, "head_dim": 8, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": None}
+
+
+def drawn(module: torch.nn.Module) -> torch.nn.Module:
+    torch.manual_seed(1)
+    for parameter in module.parameters():
+        torch.nn.init.normal_(parameter, std=0.15 if parameter.ndim > 1 else 0.3)
+    return module.eval()
+
+
+@pytest.fixture(scope="module")
+def bert() -> Model:
+    return hs.load(drawn(transformers.BertModel(transformers.BertConfig(**SMALL))))
+
+
+@pytest.fixture(scope="module")
+def t5() -> Model:
+    config = transformers.T5Config(vocab_size=60, d_model=32, d_kv=8, d_ff=24, num_layers=2, num_heads=4, decoder_start_token_id=0, eos_token_id=None)
+    return hs.load(drawn(transformers.T5ForConditionalGeneration(config)))
+
+
+def eager(model: Model, **inputs: Any) -> Any:
+    """What the model itself returns as its attention."""
+    module = copy.deepcopy(model.module)
+    module.set_attn_implementation("eager")
+    with torch.no_grad():
+        return module(**inputs, output_attentions=True)
+
+
+class TestText:
+    def test_a_pair(self, demo: Model) -> None:
+        maps = hs.capture(demo, "The cat sat.", pair="It was tired.")
+        assert maps.query.pieces == ("[CLS]", "the", "cat", "sat", ".", "[SEP]", "it", "was", "tired", ".", "[SEP]")
+        assert maps.a_to_b().query.pieces == ("the", "cat", "sat", ".")
+        assert maps.a_to_b().key.pieces == ("it", "was", "tired", ".")
+        assert (maps.causal, maps.kind, len(maps)) == (False, "self", 6)
+        same = hs.capture(demo, ("The cat sat.", "It was tired."))
+        np.testing.assert_array_equal(maps.weights, same.weights)
+        assert maps.meta["model"] == "all-MiniLM-L6-v2"
+        assert maps.meta["revision"] == "sha256:53aa51172d14"
+
+    def test_known_heads_of_the_demo_model(self, demo: Model) -> None:
+        maps = hs.capture(demo, "The committee that reviewed the plans rejected them because they were too expensive.")
+        previous = maps["L0H2"][np.arange(1, len(maps.query)), np.arange(len(maps.query) - 1)]
+        following = maps["L1H8"][np.arange(1, len(maps.query) - 2), np.arange(2, len(maps.query) - 1)]
+        assert previous.mean() > 0.8
+        assert following.mean() > 0.5
+
+    def test_causal_with_shared_keys(self, stories: Model) -> None:
+        maps = hs.capture(stories, "Once upon a time, there was a little girl.")
+        assert maps.causal
+        assert maps.weights.shape[:2] == (5, 8)
+        assert stories.checked.parts[0].key_heads == [4] * 5
+        assert not np.triu(maps.weights, 1).any()
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"text": ""}, "text: expected at least one token, found an empty text"),
+            ({"text": "word " * 600}, "text: 602 tokens, but all-MiniLM-L6-v2 takes at most 512"),
+            ({"text": 3}, r"text: expected a string, \(A, B\), a list of messages or Tokens, found int"),
+            ({"text": ("a", "b", "c")}, r"text: expected a string, or a tuple \(A, B\)"),
+            ({}, r"expected a text or inputs=\{...\}, found neither"),
+            ({"text": "a", "inputs": {}}, "found both"),
+            ({"text": "a", "target": "b"}, "target is for encoder-decoders"),
+            ({"inputs": {"input_ids": [[1, 2]], "attention_mask": [[1, 1], [1, 1]]}}, r"inputs, axis batch: rows differ \(input_ids 1, attention_mask 2\)"),
+            ({"inputs": {"input_ids": 3}}, r"inputs\['input_ids'\]: expected an array with a batch axis, found a number"),
+        ],
+    )  # fmt: skip
+    def test_refuses(self, demo: Model, arguments: dict[str, Any], message: str) -> None:
+        with pytest.raises(InputError, match=message):
+            hs.capture(demo, **arguments)
+
+    @pytest.mark.parametrize("text", ["a\0b", "</script><b>", "🙂👩‍👩‍👧", "שלום עולם", "東京タワー", "x" * 60])
+    def test_any_text_is_data(self, demo: Model, text: str) -> None:
+        maps = hs.capture(demo, text)
+        np.testing.assert_allclose(maps.weights.sum(-1), 1.0, rtol=1e-5)
+
+    def test_a_text_needs_a_tokenizer(self, bert: Model) -> None:
+        with pytest.raises(InputError, match=r"BertModel: no tokenizer, so no text: give hs.load\(\(module, tokenizer\)\)"):
+            hs.capture(bert, "text")
+
+
+class TestInputs:
+    @pytest.mark.parametrize("side", ["right", "left"])
+    def test_a_batch_is_a_list_without_padding(self, bert: Model, side: str) -> None:
+        ids = torch.arange(3, 15).reshape(2, 6)
+        mask = torch.ones_like(ids)
+        mask[1, 4:] = 0
+        if side == "left":
+            mask = mask.flip(1)
+        found = hs.capture(bert, inputs={"input_ids": ids, "attention_mask": mask})
+        assert [len(maps.query) for maps in found] == [6, 4]
+        assert found[0].query.pieces == tuple("345678")
+        reference = eager(bert, input_ids=ids, attention_mask=mask).attentions
+        keep = mask[1].bool()
+        for layer, expected in zip(found[1].layers, reference, strict=True):
+            np.testing.assert_allclose(layer, expected[1][:, keep][:, :, keep], atol=1e-6)
+
+    def test_encoder_decoder(self, t5: Model) -> None:
+        inputs = {"input_ids": torch.tensor([[5, 6, 7, 8]]), "decoder_input_ids": torch.tensor([[0, 9, 10]])}
+        found = hs.capture(t5, inputs=inputs)
+        reference = eager(t5, **inputs)
+        assert list(found) == ["encoder", "decoder", "cross"]
+        for name, expected in (("encoder", "encoder_attentions"), ("decoder", "decoder_attentions"), ("cross", "cross_attentions")):
+            for layer, weights in zip(found[name].layers, reference[expected], strict=True):
+                np.testing.assert_allclose(layer, weights[0], atol=1e-6)
+        assert found.cross.query.pieces == ("0", "9", "10")
+        assert found.cross.key.pieces == ("5", "6", "7", "8")
+        assert (found.encoder.kind, found.decoder.kind, found.cross.kind) == ("encoder", "self", "cross")
+        assert (found.encoder.causal, found.decoder.causal, found.cross.causal) == (False, True, False)
+        with pytest.raises(AttributeError, match="this model has the parts encoder, decoder, cross; found 'tower'"):
+            _ = found.tower
+
+    def test_patches(self) -> None:
+        config = transformers.ViTConfig(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=20, image_size=16, patch_size=8)
+        maps = hs.capture(hs.load(drawn(transformers.ViTModel(config))), inputs={"pixel_values": torch.rand(1, 3, 16, 16)})
+        assert maps.query.pieces == ("patch 0", "patch 1", "patch 2", "patch 3", "patch 4")
+
+    def test_two_towers(self) -> None:
+        vision = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20, "image_size": 16, "patch_size": 8}
+        config = transformers.CLIPConfig(text_config=dict(SMALL, num_hidden_layers=3), vision_config=vision, projection_dim=8)
+        model = hs.load(drawn(transformers.CLIPModel(config)))
+        found = hs.capture(model, inputs={"input_ids": [[1, 2, 3, 4]], "pixel_values": torch.rand(1, 3, 16, 16)})
+        assert {name: (len(maps), len(maps.query)) for name, maps in found.items()} == {"vision": (2, 5), "text": (3, 4)}
+
+
+class TestGradients:
+    def test_equal_finite_differences(self, bert: Model) -> None:
+        model = hs.load(bert, dtype="float64")
+        inputs = {"input_ids": [[1, 2, 3, 4]]}
+        found = hs.gradients(model, inputs=inputs, of=lambda output: output[0][0, 2].sum())["self"]
+        maps = hs.capture(model, inputs=inputs)
+        step = 1e-6
+        for layer, head, query, key in [(0, 1, 2, 3), (1, 3, 2, 0), (0, 0, 0, 0)]:
+            numbers = []
+            for sign in (1, -1):
+                moved = maps.layers[layer][head].copy()
+                moved[query, key] += sign * step
+                with replace(model, {hs.Head(layer, head): moved}), torch.no_grad():
+                    numbers.append(model.module(torch.tensor([[1, 2, 3, 4]]))[0][0, 2].sum().item())
+            assert found[layer][head, query, key] == pytest.approx((numbers[0] - numbers[1]) / (2 * step), rel=1e-4, abs=1e-8)
+
+    def test_of_must_give_a_number(self, bert: Model) -> None:
+        with pytest.raises(InputError, match=r"of: expected a scalar, found shape \(1, 2, 32\)"):
+            hs.gradients(bert, inputs={"input_ids": [[1, 2]]}, of=lambda output: output[0])
+
+
+class TestEdits:
+    def test_an_ablated_head_gives_nothing(self, bert: Model) -> None:
+        ids = torch.tensor([[1, 2, 3, 4]])
+        last = bert.module.encoder.layer[1].attention.self
+        seen: list[torch.Tensor] = []
+        handle = last.register_forward_hook(lambda _, __, out: seen.append(out[0]))
+        try:
+            with hs.ablate(bert, hs.Head(1, 2)), torch.no_grad():
+                bert.module(ids)
+        finally:
+            handle.remove()
+        assert not seen[0][..., 16:24].any()
+        assert seen[0][..., :16].any()
+
+    def test_what_is_captured_is_what_was_used(self, bert: Model) -> None:
+        with hs.ablate(bert, hs.Head(0, 1)):
+            maps = hs.capture(bert, inputs={"input_ids": [[1, 2, 3]]})
+        assert not maps["L0H1"].any()
+        np.testing.assert_allclose(maps["L0H0"].sum(-1), 1, rtol=1e-5)
+        assert maps.partial
+
+    def test_a_replaced_map(self, bert: Model) -> None:
+        inputs = {"input_ids": [[1, 2, 3]]}
+        with replace(bert, {hs.Head(1, 0): np.eye(3)}):
+            assert (hs.capture(bert, inputs=inputs)["L1H0"] == np.eye(3)).all()
+        with pytest.raises(InputError, match=r"L1H0: expected a map \[query key\] \(3, 3\), found \(2, 2\)"), replace(bert, {hs.Head(1, 0): np.eye(2)}):
+            hs.capture(bert, inputs=inputs)
+        with pytest.raises(InputError, match="L7H0: this model has no such head"), hs.ablate(bert, hs.Head(7, 0)):
+            hs.capture(bert, inputs=inputs)
+        with pytest.raises(InputError, match="axis head: no head 9 in layer 0; it has 4"), hs.ablate(bert, hs.Head(0, 9)):
+            hs.capture(bert, inputs=inputs)
+
+    def test_a_wrong_shape_is_refused(self, bert: Model) -> None:
+        with pytest.raises(RefusedError, match="an edit returned weights"), hs.edit(bert, lambda record: record.weights()[0]):
+            hs.capture(bert, inputs={"input_ids": [[1, 2, 3]]})
+
+
+class TestLeftAsFound:
+    def state(self, model: Model) -> Any:
+        hooks = [(len(part._forward_hooks), len(part._forward_pre_hooks)) for part in model.module.modules()]
+        registered = sorted(transformers.AttentionInterface._global_mapping)
+        masks = sorted(transformers.AttentionMaskInterface._global_mapping)
+        return hooks, registered, masks, model.config._attn_implementation, [part.training for part in model.module.modules()]
+
+    def test_after_an_exception(self, bert: Model) -> None:
+        before = self.state(bert)
+
+        def fail(_: Any) -> None:
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError), recording(bert.module, fail):
+            bert.module(torch.tensor([[1, 2]]))
+        assert self.state(bert) == before
+
+    def test_two_models_at_once(self, bert: Model, t5: Model) -> None:
+        before = self.state(bert), self.state(t5)
+        names: list[str] = []
+        with recording(bert.module, lambda record: names.append(record.module)):
+            inner = hs.capture(t5, inputs={"input_ids": [[1, 2]], "decoder_input_ids": [[0]]})
+            assert names == []
+            bert.module(torch.tensor([[1, 2]]))
+        assert len(names) == 2
+        assert list(inner) == ["encoder", "decoder", "cross"]
+        assert (self.state(bert), self.state(t5)) == before
+
+
+class TestGenerate:
+    def test_stitched_steps_equal_one_pass(self, stories: Model) -> None:
+        found = hs.generate(stories, "Once upon a time", max_new_tokens=30)
+        whole = hs.capture(stories, inputs={"input_ids": np.array(found.query.ids)[None]})
+        np.testing.assert_allclose(found.weights, whole.weights, atol=1e-5)
+        assert found.query.mask("generated").sum() == 29
+        assert found.meta["written"].startswith(", there was a little girl")
+
+    @pytest.mark.parametrize(
+        ("kind", "options"),
+        [
+            (transformers.Gemma3ForCausalLM, {"sliding_window": 4, "query_pre_attn_scalar": 8, "layer_types": ["sliding_attention", "full_attention"]}),
+            (transformers.MistralForCausalLM, {"sliding_window": 4}),
+            (transformers.GptOssForCausalLM, {"num_local_experts": 2, "num_experts_per_tok": 1, "sliding_window": 4, "layer_types": ["sliding_attention", "full_attention"]}),
+        ],
+    )  # fmt: skip
+    def test_sliding_caches_keep_their_positions(self, kind: Any, options: dict[str, Any]) -> None:
+        model = hs.load(drawn(kind(kind.config_class(**DECODER, **options))))
+        prompt = hs.Tokens([str(i) for i in range(3, 9)], ids=np.arange(3, 9))
+        found = hs.generate(model, prompt, max_new_tokens=8, min_new_tokens=8)
+        whole = hs.capture(model, inputs={"input_ids": np.array(found.query.ids)[None]})
+        assert found.weights.shape[-1] == 13
+        np.testing.assert_allclose(found.weights, whole.weights, atol=1e-5)
+        if whole.sink is not None:
+            np.testing.assert_allclose(np.stack(found.sink), np.stack(whole.sink), atol=1e-5)
+
+    def test_encoder_decoder(self, t5: Model) -> None:
+        prompt = hs.Tokens(list("abc"), ids=[5, 6, 7])
+        found = hs.generate(t5, prompt, max_new_tokens=5, min_new_tokens=5)
+        inputs = {"input_ids": [[5, 6, 7]], "decoder_input_ids": np.array(found.decoder.query.ids)[None]}
+        whole = hs.capture(t5, inputs=inputs)
+        for name in ("encoder", "decoder", "cross"):
+            np.testing.assert_allclose(found[name].weights, whole[name].weights, atol=1e-5)
+        assert found.cross.key.pieces == ("a", "b", "c")
+
+    def test_refuses(self, demo: Model, stories: Model) -> None:
+        with pytest.raises(InputError, match="this model does not write text"):
+            hs.generate(demo, "text")
+        with pytest.raises(InputError, match="num_beams: attention is stitched for one sequence, expected 1, found 3"):
+            hs.generate(stories, "text", num_beams=3)

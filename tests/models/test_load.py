@@ -1,0 +1,167 @@
+"""Loading: folders, modules, the demo model; what is refused and how it is said."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+
+import headscope as hs
+from headscope.errors import HeadscopeWarning, InputError, ModelError, RefusedError
+from headscope.models import load as find
+from headscope.models.load import DEMO_PACKAGE, demo_folder
+
+SMALL: dict[str, Any] = {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20}
+
+
+@pytest.fixture
+def bert() -> transformers.BertModel:
+    torch.manual_seed(0)
+    return transformers.BertModel(transformers.BertConfig(**SMALL, architectures=["BertModel"])).eval()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, bert: transformers.BertModel) -> Path:
+    """A folder with a configuration and a pickle checkpoint of tensors."""
+    bert.config.save_pretrained(tmp_path)
+    torch.save(bert.state_dict(), tmp_path / "pytorch_model.bin")
+    return tmp_path
+
+
+def test_a_folder_with_a_pickle_of_tensors(folder: Path, bert: transformers.BertModel) -> None:
+    model = hs.load(folder)
+    torch.testing.assert_close(model.module.state_dict(), bert.state_dict())
+    assert model.checked.route == "interface"
+
+
+class Evil:
+    def __reduce__(self) -> Any:
+        return (os.mkdir, ("owned",))
+
+
+def test_a_pickle_with_more_than_tensors_is_refused(folder: Path, bert: transformers.BertModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    torch.save({**bert.state_dict(), "extra": Evil()}, folder / "pytorch_model.bin")
+    with pytest.raises(ModelError, match=r"the checkpoint holds more than tensors and is refused; expected tensors only \(safetensors\)$"):
+        hs.load(folder)
+    assert not (folder / "owned").exists()
+
+
+def test_weights_that_are_missing_are_said(folder: Path, bert: transformers.BertModel) -> None:
+    kept = {name: value for name, value in bert.state_dict().items() if "layer.1.attention.self.key" not in name}
+    torch.save(kept, folder / "pytorch_model.bin")
+    with pytest.warns(HeadscopeWarning, match=r"not in the checkpoint, drawn at random: encoder.layer.1.attention.self.key.bias"):
+        hs.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("write", "message"),
+    [
+        ({"config.json": "{"}, "cannot be loaded .*not a valid JSON"),
+        ({"config.json": '{"model_type": "nope"}'}, "cannot be loaded .*model type `nope`"),
+        ({"pytorch_model.bin": None}, "cannot be loaded .*no file named model.safetensors"),
+        ({"config.json": None}, r"no config.json in this folder; expected a Hugging Face model \(config.json, weights, tokenizer\)$"),
+        ({"pytorch_model.bin": None, "model.safetensors": "broken"}, "cannot be loaded"),
+    ],
+)
+def test_a_broken_folder(folder: Path, write: dict[str, str | None], message: str) -> None:
+    for name, text in write.items():
+        (folder / name).unlink(missing_ok=True)
+        if text is not None:
+            (folder / name).write_text(text)
+    with pytest.raises(ModelError, match=message) as error:
+        hs.load(folder)
+    assert str(error.value).startswith(str(folder))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["/no/such/folder", "./none", "a/b/c"])
+def test_no_such_folder(name: str) -> None:
+    with pytest.raises(ModelError, match=r": no such folder$"):
+        hs.load(name)
+
+
+def test_an_empty_name() -> None:
+    with pytest.raises(ModelError, match="model: expected a hub name or a folder, found an empty string"):
+        hs.load("")
+
+
+def test_a_hub_name_without_a_network() -> None:
+    message = "bert-base-uncased: no such folder, not in the local cache, and the Hugging Face hub cannot be reached"
+    with pytest.raises(ModelError, match=message):
+        hs.load("bert-base-uncased")
+
+
+def test_a_file_is_no_folder(folder: Path) -> None:
+    with pytest.raises(ModelError, match="a file; expected the folder"):
+        hs.load(folder / "config.json")
+
+
+def test_a_module_stays_as_it_is(bert: transformers.BertModel) -> None:
+    bert.train()
+    model = hs.load(bert)
+    assert model.module is bert
+    assert bert.training
+    assert hs.capture(model, inputs={"input_ids": [[1, 2, 3]]}).weights.shape == (2, 2, 3, 3)
+    assert all(part.training for part in bert.modules())
+    assert bert.config._attn_implementation == "sdpa"
+
+
+def test_a_module_that_is_no_attention_is_refused() -> None:
+    class Bag(torch.nn.Module):
+        main_input_name = "input_ids"
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = torch.nn.Embedding(100, 4)
+
+        def forward(self, input_ids: torch.Tensor, **_: Any) -> torch.Tensor:
+            return self.table(input_ids).mean(1)
+
+    with pytest.raises(RefusedError, match="no softmax over query-key scores was seen"):
+        hs.load(Bag())
+
+
+@pytest.mark.parametrize(("arguments", "message"), [({"dtype": "int8"}, "dtype: expected one of float32"), ({"keep": "embeddings"}, "give untrained=SEED")])
+def test_wrong_arguments(arguments: dict[str, Any], message: str, bert: transformers.BertModel) -> None:
+    with pytest.raises(InputError, match=message):
+        find(bert, **arguments)
+
+
+def test_a_wrong_tuple(bert: transformers.BertModel) -> None:
+    with pytest.raises(InputError, match=r"expected \(nn.Module, tokenizer\), found \(str, BertModel\)"):
+        find(("tokenizer", bert))  # type: ignore[arg-type]
+
+
+def test_dtype(bert: transformers.BertModel) -> None:
+    assert hs.load(bert, dtype="bfloat16").dtype == torch.bfloat16
+
+
+def test_the_demo_model_is_found_without_importing_its_package(demo: hs.load) -> None:
+    import sys
+
+    assert DEMO_PACKAGE not in sys.modules
+    assert "sentence_transformers" not in sys.modules
+    assert (demo.checked.parts[0].layers, demo.checked.parts[0].heads[0], demo.causal) == (6, 12, False)
+    assert demo.max_length == 512
+
+
+def test_a_demo_model_with_other_weights_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / DEMO_PACKAGE
+    (package / "model").mkdir(parents=True)
+    (package / "__init__.py").write_text("raise RuntimeError('imported')")
+    (package / "model" / "model.safetensors").write_bytes(b"other")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ModelError, match=re.escape("sha256 is d9298a10d1b0…, expected 53aa51172d14… (all-MiniLM-L6-v2)")):
+        demo_folder()
+
+
+def test_without_the_demo_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda *_: None)
+    with pytest.raises(ModelError, match=r"no model named and the demo model is not installed; name one \(-m NAME\)"):
+        hs.load()

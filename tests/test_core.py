@@ -1,0 +1,186 @@
+"""Head, Tokens, AttentionMaps, words, wrap, the store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headscope import Head, Tokens, store, wrap
+from headscope.errors import InputError, ShapeError
+from headscope.tokens import is_punctuation, strip_markers
+
+
+def maps(layers: int = 2, heads: int = 3, n: int = 4, seed: int = 0, dtype: type = np.float32) -> np.ndarray:
+    weights = np.random.default_rng(seed).random((layers, heads, n, n)) ** 3
+    return (weights / weights.sum(-1, keepdims=True)).astype(dtype)
+
+
+PIECES = ["[CLS]", "play", "##ing", "[SEP]"]
+
+
+class TestHead:
+    def test_names(self) -> None:
+        assert str(Head(7, 9)) == repr(Head(7, 9)) == "L7H9"
+        assert Head(7, 9).paper == "8-10"
+        assert Head.parse("8-10", base=1) == Head.parse("L7H9") == Head.parse("7-9") == Head(7, 9)
+
+    @given(st.integers(0, 200), st.integers(0, 200))
+    def test_names_are_read_back(self, layer: int, head: int) -> None:
+        assert Head.parse(str(Head(layer, head)), base=1) == Head(layer, head)
+        assert Head.parse(Head(layer, head).paper, base=1) == Head(layer, head)
+
+    @pytest.mark.parametrize("label", ["", "L7", "7", "H9L7", "0-3", "a-b"])
+    def test_refuses_what_is_no_name(self, label: str) -> None:
+        with pytest.raises(InputError, match=r"expected a head such as 'L7H9' or '8-10', found"):
+            Head.parse(label, base=1)
+
+
+class TestTokens:
+    def test_every_field_has_one_entry_a_token(self) -> None:
+        with pytest.raises(ShapeError, match=r"ids: expected 2 entries, one a token, found shape \(3,\)"):
+            Tokens(["a", "b"], ids=[1, 2, 3])
+        with pytest.raises(ShapeError, match=r"classes\['sep'\]: expected 2"):
+            Tokens(["a", "b"], classes={"sep": np.array([True])})
+        with pytest.raises(InputError, match=r"pieces\[1\]: expected a string, found int"):
+            Tokens(["a", 3])  # type: ignore[list-item]
+
+    def test_classes(self) -> None:
+        tokens = Tokens.of(["[CLS]", "a", ".", "[SEP]"])
+        assert tokens.mask("first").tolist() == [True, False, False, False]
+        assert tokens.mask("punctuation").tolist() == [False, False, True, False]
+        assert tokens.mask("special").tolist() == [True, False, False, True]
+        with pytest.raises(InputError, match="no class of tokens 'verbs'; this input has first, special, sep, cls, punctuation"):
+            tokens.mask("verbs")
+
+    @pytest.mark.parametrize(
+        ("piece", "expected"),
+        [(".", True), ("##,", True), ("Ġ\"", True), ("—", True), ("。", True), ("$", False), ("a.", False), ("##", True), ("", False)],
+    )
+    def test_punctuation_is_unicode_p(self, piece: str, expected: bool) -> None:
+        assert is_punctuation(piece) is expected
+
+    def test_markers(self) -> None:
+        assert [strip_markers(piece) for piece in ("##ing", "▁the", "Ġthe", "the</w>", "th@@", "##")] == ["ing", "the", "the", "the", "th", "##"]
+
+
+class TestMaps:
+    def test_labels_and_access(self) -> None:
+        weights = maps()
+        found = wrap(weights, PIECES)
+        assert found[Head(1, 2)].tolist() == found["L1H2"].tolist() == weights[1, 2].tolist()
+        assert found.heads[:2] == [Head(0, 0), Head(0, 1)]
+        assert found.weights.shape == (2, 3, 4, 4)
+        with pytest.raises(InputError, match="axis layer: no layer 5; these maps have 0 to 1"):
+            found["L5H0"]
+        with pytest.raises(InputError, match="axis head: no head 3 in layer 1; it has 0 to 2"):
+            found["L1H3"]
+
+    def test_ragged_layers(self) -> None:
+        found = wrap([maps(1, 2)[0], maps(1, 5)[0]], PIECES)
+        assert [layer.shape[0] for layer in found.layers] == [2, 5]
+        with pytest.raises(ShapeError, match=r"axis head: these maps are ragged \(layers have 2, 5 heads\); use maps.layers\[l\]"):
+            _ = found.weights
+
+    def test_words_by_hand(self) -> None:
+        # [CLS] play ##ing [SEP]; attention to "playing" is summed over its pieces, from it averaged
+        weights = np.array([[0.1, 0.2, 0.3, 0.4], [0.5, 0.1, 0.1, 0.3], [0.1, 0.3, 0.5, 0.1], [0.25] * 4])
+        tokens = Tokens(PIECES, word_ids=[-1, 0, 0, -1], sequence_ids=[-1, 0, 0, -1])
+        found = wrap(weights[None, None], tokens).words()
+        assert found.query.pieces == ("[CLS]", "playing", "[SEP]")
+        np.testing.assert_allclose(found.weights[0, 0], [[0.1, 0.5, 0.4], [0.3, 0.5, 0.2], [0.25, 0.5, 0.25]])
+        first = wrap(weights[None, None], tokens).words(rows="first")
+        np.testing.assert_allclose(first.weights[0, 0, 1], [0.5, 0.2, 0.3])
+
+    @given(st.lists(st.integers(0, 3), min_size=1, max_size=9), st.integers(0, 99))
+    def test_words_keep_the_sum_of_rows(self, word_ids: list[int], seed: int) -> None:
+        tokens = Tokens([f"t{i}" for i in range(len(word_ids))], word_ids=sorted(word_ids))
+        found = wrap(maps(1, 2, len(word_ids), seed), tokens).words()
+        np.testing.assert_allclose(found.weights.sum(-1), 1.0, rtol=1e-5)
+
+    def test_words_need_word_ids(self) -> None:
+        with pytest.raises(InputError, match="these tokens have no word_ids"):
+            wrap(maps(), PIECES).words()
+
+    def test_a_to_b(self) -> None:
+        weights = maps(n=5)
+        found = wrap(weights, Tokens(list("cabse"), sequence_ids=[-1, 0, 0, 1, -1]))
+        np.testing.assert_array_equal(found.a_to_b().weights, weights[:, :, 1:3, 3:4])
+        np.testing.assert_array_equal(found.b_to_a().weights, weights[:, :, 3:4, 1:3])
+        assert found.a_to_b().partial
+        with pytest.raises(InputError, match="no text A"):
+            wrap(maps(), PIECES).a_to_b()
+
+
+class TestWrap:
+    @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+    def test_bertviz_shapes(self, dtype: torch.dtype) -> None:
+        weights = maps()
+        outputs = tuple(torch.tensor(layer, dtype=dtype).requires_grad_()[None] for layer in weights)
+        for given_ in (outputs, list(outputs), [layer[0] for layer in outputs], torch.stack(outputs), torch.stack(outputs)[:, 0]):
+            found = wrap(given_, PIECES)
+            np.testing.assert_allclose(found.weights, weights, atol=0.005 if dtype.itemsize < 4 else 1e-6)
+
+    def test_numpy(self) -> None:
+        np.testing.assert_array_equal(wrap(maps(), PIECES).weights, maps())
+        np.testing.assert_array_equal(wrap(list(maps()[:, None]), PIECES).weights, maps())
+
+    def test_causal_is_told_from_the_zeros(self) -> None:
+        lower = np.tril(np.ones((4, 4))) / np.arange(1, 5)[:, None]
+        assert wrap(lower[None, None], PIECES).causal
+        assert not wrap(maps(), PIECES).causal
+
+    @pytest.mark.parametrize(
+        ("weights", "tokens", "message"),
+        [
+            ((), PIECES, r"axis layer: expected at least one layer, found \(\); pass outputs.attentions"),
+            ((None, None), PIECES, 'layer 0: expected an array, found None; load the model with attn_implementation="eager"'),
+            (maps()[0], PIECES, r"expected 4 axes \[layer head query key\], found 3"),
+            ([maps(1, 3)], [*PIECES, "x"], "layer 0, axis query: expected 5 entries, one a token, found 4"),
+            ([maps(4, 3)], PIECES, r"layer 0, axis batch: expected 1, found 4"),
+            (maps()[..., :3], PIECES, "layer 0, axis key: expected 4 entries, one a token, found 3"),
+            (maps() * 0.5, PIECES, "layer 0, head 0, axis key: row 0 sums to 0.5000, expected 1"),
+            (maps() - 0.5, PIECES, r"layer 0, head \d: weight \[\d, \d\] is -0.5, expected at least 0"),
+            (maps() * np.nan, PIECES, r"layer 0, head 0: weight \[0, 0\] is nan"),
+            (maps().astype(int), PIECES, "weights: expected an array of floats, found int64"),
+            (maps(), "abcd", "tokens: expected a list of strings, one a token, found one string"),
+            ({"attentions": maps()}, PIECES, "weights: expected arrays, found dict; pass outputs.attentions"),
+        ],
+    )  # fmt: skip
+    def test_refuses_and_names_the_axis(self, weights: object, tokens: object, message: str) -> None:
+        with pytest.raises(InputError, match=message):
+            wrap(weights, tokens)  # type: ignore[arg-type]
+
+
+class TestStore:
+    def test_everything_comes_back(self, tmp_path: Path) -> None:
+        tokens = Tokens(
+            ["[CLS]", "\0", "</script>", "🙂"],
+            ids=[1, 2, 3, 4],
+            type_ids=[0, 0, 0, 1],
+            offsets=[[0, 0], [0, 1], [1, 9], [9, 10]],
+            special_mask=[True, False, False, False],
+            word_ids=[-1, 0, 1, 2],
+            sequence_ids=[-1, 0, 0, 1],
+            classes={"cls": np.array([True, False, False, False])},
+        )
+        before = wrap(maps(dtype=np.float64), tokens)
+        store.save(before, tmp_path / "maps.safetensors")
+        after = store.load(tmp_path / "maps.safetensors")
+        np.testing.assert_array_equal(before.weights, after.weights)
+        assert after.weights.dtype == np.float64
+        assert (after.kind, after.causal, after.index) == (before.kind, before.causal, before.index)
+        for name in ("pieces", "ids", "type_ids", "offsets", "special_mask", "word_ids", "sequence_ids"):
+            np.testing.assert_array_equal(getattr(before.query, name), getattr(after.query, name))
+        np.testing.assert_array_equal(after.key.mask("cls"), tokens.mask("cls"))
+
+    def test_refuses_other_files(self, tmp_path: Path) -> None:
+        with pytest.raises(InputError, match="no such file"):
+            store.load(tmp_path / "none.safetensors")
+        (tmp_path / "text.safetensors").write_text("hello")
+        with pytest.raises(InputError, match=r"text.safetensors: not a safetensors file"):
+            store.load(tmp_path / "text.safetensors")
