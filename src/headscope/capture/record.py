@@ -41,6 +41,8 @@ class AttentionRecord:
         step: 0 for the prompt; 1, 2, … for the steps of `generate`.
         given: the weights that the model itself computed ``[batch head query key]``, part of its graph; None when
             it ran a fused kernel.
+        followed: False where the trace met an operation on the scores that it cannot express; `bias` is then what is
+            left of the model's own scores besides scaling · q kᵀ, so that recomputing proves nothing.
     """
 
     module: str
@@ -60,6 +62,7 @@ class AttentionRecord:
     route: Route = "interface"
     step: int = 0
     given: Tensor | None = None
+    followed: bool = True
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
