@@ -1,0 +1,90 @@
+"""One self-contained page: the built bundle, a payload and its blobs, and no way to the network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+from headscope.errors import RunError
+
+_GARBLING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
+
+
+def script_json(value: Any) -> str:
+    r"""JSON that may stand in a ``<script>``: ASCII only, and no character that HTML could read as markup.
+
+    >>> script_json("</script>")
+    '"\\u003c/script\\u003e"'
+    """
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for character, escape in _UNSAFE.items():
+        text = text.replace(character, escape)
+    return text
+
+
+def plain_text(text: str) -> str:
+    r"""A title or a name without what garbles a page: controls, lone surrogates, overrides of direction.
+
+    >>> plain_text("a\x00b") == "a\ufffdb"
+    True
+    """
+    return _GARBLING.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def html_text(text: str) -> str:
+    """Text that may stand in HTML, in an element or an attribute."""
+    return html.escape(plain_text(text))
+
+
+def bundle_file(name: str) -> str:
+    """A file of the built bundle. `RunError` when it was never built."""
+    path = files("headscope.views") / "static" / name
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        raise RunError(
+            f"the page's bundle {name} is missing from this installation: "
+            "run `npm ci && npm run build` in frontend/, or install headscope again"
+        ) from None
+
+
+def page(payload: Mapping[str, Any], blobs: Mapping[str, str], *, bundle: str, title: str) -> str:
+    """An HTML page that shows `payload` with a bundle: ``report`` means ``report.js`` and ``report.css``.
+
+    Everything that comes from a model or a text is JSON, read as data; the policy in the page lets only its
+    own script run and lets nothing load from anywhere.
+    """
+    script, style = bundle_file(f"{bundle}.js"), bundle_file(f"{bundle}.css")
+    if "</script" in script.lower() or "<!--" in script or "</style" in style.lower():
+        raise RunError(f"the page's bundle {bundle} holds text that ends its own tag: build it again")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data: blob:; "
+        "font-src data:; base-uri 'none'; form-action 'none'"
+    )
+    parts = [
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark">\n<meta name="generator" content="headscope">',
+        f"<title>{html_text(title)}</title>",
+        f"<style>{style}</style>\n</head>\n<body>",
+        '<div id="headscope"></div>',
+        "<noscript>This page draws its figures with JavaScript, which is turned off here.</noscript>",
+        f'<script type="application/json" id="headscope-payload">{script_json(payload)}</script>',
+        *(
+            f'<script type="text/plain" id="headscope-data-{html_text(name)}">{text}</script>'
+            for name, text in blobs.items()
+        ),
+        f"<script>{script}</script>\n</body>\n</html>\n",
+    ]
+    return "\n".join(parts)

@@ -1,0 +1,130 @@
+"""What the figures say, in plain sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from headscope.heads import Head
+from headscope.views.payload import Part
+
+HALF = 0.5
+_NAMED = 5  # heads named in a sentence; the rest are counted
+
+_PHRASES = {
+    "previous": "the previous token",
+    "next": "the next token",
+    "current": "the token itself",
+    "first": "the first token",
+    "cls": "[CLS]",
+    "sep": "separators",
+    "punctuation": "punctuation",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One measure's figures: values ``[layer head]``, chance ``[layer]``."""
+
+    name: str
+    title: str
+    units: str
+    values: npt.NDArray[np.float64]
+    chance: npt.NDArray[np.float64]
+
+
+def summary(columns: Sequence[Column], layers: Sequence[int], heads: Sequence[int]) -> list[list[Part]]:
+    """A few sentences on what the heads do, in parts, so that a head's name can open its picture."""
+    ranked = {column.name: _ranked(column, layers, heads) for column in columns}
+    ranked = {name: places for name, places in ranked.items() if places}
+    phrases = {name: phrase for name, phrase in _PHRASES.items() if name in ranked}
+    if "first" in phrases:
+        phrases.pop("cls", None)  # the same token
+    sentences = [
+        _above_half(ranked[name], phrase) for name, phrase in phrases.items() if ranked[name][0][1] > HALF
+    ]
+    quiet = {phrase: ranked[name][0] for name, phrase in phrases.items() if ranked[name][0][1] <= HALF}
+    if quiet:
+        sentences.append(_quiet(quiet))
+    for column in columns:
+        if column.name == "entropy" and column.name in ranked:
+            sentences.append(_entropy(ranked["entropy"], column, layers))
+    return sentences
+
+
+_Place = tuple[Head, float]
+
+
+def _ranked(column: Column, layers: Sequence[int], heads: Sequence[int]) -> list[_Place]:
+    places = [
+        (Head(layer, head), float(column.values[row, place]))
+        for row, layer in enumerate(layers)
+        for place, head in enumerate(heads)
+        if np.isfinite(column.values[row, place])
+    ]
+    return sorted(places, key=lambda place: (-place[1], place[0]))
+
+
+def _above_half(ranked: Sequence[_Place], phrase: str) -> list[Part]:
+    above = [place for place in ranked if place[1] > HALF]
+    one = len(above) == 1
+    verb, their = ("head puts", "its") if one else ("heads put", "their")
+    parts = [_text(f"{len(above)} {verb} more than half of {their} attention on {phrase}: ")]
+    for position, (head, share) in enumerate(above[:_NAMED]):
+        parts += [*_comma(position), _head(head), _text(f" ({percent(share)})")]
+    rest = len(above) - _NAMED
+    if rest > 0:
+        found = sorted({head.layer for head, _ in above})
+        where = f", in layers {found[0]} to {found[-1]}" if len(found) > 1 else f", all in layer {found[0]}"
+        return [*parts, _text(f" and {rest} more{where}.")]
+    return [*parts, _text(".")]
+
+
+def _quiet(best: Mapping[str, _Place]) -> list[Part]:
+    phrases = list(best)
+    listed = phrases[0] if len(phrases) == 1 else f"{', '.join(phrases[:-1])} or {phrases[-1]}"
+    parts = [_text(f"No head puts more than half of its attention on {listed}; the most is ")]
+    for position, (phrase, (head, share)) in enumerate(best.items()):
+        on = f" on {phrase}" if len(phrases) > 1 else ""
+        parts += [*_comma(position), _head(head), _text(f" ({percent(share)}{on})")]
+    return [*parts, _text(".")]
+
+
+def _entropy(ranked: Sequence[_Place], column: Column, layers: Sequence[int]) -> list[Part]:
+    (broad, high), (sharp, low) = ranked[0], ranked[-1]
+    uniform = float(column.chance[list(layers).index(broad.layer)])
+    against = f" of {uniform:.2f} for uniform attention" if np.isfinite(uniform) else ""
+    parts = [_text("The broadest head is "), _head(broad), _text(f" (entropy {high:.2f} nats{against})")]
+    if broad == sharp:
+        return [*parts, _text(".")]
+    return [*parts, _text(", the sharpest "), _head(sharp), _text(f" ({max(0.0, low):.2f} nats).")]
+
+
+def _head(head: Head) -> Part:
+    return {"text": str(head), "layer": head.layer, "head": head.head}
+
+
+def _comma(position: int) -> list[Part]:
+    return [_text(", ")] if position else []
+
+
+def _text(text: str) -> Part:
+    return {"text": text, "layer": None, "head": None}
+
+
+def percent(share: float) -> str:
+    """A share in words: ``54%``, and never 100% or 0% for what is neither.
+
+    >>> percent(0.54), percent(0.9987), percent(0.0004)
+    ('54%', '99.9%', '<0.1%')
+    """
+    if share >= 1.0:
+        return "100%"
+    if 0 < share < 0.001:
+        return "<0.1%"
+    if share > 0.995:
+        return f"{min(99.9, 100 * share):.1f}%"
+    return f"{100 * share:.0f}%" if share >= 0.1 else f"{100 * share:.1f}%"
