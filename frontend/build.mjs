@@ -1,0 +1,78 @@
+// Bundles src/report.ts into the Python package: report.js, report.css (with the font), the licences of what is in
+// them, and a stamp of the sources that hatch_build.py reads to know whether the bundle is up to date.
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join, relative, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import * as esbuild from "esbuild";
+
+const root = dirname(fileURLToPath(import.meta.url));
+const target = join(root, "..", "src", "headscope", "views", "static");
+const watch = process.argv.includes("--watch");
+
+function files(folder) {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    return entry.isDirectory() ? files(path) : [path];
+  });
+}
+
+// The same sum as in hatch_build.py: name, NUL, bytes, NUL of each source, in the order of their names.
+function stamp() {
+  const sources = ["build.mjs", "package.json", "package-lock.json", "tsconfig.json"].map((name) => join(root, name));
+  const named = [...sources, ...files(join(root, "src"))].map((path) => [relative(root, path).split(sep).join("/"), path]);
+  named.sort(([a], [b]) => (a < b ? -1 : 1));
+  const sum = createHash("sha256");
+  for (const [name, path] of named) sum.update(`${name}\0`).update(readFileSync(path)).update("\0");
+  return sum.digest("hex");
+}
+
+// The licence of every package that has a part in the bundle.
+function licences(inputs) {
+  const packages = new Map();
+  for (const input of inputs) {
+    const match = /^(.*node_modules\/((?:@[^/]+\/)?[^/]+))\//.exec(input);
+    if (match) packages.set(match[2], join(root, match[1]));
+  }
+  const parts = [...packages].sort().map(([name, folder]) => {
+    const version = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")).version;
+    const file = ["LICENSE", "LICENSE.md", "LICENSE.txt", "license"].map((n) => join(folder, n)).find(existsSync);
+    if (!file) throw new Error(`${name} has no licence file`);
+    return `${name} ${version}\n\n${readFileSync(file, "utf8").trim()}\n`;
+  });
+  return `The files report.js and report.css contain parts of these packages.\n\n${parts.join(`\n${"-".repeat(72)}\n\n`)}`;
+}
+
+const finish = {
+  name: "finish",
+  setup(build) {
+    build.onEnd((result) => {
+      if (result.errors.length > 0) return;
+      writeFileSync(join(target, "LICENSES.txt"), licences(Object.keys(result.metafile.inputs)));
+      writeFileSync(join(target, "sources.sha256"), `${stamp()}\n`);
+    });
+  },
+};
+
+mkdirSync(target, { recursive: true });
+const context = await esbuild.context({
+  absWorkingDir: root,
+  entryPoints: { report: "src/report.ts" },
+  outdir: target,
+  bundle: true,
+  minify: true,
+  format: "iife",
+  target: ["es2022", "chrome111", "firefox113", "safari16.4"],
+  charset: "ascii",
+  legalComments: "none",
+  loader: { ".woff2": "dataurl" },
+  metafile: true,
+  logLevel: "warning",
+  plugins: [finish],
+});
+if (watch) {
+  await context.watch();
+} else {
+  await context.rebuild();
+  await context.dispose();
+}

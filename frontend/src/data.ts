@@ -1,0 +1,86 @@
+// Arrays as they arrive: base64, gzip, little-endian, with dtype and shape.
+
+import type { ArrayRef } from "./protocol";
+
+export type Numbers = Uint8Array | Int32Array | Float32Array | Float64Array;
+
+const TYPES = { uint8: Uint8Array, int32: Int32Array, float32: Float32Array, float64: Float64Array } as const;
+
+/** w = (b / 255)² for each byte. */
+export const SQUARE = Float32Array.from({ length: 256 }, (_, byte) => (byte / 255) ** 2);
+
+export function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
+
+export async function gunzip(bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
+  if (typeof DecompressionStream === "undefined") {
+    throw new Error("this browser is too old to unpack the data (it has no DecompressionStream)");
+  }
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+}
+
+/** The numbers of an array. Throws when they are not as many as its shape says. */
+export async function decode(ref: ArrayRef, text: string): Promise<Numbers> {
+  const buffer = await gunzip(bytesOf(text));
+  const Type = TYPES[ref.dtype];
+  const expected = ref.shape.reduce((a, b) => a * b, 1);
+  if (buffer.byteLength !== expected * Type.BYTES_PER_ELEMENT) {
+    throw new Error(`array ${ref.data}: expected ${expected} × ${ref.dtype}, found ${buffer.byteLength} bytes`);
+  }
+  return new Type(buffer);
+}
+
+/** Where blobs come from. In a page: one script element each. */
+export type Source = (name: string) => string;
+
+export const fromPage: Source = (name) => {
+  const element = document.getElementById(`headscope-data-${name}`);
+  if (!element) throw new Error(`array ${name} is missing from this page`);
+  return element.textContent ?? "";
+};
+
+/** Decodes each array once, when it is first asked for. */
+export class Store {
+  private readonly arrays = new Map<string, Promise<Numbers>>();
+
+  constructor(private readonly source: Source) {}
+
+  get(ref: ArrayRef): Promise<Numbers> {
+    let array = this.arrays.get(ref.data);
+    if (!array) {
+      array = Promise.resolve().then(() => decode(ref, this.source(ref.data)));
+      this.arrays.set(ref.data, array);
+    }
+    return array;
+  }
+}
+
+/** One head's map, [query key]: bytes of √w to paint, and the weight of a pair. */
+export interface HeadMap {
+  readonly rows: number;
+  readonly columns: number;
+  readonly codes: Uint8Array;
+  weight(row: number, column: number): number;
+}
+
+/** Cut one head out of a layer's array [head query key]; null when the layer has no such head. */
+export function headMap(ref: ArrayRef, numbers: Numbers, head: number): HeadMap | null {
+  const [heads = 0, rows = 0, columns = 0] = ref.shape;
+  if (head >= heads) return null;
+  const part = numbers.subarray(head * rows * columns, (head + 1) * rows * columns);
+  const coded = ref.encoding === "sqrt" && part instanceof Uint8Array;
+  const codes = coded ? part : Uint8Array.from(part, (w) => Math.round(255 * Math.sqrt(Math.min(1, Math.max(0, w)))));
+  return {
+    rows,
+    columns,
+    codes,
+    weight: (row, column) => {
+      const value = part[row * columns + column] ?? NaN;
+      return coded ? (SQUARE[value] ?? NaN) : value;
+    },
+  };
+}

@@ -1,0 +1,181 @@
+// The figures of a report: measures over (layer, head), their errors, counts and chance.
+
+import { PALETTES, type Theme } from "./color";
+import type { Store } from "./data";
+import { code, paper } from "./format";
+import type { Cell } from "./host";
+import type { MeasureInfo, ReportPayload } from "./protocol";
+
+/** How a measure's values become positions from 0 to 1 on a palette or a strip. */
+export interface Scale {
+  readonly low: number;
+  readonly high: number;
+  readonly diverging: boolean;
+  /** Position on the palette: the square root for shares, linear for others. */
+  tint(value: number): number;
+  /** Position on a line, always linear. */
+  place(value: number): number;
+  readonly ticks: readonly number[];
+}
+
+export class Measure {
+  readonly scale: Scale;
+
+  constructor(
+    readonly info: MeasureInfo,
+    private readonly heads: number,
+    private readonly values: Float64Array,
+    private readonly errors: Float64Array,
+    private readonly counts: Float64Array,
+    private readonly chances: Float64Array,
+  ) {
+    this.scale = scaleOf(info.units, values, chances);
+  }
+
+  get name(): string {
+    return this.info.name;
+  }
+  get isShare(): boolean {
+    return this.info.units === "share";
+  }
+  value(cell: Cell): number {
+    return this.values[cell.layer * this.heads + cell.head] ?? NaN;
+  }
+  error(cell: Cell): number {
+    return this.errors[cell.layer * this.heads + cell.head] ?? NaN;
+  }
+  count(cell: Cell): number {
+    return this.counts[cell.layer * this.heads + cell.head] ?? NaN;
+  }
+  chance(layer: number): number {
+    return this.chances[layer] ?? NaN;
+  }
+  /** The palette's pixel for a value. */
+  pixel(value: number, theme: Theme): number {
+    const palette = PALETTES[theme];
+    const lut = this.scale.diverging ? palette.diverging : palette.sequential;
+    return lut[Math.round(255 * this.scale.tint(value))] ?? 0;
+  }
+}
+
+export function scaleOf(units: string, values: Float64Array, chances: Float64Array): Scale {
+  const finite = [...values, ...chances].filter(Number.isFinite);
+  const clip = (x: number): number => Math.min(1, Math.max(0, x));
+  const least = Math.min(0, ...finite);
+  if (units === "share" && least >= 0) {
+    return { low: 0, high: 1, diverging: false, tint: (v) => Math.sqrt(clip(v)), place: clip, ticks: [0, 0.05, 0.25, 0.5, 1] };
+  }
+  const most = Math.max(1e-9, ...finite.map(Math.abs));
+  if (least < -1e-6) {
+    const linear = (v: number): number => clip(0.5 + v / most / 2);
+    return { low: -most, high: most, diverging: true, tint: linear, place: linear, ticks: [-most, 0, most] };
+  }
+  const linear = (v: number): number => clip(v / most);
+  return { low: 0, high: most, diverging: false, tint: linear, place: linear, ticks: [0, most / 2, most] };
+}
+
+export class Figures {
+  readonly cells: readonly Cell[];
+  readonly rows: number;
+  readonly columns: number;
+  private readonly byName: Map<string, Measure>;
+
+  constructor(
+    readonly payload: ReportPayload,
+    readonly measures: readonly Measure[],
+  ) {
+    this.rows = payload.layers.length;
+    this.columns = payload.heads.length;
+    this.byName = new Map(measures.map((measure) => [measure.name, measure]));
+    const all = payload.layers.flatMap((_, layer) => payload.heads.map((_, head) => ({ layer, head })));
+    this.cells = all.filter((cell) => measures.some((measure) => Number.isFinite(measure.value(cell))));
+  }
+
+  static async load(payload: ReportPayload, store: Store): Promise<Figures> {
+    const [value, error, count, chance] = await Promise.all(
+      [payload.value, payload.error, payload.count, payload.chance].map((ref) => store.get(ref)),
+    );
+    const [layers, heads] = [payload.layers.length, payload.heads.length];
+    const cut = (numbers: typeof value, place: number, size: number): Float64Array =>
+      Float64Array.from(numbers!.subarray(place * size, (place + 1) * size));
+    const measures = payload.measures.map(
+      (info, place) =>
+        new Measure(
+          info,
+          heads,
+          cut(value, place, layers * heads),
+          cut(error, place, layers * heads),
+          cut(count, place, layers * heads),
+          cut(chance, place, layers),
+        ),
+    );
+    return new Figures(payload, measures);
+  }
+
+  measure(name: string): Measure {
+    return this.byName.get(name) ?? this.measures[0]!;
+  }
+  has(name: string): boolean {
+    return this.byName.has(name);
+  }
+  layerOf(cell: Cell): number {
+    return this.payload.layers[cell.layer] ?? cell.layer;
+  }
+  headOf(cell: Cell): number {
+    return this.payload.heads[cell.head] ?? cell.head;
+  }
+  /** `L7H9`, with the model's own indices. */
+  name(cell: Cell): string {
+    return code(this.layerOf(cell), this.headOf(cell));
+  }
+  /** `8-10`, as papers print it. */
+  paper(cell: Cell): string {
+    return paper(this.layerOf(cell), this.headOf(cell));
+  }
+  exists(cell: Cell): boolean {
+    return this.cells.some((other) => other.layer === cell.layer && other.head === cell.head);
+  }
+  /** The place of a head given by the model's own indices; null when there is no such head. */
+  find(layer: number, head: number): Cell | null {
+    const cell = { layer: this.payload.layers.indexOf(layer), head: this.payload.heads.indexOf(head) };
+    return cell.layer >= 0 && cell.head >= 0 && this.exists(cell) ? cell : null;
+  }
+  /** The heads with a value, largest first. */
+  ranked(measure: Measure): Cell[] {
+    return this.cells
+      .filter((cell) => Number.isFinite(measure.value(cell)))
+      .sort((a, b) => measure.value(b) - measure.value(a) || a.layer - b.layer || a.head - b.head);
+  }
+  /** The nearest head in a direction, or the same one at the edge. */
+  step(cell: Cell, layers: number, heads: number): Cell {
+    const next = { layer: cell.layer + layers, head: cell.head + heads };
+    return this.exists(next) ? next : cell;
+  }
+  /** The next head in reading order (or the one before), round the end. */
+  along(cell: Cell, by: number): Cell {
+    const place = this.cells.findIndex((other) => other.layer === cell.layer && other.head === cell.head);
+    return this.cells[(place + by + this.cells.length) % this.cells.length] ?? cell;
+  }
+  /** The head a reader should meet first: the one that stands out most from chance in its first measures. */
+  get opening(): Cell {
+    const first = this.measures.find((measure) => measure.isShare) ?? this.measures[0];
+    return (first && this.ranked(first)[0]) ?? { layer: 0, head: 0 };
+  }
+}
+
+/** Rows of the tidy table: the columns of `headscope measure`. */
+export function tidy(figures: Figures): string {
+  const number = (x: number): string => (Number.isFinite(x) ? String(x) : "");
+  const lines = ["layer,head,paper,measure,value,se,n"];
+  for (const measure of figures.measures) {
+    for (const cell of figures.cells) {
+      if (!Number.isFinite(measure.value(cell))) continue;
+      const place = [figures.layerOf(cell), figures.headOf(cell), figures.paper(cell), quoted(measure.name)];
+      const values = [measure.value(cell), measure.error(cell), measure.count(cell)].map(number);
+      lines.push([...place, ...values].join(","));
+    }
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+const quoted = (text: string): string => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);

@@ -1,0 +1,105 @@
+// How numbers, heads and tokens are written.
+
+import type { Cell } from "./host";
+
+/** A weight in a picture: `.54`, and `·` below .005. */
+export const weight = (w: number): string => (w < 0.005 ? "·" : w >= 0.995 ? "1.0" : w.toFixed(2).slice(1));
+
+/** A figure in a table or a tip: three decimals, more for what is small, `–` for none. */
+export function figure(x: number, digits = 3): string {
+  if (!Number.isFinite(x)) return "–";
+  if (x !== 0 && Math.abs(x) < 0.5 * 10 ** -digits) return x < 0 ? `−${10 ** -digits}` : `<${(10 ** -digits).toFixed(digits)}`;
+  return x.toFixed(digits).replace("-", "−");
+}
+
+/** A standard error: two significant digits, at most four decimals. */
+export function errorFigure(x: number): string {
+  if (!Number.isFinite(x)) return "–";
+  if (x === 0) return "0";
+  if (x < 0.00005) return "<.0001";
+  const decimals = x >= 0.01 ? 3 : 4;
+  const text = x.toFixed(decimals);
+  return x < 1 ? text.slice(1) : text;
+}
+
+/** `52,341`. */
+export const whole = (n: number): string => Math.round(n).toLocaleString("en-US");
+
+/** `12%`, `0.4%`. */
+export function percent(share: number): string {
+  if (share >= 1 || share === 0) return `${Math.round(100 * share)}%`;
+  if (share > 0.995) return `${Math.min(99.9, 100 * share).toFixed(1)}%`;
+  return share < 0.001 ? "<0.1%" : `${(100 * share).toFixed(share >= 0.1 ? 0 : 1)}%`;
+}
+
+/** `22.7 M`, `7.1 B`. */
+export function parameters(n: number): string {
+  if (n >= 1e9) return `${(n / 1e9).toFixed(1)} B`;
+  return n >= 1e6 ? `${(n / 1e6).toFixed(1)} M` : whole(n);
+}
+
+/** `42 s`, `3 min 20 s`. */
+export function duration(seconds: number): string {
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 120) return `${Math.round(seconds)} s`;
+  return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+}
+
+/** `1 head`, `2 heads`. */
+export const plural = (n: number, noun: string): string => `${whole(n)} ${noun}${n === 1 ? "" : "s"}`;
+
+/** `L7H9` and the 1-based `8-10`, from the model's own indices. */
+export const code = (layer: number, head: number): string => `L${layer}H${head}`;
+export const paper = (layer: number, head: number): string => `${layer + 1}-${head + 1}`;
+
+/** Read `L7H9`: the model's own indices, or null. */
+export function parseCode(text: string): Cell | null {
+  const match = /^L(\d+)H(\d+)$/i.exec(text.trim());
+  return match ? { layer: Number(match[1]), head: Number(match[2]) } : null;
+}
+
+const MARKS: readonly [string, string][] = [["##", "##"], ["Ġ", "␣"], ["▁", "␣"]];
+
+/** A piece as it is shown: the tokenizer's mark, and the text with characters that do not print made visible. */
+export function piece(raw: string): { mark: string; text: string } {
+  let [mark, text] = ["", raw];
+  for (const [prefix, shown] of MARKS) {
+    if (raw.startsWith(prefix) && raw.length > prefix.length) {
+      [mark, text] = [shown, raw.slice(prefix.length)];
+      break;
+    }
+  }
+  const visible = Array.from(text, (character) => {
+    const point = character.codePointAt(0) ?? 0;
+    if (character === "\n" || character === "Ċ") return "⏎";
+    if (character === "\t") return "⇥";
+    if (character === "Ġ" || character === "▁" || character === " ") return "␣";
+    if (point < 32) return String.fromCharCode(0x2400 + point);
+    if (point === 127) return "␡";
+    if (/[\p{Cf}\p{Zl}\p{Zp}\p{Cc}\p{Cs}\p{Co}\p{Cn}]/u.test(character)) return point === 0x200d ? character : "�";
+    return character;
+  }).join("");
+  return { mark, text: visible || "∅" };
+}
+
+/** A piece as one string; in tight places without the mark of a space. */
+export function shown(raw: string, spaces = true): string {
+  const { mark, text } = piece(raw);
+  return mark === "␣" && !spaces ? text : mark + text;
+}
+
+/** A few words of an input, to name it in a list. */
+export function label(pieces: readonly string[], limit = 48): string {
+  const words = pieces
+    .filter((raw) => !/^(\[CLS\]|\[SEP\]|<s>|<\/s>|<\|[^|]*\|>|<bos>|<eos>|\[PAD\]|<pad>)$/.test(raw))
+    .map((raw) => {
+      const { mark, text } = piece(raw);
+      return mark === "##" ? `\u0000${text}` : mark === "␣" ? ` ${text}` : ` ${text}`;
+    })
+    .join("")
+    .replaceAll(" \u0000", "")
+    .replaceAll("\u0000", "")
+    .trim();
+  const characters = Array.from(words);
+  return characters.length > limit ? `${characters.slice(0, limit - 1).join("").trimEnd()}…` : words || "(no text)";
+}
