@@ -1,0 +1,353 @@
+"""Attention scores as an expression: the q and k that they are a product of, and what was done to it since."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+HIDES = -9999.0
+"""A score, or a number added to it, at or below this hides a key: its weight is zero in every float type."""
+
+
+class Layout(NamedTuple):
+    """How the dimensions of a tensor stand to ``[*lead, query, key]``.
+
+    Attributes:
+        lead: sizes of the dimensions before query and key (batch, head, or both in one).
+        order: dimension i of the tensor is dimension ``order[i]`` of ``[*lead, query, key]``.
+    """
+
+    lead: tuple[int, ...]
+    order: tuple[int, ...]
+
+    @classmethod
+    def plain(cls, lead: Sequence[int]) -> Layout:
+        """The layout ``[*lead, query, key]`` itself."""
+        return cls(tuple(lead), tuple(range(len(lead) + 2)))
+
+    @property
+    def query(self) -> int:
+        """Which dimension of the tensor is the queries."""
+        return self.order.index(len(self.lead))
+
+    @property
+    def key(self) -> int:
+        """Which dimension of the tensor is the keys."""
+        return self.order.index(len(self.lead) + 1)
+
+    def canonical(self, tensor: Tensor) -> Tensor:
+        """`tensor`, which broadcasts with the one laid out so, as ``[*lead, query, key]``."""
+        tensor = tensor[(None,) * (len(self.order) - tensor.ndim)]
+        return tensor.permute([self.order.index(i) for i in range(len(self.order))])
+
+    def restore(self, tensor: Tensor) -> Tensor:
+        """The way back: ``[*lead, query, key]`` in the tensor's own order."""
+        return tensor.permute(self.order)
+
+    def permuted(self, dims: Sequence[int]) -> Layout:
+        """After ``tensor.permute(dims)``."""
+        return Layout(self.lead, tuple(self.order[d] for d in dims))
+
+    def swapped(self) -> Layout:
+        """With the parts of query and key exchanged."""
+        n = len(self.lead)
+        return Layout(self.lead, tuple({n: n + 1, n + 1: n}.get(i, i) for i in self.order))
+
+    def reshaped(self, old: Sequence[int], new: Sequence[int]) -> Layout | None:
+        """After a view from shape `old` to shape `new`; None where queries or keys do not stay dimensions."""
+        n = len(self.lead)
+        if tuple(old) == tuple(new):
+            return self
+        if [i for i in self.order if i < n] != list(range(n)):
+            return None
+        after: dict[int, int] = {}  # dimension of `new` -> n (query) or n + 1 (key)
+        ones = [j for j, size in enumerate(new) if size == 1]
+        for label, dim in ((n + 1, self.key), (n, self.query)):
+            if old[dim] == 1:
+                if not ones:
+                    return None
+                after[ones.pop()] = label
+            elif (j := _same_dimension(dim, old, new)) is not None:
+                after[j] = label
+            else:
+                return None
+        lead = [j for j in range(len(new)) if j not in after]
+        rank = {n: len(lead), n + 1: len(lead) + 1}
+        order = tuple(rank[after[j]] if j in after else lead.index(j) for j in range(len(new)))
+        return Layout(tuple(new[j] for j in lead), order)
+
+
+def _same_dimension(dim: int, old: Sequence[int], new: Sequence[int]) -> int | None:
+    """The dimension of `new` that is dimension `dim` (of size above 1) of `old`, neither split nor merged."""
+    before = prod(old[:dim])
+    for j, size in enumerate(new):
+        if size == old[dim] and prod(new[:j]) == before:
+            return j
+    return None
+
+
+def normal(tensor: Tensor, lead: tuple[int, ...], size: tuple[int, int]) -> Tensor:
+    """``[*lead, a, b]``, or what broadcasts to it, as ``[batch head a b]`` where `size` is (batch, heads)."""
+    if lead == size:
+        return tensor
+    if all(n == 1 for n in tensor.shape[:-2]):
+        return tensor.reshape(1, 1, *tensor.shape[-2:])
+    return tensor.expand(*lead, *tensor.shape[-2:]).reshape(*size, *tensor.shape[-2:])
+
+
+def hides(value: object) -> bool:
+    """Whether a number (or all of a tensor) hides the keys that it fills."""
+    if isinstance(value, Tensor):
+        return bool((value <= HIDES).all())
+    return isinstance(value, (int, float)) and value <= HIDES
+
+
+def unchanged(before: Tensor, after: Tensor) -> bool:
+    """Whether a clamp (or the like) left the scores as they were, but for those of hidden keys."""
+    return bool(((before == after) | ((before <= HIDES) & (after <= HIDES))).all())
+
+
+class Fields(NamedTuple):
+    """The parts of `AttentionRecord` that an expression gives."""
+
+    q: Tensor
+    k: Tensor
+    scaling: float
+    mask: Tensor | None
+    bias: Tensor | None
+    softcap: float | None
+    sinks: Tensor | None
+    followed: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """``cap · tanh(scale · q kᵀ + Σ terms) + Σ after``, some keys hidden; without a cap there is no tanh.
+
+    All tensors broadcast to ``[*lead, query, key]`` of `layout`, which says how the tensor itself lies.
+
+    Attributes:
+        q: ``[*lead, query, dim]``.
+        k: ``[*lead, key, dim]``.
+        scale: factor of the product.
+        terms: what was added, each with its factor.
+        cap: factor of the tanh.
+        after: what was added to the tanh.
+        hidden: bool; keys that are hidden.
+        zeroed: bool; scores that were multiplied by 0, which must be hidden in the end.
+        sinks: logits ``[*lead, query, 1]`` that stand after the keys.
+        followed: False once something was done that the expression does not say.
+    """
+
+    q: Tensor
+    k: Tensor
+    layout: Layout
+    scale: float = 1.0
+    terms: tuple[tuple[Tensor, float], ...] = ()
+    cap: float | None = None
+    after: tuple[tuple[Tensor, float], ...] = ()
+    hidden: tuple[Tensor, ...] = ()
+    zeroed: tuple[Tensor, ...] = ()
+    sinks: Tensor | None = None
+    followed: bool = True
+
+    @property
+    def certain(self) -> bool:
+        """Whether `fields` will not need the logits: nothing is left to find out from the numbers."""
+        return self.followed and self.cap is None and not self.zeroed and self.sinks is None
+
+    def lost(self) -> Scores:
+        """After something that this expression cannot say."""
+        return replace(self, followed=False)
+
+    def swapped(self) -> Scores:
+        """The same product with queries and keys exchanged."""
+        if self.terms or self.after or self.hidden or self.zeroed or self.sinks is not None:
+
+            def turn(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+                return tuple(t.transpose(-1, -2) for t in tensors)
+
+            return replace(
+                self,
+                q=self.k,
+                k=self.q,
+                layout=self.layout.swapped(),
+                terms=tuple((t.transpose(-1, -2), c) for t, c in self.terms),
+                after=tuple((t.transpose(-1, -2), c) for t, c in self.after),
+                hidden=turn(self.hidden),
+                zeroed=turn(self.zeroed),
+                followed=self.followed and self.sinks is None,
+            )
+        return replace(self, q=self.k, k=self.q, layout=self.layout.swapped())
+
+    def grown(self, shape: Sequence[int]) -> Scores | None:
+        """After broadcasting to `shape` (batch or heads may grow); None where queries or keys would."""
+        if len(shape) != len(self.layout.order):
+            return None
+        sizes = [shape[self.layout.order.index(i)] for i in range(len(shape))]
+        keys = self.k.shape[-2] + (self.sinks is not None)
+        if sizes[-2:] != [self.q.shape[-2], keys]:
+            return None
+        return replace(self, layout=Layout(tuple(sizes[:-2]), self.layout.order))
+
+    def permuted(self, dims: Sequence[int]) -> Scores:
+        """After ``scores.permute(dims)``."""
+        return replace(self, layout=self.layout.permuted(dims))
+
+    def reshaped(self, old: Sequence[int], new: Sequence[int]) -> Scores | None:
+        """After a view from shape `old` to shape `new`; None where queries or keys do not stay dimensions."""
+        layout = self.layout.reshaped(old, new)
+        if layout is None:
+            return None
+
+        def regroup(t: Tensor) -> Tensor:
+            if layout.lead == self.layout.lead:
+                return t
+            return t.expand(*self.layout.lead, *t.shape[-2:]).reshape(*layout.lead, *t.shape[-2:])
+
+        return replace(
+            self,
+            q=regroup(self.q),
+            k=regroup(self.k),
+            layout=layout,
+            terms=tuple((regroup(t), c) for t, c in self.terms),
+            after=tuple((regroup(t), c) for t, c in self.after),
+            hidden=tuple(map(regroup, self.hidden)),
+            zeroed=tuple(map(regroup, self.zeroed)),
+            sinks=None if self.sinks is None else regroup(self.sinks),
+        )
+
+    def plus(self, term: Tensor | float, factor: float = 1.0) -> Scores:
+        """After ``scores + factor · term``."""
+        tensor = self.layout.canonical(term if isinstance(term, Tensor) else self.q.new_tensor(term))
+        if self.sinks is not None:  # what is the same for all keys and the sink does not change softmax
+            return self if tensor.shape[-1] == 1 else self.lost()
+        if self.cap is not None:
+            return replace(self, after=(*self.after, (tensor, factor)))
+        return replace(self, terms=(*self.terms, (tensor, factor)))
+
+    def times(self, factor: Tensor | float) -> Scores:
+        """After ``scores · factor``."""
+        if isinstance(factor, Tensor) and factor.numel() > 1:
+            return self._times_tensor(self.layout.canonical(factor))
+        number = float(factor)
+        if number <= 0 or self.sinks is not None:
+            return self.lost()
+        after = tuple((t, c * number) for t, c in self.after)
+        if self.cap is not None:
+            return replace(self, cap=self.cap * number, after=after)
+        return replace(self, scale=self.scale * number, terms=tuple((t, c * number) for t, c in self.terms))
+
+    def _times_tensor(self, factor: Tensor) -> Scores:
+        if self.cap is not None or self.sinks is not None or self.hidden:
+            return self.lost()
+        terms = tuple((t * factor, c) for t, c in self.terms)
+        if factor.shape[-1] == 1:
+            return replace(self, q=self.q * factor, terms=terms)
+        if factor.shape[-2] == 1:
+            return replace(self, k=self.k * factor.transpose(-1, -2), terms=terms)
+        if bool(((factor == 0) | (factor == 1)).all()):
+            return replace(self, zeroed=(*self.zeroed, factor == 0))
+        return self.lost()
+
+    def hide(self, where: Tensor) -> Scores:
+        """After hiding the keys at which `where` (bool, laid out as the scores) is true."""
+        if self.sinks is not None:
+            return self.lost()
+        return replace(self, hidden=(*self.hidden, self.layout.canonical(where)))
+
+    def tanh(self) -> Scores:
+        """After ``tanh(scores)``."""
+        if self.cap is not None or self.sinks is not None or self.hidden or self.zeroed:
+            return self.lost()
+        return replace(self, cap=1.0)
+
+    def with_sinks(self, sinks: Tensor) -> Scores:
+        """After putting `sinks` (laid out as the scores, one key) behind the last key."""
+        return replace(self, sinks=self.layout.canonical(sinks)) if self.sinks is None else self.lost()
+
+    def fields(self, heads: int, logits: Tensor) -> Fields:
+        """What the record says, with `heads` heads.
+
+        `logits` is what softmax was taken of; it may be empty where the expression is `certain`. Where it was
+        not `followed`, the bias is what is left of the logits besides the product.
+        """
+        lead = self.layout.lead
+        size = (prod(lead) // heads, heads)
+        lowest = torch.finfo(logits.dtype).min
+        q = normal(self.q, lead, size).expand(*size, -1, -1)
+        k = normal(self.k, lead, size)
+        k = k.expand(size[0], -1, -1, -1)
+        scaling = self.scale * (self.cap or 1.0)
+        parts = _Parts(self, size)
+        sinks, one_each = None, True
+        if self.sinks is not None:
+            given = normal(self.sinks, lead, size).expand(*size, -1, 1)
+            sinks = given[0, :, 0, 0]
+            one_each = bool((given == sinks[:, None, None]).all())
+        if not self.followed or not parts.exact or not one_each:
+            seen = normal(self.layout.canonical(logits), lead, size)[..., : k.shape[-2]]
+            hidden = seen <= HIDES
+            rest = seen - scaling * (q @ k.transpose(-1, -2))
+            mask = torch.zeros_like(seen).masked_fill(hidden, lowest) if bool(hidden.any()) else None
+            return Fields(q, k, scaling, mask, rest.masked_fill(hidden, 0.0), None, sinks, False)
+        mask = parts.after
+        if parts.hidden is not None:
+            base = torch.zeros((), dtype=logits.dtype, device=logits.device) if mask is None else mask
+            mask = torch.where(parts.hidden, lowest, base)
+        return Fields(q, k, scaling, mask, parts.bias, self.cap, sinks, True)
+
+
+class _Parts:
+    """What was added to a product, sorted into bias, mask and hidden keys, ``[batch head query key]``."""
+
+    def __init__(self, scores: Scores, size: tuple[int, int]) -> None:
+        lead, keys = scores.layout.lead, scores.k.shape[-2]
+        self.hidden: Tensor | None = None
+        self.exact = True
+        for where in scores.hidden:
+            self._hide(normal(where, lead, size))
+        matters = scores.cap is not None or scores.sinks is not None  # what all keys share still counts
+        self.bias: Tensor | None = None
+        for term, factor in scores.terms:
+            value, hidden = _split(normal(term, lead, size), factor)
+            if hidden is not None:
+                self._hide(hidden)
+                self.exact = self.exact and scores.cap is None
+            if value is not None and (matters or value.shape[-1] == keys):
+                value = value * (scores.cap or 1.0)
+                self.bias = value if self.bias is None else self.bias + value
+        self.after: Tensor | None = None
+        for term, factor in scores.after:
+            value, hidden = _split(normal(term, lead, size), factor)
+            if hidden is not None:
+                self._hide(hidden)
+            if value is not None:
+                self.after = value if self.after is None else self.after + value
+        for where in scores.zeroed:
+            zeroed = normal(where, lead, size)
+            self.exact = self.exact and self.hidden is not None and not bool((zeroed & ~self.hidden).any())
+
+    def _hide(self, where: Tensor) -> None:
+        self.hidden = where if self.hidden is None else self.hidden | where
+
+
+def _split(term: Tensor, factor: float) -> tuple[Tensor | None, Tensor | None]:
+    """``factor · term`` as (what is added to visible keys, which keys it hides); None for nothing.
+
+    A term of zeros and one number below −50 (Swin's −100) is a mask, too.
+    """
+    value = term if factor == 1.0 else term * factor
+    low = value <= -50.0
+    hidden = None
+    if bool(low.any()):
+        hidden = low if bool((low | (value == 0)).all()) else value <= HIDES
+        value = value.masked_fill(hidden, 0.0)
+        if not bool(hidden.any()):
+            hidden = None
+    return (value if bool((value != 0).any()) else None), hidden

@@ -1,0 +1,184 @@
+"""What single operations of PyTorch do to an expression of scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from headscope.capture.expression import Scores, hides, unchanged
+
+# By name: methods, functions and in-place forms of one operation share their name but for underscores.
+SAME = frozenset(
+    ["to", "float", "double", "half", "bfloat16", "type", "type_as", "cpu", "cuda", "contiguous", "clone",
+    "detach", "dropout", "data", "real"]
+) RESHAPE = frozenset(["view", "reshape", "flatten", "unflatten", "unsqueeze", "squeeze", "view_as",
+"reshape_as"]) PERMUTE = frozenset(["permute", "transpose", "swapaxes", "swapdims", "movedim", "moveaxis",
+"t", "T", "mT", "einsum"]) CLAMP = frozenset(["clamp", "clip", "clamp_min", "clamp_max", "max", "min",
+"maximum", "minimum", "nan_to_num"]) ADD, SUBTRACT, MULTIPLY = {"add"}, {"sub", "subtract"}, {"mul",
+"multiply"} DIVIDE = {"div", "divide", "true_divide"} ARITHMETIC = frozenset(ADD | SUBTRACT | MULTIPLY |
+DIVIDE | {"masked_fill", "where", "nan_to_num", "clamp"}) INERT = frozenset(  # these say something of a
+tensor, and nothing of the numbers in it
+    ["size", "dim", "ndimension", "stride", "numel", "nelement", "element_size", "is_contiguous",
+    "is_floating_point", "is_complex", "data_ptr", "get_device", "storage_offset", "len", "requires_grad",
+    "retain_grad", "register_hook", "untyped_storage", "is_inference", "get", "zeros_like", "ones_like",
+    "empty_like", "full_like", "new_zeros", "new_ones", "new_empty", "new_full", "new_tensor", "repr",
+    "format"]
+)
+PROPERTIES = frozenset({"T", "mT", "data", "real"})
+
+Operation = Callable[..., Any]
+
+
+def followed(
+    scores: Scores,
+    func: Operation,
+    name: str,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    x: Tensor,
+    before: Tensor,
+    shape: tuple[int, ...],
+    out: Tensor,
+) -> Scores | None:
+    """The expression of ``out = func(*args, **kwargs)``; None where it cannot be said.
+
+    Args:
+        scores: the expression of `x`, which is one of the arguments.
+        func: the operation, called `name` without underscores; `args` and `kwargs` are what it was called
+        with.
+        x: the scores that it was called with (`out` itself, for an operation in place).
+        before: `x` as it was, `shape` its shape then.
+        out: what it gave.
+    """
+    if name in SAME:
+        return scores
+    if name in PERMUTE:
+        return scores.permuted(permutation(func, args, kwargs, x))
+    if name in RESHAPE or (name == "getitem" and only_new_axes(args[1])):
+        return scores.reshaped(shape, out.shape)
+    if name.startswith("expand"):
+        return scores.grown(out.shape)
+    if name == "tanh":
+        return scores.tanh()
+    if name in CLAMP and out.shape == shape:
+        return scores if unchanged(before, out) else None
+    if name == "masked_fill":
+        where = kwargs["mask"] if "mask" in kwargs else args[1]
+        value = kwargs["value"] if "value" in kwargs else args[-1]
+        return _fits(scores.hide(where.bool()), out) if hides(value) else None
+    if name == "where":
+        return _chosen(scores, args, x, out)
+    if name in ("cat", "concat"):
+        dim = kwargs.get("dim", args[1] if len(args) > 1 else 0)
+        parts, key = args[0], scores.layout.key
+        if len(parts) == 2 and parts[0] is x and dim % x.ndim == key and parts[1].shape[key] == 1:
+            return scores.with_sinks(parts[1])
+        return None
+    if name in ARITHMETIC:
+        combined = _combined(scores, name, args, kwargs, x)
+        return combined and _fits(combined, out)
+    return None
+
+
+def _combined(
+    scores: Scores, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], x: Tensor
+) -> Scores | None:
+    operands = [*args, *(kwargs[key] for key in ("input", "other") if key in kwargs)]
+    if len(operands) < 2 or kwargs.get("rounding_mode") is not None:
+        return None
+    first = operands[0] is x
+    other: Any = operands[1] if first else operands[0]
+    if other is x or (isinstance(other, Tensor) and other.ndim > x.ndim):
+        return None
+    alpha = kwargs.get("alpha", 1)
+    if name in ADD:
+        return scores.plus(other, alpha) if first or alpha == 1 else None
+    if name in SUBTRACT:
+        return scores.plus(other, -alpha) if first else None
+    if name in MULTIPLY:
+        return scores.times(other)
+    if name in DIVIDE and first:
+        if isinstance(other, Tensor) and other.numel() > 1:
+            return scores.times(other.reciprocal())
+        return scores.times(1.0 / float(other))
+    return None
+
+
+def _chosen(scores: Scores, args: tuple[Any, ...], x: Tensor, out: Tensor) -> Scores | None:
+    """``where(condition, x, number)``, ``where(condition, number, x)`` or ``x.where(condition, number)``."""
+    if len(args) != 3:
+        return None
+    condition, one, two = (args[1], args[0], args[2]) if args[0] is x else args
+    if one is x and hides(two):
+        return _fits(scores.hide(~condition.bool()), out)
+    if two is x and hides(one):
+        return _fits(scores.hide(condition.bool()), out)
+    return None
+
+
+def _fits(scores: Scores, out: Tensor) -> Scores | None:
+    """`scores`, broadcast to what came out."""
+    return scores.grown(out.shape)
+
+
+def assigned(scores: Scores, x: Tensor, index: Any, value: Any) -> Scores:
+    """The expression of scores `x` after ``x[index] = value``."""
+    if not hides(value):
+        return scores.lost()
+    where = torch.zeros(x.shape, dtype=torch.bool, device=x.device)
+    where[index] = True
+    return scores.hide(where)
+
+
+def permutation(func: Operation, args: tuple[Any, ...], kwargs: Mapping[str, Any], x: Tensor) -> list[int]:
+    """The order in which an operation that permutes puts the dimensions of `x`."""
+    mark = torch.empty(tuple(range(2, x.ndim + 2)), device="meta")
+    return [size - 2 for size in func(*replaced(args, x, mark), **replaced(kwargs, x, mark)).shape]
+
+
+def only_new_axes(index: Any) -> bool:
+    """Whether an index takes all of a tensor, and at most adds dimensions of size 1."""
+    return all(_whole(part) or part is None for part in _parts(index))
+
+
+def cuts_last(index: Any, ndim: int, size: int) -> bool:
+    """Whether an index takes all of a tensor but the last of the last dimension."""
+    parts = _parts(index)
+    if not parts or not isinstance(parts[-1], slice) or not all(_whole(part) for part in parts[:-1]):
+        return False
+    reaches = len(parts) == ndim or any(part is Ellipsis for part in parts)
+    return reaches and parts[-1].indices(size) == (0, size - 1, 1)
+
+
+def _parts(index: Any) -> list[Any]:
+    return list(cast("tuple[Any, ...]", index)) if isinstance(index, tuple) else [index]
+
+
+def _whole(part: Any) -> bool:
+    return part is Ellipsis or (isinstance(part, slice) and part == slice(None))
+
+
+def replaced(values: Any, old: Tensor, new: Tensor) -> Any:
+    """Arguments (a tuple, list or mapping) with one tensor in the place of another."""
+    if values is old:
+        return new
+    if isinstance(values, Mapping):
+        named = cast("Mapping[str, Any]", values)
+        return {name: replaced(value, old, new) for name, value in named.items()}
+    if type(values) in (tuple, list):
+        return type(values)(replaced(value, old, new) for value in values)
+    return values
+
+
+def tensors(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Tensor]:
+    """The tensors among arguments, those in lists included."""
+    found: list[Tensor] = []
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif type(value) in (tuple, list):
+            found += [part for part in value if isinstance(part, Tensor)]
+    return found

@@ -1,0 +1,360 @@
+"""The second way in: following the operations of any PyTorch module.
+
+Every operation within the module's forward pass is seen. A product of two activations with query and key
+dimensions begins an expression of attention scores (`Scores`), which each further operation extends; a
+softmax over its keys makes weights of it; and where the weights meet the values, the hook is shown the record
+and may put other weights in their place. The module computes with its own operations throughout.
+
+Tensors are known by identity and held weakly: nothing lives longer than the module itself lets it.
+"""
+
+from __future__ import annotations
+
+import types
+import weakref
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from functools import cache
+from math import prod
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from headscope.capture import operations as ops
+from headscope.capture.expression import Layout, Scores, normal
+from headscope.capture.operations import Operation, replaced
+from headscope.capture.products import scores_of_einsum, scores_of_matmul, values_of_einsum, values_of_matmul
+from headscope.capture.record import Hook
+from headscope.capture.watch import Watch, heads_of, innermost, storage
+from headscope.errors import RefusedError
+
+_MATMUL = frozenset({"matmul", "bmm", "mm", "baddbmm"})
+_SOFTMAX = frozenset({"softmax", "special_softmax"})
+_ENDS = frozenset({"linear", "conv1d", "conv2d", "conv3d", "embedding"})
+
+
+@contextmanager
+def traced(model: nn.Module, hook: Hook) -> Generator[None]:
+    """Within it, every attention call of the model is shown to `hook` as an `AttentionRecord`.
+
+    A tensor ``[batch head query key]`` that the hook returns takes the place of the weights in all that
+    follows. An attention call is a softmax over the keys of scores that descend from a product of two
+    activations, whose result is used again in the module. Calls of PyTorch's fused kernel are shown too, with
+    `given` None. The model is left exactly as it was found, also after an exception. Where several are
+    nested, inner ones see what outer ones put.
+
+    Raises `RefusedError` from within the model when scores were cut so that their softmax is not over
+    ``[query key]`` (attention in chunks), or when the hook's tensor has another shape than the weights.
+    """
+    outer = _active.get()
+    mode = outer or _Trace()
+    watch = Watch(model, hook)
+    token = _active.set(mode)
+    mode.watches.append(watch)
+    try:
+        if outer is None:
+            with mode:
+                yield
+        else:
+            yield
+    finally:
+        mode.watches.remove(watch)
+        watch.close()
+        _active.reset(token)
+
+
+_Stacks = tuple[tuple[Watch, tuple[nn.Module, ...]], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Product:
+    """Scores on their way (None: cut beyond following), and the modules that ran at their product."""
+
+    stacks: _Stacks
+    scores: Scores | None
+
+
+@dataclass(eq=False)
+class _Slot:
+    """The weights of one softmax: its scores, their numbers (where needed), what was used for them."""
+
+    stacks: _Stacks
+    scores: Scores
+    logits: Tensor
+    used: Tensor | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Weights:
+    """Weights on their way to the values; `sink`: their last column is not a key."""
+
+    slot: _Slot
+    layout: Layout
+    sink: bool
+
+
+class _Trace(TorchFunctionMode):
+    """Sees every operation, and knows which tensors are scores or weights."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.watches: list[Watch] = []
+        self._nodes: dict[int, tuple[weakref.ref[Tensor], _Product | _Weights]] = {}
+
+    def __torch_function__(
+        self, func: Operation, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Run one operation, and follow it where it matters."""
+        kwargs = kwargs or {}
+        if not any(watch.stack for watch in self.watches):
+            return func(*args, **kwargs)
+        name = getattr(func, "__name__", "").strip("_")
+        if name in _MATMUL or name == "einsum":
+            return self._product(func, name, args, kwargs)
+        if name == "scaled_dot_product_attention":
+            return self._fused(func, args, kwargs)
+        if name == "multi_head_attention_forward":
+            with self:
+                return _opened(func)(*args, **kwargs)
+        if not self._nodes:
+            return func(*args, **kwargs)
+        if name == "get":  # a property
+            name = getattr(getattr(func, "__self__", None), "__name__", "")
+            name = name if name in ops.PROPERTIES else "get"
+        if name in ops.INERT:
+            return func(*args, **kwargs)
+        return self._follow(func, name, args, kwargs, ops.tensors(args, kwargs))
+
+    def _follow(
+        self,
+        func: Operation,
+        name: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        operands: Sequence[Tensor],
+    ) -> Any:
+        found: list[tuple[Tensor, _Product]] = []
+        for x in operands:
+            node = self._node(x)
+            if isinstance(node, _Weights):
+                return self._weights(func, name, args, kwargs, x, node)
+            if node is not None:
+                found.append((x, node))
+        if not found:
+            return func(*args, **kwargs)
+        # what is followed before what is not (a shifted product of positions, say), then left before right
+        x, node = min(found, key=lambda each: 0 if each[1].scores and each[1].scores.followed else 1)
+        if name in _SOFTMAX:
+            return self._softmax(func, args, kwargs, x, node)
+        return self._scores(func, name, args, kwargs, x, node)
+
+    def _node(self, x: Tensor) -> _Product | _Weights | None:
+        entry = self._nodes.get(id(x))
+        return entry[1] if entry is not None and entry[0]() is x else None
+
+    def _put(self, tensor: Tensor, node: _Product | _Weights) -> None:
+        key, nodes = id(tensor), self._nodes
+        nodes[key] = (weakref.ref(tensor, lambda _: nodes.pop(key, None)), node)
+
+    def _stacks(self) -> _Stacks:
+        return tuple((watch, tuple(watch.stack)) for watch in self.watches if watch.stack)
+
+    def _product(self, func: Operation, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        operands = ops.tensors(args, kwargs)
+        if len(operands) == 1:  # an einsum that permutes
+            equation = args[0] if isinstance(args[0], str) else ""
+            permutes = len(set(equation.partition("->")[2].strip())) == operands[0].ndim
+            return self._follow(func, name if permutes else "sum", args, kwargs, operands)
+        base = operands.pop(0) if name == "baddbmm" and len(operands) == 3 else None
+        equation = args[0] if args and isinstance(args[0], str) else None
+        if len(operands) != 2 or (name == "einsum") != (equation is not None):
+            return self._follow(func, "sum", args, kwargs, operands)
+        left, right = operands
+        for x, other in ((left, right), (right, left)):
+            node = self._node(x)
+            if isinstance(node, _Weights):
+                if equation is not None:
+                    values = values_of_einsum(equation, operands, x, node.layout, other)
+                else:
+                    values = values_of_matmul(x, node.layout, other, x is left)
+                used = self._use(x, node, values)
+                return func(*replaced(args, x, used), **replaced(kwargs, x, used))
+        out = func(*args, **kwargs)
+        if (
+            not isinstance(out, Tensor)
+            or not out.is_floating_point()
+            or self._stored(left)
+            or self._stored(right)
+        ):
+            return out
+        if equation is not None:
+            scores = scores_of_einsum(equation, left, right, out)
+        else:
+            scores = scores_of_matmul(left, right, out)
+        if scores is not None and base is not None:
+            scores, beta = scores.times(kwargs.get("alpha", 1.0)), kwargs.get("beta", 1.0)
+            scores = scores.plus(base, beta) if beta != 0 else scores
+        if scores is not None:
+            self._put(out, _Product(self._stacks(), scores))
+        return out
+
+    def _stored(self, tensor: Tensor) -> bool:
+        """Whether a tensor is (a view of) one of the model's parameters."""
+        if isinstance(tensor, nn.Parameter):
+            return True
+        place = storage(tensor)
+        return any(place in watch.parameters for watch in self.watches)
+
+    def _scores(
+        self,
+        func: Operation,
+        name: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        x: Tensor,
+        node: _Product,
+    ) -> Any:
+        shape, scores = tuple(x.shape), node.scores
+        before = x.clone() if name in ops.CLAMP and func.__name__.endswith("_") else x
+        out = func(*args, **kwargs)
+        if name == "setitem":
+            if args[0] is x:
+                self._put(x, _Product(node.stacks, scores and ops.assigned(scores, x, args[1], args[2])))
+            return out
+        if not isinstance(out, Tensor):
+            for part in ops.tensors((out,), {}):
+                if part.is_floating_point():
+                    self._put(part, _Product(node.stacks, None))
+            return out
+        if not out.is_floating_point():
+            return out
+        after: Scores | None = None
+        if scores is not None:
+            after = ops.followed(scores, func, name, args, kwargs, x, before, shape, out)
+            if after is None and tuple(out.shape) == shape:
+                after = scores.lost()
+        if after is not None or name not in _ENDS:
+            self._put(out, _Product(node.stacks, after))
+        return out
+
+    def _softmax(
+        self, func: Operation, args: tuple[Any, ...], kwargs: dict[str, Any], x: Tensor, node: _Product
+    ) -> Any:
+        out = func(*args, **kwargs)
+        dim = kwargs.get("dim", args[1] if len(args) > 1 else None)
+        if not isinstance(dim, int) or dim % x.ndim != x.ndim - 1:
+            return out
+        scores = node.scores
+        if scores is None:
+            module = node.stacks[0][1][-1]
+            raise RefusedError(
+                f"{node.stacks[0][0].places.of(module).module} ({type(module).__name__}): "
+                f"a softmax over scores {tuple(x.shape)} that were cut out of a product of queries and keys "
+                "(attention in chunks?), expected [batch head query key]"
+            )
+        if scores.layout.query == x.ndim - 1:
+            scores = scores.swapped()
+        if scores.layout.key == x.ndim - 1:
+            slot = _Slot(node.stacks, scores, x.new_empty(0) if scores.certain else x)
+            self._put(out, _Weights(slot, scores.layout, scores.sinks is not None))
+        return out
+
+    def _weights(
+        self,
+        func: Operation,
+        name: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        x: Tensor,
+        node: _Weights,
+    ) -> Any:
+        after: _Weights | None = None
+        out: Any = None
+        if name in ops.SAME:
+            out, after = func(*args, **kwargs), node
+        elif name in ops.PERMUTE:
+            out = func(*args, **kwargs)
+            after = replace(node, layout=node.layout.permuted(ops.permutation(func, args, kwargs, x)))
+        elif name in ops.RESHAPE or (name == "getitem" and ops.only_new_axes(args[1])):
+            out = func(*args, **kwargs)
+            layout = node.layout.reshaped(x.shape, out.shape)
+            after = layout and replace(node, layout=layout)
+        elif name == "getitem" and node.sink and ops.cuts_last(args[1], x.ndim, x.shape[-1]):
+            out, after = func(*args, **kwargs), replace(node, sink=False)
+        elif name in ops.ARITHMETIC and node.slot.used is None:
+            out = func(*args, **kwargs)
+            after = replace(node, slot=replace(node.slot)) if out.shape == x.shape else None
+        if after is None:  # whatever else is done with weights is the use that they are put to
+            used = self._use(x, node, None)
+            return func(*replaced(args, x, used), **replaced(kwargs, x, used))
+        self._put(out, after)
+        return out
+
+    def _use(self, x: Tensor, node: _Weights, values: Tensor | None) -> Tensor:
+        """What to use for the weights `x` where they meet `values` ``[*lead, key, dim]`` (None: not seen)."""
+        slot, layout = node.slot, node.layout
+        now = dict(self._stacks())
+        owners = [(each, innermost(stack, now[each])) for each, stack in slot.stacks if each in now]
+        if not owners:
+            return x
+        if node.sink:
+            raise RefusedError(
+                f"{type(owners[0][1]).__name__}: a softmax has one more column than keys, "
+                "which meets the values; expected it to be cut off first"
+            )
+        if slot.used is None:
+            heads = heads_of((layout, slot.scores.layout), owners[0][1])
+            size = (prod(layout.lead) // heads, heads)
+            fields = slot.scores.fields(heads, slot.logits)
+            if values is not None:
+                values = normal(values, layout.lead, size)
+                values = values.expand(size[0], -1, -1, -1)
+            slot.used = normal(layout.canonical(x), layout.lead, size)
+            for watch, module in owners:
+                _, answer = watch.show(module, fields, values, slot.used)
+                slot.used = slot.used if answer is None else answer
+        return layout.restore(slot.used.reshape(*layout.lead, *slot.used.shape[-2:])).to(x.dtype)
+
+    def _fused(self, func: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
+        given = dict(zip(names, args, strict=False)) | kwargs
+        query, key, value, mask = given["query"], given["key"], given["value"], given.get("attn_mask")
+        lead = tuple(query.shape[:-2])
+        scale = given.get("scale")
+        scores = Scores(query, key, Layout.plain(lead), query.shape[-1] ** -0.5 if scale is None else scale)
+        if mask is not None:
+            scores = scores.hide(~mask) if mask.dtype == torch.bool else scores.plus(mask)
+        if given.get("is_causal"):
+            square = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device)
+            scores = scores.hide(square.triu(1))
+        weights: Tensor | None = None
+        out: Tensor | None = None
+        for watch, stack in self._stacks():
+            heads = heads_of((scores.layout,), stack[-1])
+            size = (prod(lead) // heads, heads)
+            values = normal(value, lead, size).expand(size[0], -1, -1, -1)
+            record, answer = watch.show(stack[-1], scores.fields(heads, query), values, weights)
+            if answer is not None:
+                weights = answer
+                out = (weights.to(value.dtype) @ record.values).reshape(*lead, -1, value.shape[-1])
+        return func(*args, **kwargs) if out is None else out
+
+
+_active: ContextVar[_Trace | None] = ContextVar("headscope_trace", default=None)
+
+
+@cache
+def _opened(func: Operation) -> Operation:
+    """A function of torch.nn.functional that, under a mode, hands it its inner operations and not itself."""
+
+    def has_torch_function(_: Any) -> bool:
+        return False
+
+    names = {**func.__globals__, "has_torch_function": has_torch_function}
+    copy = types.FunctionType(func.__code__, names, func.__name__, func.__defaults__, func.__closure__)
+    copy.__kwdefaults__ = func.__kwdefaults__
+    return copy

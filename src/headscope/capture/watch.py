@@ -1,0 +1,123 @@
+"""Which modules of a model run now, and what a hook is shown of an attention call among them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from torch import Tensor, nn
+
+from headscope.capture.expression import Fields, Layout
+from headscope.capture.places import Places
+from headscope.capture.record import AttentionRecord, Hook
+from headscope.errors import RefusedError
+
+_HEADS = ("num_heads", "num_attention_heads", "n_heads", "n_head", "nhead", "heads")
+
+
+class Watch:
+    """A hook, and the modules of its model that are running now.
+
+    Attributes:
+        hook: is shown each attention call.
+        places: names of the model's modules.
+        stack: the modules that are running, the outermost first.
+        parameters: the storages of the model's parameters.
+    """
+
+    def __init__(self, model: nn.Module, hook: Hook) -> None:
+        self.hook = hook
+        self.places = Places(model)
+        self.stack: list[nn.Module] = []
+        self.parameters = {storage(parameter) for parameter in model.parameters()}
+        self._handles: list[Any] = []
+        for module in model.modules():
+            if module is model or _may_attend(module):
+                enter = self._begin if module is model else self._enter
+                self._handles.append(module.register_forward_pre_hook(enter, prepend=True))
+                self._handles.append(module.register_forward_hook(self._leave, always_call=True))
+
+    def _begin(self, module: nn.Module, _args: Any) -> None:
+        self.places.begin()
+        self.stack.append(module)
+
+    def _enter(self, module: nn.Module, _args: Any) -> None:
+        self.stack.append(module)
+
+    def _leave(self, module: nn.Module, _args: Any, _output: Any) -> None:
+        if self.stack and self.stack[-1] is module:
+            self.stack.pop()
+
+    def close(self) -> None:
+        """Leave the model as it was."""
+        for handle in self._handles:
+            handle.remove()
+        self.stack.clear()
+
+    def show(
+        self, module: nn.Module, fields: Fields, values: Tensor | None, given: Tensor | None
+    ) -> tuple[AttentionRecord, Tensor | None]:
+        """The record of a call that `module` makes now, and the hook's answer to it.
+
+        Raises `RefusedError` when the answer has another shape than the weights.
+        """
+        place = self.places.of(module)
+        record = AttentionRecord(
+            place.module,
+            place.stack,
+            place.layer,
+            place.kind,
+            fields.q,
+            fields.k,
+            values,
+            fields.scaling,
+            fields.mask,
+            bias=fields.bias,
+            softcap=fields.softcap,
+            sinks=fields.sinks,
+            route="trace",
+            step=place.step,
+            given=given,
+            followed=fields.followed,
+        )
+        answer = self.hook(record)
+        if answer is not None and tuple(answer.shape) != record.shape:
+            raise RefusedError(
+                f"{record.module}: an edit returned weights {tuple(answer.shape)}, "
+                f"expected [batch head query key] {record.shape}"
+            )
+        return record, answer
+
+
+def heads_of(layouts: Sequence[Layout], module: nn.Module) -> int:
+    """How many heads weights have: the last dimension before query and key, or what the module says."""
+    for layout in layouts:
+        if len(layout.lead) > 1:
+            return layout.lead[-1]
+    lead = prod(layouts[0].lead)
+    for name in _HEADS:
+        heads = getattr(module, name, None)
+        if isinstance(heads, int) and heads > 0:
+            return heads if lead % heads == 0 else 1
+    return 1
+
+
+def innermost(one: tuple[nn.Module, ...], two: tuple[nn.Module, ...]) -> nn.Module:
+    """The innermost module of both stacks."""
+    found = one[0]
+    for a, b in zip(one, two, strict=False):
+        if a is not b:
+            break
+        found = a
+    return found
+
+
+def _may_attend(module: nn.Module) -> bool:
+    builtin = type(module).__module__.startswith("torch.nn.modules.")
+    return isinstance(module, nn.MultiheadAttention) or not builtin
+
+
+def storage(tensor: Tensor) -> int:
+    """The address of the memory that a tensor is (a view) of."""
+    return tensor.untyped_storage().data_ptr()
