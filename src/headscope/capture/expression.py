@@ -1,4 +1,4 @@
-"""Attention scores as an expression: the q and k that they are a product of, and what was done to it since."""
+"""Attention scores as an expression: the q and k that they are a product of, and all that was done to it."""
 
 from __future__ import annotations
 

@@ -11,23 +11,23 @@ from torch import Tensor
 from headscope.capture.expression import Scores, hides, unchanged
 
 # By name: methods, functions and in-place forms of one operation share their name but for underscores.
-SAME = frozenset(
-    ["to", "float", "double", "half", "bfloat16", "type", "type_as", "cpu", "cuda", "contiguous", "clone",
-    "detach", "dropout", "data", "real"]
-) RESHAPE = frozenset(["view", "reshape", "flatten", "unflatten", "unsqueeze", "squeeze", "view_as",
-"reshape_as"]) PERMUTE = frozenset(["permute", "transpose", "swapaxes", "swapdims", "movedim", "moveaxis",
-"t", "T", "mT", "einsum"]) CLAMP = frozenset(["clamp", "clip", "clamp_min", "clamp_max", "max", "min",
-"maximum", "minimum", "nan_to_num"]) ADD, SUBTRACT, MULTIPLY = {"add"}, {"sub", "subtract"}, {"mul",
-"multiply"} DIVIDE = {"div", "divide", "true_divide"} ARITHMETIC = frozenset(ADD | SUBTRACT | MULTIPLY |
-DIVIDE | {"masked_fill", "where", "nan_to_num", "clamp"}) INERT = frozenset(  # these say something of a
-tensor, and nothing of the numbers in it
-    ["size", "dim", "ndimension", "stride", "numel", "nelement", "element_size", "is_contiguous",
-    "is_floating_point", "is_complex", "data_ptr", "get_device", "storage_offset", "len", "requires_grad",
-    "retain_grad", "register_hook", "untyped_storage", "is_inference", "get", "zeros_like", "ones_like",
-    "empty_like", "full_like", "new_zeros", "new_ones", "new_empty", "new_full", "new_tensor", "repr",
-    "format"]
-)
+_SAME = "to float double half bfloat16 type type_as cpu cuda contiguous clone detach dropout data real"
+_RESHAPE = "view reshape flatten unflatten unsqueeze squeeze view_as reshape_as"
+_PERMUTE = "permute transpose swapaxes swapdims movedim moveaxis t T mT einsum"
+_CLAMP = "clamp clip clamp_min clamp_max max min maximum minimum nan_to_num"
+# These say something of a tensor, and nothing of the numbers in it.
+_INERT = """
+    size dim ndimension stride numel nelement element_size is_contiguous is_floating_point is_complex data_ptr
+    get_device storage_offset len requires_grad retain_grad register_hook untyped_storage is_inference get repr
+    format zeros_like ones_like empty_like full_like new_zeros new_ones new_empty new_full new_tensor
+"""
+
+SAME, RESHAPE, PERMUTE = frozenset(_SAME.split()), frozenset(_RESHAPE.split()), frozenset(_PERMUTE.split())
+CLAMP, INERT = frozenset(_CLAMP.split()), frozenset(_INERT.split())
 PROPERTIES = frozenset({"T", "mT", "data", "real"})
+ADD, SUBTRACT, MULTIPLY = {"add"}, {"sub", "subtract"}, {"mul", "multiply"}
+DIVIDE = {"div", "divide", "true_divide"}
+ARITHMETIC = ADD | SUBTRACT | MULTIPLY | DIVIDE | {"masked_fill", "where", "nan_to_num", "clamp"}
 
 Operation = Callable[..., Any]
 
@@ -66,20 +66,25 @@ def followed(
     if name in CLAMP and out.shape == shape:
         return scores if unchanged(before, out) else None
     if name == "masked_fill":
-        where = kwargs["mask"] if "mask" in kwargs else args[1]
-        value = kwargs["value"] if "value" in kwargs else args[-1]
-        return _fits(scores.hide(where.bool()), out) if hides(value) else None
+        given = dict(zip(("input", "mask", "value"), args, strict=False)) | dict(kwargs)
+        return _fits(scores.hide(given["mask"].bool()), out) if hides(given["value"]) else None
     if name == "where":
         return _chosen(scores, args, x, out)
     if name in ("cat", "concat"):
-        dim = kwargs.get("dim", args[1] if len(args) > 1 else 0)
-        parts, key = args[0], scores.layout.key
-        if len(parts) == 2 and parts[0] is x and dim % x.ndim == key and parts[1].shape[key] == 1:
-            return scores.with_sinks(parts[1])
-        return None
+        return _joined(scores, args, kwargs, x)
     if name in ARITHMETIC:
         combined = _combined(scores, name, args, kwargs, x)
         return combined and _fits(combined, out)
+    return None
+
+
+def _joined(scores: Scores, args: tuple[Any, ...], kwargs: Mapping[str, Any], x: Tensor) -> Scores | None:
+    """``cat([x, sinks], dim)`` along the keys."""
+    given = dict(zip(("tensors", "dim"), args, strict=False)) | dict(kwargs)
+    parts, dim = given.get("tensors", ()), given.get("dim", 0)
+    key = scores.layout.key
+    if len(parts) == 2 and parts[0] is x and dim % x.ndim == key and parts[1].shape[key] == 1:
+        return scores.with_sinks(parts[1])
     return None
 
 

@@ -1,0 +1,41 @@
+"""Models whose attention has no map over the whole input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import nn
+
+_WINDOWS = "attends in overlapping windows plus a few global tokens"
+_CHUNKS = {  # model type -> how it attends
+    "longformer": _WINDOWS,
+    "led": _WINDOWS,
+    "longt5": "attends in blocks and their neighbours",
+    "canine": "attends in chunks of characters",
+    "reformer": "attends within chunks of hashed or neighbouring tokens",
+    "nystromformer": "approximates attention by landmarks",
+    "mra": "approximates attention at several resolutions",
+    "yoso": "samples attention by hashing",
+    "fnet": "mixes tokens by Fourier transforms and has no attention",
+}
+
+
+def chunked(model: nn.Module) -> str | None:
+    """A sentence that says why a model has no ``[query, key]`` maps over its whole input; None where it may have.
+
+    Decided by what its configuration says. Models that this does not know are found out when they run: `traced`
+    refuses a softmax over scores that were cut in chunks, and the check one whose weights do not fit its inputs.
+    """
+    for part in model.modules():
+        config: Any = getattr(part, "config", None)
+        kind = getattr(config, "model_type", None)
+        if not isinstance(kind, str):
+            continue
+        if kind in _CHUNKS:
+            return f"{type(part).__name__} ({kind}) {_CHUNKS[kind]}: it forms no map [query, key] of its whole input"
+        if getattr(config, "attention_type", None) == "block_sparse":
+            return (
+                f"{type(part).__name__} ({kind}) attends in sparse blocks: it forms no map [query, key] of its whole "
+                'input; load it with attention_type="original_full"'
+            )
+    return None
