@@ -1,0 +1,92 @@
+"""What a chat template makes of a conversation, and where each message stands in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from headscope.errors import InputError
+
+ROLES = ("system", "user", "assistant")
+
+
+class Span(NamedTuple):
+    """The characters of one message in the rendered conversation."""
+
+    role: str
+    start: int
+    end: int
+
+
+def render(
+    tokenizer: Any,
+    messages: Sequence[Mapping[str, str]],
+    *,
+    add_generation_prompt: bool = False,
+) -> tuple[str, list[Span]]:
+    """The text that the template makes, and the span of each message's content in it.
+
+    The template is rendered twice, the second time with a marker in place of each content. What stands around
+    the markers must be what stands around the contents (which templates may strip of white space), or it is
+    an error: so the spans are exact for any template, also where it folds the system message into the first
+    user turn.
+    """
+    _check(messages)
+    name = str(getattr(tokenizer, "name_or_path", "") or type(tokenizer).__name__)
+    if not tokenizer.chat_template:
+        raise InputError(f"messages: {name} has no chat template; give a text instead")
+    said = [{"role": message["role"], "content": message["content"]} for message in messages]
+    quote = next(
+        sign for sign in map(chr, range(0xE000, 0xF8FF)) if not any(sign in one["content"] for one in said)
+    )
+    marked = [{**one, "content": f"{quote}{number}{quote}"} for number, one in enumerate(said)]
+    text, pattern = (_apply(tokenizer, name, given, add_generation_prompt) for given in (said, marked))
+    parts = re.split(f"{quote}(\\d+){quote}", pattern)
+    spans: list[Span] = []
+    place = len(parts[0])
+    if not text.startswith(parts[0]):
+        raise InputError(f"messages: the chat template of {name} writes other text before other messages")
+    for number, after in zip(map(int, parts[1::2]), parts[2::2], strict=True):
+        content = said[number]["content"]
+        for form in (content, content.strip(), content.lstrip(), content.rstrip()):
+            if text.startswith(form + after, place):
+                break
+        else:
+            raise InputError(f"messages[{number}]: the chat template of {name} changes what is said")
+        spans.append(Span(said[number]["role"], place, place + len(form)))
+        place += len(form) + len(after)
+    for number in sorted(set(range(len(said))) - set(map(int, parts[1::2]))):
+        raise InputError(
+            f"messages[{number}]: the chat template of {name} leaves out the {said[number]['role']} message"
+        )
+    if place != len(text):
+        raise InputError(f"messages: the chat template of {name} writes other text after other messages")
+    return text, spans
+
+
+def _apply(tokenizer: Any, name: str, messages: list[dict[str, str]], prompt: bool) -> str:
+    from jinja2.exceptions import TemplateError
+
+    try:
+        given: Any = messages
+        return str(tokenizer.apply_chat_template(given, tokenize=False, add_generation_prompt=prompt))
+    except TemplateError as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"messages: the chat template of {name} refuses them: {reason}") from None
+
+
+def _check(messages: Sequence[Mapping[str, str]]) -> None:
+    if not messages:
+        raise InputError("messages: expected at least one message, found none")
+    for place, message in enumerate(messages):
+        if not isinstance(message, Mapping) or not {"role", "content"} <= set(message):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputError(f"messages[{place}]: expected {{'role': …, 'content': …}}, found {message!r}")
+        if message["role"] not in ROLES:
+            raise InputError(
+                f"messages[{place}]: expected the role system, user or assistant, found {message['role']!r}"
+            )
+        if not isinstance(message["content"], str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputError(
+                f"messages[{place}]: expected content as a string, found {type(message['content']).__name__}"
+            )

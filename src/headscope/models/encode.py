@@ -1,0 +1,398 @@
+"""From text, words or pieces to `Tokens`, and from `Tokens` to padded arrays.
+
+Nothing is ever cut here: a text of any length gives all its tokens (`headscope.models.Model` refuses what its
+model does not take; `split` gives parts that fit, for corpora).
+
+**Words.** `word_ids` say which pieces make a word. A word begins where the tokenizer's own pre-tokenizer
+begins one, after white space, and on either side of a piece that is all punctuation; it never begins between
+two pieces of one character. So "don't stop," is ``don ' t stop ,`` for BERT and for SentencePiece tokenizers
+alike, although the latter know no words within a text (Llama) or leave the comma with its word (T5). The
+tokenizer still decides what is a piece: byte-level BPE may make ``'t`` one. Text without white space is one
+word between punctuation, unless the tokenizer says otherwise (BERT makes each Chinese character a word).
+Where offsets are not known (pieces taken as they are, tokenizers without a fast version), the marks of the
+pieces (``##``, ``▁``, ``Ġ``, ``</w>``, ``@@``) and punctuation tell words.
+
+**Classes.** `sep`, `cls`, `bos`, `eos` hold the tokenizer's special tokens of these names, in this order: a
+token that has a name gets no second one (RoBERTa's ``</s>`` is `sep`, GPT-2's ``<|endoftext|>`` is `bos`). A
+class is there, if empty, whenever the tokenizer has its token. `punctuation` holds the pieces that stand for
+characters of Unicode category P only, so byte-level pieces such as ``âĢľ`` count; special tokens never do.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from headscope.errors import InputError
+from headscope.models.chat import render
+from headscope.models.pieces import (
+    LONE,
+    classes,
+    marked_words,
+    piece_punctuates,
+    punctuates,
+    special_tokens,
+    word_ids,
+)
+from headscope.tokens import IntArray, Tokens
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+__all__ = ["chat", "collate", "count", "encode", "from_pieces", "from_words", "split"]
+
+
+def encode(
+    tokenizer: PreTrainedTokenizerBase, text: str, pair: str | None = None, *, special: bool = True
+) -> Tokens:
+    """Tokens of a text or of a pair of texts, as the tokenizer makes them.
+
+    `special=False` leaves out the tokens that the tokenizer adds. Tokens are special when the tokenizer added
+    them, or when they are control tokens that the text itself spells (``[SEP]``). Tokenizers without a fast
+    version give no offsets. The tokenizer's settings for truncation and padding are not used.
+
+    Raises `InputError` for an empty text, one without any token, and one that is no Unicode text.
+    """
+    texts = {"text": text} if pair is None else {"text": text, "pair": pair}
+    for name, value in texts.items():
+        _check_text(name, value)
+    if tokenizer.is_fast:
+        tokens = _fast(tokenizer, list(texts.values()), special=special)
+    else:
+        parts = [_ids(tokenizer, value) for value in texts.values()]
+        tokens = _place(tokenizer, parts, _call(tokenizer, *texts.values(), special=special))
+    _check_found(tokens, texts)
+    return tokens
+
+
+def from_words(
+    tokenizer: PreTrainedTokenizerBase, words: Sequence[str], pair_words: Sequence[str] | None = None
+) -> Tokens:
+    """Tokens of a text that is given as words; `word_ids` index the words given.
+
+    The words are read as one text, joined by single spaces (to which `offsets` refer), so that tokenizers
+    that mark spaces see the words as in running text. A word of characters that the tokenizer drops (control
+    characters) has no piece. Raises `InputError` for no words and for an empty one.
+    """
+    lists = {"words": _check_words("words", words)}
+    if pair_words is not None:
+        lists["pair_words"] = _check_words("pair_words", pair_words)
+    texts = {name: " ".join(given) for name, given in lists.items()}
+    if tokenizer.is_fast:
+        tokens = _fast(tokenizer, list(texts.values()))
+        tokens = replace(tokens, word_ids=_given_words(tokens, list(lists.values())))
+    else:
+        found = [[_ids(tokenizer, word) for word in given] for given in lists.values()]
+        batch = _call(tokenizer, *lists.values(), words=True)
+        tokens = _place(tokenizer, [[one for ids in part for one in ids] for part in found], batch)
+        numbers = np.full(len(tokens), -1)
+        for number, part in enumerate(found):
+            here = [word for word, ids in enumerate(part) for _ in ids]
+            numbers[_known(tokens.sequence_ids) == number] = here
+        tokens = replace(tokens, word_ids=numbers)
+    _check_found(tokens, texts)
+    return tokens
+
+
+def from_pieces(tokenizer: PreTrainedTokenizerBase, pieces: Sequence[str]) -> Tokens:
+    """Tokens taken as they are, special ones included; nothing is added.
+
+    For tokenizers that have a separator, what stands after the first one is text B (token type 1).
+    Raises `InputError` for no pieces and for a piece that the vocabulary does not have.
+    """
+    if isinstance(pieces, str) or not len(pieces):
+        found = "one string" if isinstance(pieces, str) else "an empty list"
+        raise InputError(f"pieces: expected a list of strings, one a token, found {found}")
+    ids: list[int] = []
+    for place, piece in enumerate(pieces):
+        number: Any = tokenizer.convert_tokens_to_ids(piece) if isinstance(piece, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
+        if number is None or (number == tokenizer.unk_token_id and piece != tokenizer.unk_token):
+            raise InputError(
+                f"pieces[{place}]: expected a piece of the tokenizer's vocabulary, found {piece!r}"
+            )
+        ids.append(int(number))
+    sequence = np.zeros(len(ids), np.int64)
+    if tokenizer.sep_token_id in ids:
+        sequence[ids.index(int(tokenizer.sep_token_id)) + 1 :] = 1
+    types = sequence.copy() if "token_type_ids" in tokenizer.model_input_names else None
+    sequence[[number in special_tokens(tokenizer).ids for number in ids]] = -1
+    return _assemble(tokenizer, ids, sequence, types)
+
+
+def chat(
+    tokenizer: PreTrainedTokenizerBase,
+    messages: Sequence[Mapping[str, str]],
+    *,
+    add_generation_prompt: bool = False,
+) -> Tokens:
+    """Tokens of a conversation, by the tokenizer's chat template.
+
+    The classes `system`, `user` and `assistant` hold the tokens of what each of them said, and `template` all
+    that the template wrote around it: role names, line ends and special tokens. So a message's class never
+    holds an attention sink of the template's. A token that begins (white space aside) in a message is of that
+    message.
+
+    Raises `InputError` where there is no chat template, where it refuses the messages, leaves one out or
+    changes one, and for roles other than the three.
+    """
+    if not tokenizer.is_fast:
+        raise InputError(
+            f"messages: {type(tokenizer).__name__} gives no offsets, so messages cannot be told apart"
+        )
+    text, spans = render(tokenizer, messages, add_generation_prompt=add_generation_prompt)
+    tokens = encode(tokenizer, text, special=False)
+    first: list[int] = []
+    for start, end in _known(tokens.offsets).tolist():
+        surface = text[start:end]
+        first.append(start if surface.isspace() else start + len(surface) - len(surface.lstrip()))
+    said = {
+        role: np.array(
+            [any(span.role == role and span.start <= place < span.end for span in spans) for place in first]
+        )
+        for role in ("system", "user", "assistant")
+    }
+    return tokens.with_classes(**said, template=~np.logical_or.reduce(list(said.values())))
+
+
+def count(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[int]:
+    """How many pieces each text has, without the special tokens that the tokenizer adds."""
+    for place, text in enumerate(texts):
+        _check_unicode(f"texts[{place}]", text)
+    return [len(ids) for ids in _call(tokenizer, list(texts), special=False)["input_ids"]] if texts else []
+
+
+def split(tokenizer: PreTrainedTokenizerBase, text: str, size: int) -> list[str]:
+    """Parts of a text of at most `size` pieces each, special tokens not counted; spaces at the cuts go.
+
+    A cut is made at the last white space in the second half of the room, or else at the last border between
+    pieces (between characters, for tokenizers without a fast version).
+
+    Raises `InputError` where one character has more than `size` pieces.
+    """
+    _check_text("text", text)
+    if count(tokenizer, [text])[0] <= size:
+        return [text]
+    borders = _borders(tokenizer, text, size)
+    parts: list[str] = []
+    start = 0
+    while start < len(text):
+        for end in _ends(text, borders, start, size):
+            part = text[start:end].strip(" ")
+            if count(tokenizer, [part])[0] <= size:
+                break
+        else:
+            raise InputError(f"text: character {start} ({text[start]!r}) alone has more than {size} pieces")
+        if part:
+            parts.append(part)
+        start = end
+    return parts
+
+
+def collate(
+    batch: Sequence[Tokens], pad_id: int, side: Literal["right", "left"] = "right"
+) -> dict[str, npt.NDArray[np.int64]]:
+    """`input_ids`, `attention_mask` and, where all inputs have it, `token_type_ids`: ``[batch token]``."""
+    if not batch:
+        raise InputError("batch: expected at least one input, found none")
+    if side not in ("right", "left"):
+        raise InputError(f"side: expected 'right' or 'left', found {side!r}")
+    width = max(len(tokens) for tokens in batch)
+    arrays = {"input_ids": np.full((len(batch), width), pad_id, np.int64)}
+    arrays["attention_mask"] = np.zeros((len(batch), width), np.int64)
+    if all(tokens.type_ids is not None for tokens in batch):
+        arrays["token_type_ids"] = np.zeros((len(batch), width), np.int64)
+    for row, tokens in enumerate(batch):
+        if tokens.ids is None:
+            raise InputError(f"batch[{row}]: expected tokens with ids, found pieces only")
+        place = slice(0, len(tokens)) if side == "right" else slice(width - len(tokens), width)
+        arrays["input_ids"][row, place] = tokens.ids
+        arrays["attention_mask"][row, place] = 1
+        if "token_type_ids" in arrays:
+            arrays["token_type_ids"][row, place] = _known(tokens.type_ids)
+    return arrays
+
+
+def _call(tokenizer: PreTrainedTokenizerBase, *inputs: Any, special: bool = True, words: bool = False) -> Any:
+    return tokenizer(
+        *inputs,
+        add_special_tokens=special,
+        is_split_into_words=words,
+        truncation=False,
+        padding=False,
+        return_attention_mask=False,
+        verbose=False,
+    )
+
+
+def _fast(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], *, special: bool = True) -> Tokens:
+    batch = _call(tokenizer, *texts, special=special)
+    encoding = batch.encodings[0]
+    ids: list[int] = encoding.ids
+    pieces: list[str] = encoding.tokens
+    if tokenizer.unk_token_id in ids:  # an Encoding may hold the text of an unknown piece
+        pieces = list(tokenizer.convert_ids_to_tokens(ids))
+    offsets: list[tuple[int, int]] = encoding.offsets
+    sequence = [-1 if number is None else number for number in encoding.sequence_ids]
+    control = special_tokens(tokenizer).ids
+    hidden = [
+        number in control or bool(added)
+        for number, added in zip(ids, encoding.special_tokens_mask, strict=True)
+    ]
+    punctuation = [
+        not hidden_ and piece not in LONE and punctuates(texts[number][start:end])
+        for piece, hidden_, number, (start, end) in zip(pieces, hidden, sequence, offsets, strict=True)
+    ]
+    return Tokens(
+        pieces=pieces,
+        ids=np.array(ids, np.int64),
+        type_ids=np.array(batch["token_type_ids"], np.int64) if "token_type_ids" in batch else None,
+        offsets=np.array(offsets, np.int64).reshape(-1, 2),
+        special_mask=np.array(hidden, bool),
+        word_ids=np.array(
+            word_ids(texts, pieces, offsets, encoding.word_ids, hidden, punctuation, sequence), np.int64
+        ),
+        sequence_ids=np.array(sequence, np.int64),
+        classes=classes(tokenizer, ids, punctuation),
+    )
+
+
+def _ids(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
+    return list(_call(tokenizer, text, special=False)["input_ids"])
+
+
+def _place(tokenizer: PreTrainedTokenizerBase, parts: Sequence[list[int]], batch: Any) -> Tokens:
+    """Tokens of a tokenizer without a fast version: the texts' pieces are found among the special tokens."""
+    ids: list[int] = list(batch["input_ids"])
+    sequence = np.full(len(ids), -1)
+    place = 0
+    for number, part in enumerate(parts):
+        while ids[place : place + len(part)] != part:
+            place += 1
+            if place > len(ids):
+                raise InputError(
+                    f"text: {type(tokenizer).__name__} changes the pieces when it adds special tokens"
+                )
+        sequence[place : place + len(part)] = number
+        place += len(part)
+    types = np.array(batch["token_type_ids"], np.int64) if "token_type_ids" in batch else None
+    return _assemble(tokenizer, ids, sequence, types)
+
+
+def _assemble(
+    tokenizer: PreTrainedTokenizerBase, ids: list[int], sequence: IntArray, types: IntArray | None
+) -> Tokens:
+    """Tokens without offsets. `sequence` is -1 for tokens that are of no text."""
+    pieces: list[str] = list(tokenizer.convert_ids_to_tokens(ids))
+    control = special_tokens(tokenizer).ids
+    hidden = [number in control or text < 0 for number, text in zip(ids, sequence.tolist(), strict=True)]
+    punctuation = [
+        not hidden_ and piece_punctuates(tokenizer, piece)
+        for piece, hidden_ in zip(pieces, hidden, strict=True)
+    ]
+    return Tokens(
+        pieces=pieces,
+        ids=np.array(ids, np.int64),
+        type_ids=types,
+        special_mask=np.array(hidden, bool),
+        word_ids=marked_words(tokenizer, pieces, hidden, punctuation, sequence.tolist()),
+        sequence_ids=sequence,
+        classes=classes(tokenizer, ids, punctuation),
+    )
+
+
+def _given_words(tokens: Tokens, lists: Sequence[list[str]]) -> IntArray:
+    """Which of the words, joined by single spaces, each piece is of, by its offsets."""
+    offsets, special = _known(tokens.offsets), tokens.mask("special")
+    numbers = np.full(len(tokens), -1)
+    for number, words in enumerate(lists):
+        text = " ".join(words)
+        starts = np.cumsum([0, *(len(word) + 1 for word in words[:-1])]).tolist()
+        for place in np.flatnonzero((_known(tokens.sequence_ids) == number) & ~special).tolist():
+            first = int(offsets[place, 0])
+            while first < len(text) - 1 and text[first].isspace():
+                first += 1
+            numbers[place] = bisect_right(starts, first) - 1
+    return numbers
+
+
+def _borders(tokenizer: PreTrainedTokenizerBase, text: str, size: int) -> tuple[list[int], list[int]]:
+    """Characters where the text may be cut, and how many pieces stand before each."""
+    places, before = [0], [0]
+    if tokenizer.is_fast:
+        offsets = _call(tokenizer, text, special=False).encodings[0].offsets
+        for number in range(1, len(offsets)):
+            if offsets[number][0] >= offsets[number - 1][1] and offsets[number][0] > places[-1]:
+                places.append(offsets[number][0])
+                before.append(number)
+        return [*places, len(text)], [*before, len(offsets)]
+    total = 0
+    for word in re.finditer(r"\S+", text):
+        pieces = len(_ids(tokenizer, word[0]))
+        inside = range(len(word[0])) if pieces > size else (0,)
+        places.extend(word.start() + place for place in inside)
+        before.extend(total + min(place, pieces) for place in inside)
+        total += pieces
+    return [*places, len(text)], [*before, total]
+
+
+def _ends(text: str, borders: tuple[list[int], list[int]], start: int, size: int) -> Iterator[int]:
+    """Where a part that begins at `start` may end, best first: the end, white space, the last border, …"""
+    places, before = borders
+    first = bisect_right(places, start)
+    room = before[first - 1] + size
+    last = max(bisect_right(before, room), first + 1)
+    if last == len(places):
+        yield len(text)
+    for number in range(min(last, len(places) - 1) - 1, first - 1, -1):
+        place = places[number]
+        if before[number] > room - size / 2 and (text[place - 1].isspace() or text[place].isspace()):
+            yield place
+            break
+    yield from reversed(places[first:last])
+
+
+def _known(array: IntArray | None) -> IntArray:
+    assert array is not None
+    return array
+
+
+def _check_unicode(name: str, text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{name}: expected Unicode text, found half a surrogate pair at character {error.start}"
+        ) from None
+
+
+def _check_text(name: str, text: object) -> None:
+    if not isinstance(text, str):
+        raise InputError(f"{name}: expected a string, found {type(text).__name__}")
+    if not text:
+        raise InputError(f"{name}: expected at least one token, found an empty text")
+    _check_unicode(name, text)
+
+
+def _check_words(name: str, words: Sequence[str]) -> list[str]:
+    if isinstance(words, str) or not len(words):
+        found = "one string" if isinstance(words, str) else "an empty list"
+        raise InputError(f"{name}: expected a list of words, found {found}")
+    for place, word in enumerate(words):
+        if not isinstance(word, str) or not word.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputError(f"{name}[{place}]: expected a word, found {word!r}")
+        _check_unicode(f"{name}[{place}]", word)
+    return list(words)
+
+
+def _check_found(tokens: Tokens, texts: Mapping[str, str]) -> None:
+    """Each text has a token."""
+    for number, (name, text) in enumerate(texts.items()):
+        if not (_known(tokens.sequence_ids) == number).any():
+            shown = text if len(text) <= 40 else text[:40] + "…"
+            raise InputError(f"{name}: expected at least one token, found none in {shown!r}")

@@ -1,0 +1,176 @@
+"""What a tokenizer's pieces say: which are special, which are punctuation, where words begin."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from headscope.tokens import BoolArray, IntArray, strip_markers
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+Mark = Literal["##", "▁", "Ġ", "</w>", "@@"]
+
+LONE = ("▁", "Ġ")
+"""Pieces that stand for the space before the piece that follows them."""
+
+
+class Special(NamedTuple):
+    """Special tokens of a tokenizer: all ids but that of the unknown token, and those that name a class."""
+
+    ids: frozenset[int]
+    named: tuple[tuple[str, int], ...]
+
+
+_special: WeakKeyDictionary[Any, tuple[object, Special]] = WeakKeyDictionary()
+_mark: WeakKeyDictionary[Any, Mark | None] = WeakKeyDictionary()
+
+
+def special_tokens(tokenizer: PreTrainedTokenizerBase) -> Special:
+    """The special tokens of a tokenizer (read again when tokens were added or renamed)."""
+    state = (len(tokenizer), tuple(tokenizer.special_tokens_map.items()))
+    known = _special.get(tokenizer)
+    if known is not None and known[0] == state:
+        return known[1]
+    added = {int(number) for number, token in tokenizer.added_tokens_decoder.items() if token.special}
+    unknown: Any = tokenizer.unk_token_id
+    ids = (added | {int(number) for number in tokenizer.all_special_ids}) - {unknown}
+    named: dict[int, str] = {}
+    for name in ("sep", "cls", "bos", "eos"):
+        number: Any = getattr(tokenizer, f"{name}_token_id", None)
+        if number is not None:
+            named.setdefault(int(number), name)
+    found = Special(frozenset(ids), tuple((name, number) for number, name in named.items()))
+    _special[tokenizer] = (state, found)
+    return found
+
+
+def classes(
+    tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], punctuation: Sequence[bool]
+) -> dict[str, BoolArray]:
+    """The classes of tokens that the tokenizer knows, empty ones included."""
+    array = np.asarray(ids, np.int64)
+    return {
+        **{name: array == number for name, number in special_tokens(tokenizer).named},
+        "punctuation": np.array(punctuation, bool),
+    }
+
+
+@lru_cache(maxsize=1 << 16)
+def punctuates(text: str) -> bool:
+    """Whether all characters of some running text, spaces around it aside, are of Unicode's category P."""
+    text = text.strip()
+    return bool(text) and all(unicodedata.category(character)[0] == "P" for character in text)
+
+
+def piece_punctuates(tokenizer: PreTrainedTokenizerBase, piece: str) -> bool:
+    """Whether a piece whose text is not known is all punctuation, as far as the piece alone says."""
+    if piece in LONE:
+        return False
+    if mark(tokenizer) == "Ġ":
+        return punctuates(tokenizer.convert_tokens_to_string([piece]))
+    return punctuates(strip_markers(piece))
+
+
+def word_ids(
+    texts: Sequence[str],
+    pieces: Sequence[str],
+    offsets: Sequence[tuple[int, int]],
+    given: Sequence[int | None],
+    hidden: Sequence[bool],
+    punctuation: Sequence[bool],
+    sequence: Sequence[int],
+) -> list[int]:
+    """The word of each piece in its text (-1 for special tokens), by the rule of `headscope.models.encode`.
+
+    Args:
+        texts: text A and text B.
+        pieces: what the tokenizer prints.
+        offsets: (start, end) characters in the piece's text.
+        given: the words of the tokenizer's pre-tokenizer.
+        hidden: special tokens.
+        punctuation: pieces that are all punctuation.
+        sequence: which text a piece is of.
+    """
+    words: list[int] = []
+    word, current, previous, last = -1, -1, -1, 0
+    for place, (start, end) in enumerate(offsets):
+        if hidden[place]:
+            words.append(-1)
+            previous = -1
+            continue
+        if sequence[place] != current:
+            word, current, previous = -1, sequence[place], -1
+        text = texts[current]
+        if previous < 0:
+            word += 1
+        elif start < last:  # one character in several pieces
+            pass
+        elif (start > last and _has_space(text[last:start])) or (start < end and text[start].isspace()):
+            word += 1
+        elif pieces[previous] not in LONE:
+            word += given[place] != given[previous] or punctuation[place] or punctuation[previous]
+        words.append(word)
+        previous, last = place, end
+    return words
+
+
+def _has_space(text: str) -> bool:
+    return any(character.isspace() for character in text)
+
+
+def marked_words(
+    tokenizer: PreTrainedTokenizerBase,
+    pieces: Sequence[str],
+    hidden: Sequence[bool],
+    punctuation: Sequence[bool],
+    sequence: Sequence[int],
+) -> IntArray | None:
+    """`word_ids` of pieces alone, by the marks of the vocabulary; None where it marks no words."""
+    style = mark(tokenizer)
+    if style is None:
+        return None
+    words: list[int] = []
+    word, current, previous = -1, -1, None
+    for place, piece in enumerate(pieces):
+        if hidden[place]:
+            words.append(-1)
+            previous = None
+            continue
+        if sequence[place] != current:
+            word, current, previous = -1, sequence[place], None
+        if previous is None:
+            begins = True
+        elif style == "##":
+            begins = not piece.startswith("##")
+        elif style in ("▁", "Ġ"):
+            begins = piece.startswith(style)
+        else:
+            begins = previous.endswith("</w>") if style == "</w>" else not previous.endswith("@@")
+        if not begins and previous not in LONE:
+            begins = punctuation[place] or punctuation[place - 1]
+        word += begins
+        words.append(word)
+        previous = piece
+    return np.array(words, np.int64)
+
+
+def mark(tokenizer: PreTrainedTokenizerBase) -> Mark | None:
+    """The mark by which most of the vocabulary tells the pieces of a word, or None: read once a tokenizer."""
+    if tokenizer not in _mark:
+        found: dict[Mark, int] = dict.fromkeys(("##", "▁", "Ġ", "</w>", "@@"), 0)
+        for piece in tokenizer.get_vocab():
+            for style in found:
+                before = style in ("##", "▁", "Ġ")
+                found[style] += len(piece) > len(style) and (
+                    piece.startswith(style) if before else piece.endswith(style)
+                )
+        best = max(found, key=lambda style: found[style])
+        _mark[tokenizer] = best if found[best] else None
+    return _mark[tokenizer]

@@ -1,0 +1,447 @@
+"""Texts, words and pieces as tokens; parts that fit; padding."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import unicodedata
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small_tokenizers import byte_level, demo, roberta, slow, stories, unigram
+
+from headscope.errors import InputError
+from headscope.models.encode import collate, count, encode, from_pieces, from_words, split
+from headscope.tokens import Tokens
+
+HARD = "a\x00b </script> 👩‍🚀 שלום עולם 日本語 “quoted” " + "x" * 60 + " İ ﬁ"
+
+
+def spans(tokens: Tokens) -> list[str]:
+    """The pieces of each word, one string a word."""
+    assert tokens.word_ids is not None
+    assert tokens.sequence_ids is not None
+    keys = zip(tokens.sequence_ids.tolist(), tokens.word_ids.tolist(), tokens.pieces, strict=True)
+    inside = [(key, piece) for *key, piece in keys if key[1] >= 0]
+    return [
+        "".join(piece for _, piece in run) for _, run in itertools.groupby(inside, key=lambda one: one[0])
+    ]
+
+
+def named(tokens: Tokens, name: str) -> list[str]:
+    return [tokens.pieces[place] for place in np.flatnonzero(tokens.mask(name))]
+
+
+@pytest.fixture(params=["demo", "stories", "byte_level", "untrimmed", "roberta", "unigram", "slow"])
+def tokenizer(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    match request.param:
+        case "stories":
+            return stories(request.getfixturevalue("shared"))
+        case "slow":
+            return slow(tmp_path)
+        case "untrimmed":
+            return byte_level(trim=False)
+        case name:
+            return {"demo": demo, "byte_level": byte_level, "roberta": roberta, "unigram": unigram}[name]()
+
+
+# What the tokenizer says
+
+
+def test_pair_of_bert() -> None:
+    tokens = encode(demo(), "Don't stop.", "The  voussoirs")
+    assert tokens.pieces == (
+        "[CLS]",
+        "don",
+        "'",
+        "t",
+        "stop",
+        ".",
+        "[SEP]",
+        "the",
+        "vo",
+        "##uss",
+        "##oir",
+        "##s",
+        "[SEP]",
+    )
+    assert tokens.ids is not None
+    assert demo().convert_ids_to_tokens(tokens.ids.tolist()) == list(tokens.pieces)
+    assert tokens.type_ids is not None
+    assert tokens.type_ids.tolist() == [0] * 7 + [1] * 6
+    assert tokens.sequence_ids is not None
+    assert tokens.sequence_ids.tolist() == [-1, 0, 0, 0, 0, 0, -1, 1, 1, 1, 1, 1, -1]
+    assert tokens.word_ids is not None
+    assert tokens.word_ids.tolist() == [-1, 0, 1, 2, 3, 4, -1, 0, 1, 1, 1, 1, -1]
+    assert tokens.offsets is not None
+    assert tokens.offsets[[4, 7, 8]].tolist() == [[6, 10], [0, 3], [5, 7]]
+    assert np.flatnonzero(tokens.mask("special")).tolist() == [0, 6, 12]
+    assert np.flatnonzero(tokens.mask("sep")).tolist() == [6, 12]
+    assert named(tokens, "cls") == ["[CLS]"]
+    assert named(tokens, "punctuation") == ["'", "."]
+    assert set(tokens.classes) == {"sep", "cls", "punctuation"}
+
+
+def test_ids_are_the_tokenizers_own(tokenizer: Any) -> None:
+    for texts in (("The cat sat, late.",), ("The cat sat.", "“Why?” she asked…"), (HARD,)):
+        tokens = encode(tokenizer, *texts)
+        assert tokens.ids is not None
+        assert tokens.ids.tolist() == tokenizer(*texts)["input_ids"]
+        assert list(tokens.pieces) == tokenizer.convert_ids_to_tokens(tokens.ids.tolist())
+
+
+def test_without_special_tokens(tokenizer: Any) -> None:
+    tokens = encode(tokenizer, "The cat sat.", "Why?", special=False)
+    assert not tokens.mask("special").any()
+    assert len(tokens) == sum(count(tokenizer, ["The cat sat.", "Why?"]))
+
+
+def test_classes_are_those_the_tokenizer_has(shared: Path) -> None:
+    expected = {
+        "sep cls punctuation": demo(),
+        "sep cls  punctuation": roberta(),
+        "bos eos punctuation": stories(shared),
+        "bos punctuation": byte_level(),
+        "eos punctuation": unigram(),
+    }
+    for names, made in expected.items():
+        assert list(encode(made, "The cat sat.").classes) == names.split()
+    tokens = encode(roberta(), "The cat.", "It sat.")
+    assert named(tokens, "sep") == ["</s>", "</s>", "</s>"]
+    assert named(tokens, "cls") == ["<s>"]
+    assert encode(stories(shared), "The cat.").mask("bos").tolist()[:2] == [True, False]
+    assert not encode(stories(shared), "The cat.").mask("eos").any()
+
+
+def test_control_tokens_in_the_text_are_special() -> None:
+    tokens = encode(demo(), "left [SEP] right [MASK]")
+    assert np.flatnonzero(tokens.mask("special")).tolist() == [0, 2, 4, 5]
+    assert np.flatnonzero(tokens.mask("sep")).tolist() == [2, 5]
+    assert tokens.word_ids is not None
+    assert tokens.word_ids.tolist() == [-1, 0, -1, 1, -1, -1]
+
+
+def test_unknown_tokens_are_not_special() -> None:
+    tokens = encode(demo(), "🫥 x")
+    assert tokens.pieces == ("[CLS]", "[UNK]", "x", "[SEP]")
+    assert tokens.mask("special").tolist() == [True, False, False, True]
+    assert encode(unigram(), "The 日本 cat").pieces.count("<unk>") == 1
+
+
+def test_punctuation_is_judged_by_the_text(tokenizer: Any) -> None:
+    text = "“Why?” $5 — (so): a.b…"
+    tokens = encode(tokenizer, text)
+    marked = named(tokens, "punctuation")
+    if tokens.offsets is None:
+        assert marked == ["“", "?", "”", "—", "(", ")", ":", ".", "…"]
+        return
+    seen = {
+        place
+        for start, end in tokens.offsets[tokens.mask("punctuation")].tolist()
+        for place in range(start, end)
+    }
+    assert {place for place in seen if not text[place].isspace()} == {
+        place for place, character in enumerate(text) if unicodedata.category(character)[0] == "P"
+    }
+
+
+def test_newlines_are_not_punctuation(shared: Path) -> None:
+    assert named(encode(stories(shared), "a\n\nb."), "punctuation") == ["."]
+    assert named(encode(byte_level(), "a\n\nb."), "punctuation") == ["."]
+
+
+# Words
+
+
+def test_words_are_the_same_for_all_kinds(tokenizer: Any) -> None:
+    """White space and punctuation part words, whatever the pre-tokenizer knows."""
+    text = "The cat sat on the mat, (late) “well-known”  stories\nend."
+    words = [
+        "The",
+        "cat",
+        "sat",
+        "on",
+        "the",
+        "mat",
+        ",",
+        "(",
+        "late",
+        ")",
+        "“",
+        "well",
+        "-",
+        "known",
+        "”",
+        "stories",
+        "end",
+        ".",
+    ]
+    tokens = encode(tokenizer, text)
+    assert tokens.word_ids is not None
+    if tokens.offsets is None:
+        assert int(tokens.word_ids.max()) + 1 == len(words)
+        return
+    found = []
+    for number in range(int(tokens.word_ids.max()) + 1):
+        part = tokens.offsets[tokens.word_ids == number]
+        found.append(text[part[:, 0].min() : part[:, 1].max()].strip())
+    assert [word for word in found if word] == words
+
+
+def test_words_of_bert_are_its_pre_tokenizers(shared: Path) -> None:
+    with (shared / "data" / "text" / "wikitext2-valid.txt").open(encoding="utf-8") as file:
+        for line in itertools.islice((line for line in file if line.strip()), 300):
+            tokens = encode(demo(), line)
+            given = demo()(line).encodings[0].word_ids
+            assert tokens.word_ids is not None
+            assert tokens.word_ids.tolist() == [-1 if word is None else word for word in given]
+
+
+def test_pieces_of_one_character_are_of_one_word(shared: Path) -> None:
+    assert spans(encode(stories(shared), "a “日 b")) == ["▁a", "▁“", "<0xE6><0x97><0xA5>", "▁b"]
+    assert spans(encode(byte_level(), "it 😀 is")) == ["it", "ĠðŁĺĢ", "Ġis"]
+
+
+def test_contractions_are_the_tokenizers_choice() -> None:
+    assert spans(encode(demo(), "didn't")) == ["didn", "'", "t"]
+    assert spans(encode(byte_level(), "didn't")) == ["didn", "'t"]
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8"), min_size=1, max_size=40))
+def test_words_run_on_in_order(text: str) -> None:
+    for tokenizer in (demo(), byte_level(), unigram()):
+        try:
+            tokens = encode(tokenizer, text)
+        except InputError:  # a text without any piece
+            assert count(tokenizer, [text]) == [0]
+            continue
+        assert tokens.word_ids is not None
+        words = tokens.word_ids[~tokens.mask("special")]
+        assert len(words) == 0 or words[0] == 0
+        assert set(np.diff(words).tolist()) <= {0, 1}
+        assert (tokens.word_ids[tokens.mask("special")] == -1).all()
+
+
+# Words given
+
+
+def test_given_words_are_indexed(tokenizer: Any) -> None:
+    words = ["Don't", "go", ",", "“", "Lily", "”", "10 000", "..."]
+    tokens = from_words(tokenizer, words, ["The", "cat"])
+    assert tokens.word_ids is not None
+    assert tokens.sequence_ids is not None
+    for number, given_words in enumerate((words, ["The", "cat"])):
+        here = tokens.word_ids[(tokens.sequence_ids == number) & ~tokens.mask("special")]
+        assert sorted(set(here.tolist())) == list(range(len(given_words)))
+        assert (np.diff(here) >= 0).all()
+
+
+def test_given_words_are_read_as_running_text() -> None:
+    assert (
+        from_words(byte_level(), ["The", "cat", "sat"]).pieces == encode(byte_level(), "The cat sat").pieces
+    )
+    assert "Ġcat" in from_words(byte_level(), ["The", "cat", "sat"]).pieces
+
+
+def test_given_words_of_a_treebank_have_the_pieces_of_each_word(shared: Path) -> None:
+    """For BERT, reading words in running text gives what reading them one by one gives."""
+    for sentence in json.loads((shared / "reference" / "sentences.json").read_text(encoding="utf-8")):
+        words = sentence["words"] if isinstance(sentence, dict) else sentence
+        tokens = from_words(demo(), words)
+        encoding = demo()(words, is_split_into_words=True).encodings[0]
+        assert list(tokens.pieces) == encoding.tokens
+        assert tokens.word_ids is not None
+        assert tokens.word_ids.tolist() == [-1 if word is None else word for word in encoding.word_ids]
+
+
+def test_slow_and_fast_agree(tmp_path: Path) -> None:
+    for texts in (("Don't stop, “Lily”!", "A voussoir: 日本."), ("The cat",)):
+        one, other = encode(slow(tmp_path), *texts), encode(demo(), *texts)
+        assert one.pieces == other.pieces
+        for name in ("ids", "special_mask", "word_ids", "sequence_ids"):
+            assert getattr(one, name).tolist() == getattr(other, name).tolist(), name
+        assert {name: mask.tolist() for name, mask in one.classes.items()} == {
+            name: mask.tolist() for name, mask in other.classes.items()
+        }
+        assert one.offsets is None
+        words = [text.split() for text in texts]
+        one, other = from_words(slow(tmp_path), *words), from_words(demo(), *words)
+        assert one.pieces == other.pieces
+        assert one.word_ids is not None
+        assert other.word_ids is not None
+        assert one.word_ids.tolist() == other.word_ids.tolist()
+
+
+# Pieces given
+
+
+def test_reference_segments_keep_their_ids(shared: Path) -> None:
+    segments = json.loads((shared / "reference" / "segments.json").read_text(encoding="utf-8"))
+    for segment in segments:
+        tokens = from_pieces(demo(), segment["tokens"])
+        assert tokens.ids is not None
+        assert tokens.ids.tolist() == demo().convert_tokens_to_ids(segment["tokens"])
+        assert list(tokens.pieces) == segment["tokens"]
+        middle = segment["tokens"].index("[SEP]")
+        assert tokens.type_ids is not None
+        assert tokens.type_ids.tolist() == [0] * (middle + 1) + [1] * (len(tokens) - middle - 1)
+
+
+def test_pieces_give_back_what_a_text_gave(tokenizer: Any) -> None:
+    tokens = encode(tokenizer, "The cat didn't sit on the mat, late.", "It was tired.")
+    again = from_pieces(tokenizer, tokens.pieces)
+    names = ["ids", "special_mask"]
+    if "sep" in tokens.classes:  # the tokenizer tells the two texts apart
+        names += ["sequence_ids", "type_ids"]
+    if tokens.pieces[0] == "[CLS]":
+        names += ["word_ids"]
+    for name in names:
+        assert np.array_equal(getattr(again, name), getattr(tokens, name)), name
+    assert {name: mask.tolist() for name, mask in again.classes.items()} == {
+        name: mask.tolist() for name, mask in tokens.classes.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("pieces", "message"),
+    [
+        (
+            ["[CLS]", "cat", "qwertyuiop"],
+            "pieces[2]: expected a piece of the tokenizer's vocabulary, found 'qwertyuiop'",
+        ),
+        (["[CLS]", 3], "pieces[1]: expected a piece of the tokenizer's vocabulary, found 3"),
+        ([], "pieces: expected a list of strings, one a token, found an empty list"),
+        ("[CLS] cat", "pieces: expected a list of strings, one a token, found one string"),
+    ],
+)
+def test_pieces_that_are_none(pieces: Any, message: str) -> None:
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        from_pieces(demo(), pieces)
+
+
+def test_the_unknown_piece_is_a_piece() -> None:
+    assert from_pieces(demo(), ["[CLS]", "[UNK]", "[SEP]"]).mask("special").tolist() == [True, False, True]
+
+
+# Hard texts
+
+
+def test_hard_texts_go_through(tokenizer: Any) -> None:
+    tokens = encode(tokenizer, HARD, HARD)
+    assert tokens.ids is not None
+    assert tokens.ids.tolist() == tokenizer(HARD, HARD)["input_ids"]
+    if tokens.offsets is not None and tokens.sequence_ids is not None:
+        for number in (0, 1):  # every character that is no space or control has its piece
+            places = tokens.offsets[tokens.sequence_ids == number]
+            covered = {place for start, end in places.tolist() for place in range(start, end)}
+            missing = {HARD[place] for place in range(len(HARD)) if place not in covered}
+            assert all(unicodedata.category(character)[0] in "ZC" for character in missing)
+
+
+def test_nothing_is_cut_or_padded_and_no_one_warns(caplog: pytest.LogCaptureFixture) -> None:
+    from transformers import AutoTokenizer
+
+    from headscope.models.load import demo_folder
+
+    tokenizer = AutoTokenizer.from_pretrained(demo_folder())
+    tokenizer.backend_tokenizer.enable_truncation(8)
+    tokenizer.backend_tokenizer.enable_padding(length=2000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(encode(tokenizer, "cat " * 1000)) == 1002
+        assert count(tokenizer, ["cat " * 1000, "cat"]) == [1000, 1]
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (("",), "text: expected at least one token, found an empty text"),
+        (("a", ""), "pair: expected at least one token, found an empty text"),
+        ((" \t",), "text: expected at least one token, found none in ' \\t'"),
+        (("a", "\u200b"), "pair: expected at least one token, found none in '\\u200b'"),
+        (("ab\ud800",), "text: expected Unicode text, found half a surrogate pair at character 2"),
+        ((3,), "text: expected a string, found int"),
+    ],
+)
+def test_texts_that_are_none(texts: Any, message: str, tmp_path: Path) -> None:
+    for tokenizer in (demo(), slow(tmp_path)):
+        with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+            encode(tokenizer, *texts)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["a", " "], "words[1]: expected a word, found ' '"),
+        ([], "words: expected a list of words, found an empty list"),
+        ("a b", "words: expected a list of words, found one string"),
+        (["\u200b"], "words: expected at least one token, found none in '\\u200b'"),
+    ],
+)
+def test_words_that_are_none(words: Any, message: str) -> None:
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        from_words(demo(), words)
+
+
+# Parts that fit
+
+
+@given(st.text(alphabet="ab .,\n日“é😀", min_size=1, max_size=120), st.integers(6, 20))
+def test_parts_fit_and_lose_nothing(text: str, size: int) -> None:
+    for tokenizer in (demo(), byte_level()):
+        parts = split(tokenizer, text, size)
+        assert max(count(tokenizer, parts)) <= size
+        assert "".join(parts).replace(" ", "") == text.replace(" ", "")
+        if count(tokenizer, [text])[0] <= size:
+            assert parts == [text]
+
+
+def test_parts_are_cut_at_white_space_else_between_pieces(tmp_path: Path) -> None:
+    text = "one two three four five six seven"
+    assert split(demo(), text, 3) == ["one two three", "four five six", "seven"]
+    assert split(slow(tmp_path), text, 3) == ["one two three", "four five six", "seven"]
+    assert split(demo(), "日本語" * 3, 4) == ["日本語日", "本語日本", "語"]
+    assert split(slow(tmp_path), "日本語" * 3, 4) == ["日本語日", "本語日本", "語"]
+    assert split(demo(), "a " + "日本語" * 2, 4) == ["a 日本語", "日本語"]
+
+
+def test_one_character_may_not_fit() -> None:
+    message = "text: character 1 ('😀') alone has more than 3 pieces"
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        split(byte_level(), "a😀", 3)
+
+
+# Padding
+
+
+@pytest.mark.parametrize(("side", "ids"), [("right", [101, 4937, 102, 7]), ("left", [7, 101, 4937, 102])])
+def test_padding(side: Any, ids: list[int]) -> None:
+    arrays = collate(
+        [encode(demo(), "cat"), encode(demo(), "cat", "cat", special=False), encode(demo(), "a cat")], 7, side
+    )
+    assert arrays["input_ids"][0].tolist() == ids
+    assert arrays["attention_mask"].sum(1).tolist() == [3, 2, 4]
+    assert (arrays["input_ids"][arrays["attention_mask"] == 0] == 7).all()
+    assert arrays["token_type_ids"].shape == arrays["input_ids"].shape == (3, 4)
+
+
+def test_padding_keeps_types_only_where_all_have_them() -> None:
+    both = [encode(demo(), "cat", "dog"), encode(byte_level(), "cat")]
+    assert set(collate(both, 0)) == {"input_ids", "attention_mask"}
+    assert collate(both[:1], 0)["token_type_ids"].tolist() == [[0, 0, 0, 1, 1]]
+
+
+def test_padding_of_nothing() -> None:
+    with pytest.raises(InputError, match=r"^batch: expected at least one input, found none$"):
+        collate([], 0)
+    with pytest.raises(InputError, match=r"^batch\[0\]: expected tokens with ids, found pieces only$"):
+        collate([Tokens(["a"])], 0)
+    with pytest.raises(InputError, match=r"^side: expected 'right' or 'left', found 'top'$"):
+        collate([encode(demo(), "cat")], 0, "top")  # type: ignore[arg-type]

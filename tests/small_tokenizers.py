@@ -1,0 +1,114 @@
+"""Tokenizers of each kind, made small in memory, and the least model that reads with one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from transformers import AutoTokenizer, PreTrainedTokenizerFast, RobertaTokenizer
+from transformers.models.bert.tokenization_bert_legacy import BertTokenizerLegacy
+
+from headscope.models import encode
+from headscope.models.load import demo_folder
+from headscope.tokens import Tokens
+
+SENTENCES = [
+    "The cat didn't sit on the mat, although “Lily” asked it to.",
+    "She opened the door; nobody was there (it was late).",
+    "They walked to the old bridge and looked at the water for a while.",
+    "Is a well-known story always true? Not always!",
+] * 20
+
+
+@cache
+def demo() -> Any:
+    """BERT's tokenizer: WordPiece, ``[CLS] a [SEP] b [SEP]``."""
+    return AutoTokenizer.from_pretrained(demo_folder())
+
+
+@cache
+def stories(shared: Path) -> Any:
+    """Llama's kind: SentencePiece BPE with byte fallback and no pre-tokenizer, ``<s> a``."""
+    return AutoTokenizer.from_pretrained(shared / "models" / "stories260K")
+
+
+@cache
+def byte_level(*, trim: bool = True) -> Any:
+    """GPT-2's kind: byte-level BPE, no special tokens around a text."""
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    made.post_processor = processors.ByteLevel(trim_offsets=trim)
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=500, special_tokens=["<|endoftext|>"], initial_alphabet=alphabet, show_progress=False
+    )
+    made.train_from_iterator(SENTENCES, trainer)
+    end = "<|endoftext|>"
+    return PreTrainedTokenizerFast(tokenizer_object=made, bos_token=end, eos_token=end, unk_token=end)
+
+
+@cache
+def roberta() -> Any:
+    """RoBERTa's kind: byte-level BPE, ``<s> a </s> </s> b </s>``."""
+    trained = byte_level()
+    vocabulary = {piece: number + 5 for piece, number in trained.get_vocab().items()}
+    vocabulary |= {piece: number for number, piece in enumerate(("<s>", "<pad>", "</s>", "<unk>", "<mask>"))}
+    rules = [tuple(rule) for rule in json.loads(trained.backend_tokenizer.to_str())["model"]["merges"]]
+    return RobertaTokenizer(vocab=vocabulary, merges=rules)
+
+
+@cache
+def unigram() -> Any:
+    """T5's kind: SentencePiece unigram over words at white space, ``a </s> b </s>``."""
+    made = Tokenizer(models.Unigram())
+    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    trainer = trainers.UnigramTrainer(
+        vocab_size=300, special_tokens=["<pad>", "</s>", "<unk>"], unk_token="<unk>", show_progress=False
+    )
+    made.train_from_iterator(SENTENCES, trainer)
+    made.post_processor = processors.TemplateProcessing(
+        single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", 1)]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=made, eos_token="</s>", unk_token="<unk>", pad_token="<pad>"
+    )
+
+
+def slow(folder: Path) -> Any:
+    """BERT's tokenizer in Python: the same pieces as `demo`, no offsets."""
+    vocabulary = demo().get_vocab()
+    path = folder / "vocab.txt"
+    path.write_text(
+        "\n".join(sorted(vocabulary, key=lambda piece: vocabulary[piece])) + "\n", encoding="utf-8"
+    )
+    return BertTokenizerLegacy(str(path))
+
+
+@dataclass
+class Reader:
+    """What a corpus needs of a model, for a tokenizer alone."""
+
+    tokenizer: Any
+    max_length: int | None = None
+    causal: bool = False
+
+    def encode(self, text: str, pair: str | None = None) -> Tokens:
+        return encode.encode(self.tokenizer, text, pair)
+
+    def from_words(self, words: Sequence[str], pair_words: Sequence[str] | None = None) -> Tokens:
+        return encode.from_words(self.tokenizer, words, pair_words)
+
+    def from_pieces(self, pieces: Sequence[str]) -> Tokens:
+        return encode.from_pieces(self.tokenizer, pieces)
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        return encode.count(self.tokenizer, texts)
+
+    def split(self, text: str, size: int) -> list[str]:
+        return encode.split(self.tokenizer, text, size)
