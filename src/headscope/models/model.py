@@ -123,6 +123,14 @@ class Model:
         """Tokens of a conversation by the tokenizer's chat template, with classes `system`, `user`, `assistant`."""
         return self._fits(_encode.chat(self._tokenizer(), list(messages), add_generation_prompt=add_generation_prompt))
 
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """How many pieces each text has, without special tokens."""
+        return _encode.count(self._tokenizer(), texts)
+
+    def split(self, text: str, size: int) -> list[str]:
+        """Parts of a text of at most `size` pieces each."""
+        return _encode.split(self._tokenizer(), text, size)
+
     def inputs(self, batch: Sequence[Tokens], *, token_types: bool = True) -> dict[str, Tensor]:
         """What the module takes for some inputs: ids ``[batch token]``, padded on the right, and their mask.
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from headscope.capture.one import capture
 from headscope.corpora import Corpus, builtin
+from headscope.errors import InputError
 from headscope.maps import AttentionMaps
 from headscope.models import Model
 from headscope.run.load import load
 from headscope.run.measure import measure
+from headscope.tokens import Tokens
 from headscope.views.report import report_page
 
 EXAMPLE_TOKENS = 48
-"""The most tokens an example may have: a map that can be read on a page."""
+"""The most tokens an example is packed to: a map that can be read on a page."""
+
+SEARCHED = 1000
+"""How many inputs at the head of a corpus are searched for examples."""
 
 
 def report(
@@ -42,3 +48,24 @@ def report(
     dataset = measure(model, corpus, limit=limit, progress=progress, command=command)
     shown = _examples(model, corpus, examples) if isinstance(examples, int) else [_map(model, text) for text in examples]
     return report_page(dataset, shown, title=title)
+
+
+def _examples(model: Model, corpus: Corpus, count: int) -> list[AttentionMaps]:
+    """Maps of a few short inputs, each from another document of the corpus."""
+    if corpus.pack is not None:
+        corpus = Corpus(corpus.name, corpus.__iter__, pack=min(corpus.pack, EXAMPLE_TOKENS))
+    first: dict[int, Tokens] = {}
+    for example in islice(corpus.encoded(model), SEARCHED):
+        tokens = example.tokens
+        if tokens is not None and len(tokens) <= 2 * EXAMPLE_TOKENS:
+            first.setdefault(example.document, tokens)
+    chosen = list(first.values())
+    step = max(1, len(chosen) // max(1, count))
+    return [_map(model, tokens) for tokens in chosen[::step][:count]]
+
+
+def _map(model: Model, text: str | tuple[str, str] | Tokens) -> AttentionMaps:
+    found = capture(model, text)
+    if not isinstance(found, AttentionMaps):
+        raise InputError(f"{model.name}: the report shows models of one part; this one has {found!r}")
+    return found

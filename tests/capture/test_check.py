@@ -1,0 +1,91 @@
+"""The check on loading: what is wrong with a model is found, and said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import transformers
+
+import headscope as hs
+from headscope.capture import interface
+from headscope.errors import RefusedError
+
+SMALL: dict[str, Any] = {"vocab_size": 60, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24}
+
+
+@pytest.fixture
+def bert() -> transformers.BertModel:
+    torch.manual_seed(1)
+    return transformers.BertModel(transformers.BertConfig(**SMALL)).eval()
+
+
+def broken(monkeypatch: pytest.MonkeyPatch, change: Any) -> None:
+    """Let the model file's own attention return what `change` makes of its output and weights."""
+    own = interface._own_eager
+
+    def changed(kind: Any) -> Any:
+        return lambda *arguments, **options: change(*own(kind)(*arguments, **options))
+
+    monkeypatch.setattr(interface, "_own_eager", changed)
+
+
+def test_what_is_found(bert: transformers.BertModel) -> None:
+    found = hs.load(bert).checked
+    (part,) = found.parts
+    assert (found.route, part.name, part.layers, part.heads, part.key_heads) == ("interface", "self", 2, [4, 4], [4, 4])
+    assert (part.causal, part.sink, found.causal) == (False, False, False)
+    assert part.row_error < 1e-6
+    assert part.recompute_error < 1e-6
+    assert part.edit_effect > 0
+    assert found.output_error < 1e-5
+
+
+def test_a_sink_is_declared() -> None:
+    config = transformers.GptOssConfig(
+        **SMALL, num_key_value_heads=2, head_dim=8, num_local_experts=2, num_experts_per_tok=1, sliding_window=4, pad_token_id=0,
+        layer_types=["sliding_attention", "full_attention"],
+    )  # fmt: skip
+    torch.manual_seed(1)
+    module = transformers.GptOssForCausalLM(config).eval()
+    for parameter in module.parameters():
+        torch.nn.init.normal_(parameter, std=0.2)
+    model = hs.load(module)
+    assert model.checked.parts[0].sink
+    assert model.checked.parts[0].key_heads == [2, 2]
+    maps = hs.capture(model, inputs={"input_ids": [[1, 2, 3]]})
+    assert maps.sink is not None
+    assert (maps.weights.sum(-1) < 1).all()
+
+
+def test_rows_that_do_not_sum_to_one(bert: transformers.BertModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken(monkeypatch, lambda out, weights: (out, weights * 1.01))
+    with pytest.raises(RefusedError, match=r"BertModel, layer 0 \(encoder.layer.0.attention.self\): a row sums to 1.01 or so, expected 1"):
+        hs.load(bert)
+
+
+def test_weights_that_are_not_softmax_of_q_and_k(bert: transformers.BertModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken(monkeypatch, lambda out, weights: (out, weights.roll(1, -1)))
+    with pytest.raises(RefusedError, match=r"layer 0 .*softmax\(q·k\) differs from the weights the model used by"):
+        hs.load(bert)
+
+
+def test_weights_that_are_not_finite(bert: transformers.BertModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken(monkeypatch, lambda out, weights: (out, weights * torch.nan))
+    with pytest.raises(RefusedError, match="layer 0 .*weights are not finite"):
+        hs.load(bert)
+
+
+def test_recording_that_moves_the_output(bert: transformers.BertModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken(monkeypatch, lambda out, weights: (out * 2, weights))
+    with pytest.raises(RefusedError, match="recording moved the output by"):
+        hs.load(bert)
+
+
+def test_weights_that_do_not_reach_the_output(bert: transformers.BertModel) -> None:
+    with torch.no_grad():
+        for layer in bert.encoder.layer:
+            layer.attention.output.dense.weight.zero_()
+    with pytest.raises(RefusedError, match=r"BertModel \(encoder.layer.1.attention.self\): an edit of the weights does not reach the output"):
+        hs.load(bert)

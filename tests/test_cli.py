@@ -1,0 +1,131 @@
+"""The command line as a user types it: what it prints, what it writes, how it fails."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import xarray as xr
+
+from headscope import cli
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    monkeypatch.setattr("sys.argv", ["headscope", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    return int(stop.value.code or 0)
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text("The cat sat on the mat.\nIt was tired, so it slept.\n\nA dog barked at the moon all night.\n", encoding="utf-8")
+    return path
+
+
+def test_check(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, "check") == 0
+    out = capsys.readouterr().out
+    assert out.startswith("all-MiniLM-L6-v2: BertModel, 22,713,216 weights, torch.float32, by interface\n")
+    assert "self: 6 layers × 12 heads, bidirectional" in out
+    assert run(monkeypatch, "check", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["parts"][0]["heads"] == [12] * 6
+
+
+def test_measure_prints_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: Path) -> None:
+    assert run(monkeypatch, "measure", text) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[:4] == ["name", "paper", "previous", "current"]
+    assert lines[1].split()[:2] == ["L0H0", "1-1"]
+    assert len(lines) == 73
+
+
+def test_measure_writes_every_format(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: Path, tmp_path: Path) -> None:
+    tables = []
+    for suffix, read in ((".csv", pd.read_csv), (".parquet", pd.read_parquet), (".json", pd.read_json)):
+        out = tmp_path / f"heads{suffix}"
+        assert run(monkeypatch, "measure", text, "-o", out, "--meta", tmp_path / "meta.json") == 0
+        assert capsys.readouterr().out == ""
+        tables.append(read(out, **({"dtype": {"paper": str}} if suffix == ".csv" else {})))
+    for table in tables:
+        assert list(table.columns)[:7] == ["layer", "head", "paper", "measure", "value", "se", "n"]
+        pd.testing.assert_frame_equal(table, tables[0], check_dtype=False, rtol=1e-9)
+    meta = json.loads((tmp_path / "meta.json").read_text())
+    assert meta["model"]["name"] == "all-MiniLM-L6-v2"
+    assert meta["corpus"]["documents"] == 2
+    assert meta["command"].startswith("headscope measure ")
+    assert run(monkeypatch, "measure", text, "-o", tmp_path / "heads.nc") == 0
+    with xr.open_dataset(tmp_path / "heads.nc") as found:
+        assert found["previous"].dims == ("layer", "head")
+
+
+def test_measure_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: Path) -> None:
+    assert run(monkeypatch, "measure", text, "--measures", "previous,offset-2", "--by", "document", "--json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["measure"] for row in rows} == {"previous", "offset-2"}
+    assert len(rows) == 144
+
+
+def test_absent_measures_are_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], shared: Path, text: Path) -> None:
+    assert run(monkeypatch, "measure", text, "-m", shared / "models" / "stories260K") == 0
+    found = capsys.readouterr()
+    assert "next: no row; " in found.err
+    assert "next" not in found.out.splitlines()[0].split()
+
+
+def test_estimate(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: Path) -> None:
+    assert run(monkeypatch, "measure", text, "--estimate") == 0
+    assert "2 inputs" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_report(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    assert run(monkeypatch, "report", "--text", text, "-o", out, "--title", "</script><b>title") == 0
+    assert str(out) in capsys.readouterr().out
+    page = out.read_text(encoding="utf-8")
+    assert "</script><b>title" not in page
+    assert len(page) < 3_000_000
+
+
+BAD = {
+    "a missing file": (["measure", "none.txt"], "none.txt: no such file"),
+    "a directory": (["measure", "."], ".: "),
+    "bad utf-8": (["measure", "latin.txt"], "latin.txt:2: "),
+    "an empty file": (["measure", "empty.txt"], "empty.txt: "),
+    "a broken line": (["measure", "broken.jsonl"], "broken.jsonl:2: expected a JSON object, found broken JSON at column"),
+    "an unknown measure": (["measure", "text.txt", "--measures", "previous,attention"], "attention"),
+    "an unknown suffix": (["measure", "text.txt", "-o", "heads.xlsx"], "heads.xlsx"),
+    "a folder that is no model": (["check", "."], ".: no config.json in this folder"),
+    "a hub name without network": (["check", "bert-base-uncased"], "bert-base-uncased: no such folder, not in the local cache"),
+    "a page that is no page": (["report", "-o", "report.docx"], "report.docx: expected a name that ends in .html"),
+    "both kinds": (["measure", "text.txt", "broken.jsonl"], "these files are text and jsonl"),
+    "a type": (["measure", "text.txt", "--dtype", "int8"], "dtype: expected one of float32"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_one_line_and_code_2(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: Path
+) -> None:
+    monkeypatch.chdir(text.parent)
+    Path("latin.txt").write_bytes(b"fine\ncaf\xe9\n")
+    Path("empty.txt").touch()
+    Path("broken.jsonl").write_text('{"text": "a"}\n{"text": \n')
+    arguments, message = BAD[name]
+    assert run(monkeypatch, *arguments) == 2
+    found = capsys.readouterr()
+    assert found.out == ""
+    assert len(found.err.strip().splitlines()) == 1, found.err
+    assert found.err.startswith("headscope: ")
+    assert message in found.err
+
+
+@pytest.mark.parametrize("arguments", [["measure", "--by", "sentence"], ["measure", "--pack", "x"], ["nothing"], ["check", "--no-such-option"]])
+def test_bad_usage_is_code_2(arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, *arguments) == 2
+    assert "Traceback" not in capsys.readouterr().err
