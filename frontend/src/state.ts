@@ -13,8 +13,8 @@ export function readFragment(hash: string, figures: Figures, examples: number): 
   const head = parseCode(entries.get("head") ?? "");
   const cell = head && figures.find(head.layer, head.head);
   if (cell) found.cell = cell;
-  const example = Number(entries.get("example") ?? "x");
-  if (Number.isInteger(example) && example >= 0 && example < examples) found.example = example;
+  const example = entries.get("example") ?? "";
+  if (/^\d+$/.test(example) && Number(example) < examples) found.example = Number(example);
   const measure = entries.get("measure");
   if (measure && figures.has(measure)) found.measure = measure;
   const theme = THEMES.find((choice) => choice === entries.get("theme"));

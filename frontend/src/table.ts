@@ -61,6 +61,7 @@ export class Table implements Component<TableProps> {
   );
   private readonly root = h("div.tablepart");
   private rows = new Map<Cell, Row>();
+  private byElement = new WeakMap<Element, Row>();
   private order: Order = { key: "head", down: false };
 
   constructor(
@@ -101,6 +102,7 @@ export class Table implements Component<TableProps> {
       return { cell, element, button };
     });
     this.rows = new Map(rows.map((row) => [row.cell, row]));
+    this.byElement = new WeakMap(rows.map((row) => [row.element, row]));
     this.arrange();
     this.select();
   }
@@ -157,7 +159,7 @@ export class Table implements Component<TableProps> {
 
   private rowOf(target: EventTarget | null): Row | null {
     const element = target instanceof Element ? target.closest("tr") : null;
-    return [...this.rows.values()].find((row) => row.element === element) ?? null;
+    return (element && this.byElement.get(element)) ?? null;
   }
 
   private move(event: PointerEvent): void {

@@ -1,0 +1,79 @@
+import { expect, test } from "vitest";
+import { parseFilter } from "../src/filter";
+import { scaleOf, tidy } from "../src/figures";
+import { readFragment, writeFragment } from "../src/state";
+import { ordered } from "../src/table";
+import { figures } from "./sample";
+
+const at = (layer: number, head: number) => ({ layer, head });
+
+test("heads carry the model's own indices, and those without figures are left out", async () => {
+  const f = await figures();
+  expect(f.cells.map((cell) => f.name(cell))).toEqual(["L3H0", "L3H1", "L3H2", "L5H0", "L5H1"]);
+  expect(f.paper(at(1, 0))).toBe("6-1");
+  expect(f.find(5, 2)).toBeNull();
+  expect(f.find(5, 1)).toEqual(at(1, 1));
+});
+
+test("steps stay inside, walks go round", async () => {
+  const f = await figures();
+  expect(f.step(at(0, 2), 1, 0)).toEqual(at(0, 2));
+  expect(f.step(at(0, 1), 1, 0)).toEqual(at(1, 1));
+  expect(f.along(at(1, 1), 1)).toEqual(at(0, 0));
+  expect(f.along(at(0, 0), -1)).toEqual(at(1, 1));
+});
+
+test("the page opens at the head that stands out", async () => expect((await figures()).opening).toEqual(at(0, 1)));
+
+test("heads are ordered by a measure, those without a value last either way", async () => {
+  const f = await figures();
+  const names = (down: boolean) => ordered(f, { key: f.measure("previous"), down }).map((cell) => f.name(cell));
+  expect(names(true)).toEqual(["L3H1", "L5H0", "L5H1", "L3H2", "L3H0"]);
+  expect(names(false)).toEqual(["L3H0", "L3H2", "L5H1", "L5H0", "L3H1"]);
+});
+
+test.each([
+  ["", 5],
+  ["L3", 3],
+  ["h1", 2],
+  ["l3h1", 1],
+  ["4-2", 1],
+  ["previous > .5", 2],
+  ["prev>.5 entropy<3", 1],
+  ["previous>=0.9", 1],
+])("the filter %j keeps %d heads", async (query, kept) => {
+  const f = await figures();
+  const test = parseFilter(query, f);
+  expect(test && f.cells.filter(test)).toHaveLength(kept);
+});
+
+test("a filter on a measure that is not there is none", async () => expect(parseFilter("nonsense>1", await figures())).toBeNull());
+
+test("the tidy table has the command's columns and no rows without a value", async () => {
+  const lines = tidy(await figures()).trimEnd().split("\n");
+  expect(lines).toHaveLength(1 + 10);
+  expect(lines.slice(0, 2)).toEqual(["layer,head,paper,measure,value,se,n", "3,0,4-1,previous,0.1,0.01,100"]);
+});
+
+test("scales: shares by the root, entropies up to the uniform line, differences about zero", () => {
+  const none = new Float64Array([NaN]);
+  expect(scaleOf("share", Float64Array.from([0.2]), none).tint(0.25)).toBe(0.5);
+  expect(scaleOf("nats", Float64Array.from([2]), Float64Array.from([4])).tint(2)).toBe(0.5);
+  const difference = scaleOf("share", Float64Array.from([-0.2, 0.1]), none);
+  expect([difference.diverging, difference.tint(0)]).toEqual([true, 0.5]);
+});
+
+test("the state goes into the fragment and back", async () => {
+  const f = await figures();
+  const defaults = { cell: f.opening, example: 0, measure: "previous", theme: "auto" } as const;
+  const state = { cell: at(1, 0), example: 1, measure: "entropy", theme: "dark" } as const;
+  const fragment = writeFragment(state, defaults, f, 2);
+  expect(fragment).toBe("#head=L5H0&example=1&measure=entropy&theme=dark");
+  expect(readFragment(fragment, f, 2)).toEqual(state);
+  expect(writeFragment(defaults, defaults, f, 0)).toBe("#head=L3H1");
+});
+
+test("a fragment that makes no sense is left out", async () => {
+  expect(readFragment("#head=L9H9&example=7&measure=<b>&theme=pink", await figures(), 2)).toEqual({});
+  expect(readFragment("#head=%E0%A4%A&example=", await figures(), 2)).toEqual({});
+});

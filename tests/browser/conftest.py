@@ -1,0 +1,79 @@
+"""Real pages in a real Chromium, without a network."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+playwright = pytest.importorskip("playwright.sync_api")
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """$CHROMIUM, or the system's."""
+    path = os.environ.get("CHROMIUM") or "/usr/bin/chromium"
+    if not Path(path).is_file():
+        pytest.skip(f"no Chromium at {path}: set CHROMIUM to one")
+    with playwright.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Opened:
+    """A page, what it complained of, and what it asked for."""
+
+    page: Any
+    errors: list[str] = field(default_factory=list[str])
+    requests: list[str] = field(default_factory=list[str])
+
+
+@pytest.fixture
+def open_page(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Open HTML from a file, offline. At the end nothing may have been complained of or asked for."""
+    contexts: list[Any] = []
+    opened: list[Opened] = []
+
+    def open_html(
+        html: str, *, width: int = 1400, height: int = 900, scheme: str = "light", fragment: str = ""
+    ) -> Any:
+        path = tmp_path / f"page{len(opened)}.html"
+        path.write_text(html, encoding="utf-8")
+        context = chromium.new_context(
+            viewport={"width": width, "height": height},
+            color_scheme=scheme,
+            offline=True,
+            accept_downloads=True,
+        )
+        contexts.append(context)
+        one = Opened(context.new_page())
+        opened.append(one)
+        one.page.on("console", lambda message: one.errors.append(f"{message.type}: {message.text}"))
+        one.page.on("pageerror", lambda error: one.errors.append(str(error)))
+        one.page.on("request", lambda request: one.requests.append(request.url))
+        one.page.goto(f"{path.as_uri()}{fragment}")
+        one.page.wait_for_selector("#headscope[data-ready]")
+        return one.page
+
+    yield open_html
+    for one in opened:
+        assert one.errors == []
+        outside = [url for url in one.requests if not url.startswith(("file:", "data:", "blob:"))]
+        assert outside == []
+    for context in contexts:
+        context.close()

@@ -1,0 +1,312 @@
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from report_sample import NASTY, dataset, maps
+
+from headscope.views.report import report_page
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def html() -> str:
+    plain = ["[CLS]", *(f"word{i}" for i in range(20)), "[SEP]"]
+    return report_page(dataset(), [maps(pieces=plain), maps(pieces=NASTY, seed=1)])
+
+
+def fragment(page: Any) -> str:
+    return page.evaluate("location.hash")
+
+
+def colour(page: Any, selector: str = ".hs") -> str:
+    return page.eval_on_selector(selector, "element => getComputedStyle(element).backgroundColor")
+
+
+def inked(page: Any, selector: str) -> int:
+    """How many colours a canvas shows."""
+    return page.eval_on_selector(
+        selector,
+        """canvas => {
+            const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+            return new Set(new Uint32Array(data.buffer)).size;
+        }""",
+    )
+
+
+def test_the_page_says_what_was_measured(open_page: Any, html: str):
+    page = open_page(html)
+    assert page.title() == "Where a-model looks"
+    assert page.locator("h1").inner_text() == "Where a-model looks"
+    assert "52,341 tokens" in page.locator(".facts").inner_text()
+    assert "headscope report --text text.txt" in page.locator(".facts").inner_text()
+    assert "no input is that long" in page.locator(".absent").inner_text()
+    assert "22.7 M parameters" in page.locator("footer").inner_text()
+    assert page.locator(".chart").count() == 6
+    assert page.locator(".thumb").count() == 6
+
+
+def test_a_name_in_the_summary_opens_the_head(open_page: Any, html: str):
+    page = open_page(html, fragment="#head=L0H0")
+    page.locator(".headlink", has_text="L1H2").first.click()
+    assert page.locator(".panel h2").first.inner_text() == "Layer 1, head 2"
+    assert fragment(page).startswith("#head=L1H2")
+    assert page.locator(".panel .say").inner_text() == "In this example: 100% on the previous token"
+    assert page.locator("tr[aria-selected=true]").inner_text().startswith("L1H2")
+
+
+def test_a_cell_of_the_grid_shows_its_figure_and_opens_the_head(open_page: Any, html: str):
+    page = open_page(html)
+    canvas = page.locator(".grid canvas").first
+    box = canvas.bounding_box()
+    x, y = 30 + 3.5 * (box["width"] - 30) / 4, 18 + 2.5 * (box["height"] - 18) / 3
+    page.locator(".grid").hover(position={"x": x, "y": y})
+    tip = page.locator(".tip").inner_text()
+    for part in (
+        "L2H3",
+        "3-4 in papers",
+        "previous token",
+        "standard error",
+        "12,345",
+        "uniform attention",
+        "0.010",
+    ):
+        assert part in tip
+    page.locator(".grid").click(position={"x": x, "y": y})
+    assert fragment(page).startswith("#head=L2H3")
+
+
+def test_a_point_of_a_chart_opens_its_head(open_page: Any, html: str):
+    page = open_page(html, fragment="#head=L0H0")
+    assert page.locator(".plot .name", has_text="L1H2").count() == 1
+    dot = page.locator(".chart").first.locator("[aria-label=dot] circle").nth(6)
+    dot.scroll_into_view_if_needed()
+    box = dot.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert fragment(page).startswith("#head=L1H2")
+
+
+def test_the_table_sorts_filters_and_opens(open_page: Any, html: str):
+    page = open_page(html)
+    rows = page.locator(".heads tbody tr")
+    assert rows.count() == 12
+    page.get_by_role("button", name="previous token").locator(
+        "visible=true"
+    ).last.scroll_into_view_if_needed()
+    header = page.locator(".heads thead th", has_text="previous token")
+    header.locator("button").click()
+    assert rows.first.inner_text().startswith("L1H2")
+    assert page.locator(".heads thead th[aria-sort=descending]").inner_text().startswith("previous token")
+    page.locator(".find").fill("previous > .5")
+    assert rows.count() == 1
+    assert page.locator(".tablepart [role=status]").inner_text() == "1 of 12 heads"
+    page.locator(".find").fill("nonsense > 1")
+    assert rows.count() == 12
+    assert page.locator(".find").get_attribute("aria-invalid") == "true"
+    page.locator(".find").fill("L2")
+    rows.nth(1).click()
+    assert fragment(page).startswith("#head=L2H")
+    assert page.locator(".errors").count() == 0
+    page.get_by_role("switch", name="Standard errors").click()
+    assert page.locator(".errors small").first.inner_text().startswith("±")
+
+
+def test_the_table_is_saved_with_every_digit(open_page: Any, html: str):
+    page = open_page(html)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download CSV").click()
+    assert download.value.suggested_filename == "a-model-heads.csv"
+    rows = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text(encoding="utf-8"))))
+    data = dataset()
+    assert len(rows) == 6 * 12
+    assert list(rows[0]) == ["layer", "head", "paper", "measure", "value", "se", "n"]
+    for row in rows:
+        assert float(row["value"]) == data[row["measure"]].values[int(row["layer"]), int(row["head"])]
+
+
+def test_the_map_shows_the_weight_of_a_pair(open_page: Any, html: str):
+    page = open_page(html, fragment="#head=L1H2&example=0")
+    assert inked(page, ".mapbox canvas") > 2
+    page.locator(".heat").focus()
+    for _ in range(2):
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".readout").first.inner_text().split() == ["word0", "→", "word0", "0.000"]
+    page.keyboard.press("ArrowLeft")
+    assert page.locator(".readout").first.inner_text().split() == ["word0", "→", "[CLS]", "1.000"]
+    page.get_by_role("button", name="Enlarge").click()
+    assert page.locator("dialog[open] .heat").is_visible()
+    page.keyboard.press("Escape")
+    assert page.locator("dialog[open]").count() == 0
+
+
+def test_maps_in_the_page_are_those_that_were_given(open_page: Any):
+    pieces = list("abcde")
+    given = maps(pieces=pieces, seed=3)
+    for exact, most in ((False, 0.004), (True, 6e-4)):
+        page = open_page(report_page(dataset(), [given], exact=exact), fragment="#head=L2H1")
+        page.locator(".heat").focus()
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        shown = float(page.locator(".readout b").first.inner_text().lstrip("<"))
+        assert abs(shown - float(given["L2H1"][0, 2])) < most + 1e-3
+
+
+def test_steps_measures_and_examples_go_into_the_address(open_page: Any, html: str):
+    page = open_page(html, fragment="#head=L0H3")
+    page.get_by_role("button", name="Next head").click()
+    assert fragment(page) == "#head=L1H0&example=0"
+    page.get_by_role("button", name="Previous head").click()
+    page.get_by_role("button", name="First head").click()
+    assert fragment(page) == "#head=L0H0&example=0"
+    page.locator(".thumb", has_text="separators").click()
+    assert page.locator(".figurehead h3").inner_text().lower() == "separators"
+    page.get_by_label("Example", exact=True).select_option(index=1)
+    assert fragment(page) == "#head=L0H0&example=1&measure=sep"
+    page.locator(".grid").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    assert fragment(page).startswith("#head=L1H1")
+    page.evaluate("location.hash = '#head=L2H2&measure=entropy'")
+    page.wait_for_function("document.querySelector('.panel h2').textContent === 'Layer 2, head 2'")
+    assert page.locator(".figurehead h3").inner_text().lower() == "entropy"
+
+
+def test_a_tick_opens_the_head_it_stands_for(open_page: Any, html: str):
+    page = open_page(html, fragment="#head=L0H0")
+    canvas = page.locator(".strip canvas").first
+    box = canvas.bounding_box()
+    canvas.click(position={"x": 6 + 0.8 * (box["width"] - 12), "y": 9})
+    assert fragment(page).startswith("#head=L1H2")
+
+
+def test_light_dark_and_what_the_system_says(open_page: Any, html: str):
+    light, dark = "rgb(255, 255, 255)", "rgb(15, 18, 20)"
+    page = open_page(html, scheme="dark")
+    assert colour(page) == dark
+    page.emulate_media(color_scheme="light")
+    page.wait_for_selector(".hs[data-theme=light]")
+    assert colour(page) == light
+    button = page.locator("header button")
+    assert button.get_attribute("aria-label") == "Theme: auto"
+    button.click()
+    button.click()
+    assert button.get_attribute("aria-label") == "Theme: dark"
+    assert colour(page) == dark
+    assert fragment(page).endswith("theme=dark")
+    page.emulate_media(media="print")
+    page.wait_for_selector(".hs[data-theme=light]")
+    assert colour(page) == light
+    assert not page.locator("aside").is_visible()
+    assert colour(open_page(html, scheme="light", fragment="#theme=dark")) == dark
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_tokens_are_shown_and_never_run(open_page: Any, scheme: str):
+    title = "</title></script><script>document.title='broken'</script>\x00\u202e"
+    name = "<img src=x onerror=document.title='broken'>"
+    page = open_page(report_page(dataset(name=name), [maps()], title=title), scheme=scheme)
+    assert page.title().startswith("</title></script><script>")
+    assert page.locator("h1").inner_text().startswith("</title></script><script>document.title")
+    assert page.locator(".model").inner_text() == name
+    assert page.locator("img").count() == 0
+    page.locator(".heat").focus()
+    page.keyboard.press("ArrowDown")
+    seen: list[str] = []
+    for _ in NASTY:
+        seen.append(page.locator(".readout .from").first.inner_text())
+        page.keyboard.press("ArrowDown")
+    assert seen[1] == NASTY[1]
+    assert seen[2] == "␀"
+    assert seen[3:6] == NASTY[3:6]
+    assert seen[6] == NASTY[6].replace(" ", "␣")
+    assert seen[7:11] == ["\ufffd", "\ufffdevil", "\ufffd", "∅"]
+    assert seen[11:15] == ["&amp;", "␣the", "##ing", "[SEP]"]
+
+
+@pytest.mark.parametrize("width", [380, 620, 800, 1079, 1080, 1280, 1600])
+def test_nothing_is_wider_than_the_window(open_page: Any, html: str, width: int):
+    page = open_page(html, width=width, height=800)
+    page.locator(".headlink").first.click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator(".heat").is_visible()
+    assert page.evaluate(
+        "document.querySelector('.panel').scrollWidth <= document.querySelector('.panel').clientWidth"
+    )
+
+
+def test_on_a_narrow_window_the_head_is_a_drawer(open_page: Any, html: str):
+    page = open_page(html, width=380, height=800)
+    assert not page.locator(".heat").is_visible()
+    drawer = page.locator(".drawer")
+    assert drawer.get_attribute("aria-expanded") == "false"
+    page.locator(".headlink").first.click()
+    assert drawer.get_attribute("aria-expanded") == "true"
+    assert page.locator(".heat").is_visible()
+    page.keyboard.press("Escape")
+    assert not page.locator(".heat").is_visible()
+
+
+@pytest.mark.parametrize(("layers", "heads"), [(1, 1), (24, 16), (36, 32)])
+def test_models_of_every_size(open_page: Any, layers: int, heads: int):
+    example = maps(layers, heads, [f"t{i}" for i in range(6)])
+    page = open_page(report_page(dataset(layers, heads), [example]))
+    assert page.locator(".heads tbody tr").count() == layers * heads
+    last = f"L{layers - 1}H{heads - 1}"
+    page.evaluate(f"location.hash = '#head={last}'")
+    page.wait_for_function(
+        f"document.querySelector('.panel h2').textContent === 'Layer {layers - 1}, head {heads - 1}'"
+    )
+    assert inked(page, ".mapbox canvas") > 2
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1400
+
+
+def test_heads_without_figures_are_empty_and_not_opened(open_page: Any):
+    data = dataset()
+    for name in list(data.data_vars):
+        if not name.endswith("_chance"):
+            data[name] = data[name].astype(float)
+            data[name].values[2, 3] = np.nan
+    page = open_page(report_page(data, [maps()]))
+    assert page.locator(".heads tbody tr").count() == 11
+    box = page.locator(".grid").bounding_box()
+    before = fragment(page)
+    page.locator(".grid").click(position={"x": box["width"] - 12, "y": box["height"] - 12})
+    assert fragment(page) == before
+
+
+def test_a_report_without_examples_says_so(open_page: Any):
+    page = open_page(report_page(dataset()))
+    assert page.locator(".panel .say").inner_text() == "This report was made without examples."
+    page.locator(".heads tbody tr").nth(3).click()
+    assert fragment(page) == "#head=L0H3"
+
+
+def test_everything_that_can_be_pressed_has_a_name(open_page: Any, html: str):
+    page = open_page(html)
+    nameless = page.evaluate(
+        """[...document.querySelectorAll("button, select, input, [tabindex='0']")].filter(element =>
+            !(element.getAttribute("aria-label") || element.textContent.trim())).map(element => element.outerHTML)"""
+    )
+    assert nameless == []
+    stops: list[str] = []
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        stops.append(page.evaluate("document.activeElement.className || document.activeElement.tagName"))
+    assert {"headlink", "thumb", "grid", "find", "headname"} <= set(stops)
+
+
+def test_a_broken_page_says_what_is_wrong(open_page: Any, chromium: Any, tmp_path: Path, html: str):
+    path = tmp_path / "broken.html"
+    path.write_text(html.replace('id="headscope-data-0">', 'id="headscope-data-0">AAAA'), encoding="utf-8")
+    page = chromium.new_page()
+    page.goto(path.as_uri())
+    page.wait_for_selector("[role=alert]")
+    assert page.locator("[role=alert]").inner_text().startswith("This report cannot be shown")
+    page.close()

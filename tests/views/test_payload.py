@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import base64
+import gzip
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from headscope.errors import ShapeError
+from headscope.views.payload import Blobs, decode
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_weights_travel_as_a_byte_of_the_root():
+    weights = np.random.default_rng(0).dirichlet(np.full(64, 0.1), (2, 64)).astype(np.float32)
+    blobs = Blobs()
+    ref = blobs.weights(weights)
+    assert (ref["dtype"], ref["encoding"], ref["shape"]) == ("uint8", "sqrt", [2, 64, 64])
+    assert np.abs(decode(ref, blobs.texts) - weights).max() < 0.004
+
+
+def test_exact_weights_travel_as_they_are():
+    weights = np.random.default_rng(0).random((3, 5)).astype(np.float32)
+    blobs = Blobs()
+    ref = blobs.weights(weights, exact=True)
+    assert ref["dtype"] == "float32"
+    assert np.array_equal(decode(ref, blobs.texts), weights)
+
+
+def test_numbers_keep_every_digit_and_their_gaps():
+    array = np.array([[1 / 3, np.nan], [-1e-300, np.inf]])
+    blobs = Blobs()
+    assert np.array_equal(decode(blobs.plain(array), blobs.texts), array, equal_nan=True)
+
+
+def test_bytes_are_little_endian_and_the_same_every_time():
+    one, two = Blobs(), Blobs()
+    ref = one.plain(np.array([1], dtype=">i4"), "int32")
+    two.plain([1], "int32")
+    assert one.texts == two.texts
+    assert gzip.decompress(base64.b64decode(one.texts[ref["data"]])) == b"\x01\x00\x00\x00"
+
+
+def test_a_sliced_array_travels_in_its_own_order():
+    array = np.arange(12.0).reshape(3, 4).T[::2]
+    blobs = Blobs()
+    assert np.array_equal(decode(blobs.plain(array), blobs.texts), array)
+
+
+@pytest.mark.parametrize("wrong", [[-0.1, 0.5], [0.5, 1.5], [np.nan, 0.5]])
+def test_what_is_no_weight_is_refused(wrong: list[float]):
+    with pytest.raises(ShapeError, match="weights: expected values from 0 to 1, found"):
+        Blobs().weights(wrong)
+
+
+def test_a_row_that_rounds_above_one_is_taken():
+    blobs = Blobs()
+    assert decode(blobs.weights([1 + 1e-6]), blobs.texts)[0] == 1
+
+
+def test_the_front_end_knows_this_wire():
+    done = subprocess.run(
+        [sys.executable, "tools/protocol.py", "--check"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from report_sample import NASTY, dataset, maps
+
+from headscope.errors import InputError
+from headscope.maps import wrap
+from headscope.views.page import script_json
+from headscope.views.payload import decode
+from headscope.views.report import measure_names, report_payload
+from headscope.views.summary import percent
+
+
+def said(payload: Any) -> list[str]:
+    return ["".join(part["text"] for part in line) for line in payload["summary"]]
+
+
+def test_every_figure_arrives():
+    data = dataset()
+    payload, blobs = report_payload(data, [maps()])
+    names = [measure["name"] for measure in payload["measures"]]
+    assert names == ["previous", "next", "first", "sep", "entropy", "entropy_first"]
+    for place, name in enumerate(names):
+        assert np.array_equal(decode(payload["value"], blobs.texts)[place], data[name])
+        assert np.array_equal(decode(payload["error"], blobs.texts)[place], data[f"{name}_se"])
+        assert np.array_equal(decode(payload["count"], blobs.texts)[place], data[f"{name}_n"])
+        assert np.array_equal(decode(payload["chance"], blobs.texts)[place], data[f"{name}_chance"])
+    assert payload["measures"][0]["source"] == "Clark et al. 2019, §3.1"
+    assert payload["corpus"]["tokens"] == 52341
+    assert payload["absent"] == [{"measure": "offset+9", "reason": "no input is that long"}]
+    assert json.loads(script_json(payload)) == payload
+
+
+def test_the_maps_of_examples_arrive_layer_by_layer():
+    found = maps()
+    payload, blobs = report_payload(dataset(), [found])
+    (example,) = payload["examples"]
+    assert example["query"] == NASTY
+    for place, layer in enumerate(found.layers):
+        assert np.abs(decode(example["layers"][place], blobs.texts) - layer).max() < 0.004
+    payload, blobs = report_payload(dataset(), [found], exact=True)
+    assert np.array_equal(decode(payload["examples"][0]["layers"][1], blobs.texts), found.layers[1])
+
+
+def test_what_is_missing_is_left_out():
+    data = dataset().drop_vars(["previous_se", "previous_n", "previous_chance"])
+    del data.attrs["meta"]
+    payload, blobs = report_payload(data)
+    assert np.isnan(decode(payload["error"], blobs.texts)[0]).all()
+    assert payload["model"]["layers"] == 3
+    assert payload["command"] is None
+    script_json(payload)
+
+
+def test_ragged_heads_and_other_layer_indices():
+    data = dataset().assign_coords(layer=[2, 5, 9])
+    data["previous"].values[2, 3] = np.nan
+    layers = [np.full((heads, 4, 4), 0.25, np.float32) for heads in (4, 4, 3)]
+    example = wrap(layers, list("abcd"))
+    with pytest.raises(InputError, match=r"examples\[0\], axis layer: the figures have no layer 0"):
+        report_payload(data, [example])
+    example = type(example)(example.layers, example.query, example.key, index=(2, 5, 9))
+    payload, _ = report_payload(data, [example])
+    assert [ref["shape"][0] for ref in payload["examples"][0]["layers"]] == [4, 4, 3]
+    assert payload["layers"] == [2, 5, 9]
+
+
+def test_maps_with_more_heads_than_figures_are_refused():
+    with pytest.raises(
+        InputError, match=r"examples\[0\], axis head: the figures have heads up to 3, found 5"
+    ):
+        report_payload(dataset(), [maps(heads=5)])
+
+
+def test_a_dataset_without_measures_is_refused():
+    with pytest.raises(InputError, match="expected measures over \\(layer, head\\), found nothing"):
+        report_payload(xr.Dataset(coords={"layer": [0], "head": [0]}))
+
+
+def test_meta_that_is_no_json_is_refused():
+    data = dataset()
+    data.attrs["meta"] = "{'model': 1}"
+    with pytest.raises(InputError, match=r"attrs\['meta'\]: expected JSON"):
+        report_payload(data)
+
+
+def test_an_error_over_the_wrong_axes_is_refused():
+    data = dataset()
+    data["previous_chance"] = data["previous"]
+    with pytest.raises(InputError, match=r"expected previous_chance over \(layer\), found \(layer, head\)"):
+        report_payload(data)
+
+
+def test_measures_come_in_reading_order():
+    data = dataset()
+    for name in ("offset+2", "offset-2", "zebra", "largest"):
+        data[name] = data["next"]
+    expected = ["previous", "next", "first", "sep", "largest", "offset-2", "offset+2", "zebra"]
+    assert measure_names(data) == [*expected, "entropy", "entropy_first"]
+
+
+def test_a_measure_whose_name_ends_like_a_part_is_a_measure():
+    data = dataset()
+    data["house_se"] = data["next"]
+    assert "house_se" in measure_names(data)
+
+
+def test_the_summary_says_what_the_figures_say():
+    payload, _ = report_payload(dataset())
+    lines = said(payload)
+    assert lines[0] == "1 head puts more than half of its attention on the previous token: L1H2 (80%)."
+    assert "1 head puts more than half of its attention on separators: L0H1 (60%)." in lines
+    assert any(
+        line.startswith("No head puts more than half of its attention on the next token") for line in lines
+    )
+    head = next(part for part in payload["summary"][0] if part["head"] is not None)
+    assert (head["text"], head["layer"], head["head"]) == ("L1H2", 1, 2)
+
+
+def test_the_summary_counts_the_heads_it_does_not_name():
+    data = dataset(4, 4)
+    data["previous"].values[1:] = np.linspace(0.6, 0.9, 12).reshape(3, 4)
+    line = said(report_payload(data)[0])[0]
+    assert line.startswith(
+        "12 heads put more than half of their attention on the previous token: L3H3 (90%), "
+    )
+    assert line.endswith(" and 7 more, in layers 1 to 3.")
+
+
+def test_the_summary_of_one_head_and_of_nothing():
+    assert said(report_payload(dataset(1, 1))[0])
+    data = dataset()
+    for name in list(data.data_vars):
+        data[name] = data[name].astype(float) * np.nan
+    assert said(report_payload(data)[0]) == []
+
+
+def test_the_first_token_is_not_said_twice():
+    data = dataset()
+    data["cls"] = data["first"]
+    assert not any("[CLS]" in line for line in said(report_payload(data)[0]))
+
+
+def test_names_that_garble_are_cleaned():
+    payload, _ = report_payload(dataset(name="a\u202eb\x00"), title="t\x00")
+    assert payload["model"]["name"] == "a\ufffdb\ufffd"
+    assert payload["title"] == "t\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(1.0, "100%"), (0.9999, "99.9%"), (0.5, "50%"), (0.0, "0.0%"), (1e-5, "<0.1%")]
+)
+def test_percentages(share: float, text: str):
+    assert percent(share) == text
