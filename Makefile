@@ -34,7 +34,9 @@ browser: .venv/tools
 	CHROMIUM="$$(sh tools/chromium.sh $(BIN))" && CHROMIUM="$$CHROMIUM" $(BIN)/python -m pytest -m browser
 
 frontend: .venv/tools
-	PATH="$$($(BIN)/python tools/node.py):$$PATH" && cd frontend && npm ci --no-audit --no-fund --loglevel=error && npm run check && npm test
+	$(BIN)/python tools/npm.py ci --no-audit --no-fund --loglevel=error
+	$(BIN)/python tools/npm.py run check
+	$(BIN)/python tools/npm.py test
 
 bench: .venv/tools
 	$(BIN)/python benchmarks/throughput.py
