@@ -1,0 +1,14 @@
+"""Corpora: readers that stream examples, packing, and blocks of batches. Needs no torch.
+
+>>> corpus = headscope.corpora.text("wiki.txt", pack=128)
+>>> for block in headscope.corpora.blocks(corpus.encoded(model)):
+...     for batch in block:  # a list of examples with tokens
+...         ...
+"""
+
+from headscope.corpora.batches import Block, blocks
+from headscope.corpora.corpus import Corpus, Counts, Encoder
+from headscope.corpora.example import Example
+from headscope.corpora.readers import builtin, jsonl, text, texts
+
+__all__ = ["Block", "Corpus", "Counts", "Encoder", "Example", "blocks", "builtin", "jsonl", "text", "texts"]

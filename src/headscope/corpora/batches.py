@@ -1,0 +1,107 @@
+"""Blocks of batches: fixed by the corpus alone, so that runs can be resumed, sharded and merged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from headscope.corpora.example import Example
+from headscope.errors import InputError
+
+
+class Block:
+    """A numbered run of whole documents, in batches. Its batches are read once, before the next block.
+
+    Attributes:
+        number: from 0, in the order of the corpus.
+    """
+
+    def __init__(self, number: int, batches: Iterator[list[Example]]) -> None:
+        self.number = number
+        self._batches: Iterator[list[Example]] | None = batches
+
+    def __repr__(self) -> str:
+        return f"Block({self.number})"
+
+    def __iter__(self) -> Iterator[list[Example]]:
+        """The batches: lists of examples of similar length."""
+        if self._batches is None:
+            raise InputError(
+                f"block {self.number}: expected to be read once and before the next block is asked for"
+            )
+        batches, self._batches = self._batches, None
+        return batches
+
+
+def blocks(
+    examples: Iterable[Example], *, size: int = 256, batch_size: int = 32, tokens_per_batch: int | None = None
+) -> Iterator[Block]:
+    """Cut a stream of encoded examples into blocks of whole documents.
+
+    A block ends with the first document that ends at or after its `size`-th example. In it, each window of
+    `size` examples is sorted by length, longest first, and cut into batches; so memory holds one window,
+    whatever the length of a document, and batches depend on nothing but the corpus and these numbers.
+
+    Args:
+        examples: examples with tokens; those of a document follow one another.
+        size: examples of a block, and of a window.
+        batch_size: most examples of a batch.
+        tokens_per_batch: most tokens of a batch, padding included (but a batch has at least one example).
+
+    Yields blocks in order; what was left unread of a block is passed over when the next one is asked for.
+    """
+    for name, value in (("size", size), ("batch_size", batch_size), ("tokens_per_batch", tokens_per_batch)):
+        if value is not None and value < 1:
+            raise InputError(f"{name}: expected at least 1, found {value}")
+    return _blocks(iter(examples), size, batch_size, tokens_per_batch)
+
+
+def _blocks(
+    stream: Iterator[Example], size: int, batch_size: int, tokens_per_batch: int | None
+) -> Iterator[Block]:
+    ahead = next(stream, None)
+    number = 0
+
+    def inputs() -> Iterator[Example]:
+        nonlocal ahead
+        taken = 0
+        while ahead is not None:
+            example, ahead = ahead, next(stream, None)
+            taken += 1
+            yield example
+            if taken >= size and ahead is not None and ahead.document != example.document:
+                return
+
+    while ahead is not None:
+        batches = _batches(inputs(), size, batch_size, tokens_per_batch)
+        block = Block(number, batches)
+        yield block
+        block._batches = None  # pyright: ignore[reportPrivateUsage]
+        for _ in batches:
+            pass
+        number += 1
+
+
+def _batches(
+    examples: Iterator[Example], size: int, batch_size: int, tokens_per_batch: int | None
+) -> Iterator[list[Example]]:
+    while window := list(islice(examples, size)):
+        window.sort(key=lambda example: -_length(example))
+        batch: list[Example] = []
+        for example in window:
+            full = (
+                tokens_per_batch is not None
+                and batch
+                and (len(batch) + 1) * _length(batch[0]) > tokens_per_batch
+            )
+            if full or len(batch) == batch_size:
+                yield batch
+                batch = []
+            batch.append(example)
+        yield batch
+
+
+def _length(example: Example) -> int:
+    if example.tokens is None:
+        raise example.error("expected an example with tokens: give blocks(corpus.encoded(model))")
+    return len(example.tokens)

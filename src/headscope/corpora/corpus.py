@@ -1,0 +1,161 @@
+"""A corpus: examples in, inputs of a model out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from headscope.corpora import packing
+from headscope.corpora.example import Example
+from headscope.corpora.files import Files
+from headscope.errors import InputError
+from headscope.tokens import Tokens
+
+
+class Encoder(Protocol):
+    """What a corpus needs of a model (`headscope.models.Model` is one)."""
+
+    @property
+    def max_length(self) -> int | None:
+        """The longest input in tokens."""
+        ...
+
+    @property
+    def causal(self) -> bool:
+        """Whether a token sees only itself and what stands before it."""
+        ...
+
+    def encode(self, text: str, pair: str | None = None) -> Tokens:
+        """Tokens of a text or a pair."""
+        ...
+
+    def from_words(self, words: Sequence[str], pair_words: Sequence[str] | None = None) -> Tokens:
+        """Tokens of a text that is given as words."""
+        ...
+
+    def from_pieces(self, pieces: Sequence[str]) -> Tokens:
+        """Tokens taken as they are."""
+        ...
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """How many pieces each text has, without special tokens."""
+        ...
+
+    def split(self, text: str, size: int) -> list[str]:
+        """Parts of a text of at most `size` pieces each."""
+        ...
+
+
+@dataclass
+class Counts:
+    """What one pass over a corpus has seen so far.
+
+    Attributes:
+        documents: documents with at least one input.
+        examples: inputs.
+        tokens: tokens of all inputs, special ones included.
+        words: words of all inputs (where the tokenizer tells words).
+        split_words: words of more than one piece.
+        cuts: places where a text that was longer than fits was cut.
+        empty: lines left out because the tokenizer finds no piece in them (control characters only).
+    """
+
+    documents: int = 0
+    examples: int = 0
+    tokens: int = 0
+    words: int = 0
+    split_words: int = 0
+    cuts: int = 0
+    empty: int = 0
+
+
+class Corpus:
+    """Examples that can be read again and again, in order, without being kept.
+
+    Attributes:
+        name: what to call it in tables and figures.
+        pack: pack lines into inputs of at most so many tokens; None: each example is an input.
+        counts: what the last (or the present) pass of `encoded` has seen.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        read: Callable[[], Iterator[Example]],
+        *,
+        pack: int | None = None,
+        files: Files | None = None,
+    ) -> None:
+        if pack is not None and (isinstance(pack, bool) or not isinstance(pack, int) or pack < 8):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputError(f"pack: expected at least 8 tokens, or None, found {pack!r}")
+        self.name = name
+        self.pack = pack
+        self.counts = Counts()
+        self._read = read
+        self._files = files
+
+    def __repr__(self) -> str:
+        return f"Corpus({self.name!r}, pack={self.pack})"
+
+    def __iter__(self) -> Iterator[Example]:
+        """The examples as they are in the source, without tokens."""
+        return self._read()
+
+    def size_hint(self) -> int | None:
+        """Size of the files in bytes; None for corpora in memory."""
+        return self._files.total if self._files else None
+
+    @property
+    def bytes_read(self) -> int:
+        """How many bytes of the files the pass under way has read."""
+        return self._files.read if self._files else 0
+
+    def encoded(self, model: Encoder, *, max_length: int | None = None) -> Iterator[Example]:
+        """The inputs of a model, with their tokens, in order; `counts` starts anew and goes along.
+
+        `max_length` lowers what the model takes. A text that is longer is cut between two pieces, one that is
+        given as words between two words, and the cuts are counted; a pair, or tokens taken as they are, is
+        not to be cut.
+
+        Raises `InputError` where `pack` is more than the model takes, and `CorpusError` with file and line
+        for inputs that do not fit or have no tokens.
+        """
+        limits = [limit for limit in (max_length, model.max_length) if limit is not None]
+        limit = min(limits) if limits else None
+        if self.pack is not None and limit is not None and self.pack > limit:
+            raise InputError(
+                f"pack: expected at most the {limit} tokens that the model takes, found {self.pack}"
+            )
+        self.counts = counts = Counts()
+        if self.pack is not None:
+            stream = packing.packed(model, self, self.pack, counts)
+        else:
+            stream = packing.fitted(model, self, limit, counts)
+        return _counted(stream, counts)
+
+
+def _counted(stream: Iterator[Example], counts: Counts) -> Iterator[Example]:
+    document = None
+    for example in stream:
+        assert example.tokens is not None
+        counts.documents += example.document != document
+        document = example.document
+        counts.examples += 1
+        counts.tokens += len(example.tokens)
+        sizes = _word_sizes(example.tokens)
+        counts.words += len(sizes)
+        counts.split_words += int((sizes > 1).sum())
+        yield example
+
+
+def _word_sizes(tokens: Tokens) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """How many pieces each word has."""
+    if tokens.word_ids is None:
+        return np.zeros(0, np.int64)
+    sequence = np.zeros(len(tokens), np.int64) if tokens.sequence_ids is None else tokens.sequence_ids
+    inside = tokens.word_ids >= 0
+    words = np.stack([sequence[inside], tokens.word_ids[inside]])
+    return np.unique(words, axis=1, return_counts=True)[1]

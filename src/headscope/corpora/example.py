@@ -1,0 +1,41 @@
+"""One input of a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from headscope.errors import CorpusError, InputError
+from headscope.tokens import Tokens
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """One input of a corpus: a text (and its pair), or words, or pieces taken as they are.
+
+    Attributes:
+        text: text A.
+        pair: text B.
+        words: text A as words.
+        pair_words: text B as words.
+        pieces: tokens taken as they are, special ones included.
+        tokens: the input as the model reads it; None until the corpus is encoded.
+        document: number of the document in the corpus, from 0; the examples of a document follow one another.
+        source: where the example begins, such as ``news.txt:12``.
+        label: what the corpus says of the example.
+    """
+
+    text: str | None = None
+    pair: str | None = None
+    words: Sequence[str] | None = None
+    pair_words: Sequence[str] | None = None
+    pieces: Sequence[str] | None = None
+    tokens: Tokens | None = field(default=None, repr=False)
+    document: int = 0
+    source: str = ""
+    label: str | int | float | None = None
+
+    def error(self, message: InputError | str) -> CorpusError:
+        """An error that begins with the example's file and line."""
+        path, _, line = self.source.rpartition(":")
+        return CorpusError(path, int(line), str(message)) if path else CorpusError(line, None, str(message))

@@ -1,0 +1,201 @@
+"""Inputs that fit: lines packed into inputs, and texts that are too long cut into several.
+
+The packing is that of Clark et al. 2019 (section 3: ``[CLS] a [SEP] b [SEP]``), but for whole lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import accumulate, islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from headscope.corpora.example import Example
+from headscope.errors import InputError
+
+if TYPE_CHECKING:
+    from headscope.corpora.corpus import Counts, Encoder
+
+_WINDOW = 64  # examples whose pieces are counted in one call
+
+
+class _Layout(NamedTuple):
+    """How many special tokens the tokenizer puts around one text and around two, and whether to pack two."""
+
+    single: int
+    pair: int
+    two: bool
+
+
+def packed(model: Encoder, lines: Iterable[Example], pack: int, counts: Counts) -> Iterator[Example]:
+    """Lines as inputs of at most `pack` tokens: whole lines of one document, in order."""
+    layout = _layout(model)
+    group: list[tuple[Example, int]] = []
+    for line, pieces in _measured(model, lines, pack - layout.single, counts):
+        while group and (line.document != group[0][0].document or not _room(group, pieces, pack, layout)):
+            example, group = _take(model, group, pack, layout)
+            yield example
+        group.append((line, pieces))
+    while group:
+        example, group = _take(model, group, pack, layout)
+        yield example
+
+
+def fitted(
+    model: Encoder, examples: Iterable[Example], limit: int | None, counts: Counts
+) -> Iterator[Example]:
+    """Each example as an input, or as several where it has more than `limit` tokens."""
+    layout = _layout(model)
+    stream = iter(examples)
+    while window := list(islice(stream, _WINDOW)):
+        for example, pieces in zip(window, _pieces(model, window), strict=True):
+            if pieces == 0 and example.text is not None and example.pair is None:
+                counts.empty += 1
+                continue
+            parts = [example]
+            if limit is not None and pieces + _around(example, layout) > limit:
+                parts = _parts(model, example, pieces, limit, layout)
+                counts.cuts += len(parts) - 1
+            for part in parts:
+                yield _encoded(model, part)
+
+
+def _layout(model: Encoder) -> _Layout:
+    single, pair = (
+        len(tokens) - sum(model.count(texts))
+        for tokens, texts in ((model.encode("A"), ["A"]), (model.encode("A", "A"), ["A", "A"]))
+    )
+    return _Layout(single, pair, two=pair > single and not model.causal)
+
+
+def _measured(
+    model: Encoder, lines: Iterable[Example], room: int, counts: Counts
+) -> Iterator[tuple[Example, int]]:
+    """Lines of at most `room` pieces, and how many they have."""
+    stream = iter(lines)
+    while window := list(islice(stream, _WINDOW)):
+        for line, pieces in zip(window, _pieces(model, window), strict=True):
+            if pieces == 0:
+                counts.empty += 1
+            elif pieces <= room:
+                yield line, pieces
+            else:
+                parts = _split(model, line, room)
+                counts.cuts += len(parts) - 1
+                for part, size in zip(parts, model.count(parts), strict=True):
+                    yield replace(line, text=part), size
+
+
+def _room(group: Sequence[tuple[Example, int]], pieces: int, pack: int, layout: _Layout) -> bool:
+    """Whether one more line goes into a group."""
+    special = layout.pair if layout.two else layout.single
+    return sum(size for _, size in group) + pieces + special <= pack
+
+
+def _take(
+    model: Encoder, group: list[tuple[Example, int]], pack: int, layout: _Layout
+) -> tuple[Example, list[tuple[Example, int]]]:
+    """The input made of the first lines of a group, and the lines that are left.
+
+    That is all lines and none, but where joining lines makes more pieces than they have apart.
+    """
+    size, texts = len(group), _halves(group, layout)
+    while size > 1 and sum(model.count(texts)) + (layout.pair if len(texts) == 2 else layout.single) > pack:
+        size -= 1
+        texts = _halves(group[:size], layout)
+    example = replace(group[0][0], text=texts[0], pair=texts[1] if len(texts) == 2 else None)
+    return _encoded(model, example), group[size:]
+
+
+def _halves(group: Sequence[tuple[Example, int]], layout: _Layout) -> list[str]:
+    """The text of some lines, or two texts, parted where a line ends nearest to the middle."""
+    lines = [line.text or "" for line, _ in group]
+    if not layout.two or len(lines) == 1:
+        return [" ".join(lines)]
+    ends = list(accumulate(size for _, size in group))
+    half = min(range(1, len(lines)), key=lambda place: abs(2 * ends[place - 1] - ends[-1]))
+    return [" ".join(lines[:half]), " ".join(lines[half:])]
+
+
+def _pieces(model: Encoder, examples: Sequence[Example]) -> list[int]:
+    """How many pieces each example has, without the special tokens that the tokenizer will add."""
+    texts: list[str] = []
+    owners: list[int] = []
+    found = [len(example.pieces or ()) for example in examples]
+    for place, example in enumerate(examples):
+        for text in (example.text, example.pair, *map(_joined, (example.words, example.pair_words))):
+            if text is not None:
+                texts.append(text)
+                owners.append(place)
+    for place, size in zip(owners, model.count(texts), strict=True):
+        found[place] += size
+    return found
+
+
+def _joined(words: Sequence[str] | None) -> str | None:
+    return None if words is None else " ".join(words)
+
+
+def _around(example: Example, layout: _Layout) -> int:
+    """How many special tokens the tokenizer puts around an example."""
+    if example.pieces is not None:
+        return 0
+    return layout.single if example.pair is None and example.pair_words is None else layout.pair
+
+
+def _parts(model: Encoder, example: Example, pieces: int, limit: int, layout: _Layout) -> list[Example]:
+    """An example that is too long, as several."""
+    if example.text is not None and example.pair is None:
+        return [replace(example, text=part) for part in _split(model, example, limit - layout.single)]
+    if example.words is not None and example.pair_words is None:
+        room = limit - layout.single
+        return [replace(example, words=part) for part in _word_groups(model, example, example.words, room)]
+    what = "tokens taken as they are" if example.pieces is not None else "a pair of texts"
+    size = pieces + _around(example, layout)
+    raise example.error(f"expected at most {limit} tokens for {what}, found {size}")
+
+
+def _split(model: Encoder, example: Example, room: int) -> list[str]:
+    try:
+        return model.split(example.text or "", room)
+    except InputError as error:
+        raise example.error(error) from None
+
+
+def _word_groups(model: Encoder, example: Example, words: Sequence[str], room: int) -> list[Sequence[str]]:
+    """Runs of words of at most `room` pieces each."""
+    groups: list[list[str]] = []
+    total = 0
+    for word, size in zip(words, model.count(words), strict=True):
+        if not groups or total + size > room:
+            groups.append([])
+            total = 0
+        groups[-1].append(word)
+        total += size
+    found: list[Sequence[str]] = []
+    for group, size in zip(groups, model.count([" ".join(group) for group in groups]), strict=True):
+        if size <= room:
+            found.append(group)
+        elif len(group) == 1:
+            raise example.error(
+                f"words: expected at most {room} pieces in a word, found {size} in {group[0][:20]!r}…"
+            )
+        else:  # joined by spaces they have more pieces than apart
+            half = len(group) // 2
+            found += _word_groups(model, example, group[:half], room) + _word_groups(
+                model, example, group[half:], room
+            )
+    return found
+
+
+def _encoded(model: Encoder, example: Example) -> Example:
+    try:
+        if example.pieces is not None:
+            tokens = model.from_pieces(example.pieces)
+        elif example.words is not None:
+            tokens = model.from_words(example.words, example.pair_words)
+        else:
+            tokens = model.encode(example.text or "", example.pair)
+    except InputError as error:
+        raise example.error(error) from None
+    return replace(example, tokens=tokens)

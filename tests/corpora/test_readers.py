@@ -1,0 +1,250 @@
+"""What readers give, and what stays in memory while they do."""
+
+from __future__ import annotations
+
+import json
+import re
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from small_tokenizers import Reader, demo, stories
+
+from headscope import corpora
+from headscope.corpora import Corpus, Example
+from headscope.errors import CorpusError, InputError
+
+
+def write(path: Path, content: str) -> Path:
+    path.write_bytes(content.encode())
+    return path
+
+
+# Text
+
+
+def test_lines_and_documents(tmp_path: Path) -> None:
+    one = write(tmp_path / "one.txt", "\n\nA cat.\n A dog. \r\n\n \t\nTwo\x00.\n")
+    two = write(tmp_path / "two.txt", "\ufeffA bird.\n\n</script>")
+    corpus = corpora.text([one, two])
+    assert [(line.text, line.document, line.source) for line in corpus] == [
+        ("A cat.", 0, f"{one}:3"),
+        ("A dog.", 0, f"{one}:4"),
+        ("Two\x00.", 1, f"{one}:7"),
+        ("A bird.", 2, f"{two}:1"),
+        ("</script>", 3, f"{two}:3"),
+    ]
+    assert corpus.name == "one.txt, two.txt"
+    assert [line.text for line in corpus] == [line.text for line in corpus]
+
+
+def test_only_line_feeds_end_lines(tmp_path: Path) -> None:
+    path = write(tmp_path / "one.txt", "a\u2028b\x0bc\x85d\ne")
+    assert [line.text for line in corpora.text(path)] == ["a\u2028b\x0bc\x85d", "e"]
+
+
+def test_bytes_read(tmp_path: Path) -> None:
+    corpus = corpora.text(write(tmp_path / "one.txt", "é\nb\n"))
+    assert corpus.size_hint() == 5
+    lines = iter(corpus)
+    assert corpus.bytes_read == 0
+    next(lines)
+    assert corpus.bytes_read == 3
+    assert list(lines)
+    assert corpus.bytes_read == 5
+    assert corpora.texts(["a"]).size_hint() is None
+
+
+def test_builtin_has_what_it_says() -> None:
+    lines = list(corpora.builtin())
+    assert len(lines) == 130
+    assert [line.document for line in lines] == sorted(line.document for line in lines)
+    assert lines[-1].document == 12
+    assert lines[0].source == "builtin.txt:1"
+    assert lines[0].text is not None
+    assert lines[0].text.startswith("The old stone bridge")
+
+
+def test_no_paths() -> None:
+    with pytest.raises(InputError, match=r"^paths: expected at least one file, found none$"):
+        corpora.text([])
+
+
+@pytest.mark.parametrize("pack", [7, 0, True, "128"])
+def test_pack_is_checked(pack: object) -> None:
+    message = f"pack: expected at least 8 tokens, or None, found {pack!r}"
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        corpora.builtin(pack=pack)  # type: ignore[arg-type]
+
+
+# Texts in memory
+
+
+def test_texts() -> None:
+    assert list(corpora.texts(["a", ("b", "c")])) == [
+        Example(text="a", document=0, source="texts[0]"),
+        Example(text="b", pair="c", document=1, source="texts[1]"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("items", "message"),
+    [
+        ("a b", "texts: expected a list of texts, found one string"),
+        ([], "texts: expected at least one text, found an empty list"),
+        (["a", 3], "texts[1]: expected a string or a pair of strings, found int"),
+        (["a", ("a", "b", "c")], "texts[1]: expected a string or a pair of strings, found tuple"),
+        (["a", ""], "texts[1]: expected some text, found ''"),
+        (["a\udc00"], "texts[0]: expected Unicode text, found half a surrogate pair at character 1"),
+    ],
+)
+def test_texts_that_are_none(items: object, message: str) -> None:
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        corpora.texts(items)  # type: ignore[arg-type]
+
+
+# JSON lines
+
+
+def test_objects(tmp_path: Path) -> None:
+    rows = [
+        {"text": "a", "pair": "b", "label": "x", "id": 7},
+        {"words": ["a", "b"], "document": 5, "label": 0.5},
+        {"words": ["c"], "pair_words": ["d"], "document": 5},
+        {"tokens": ["[CLS]", "a", "[SEP]"], "document": "5"},
+        {"text": "e\x00\u2028", "document": None, "label": None},
+        {"text": "f"},
+    ]
+    path = write(
+        tmp_path / "one.jsonl",
+        "\n".join(map(json.dumps, rows[:3])) + "\n\n" + "\n".join(map(json.dumps, rows[3:])),
+    )
+    source = [f"{path}:{number}" for number in (1, 2, 3, 5, 6, 7)]
+    assert list(corpora.jsonl(path)) == [
+        Example(text="a", pair="b", label="x", document=0, source=source[0]),
+        Example(words=["a", "b"], label=0.5, document=1, source=source[1]),
+        Example(words=["c"], pair_words=["d"], document=1, source=source[2]),
+        Example(pieces=["[CLS]", "a", "[SEP]"], document=2, source=source[3]),
+        Example(text="e\x00\u2028", document=3, source=source[4]),
+        Example(text="f", document=4, source=source[5]),
+    ]
+
+
+def test_documents_of_two_files_are_two(tmp_path: Path) -> None:
+    paths = [write(tmp_path / name, '{"text": "a", "document": 1}\n') for name in ("a.jsonl", "b.jsonl")]
+    assert [example.document for example in corpora.jsonl(paths)] == [0, 1]
+
+
+def test_objects_are_encoded(tmp_path: Path) -> None:
+    rows = [
+        {"text": "A cat.", "pair": "A dog."},
+        {"words": ["don't", "go"], "pair_words": ["now"]},
+        {"tokens": ["[CLS]", "cat", "[SEP]", "dog", "[SEP]"], "label": 3},
+    ]
+    path = write(tmp_path / "one.jsonl", "\n".join(map(json.dumps, rows)))
+    corpus = corpora.jsonl(path)
+    found = list(corpus.encoded(Reader(demo(), 512)))
+    assert [example.tokens.pieces for example in found if example.tokens] == [
+        ("[CLS]", "a", "cat", ".", "[SEP]", "a", "dog", ".", "[SEP]"),
+        ("[CLS]", "don", "'", "t", "go", "[SEP]", "now", "[SEP]"),
+        ("[CLS]", "cat", "[SEP]", "dog", "[SEP]"),
+    ]
+    assert found[1].tokens is not None
+    assert found[1].tokens.word_ids is not None
+    assert found[1].tokens.word_ids.tolist() == [-1, 0, 0, 0, 1, -1, 0, -1]
+    assert found[2].label == 3
+    counts = corpus.counts
+    assert (counts.documents, counts.examples, counts.tokens) == (3, 3, 22)
+    assert (counts.words, counts.split_words, counts.cuts) == (6 + 3 + 2, 1, 0)
+
+
+def test_reference_segments_keep_their_ids(shared: Path, tmp_path: Path) -> None:
+    segments = json.loads((shared / "reference" / "segments.json").read_text(encoding="utf-8"))
+    path = write(
+        tmp_path / "segments.jsonl", "\n".join(json.dumps({"tokens": one["tokens"]}) for one in segments)
+    )
+    for example, segment in zip(corpora.jsonl(path).encoded(Reader(demo(), 512)), segments, strict=True):
+        assert example.tokens is not None
+        assert example.tokens.ids is not None
+        assert example.tokens.ids.tolist() == demo().convert_tokens_to_ids(segment["tokens"])
+
+
+# Too long
+
+
+def long(tmp_path: Path, row: object) -> Corpus:
+    return corpora.jsonl(write(tmp_path / "long.jsonl", json.dumps(row)))
+
+
+def test_texts_too_long_are_cut_and_counted(tmp_path: Path) -> None:
+    corpus = long(tmp_path, {"text": "cat " * 25, "label": 1})
+    found = list(corpus.encoded(Reader(demo(), 512), max_length=12))
+    assert [len(example.tokens or ()) for example in found] == [12, 12, 7]
+    assert [example.label for example in found] == [1, 1, 1]
+    assert corpus.counts.cuts == 2
+    assert corpus.counts.words == 25
+    list(corpus.encoded(Reader(demo(), 512)))
+    assert corpus.counts.cuts == 0
+
+
+def test_words_too_many_are_cut_between_words(tmp_path: Path) -> None:
+    corpus = long(tmp_path, {"words": ["voussoirs", "cat"] * 6})
+    found = list(corpus.encoded(Reader(demo(), 12)))
+    assert [list(example.words or ()) for example in found] == [["voussoirs", "cat"] * 2] * 3
+    assert [len(example.tokens or ()) for example in found] == [12, 12, 12]
+    assert found[1].tokens is not None
+    assert found[1].tokens.word_ids is not None
+    assert found[1].tokens.word_ids.max() == 3
+    assert corpus.counts.cuts == 2
+
+
+def test_words_that_have_more_pieces_together(tmp_path: Path) -> None:
+    class Slim(Reader):
+        """Counts a word alone as one piece."""
+
+        def count(self, texts):  # type: ignore[no-untyped-def]
+            return [
+                size if " " in text else 1 for size, text in zip(super().count(texts), texts, strict=True)
+            ]
+
+    corpus = long(tmp_path, {"words": ["voussoirs"] * 6})
+    found = list(corpus.encoded(Slim(demo(), 12)))
+    assert [word for example in found for word in example.words or ()] == ["voussoirs"] * 6
+    assert max(len(example.tokens or ()) for example in found) <= 12
+
+
+def test_lines_without_pieces_are_counted(tmp_path: Path) -> None:
+    path = write(tmp_path / "one.txt", "\u200b\na cat\n\u200b")
+    for pack in (None, 16):
+        corpus = corpora.text(path, pack=pack)
+        assert [example.text for example in corpus.encoded(Reader(demo(), 512))] == ["a cat"]
+        assert corpus.counts.empty == 2
+
+
+def test_an_error_says_file_and_line() -> None:
+    assert Example(source="a:b.txt:3").error("x").line == 3
+    assert str(Example(source="a:b.txt:3").error("x")) == "a:b.txt:3: x"
+    assert str(Example(source="texts[2]").error("x")) == "texts[2]: x"
+    with pytest.raises(
+        CorpusError, match=r"^texts\[1\]: expected at most 8 tokens for a pair of texts, found 11$"
+    ):
+        list(corpora.texts(["a", ("a b c d", "a b c d")]).encoded(Reader(demo(), 8)))
+
+
+# Memory
+
+
+def test_memory_does_not_grow_with_the_text(shared: Path, tmp_path: Path) -> None:
+    """Four times the text takes no more memory, though a pass holds what one window and one block need."""
+    lines = (shared / "data" / "text" / "wikitext2-valid.txt").read_text(encoding="utf-8").split("\n")[:100]
+    model = Reader(stories(shared), 512, causal=True)
+    peaks: list[int] = []
+    for times in (1, 1, 4):
+        path = write(tmp_path / f"{times}.txt", "\n".join(lines * times))
+        tracemalloc.start()
+        for block in corpora.blocks(corpora.text(path).encoded(model), size=16):
+            for batch in block:
+                assert batch
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[2] < 1.25 * peaks[1] + 100_000

@@ -1,0 +1,84 @@
+"""Every file of tests/invalid is refused with one line: the name of the file says its error, this table the words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from small_tokenizers import Reader, demo
+
+from headscope import corpora
+from headscope.corpora import Corpus
+from headscope.errors import CorpusError
+
+FOLDER = Path(__file__).parent / "invalid"
+
+CORPORA = {
+    "text_empty_file.txt": ": expected text, found an empty file",
+    "text_blank_lines_only.txt": ": expected text, found blank lines only",
+    "text_not_utf8.txt": ":2: expected UTF-8 text, found the byte 0xe9 (byte 18 of the line, 28 of the file)",
+    "text_utf16.txt": ":1: expected UTF-8 text, found the byte 0xff (byte 1 of the line, 1 of the file)",
+    "jsonl_empty_file.jsonl": ": expected text, found an empty file",
+    "jsonl_blank_lines_only.jsonl": ": expected JSON objects, found blank lines only",
+    "jsonl_not_utf8.jsonl": ":2: expected UTF-8 text, found the byte 0xff (byte 11 of the line, 28 of the file)",
+    "jsonl_broken_json.jsonl": ":2: expected a JSON object, found broken JSON at column 21 (Expecting ',' delimiter)",
+    "jsonl_cut_line.jsonl": ":2: expected a JSON object, found broken JSON at column 10 (Unterminated string starting at)",
+    "jsonl_number_too_long.jsonl": ":1: expected a JSON object, found JSON that cannot be read (a number of too many digits)",
+    "jsonl_nested_too_deeply.jsonl": ":1: expected a JSON object, found JSON that cannot be read (nested too deeply)",
+    "jsonl_not_an_object.jsonl": ":1: expected a JSON object, found a list",
+    "jsonl_no_key.jsonl": ":1: expected one of the keys 'text', 'words' and 'tokens', found 'sentence', 'id'",
+    "jsonl_empty_object.jsonl": ":1: expected one of the keys 'text', 'words' and 'tokens', found none",
+    "jsonl_two_keys.jsonl": ":2: expected one of the keys 'text', 'words' and 'tokens', found 'text' and 'tokens'",
+    "jsonl_pair_without_text.jsonl": ":1: expected 'pair' only beside 'text', found it beside 'words'",
+    "jsonl_pair_words_without_words.jsonl": ":1: expected 'pair_words' only beside 'words', found it beside 'text'",
+    "jsonl_text_is_a_number.jsonl": ":1: 'text': expected a string, found a number",
+    "jsonl_text_is_empty.jsonl": ":1: 'text': expected some text, found ' '",
+    "jsonl_text_is_null.jsonl": ":1: 'text': expected a string, found null",
+    "jsonl_text_has_half_a_surrogate_pair.jsonl": ":1: 'text': expected Unicode text, found half a surrogate pair at character 2",
+    "jsonl_words_is_a_string.jsonl": ":1: 'words': expected a list of strings, found a string",
+    "jsonl_words_is_empty.jsonl": ":1: 'words': expected a list of strings, found an empty list",
+    "jsonl_word_is_a_number.jsonl": ":1: 'words'[1]: expected a string, found a number",
+    "jsonl_token_is_empty.jsonl": ":1: 'tokens'[1]: expected some text, found ''",
+    "jsonl_label_is_a_list.jsonl": ":1: 'label': expected a string or a number, found a list",
+    "jsonl_document_is_true.jsonl": ":1: 'document': expected a string or a number, found true or false",
+    "jsonl_document_comes_back.jsonl": ":3: 'document': expected the lines of 'x' together, found it again",
+    "encoded_unknown_piece.jsonl": ":2: pieces[1]: expected a piece of the tokenizer's vocabulary, found 'qwertyuiop'",
+    "encoded_pair_too_long.jsonl": ":1: expected at most 512 tokens for a pair of texts, found 603",
+    "encoded_tokens_too_long.jsonl": ":1: expected at most 512 tokens for tokens taken as they are, found 600",
+    "encoded_word_too_long.jsonl": ":1: words: expected at most 510 pieces in a word, found 600 in '....................'…",
+    "encoded_pair_without_tokens.jsonl": ":1: pair: expected at least one token, found none in '\\u200b'",
+}
+
+
+def read(path: Path) -> Iterable[object]:
+    """All examples of a corpus file, with tokens."""
+    make: Callable[..., Corpus] = partial(corpora.text, pack=None) if path.suffix == ".txt" else corpora.jsonl
+    return list(make(path).encoded(Reader(demo(), 512)))
+
+
+def test_every_file_has_its_words() -> None:
+    assert {path.name for path in (FOLDER / "corpora").iterdir()} == set(CORPORA)
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_corpus_is_refused(name: str) -> None:
+    path = FOLDER / "corpora" / name
+    with pytest.raises(CorpusError) as error:
+        read(path)
+    assert str(error.value) == f"{path}{CORPORA[name]}"
+    assert "\n" not in str(error.value)
+    line = re.match(r":(\d+):", CORPORA[name])
+    assert error.value.line == (int(line[1]) if line else None)
+
+
+def test_a_missing_file_and_a_directory(tmp_path: Path) -> None:
+    for make in (corpora.text, corpora.jsonl):
+        with pytest.raises(CorpusError) as error:
+            make(tmp_path / "none.txt")
+        assert str(error.value) == f"{tmp_path}/none.txt: expected a file, found nothing there"
+        with pytest.raises(CorpusError) as error:
+            make(tmp_path)
+        assert str(error.value) == f"{tmp_path}: expected a file, found a directory"
