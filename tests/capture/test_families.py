@@ -1,0 +1,54 @@
+"""Capture is exact: every family of models against its own eager attention. docs/models.md is made from this."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+from examine import examine
+
+import headscope as hs
+from families import CAPTURED, FAMILIES, REFUSED, Family, build
+from headscope.errors import RefusedError
+
+ROOT = Path(__file__).resolve().parents[2]
+OWN_KERNELS_DIFFER = {"Falcon ALiBi"}
+"""Families whose eager and fused kernels disagree by themselves: transformers scales the ALiBi term in only one of them."""
+
+
+@pytest.mark.parametrize("family", CAPTURED, ids=str)
+def test_capture_is_exact(family: Family) -> None:
+    found = examine(family)
+    assert found.way == ("interface" if family.interface else "trace")
+    assert found.weights <= 1e-6
+    assert found.recomputed <= 1e-5
+    assert found.output <= 1e-5
+    if found.own is not None and found.own > 1e-4:
+        assert family.name in OWN_KERNELS_DIFFER
+    else:
+        assert found.fused is None or found.fused <= 1e-4
+
+
+@pytest.mark.parametrize("family", REFUSED, ids=str)
+def test_chunked_attention_is_refused(family: Family) -> None:
+    with pytest.raises(RefusedError, match=r"chunk|block|window") as error:
+        hs.load(build(family))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("family", CAPTURED, ids=str)
+def test_the_check_passes(family: Family) -> None:
+    """Loading checks each family on inputs that it makes itself."""
+    model = hs.load(build(family, "eager"))
+    assert sum(part.layers for part in model.checked.parts) == family.layers
+
+
+def test_the_table_of_models_is_up_to_date() -> None:
+    spec = importlib.util.spec_from_file_location("models_table", ROOT / "tools" / "models_table.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    names = module.families_in(ROOT / "docs" / "models.md")
+    assert names == [family.name for family in FAMILIES]
