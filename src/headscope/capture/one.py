@@ -48,10 +48,10 @@ def capture(
     Raises:
         InputError: the text is empty or too long, or does not go with the model.
     """
-    axis, ready = _prepare(model, text, pair, target, inputs)
+    axis, ready = prepare(model, text, pair, target, inputs)
     records = record(model, ready)
     rows = next(iter(ready.values())).shape[0]
-    found = [_assemble(model, records, row, ready, axis) for row in range(rows)]
+    found = [assembled(model, records, row, ready, axis) for row in range(rows)]
     return found[0] if rows == 1 else found
 
 
@@ -73,7 +73,7 @@ def gradients(
     Returns:
         For each part (``self``, or ``encoder``, ``decoder``, ``cross``) one array ``[head query key]`` a layer.
     """
-    _, ready = _prepare(model, text, pair, target, inputs)
+    _, ready = prepare(model, text, pair, target, inputs)
     found: list[AttentionRecord] = []
     with torch.enable_grad(), recording(model.module, _keep(found)):
         number = of(model.module(**ready))
@@ -107,7 +107,7 @@ def _keep(found: list[AttentionRecord]) -> Callable[[AttentionRecord], None]:
     return hook
 
 
-def _prepare(
+def prepare(
     model: Model,
     text: Any,
     pair: str | None,
@@ -180,20 +180,25 @@ def _tensors(model: Model, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
     return ready
 
 
-def _assemble(
+def assembled(
     model: Model, records: Sequence[AttentionRecord], row: int, ready: Mapping[str, Tensor], axes: Mapping[str, Tokens]
 ) -> Captured:
-    parts = group(records)
+    """The maps of one row of a batch, from the records of a pass over what `prepare` gave."""
     meta = describe(model)
     made: dict[str, AttentionMaps] = {}
-    for name, found in parts.items():
-        _, _, queries, keys = found[0].shape
-        sides: list[tuple[Tokens, BoolArray | slice]] = []
-        for side, count in ((name if name != "cross" else "decoder", queries), ("encoder" if name == "cross" else name, keys)):
-            sides.append(_axis(model, side, count, row, ready, axes))
-        (query, keep_query), (key, keep_key) = sides
+    for name, found in group(records).items():
+        (query, keep_query), (key, keep_key) = sides(model, name, found, row, ready, axes)
         made[name] = assemble(found, row, query, key, keep_query, keep_key, meta=meta)
     return made["self"] if list(made) == ["self"] else Parts(made)
+
+
+def sides(
+    model: Model, part: str, records: Sequence[AttentionRecord], row: int, ready: Mapping[str, Tensor], axes: Mapping[str, Tokens]
+) -> list[tuple[Tokens, BoolArray | slice]]:
+    """The query's and the key's tokens of one part and one row, and which positions of each are no padding."""
+    _, _, queries, keys = records[0].shape
+    named = ((part if part != "cross" else "decoder", queries), ("encoder" if part == "cross" else part, keys))
+    return [_axis(model, side, count, row, ready, axes) for side, count in named]
 
 
 def _axis(
