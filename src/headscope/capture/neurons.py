@@ -1,0 +1,192 @@
+"""Queries, keys and values behind the maps of one input."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from headscope.capture.one import Captured, assembled, prepare, sides
+from headscope.capture.parts import group
+from headscope.capture.record import AttentionRecord
+from headscope.capture.recording import recording
+from headscope.errors import InputError, RefusedError
+from headscope.maps import FloatArray
+from headscope.models.model import Model
+from headscope.neurons import Neurons
+from headscope.tokens import BoolArray, Tokens
+
+
+def neurons(
+    model: Model,
+    text: str | tuple[str, str] | Sequence[Mapping[str, str]] | Tokens | None = None,
+    *,
+    pair: str | None = None,
+    target: str | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    values: bool = False,
+) -> dict[str, Neurons]:
+    """What softmax was taken of in every head, by part: ``self``, or ``encoder``, ``decoder``, ``cross``.
+
+    Args:
+        model, text, pair, target, inputs: as in `headscope.capture`; one row.
+        values: also the value vectors, and the norms ``‖α · v · W_O‖`` of what each key contributes to each
+            query (Kobayashi et al. 2020, section 3). W_O is the projection that the heads' output enters; it
+            is found by comparing, so the norms are None for a model where something stands between the two.
+
+    Raises:
+        InputError: the input does not go with the model, or has several rows.
+    """
+    return capture_with_neurons(model, text, pair=pair, target=target, inputs=inputs, values=values)[1]
+
+
+def capture_with_neurons(
+    model: Model,
+    text: str | tuple[str, str] | Sequence[Mapping[str, str]] | Tokens | None = None,
+    *,
+    pair: str | None = None,
+    target: str | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    values: bool = False,
+) -> tuple[Captured, dict[str, Neurons]]:
+    """The maps and the neurons of one input, from one forward pass. Arguments as in `neurons`."""
+    axes, ready = prepare(model, text, pair, target, inputs)
+    rows = next(iter(ready.values())).shape[0]
+    if rows != 1:
+        raise InputError(
+            f"inputs, axis batch: neurons are of one input, found {rows} rows; give one at a time"
+        )
+    found: list[AttentionRecord] = []
+    outputs = _Projections(model.module) if values else None
+
+    def keep(record: AttentionRecord) -> None:
+        found.append(record)
+        if outputs is not None:
+            outputs.expect(record)
+
+    watching = nullcontext() if outputs is None else outputs.watching()
+    with torch.no_grad(), watching, recording(model.module, keep):
+        model.module(**ready)
+    captured = assembled(model, found, 0, ready, axes)
+    made: dict[str, Neurons] = {}
+    for name, records in group(found).items():
+        (_, keep_query), (_, keep_key) = sides(model, name, records, 0, ready, axes)
+        made[name] = _neurons(records, keep_query, keep_key, outputs)
+    return captured, made
+
+
+def _neurons(
+    records: Sequence[AttentionRecord],
+    query: BoolArray | slice,
+    key: BoolArray | slice,
+    outputs: _Projections | None,
+) -> Neurons:
+    v = norms = None
+    if outputs is not None and all(record.v is not None for record in records):
+        v = [_array(record.v)[:, key] for record in records if record.v is not None]
+        found = [outputs.norms(record) for record in records]
+        known = [_numpy(norm)[:, query][:, :, key] for norm in found if norm is not None]
+        norms = known if len(known) == len(found) else None
+    return Neurons(
+        q=[_array(record.q)[:, query] for record in records],
+        k=[_array(record.k)[:, key] for record in records],
+        scaling=[record.scaling for record in records],
+        bias=[_bias(record, query, key) for record in records],
+        softcap=[record.softcap for record in records],
+        sinks=[None if record.sinks is None else _numpy(record.sinks.reshape(-1)) for record in records],
+        v=v,
+        norms=norms,
+    )
+
+
+def _bias(record: AttentionRecord, query: BoolArray | slice, key: BoolArray | slice) -> FloatArray | None:
+    """What is added to the scores of the keys that are seen: a bias, and what a mask holds besides hiding."""
+    total: Tensor | None = None if record.bias is None else record.bias.float()
+    mask = record.mask
+    if mask is not None and mask.dtype != torch.bool:
+        shift = mask.float().masked_fill(mask <= torch.finfo(mask.dtype).min / 4, 0.0)
+        if shift.any():
+            if record.softcap is not None:
+                raise RefusedError(
+                    f"{record.module}: a mask that shifts scores after a softcap cannot be shown"
+                )
+            total = shift if total is None else total + shift
+    if total is None:
+        return None
+    if total.ndim < 4:
+        total = total.reshape((1,) * (4 - total.ndim) + total.shape)
+    return _numpy(total.expand(record.shape)[0])[:, query][:, :, key]
+
+
+class _Projections:
+    """The output projection of each attention call: the first linear map given what the heads gave."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._model = model
+        self._waiting: tuple[AttentionRecord, Tensor] | None = None
+        self._weights: dict[int, Tensor] = {}
+
+    @contextmanager
+    def watching(self) -> Generator[None]:
+        """Within it every linear map of the model is looked at when it runs."""
+        hooks = [
+            module.register_forward_pre_hook(self._met)
+            for module in self._model.modules()
+            if _matrix(module) is not None
+        ]
+        try:
+            yield
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+    def expect(self, record: AttentionRecord) -> None:
+        """Say that an attention call has happened."""
+        self._waiting = None
+        if record.v is not None:
+            context = record.weights().to(record.v.dtype) @ record.values
+            self._waiting = record, context.transpose(1, 2).flatten(2)
+
+    def norms(self, record: AttentionRecord) -> Tensor | None:
+        """``‖α · v · W_O‖``, ``[head query key]`` of the first row; None where W_O was not found."""
+        matrix = self._weights.get(id(record))
+        if matrix is None:
+            return None
+        values = record.values[0].float()
+        heads, _, size = values.shape
+        sent = torch.einsum("hkd,hdo->hko", values, matrix.float().reshape(heads, size, -1))
+        return record.weights()[0].float() * sent.square().sum(-1).sqrt()[:, None, :]
+
+    def _met(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
+        if self._waiting is None or not inputs or not isinstance(inputs[0], Tensor):
+            return
+        record, context = self._waiting
+        given = inputs[0]
+        if given.shape[-1] == context.shape[-1] and given.numel() == context.numel():
+            error = (given.reshape(context.shape).float() - context.float()).abs().max()
+            tolerance = 1e-4 if context.dtype.itemsize >= 4 else 5e-2
+            if error <= tolerance * max(1.0, context.float().abs().max().item()):
+                matrix = _matrix(module)
+                if matrix is not None and matrix.shape[0] == context.shape[-1]:
+                    self._weights[id(record)], self._waiting = matrix, None
+
+
+def _matrix(module: nn.Module) -> Tensor | None:
+    """The weight ``[in out]`` of a linear map (a Linear, or GPT-2's Conv1D); None for another module."""
+    weight = getattr(module, "weight", None)
+    if not isinstance(weight, Tensor) or weight.ndim != 2:
+        return None
+    if isinstance(module, nn.Linear):
+        return weight.T
+    return weight if type(module).__name__ == "Conv1D" else None
+
+
+def _array(tensor: Tensor) -> FloatArray:
+    return _numpy(tensor[0])
+
+
+def _numpy(tensor: Tensor) -> FloatArray:
+    return tensor.detach().float().cpu().numpy()
