@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -165,25 +165,37 @@ class Scores:
         """After something that this expression cannot say."""
         return replace(self, followed=False)
 
+    def _each(self, change: Callable[[Tensor], Tensor], **others: Any) -> Scores:
+        """With all that broadcasts to the scores (not q and k) changed."""
+        return replace(
+            self,
+            terms=tuple((change(t), c) for t, c in self.terms),
+            after=tuple((change(t), c) for t, c in self.after),
+            hidden=tuple(map(change, self.hidden)),
+            zeroed=tuple(map(change, self.zeroed)),
+            sinks=None if self.sinks is None else change(self.sinks),
+            **others,
+        )
+
     def swapped(self) -> Scores:
         """The same product with queries and keys exchanged."""
-        if self.terms or self.after or self.hidden or self.zeroed or self.sinks is not None:
+        followed = self.followed and self.sinks is None
+        layout = self.layout.swapped()
+        return self._each(lambda t: t.transpose(-1, -2), q=self.k, k=self.q, layout=layout, followed=followed)
 
-            def turn(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-                return tuple(t.transpose(-1, -2) for t in tensors)
+    def in_order(self) -> Scores:
+        """The same with the lead dimensions in the order in which the tensor has them."""
+        n = len(self.layout.lead)
+        have = [i for i in self.layout.order if i < n]
+        if have == sorted(have):
+            return self
 
-            return replace(
-                self,
-                q=self.k,
-                k=self.q,
-                layout=self.layout.swapped(),
-                terms=tuple((t.transpose(-1, -2), c) for t, c in self.terms),
-                after=tuple((t.transpose(-1, -2), c) for t, c in self.after),
-                hidden=turn(self.hidden),
-                zeroed=turn(self.zeroed),
-                followed=self.followed and self.sinks is None,
-            )
-        return replace(self, q=self.k, k=self.q, layout=self.layout.swapped())
+        def arrange(t: Tensor) -> Tensor:
+            return t.permute(*have, n, n + 1)
+
+        lead = tuple(self.layout.lead[i] for i in have)
+        order = tuple(have.index(i) if i < n else i for i in self.layout.order)
+        return self._each(arrange, q=arrange(self.q), k=arrange(self.k), layout=Layout(lead, order))
 
     def grown(self, shape: Sequence[int]) -> Scores | None:
         """After broadcasting to `shape` (batch or heads may grow); None where queries or keys would."""
@@ -210,17 +222,7 @@ class Scores:
                 return t
             return t.expand(*self.layout.lead, *t.shape[-2:]).reshape(*layout.lead, *t.shape[-2:])
 
-        return replace(
-            self,
-            q=regroup(self.q),
-            k=regroup(self.k),
-            layout=layout,
-            terms=tuple((regroup(t), c) for t, c in self.terms),
-            after=tuple((regroup(t), c) for t, c in self.after),
-            hidden=tuple(map(regroup, self.hidden)),
-            zeroed=tuple(map(regroup, self.zeroed)),
-            sinks=None if self.sinks is None else regroup(self.sinks),
-        )
+        return self._each(regroup, q=regroup(self.q), k=regroup(self.k), layout=layout)
 
     def plus(self, term: Tensor | float, factor: float = 1.0) -> Scores:
         """After ``scores + factor · term``."""
@@ -244,7 +246,9 @@ class Scores:
         return replace(self, scale=self.scale * number, terms=tuple((t, c * number) for t, c in self.terms))
 
     def _times_tensor(self, factor: Tensor) -> Scores:
-        if self.cap is not None or self.sinks is not None or self.hidden:
+        if self.cap is not None or self.sinks is not None:
+            return self.lost()
+        if self.hidden and not bool((factor > 0).all()):
             return self.lost()
         terms = tuple((t * factor, c) for t, c in self.terms)
         if factor.shape[-1] == 1:

@@ -18,8 +18,8 @@ _CLAMP = "clamp clip clamp_min clamp_max max min maximum minimum nan_to_num"
 # These say something of a tensor, and nothing of the numbers in it.
 _INERT = """
     size dim ndimension stride numel nelement element_size is_contiguous is_floating_point is_complex data_ptr
-    get_device storage_offset len requires_grad retain_grad register_hook untyped_storage is_inference get repr
-    format zeros_like ones_like empty_like full_like new_zeros new_ones new_empty new_full new_tensor
+    get_device storage_offset len requires_grad retain_grad register_hook untyped_storage is_inference get
+    repr format zeros_like ones_like empty_like full_like new_zeros new_ones new_empty new_full new_tensor
 """
 
 SAME, RESHAPE, PERMUTE = frozenset(_SAME.split()), frozenset(_RESHAPE.split()), frozenset(_PERMUTE.split())

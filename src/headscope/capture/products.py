@@ -22,11 +22,11 @@ def scores_of_matmul(left: Tensor, right: Tensor, out: Tensor) -> Scores | None:
 def values_of_matmul(weights: Tensor, layout: Layout, other: Tensor, first: bool) -> Tensor | None:
     """What `weights` were multiplied by as values ``[*lead, key, dim]``; `first`: weights are on the left."""
     n = len(layout.lead)
-    ends = [n, n + 1] if first else [n + 1, n]
-    if list(layout.order) != [*range(n), *ends] or not 2 <= other.ndim <= weights.ndim:
+    if list(layout.order[n:]) != ([n, n + 1] if first else [n + 1, n]) or not 2 <= other.ndim <= weights.ndim:
         return None
     values = other if first else other.transpose(-1, -2)
-    return values[(None,) * (weights.ndim - values.ndim)]
+    values = values[(None,) * (weights.ndim - values.ndim)]
+    return values.permute(*(layout.order.index(i) for i in range(n)), n, n + 1)
 
 
 def scores_of_einsum(equation: str, left: Tensor, right: Tensor, out: Tensor) -> Scores | None:

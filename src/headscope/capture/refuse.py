@@ -21,21 +21,18 @@ _CHUNKS = {  # model type -> how it attends
 
 
 def chunked(model: nn.Module) -> str | None:
-    """A sentence that says why a model has no ``[query, key]`` maps over its whole input; None where it may have.
+    """Why a model has no ``[query, key]`` maps over its whole input, as a sentence; None where it may have.
 
-    Decided by what its configuration says. Models that this does not know are found out when they run: `traced`
-    refuses a softmax over scores that were cut in chunks, and the check one whose weights do not fit its inputs.
+    Decided by what its configuration says. Models that this does not know are found out when they run:
+    `traced` refuses a softmax over scores that were cut in chunks, and the check a model without any map.
     """
     for part in model.modules():
         config: Any = getattr(part, "config", None)
         kind = getattr(config, "model_type", None)
-        if not isinstance(kind, str):
-            continue
-        if kind in _CHUNKS:
-            return f"{type(part).__name__} ({kind}) {_CHUNKS[kind]}: it forms no map [query, key] of its whole input"
+        how, instead = _CHUNKS.get(str(kind)), ""
         if getattr(config, "attention_type", None) == "block_sparse":
-            return (
-                f"{type(part).__name__} ({kind}) attends in sparse blocks: it forms no map [query, key] of its whole "
-                'input; load it with attention_type="original_full"'
-            )
+            how, instead = "attends in sparse blocks", '; load it with attention_type="original_full"'
+        if how is not None:
+            name = f"{type(part).__name__} ({kind})"
+            return f"{name} {how}: it forms no map [query, key] over its whole input{instead}"
     return None

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import types
 import weakref
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -80,12 +80,18 @@ class _Product:
 
 @dataclass(eq=False)
 class _Slot:
-    """The weights of one softmax: its scores, their numbers (where needed), what was used for them."""
+    """The weights of one softmax.
+
+    Attributes:
+        stacks: the modules that ran at the product.
+        scores: what softmax was taken of, and `logits` its numbers (empty where not needed).
+        used: gives what was used as weights ``[batch head query key]``, once that was decided.
+    """
 
     stacks: _Stacks
     scores: Scores
     logits: Tensor
-    used: Tensor | None = None
+    used: Callable[[], Tensor | None] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,15 +256,16 @@ class _Trace(TorchFunctionMode):
             return out
         scores = node.scores
         if scores is None:
-            module = node.stacks[0][1][-1]
+            watch, stack = node.stacks[0]
             raise RefusedError(
-                f"{node.stacks[0][0].places.of(module).module} ({type(module).__name__}): "
+                f"{watch.places.of(stack[-1]).module or 'model'} ({type(stack[-1]).__name__}): "
                 f"a softmax over scores {tuple(x.shape)} that were cut out of a product of queries and keys "
                 "(attention in chunks?), expected [batch head query key]"
             )
         if scores.layout.query == x.ndim - 1:
             scores = scores.swapped()
         if scores.layout.key == x.ndim - 1:
+            scores = scores.in_order()
             slot = _Slot(node.stacks, scores, x.new_empty(0) if scores.certain else x)
             self._put(out, _Weights(slot, scores.layout, scores.sinks is not None))
         return out
@@ -306,18 +313,20 @@ class _Trace(TorchFunctionMode):
                 f"{type(owners[0][1]).__name__}: a softmax has one more column than keys, "
                 "which meets the values; expected it to be cut off first"
             )
-        if slot.used is None:
+        used = slot.used() if slot.used is not None else None
+        if used is None:
             heads = heads_of((layout, slot.scores.layout), owners[0][1])
             size = (prod(layout.lead) // heads, heads)
-            fields = slot.scores.fields(heads, slot.logits)
-            if values is not None:
-                values = normal(values, layout.lead, size)
-                values = values.expand(size[0], -1, -1, -1)
-            slot.used = normal(layout.canonical(x), layout.lead, size)
-            for watch, module in owners:
-                _, answer = watch.show(module, fields, values, slot.used)
-                slot.used = slot.used if answer is None else answer
-        return layout.restore(slot.used.reshape(*layout.lead, *slot.used.shape[-2:])).to(x.dtype)
+            used = normal(layout.canonical(x), layout.lead, size)
+            if slot.used is None:
+                fields = slot.scores.fields(heads, slot.logits)
+                if values is not None:
+                    values = normal(values, layout.lead, size).expand(size[0], -1, -1, -1)
+                for watch, module in owners:
+                    _, answer = watch.show(module, fields, values, used)
+                    used = used if answer is None else answer
+            slot.used = _holding(used, x)
+        return layout.restore(used.reshape(*layout.lead, *used.shape[-2:])).to(x.dtype)
 
     def _fused(self, func: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
@@ -345,6 +354,11 @@ class _Trace(TorchFunctionMode):
 
 
 _active: ContextVar[_Trace | None] = ContextVar("headscope_trace", default=None)
+
+
+def _holding(used: Tensor, weights: Tensor) -> Callable[[], Tensor | None]:
+    """Gives `used` again; a view of the weights, which holds them, is held only as long as others do."""
+    return weakref.ref(used) if storage(used) == storage(weights) else lambda: used
 
 
 @cache
