@@ -3,12 +3,13 @@
 /**
  * An array in a blob: little-endian, in C order, gzip, base64.
  *
- * With the encoding "sqrt" a byte b stands for the weight (b / 255)², which is off by less than 0.004.
+ * With the encoding "sqrt" a byte b stands for the weight (b / 255)², which is off by less than 0.004. With
+ * "signed" it stands for ±((b - 127) / 127)², the sign that of b - 127: a share of a scale said beside it.
  */
 export interface ArrayRef {
   dtype: "uint8" | "int32" | "float32" | "float64";
   shape: number[];
-  encoding: "plain" | "sqrt";
+  encoding: "plain" | "sqrt" | "signed";
   data: string;
 }
 
@@ -110,4 +111,159 @@ export interface ReportPayload {
   created: string | null;
   seconds: number | null;
   route: string | null;
+}
+
+/**
+ * The words of an axis: the word that each piece belongs to, counted from 0, and what each word reads.
+ */
+export interface WordsInfo {
+  group: number[];
+  texts: string[];
+}
+
+/**
+ * One axis of a map. `sequences` is 0 for text A, 1 for text B, -1 for none.
+ */
+export interface AxisInfo {
+  pieces: string[];
+  special: boolean[];
+  sequences: number[] | null;
+  words: WordsInfo | null;
+}
+
+/**
+ * Vectors ``[head token dim]`` in bytes: ``low + step · code``, `low` and `step` ``[head dim]``.
+ *
+ * Exact ones are float32 in `codes` with no `low` and `step`.
+ */
+export interface Vectors {
+  codes: ArrayRef;
+  low: ArrayRef | null;
+  step: ArrayRef | null;
+}
+
+/**
+ * What softmax is taken of in one layer: ``softcap(scaling · q kᵀ + bias)``.
+ *
+ * `groups` query heads share one key head; `key_head` is the place of the key head that serves each query
+ * head, `keys` the model's own index of each key head. `bias` is ``[head query key]``, `sinks` a logit a head.
+ */
+export interface NeuronsInfo {
+  q: Vectors;
+  k: Vectors;
+  v: Vectors | null;
+  key_head: number[];
+  keys: number[];
+  groups: number;
+  scaling: number;
+  softcap: number | null;
+  bias: ArrayRef | null;
+  sinks: number[] | null;
+}
+
+/**
+ * Another matrix per pair, drawn in place of the weights: shares of `scale`, signed or not.
+ */
+export interface QuantityInfo {
+  name: string;
+  signed: boolean;
+  scale: number;
+  layers: ArrayRef[];
+}
+
+/**
+ * A figure of every head, ``[layer head]`` (NaN: none), from this input or from a corpus.
+ */
+export interface MeasureColumn {
+  name: string;
+  title: string;
+  units: string;
+  of: "input" | "corpus";
+  values: ArrayRef;
+}
+
+/**
+ * One part of a model on one input: ``self``, or ``encoder``, ``decoder``, ``cross``.
+ *
+ * `index` is the model's own index of each layer, `heads` that of each layer's heads, `layers` their maps
+ * ``[head query key]``. `thumbs` holds ``[head row column]`` of all layers, pooled by the maximum: the grid of a
+ * large input is drawn from it. `sink` is ``[head query]`` a layer.
+ */
+export interface PartInfo {
+  name: string;
+  kind: string;
+  causal: boolean;
+  query: AxisInfo;
+  key: AxisInfo;
+  index: number[];
+  heads: number[][];
+  layers: ArrayRef[];
+  thumbs: ArrayRef | null;
+  sink: ArrayRef[] | null;
+  neurons: NeuronsInfo[] | null;
+  quantities: QuantityInfo[];
+  measures: MeasureColumn[];
+}
+
+/**
+ * One input that is shown.
+ */
+export interface InputInfo {
+  label: string;
+  parts: PartInfo[];
+}
+
+/**
+ * What an explorer shows; every key may be left out (`headscope.views.explorer.STATE` lists them).
+ *
+ * `pin` is ``["from", 10]`` or ``["to", 3]``: the side and the token's place on its axis. `zoom` is first row,
+ * rows, first column, columns of the matrix. `layer` and `heads` are the model's own indices.
+ */
+export interface ExplorerState {
+  scale?: "model" | "head" | "neuron";
+  part?: string;
+  layer?: number;
+  heads?: number[];
+  filter?: "all" | "aa" | "ab" | "ba" | "bb";
+  special?: boolean;
+  renormalise?: boolean;
+  unit?: "pieces" | "words";
+  draw?: "auto" | "heat" | "lines";
+  picture?: "lines" | "matrix";
+  measure?: string;
+  sort?: boolean;
+  least?: number;
+  threshold?: number;
+  top_k?: number;
+  aggregate?: "none" | "mean" | "max" | "layers";
+  quantity?: string;
+  pin?: (string | number)[] | null;
+  zoom?: number[] | null;
+  input?: number;
+  side?: "one" | "both" | "difference";
+  values?: boolean;
+  theme?: "auto" | "light" | "dark";
+}
+
+/**
+ * The explorer: the maps of one or two inputs (or more, to choose from), and the state it begins with.
+ */
+export interface ExplorerPayload {
+  kind: "explorer";
+  version: 1;
+  title: string;
+  model: string;
+  inputs: InputInfo[];
+  state: ExplorerState;
+  exact: boolean;
+}
+
+/**
+ * A page of explorers. The blobs of the view at place i are named ``i-name``.
+ */
+export interface ViewsPayload {
+  kind: "views";
+  version: 1;
+  title: string;
+  views: ExplorerPayload[];
 }

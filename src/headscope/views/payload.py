@@ -16,13 +16,14 @@ import numpy.typing as npt
 from headscope.errors import ShapeError
 
 DType = Literal["uint8", "int32", "float32", "float64"]
-Encoding = Literal["plain", "sqrt"]
+Encoding = Literal["plain", "sqrt", "signed"]
 
 
 class ArrayRef(TypedDict):
     """An array in a blob: little-endian, in C order, gzip, base64.
 
-    With the encoding "sqrt" a byte b stands for the weight (b / 255)², which is off by less than 0.004.
+    With the encoding "sqrt" a byte b stands for the weight (b / 255)², which is off by less than 0.004. With
+    "signed" it stands for ±((b - 127) / 127)², the sign that of b - 127: a share of a scale said beside it.
     """
 
     dtype: DType
@@ -126,6 +127,154 @@ class ReportPayload(TypedDict):
     route: str | None
 
 
+class WordsInfo(TypedDict):
+    """The words of an axis: the word that each piece belongs to, counted from 0, and what each word reads."""
+
+    group: list[int]
+    texts: list[str]
+
+
+class AxisInfo(TypedDict):
+    """One axis of a map. `sequences` is 0 for text A, 1 for text B, -1 for none."""
+
+    pieces: list[str]
+    special: list[bool]
+    sequences: list[int] | None
+    words: WordsInfo | None
+
+
+class Vectors(TypedDict):
+    """Vectors ``[head token dim]`` in bytes: ``low + step · code``, `low` and `step` ``[head dim]``.
+
+    Exact ones are float32 in `codes` with no `low` and `step`.
+    """
+
+    codes: ArrayRef
+    low: ArrayRef | None
+    step: ArrayRef | None
+
+
+class NeuronsInfo(TypedDict):
+    """What softmax is taken of in one layer: ``softcap(scaling · q kᵀ + bias)``.
+
+    `groups` query heads share one key head; `key_head` is the place of the key head that serves each query
+    head, `keys` the model's own index of each key head. `bias` is ``[head query key]``, `sinks` a logit a head.
+    """
+
+    q: Vectors
+    k: Vectors
+    v: Vectors | None
+    key_head: list[int]
+    keys: list[int]
+    groups: int
+    scaling: float
+    softcap: float | None
+    bias: ArrayRef | None
+    sinks: list[float] | None
+
+
+class QuantityInfo(TypedDict):
+    """Another matrix per pair, drawn in place of the weights: shares of `scale`, signed or not."""
+
+    name: str
+    signed: bool
+    scale: float
+    layers: list[ArrayRef]
+
+
+class MeasureColumn(TypedDict):
+    """A figure of every head, ``[layer head]`` (NaN: none), from this input or from a corpus."""
+
+    name: str
+    title: str
+    units: str
+    of: Literal["input", "corpus"]
+    values: ArrayRef
+
+
+class PartInfo(TypedDict):
+    """One part of a model on one input: ``self``, or ``encoder``, ``decoder``, ``cross``.
+
+    `index` is the model's own index of each layer, `heads` that of each layer's heads, `layers` their maps
+    ``[head query key]``. `thumbs` holds ``[head row column]`` of all layers, pooled by the maximum: the grid of a
+    large input is drawn from it. `sink` is ``[head query]`` a layer.
+    """
+
+    name: str
+    kind: str
+    causal: bool
+    query: AxisInfo
+    key: AxisInfo
+    index: list[int]
+    heads: list[list[int]]
+    layers: list[ArrayRef]
+    thumbs: ArrayRef | None
+    sink: list[ArrayRef] | None
+    neurons: list[NeuronsInfo] | None
+    quantities: list[QuantityInfo]
+    measures: list[MeasureColumn]
+
+
+class InputInfo(TypedDict):
+    """One input that is shown."""
+
+    label: str
+    parts: list[PartInfo]
+
+
+class ExplorerState(TypedDict, total=False):
+    """What an explorer shows; every key may be left out (`headscope.views.explorer.STATE` lists them).
+
+    `pin` is ``["from", 10]`` or ``["to", 3]``: the side and the token's place on its axis. `zoom` is first row,
+    rows, first column, columns of the matrix. `layer` and `heads` are the model's own indices.
+    """
+
+    scale: Literal["model", "head", "neuron"]
+    part: str
+    layer: int
+    heads: list[int]
+    filter: Literal["all", "aa", "ab", "ba", "bb"]
+    special: bool
+    renormalise: bool
+    unit: Literal["pieces", "words"]
+    draw: Literal["auto", "heat", "lines"]
+    picture: Literal["lines", "matrix"]
+    measure: str
+    sort: bool
+    least: float
+    threshold: float
+    top_k: int
+    aggregate: Literal["none", "mean", "max", "layers"]
+    quantity: str
+    pin: list[str | int] | None
+    zoom: list[int] | None
+    input: int
+    side: Literal["one", "both", "difference"]
+    values: bool
+    theme: Literal["auto", "light", "dark"]
+
+
+class ExplorerPayload(TypedDict):
+    """The explorer: the maps of one or two inputs (or more, to choose from), and the state it begins with."""
+
+    kind: Literal["explorer"]
+    version: Literal[1]
+    title: str
+    model: str
+    inputs: list[InputInfo]
+    state: ExplorerState
+    exact: bool
+
+
+class ViewsPayload(TypedDict):
+    """A page of explorers. The blobs of the view at place i are named ``i-name``."""
+
+    kind: Literal["views"]
+    version: Literal[1]
+    title: str
+    views: list[ExplorerPayload]
+
+
 class Blobs:
     """The arrays of a payload, by name.
 
@@ -137,7 +286,12 @@ class Blobs:
     """
 
     def __init__(self) -> None:
-        self.texts: dict[str, str] = {}
+        self.buffers: dict[str, bytes] = {}
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """What stands in a page: each buffer in base64."""
+        return {name: base64.b64encode(buffer).decode("ascii") for name, buffer in self.buffers.items()}
 
     def plain(self, array: npt.ArrayLike, dtype: DType = "float64") -> ArrayRef:
         """Keep an array as it is."""
@@ -155,10 +309,34 @@ class Blobs:
         codes = np.rint(255 * np.sqrt(np.minimum(weights, 1.0)))
         return self._add(codes, "uint8", "sqrt")
 
+    def shares(self, array: npt.ArrayLike, scale: float, *, signed: bool, exact: bool = False) -> ArrayRef:
+        """Keep values as shares of `scale`, their largest magnitude: a byte each, or `exact` float32."""
+        values = np.asarray(array) / scale
+        if exact:
+            return self._add(values, "float32", "plain")
+        if not signed:
+            return self.weights(values)
+        codes = 127 + np.rint(127 * np.sign(values) * np.sqrt(np.minimum(np.abs(values), 1.0)))
+        return self._add(codes, "uint8", "signed")
+
+    def vectors(self, array: npt.ArrayLike, *, exact: bool = False) -> Vectors:
+        """Keep vectors ``[head token dim]``: 256 steps over the range of each neuron, or `exact` float32."""
+        vectors = np.asarray(array, np.float32)
+        if exact:
+            return {"codes": self._add(vectors, "float32", "plain"), "low": None, "step": None}
+        low, high = vectors.min(1, keepdims=True), vectors.max(1, keepdims=True)
+        step = np.maximum((high - low) / 255.0, 1e-12)
+        codes = np.rint((vectors - low) / step)
+        return {
+            "codes": self._add(codes, "uint8", "plain"),
+            "low": self.plain(low[:, 0], "float32"),
+            "step": self.plain(step[:, 0], "float32"),
+        }
+
     def _add(self, array: npt.NDArray[Any], dtype: DType, encoding: Encoding) -> ArrayRef:
-        name = str(len(self.texts))
+        name = str(len(self.buffers))
         raw = np.ascontiguousarray(array, dtype=np.dtype(dtype).newbyteorder("<")).tobytes()
-        self.texts[name] = base64.b64encode(gzip.compress(raw, 9, mtime=0)).decode("ascii")
+        self.buffers[name] = gzip.compress(raw, 6, mtime=0)
         return {"dtype": dtype, "shape": list(array.shape), "encoding": encoding, "data": name}
 
 
@@ -166,4 +344,7 @@ def decode(ref: ArrayRef, texts: dict[str, str]) -> npt.NDArray[Any]:
     """The array that an `ArrayRef` stands for: what the page reads."""
     raw = gzip.decompress(base64.b64decode(texts[ref["data"]]))
     array = np.frombuffer(raw, np.dtype(ref["dtype"]).newbyteorder("<")).reshape(ref["shape"])
+    if ref["encoding"] == "signed":
+        share = (array - 127.0) / 127.0
+        return np.sign(share) * share**2
     return (array / 255.0) ** 2 if ref["encoding"] == "sqrt" else array

@@ -1,0 +1,405 @@
+"""The explorer: every head of a model on one or two inputs, from the grid of heads to the neurons of one."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from headscope import kernels, words
+from headscope.errors import HeadscopeWarning, InputError, ShapeError
+from headscope.maps import AttentionMaps, FloatArray
+from headscope.neurons import Neurons
+from headscope.tokens import Tokens
+from headscope.views.page import page, plain_text
+from headscope.views.payload import (
+    ArrayRef,
+    AxisInfo,
+    Blobs,
+    ExplorerPayload,
+    ExplorerState,
+    InputInfo,
+    MeasureColumn,
+    NeuronsInfo,
+    PartInfo,
+    QuantityInfo,
+    ViewsPayload,
+    WordsInfo,
+)
+from headscope.views.report import measure_names
+from headscope.views.state import STATE, check_state
+
+__all__ = ["STATE", "Input", "explorer_page", "explorer_payload", "views_page"]
+
+THUMB = 64
+"""The largest side of a thumbnail, in pixels."""
+
+_SMALL = 4_000_000  # weights of a part that the page decodes whole; the grid of a larger one has thumbnails
+_LARGE = 50_000_000  # bytes of a page that is said to be large
+
+_PER_INPUT: tuple[tuple[str, str, str], ...] = (
+    ("previous", "previous token", "share"),
+    ("next", "next token", "share"),
+    ("current", "itself", "share"),
+    ("first", "first token", "share"),
+    ("sep", "separators", "share"),
+    ("entropy", "entropy", "nats"),
+)
+
+Matrices = Mapping[str, Mapping[str, Sequence[FloatArray]]]
+
+
+@dataclass(frozen=True)
+class Input:
+    """One input to show.
+
+    Attributes:
+        parts: maps by part: ``{"self": …}`` or ``{"encoder": …, "decoder": …, "cross": …}``.
+        label: a few words that name it; by default the pieces do.
+        neurons: queries and keys by part, for the neuron view.
+        matrices: other matrices per pair by name (``gradient``, …), by part, ``[head query key]`` a layer;
+            they may be negative.
+    """
+
+    parts: Mapping[str, AttentionMaps]
+    label: str = ""
+    neurons: Mapping[str, Neurons] = field(default_factory=dict[str, Neurons])
+    matrices: Matrices = field(default_factory=dict[str, Mapping[str, Sequence[FloatArray]]])
+
+
+def explorer_payload(
+    inputs: Sequence[Input],
+    *,
+    title: str | None = None,
+    model: str | None = None,
+    measures: xr.Dataset | None = None,
+    state: Mapping[str, Any] | None = None,
+    exact: bool = False,
+    include_layers: Sequence[int] | None = None,
+    include_heads: Sequence[int] | None = None,
+) -> tuple[ExplorerPayload, Blobs]:
+    """What the explorer is given: the payload, and the arrays beside it.
+
+    Args:
+        inputs: one input, two to compare, or more to choose from; all of one model.
+        title: by default it names the model.
+        model: the model's name; by default what the maps' `meta` says.
+        measures: figures of every head over a corpus, as `headscope.measure` returns them, for the grid.
+        state: what to begin with: the keys of `STATE`.
+        exact: ship float32 in place of bytes (weights off by less than 0.004).
+        include_layers, include_heads: the model's own indices of what to show; they keep their numbers.
+
+    Raises:
+        InputError: there is no input, a layer or head that is not there, or a state that cannot be shown.
+    """
+    if not inputs:
+        raise InputError("inputs: expected at least one input, found none")
+    blobs = Blobs()
+    shown = [
+        InputInfo(
+            label=plain_text(one.label),
+            parts=[
+                _part(
+                    blobs,
+                    one,
+                    name,
+                    _Chosen(maps, include_layers, include_heads),
+                    measures if not place else None,
+                    exact,
+                )
+                for place, (name, maps) in enumerate(one.parts.items())
+            ],
+        )
+        for one in inputs
+    ]
+    name = plain_text(model or _model_name(inputs[0]) or "the model")
+    payload = ExplorerPayload(
+        kind="explorer",
+        version=1,
+        title=f"Where {name} looks" if title is None else plain_text(title),
+        model=name,
+        inputs=shown,
+        state=_beginning(check_state(state, shown), shown),
+        exact=exact,
+    )
+    _say_size(sum(len(buffer) for buffer in blobs.buffers.values()), shown)
+    return payload, blobs
+
+
+def explorer_page(
+    inputs: Sequence[Input],
+    *,
+    title: str | None = None,
+    model: str | None = None,
+    measures: xr.Dataset | None = None,
+    state: Mapping[str, Any] | None = None,
+    exact: bool = False,
+    include_layers: Sequence[int] | None = None,
+    include_heads: Sequence[int] | None = None,
+) -> str:
+    """The explorer as HTML that needs nothing else; arguments as for `explorer_payload`."""
+    view = explorer_payload(
+        inputs,
+        title=title,
+        model=model,
+        measures=measures,
+        state=state,
+        exact=exact,
+        include_layers=include_layers,
+        include_heads=include_heads,
+    )
+    return views_page([view])
+
+
+def views_page(views: Sequence[tuple[ExplorerPayload, Blobs]], *, title: str | None = None) -> str:
+    """Several explorers on one page, each drawn when it comes near the screen."""
+    if not views:
+        raise InputError("views: expected at least one view, found none")
+    payload = ViewsPayload(
+        kind="views",
+        version=1,
+        title=views[0][0]["title"] if title is None else plain_text(title),
+        views=[one for one, _ in views],
+    )
+    texts = {
+        f"{place}-{name}": text
+        for place, (_, blobs) in enumerate(views)
+        for name, text in blobs.texts.items()
+    }
+    return page(payload, texts, bundle="explorer", title=payload["title"])
+
+
+class _Chosen:
+    """The layers and heads of maps that are shown, by place and by the model's own index."""
+
+    def __init__(
+        self, maps: AttentionMaps, layers: Sequence[int] | None, heads: Sequence[int] | None
+    ) -> None:
+        self.maps = maps
+        wanted = list(maps.index) if layers is None else sorted({int(layer) for layer in layers})
+        missing = [layer for layer in wanted if layer not in maps.index]
+        if missing or not wanted:
+            raise InputError(
+                f"include_layers: no layer {missing[0] if missing else '(none given)'}; "
+                f"these maps have {list(maps.index)}"
+            )
+        self.places = [list(maps.index).index(layer) for layer in wanted]
+        self.index = wanted
+        most = max(len(maps.layers[place]) for place in self.places)
+        asked = list(range(most)) if heads is None else sorted({int(head) for head in heads})
+        if not asked or asked[0] < 0 or asked[-1] >= most:
+            raise InputError(f"include_heads: expected heads from 0 to {most - 1}, found {list(heads or [])}")
+        self.heads = [[head for head in asked if head < len(maps.layers[place])] for place in self.places]
+
+    def cut(self, layers: Sequence[npt.NDArray[Any]], what: str) -> list[npt.NDArray[Any]]:
+        """The chosen heads of one array ``[head …]`` a layer."""
+        if len(layers) != len(self.maps.layers):
+            raise ShapeError(f"{what}, axis layer: expected {len(self.maps.layers)}, found {len(layers)}")
+        return [
+            np.asarray(layers[place])[heads] for place, heads in zip(self.places, self.heads, strict=True)
+        ]
+
+
+def _part(
+    blobs: Blobs, one: Input, name: str, chosen: _Chosen, measures: xr.Dataset | None, exact: bool
+) -> PartInfo:
+    maps = chosen.maps
+    layers = chosen.cut(maps.layers, name)
+    large = sum(layer.size for layer in layers) > _SMALL
+    matrices: dict[str, Sequence[FloatArray]] = {
+        plain_text(kind): by_part[name] for kind, by_part in one.matrices.items() if name in by_part
+    }
+    neurons = one.neurons.get(name)
+    if neurons is not None and neurons.norms is not None:
+        matrices.setdefault("norms", neurons.norms)
+    return PartInfo(
+        name=name,
+        kind=maps.kind,
+        causal=maps.causal,
+        query=_axis(maps.query),
+        key=_axis(maps.key),
+        index=chosen.index,
+        heads=chosen.heads,
+        layers=[blobs.weights(layer, exact=exact) for layer in layers],
+        thumbs=blobs.weights(np.concatenate([_pooled(layer) for layer in layers])) if large else None,
+        sink=None if maps.sink is None else [blobs.weights(row) for row in chosen.cut(maps.sink, "sink")],
+        neurons=None if neurons is None else _neurons(blobs, neurons, chosen, exact),
+        quantities=[
+            _quantity(blobs, kind, chosen.cut(found, kind), layers, exact) for kind, found in matrices.items()
+        ],
+        measures=[*_from_input(blobs, maps, layers), *_from_corpus(blobs, measures, chosen)],
+    )
+
+
+def _axis(tokens: Tokens) -> AxisInfo:
+    special = tokens.special_mask if tokens.special_mask is not None else np.zeros(len(tokens), bool)
+    return AxisInfo(
+        pieces=list(tokens.pieces),
+        special=[bool(flag) for flag in special],
+        sequences=None if tokens.sequence_ids is None else [int(number) for number in tokens.sequence_ids],
+        words=None
+        if tokens.word_ids is None
+        else WordsInfo(group=words.group(tokens).tolist(), texts=list(words.words(tokens).pieces)),
+    )
+
+
+def _pooled(layer: FloatArray) -> FloatArray:
+    """The maximum of each block, at most `THUMB` a side. ``[head query key] -> [head row column]``."""
+    for axis in (1, 2):
+        size = layer.shape[axis]
+        if size > THUMB:
+            layer = np.maximum.reduceat(layer, np.arange(THUMB) * size // THUMB, axis)
+    return layer
+
+
+def _quantity(
+    blobs: Blobs, name: str, found: Sequence[npt.NDArray[Any]], layers: Sequence[FloatArray], exact: bool
+) -> QuantityInfo:
+    for place, (matrix, layer) in enumerate(zip(found, layers, strict=True)):
+        if matrix.shape != layer.shape:
+            raise ShapeError(f"{name}, layer {place}: expected {layer.shape}, found {matrix.shape}")
+        if not np.isfinite(matrix).all():
+            raise ShapeError(f"{name}, layer {place}: expected finite values")
+    scale = max((float(np.abs(matrix).max(initial=0.0)) for matrix in found), default=0.0) or 1.0
+    signed = any(bool((matrix < 0).any()) for matrix in found)
+    return QuantityInfo(
+        name=name,
+        signed=signed,
+        scale=scale,
+        layers=[blobs.shares(matrix, scale, signed=signed, exact=exact) for matrix in found],
+    )
+
+
+def _neurons(blobs: Blobs, neurons: Neurons, chosen: _Chosen, exact: bool) -> list[NeuronsInfo]:
+    found: list[NeuronsInfo] = []
+    for place, heads in zip(chosen.places, chosen.heads, strict=True):
+        groups = neurons.groups(place)
+        keys = sorted({head // groups for head in heads})
+        bias, sinks = neurons.bias[place], neurons.sinks[place]
+        found.append(
+            NeuronsInfo(
+                q=blobs.vectors(np.asarray(neurons.q[place])[heads], exact=exact),
+                k=blobs.vectors(np.asarray(neurons.k[place])[keys], exact=exact),
+                v=None
+                if neurons.v is None
+                else blobs.vectors(np.asarray(neurons.v[place])[keys], exact=exact),
+                key_head=[keys.index(head // groups) for head in heads],
+                keys=keys,
+                groups=groups,
+                scaling=float(neurons.scaling[place]),
+                softcap=None if (cap := neurons.softcap[place]) is None else float(cap),
+                bias=None if bias is None else _bias(blobs, bias, heads, chosen.maps),
+                sinks=None if sinks is None else [float(sinks[head]) for head in heads],
+            )
+        )
+    return found
+
+
+def _bias(blobs: Blobs, bias: FloatArray, heads: Sequence[int], maps: AttentionMaps) -> ArrayRef:
+    shape = (len(maps.layers[0]), len(maps.query), len(maps.key))
+    whole = np.broadcast_to(bias, shape) if bias.shape[0] == 1 else np.asarray(bias)
+    return blobs.plain(np.nan_to_num(whole[list(heads)], neginf=-1e9, posinf=1e9), "float32")
+
+
+def _from_input(blobs: Blobs, maps: AttentionMaps, layers: Sequence[FloatArray]) -> list[MeasureColumn]:
+    """Figures of every head on this very input."""
+    square = maps.kind != "cross" and len(maps.query) == len(maps.key)
+    sep = maps.key.classes.get("sep")
+    kept = {"first", "entropy"} | ({"previous", "next", "current"} if square else set[str]())
+    if maps.causal:
+        kept.discard("next")
+    if sep is not None and sep.any():
+        kept.add("sep")
+    masks = {"first": maps.key.mask("first"), "sep": sep}
+    return [
+        MeasureColumn(
+            name=name,
+            title=title,
+            units=units,
+            of="input",
+            values=blobs.plain(_rectangle([_figure(name, layer, masks) for layer in layers]), "float32"),
+        )
+        for name, title, units in _PER_INPUT
+        if name in kept
+    ]
+
+
+def _figure(name: str, layer: FloatArray, masks: Mapping[str, Any]) -> FloatArray:
+    layer = np.asarray(layer, np.float32)
+    if name == "entropy":
+        rows = kernels.entropy(layer)
+    elif name in masks:
+        rows = kernels.mass(layer, masks[name].astype(np.float32)[:, None])[..., 0]
+    else:
+        rows = kernels.offset(layer, {"previous": -1, "next": 1, "current": 0}[name])
+    return np.asarray(rows.mean(-1))
+
+
+def _from_corpus(blobs: Blobs, measures: xr.Dataset | None, chosen: _Chosen) -> list[MeasureColumn]:
+    if measures is None:
+        return []
+    layers = [int(layer) for layer in measures["layer"].values]
+    heads = [int(head) for head in measures["head"].values]
+    found: list[MeasureColumn] = []
+    for name in measure_names(measures):
+        values = np.asarray(measures[name].transpose("layer", "head").values, float)
+        rows = [
+            np.array([_at(values, layers, heads, layer, head) for head in asked])
+            for layer, asked in zip(chosen.index, chosen.heads, strict=True)
+        ]
+        attrs = cast(Mapping[str, Any], measures[name].attrs)
+        found.append(
+            MeasureColumn(
+                name=f"corpus:{name}",
+                title=plain_text(str(attrs.get("title", name.replace("_", " ")))),
+                units=plain_text(str(attrs.get("units", ""))),
+                of="corpus",
+                values=blobs.plain(_rectangle(rows), "float32"),
+            )
+        )
+    return found
+
+
+def _at(values: npt.NDArray[Any], layers: list[int], heads: list[int], layer: int, head: int) -> float:
+    if layer not in layers or head not in heads:
+        return float("nan")
+    return float(values[layers.index(layer), heads.index(head)])
+
+
+def _rectangle(rows: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.float64]:
+    full = np.full((len(rows), max(len(row) for row in rows)), np.nan)
+    for place, row in enumerate(rows):
+        full[place, : len(row)] = row
+    return full
+
+
+def _beginning(state: ExplorerState, shown: Sequence[InputInfo]) -> ExplorerState:
+    """Two inputs of the same model are shown side by side unless the state says otherwise."""
+    return {"side": "both", **state} if len(shown) == 2 else state
+
+
+def _model_name(one: Input) -> str | None:
+    meta = next(iter(one.parts.values())).meta
+    found = meta.get("model")
+    if isinstance(found, Mapping):
+        found = cast(Mapping[str, Any], found).get("name")
+    return str(found) if found else None
+
+
+def _say_size(size: int, shown: Sequence[InputInfo]) -> None:
+    size = size * 4 // 3
+    if size <= _LARGE:
+        return
+    part = shown[0]["parts"][0]
+    some = part["index"][:: max(1, len(part["index"]) // 6)]
+    warnings.warn(
+        f"this page is {size / 1e6:.0f} MB: leave layers or heads out with include_layers={some} "
+        "or include_heads=[...], shorten the input, or leave out neurons",
+        HeadscopeWarning,
+        stacklevel=3,
+    )

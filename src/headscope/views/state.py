@@ -1,0 +1,195 @@
+"""The state of an explorer: its keys, what they take, and whether given inputs can show a given state."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast, get_args, get_type_hints
+
+from headscope.errors import InputError
+from headscope.views.payload import ExplorerState, InputInfo, MeasureColumn, PartInfo
+
+STATE: dict[str, str] = {
+    "scale": "'model', 'head' or 'neuron'",
+    "part": "a part of the model: 'self', or 'encoder', 'decoder', 'cross'",
+    "layer": "the model's own index of a layer",
+    "heads": "a head or a list of heads, the model's own indices; the last one is the open one",
+    "filter": "'all', 'aa', 'ab', 'ba' or 'bb' (what A looks at in B is 'ab')",
+    "special": "True or False: show special tokens",
+    "renormalise": "True or False: let the shown weights of each row sum to 1",
+    "unit": "'pieces' or 'words'",
+    "draw": "'auto', 'heat' or 'lines': the thumbnails",
+    "picture": "'lines' or 'matrix': the head view",
+    "measure": "'none' or a measure that the payload has",
+    "sort": "True or False: sort the heads by the measure",
+    "least": "a number: heads whose measure is below it are dimmed",
+    "threshold": "a number from 0 to 1: weaker lines are not drawn",
+    "top_k": "how many lines each token keeps, strongest first; 0 for all",
+    "aggregate": "'none', 'mean' or 'max' (over the chosen heads) or 'layers' (their mean over all layers)",
+    "quantity": "'weights' or another matrix that the payload has",
+    "pin": "None, or a side and a token's place: ('from', 10) or ('to', 3)",
+    "zoom": "None, or a window of the matrix: (first row, rows, first column, columns)",
+    "input": "the place of an input, from 0",
+    "side": "'one', 'both' or 'difference': one input, two side by side, the first minus the second",
+    "values": "True or False: what each key contributes, in the neuron view",
+    "theme": "'auto', 'light' or 'dark'",
+}
+"""The keys of a state, and what each takes."""
+
+_TYPES: Mapping[str, Any] = get_type_hints(ExplorerState)
+
+
+def check_state(state: Mapping[str, Any] | None, inputs: Sequence[InputInfo]) -> ExplorerState:
+    """A state that these inputs can show, as plain JSON values.
+
+    Raises:
+        InputError: an unknown key or a value that cannot be shown; the message names the allowed ones.
+    """
+    found: dict[str, Any] = {}
+    for key, value in (state or {}).items():
+        if key not in STATE:
+            near = difflib.get_close_matches(key, STATE, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise InputError(f"state: no key {key!r}{hint} (keys: {', '.join(STATE)})")
+        found[key] = _value(key, value)
+    checked = cast(ExplorerState, found)
+    if not 0 <= checked.get("input", 0) < len(inputs):
+        raise _wrong("input", checked.get("input"), f"0 to {len(inputs) - 1}")
+    shown = inputs[checked.get("input", 0)]
+    part = _part(checked, shown)
+    _check_heads(checked, part)
+    _check_names(checked, part, inputs)
+    return checked
+
+
+def _value(key: str, value: Any) -> Any:
+    if key == "heads" and isinstance(value, int) and not isinstance(value, bool):
+        value = [value]
+    test = _TESTS.get(key)
+    if test is None:
+        allowed = get_args(_TYPES[key])
+        if not isinstance(value, str) or (allowed and value not in allowed):
+            raise _wrong(key, value, STATE[key])
+        return value
+    try:
+        return test(value)
+    except (TypeError, ValueError):
+        raise _wrong(key, value, STATE[key]) from None
+
+
+def _bool(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or value != int(value) or value < 0:
+        raise ValueError
+    return int(value)
+
+
+def _share(value: Any) -> float:
+    number = float(value)
+    if isinstance(value, bool) or not 0.0 <= number <= 1.0:
+        raise ValueError
+    return number
+
+
+def _number(value: Any) -> float:
+    number = float(value)
+    if isinstance(value, bool) or not math.isfinite(number):
+        raise ValueError
+    return number
+
+
+def _heads(value: Any) -> list[int]:
+    heads = list(dict.fromkeys(_whole(head) for head in value))
+    if not heads:
+        raise ValueError
+    return heads
+
+
+def _pin(value: Any) -> list[str | int] | None:
+    if value is None:
+        return None
+    side, place = value
+    if side not in ("from", "to"):
+        raise ValueError
+    return [side, _whole(place)]
+
+
+def _zoom(value: Any) -> list[int] | None:
+    if value is None:
+        return None
+    row, rows, column, columns = (_whole(number) for number in value)
+    if not (rows and columns):
+        raise ValueError
+    return [row, rows, column, columns]
+
+
+_TESTS: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("special", "renormalise", "sort", "values"), _bool),
+    **dict.fromkeys(("layer", "top_k", "input"), _whole),
+    "threshold": _share,
+    "least": _number,
+    "heads": _heads,
+    "pin": _pin,
+    "zoom": _zoom,
+}
+
+
+def _part(state: ExplorerState, shown: InputInfo) -> PartInfo:
+    parts = {part["name"]: part for part in shown["parts"]}
+    if "part" not in state:
+        return shown["parts"][0]
+    if state["part"] not in parts:
+        raise _wrong("part", state["part"], " or ".join(map(repr, parts)))
+    return parts[state["part"]]
+
+
+def _check_heads(state: ExplorerState, part: PartInfo) -> None:
+    layer = state.get("layer", part["index"][0])
+    if layer not in part["index"]:
+        raise _wrong("layer", layer, _listed(part["index"]))
+    heads = part["heads"][part["index"].index(layer)]
+    for head in state.get("heads", []):
+        if head not in heads:
+            raise _wrong("heads", head, f"{_listed(heads)} in layer {layer}")
+
+
+def _check_names(state: ExplorerState, part: PartInfo, inputs: Sequence[InputInfo]) -> None:
+    measures: list[MeasureColumn] = part["measures"]
+    names = ["none", *(measure["name"] for measure in measures)]
+    if state.get("measure", "none") not in names:
+        raise _wrong("measure", state.get("measure"), ", ".join(map(repr, names)))
+    quantities = ["weights", *(quantity["name"] for quantity in part["quantities"])]
+    if state.get("quantity", "weights") not in quantities:
+        raise _wrong("quantity", state.get("quantity"), ", ".join(map(repr, quantities)))
+    filter_ = state.get("filter", "all")
+    for axis, side in zip((part["query"], part["key"]), filter_ if filter_ != "all" else "", strict=False):
+        if "ab".index(side) not in (axis["sequences"] or []):
+            raise InputError(f"state: filter {filter_!r} needs two texts; capture a pair (pair=B)")
+    if state.get("unit") == "words" and part["query"]["words"] is None:
+        raise InputError("state: unit 'words' needs word ids, which these tokens do not carry")
+    if state.get("scale") == "neuron" and part["neurons"] is None:
+        raise InputError("state: scale 'neuron' needs q and k, which were not captured (neurons=True)")
+    if state.get("side", "one") != "one" and len(inputs) < 2:
+        raise InputError(f"state: side {state.get('side')!r} needs two inputs (against=...)")
+    pin = state.get("pin")
+    if pin is not None:
+        axis = part["query"] if pin[0] == "from" else part["key"]
+        if int(pin[1]) >= len(axis["pieces"]):
+            raise _wrong("pin", tuple(pin), f"a place from 0 to {len(axis['pieces']) - 1}")
+
+
+def _wrong(key: str, value: Any, allowed: str) -> InputError:
+    return InputError(f"state: {key} takes {allowed}; found {value!r}")
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    span = list(range(numbers[0], numbers[-1] + 1))
+    if len(numbers) > 2 and list(numbers) == span:
+        return f"{numbers[0]} to {numbers[-1]}"
+    return ", ".join(map(str, numbers))
