@@ -1,0 +1,332 @@
+"""Exact statistics of attention rows by blocks of scores that stay in the processor's cache.
+
+A few rows of a few heads at a time are scored, put through softmax and reduced; no map is ever whole, so
+memory is linear in length. With m the row's largest score, entropy = ln Σⱼ exp(sⱼ − m) + Σⱼ pⱼ (m − sⱼ): two
+terms that are never negative, so nothing cancels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from headscope.capture.record import AttentionRecord
+
+HIDDEN = -1e30
+"""What hides a key: finite, so that a weight of 0 times its score is 0."""
+
+_DEAD = -5e29  # a row whose largest score is below this sees nothing
+_THREAD_ELEMENTS = 1 << 17  # scores of a block for each thread: half a megabyte
+_DEVICE_ELEMENTS = 1 << 24  # the same on an accelerator
+_ROWS = 8  # heads are split before a block gets fewer rows than this
+
+Way = Literal["fused", "blocks"]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which statistics of a row to compute, beside the mass on classes of keys.
+
+    Attributes:
+        offsets: o for the weight that row i gives to key i + o.
+        entropy: −Σ p ln p over the keys, in nats.
+        largest: the largest weight.
+        smoothing: s for the entropy of ``(1 − s) p + s / visible keys`` instead (the released code of
+            Clark et al. 2019: 0.0001).
+    """
+
+    offsets: tuple[int, ...] = ()
+    entropy: bool = False
+    largest: bool = False
+    smoothing: float = 0.0
+
+
+@dataclass
+class RowStatistics:
+    """Statistics of every row of one attention call. A row that sees no key has 0 everywhere.
+
+    With sinks all of it is about the keys: what a row gives to its sink is missing from every sum.
+
+    Attributes:
+        mass: what each row gives to classes of keys, ``[batch head query class]``.
+        offsets: the weight at each wanted offset, ``[batch head query]``; 0 where that key does not exist.
+        entropy: in nats, ``[batch head query]``.
+        largest: ``[batch head query]``.
+        route: how they were computed.
+    """
+
+    mass: Tensor
+    offsets: dict[int, Tensor] = field(default_factory=dict[int, Tensor])
+    entropy: Tensor | None = None
+    largest: Tensor | None = None
+    route: Way = "blocks"
+
+    def put(self, place: tuple[slice, ...], part: RowStatistics) -> None:
+        """Write the statistics of some rows where they belong."""
+        self.mass[place] = part.mass
+        for offset, weight in part.offsets.items():
+            self.offsets[offset][place] = weight
+        if self.entropy is not None and part.entropy is not None:
+            self.entropy[place] = part.entropy
+        if self.largest is not None and part.largest is not None:
+            self.largest[place] = part.largest
+
+    def of_keys(self, share: Tensor) -> RowStatistics:
+        """The same, where only a share of each row goes to keys: 1 without a sink, 0 where no key is seen."""
+        return RowStatistics(
+            self.mass * share[..., None],
+            {offset: weight * share for offset, weight in self.offsets.items()},
+            None if self.entropy is None else self.entropy * share - torch.xlogy(share, share),
+            None if self.largest is None else self.largest * share,
+            self.route,
+        )
+
+
+class Operands(NamedTuple):
+    """What scores are made of, at least in float32, heads by the key head that they share.
+
+    Attributes:
+        q: scaled queries ``[batch key_head group query dim]``.
+        k: keys less their head's mean ``[batch key_head key dim]``; as they are where there is a softcap.
+        shift: what that took off a row's scores ``[batch key_head group query]``; None where not needed.
+    """
+
+    q: Tensor
+    k: Tensor
+    shift: Tensor | None
+
+
+def operands(record: AttentionRecord, items: slice = slice(None), key_heads: slice = slice(None)) -> Operands:
+    """Scaled queries, and keys less their mean, of some inputs and key heads.
+
+    Taking off a vector that all keys of a head share changes no weight, and scores whose large part is shared
+    keep their digits. Padding counts in the mean; any vector would do.
+    """
+    dtype = torch.float64 if record.q.dtype == torch.float64 else torch.float32
+    q = by_key_head(record.q, record.groups)[items, key_heads].to(dtype) * record.scaling
+    k = record.k[items, key_heads].to(dtype)
+    if record.softcap is not None:
+        return Operands(q, k, None)
+    mean = k.mean(-2, keepdim=True)
+    shift = None if record.sinks is None else (q @ mean[:, :, None].mT)[..., 0]
+    return Operands(q, k - mean, shift)
+
+
+def penalty(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """What a mask adds to the scores, `HIDDEN` where it hides a key."""
+    if mask.dtype == torch.bool:
+        return torch.where(mask, 0.0, HIDDEN).to(dtype)
+    return torch.where(mask > torch.finfo(mask.dtype).min / 4, mask.to(dtype), HIDDEN)
+
+
+def by_key_head(array: Tensor, groups: int) -> Tensor:
+    """Heads by the key head that they share: ``[batch head ...] -> [batch key_head group ...]``."""
+    return array.reshape(array.shape[0], array.shape[1] // groups, groups, *array.shape[2:])
+
+
+def four(array: Tensor, keys: int) -> Tensor:
+    """A mask or bias with all four axes ``[batch|1 head|1 query|1 key]``."""
+    array = array[(None,) * (4 - array.ndim)]
+    return array.expand(*array.shape[:3], keys)
+
+
+def share_of_keys(lse: Tensor, shift: Tensor | None, sinks: Tensor | None) -> Tensor:
+    """What a row gives to keys and not to its sink; 0 where it sees no key."""
+    alive = lse > _DEAD
+    if sinks is None:
+        return alive.to(lse.dtype)
+    return torch.sigmoid((lse if shift is None else lse + shift) - sinks.to(lse.dtype)) * alive
+
+
+class _Part(NamedTuple):
+    """Which inputs, key heads and rows a block holds."""
+
+    items: slice
+    heads: slice
+    rows: slice
+
+
+def by_blocks(
+    record: AttentionRecord, columns: Tensor, wanted: Wanted, elements: int | None = None
+) -> RowStatistics:
+    """Statistics of every row by blocks of about `elements` scores, by default as many as stay in the cache.
+
+    Args:
+        record: the attention call, of any kind.
+        columns: what a key is worth to each class, ``[batch key class]``, in the dtype of the result.
+        wanted: which statistics.
+        elements: for tests.
+    """
+    batch, heads, queries, keys = record.shape
+    groups, key_heads = record.groups, heads // record.groups
+    elements = elements or _elements(record.q.device)
+    items = max(1, elements // (heads * queries * keys))
+    together = max(1, min(key_heads, elements // (groups * min(_ROWS, queries) * keys)))
+    columns = columns.mT.contiguous()  # [batch class key]
+    shape = (batch, key_heads, groups, queries)
+    found = RowStatistics(
+        columns.new_zeros(*shape, columns.shape[1]),
+        {offset: columns.new_zeros(shape) for offset in wanted.offsets},
+        columns.new_zeros(shape) if wanted.entropy else None,
+        columns.new_zeros(shape) if wanted.largest else None,
+    )
+    for item in range(0, batch, items):
+        for head in range(0, key_heads, together):
+            inputs, shared = slice(item, item + items), slice(head, head + together)
+            parts = operands(record, inputs, shared)
+            for rows in _row_slices(record, elements / (items * together * groups)):
+                own = _rows(record, parts, columns, wanted, _Part(inputs, shared, rows))
+                if own is not None:
+                    found.put((inputs, shared, slice(None), rows), own)
+    return RowStatistics(
+        found.mass.flatten(1, 2),
+        {offset: weight.flatten(1, 2) for offset, weight in found.offsets.items()},
+        None if found.entropy is None else found.entropy.flatten(1, 2),
+        None if found.largest is None else found.largest.flatten(1, 2),
+    )
+
+
+def _elements(device: torch.device) -> int:
+    return _THREAD_ELEMENTS * max(2, torch.get_num_threads()) if device.type == "cpu" else _DEVICE_ELEMENTS
+
+
+def _row_slices(record: AttentionRecord, scores: float) -> Iterator[slice]:
+    """Runs of rows that have about so many scores a head."""
+    _, _, queries, keys = record.shape
+    start = 0
+    while start < queries:
+        seen = keys - queries + start  # by the row before, where what is ahead is hidden
+        step = (sqrt(seen**2 + 4 * scores) - seen) / 2 if record.is_causal else scores / keys
+        stop = min(queries, start + max(1, int(step)))
+        yield slice(start, stop)
+        start = stop
+
+
+def _rows(
+    record: AttentionRecord, parts: Operands, columns: Tensor, wanted: Wanted, part: _Part
+) -> RowStatistics | None:
+    """Statistics of one block, heads as ``[key_head group]``; None where none of its rows sees a key."""
+    _, _, queries, keys = record.shape
+    hidden = _hidden(record, part, parts.q.dtype)
+    width = hidden.width
+    if width.start == width.stop:
+        return None
+    entropy = share = None
+    exact = wanted.entropy and not wanted.smoothing
+    if record.given is not None:
+        weights = _cut(record.given, record.groups, part)[..., width].to(parts.q.dtype)
+        seen = hidden.seen()
+        weights = weights if seen is None else torch.where(seen, weights, 0.0)
+        largest = weights.amax(-1) if wanted.largest else None
+        entropy = -torch.xlogy(weights, weights).sum(-1) if exact else None
+    else:
+        scores = _scores(record, parts, part, hidden)
+        top = scores.amax(-1, keepdim=True)
+        scores -= top
+        weights = scores.softmax(-1)
+        largest = weights.amax(-1)
+        beyond = -largest.log()  # of the row's log-sum-exp over its largest score
+        entropy = beyond - scores.mul_(weights).sum(-1) if exact else None
+        if record.sinks is not None or record.bias is not None or hidden.blind:
+            sinks = None if record.sinks is None else record.sinks.reshape(-1, record.groups, 1)[part.heads]
+            shift = None if parts.shift is None else parts.shift[..., part.rows]
+            share = share_of_keys(top[..., 0] + beyond, shift, sinks)
+    mass = columns[part.items, :, width] @ weights.flatten(1, 3).mT  # far quicker than weights @ columns
+    mass = mass.view(*mass.shape[:2], *weights.shape[1:4]).movedim(1, -1)
+    first = part.rows.start + keys - queries - width.start  # the key that stands where the first row does
+    offsets = {offset: _diagonal(weights, first + offset) for offset in wanted.offsets}
+    own = RowStatistics(mass, offsets, entropy, largest if wanted.largest else None)
+    own = own if share is None else own.of_keys(share)
+    if wanted.entropy and wanted.smoothing:
+        weights = weights if share is None else weights * share[..., None]
+        own.entropy = _smoothed(weights, hidden.seen(), wanted.smoothing)
+    return own
+
+
+def _scores(record: AttentionRecord, parts: Operands, part: _Part, hidden: _Hidden) -> Tensor:
+    """What softmax is taken of, ``[item key_head group row key]``; each row less what all its keys share."""
+    q = parts.q[..., part.rows, :]
+    scores = (q.flatten(2, 3) @ parts.k[..., hidden.width, :].mT).view(*q.shape[:4], -1)
+    if record.bias is not None:
+        bias = _cut(four(record.bias, record.shape[3]), record.groups, part)[..., hidden.width]
+        scores += bias.to(scores.dtype).clamp_min(HIDDEN)
+    if record.softcap is not None:
+        scores.div_(record.softcap).tanh_().mul_(record.softcap)
+    if hidden.added is not None:
+        scores[..., -hidden.added.shape[-1] :] += hidden.added
+    return scores
+
+
+class _Hidden(NamedTuple):
+    """What the mask does to a block.
+
+    Attributes:
+        width: from the first to the last key that any row sees.
+        added: what is added to the scores of the last few of these keys, `HIDDEN` where one is not seen,
+            ``[item|1 key_head|1 group|1 row|1 some]``; None for nothing.
+        blind: whether some row sees no key at all.
+    """
+
+    width: slice
+    added: Tensor | None
+    blind: bool = False
+
+    def seen(self) -> Tensor | None:
+        """Which keys each row sees, ``[item|1 key_head|1 group|1 row|1 key]``; None for all of the width."""
+        if self.added is None:
+            return None
+        before = self.width.stop - self.width.start - self.added.shape[-1]
+        return torch.nn.functional.pad(self.added > _DEAD, (before, 0), value=True)
+
+
+def _hidden(record: AttentionRecord, part: _Part, dtype: torch.dtype) -> _Hidden:
+    _, _, queries, keys = record.shape
+    rows, ahead = part.rows, keys - queries
+    added = None
+    if record.is_causal:
+        size = rows.stop - rows.start
+        added = torch.full((size, size), HIDDEN, dtype=dtype, device=record.q.device).triu_(1)
+        keys = ahead + rows.stop
+    if record.mask is None:
+        return _Hidden(slice(0, keys), added)
+    mask = penalty(_cut(four(record.mask, record.shape[3]), record.groups, part)[..., :keys], dtype)
+    if added is not None:
+        mask = mask + torch.nn.functional.pad(added, (ahead + rows.start, 0))
+    places = (mask.flatten(0, -2).amax(0) > _DEAD).nonzero()
+    width = slice(int(places[0]), int(places[-1]) + 1) if len(places) else slice(0, 0)
+    mask = mask[..., width]
+    if not len(places) or not any(mask.aminmax()):
+        return _Hidden(width, None)
+    return _Hidden(width, mask, bool((mask.amax(-1) <= _DEAD).any()))
+
+
+def _cut(array: Tensor, groups: int, part: _Part) -> Tensor:
+    """A block's part of ``[batch|1 head|1 query|1 key]``, heads by the key head that they share."""
+    array = by_key_head(array, groups) if array.shape[1] > 1 else array[:, :, None]
+    places = zip(array.shape[:4], (part.items, part.heads, slice(None), part.rows), strict=True)
+    return array[tuple(slice(None) if size == 1 else place for size, place in places)]
+
+
+def _diagonal(weights: Tensor, place: int) -> Tensor:
+    """``weights[..., i, i + place]``, 0 where that column does not exist."""
+    rows, columns = weights.shape[-2:]
+    if not -rows < place < columns:
+        return weights.new_zeros(weights.shape[:-1])
+    line = weights.diagonal(place, -2, -1)
+    before = max(0, -place)
+    return torch.nn.functional.pad(line, (before, rows - before - line.shape[-1]))
+
+
+def _smoothed(weights: Tensor, seen: Tensor | None, smoothing: float) -> Tensor:
+    """Entropy of weights mixed with uniform ones over the visible keys, in float64 like the released code."""
+    mixed = weights.double() * (1.0 - smoothing)
+    if seen is None:
+        mixed += smoothing / weights.shape[-1]
+    else:
+        mixed += smoothing * seen / seen.sum(-1, keepdim=True).clamp_min(1)
+    return -torch.xlogy(mixed, mixed).sum(-1).to(weights.dtype)

@@ -1,0 +1,344 @@
+"""Row statistics against whole maps in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from headscope.capture import fused
+from headscope.capture.fused import RowStatistics, Wanted, by_blocks, by_kernel, fusable, row_statistics
+from headscope.capture.record import AttentionRecord
+
+OFFSETS = (-3, -1, 0, 1, 2)
+WANTED = Wanted(OFFSETS, entropy=True)
+EVERYTHING = Wanted(OFFSETS, entropy=True, largest=True)
+
+
+def make(
+    batch: int = 2,
+    heads: int = 4,
+    queries: int = 19,
+    keys: int | None = None,
+    dim: int = 16,
+    seed: int = 0,
+    **more: Any,
+) -> AttentionRecord:
+    draw = torch.Generator().manual_seed(seed)
+    keys = queries if keys is None else keys
+    key_heads, value_dim = more.pop("key_heads", heads), more.pop("value_dim", dim)
+    return AttentionRecord(
+        "layer.0",
+        "layer.*",
+        0,
+        "self",
+        more.pop("scale", 1.0) * torch.randn(batch, heads, queries, dim, generator=draw),
+        torch.randn(batch, key_heads, keys, dim, generator=draw),
+        torch.randn(batch, key_heads, keys, value_dim, generator=draw),
+        dim**-0.5,
+        **more,
+    )
+
+
+def classes(record: AttentionRecord, count: int = 3) -> Tensor:
+    batch, _, _, keys = record.shape
+    return (torch.rand(batch, keys, count, generator=torch.Generator().manual_seed(1)) < 0.3).float()
+
+
+def padded(*lengths: int, width: int, side: str = "right") -> Tensor:
+    """A bool mask ``[batch 1 1 key]``."""
+    place = torch.arange(width)
+    rows = [place < length if side == "right" else place >= width - length for length in lengths]
+    return torch.stack(rows)[:, None, None]
+
+
+def additive(mask: Tensor, hide: float = torch.finfo(torch.float32).min) -> Tensor:
+    return torch.zeros(mask.shape).masked_fill(~mask, hide)
+
+
+def lower(count: int, window: int = 10**6) -> Tensor:
+    distance = torch.arange(count)[:, None] - torch.arange(count)
+    return ((distance >= 0) & (distance < window))[None, None]
+
+
+def whole(record: AttentionRecord) -> Tensor:
+    """The weights in float64; rows that see nothing are zeros."""
+    if record.given is not None:
+        return record.given.double()
+    batch, heads, queries, keys = record.shape
+    scores = record.q.double() @ record.keys.double().mT * record.scaling
+    if record.bias is not None:
+        scores = scores + record.bias.double()
+    if record.softcap:
+        scores = record.softcap * torch.tanh(scores / record.softcap)
+    seen = torch.ones(batch, heads, queries, keys, dtype=torch.bool)
+    if record.mask is not None and record.mask.dtype == torch.bool:
+        seen &= record.mask
+    elif record.mask is not None:
+        hidden = record.mask < -1e30
+        seen &= ~hidden
+        scores = scores + record.mask.double().masked_fill(hidden, 0.0)
+    if record.is_causal:
+        seen &= torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries)
+    scores = scores.masked_fill(~seen, -torch.inf)
+    if record.sinks is not None:
+        sink = record.sinks.double().reshape(1, -1, 1, 1).expand(batch, heads, queries, 1)
+        scores = torch.cat([scores, sink], -1)
+    return scores.softmax(-1)[..., :keys].nan_to_num(0.0)
+
+
+def expected(record: AttentionRecord, columns: Tensor) -> RowStatistics:
+    weights = whole(record)
+    _, _, queries, keys = record.shape
+    offsets = {}
+    for offset in OFFSETS:
+        offsets[offset] = torch.zeros(weights.shape[:3], dtype=torch.float64)
+        for row in range(queries):
+            place = row + keys - queries + offset
+            if 0 <= place < keys:
+                offsets[offset][..., row] = weights[..., row, place]
+    return RowStatistics(
+        weights @ columns.double()[:, None], offsets, torch.special.entr(weights).sum(-1), weights.amax(-1)
+    )
+
+
+def compare(found: RowStatistics, truth: RowStatistics, atol: float = 1e-5) -> None:
+    def close(name: str, got: Tensor | None, right: Tensor | None) -> None:
+        assert got is not None
+        assert right is not None
+        assert got.shape == right.shape, name
+        error = (got.double() - right).abs().max().item() if got.numel() else 0.0
+        assert error <= atol, f"{name}: off by {error}"  # NaN fails as well
+
+    close("mass", found.mass, truth.mass)
+    for offset, weight in found.offsets.items():
+        close(f"offset {offset}", weight, truth.offsets[offset])
+    if found.entropy is not None:
+        assert found.entropy.min() >= 0
+        close("entropy", found.entropy, truth.entropy)
+    if found.largest is not None:
+        close("largest", found.largest, truth.largest)
+
+
+CASES: dict[str, Callable[[], AttentionRecord]] = {
+    "plain": make,
+    "one token": lambda: make(queries=1),
+    "causal": lambda: make(is_causal=True),
+    "causal mask": lambda: make(mask=lower(19)),
+    "causal mask, additive": lambda: make(mask=additive(lower(19), -torch.inf)),
+    "padding right": lambda: make(mask=padded(19, 7, width=19)),
+    "padding right, additive": lambda: make(mask=additive(padded(19, 7, width=19))),
+    "padding left": lambda: make(mask=padded(19, 7, width=19, side="left")),
+    "padding left, causal: rows that see nothing": lambda: make(
+        mask=padded(19, 7, width=19, side="left") & lower(19)
+    ),
+    "the same, additive": lambda: make(mask=additive(padded(12, 7, width=19, side="left") & lower(19))),
+    "the same, −inf": lambda: make(
+        mask=additive(padded(12, 7, width=19, side="left") & lower(19), -torch.inf)
+    ),
+    "sliding window": lambda: make(mask=lower(19, window=4)),
+    "a mask for each head": lambda: make(
+        heads=4, key_heads=2, mask=torch.stack([lower(19, window)[0, 0] for window in (2, 5, 9, 19)])[None]
+    ),
+    "grouped queries": lambda: make(heads=6, key_heads=2, is_causal=True),
+    "grouped queries, padded": lambda: make(heads=6, key_heads=2, mask=padded(5, 19, width=19)),
+    "one key head": lambda: make(heads=4, key_heads=1),
+    "wider values": lambda: make(value_dim=40),
+    "narrow heads": lambda: make(dim=2),
+    "more keys than queries": lambda: make(queries=5, keys=23),
+    "one sink a head": lambda: make(sinks=torch.tensor([-2.0, 0.0, 1.0, 30.0])),
+    "sinks, causal, padded left": lambda: make(
+        sinks=torch.tensor([-2.0, 0.0, 1.0, 5.0]), mask=padded(12, 7, width=19, side="left") & lower(19)
+    ),
+    "sinks, grouped queries": lambda: make(
+        key_heads=2, sinks=torch.tensor([-2.0, 0.0, 1.0, 5.0]), is_causal=True
+    ),
+    "sharp": lambda: make(scale=8.0),
+}
+BLOCKS_ONLY: dict[str, Callable[[], AttentionRecord]] = {
+    "bias": lambda: make(bias=torch.randn(1, 4, 19, 19, generator=torch.Generator().manual_seed(2))),
+    "bias that hides": lambda: make(bias=additive(lower(19), -torch.inf).expand(1, 4, 19, 19)),
+    "bias over keys": lambda: make(bias=torch.linspace(-3, 0, 19).expand(4, 1, 19)),
+    "softcap": lambda: make(softcap=1.5, is_causal=True, scale=4.0),
+    "softcap and sinks": lambda: make(softcap=1.5, sinks=torch.tensor([-2.0, 0.0, 1.0, 3.0])),
+    "causal, more keys": lambda: make(queries=5, keys=23, is_causal=True),
+    "causal with padding": lambda: make(is_causal=True, mask=padded(19, 7, width=19)),
+    "given": lambda: make(key_heads=2, given=torch.rand(2, 4, 19, 19).softmax(-1)),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_kernel_equals_whole_maps(case: str) -> None:
+    record = CASES[case]()
+    columns = classes(record)
+    assert fusable(record, WANTED) is None
+    found = by_kernel(record, columns, WANTED)
+    assert found.route == "fused"
+    compare(found, expected(record, columns))
+
+
+@pytest.mark.parametrize("elements", [None, 1, 97, 700], ids=lambda count: f"blocks of {count}")
+@pytest.mark.parametrize("case", {**CASES, **BLOCKS_ONLY})
+def test_blocks_equal_whole_maps(case: str, elements: int | None) -> None:
+    record = {**CASES, **BLOCKS_ONLY}[case]()
+    columns = classes(record)
+    found = by_blocks(record, columns, EVERYTHING, elements)
+    assert found.route == "blocks"
+    compare(found, expected(record, columns))
+
+
+@pytest.mark.parametrize("way", [by_kernel, by_blocks])
+@pytest.mark.parametrize("shared", [0.0, 1.0], ids=["spread", "shared by all keys"])
+def test_large_scores_keep_their_digits(way: Any, shared: float) -> None:
+    """Scores near 200: with a large part that all keys share entropies stay exact, and none is negative."""
+    record = make(dim=64, queries=64)
+    if shared:
+        direction = torch.nn.functional.normalize(
+            torch.randn(64, generator=torch.Generator().manual_seed(3)), dim=0
+        )
+        record.q, record.k = record.q + 40 * direction, record.k + 40 * direction
+        tolerance = 1e-5
+    else:
+        record.q, tolerance = 60 * record.q, 2e-4  # float32 itself knows scores this large to 1e-5
+    scores = record.q.double() @ record.k.double().mT * record.scaling
+    assert scores.logsumexp(-1).max() > 180
+    wanted = WANTED if way is by_kernel else EVERYTHING
+    compare(way(record, classes(record), wanted), expected(record, classes(record)), tolerance)
+
+
+def test_a_sink_with_scores_that_all_keys_share() -> None:
+    """Taking the mean key off must not change what the sink gets."""
+    record = make(sinks=torch.tensor([3.0, 10.0, 20.0, 40.0]))
+    record.k = record.k + 3.0
+    truth = expected(record, classes(record))
+    assert truth.largest is not None
+    assert truth.mass.sum() > 0.1
+    assert whole(record).sum(-1).min() < 0.5
+    compare(by_kernel(record, classes(record), WANTED), truth)
+    compare(by_blocks(record, classes(record), EVERYTHING), truth)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_other_dtypes(dtype: torch.dtype) -> None:
+    """The statistics are those of the queries and keys as they are, computed at least in float32."""
+    record = make(is_causal=True)
+    record.q, record.k = record.q.to(dtype), record.k.to(dtype)
+    truth = expected(record, classes(record))
+    for found in (
+        row_statistics(record, classes(record), EVERYTHING),
+        by_kernel(
+            record, classes(record).to(record.q.dtype if dtype == torch.float64 else torch.float32), WANTED
+        ),
+    ):
+        assert found.mass.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
+        compare(found, truth)
+
+
+def test_smoothed_entropy_is_over_visible_keys() -> None:
+    record = make(mask=padded(19, 7, width=19) & lower(19))
+    weights = whole(record)
+    seen = (padded(19, 7, width=19) & lower(19)).double()
+    mixed = (1 - 1e-2) * weights + 1e-2 * seen / seen.sum(-1, keepdim=True)
+    found = by_blocks(record, classes(record), Wanted(entropy=True, smoothing=1e-2))
+    assert found.entropy is not None
+    torch.testing.assert_close(found.entropy.double(), torch.special.entr(mixed).sum(-1), atol=1e-5, rtol=0)
+
+
+def test_rows_that_see_nothing_are_zero() -> None:
+    record = make(mask=padded(19, 7, width=19, side="left") & lower(19))
+    for found in (by_kernel(record, classes(record), WANTED), by_blocks(record, classes(record), EVERYTHING)):
+        assert found.entropy is not None
+        assert not found.entropy[1, :, :12].any()
+        assert not found.mass[1, :, :12].any()
+        assert not any(weight[1, :, :12].any() for weight in found.offsets.values())
+        assert found.entropy[1, :, 14:].all()
+
+
+@pytest.mark.parametrize(
+    ("case", "wanted", "reason"),
+    [
+        ("bias", WANTED, "bias"),
+        ("softcap", WANTED, "softcap"),
+        ("given", WANTED, "own weights"),
+        ("causal, more keys", WANTED, "more keys than queries"),
+        ("causal with padding", WANTED, "causal with a mask"),
+        ("plain", EVERYTHING, "largest"),
+        ("plain", Wanted(entropy=True, smoothing=1e-4), "smoothed"),
+    ],
+)
+def test_what_the_kernel_cannot_do_goes_by_blocks(case: str, wanted: Wanted, reason: str) -> None:
+    record = {**CASES, **BLOCKS_ONLY}[case]()
+    assert reason in str(fusable(record, wanted))
+    assert row_statistics(record, classes(record), wanted).route == "blocks"
+
+
+def test_the_way_is_chosen_by_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = make()
+    assert row_statistics(record, classes(record), WANTED).route == "blocks"
+    monkeypatch.setattr(fused, "KERNEL_KEYS", 19)
+    found = row_statistics(record, classes(record), WANTED)
+    assert found.route == "fused"
+    compare(found, expected(record, classes(record)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    batch=st.integers(1, 3),
+    key_heads=st.integers(1, 3),
+    groups=st.integers(1, 3),
+    queries=st.integers(1, 40),
+    dim=st.integers(1, 20),
+    count=st.integers(0, 12),
+    elements=st.integers(1, 4000),
+    seed=st.integers(0, 1000),
+    hide=st.sampled_from(["nothing", "causal", "some"]),
+)
+def test_both_ways_agree(
+    batch: int,
+    key_heads: int,
+    groups: int,
+    queries: int,
+    dim: int,
+    count: int,
+    elements: int,
+    seed: int,
+    hide: str,
+) -> None:
+    record = make(batch, key_heads * groups, queries, dim=dim, seed=seed, key_heads=key_heads)
+    record.is_causal = hide == "causal"
+    if hide == "some":
+        record.mask = (
+            torch.rand(batch, 1, queries, queries, generator=torch.Generator().manual_seed(seed)) < 0.5
+        )
+    columns = classes(record, count)
+    truth = expected(record, columns)
+    compare(by_kernel(record, columns, WANTED), truth)
+    compare(by_blocks(record, columns, EVERYTHING, elements), truth)
+
+
+def test_memory_is_linear() -> None:
+    """No tensor as large as a map is made: the largest is far below heads × tokens × tokens."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Sizes(TorchDispatchMode):
+        largest = 0
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            out = func(*args, **(kwargs or {}))
+            for tensor in out if isinstance(out, tuple) else (out,):
+                if isinstance(tensor, Tensor):
+                    self.largest = max(
+                        self.largest, tensor.untyped_storage().nbytes() // tensor.element_size()
+                    )
+            return out
+
+    record = make(1, 4, 2048, dim=8, is_causal=True)
+    for way, wanted in ((by_kernel, WANTED), (by_blocks, EVERYTHING)):
+        with Sizes() as sizes:
+            way(record, classes(record), wanted)
+        assert 0 < sizes.largest < 4 * 2048 * 2048 / 8
