@@ -1,0 +1,243 @@
+"""Paper to draw on, in points from the top left corner, by matplotlib."""
+
+from __future__ import annotations
+
+import importlib
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from headscope.errors import RunError
+from headscope.tokens import strip_markers
+from headscope.views.palette import Colour, Palette
+
+POINTS = 72.0
+FONTS = (
+    "Inter",
+    "Helvetica Neue",
+    "Helvetica",
+    "Arial",
+    "Liberation Sans",
+    "DejaVu Sans",
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "PingFang SC",
+    "Hiragino Sans",
+    "Microsoft YaHei",
+    "Noto Sans Arabic",
+    "Noto Sans Hebrew",
+    "Noto Sans Devanagari",
+    "Segoe UI Emoji",
+    "Noto Emoji",
+)
+"""Fonts by preference; matplotlib takes the first that has a glyph."""
+
+MIDDLE = 0.355  # of the size of a font: from the base line to the middle of its capitals
+
+
+class Canvas:
+    """A figure of `width` × `height` points. Positions are points from the top left corner."""
+
+    def __init__(self, width: float, height: float, colours: Palette) -> None:
+        self.width, self.height, self.colours = width, height, colours
+        self._mpl = _matplotlib()
+        self._fonts = _available()
+        self._figure = importlib.import_module("matplotlib.figure").Figure(
+            figsize=(width / POINTS, height / POINTS), facecolor=colours.ground
+        )
+        axes = self._figure.add_axes((0, 0, 1, 1))
+        axes.set(xlim=(0, width), ylim=(height, 0))
+        axes.axis("off")
+        self._axes = axes
+
+    @property
+    def figure(self) -> Any:
+        """The `matplotlib.figure.Figure`."""
+        return self._figure
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        size: float,
+        colour: str | None = None,
+        *,
+        align: Literal["left", "center", "right"] = "left",
+        bold: bool = False,
+        turned: bool = False,
+    ) -> None:
+        """Text whose capitals have their middle at y; `turned` reads from bottom to top."""
+        self._axes.text(
+            x,
+            y if turned else y + MIDDLE * size,
+            readable(text),
+            fontsize=size,
+            color=colour or self.colours.ink,
+            fontweight="bold" if bold else "normal",
+            fontfamily=self._fonts,
+            ha="center" if turned else align,
+            va={"left": "bottom", "center": "center", "right": "top"}[align] if turned else "baseline",
+            rotation=90 if turned else 0,
+            parse_math=False,
+        )
+
+    def text_width(self, text: str, size: float) -> float:
+        """How wide a text is, in points."""
+        font = importlib.import_module("matplotlib.font_manager").FontProperties(
+            family=self._fonts, size=size
+        )
+        path = importlib.import_module("matplotlib.textpath").TextPath((0, 0), readable(text), prop=font)
+        return float(path.get_extents().width) if len(path.vertices) else size * 0.3
+
+    def rectangle(
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        fill: Colour | None,
+        *,
+        edge: Colour | None = None,
+        line: float = 0.0,
+        radius: float = 0.0,
+        alpha: float = 1.0,
+    ) -> None:
+        """A rectangle, filled or with an edge, with round corners or without."""
+        patches = importlib.import_module("matplotlib.patches")
+        style = f"round,pad=0,rounding_size={radius}" if radius else "square,pad=0"
+        self._axes.add_patch(
+            patches.FancyBboxPatch(
+                (x, y),
+                width,
+                height,
+                boxstyle=style,
+                facecolor=fill or "none",
+                edgecolor=edge or "none",
+                linewidth=line,
+                alpha=alpha,
+            )
+        )
+
+    def rectangles(self, boxes: npt.ArrayLike, fills: Any, alphas: Any = None) -> None:
+        """Many filled rectangles, ``[box 4]``: x, y, width, height."""
+        collections = importlib.import_module("matplotlib.collections")
+        corners = np.asarray(boxes, float).reshape(-1, 4)
+        x, y, width, height = corners.T
+        shapes = np.stack(
+            [np.stack([x + a * width, y + b * height], -1) for a, b in ((0, 0), (1, 0), (1, 1), (0, 1))], 1
+        )
+        self._axes.add_collection(
+            collections.PolyCollection(shapes, facecolors=fills, edgecolors="none", alpha=alphas)
+        )
+
+    def image(
+        self, x: float, y: float, width: float, height: float, pixels: npt.NDArray[np.uint8], least: int = 96
+    ) -> None:
+        """An image ``[row column 3]``, enlarged without smoothing so that no reader of files smooths it."""
+        rows, columns = (max(1, -(-least // count)) for count in pixels.shape[:2])
+        large = np.repeat(np.repeat(pixels, rows, 0), columns, 1)
+        self._axes.imshow(
+            large, extent=(x, x + width, y + height, y), aspect="auto", interpolation="none", zorder=1
+        )
+        self._axes.set(xlim=(0, self.width), ylim=(self.height, 0))
+
+    def lines(
+        self, segments: npt.ArrayLike, colours: Any, widths: Any, alphas: Any = None, *, order: float = 2.0
+    ) -> None:
+        """Straight lines ``[line 4]``: x and y of both ends."""
+        collections = importlib.import_module("matplotlib.collections")
+        ends = np.asarray(segments, float).reshape(-1, 2, 2)
+        self._axes.add_collection(
+            collections.LineCollection(ends, colors=colours, linewidths=widths, alpha=alphas, zorder=order)
+        )
+
+    def curves(
+        self, segments: npt.ArrayLike, colours: Any, widths: Any, alphas: Any, *, bend: float = 0.36
+    ) -> None:
+        """Cubic curves with horizontal ends ``[line 4]``; control points at `bend` of the gap."""
+        path = importlib.import_module("matplotlib.path").Path
+        codes = [path.MOVETO, path.CURVE4, path.CURVE4, path.CURVE4]
+        paths: list[Any] = []
+        for x0, y0, x1, y1 in np.asarray(segments, float).reshape(-1, 4).tolist():
+            reach = (x1 - x0) * bend
+            paths.append(path([(x0, y0), (x0 + reach, y0), (x1 - reach, y1), (x1, y1)], codes))
+        collections = importlib.import_module("matplotlib.collections")
+        self._axes.add_collection(
+            collections.PathCollection(
+                paths, facecolors="none", edgecolors=colours, linewidths=widths, alpha=alphas, zorder=2
+            )
+        )
+
+    def save(self, kind: str, metadata: Mapping[str, str], dots: float = 300.0) -> bytes:
+        """The figure as a file of kind svg, pdf or png. Text stays text in svg and pdf."""
+        settings = {
+            "svg.fonttype": "none",
+            "pdf.fonttype": 42,
+            "svg.hashsalt": "headscope",
+            "text.hinting": "none",
+        }
+        file = io.BytesIO()
+        with self._mpl.rc_context(settings):
+            self._figure.savefig(
+                file, format=kind, dpi=dots, facecolor=self.colours.ground, metadata=_metadata(kind, metadata)
+            )
+        return file.getvalue()
+
+
+def label(piece: str, longest: int = 24) -> str:
+    """A piece as it is printed: without the marks of its tokenizer but for ``##``, and not endless."""
+    text = piece if piece.startswith("##") else strip_markers(piece)
+    text = text.replace("\n", "⏎").replace("\t", "⇥") or "␣"
+    if not text.strip():
+        text = "␣" * len(text)
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def readable(text: str) -> str:
+    """Text without characters that a file of XML cannot hold."""
+    return "".join(
+        c if c >= " " and not "\ud800" <= c <= "\udfff" and c not in "\ufffe\uffff" else "\ufffd"
+        for c in text
+    )
+
+
+def share(weight: float) -> str:
+    """A weight in two decimals, ``.54``; below .005 a dot."""
+    if abs(weight) < 0.005:
+        return "·"
+    return f"{weight:.2f}".replace("0.", ".", 1).replace("-", "−") if abs(weight) < 0.995 else f"{weight:.1f}"
+
+
+def _metadata(kind: str, about: Mapping[str, str]) -> dict[str, Any]:
+    if kind == "svg":
+        return {
+            "Title": about["title"],
+            "Description": about["description"],
+            "Creator": about["creator"],
+            "Date": None,
+        }
+    if kind == "pdf":
+        return {
+            "Title": about["title"],
+            "Subject": about["description"],
+            "Creator": about["creator"],
+            "CreationDate": None,
+        }
+    return {"Title": about["title"], "Description": about["description"], "Software": about["creator"]}
+
+
+def _matplotlib() -> Any:
+    try:
+        return importlib.import_module("matplotlib")
+    except ImportError:
+        raise RunError("static pictures need matplotlib: pip install 'headscope[figures]'") from None
+
+
+def _available() -> Sequence[str]:
+    manager = importlib.import_module("matplotlib.font_manager").fontManager
+    known = {entry.name for entry in manager.ttflist}
+    return [name for name in FONTS if name in known]

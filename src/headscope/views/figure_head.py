@@ -1,0 +1,275 @@
+"""One or several heads of a layer: two columns of tokens and lines between them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headscope.tokens import Tokens
+from headscope.views.canvas import Canvas, label, share
+from headscope.views.palette import Palette
+from headscope.views.selection import Heads, Matrix, Selection, is_pair, texts
+
+MOST = 4000
+"""The most lines that are drawn; the strongest are."""
+
+_TOP = 27.0
+_RAIL = 9.0
+
+
+class HeadLines:
+    """Lines from each query to what it looks at, and a strip of numbers on the right."""
+
+    def __init__(self, selection: Selection, width: float, canvas: Canvas) -> None:
+        self.selection, self.width = selection, width
+        self.heads = selection.chosen()
+        rows = max(len(selection.query), len(selection.key))
+        self.row, self.size = row_height(rows)
+        self.words = token_width(canvas, (selection.query, selection.key), self.size, width * 0.24)
+        self.rail = _RAIL if is_pair(selection.query) or is_pair(selection.key) else 0.0
+        many = len(self.heads)
+        self.strip = 40.0 if many == 1 else float(np.clip(many * 9.0 + 6, 24, width * 0.26))
+        self.height = _TOP + rows * self.row + 6
+
+    def draw(self, canvas: Canvas, x: float, y: float) -> None:
+        """Draw it with its top left corner there."""
+        selection, colours = self.selection, canvas.colours
+        pin = selection.pinned()
+        back = self.strip if pin is not None and pin[0] == "to" else 0.0
+        left = x + self.rail + back + self.words
+        right = x + self.width - self.rail - (0.0 if back else self.strip) - self.words
+        self._title(canvas, x, y)
+        canvas.text(left - 3, y + 20, "FROM", 5.5, colours.ink3, align="right")
+        canvas.text(right + 3, y + 20, "TO", 5.5, colours.ink3)
+        top = y + _TOP
+        self._lines(canvas, left, right, top, pin)
+        for axis, place, align in ((selection.query, left, "right"), (selection.key, right, "left")):
+            side = "from" if align == "right" else "to"
+            marked = pin[1] if pin is not None and pin[0] == side else None
+            column(canvas, axis, place, top, self.row, self.size, align, marked=marked, wide=self.words)
+        self._rails(canvas, x, left, right, top)
+        if back:
+            shown = [head.matrix[:, pin[1]] for head in self.heads] if pin else []
+            self._strip(canvas, left - self.words - 2, top, shown, to_right=False, faint=False)
+        elif pin is not None:
+            self._strip(canvas, right + self.words + 2, top, [h.matrix[pin[1]] for h in self.heads])
+        else:
+            mean = [head.matrix.mean(0) for head in self.heads]
+            self._strip(canvas, right + self.words + 2, top, mean, faint=True)
+
+    def _title(self, canvas: Canvas, x: float, y: float) -> None:
+        one = len(self.heads) == 1
+        layer = self.selection.layer
+        if one:
+            name = (
+                self.heads[0].name
+                if self.heads[0].head is None
+                else f"Layer {layer}, head {self.heads[0].head}"
+            )
+        else:
+            name = f"Layer {layer}, {len(self.heads)} heads"
+        canvas.text(x, y + 5, name, 8.5, bold=True)
+        if one and (said := phrase(self.selection, self.heads[0])):
+            canvas.text(x + canvas.text_width(name, 8.5) * 1.08 + 8, y + 5, said, 7.0, canvas.colours.ink3)
+
+    def _lines(
+        self, canvas: Canvas, left: float, right: float, top: float, pin: tuple[str, int] | None
+    ) -> None:
+        colours, many = canvas.colours, len(self.heads)
+        found: list[npt.NDArray[Any]] = []
+        for number, head in enumerate(self.heads):
+            matrix = np.abs(head.matrix) / self.selection.scale
+            keep = kept(matrix, self.selection.state["threshold"], self.selection.state["top_k"])
+            row, col = np.nonzero(keep)
+            found.append(np.stack([np.full(len(row), number), row, col, matrix[row, col]], -1))
+        drawn = np.concatenate(found)
+        drawn = drawn[np.argsort(drawn[:, 3], kind="stable")][-MOST:]
+        head_no, row, col, weight = (
+            drawn[:, 0].astype(int),
+            drawn[:, 1],
+            drawn[:, 2],
+            np.minimum(drawn[:, 3], 1),
+        )
+        if not len(drawn):
+            return
+        apart = (head_no - (many - 1) / 2) * min(0.9, 5.0 / many)
+        strong = np.ones(len(drawn), bool)
+        if pin is not None:
+            strong = (row if pin[0] == "from" else col) == pin[1]
+        alpha = (0.07 + 0.83 * weight**0.55) * (0.85 if many > 3 else 1.0)
+        thin = 0.3 if many > 3 else 0.1
+        width = np.where(weight < thin, 0.45, 0.5 + 1.6 * weight)
+        ends = np.stack(
+            [
+                np.full(len(drawn), left),
+                top + (row + 0.5) * self.row + apart,
+                np.full(len(drawn), right),
+                top + (col + 0.5) * self.row + apart,
+            ],
+            -1,
+        )
+        hues = np.array([hue(head, many, colours) for head in self.heads])
+        inks = hues[head_no]
+        if self.selection.signed:
+            stacked = np.stack([head.matrix for head in self.heads])
+            signs = stacked[head_no, row.astype(int), col.astype(int)]
+            inks = np.where(signs < 0, colours.diverging[1], colours.diverging[5])
+        for chosen, factor in ((~strong, 0.09), (strong, 1.0)):
+            if chosen.any():
+                canvas.curves(
+                    ends[chosen],
+                    inks[chosen].tolist(),
+                    width[chosen],
+                    np.maximum(alpha[chosen] * factor, 0.02),
+                )
+
+    def _rails(self, canvas: Canvas, x: float, left: float, right: float, top: float) -> None:
+        line = canvas.colours.line2
+        for axis, inner, outer in (
+            (self.selection.query, left, x + 2),
+            (self.selection.key, right, x + self.width - 2),
+        ):
+            for number, (start, end) in spans(axis):
+                y0, y1 = top + start * self.row + 1, top + end * self.row - 1
+                canvas.lines([(inner, y0, inner, y1)], line, 0.6)
+                if self.rail:
+                    middle = (y0 + y1) / 2
+                    canvas.lines([(outer, y0, outer, middle - 5), (outer, middle + 5, outer, y1)], line, 0.6)
+                    canvas.text(
+                        outer, middle, "AB"[number], 5.5, canvas.colours.ink3, align="center", bold=True
+                    )
+
+    def _strip(
+        self,
+        canvas: Canvas,
+        x: float,
+        top: float,
+        values: list[npt.NDArray[Any]],
+        *,
+        to_right: bool = True,
+        faint: bool = False,
+    ) -> None:
+        colours, way = canvas.colours, 1 if to_right else -1
+        room, bar, scale = self.strip - 4, self.row * 0.66, self.selection.scale
+        start = x if to_right else x - room
+        if len(values) == 1:
+            title = (
+                "MEAN" if faint else "WEIGHT" if self.selection.state["quantity"] == "weights" else "VALUE"
+            )
+            canvas.text(x, top - 7, title, 5.5, colours.ink3, align="left" if to_right else "right")
+            full = room - 15
+            for place, value in enumerate(values[0].tolist()):
+                y, length = top + (place + 0.5) * self.row, full * min(abs(value) / scale, 1.0)
+                ink = colours.diverging[1] if value < 0 else hue(self.heads[0], 1, colours)
+                if length > 0.2:
+                    alpha = 0.4 if faint else 0.9
+                    canvas.rectangle(min(x, x + way * length), y - bar / 2, length, bar, ink, alpha=alpha)
+                if (text := share(value)) != "·":
+                    ink = colours.ink3 if faint else colours.ink2
+                    align = "left" if to_right else "right"
+                    canvas.text(x + way * (length + 2), y, text, min(6.0, self.size), ink, align=align)
+            return
+        step = min(11.0, room / len(values))
+        boxes: list[tuple[float, float, float, float]] = []
+        inks: list[str] = []
+        alphas: list[float] = []
+        for number, (head, column_) in enumerate(zip(self.heads, values, strict=True)):
+            left = start + number * step
+            if step >= 5:
+                ink = hue(head, len(values), colours)
+                canvas.text(
+                    left + step / 2 - 0.5, top - 7, str(head.head), 5.5, ink, align="center", bold=True
+                )
+            for place, value in enumerate(column_.tolist()):
+                box = (left, top + (place + 0.5) * self.row - bar / 2, step - 0.8, bar)
+                boxes += [box, box]
+                inks += [colours.track, hue(head, len(values), colours)]
+                alphas += [1.0, (0.6 if faint else 1.0) * min(abs(value) / scale, 1.0) ** 0.5]
+        canvas.rectangles(boxes, inks, alphas)
+
+
+def column(
+    canvas: Canvas,
+    tokens: Tokens,
+    x: float,
+    top: float,
+    row: float,
+    size: float,
+    align: Any,
+    *,
+    marked: int | None = None,
+    wide: float = 0.0,
+    faint: npt.NDArray[Any] | None = None,
+) -> None:
+    """A column of tokens beside x; special ones in a lighter ink, the marked one on the accent."""
+    colours = canvas.colours
+    special = tokens.special_mask if tokens.special_mask is not None else np.zeros(len(tokens), bool)
+    for place, piece in enumerate(tokens.pieces):
+        y = top + (place + 0.5) * row
+        ink = colours.ink3 if special[place] or (faint is not None and faint[place]) else colours.ink
+        if place == marked:
+            left = x - wide if align == "right" else x
+            canvas.rectangle(left, y - row * 0.45, wide, row * 0.9, colours.accent, radius=2.0)
+            ink = colours.ground
+        canvas.text(x + (-3 if align == "right" else 3), y, label(piece), size, ink, align=align)
+
+
+def row_height(rows: int) -> tuple[float, float]:
+    """The height of a row and the size of its font, in points: smaller for longer inputs."""
+    height = float(np.clip(620.0 / max(rows, 1), 6.2, 12.0))
+    return height, min(7.5, height * 0.74)
+
+
+def token_width(canvas: Canvas, axes: tuple[Tokens, ...], size: float, most: float) -> float:
+    """The room that the widest token needs."""
+    longest = sorted({label(piece) for axis in axes for piece in axis.pieces}, key=len)[-12:]
+    return float(
+        np.clip(max((canvas.text_width(text, size) for text in longest), default=0) + 8, 24, max(most, 24))
+    )
+
+
+def spans(tokens: Tokens) -> list[tuple[int, tuple[int, int]]]:
+    """The stretches of text A and B: which text, and its first token and the one after its last."""
+    found = texts(tokens)
+    cuts = [0, *(np.flatnonzero(np.diff(found)) + 1).tolist(), len(found)]
+    return [(int(found[start]), (start, end)) for start, end in pairwise(cuts)]
+
+
+def hue(head: Heads, many: int, colours: Palette) -> str:
+    """The colour of a head: the accent where it is alone."""
+    if many == 1 or head.head is None:
+        return colours.accent
+    return colours.heads[head.head % len(colours.heads)]
+
+
+def kept(matrix: Matrix, threshold: float, top_k: int) -> npt.NDArray[np.bool_]:
+    """Which lines are drawn: those of at least the threshold; of each row the strongest `top_k` (0: all)."""
+    keep = (matrix >= max(threshold, 1e-9)) & (matrix > 0)
+    if top_k and top_k < matrix.shape[1]:
+        keep &= matrix >= np.partition(matrix, -top_k, 1)[:, -top_k][:, None]
+    return keep
+
+
+def phrase(selection: Selection, head: Heads) -> str:
+    """What a head does on this input in a few words, where nothing is hidden that would make it untrue."""
+    state = selection.state
+    whole = state["filter"] == "all" and state["special"] and state["quantity"] == "weights"
+    if not whole or selection.maps.kind == "cross" or len(selection.query) != len(selection.key):
+        return ""
+    matrix, places = head.matrix, np.arange(len(selection.key))
+    shares = {
+        "first token": matrix[:, 0].mean(),
+        "previous token": matrix[places[1:], places[:-1]].mean() if len(places) > 1 else 0.0,
+        "next token": matrix[places[:-1], places[1:]].mean() if len(places) > 1 else 0.0,
+        "token itself": np.diag(matrix).mean(),
+    }
+    if (sep := selection.key.classes.get("sep")) is not None:
+        shares["separators"] = matrix[:, sep].sum(-1).mean()
+    name, largest = max(shares.items(), key=lambda each: each[1])
+    if largest >= 0.2:
+        return f"{largest:.0%} on the {name}"
+    entropy = -(matrix * np.log(np.maximum(matrix, 1e-30))).sum(-1).mean()
+    return f"spread out, entropy {entropy:.1f} nats"

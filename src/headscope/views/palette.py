@@ -1,0 +1,150 @@
+"""The colours of every figure: one palette for light ground and one for dark.
+
+Colour has one job at a time: teal is how much attention, blue and orange are signs, twelve hues tell heads
+apart (a head's number is always printed beside its hue).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Theme = Literal["light", "dark"]
+Colour = str | tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Palette:
+    """One ground and the inks on it. `sequential` runs from weight 0 to 1 by √w, `diverging` from − to +."""
+
+    ground: str
+    ink: str
+    ink2: str
+    ink3: str
+    line: str
+    line2: str
+    track: str
+    accent: str
+    wash: str
+    sequential: Sequence[str]
+    diverging: Sequence[str]
+    heads: Sequence[str]
+
+
+LIGHT = Palette(
+    ground="#ffffff",
+    ink="#16191d",
+    ink2="#5a626b",
+    ink3="#6d757d",
+    line="#e8eaec",
+    line2="#d3d7db",
+    track="#f1f3f4",
+    accent="#0f7b78",
+    wash="#e8f3f2",
+    sequential=["#f6f8f8", "#e0efed", "#b4dcd6", "#74bdb6", "#2f938e", "#0f6466", "#08363d"],
+    diverging=["#8f3d00", "#cf6a12", "#eeb27c", "#f5f5f3", "#9cc1e6", "#3579bf", "#12406f"],
+    heads=[
+        "#3566c4",
+        "#dd7418",
+        "#3f8f3a",
+        "#c02f6d",
+        "#7c52b8",
+        "#2b9fc9",
+        "#b58a0e",
+        "#8a4b2f",
+        "#d9493a",
+        "#59646e",
+        "#1c3d73",
+        "#8aa51e",
+    ],
+)
+
+DARK = Palette(
+    ground="#0f1214",
+    ink="#e9ecee",
+    ink2="#a2abb3",
+    ink3="#7f8992",
+    line="#23292d",
+    line2="#363e44",
+    track="#1b2024",
+    accent="#45b3a5",
+    wash="#12302e",
+    sequential=["#171c1f", "#17312f", "#18504d", "#1f7f78", "#45b3a5", "#9adfcb", "#effff6"],
+    diverging=["#ffb469", "#d97a26", "#6f4423", "#1c2124", "#25486c", "#4288d0", "#8cc4ff"],
+    heads=[
+        "#7fa6f5",
+        "#f59b4b",
+        "#7fc97a",
+        "#f0719f",
+        "#b796ee",
+        "#5fcbef",
+        "#e0ba43",
+        "#c98d6d",
+        "#fa8576",
+        "#a6b0b9",
+        "#a9bfea",
+        "#bcd65c",
+    ],
+)
+
+
+def palette(theme: Theme) -> Palette:
+    """The palette of a ground."""
+    return DARK if theme == "dark" else LIGHT
+
+
+def sequential(weights: npt.ArrayLike, colours: Palette) -> npt.NDArray[np.uint8]:
+    """Weights from 0 to 1 as colours, ``[…] -> […, 3]``; the place in the scale is √w."""
+    place = np.sqrt(np.clip(np.asarray(weights, np.float64), 0.0, 1.0))
+    return ramp(colours.sequential)[np.rint(place * 255).astype(int)]
+
+
+def diverging(values: npt.ArrayLike, colours: Palette) -> npt.NDArray[np.uint8]:
+    """Values from −1 to 1 as colours, ``[…] -> […, 3]``: orange below 0, blue above."""
+    place = 0.5 + 0.5 * np.clip(np.asarray(values, np.float64), -1.0, 1.0)
+    return ramp(colours.diverging)[np.rint(place * 255).astype(int)]
+
+
+def ramp(stops: Sequence[str], steps: int = 256) -> npt.NDArray[np.uint8]:
+    """`steps` colours ``[step 3]`` between some stops, evenly spaced in OKLab.
+
+    >>> ramp(["#000000", "#ffffff"], 2).tolist()
+    [[0, 0, 0], [255, 255, 255]]
+    """
+    lab = _to_lab(
+        np.array([[int(stop[place : place + 2], 16) for place in (1, 3, 5)] for stop in stops]) / 255.0
+    )
+    where = np.linspace(0, len(stops) - 1, steps)
+    between = np.stack([np.interp(where, np.arange(len(stops)), lab[:, axis]) for axis in range(3)], -1)
+    return np.rint(255 * np.clip(_to_rgb(between), 0.0, 1.0)).astype(np.uint8)
+
+
+# OKLab (Ottosson 2020): a space in which equal steps look equal.
+_CONES = np.array(
+    [
+        [0.4122214708, 0.5363325363, 0.0514459929],
+        [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
+    ]
+)
+_LAB = np.array(
+    [
+        [0.2104542553, 0.7936177850, -0.0040720468],
+        [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ]
+)
+
+
+def _to_lab(rgb: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return np.cbrt(linear @ _CONES.T) @ _LAB.T
+
+
+def _to_rgb(lab: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    linear = np.maximum((lab @ np.linalg.inv(_LAB).T) ** 3 @ np.linalg.inv(_CONES).T, 0.0)
+    return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)

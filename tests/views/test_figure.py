@@ -1,0 +1,272 @@
+from __future__ import annotations
+
+import html
+import io
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headscope.errors import InputError
+from headscope.maps import AttentionMaps, wrap
+from headscope.neurons import Neurons
+from headscope.tokens import Tokens
+from headscope.views.canvas import label, readable, share
+from headscope.views.explorer import Input
+from headscope.views.figure import caption, figure, picture
+from headscope.views.figure_grid import pooled
+from headscope.views.figure_head import kept
+from headscope.views.palette import DARK, LIGHT, diverging, ramp, sequential
+from headscope.views.selection import Selection, texts
+
+PIECES = ["[CLS]", "it", "##s", "cat", "[SEP]", "<b>&", "שלום", "[SEP]"]
+
+
+def tokens() -> Tokens:
+    return Tokens(
+        PIECES,
+        ids=np.arange(8),
+        special_mask=np.array([1, 0, 0, 0, 1, 0, 0, 1], bool),
+        sequence_ids=np.array([-1, 0, 0, 0, -1, 1, 1, -1]),
+        word_ids=np.array([-1, 0, 0, 1, -1, 0, 1, -1]),
+        classes={"sep": np.array([0, 0, 0, 0, 1, 0, 0, 1], bool)},
+    )
+
+
+def some(layers: int = 2, heads: int = 3, causal: bool = False, seed: int = 0) -> AttentionMaps:
+    draw = np.random.default_rng(seed)
+    weights = draw.dirichlet(np.full(8, 0.4), (layers, heads, 8))
+    if causal:
+        weights = np.tril(weights) + 1e-9 * np.tri(8)
+        weights /= weights.sum(-1, keepdims=True)
+    return AttentionMaps(list(weights), tokens(), tokens(), causal=causal, meta={"model": "a/small-model"})
+
+
+def neurons(layers: int = 2, heads: int = 4, key_heads: int = 2, **more: Any) -> Neurons:
+    draw = np.random.default_rng(1)
+    options: dict[str, Any] = {
+        "scaling": [8**-0.5] * layers,
+        "bias": [None] * layers,
+        "softcap": [None] * layers,
+        "sinks": [None] * layers,
+    }
+    return Neurons(
+        q=[draw.normal(size=(heads, 8, 8)) for _ in range(layers)],
+        k=[draw.normal(size=(key_heads, 8, 8)) for _ in range(layers)],
+        **{**options, **more},
+    )
+
+
+def svg_texts(one: Input | list[Input], **state: Any) -> list[str]:
+    svg = picture("svg", [one] if isinstance(one, Input) else one, state).decode()
+    return [html.unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)</text>", svg)]
+
+
+class TestColours:
+    def test_the_scale_is_that_of_the_explorer(self) -> None:
+        # the stops of the palette stand where the root of the weight is k / 6
+        found = sequential((np.arange(7) / 6) ** 2, LIGHT)
+        expected = [[int(stop[place : place + 2], 16) for place in (1, 3, 5)] for stop in LIGHT.sequential]
+        assert np.abs(found.astype(int) - expected).max() <= 2
+        assert found[0].tolist() == [0xF6, 0xF8, 0xF8]
+        assert sequential(1.0, DARK).tolist() == [0xEF, 0xFF, 0xF6]
+
+    @pytest.mark.parametrize("colours", [LIGHT, DARK])
+    def test_lightness_is_monotone(self, colours) -> None:
+        lightness = ramp(colours.sequential).astype(float) @ [0.2126, 0.7152, 0.0722]
+        steps = np.diff(lightness) * (1 if colours is DARK else -1)
+        assert (steps > -0.75).all()
+
+    def test_signs(self) -> None:
+        low, middle, high = diverging([-1.0, 0.0, 1.0], LIGHT).astype(int)
+        assert low[0] > low[2]
+        assert high[2] > high[0]
+        assert np.ptp(middle) <= 3
+
+
+class TestSelection:
+    def test_special_tokens_are_of_the_text_they_end(self) -> None:
+        assert texts(tokens()).tolist() == [0, 0, 0, 0, 0, 1, 1, 1]
+
+    def test_a_filter_takes_rows_and_columns(self) -> None:
+        maps = some()
+        found = Selection(Input({"self": maps}), {"filter": "ab"})
+        assert found.query.pieces == tuple(PIECES[:5])
+        assert found.key.pieces == tuple(PIECES[5:])
+        np.testing.assert_array_equal(found.matrix(1, 2), maps.layers[1][2][:5, 5:])
+
+    def test_without_special_tokens_renormalised(self) -> None:
+        maps = some()
+        found = Selection(Input({"self": maps}), {"special": False, "renormalise": True})
+        kept_ = [1, 2, 3, 5, 6]
+        expected = maps.layers[0][0][np.ix_(kept_, kept_)]
+        np.testing.assert_allclose(found.matrix(0, 0), expected / expected.sum(-1, keepdims=True))
+
+    def test_words(self) -> None:
+        maps = some()
+        found = Selection(Input({"self": maps}), {"unit": "words"})
+        np.testing.assert_allclose(found.matrix(1, 1), maps.words().layers[1][1])
+        assert found.query.pieces[1] == "its"
+
+    def test_aggregates(self) -> None:
+        maps = some()
+        one = Input({"self": maps})
+        mean = Selection(one, {"heads": [0, 2], "layer": 1, "aggregate": "mean"}).chosen()
+        np.testing.assert_allclose(mean[0].matrix, maps.layers[1][[0, 2]].mean(0))
+        largest = Selection(one, {"heads": [0, 2], "layer": 1, "aggregate": "max"}).chosen()
+        np.testing.assert_allclose(largest[0].matrix, maps.layers[1][[0, 2]].max(0))
+        layers = Selection(one, {"heads": [0], "aggregate": "layers"}).chosen()
+        np.testing.assert_allclose(layers[0].matrix, maps.weights.mean((0, 1)))
+
+    def test_another_matrix(self) -> None:
+        maps = some()
+        slopes = [-layer for layer in maps.layers]
+        one = Input({"self": maps}, matrices={"gradient": {"self": slopes}})
+        found = Selection(one, {"quantity": "gradient"})
+        assert found.signed
+        assert found.scale == max(layer.max() for layer in maps.layers)
+        with pytest.raises(InputError, match="quantity takes 'weights', 'gradient'; found 'x'"):
+            Selection(one, {"quantity": "x"})
+
+    def test_a_filter_needs_a_pair(self) -> None:
+        one = Input({"self": wrap(np.full((1, 1, 2, 2), 0.5), ["a", "b"])})
+        with pytest.raises(InputError, match="pair=B"):
+            Selection(one, {"filter": "ab"})
+
+    def test_a_pin_follows_its_token(self) -> None:
+        found = Selection(Input({"self": some()}), {"special": False, "pin": ("from", 3)})
+        assert found.pinned() == ("from", 2)
+        hidden = Selection(Input({"self": some()}), {"special": False, "pin": ("from", 0)})
+        assert hidden.pinned() is None
+
+
+class TestPictures:
+    STATES: tuple[dict[str, Any], ...] = (
+        {},
+        {"draw": "heat", "layer": 1, "heads": [2]},
+        {"scale": "head", "heads": [0]},
+        {"scale": "head", "heads": [0, 2], "pin": ("from", 3)},
+        {"scale": "head", "heads": [1], "pin": ("to", 3)},
+        {"scale": "head", "heads": [1], "filter": "ba", "special": False},
+        {"scale": "head", "heads": [0, 1], "aggregate": "mean", "unit": "words"},
+        {"scale": "head", "picture": "matrix", "heads": [1], "zoom": (1, 4, 0, 8), "pin": ("from", 2)},
+        {"scale": "neuron", "heads": [1], "values": True},
+    )
+
+    @pytest.mark.parametrize("theme", ["light", "dark"])
+    @pytest.mark.parametrize("state", STATES)
+    def test_every_view_in_every_format(self, state, theme) -> None:
+        one = Input({"self": some(heads=4)}, neurons={"self": neurons(v=[np.ones((2, 8, 8))] * 2)})
+        for width in ("column", "text"):
+            svg = picture("svg", [one], {**state, "theme": theme}, width=width)
+            assert (DARK if theme == "dark" else LIGHT).ground.encode() in svg
+        assert picture("pdf", [one], {**state, "theme": theme}).startswith(b"%PDF")
+        assert picture("png", [one], {**state, "theme": theme}, dots=72).startswith(b"\x89PNG")
+
+    def test_text_stays_text(self) -> None:
+        found = svg_texts(Input({"self": some()}), scale="head")
+        for piece in ("[CLS]", "it", "##s", "<b>&", "שלום"):
+            assert found.count(piece) == (4 if piece == "[SEP]" else 2)
+
+    def test_the_caption_says_what_the_numbers_are(self) -> None:
+        one = Input({"self": some()})
+        state = {"scale": "head", "layer": 1, "heads": [2]}
+        assert caption([Selection(one, state)]) == "8 pieces · raw weights · L1H2 · small-model"
+        more = {**state, "unit": "words", "filter": "ab", "renormalise": True}
+        assert (
+            caption([Selection(one, more)])
+            == "4 × 3 words · weights, rows renormalised · A→B · L1H2 · small-model"
+        )
+        hidden = caption([Selection(one, {"special": False})])
+        assert hidden == "5 pieces · raw weights (what is hidden keeps its share) · small-model"
+
+    def test_true_indices(self) -> None:
+        found = picture(
+            "svg", [Input({"self": some(4, 6)})], {}, include_layers=[3], include_heads=[4, 5]
+        ).decode()
+        assert re.findall(r">([\d]+)</text>", found) == ["4", "5", "3"]
+
+    def test_a_picture_shows_the_numbers(self) -> None:
+        maps = some()
+        found = svg_texts(Input({"self": maps}), scale="head", layer=0, heads=[1], pin=("from", 3))
+        for weight in maps.layers[0][1][3]:
+            assert weight < 0.005 or share(float(weight)) in found
+
+    def test_neurons_show_only_what_a_query_sees(self) -> None:
+        maps = some(heads=4, causal=True)
+        one = Input({"self": maps}, neurons={"self": neurons()})
+        found = svg_texts(one, scale="neuron", layer=0, heads=[3], pin=("from", 2))
+        assert "key head 1 serves 2 query heads" in found
+        numbers = [text for text in found if re.fullmatch(r"−?\d+\.\d|\.\d\d|·", text)]
+        assert len(numbers) == 2 * 3  # a score and a weight for each of the three keys that token 2 sees
+
+    def test_neurons_name_what_the_model_adds(self) -> None:
+        more = {"bias": [np.ones((4, 8, 8))] * 2, "softcap": [50.0] * 2, "sinks": [np.ones(4)] * 2}
+        maps = some(heads=4)
+        sunk = AttentionMaps(
+            [layer * 0.5 for layer in maps.layers],
+            maps.query,
+            maps.key,
+            sink=[np.full((4, 8), 0.5)] * 2,
+        )
+        found = svg_texts(Input({"self": sunk}, neurons={"self": neurons(**more)}), scale="neuron", heads=[0])
+        assert "÷ √8 + bias, cap 50" in found
+        assert "sink" in found
+        assert ".50" in found
+
+    def test_two_inputs_side_by_side(self) -> None:
+        both = [Input({"self": some()}, label="first"), Input({"self": some(seed=3)}, label="second")]
+        found = svg_texts(both, scale="head", side="both")
+        assert {"first", "second"} <= set(found)
+        assert found.count("FROM") == 2
+
+    def test_the_same_input_gives_the_same_file(self) -> None:
+        one = Input({"self": some()})
+        for kind in ("svg", "pdf"):
+            assert picture(kind, [one], {"scale": "head"}) == picture(kind, [one], {"scale": "head"})
+
+    def test_the_file_says_what_made_it(self) -> None:
+        from PIL import Image
+
+        png = Image.open(io.BytesIO(picture("png", [Input({"self": some()})], {"layer": 1}, dots=72)))
+        assert '"model": "a/small-model"' in png.info["Description"]
+        assert '"layer": 1' in png.info["Description"]
+
+    def test_a_long_input(self) -> None:
+        weights = np.random.default_rng(0).dirichlet(np.full(200, 0.05), (1, 1, 200))
+        one = Input({"self": wrap(weights, [f"token{place}" for place in range(200)])})
+        canvas = figure([one], {"scale": "head", "picture": "matrix"})
+        assert canvas.height <= canvas.width * 1.3
+        assert picture("png", [one], {"scale": "head"}, dots=50)
+
+    def test_neurons_that_were_not_captured(self) -> None:
+        with pytest.raises(InputError, match="neurons=True"):
+            picture("svg", [Input({"self": some()})], {"scale": "neuron"})
+
+    def test_a_width_that_is_none(self) -> None:
+        with pytest.raises(
+            InputError, match="width: expected 'column', 'text' or inches from 1 to 40, found 'x'"
+        ):
+            figure([Input({"self": some()})], {}, width="x")  # type: ignore[arg-type]
+
+
+def test_lines_are_those_above_the_threshold() -> None:
+    matrix = np.array([[0.5, 0.3, 0.2], [0.01, 0.9, 0.09]])
+    assert kept(matrix, 0.05, 0).tolist() == [[True, True, True], [False, True, True]]
+    assert kept(matrix, 0.05, 1).tolist() == [[True, False, False], [False, True, False]]
+
+
+def test_pooling_keeps_the_largest_of_either_sign() -> None:
+    matrix = np.zeros((128, 128))
+    matrix[3, 5], matrix[100, 90] = 0.5, -0.75
+    found = pooled(matrix)
+    assert found.shape == (64, 64)
+    assert (found[1, 2], found[50, 45], np.abs(found).sum()) == (0.5, -0.75, 1.25)
+
+
+def test_words_of_a_picture() -> None:
+    assert [label("▁the"), label("##s"), label("Ċ"), label("x" * 60)][:2] == ["the", "##s"]
+    assert label("x" * 60) == "x" * 23 + "…"
+    assert readable("a\x00\ud800b") == "a\ufffd\ufffdb"
+    assert [share(0.004), share(0.541), share(1.0), share(-0.25)] == ["·", ".54", "1.0", "−.25"]
