@@ -1,5 +1,5 @@
-// Bundles src/report.ts into the Python package: report.js, report.css (with the font), the licences of what is in
-// them, and a stamp of the sources that hatch_build.py reads to know whether the bundle is up to date.
+// Bundles the pages (report, explorer) and the notebook's widget into the Python package: a .js and a .css each (with
+// the font), the licences of what is in them, and a stamp of the sources that hatch_build.py reads to know whether the bundle is up to date.
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
@@ -40,39 +40,45 @@ function licences(inputs) {
     if (!file) throw new Error(`${name} has no licence file`);
     return `${name} ${version}\n\n${readFileSync(file, "utf8").trim()}\n`;
   });
-  return `The files report.js and report.css contain parts of these packages.\n\n${parts.join(`\n${"-".repeat(72)}\n\n`)}`;
+  return `The .js and .css files beside this one contain parts of these packages.\n\n${parts.join(`\n${"-".repeat(72)}\n\n`)}`;
 }
 
-const finish = {
-  name: "finish",
-  setup(build) {
-    build.onEnd((result) => {
-      if (result.errors.length > 0) return;
-      writeFileSync(join(target, "LICENSES.txt"), licences(Object.keys(result.metafile.inputs)));
-      writeFileSync(join(target, "sources.sha256"), `${stamp()}\n`);
-    });
-  },
-};
-
-mkdirSync(target, { recursive: true });
-const context = await esbuild.context({
+const shared = {
   absWorkingDir: root,
-  entryPoints: { report: "src/report.ts" },
   outdir: target,
   bundle: true,
   minify: true,
-  format: "iife",
   target: ["es2022", "chrome111", "firefox113", "safari16.4"],
   charset: "ascii",
   legalComments: "none",
   loader: { ".woff2": "dataurl" },
   metafile: true,
   logLevel: "warning",
-  plugins: [finish],
-});
-if (watch) {
-  await context.watch();
-} else {
-  await context.rebuild();
-  await context.dispose();
+};
+const seen = new Set();
+const finish = {
+  name: "finish",
+  setup(build) {
+    build.onEnd((result) => {
+      if (result.errors.length > 0) return;
+      for (const input of Object.keys(result.metafile.inputs)) seen.add(input);
+      writeFileSync(join(target, "LICENSES.txt"), licences(seen));
+      writeFileSync(join(target, "sources.sha256"), `${stamp()}\n`);
+    });
+  },
+};
+
+mkdirSync(target, { recursive: true });
+// Pages run a plain script; a notebook imports a module.
+const contexts = await Promise.all([
+  esbuild.context({ ...shared, entryPoints: { report: "src/report.ts", explorer: "src/explorer/page.ts" }, format: "iife", plugins: [finish] }),
+  esbuild.context({ ...shared, entryPoints: { widget: "src/explorer/widget.ts" }, format: "esm", plugins: [finish] }),
+]);
+for (const context of contexts) {
+  if (watch) {
+    await context.watch();
+  } else {
+    await context.rebuild();
+    await context.dispose();
+  }
 }

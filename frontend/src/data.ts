@@ -10,6 +10,8 @@ const TYPES = { uint8: Uint8Array, int32: Int32Array, float32: Float32Array, flo
 export const SQUARE = Float32Array.from({ length: 256 }, (_, byte) => (byte / 255) ** 2);
 
 export function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  const native = (Uint8Array as unknown as { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> }).fromBase64;
+  if (native) return native.call(Uint8Array, base64);
   const text = atob(base64);
   const bytes = new Uint8Array(text.length);
   for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
@@ -24,8 +26,8 @@ export async function gunzip(bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffe
 }
 
 /** The numbers of an array. Throws when they are not as many as its shape says. */
-export async function decode(ref: ArrayRef, text: string): Promise<Numbers> {
-  const buffer = await gunzip(bytesOf(text));
+export async function decode(ref: ArrayRef, blob: string | Uint8Array<ArrayBuffer>): Promise<Numbers> {
+  const buffer = await gunzip(typeof blob === "string" ? bytesOf(blob) : blob);
   const Type = TYPES[ref.dtype];
   const expected = ref.shape.reduce((a, b) => a * b, 1);
   if (buffer.byteLength !== expected * Type.BYTES_PER_ELEMENT) {
@@ -34,10 +36,10 @@ export async function decode(ref: ArrayRef, text: string): Promise<Numbers> {
   return new Type(buffer);
 }
 
-/** Where blobs come from. In a page: one script element each. */
-export type Source = (name: string) => string;
+/** Where blobs come from: base64 in a page, one script element each; bytes in a notebook. */
+export type Source = (name: string) => string | Uint8Array<ArrayBuffer>;
 
-export const fromPage: Source = (name) => {
+export const fromPage = (name: string): string => {
   const element = document.getElementById(`headscope-data-${name}`);
   if (!element) throw new Error(`array ${name} is missing from this page`);
   return element.textContent ?? "";

@@ -146,7 +146,7 @@ export interface Vectors {
  * What softmax is taken of in one layer: ``softcap(scaling · q kᵀ + bias)``.
  *
  * `groups` query heads share one key head; `key_head` is the place of the key head that serves each query
- * head, `keys` the model's own index of each key head. `bias` is ``[head query key]``, `sinks` a logit a head.
+ * head, `keys` the model's own index of each key head. `bias` is [head query key]; `sinks` is a logit a head.
  */
 export interface NeuronsInfo {
   q: Vectors;
@@ -186,8 +186,8 @@ export interface MeasureColumn {
  * One part of a model on one input: ``self``, or ``encoder``, ``decoder``, ``cross``.
  *
  * `index` is the model's own index of each layer, `heads` that of each layer's heads, `layers` their maps
- * ``[head query key]``. `thumbs` holds ``[head row column]`` of all layers, pooled by the maximum: the grid of a
- * large input is drawn from it. `sink` is ``[head query]`` a layer.
+ * ``[head query key]``. `thumbs` holds ``[head row column]`` of all layers, pooled by the maximum: the grid of
+ * a large input is drawn from it. `sink` is ``[head query]`` a layer.
  */
 export interface PartInfo {
   name: string;
@@ -216,8 +216,8 @@ export interface InputInfo {
 /**
  * What an explorer shows; every key may be left out (`headscope.views.explorer.STATE` lists them).
  *
- * `pin` is ``["from", 10]`` or ``["to", 3]``: the side and the token's place on its axis. `zoom` is first row,
- * rows, first column, columns of the matrix. `layer` and `heads` are the model's own indices.
+ * `pin` is ``["from", 10]`` or ``["to", 3]``: the side and the token's place on its axis. `zoom` is first
+ * row, rows, first column, columns of the matrix. `layer` and `heads` are the model's own indices.
  */
 export interface ExplorerState {
   scale?: "model" | "head" | "neuron";

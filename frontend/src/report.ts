@@ -1,6 +1,7 @@
 // The report page: reads the payload that stands in the page, and keeps its parts in step.
 
 import "./theme.css";
+import "./page.css";
 import { Charts } from "./charts";
 import { fromPage, Store } from "./data";
 import { h, s } from "./dom";

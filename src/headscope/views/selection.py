@@ -19,8 +19,7 @@ from headscope.views.explorer import Input
 Matrix = npt.NDArray[np.float64]
 
 DEFAULTS: Mapping[str, Any] = {
-    "scale": "model",
-    "heads": [0],
+    "scale": "head",
     "filter": "all",
     "special": True,
     "renormalise": False,
@@ -28,6 +27,7 @@ DEFAULTS: Mapping[str, Any] = {
     "draw": "auto",
     "picture": "lines",
     "measure": "none",
+    "sort": False,
     "threshold": 0.02,
     "top_k": 0,
     "aggregate": "none",
@@ -79,6 +79,7 @@ class Selection:
         ]
         self._heads = include_heads
         self.layer = int(self.state.get("layer", self.layers[0]))
+        self.state.setdefault("heads", self.heads(self.layer)[:1])
         whole = (self.maps.query, self.maps.key)
         self._words = None
         if self.state["unit"] == "words":
@@ -176,9 +177,9 @@ def is_pair(tokens: Tokens) -> bool:
 def _kept(tokens: Tokens, side: str | None, special: bool) -> IntArray:
     keep = np.ones(len(tokens), bool)
     if side is not None:
-        if not is_pair(tokens):
+        if tokens.sequence_ids is None or not is_pair(tokens):
             raise InputError("state: a filter needs two texts; capture a pair (pair=B)")
-        keep &= texts(tokens) == "ab".index(side)
+        keep &= tokens.sequence_ids == "ab".index(side)
     if not special and tokens.special_mask is not None:
         keep &= ~tokens.special_mask
     return np.flatnonzero(keep)

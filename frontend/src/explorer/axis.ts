@@ -1,0 +1,63 @@
+// Which tokens of an axis are shown: by text, special or not, as pieces or as words.
+
+import { piece } from "../format";
+import type { AxisInfo } from "../protocol";
+
+export interface Choice {
+  /** 0 for text A, 1 for text B, null for all. */
+  readonly sequence: 0 | 1 | null;
+  readonly special: boolean;
+  readonly unit: "pieces" | "words";
+}
+
+/** One shown token: the pieces from `start` to before `end`. */
+export interface Item {
+  readonly start: number;
+  readonly end: number;
+  readonly mark: string;
+  readonly text: string;
+  readonly special: boolean;
+  readonly sequence: number;
+}
+
+/** The shown tokens of an axis, in order. */
+export interface Side {
+  readonly items: readonly Item[];
+  /** The place of each piece's token, -1 where it is not shown. */
+  readonly of: Int32Array;
+  /** Every piece is shown, each on its own. */
+  readonly all: boolean;
+  readonly key: string;
+}
+
+export function side(axis: AxisInfo, choice: Choice): Side {
+  const { pieces, special, sequences } = axis;
+  const group = choice.unit === "words" ? (axis.words?.group ?? null) : null;
+  const items: Item[] = [];
+  const of = new Int32Array(pieces.length).fill(-1);
+  for (let start = 0; start < pieces.length; ) {
+    let end = start + 1;
+    if (group) while (end < pieces.length && group[end] === group[start]) end++;
+    const sequence = sequences?.[start] ?? -1;
+    const kept = (choice.special || !special[start]) && (choice.sequence === null || sequence === choice.sequence);
+    if (kept) {
+      of.fill(items.length, start, end);
+      const shown = group ? { mark: "", text: piece(axis.words?.texts[group[start]!] ?? "").text } : piece(pieces[start]!);
+      items.push({ start, end, ...shown, special: special[start] ?? false, sequence });
+    }
+    start = end;
+  }
+  return { items, of, all: items.length === pieces.length, key: `${choice.sequence}${choice.special}${choice.unit}` };
+}
+
+export const name = (item: Item | undefined): string => (item ? item.mark + item.text : "");
+
+/** Both texts are there, so that one can look at the other. */
+export const hasPair = (axis: AxisInfo): boolean => axis.sequences?.includes(0) === true && axis.sequences.includes(1);
+
+/** Places of tokens whose text holds what is searched for. */
+export function find(side: Side, text: string): number[] {
+  const wanted = text.trim().toLowerCase();
+  if (!wanted) return [];
+  return side.items.flatMap((item, place) => (name(item).toLowerCase().includes(wanted) ? [place] : []));
+}

@@ -1,0 +1,97 @@
+// Canvases at the screen's own resolution, and images of matrices.
+
+/** What pictures are drawn with: a canvas, or a recorder that writes SVG. */
+export type Pen = Pick<
+  CanvasRenderingContext2D,
+  | "globalAlpha" | "fillStyle" | "strokeStyle" | "lineWidth" | "font" | "textAlign" | "textBaseline"
+  | "beginPath" | "moveTo" | "lineTo" | "bezierCurveTo" | "arc" | "fill" | "stroke"
+  | "fillRect" | "strokeRect" | "fillText"
+>;
+
+export const FONT = 'Inter, -apple-system, "Segoe UI", system-ui, Arial, sans-serif';
+
+/** Device pixels a CSS pixel, 1 to 2: more is not seen and costs time. */
+export const ratio = (): number => Math.min(2, Math.max(1, window.devicePixelRatio || 1));
+
+/** A canvas of this size in CSS pixels, cleared; its context draws in CSS pixels. */
+export function surface(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
+  const scale = ratio();
+  const [w, h] = [Math.max(1, Math.round(width * scale)), Math.max(1, Math.round(height * scale))];
+  if (canvas.width !== w || canvas.height !== h) {
+    canvas.width = w;
+    canvas.height = h;
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+  }
+  const context = canvas.getContext("2d");
+  if (!context) throw new Error("this browser gives no 2D canvas");
+  context.setTransform(scale, 0, 0, scale, 0, 0);
+  context.globalAlpha = 1;
+  context.clearRect(0, 0, width, height);
+  return context;
+}
+
+/** Pixels to write, as little-endian RGBA. */
+export interface Pixels {
+  readonly data: Uint32Array;
+  readonly stride: number;
+}
+
+/** A window of a matrix of codes: rows and columns of `codes`, which has `width` columns. */
+export interface Window {
+  readonly codes: Uint8Array;
+  readonly width: number;
+  readonly row: number;
+  readonly rows: number;
+  readonly column: number;
+  readonly columns: number;
+}
+
+export const whole = (codes: Uint8Array, rows: number, columns: number): Window => ({ codes, width: columns, row: 0, rows, column: 0, columns });
+
+/** Paint a matrix into w × h pixels at (x, y): the nearest when enlarging, the strongest when shrinking. */
+export function paint(to: Pixels, x: number, y: number, w: number, h: number, from: Window, lut: Uint32Array, sign: Int8Array | null = null): void {
+  const { codes, width, rows, columns } = from;
+  const [first, last] = [new Uint16Array(w), new Uint16Array(w)];
+  for (let i = 0; i < w; i++) {
+    first[i] = from.column + Math.floor((i * columns) / w);
+    last[i] = Math.max(first[i]! + 1, from.column + (columns > w ? Math.floor(((i + 1) * columns) / w) : 0));
+  }
+  let before = -1;
+  for (let j = 0; j < h; j++) {
+    const at = (y + j) * to.stride + x;
+    const r0 = from.row + Math.floor((j * rows) / h);
+    const r1 = Math.max(r0 + 1, from.row + (rows > h ? Math.floor(((j + 1) * rows) / h) : 0));
+    if (r0 === before && r1 === r0 + 1) {
+      to.data.copyWithin(at, at - to.stride, at - to.stride + w);
+      continue;
+    }
+    before = r1 === r0 + 1 ? r0 : -1;
+    for (let i = 0; i < w; i++) {
+      let [most, where] = [0, r0 * width + first[i]!];
+      for (let r = r0; r < r1; r++) {
+        for (let c = first[i]!; c < last[i]!; c++) {
+          const code = codes[r * width + c]!;
+          if (code > most) {
+            most = code;
+            where = r * width + c;
+          }
+        }
+      }
+      to.data[at + i] = sign ? lut[signedIndex(most, sign[where]!)]! : lut[most]!;
+    }
+  }
+}
+
+/** The place in a diverging palette of a code and its sign. */
+export const signedIndex = (code: number, sign: number): number => (sign < 0 ? 127 - (code >> 1) : 128 + (code >> 1));
+
+/** Paint a whole palette across a canvas. */
+export function strip(canvas: HTMLCanvasElement, lut: Uint32Array, width: number, height: number): void {
+  const line = document.createElement("canvas");
+  [line.width, line.height] = [256, 1];
+  const image = new ImageData(256, 1);
+  new Uint32Array(image.data.buffer).set(lut);
+  line.getContext("2d")?.putImageData(image, 0, 0);
+  surface(canvas, width, height).drawImage(line, 0, 0, width, height);
+}

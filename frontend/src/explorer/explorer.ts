@@ -1,0 +1,345 @@
+// The explorer: one head at three distances, of one input or two.
+
+import { clamp, h } from "../dom";
+import type { Theme } from "../color";
+import type { Store } from "../data";
+import type { ExplorerPayload, ExplorerState } from "../protocol";
+import { find } from "./axis";
+import { png, svg } from "./export";
+import { HeadBar } from "./headbar";
+import { Data } from "./source";
+import { Pane, type Place } from "./panes";
+import { type Focus, type Owner, Scene } from "./scene";
+import { changed, type Full, settle } from "./state";
+import { Tip } from "./tip";
+import { Toolbar } from "./toolbar";
+
+/** What an explorer needs of the page, the notebook or the server around it. */
+export interface ExplorerHost {
+  /** The state has changed. */
+  changed(state: Full): void;
+  /** Whether the surroundings are dark: what the theme "auto" follows. */
+  dark(): boolean;
+  /** Hand a file to the reader. */
+  save(name: string, file: Blob): void;
+}
+
+export interface ExplorerProps {
+  readonly payload: ExplorerPayload;
+  readonly store: Store;
+  /** The state to begin with, in place of the payload's. */
+  readonly state?: ExplorerState;
+}
+
+const WIDE = 1040;
+const SCALES = ["model", "head", "neuron"] as const;
+const KEYS = [
+  ["← →", "previous, next head"], ["↑ ↓", "previous, next layer"], ["Enter", "one scale closer"], ["Esc", "clear the pin, then one scale out"],
+  ["1 2 3", "model, head, neurons"], ["a", "all heads, or only this one"], ["s", "special tokens on or off"], ["w", "words or pieces"],
+  ["m", "lines or matrix"], ["+ − 0", "zoom the matrix"], ["/", "find a token; Enter pins the next"], ["?", "this list"],
+] as const;
+
+export class Explorer implements Owner {
+  state: Full;
+  private readonly data: Data;
+  private readonly tipBox: Tip;
+  private readonly toolbar: Toolbar;
+  private readonly headbar: HeadBar;
+  private readonly shared = h("div.shared");
+  private readonly main = h("div.main");
+  private readonly help: HTMLDialogElement;
+  private readonly live = h("div.hidden", { role: "status", "aria-live": "polite" });
+  private readonly sizes: ResizeObserver;
+  private panes: Pane[] = [];
+  private inks = new Map<string, string>();
+  private inkTheme = "";
+  private form = "";
+  private width = 0;
+  private frame = 0;
+  private turn = 0;
+  private found = -1;
+  private wanted = "";
+
+  constructor(
+    readonly root: HTMLElement,
+    props: ExplorerProps,
+    private readonly host: ExplorerHost,
+  ) {
+    const { payload, store } = props;
+    this.data = new Data(payload, store);
+    this.state = settle(props.state ?? payload.state, payload);
+    root.classList.add("hs", "hx");
+    root.tabIndex = -1;
+    this.toolbar = new Toolbar(payload, this.set, { find: (text, next) => this.find(text, next), help: () => this.help.showModal(), save: (kind) => void this.save(kind) });
+    this.headbar = new HeadBar(this);
+    const list = KEYS.flatMap(([keys, text]) => [h("dt", {}, ...keys.split(" ").map((key) => h("kbd", {}, key))), h("dd", {}, text)]);
+    this.help = h("dialog", { "aria-label": "Keys" }, h("span.cap", {}, "Keys"), h("dl", {}, ...list), h("button.link", { type: "button", onclick: () => this.help.close() }, "Close"));
+    root.append(this.toolbar.bar, this.toolbar.tools, this.shared, this.main, this.toolbar.status, this.live, this.help);
+    this.tipBox = new Tip(root);
+    root.addEventListener("keydown", this.onKey);
+    this.sizes = new ResizeObserver(() => {
+      if (Math.abs(root.clientWidth - this.width) < 1) return;
+      void this.render();
+    });
+    this.sizes.observe(root);
+    this.applyTheme();
+    void this.render();
+  }
+
+  /** Take over a state from outside. */
+  update(state: ExplorerState): void {
+    this.apply(settle({ ...this.state, ...state }, this.data.payload), false);
+  }
+
+  /** The surroundings have become light or dark. */
+  surroundings(): void {
+    if (this.applyTheme()) void this.render();
+  }
+
+  destroy(): void {
+    this.turn++;
+    cancelAnimationFrame(this.frame);
+    this.sizes.disconnect();
+    this.root.removeEventListener("keydown", this.onKey);
+    for (const pane of this.panes) pane.destroy();
+    this.root.replaceChildren();
+  }
+
+  get theme(): Theme {
+    const { theme } = this.state;
+    return theme === "auto" ? (this.host.dark() ? "dark" : "light") : theme;
+  }
+
+  /** Everything has been drawn. */
+  get settled(): boolean {
+    return this.root.dataset.busy === undefined && this.panes.length > 0 && this.panes.every((pane) => pane.settled);
+  }
+
+  readonly set = (change: Partial<Full>): void => {
+    const keep = { ...this.state, ...change };
+    // A head that the next layer lacks gives way to its first; places on another axis mean other tokens.
+    if (change.part !== undefined && change.part !== this.state.part) Object.assign(keep, { pin: null, zoom: null });
+    if (change.filter !== undefined || change.special !== undefined || change.unit !== undefined) keep.zoom = null;
+    this.apply(settle(keep, this.data.payload), true);
+  };
+
+  private apply(next: Full, tell: boolean): void {
+    const before = this.state;
+    const keys = changed(before, next);
+    if (keys.length === 0) return;
+    this.state = next;
+    this.tip(null);
+    if (keys.includes("theme")) this.applyTheme();
+    if (tell) this.host.changed(next);
+    if (keys.includes("layer") || keys.includes("heads")) this.live.textContent = `Layer ${next.layer}, ${next.heads.length > 1 ? "heads" : "head"} ${next.heads.join(", ")}`;
+    if (keys.every((key) => key === "pin")) {
+      for (const pane of this.panes) {
+        pane.scene.hovered = null;
+        pane.focus();
+      }
+      return;
+    }
+    void this.render(keys);
+  }
+
+  open(layer: number, head: number, add: boolean): void {
+    const { state } = this;
+    const scale = state.scale === "model" ? "head" : state.scale;
+    if (!add || layer !== state.layer) return this.set({ layer, heads: [head], scale });
+    const without = state.heads.filter((each) => each !== head);
+    this.set({ heads: state.heads.includes(head) ? (without.length > 0 ? without : [head]) : [...state.heads, head], scale });
+  }
+
+  hover(scene: Scene, focus: Focus | null): void {
+    const old = scene.hovered;
+    if (old === focus || (old && focus && old.from === focus.from && old.to === focus.to && old.neuron === focus.neuron)) return;
+    scene.hovered = focus;
+    this.panes.find((pane) => pane.scene === scene)?.focus();
+  }
+
+  pin(scene: Scene, side: "from" | "to", place: number): void {
+    const item = (side === "from" ? scene.rows : scene.columns).items[place];
+    if (!item) return;
+    const { pin } = this.state;
+    const same = pin?.[0] === side && scene.pinned?.[side] === place;
+    this.set({ pin: same ? null : [side, item.start] });
+  }
+
+  tip(content: Node | null, x?: number, y?: number, where?: "pointer" | "left" | "right"): void {
+    this.tipBox.show(content, x, y, where);
+  }
+
+  ink = (name: string): string => {
+    if (this.inkTheme !== this.theme) {
+      this.inkTheme = this.theme;
+      this.inks.clear();
+    }
+    let color = this.inks.get(name);
+    if (color === undefined) this.inks.set(name, (color = getComputedStyle(this.root).getPropertyValue(name).trim()));
+    return color;
+  };
+
+  private applyTheme(): boolean {
+    if (this.root.dataset.theme === this.theme) return false;
+    this.root.dataset.theme = this.theme;
+    return true;
+  }
+
+  // The panes that the state asks for.
+  private build(): void {
+    const { side, input } = this.state;
+    const form = `${side}|${side === "one" ? input : ""}`;
+    if (form === this.form) return;
+    this.form = form;
+    for (const pane of this.panes) pane.destroy();
+    const scene = (place: number, against: Scene | null = null): Scene => new Scene(this.data, place, this, against);
+    if (side === "one") this.panes = [new Pane(scene(input))];
+    else if (side === "both") this.panes = [new Pane(scene(0)), new Pane(scene(1))];
+    else this.panes = [new Pane(scene(0, scene(1)))];
+    this.main.replaceChildren(...this.panes.map((pane) => pane.root));
+  }
+
+  private async render(keys: readonly (keyof Full)[] = []): Promise<void> {
+    const turn = ++this.turn;
+    const first = this.panes.length === 0;
+    this.root.dataset.busy = "true";
+    try {
+      this.build();
+      for (const pane of this.panes) pane.scene.refresh();
+      const missing = this.panes.flatMap((pane) => pane.missing());
+      if (missing.length > 0) await Promise.all(missing);
+      if (first) await document.fonts.load("400 13px Inter").catch(() => undefined);
+    } catch (error) {
+      this.main.replaceChildren(h("p.failure", { role: "alert" }, `This cannot be shown: ${error instanceof Error ? error.message : String(error)}.`));
+      delete this.root.dataset.busy;
+      return;
+    }
+    if (turn !== this.turn) return;
+    this.draw(keys.length === 0);
+  }
+
+  private draw(atOnce: boolean): void {
+    const { root, state } = this;
+    this.width = root.clientWidth;
+    if (this.width === 0) return;
+    const wide = this.width >= WIDE;
+    root.classList.toggle("wide", wide);
+    root.classList.toggle("narrow", !wide);
+    root.dataset.scale = state.scale;
+    root.dataset.side = state.side;
+    const inner = this.width - 2 * (wide ? 32 : 20);
+    const half = this.panes.length === 2 && this.width >= 760;
+    this.main.classList.toggle("two", half);
+    const place: Place = {
+      form: this.panes.length === 2 ? "half" : wide ? "wide" : "narrow",
+      width: half ? Math.floor((inner - 40) / 2) : inner,
+      room: window.innerHeight - 160,
+    };
+    this.toolbar.show(state, this.panes.map((pane) => pane.scene));
+    const lead = this.panes[0]!;
+    this.headbar.update(lead.scene);
+    const slot = this.panes.length === 2 ? this.shared : lead.slot;
+    if (this.headbar.root.parentElement !== slot) slot.append(this.headbar.root);
+    this.shared.hidden = this.panes.length !== 2 || state.scale === "model";
+    for (const pane of this.panes) pane.main(place);
+    cancelAnimationFrame(this.frame);
+    const rest = (): void => {
+      for (const pane of this.panes) pane.rest();
+      delete root.dataset.busy;
+      this.prefetch();
+    };
+    if (atOnce) rest();
+    else this.frame = requestAnimationFrame(rest);
+  }
+
+  // The layers beside the open one are decoded while nothing else is to be done.
+  private prefetch(): void {
+    const idle = window.requestIdleCallback ?? ((run: () => void) => window.setTimeout(run, 300));
+    const { state } = this;
+    idle(() => {
+      for (const { scene } of this.panes) {
+        const at = scene.part.index.indexOf(state.layer);
+        for (const next of [scene.part.index[at + 1], scene.part.index[at - 1]]) {
+          if (next === undefined) continue;
+          void this.data.load(scene.part, next, state.quantity).catch(() => undefined);
+          if (state.scale === "neuron") void this.data.loadNeurons(scene.part, next).catch(() => undefined);
+        }
+      }
+    });
+  }
+
+  private find(text: string, next: boolean): void {
+    for (const { scene, lines } of this.panes) {
+      const [from, to] = [find(scene.rows, text), find(scene.columns, text)];
+      lines.hits(from, to);
+      if (text !== this.wanted) this.found = -1;
+      this.wanted = text;
+      const all = [...from.map((place) => ["from", place] as const), ...to.map((place) => ["to", place] as const)];
+      if (all.length === 0 || this.state.scale === "model") continue;
+      if (next) this.found = (this.found + 1) % all.length;
+      const [side, place] = all[Math.max(0, this.found)]!;
+      if (this.state.scale === "head" && this.state.picture === "lines") lines.reveal(side, place);
+      const item = (side === "from" ? scene.rows : scene.columns).items[place];
+      if (next && item) this.set({ pin: [side, item.start] });
+      lines.hits(from, to);
+    }
+  }
+
+  private async save(kind: "svg" | "png"): Promise<void> {
+    const { state } = this;
+    this.root.classList.add("exporting");
+    try {
+      const lead = this.panes[0]!;
+      const element = this.panes.length > 1 ? this.main : state.scale === "model" ? lead.grid.root : lead.right;
+      const name = `headscope-${state.scale === "model" ? "model" : `L${state.layer}H${state.heads.join("-")}`}`;
+      const paper = this.ink("--bg");
+      if (kind === "svg") this.host.save(`${name}.svg`, new Blob([svg(element, paper)], { type: "image/svg+xml" }));
+      else this.host.save(`${name}.png`, await png(element, paper));
+    } finally {
+      this.root.classList.remove("exporting");
+    }
+  }
+
+  private readonly onKey = (event: KeyboardEvent): void => this.key(event);
+
+  /** What a key does; also for keys that the page hands on. */
+  key(event: KeyboardEvent): void {
+    const target = event.target instanceof Element ? event.target : null;
+    const typing = target?.matches("input:not([type=range]), select, textarea") === true;
+    if (event.metaKey || event.ctrlKey || event.altKey || this.help.open || typing) return;
+    if (target?.matches("input[type=range]") && event.key.startsWith("Arrow")) return;
+    if (event.key === "Enter" && target?.matches("button")) return;
+    const act = this.action(event.key);
+    if (!act) return;
+    event.preventDefault();
+    event.stopPropagation();
+    act();
+  }
+
+  private action(key: string): (() => void) | null {
+    const { state, headbar } = this;
+    const at = SCALES.indexOf(state.scale);
+    const to = (place: number) => (): void => this.set({ scale: SCALES[clamp(place, 0, 2)]! });
+    const matrix = state.scale === "head" && state.picture === "matrix" ? this.panes[0]?.large : undefined;
+    const actions: Record<string, () => void> = {
+      ArrowLeft: () => headbar.move(0, -1),
+      ArrowRight: () => headbar.move(0, 1),
+      ArrowUp: () => headbar.move(-1, 0),
+      ArrowDown: () => headbar.move(1, 0),
+      Enter: to(at + 1),
+      Escape: () => (state.pin ? this.set({ pin: null }) : state.zoom ? this.set({ zoom: null }) : to(at - 1)()),
+      1: to(0),
+      2: to(1),
+      3: to(2),
+      a: () => headbar.toggleAll(),
+      s: () => this.set({ special: !state.special }),
+      w: () => this.set({ unit: state.unit === "words" ? "pieces" : "words" }),
+      m: () => this.set({ picture: state.picture === "matrix" ? "lines" : "matrix" }),
+      "/": () => this.toolbar.search.focus(),
+      "?": () => this.help.showModal(),
+      ...(matrix ? { "+": () => matrix.step(1 / 1.5), "=": () => matrix.step(1 / 1.5), "-": () => matrix.step(1.5), 0: () => this.set({ zoom: null }) } : {}),
+    };
+    return Object.hasOwn(actions, key) ? actions[key]! : null;
+  }
+}
+

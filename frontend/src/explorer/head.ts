@@ -1,0 +1,291 @@
+// One layer's open heads: two columns of tokens with lines between them.
+
+import { h } from "../dom";
+import { figure, plural } from "../format";
+import { hasPair, name } from "./axis";
+import { type Pen, surface } from "./canvas";
+import { type Shown, value } from "./cut";
+import { painters } from "./export";
+import { cost, drawFocus, drawLines, drawRails, OTHERS } from "./headdraw";
+import { type HeadBox, headBox, middle } from "./headlayout";
+import { type Lines, strongest } from "./lines";
+import type { Scene } from "./scene";
+import { fill, mark, placeOf, widest } from "./tokens";
+
+const MOST = 4000;
+/** What is drawn at once, in hairlines; the rest follows, a part a frame. */
+const AT_ONCE = 800;
+
+export interface HeadSpace {
+  readonly width: number;
+  readonly tallest: number;
+}
+
+export class HeadLines {
+  private readonly under = h("canvas.base", { "aria-hidden": "true" });
+  private readonly base = h("canvas.base", { "aria-hidden": "true" });
+  private readonly over = h("canvas.over", { "aria-hidden": "true" });
+  private readonly left = h("div.toks.l", { role: "list", "aria-label": "from" });
+  private readonly right = h("div.toks.r", { role: "list", "aria-label": "to" });
+  private readonly body = h("div.hvbody", {}, this.left, this.right);
+  private readonly stick = h("div.stick", {}, this.under, this.base, this.over);
+  private readonly scroller = h("div.scroll", {}, this.stick, this.body);
+  private readonly axis = h("div.axis");
+  readonly caption = h("div.sub");
+  readonly root = h("div.hv", {}, this.axis, this.scroller, this.caption);
+  private box!: HeadBox;
+  private lines: Lines = { buffer: new Uint32Array(), count: 0, left: 0 };
+  private axisLeft = h("span.cap");
+  private axisRight = h("span.cap");
+  private tokens = "";
+  private laid = "";
+  private width = 0;
+  private frame = 0;
+  private job = 0;
+  done = true;
+
+  constructor(
+    element: HTMLElement,
+    private readonly scene: Scene,
+  ) {
+    element.append(this.root);
+    this.scroller.addEventListener("scroll", () => {
+      this.frame ||= requestAnimationFrame(() => {
+        this.frame = 0;
+        this.draw();
+      });
+    });
+    for (const [column, side] of [[this.left, "from"], [this.right, "to"]] as const) {
+      column.addEventListener("pointerover", (event) => {
+        const place = placeOf(event);
+        if (place !== null) scene.owner.hover(scene, side === "from" ? { from: place, to: null } : { from: null, to: place });
+      });
+      column.addEventListener("pointermove", (event) => this.tip(event, side));
+      column.addEventListener("pointerleave", () => {
+        scene.owner.hover(scene, null);
+        scene.owner.tip(null);
+      });
+      column.addEventListener("click", (event) => {
+        const place = placeOf(event);
+        if (place !== null && !String(getSelection())) scene.owner.pin(scene, side, place);
+      });
+    }
+    painters.set(this.base, (pen) => this.picture(pen));
+    painters.set(this.under, () => undefined);
+    painters.set(this.over, () => undefined);
+  }
+
+  get height(): number {
+    return this.box.height;
+  }
+
+  update(space: HeadSpace): void {
+    const { scene } = this;
+    const key = `${scene.place}|${scene.state.part}|${scene.state.filter}|${scene.rows.key}|${scene.columns.key}`;
+    if (key !== this.tokens) {
+      this.tokens = key;
+      this.width = widest(scene.rows.items, scene.columns.items);
+      fill(this.left, scene.rows.items);
+      fill(this.right, scene.columns.items);
+    }
+    const maps = scene.shown();
+    this.box = headBox({
+      ...space,
+      rows: scene.rows.items.length,
+      columns: scene.columns.items.length,
+      tokens: Math.max(scene.part.query.pieces.length, scene.part.key.pieces.length),
+      widest: this.width,
+      maps: Math.max(1, maps.length),
+      paired: hasPair(scene.part.query) || hasPair(scene.part.key),
+    });
+    this.lay(key);
+    this.draw();
+  }
+
+  private lay(tokens: string): void {
+    const { box } = this;
+    const key = `${tokens}${JSON.stringify(box)}`;
+    if (key === this.laid) return;
+    this.laid = key;
+    this.root.style.setProperty("--rh", `${box.row}px`);
+    this.root.style.setProperty("--tw", `${box.tokens}px`);
+    this.scroller.style.height = this.stick.style.height = `${box.height}px`;
+    this.stick.style.marginBottom = `${-box.height}px`;
+    this.body.style.height = `${box.full}px`;
+    this.left.style.cssText = `left:0;width:${box.x0}px`;
+    this.right.style.cssText = `left:${box.x1}px;width:${box.tokens + box.stripRight}px`;
+    const narrow = box.tokens < 84;
+    this.axis.replaceChildren(
+      h("span.cap", { style: `right:${box.width - box.x0 + 7}px` }, narrow ? "from" : "from (query)"),
+      h("span.cap", { style: `left:${box.x1 + 8}px` }, narrow ? "to" : "to (key)"),
+      this.axisLeft,
+      this.axisRight,
+    );
+  }
+
+  private get scrolled(): number {
+    return this.box.full > this.box.height ? this.scroller.scrollTop : 0;
+  }
+
+  private draw(): void {
+    const { scene, box } = this;
+    const { state } = scene;
+    const maps = scene.shown();
+    const scrolled = this.scrolled;
+    const [from, to] = [Math.floor(scrolled / box.row), Math.ceil((scrolled + box.height) / box.row)];
+    const lines = strongest(maps, { from, to, least: Math.ceil(255 * Math.sqrt(state.threshold)), topK: state.top_k, most: MOST });
+    this.lines = lines;
+    const [base, under] = [surface(this.base, box.width, box.height), surface(this.under, box.width, box.height)];
+    let next = lines.count - 1;
+    const take = (): [number, number] => {
+      const last = next;
+      let spent = 0;
+      while (next >= 0 && spent < AT_ONCE) spent += cost(maps, lines, next--);
+      return [next + 1, last];
+    };
+    drawLines(base, scene, box, maps, lines, ...take(), scrolled);
+    const job = ++this.job;
+    this.done = next < 0;
+    const rest = (): void => {
+      if (job !== this.job) return;
+      if (next >= 0) {
+        drawLines(under, scene, box, maps, lines, ...take(), scrolled);
+        requestAnimationFrame(rest);
+      } else this.done = true;
+    };
+    if (!this.done) requestAnimationFrame(rest);
+    this.describe(lines, from, to);
+    this.focus();
+  }
+
+  private describe(lines: Lines, from: number, to: number): void {
+    const { scene, box } = this;
+    const { state } = scene;
+    const parts = [`${plural(lines.count, "line")} of at least ${state.threshold.toFixed(3)}${state.quantity === "weights" ? "" : " of the largest"}`];
+    if (state.top_k > 0) parts[0] += `, the ${state.top_k} strongest of each token`;
+    if (lines.left > 0) parts[0] += `; ${lines.left.toLocaleString("en-US")} weaker ones are not drawn`;
+    const rows = scene.rows.items.length;
+    if (box.full > box.height) parts.push(`rows ${from + 1}–${Math.min(to, rows)} of ${rows}`);
+    const hint = state.pin ? "Click the pinned token again, or press Esc, to let it go." : "Hover a token to see only its lines; click to pin it.";
+    this.caption.textContent = `${parts.join(" · ")}. ${hint}`;
+  }
+
+  /** Only what is pointed at has changed. */
+  focus(): void {
+    const { scene, box } = this;
+    const { focus, pinned } = scene;
+    const maps = scene.shown();
+    const both = focus?.from != null && focus.to != null;
+    const on = focus !== null && (focus.from !== null || focus.to !== null);
+    this.base.style.opacity = this.under.style.opacity = on ? (both ? "0.25" : String(OTHERS)) : "1";
+    mark(this.left, focus?.from ?? null, "on");
+    mark(this.right, focus?.to ?? null, "on");
+    mark(this.left, pinned?.from ?? null, "pin");
+    mark(this.right, pinned?.to ?? null, "pin");
+    const pen = surface(this.over, box.width, box.height);
+    const scrolled = this.scrolled;
+    drawRails(pen, scene, box, scrolled);
+    drawFocus(pen, scene, box, maps, focus, scrolled);
+    this.heading(maps, focus?.from != null ? "right" : focus?.to != null ? "left" : "rest");
+  }
+
+  // The names of heads above their columns of a strip.
+  private heading(maps: readonly Shown[], where: "left" | "right" | "rest"): void {
+    const { scene, box } = this;
+    const right = where !== "left";
+    const [label, other] = right ? [this.axisRight, this.axisLeft] : [this.axisLeft, this.axisRight];
+    other.replaceChildren();
+    label.style.cssText = right ? `left:${box.x1 + box.tokens + 4}px` : `right:${box.width - box.stripLeft + 4}px`;
+    if (maps.length <= 1) {
+      const what = scene.against ? "difference" : scene.state.quantity === "weights" ? "weight" : scene.state.quantity;
+      label.textContent = where === "rest" ? "mean received" : what;
+      return;
+    }
+    const across = Math.min(22, ((right ? box.stripRight : box.stripLeft) - 10 - box.rail) / maps.length);
+    label.replaceChildren(
+      ...maps.map((map, m) => {
+        const side = right ? `left:${m * across}px` : `right:${(maps.length - 1 - m) * across}px`;
+        return h("span.hn", { style: `${side};width:${across - 1}px;color:${scene.color(map.head)}` }, String(map.head));
+      }),
+    );
+  }
+
+  private tip(event: PointerEvent, side: "from" | "to"): void {
+    const { scene } = this;
+    const place = placeOf(event);
+    if (place === null) return;
+    const maps = scene.shown();
+    const { pinned } = scene;
+    const [rows, columns] = [scene.rows.items, scene.columns.items];
+    let content: Node;
+    if (pinned && (side === "from" ? pinned.to : pinned.from) !== null) {
+      content = pairTip(scene, side === "from" ? place : pinned.from!, side === "to" ? place : pinned.to!);
+    } else {
+      const items = side === "from" ? columns : rows;
+      const at = (map: Shown, other: number): number => value(map, side === "from" ? place * map.columns + other : other * map.columns + place);
+      const row = (map: Shown): HTMLElement => {
+        let best = 0;
+        items.forEach((_, other) => {
+          if (Math.abs(at(map, other)) > Math.abs(at(map, best))) best = other;
+        });
+        return headRow(scene, map, figure(at(map, best)), name(items[best]));
+      };
+      const about = side === "from" ? "looks most at" : "is most looked at by";
+      content = h("div", {}, h("b", {}, h("bdi", {}, name((side === "from" ? rows : columns)[place]))), h("span.dim", {}, ` ${about}`), h("table", {}, ...maps.slice(0, 16).map(row)));
+      if (maps.length > 16) (content as HTMLElement).append(h("div.dim", {}, `and ${maps.length - 16} more heads`));
+    }
+    const bounds = this.scroller.getBoundingClientRect();
+    const top = bounds.top + middle(this.box, place, this.scrolled) - 10;
+    // The tip stands in the strip that the focus has left empty: never over tokens or lines.
+    const inner = maps.length === 1 && !pinned;
+    if (side === "from") scene.owner.tip(content, bounds.left + this.box.stripLeft - (inner ? 0 : 4), top, "left");
+    else scene.owner.tip(content, bounds.left + this.box.x1 + this.box.tokens + 4, top, "right");
+  }
+
+  /** Scroll so that a token can be seen. */
+  reveal(side: "from" | "to", place: number): void {
+    const y = place * this.box.row;
+    if (y < this.scrolled || y + this.box.row > this.scrolled + this.box.height) this.scroller.scrollTop = y - this.box.height / 2;
+    mark(side === "from" ? this.left : this.right, place, "hit");
+  }
+
+  hits(from: readonly number[], to: readonly number[]): void {
+    for (const [column, places] of [[this.left, from], [this.right, to]] as const) {
+      column.querySelectorAll(".hit").forEach((row) => row.classList.remove("hit"));
+      for (const place of places) column.children[place]?.classList.add("hit");
+    }
+  }
+
+  private picture(pen: Pen): void {
+    const { scene, box, lines } = this;
+    const maps = scene.shown();
+    const { focus } = scene;
+    const on = focus !== null && (focus.from !== null || focus.to !== null);
+    if (!on) drawLines(pen, scene, box, maps, lines, 0, lines.count - 1, this.scrolled);
+    drawRails(pen, scene, box, this.scrolled);
+    drawFocus(pen, scene, box, maps, focus, this.scrolled);
+  }
+
+  destroy(): void {
+    this.job++;
+    this.root.remove();
+  }
+}
+
+export function headRow(scene: Scene, map: Shown, text: string, what = ""): HTMLElement {
+  const swatch = h("i.sw", { style: `background:${scene.color(map.head)}` });
+  return h("tr", {}, h("td", {}, swatch, scene.name(map.head)), h("td", {}, h("bdi", {}, what)), h("td.n", {}, text));
+}
+
+/** Everything that is known of a pair: each open head, and every other matrix of the open one. */
+export function pairTip(scene: Scene, from: number, to: number): HTMLElement {
+  const maps = scene.shown();
+  const rows = maps.slice(0, 16).map((map) => headRow(scene, map, figure(value(map, from * map.columns + to), map.scale < 0.05 ? 5 : 3)));
+  const others = scene.many || scene.aggregated || scene.against ? [] : ["weights", ...scene.part.quantities.map((quantity) => quantity.name)];
+  for (const quantity of others) {
+    if (quantity === scene.state.quantity) continue;
+    const map = scene.map(scene.state.layer, scene.head, quantity);
+    if (map) rows.push(h("tr", {}, h("td", {}, quantity), h("td", {}), h("td.n", {}, figure(value(map, from * map.columns + to), map.scale < 0.05 ? 5 : 3))));
+  }
+  return h("div", {}, h("b", {}, h("bdi", {}, name(scene.rows.items[from]))), " → ", h("b", {}, h("bdi", {}, name(scene.columns.items[to]))), h("table", {}, ...rows));
+}

@@ -1,0 +1,107 @@
+// The choice of layer and heads, how several are put together, and the way to the neurons.
+
+import { h } from "../dom";
+import { Segments, Switch } from "./controls";
+import type { Owner, Scene } from "./scene";
+import { headsOf } from "./state";
+
+export class HeadBar {
+  private readonly layer = h("span");
+  private readonly chips = h("div.chips", { role: "group", "aria-label": "Heads" });
+  private readonly all: HTMLButtonElement;
+  private readonly aggregate: Segments<"aggregate">;
+  private readonly picture: Segments<"picture">;
+  private readonly values: Switch;
+  private readonly neuronHead = h("span");
+  private readonly stepHead: HTMLElement;
+  private readonly stepLayer: HTMLElement;
+  private readonly toggle: HTMLButtonElement;
+  readonly root: HTMLElement;
+  private scene!: Scene;
+  private before: readonly number[] = [];
+  private several: readonly number[] | null = null;
+
+  constructor(private readonly owner: Owner) {
+    const step = (what: HTMLElement, name: string, by: (amount: number) => void): HTMLElement =>
+      h("div.stepper", {}, h("button", { type: "button", "aria-label": `Previous ${name}`, onclick: () => by(-1) }, "‹"), what, h("button", { type: "button", "aria-label": `Next ${name}`, onclick: () => by(1) }, "›"));
+    this.stepLayer = step(this.layer, "layer", (by) => this.move(by, 0));
+    this.stepHead = step(this.neuronHead, "head", (by) => this.move(0, by));
+    this.all = h("button.link", { type: "button", title: "All heads, or only the open one (a)", onclick: () => this.toggleAll() });
+    this.aggregate = new Segments("Put together", "aggregate", (change) => owner.set(change), [["none", "Each"], ["mean", "Mean", "The mean of the chosen heads"], ["max", "Max", "The largest of the chosen heads"], ["layers", "Layers", "The mean of the chosen heads over all layers"]], true);
+    this.picture = new Segments("Picture", "picture", (change) => owner.set(change), [["lines", "Lines"], ["matrix", "Matrix", "The head as a matrix (m)"]], true);
+    this.values = new Switch("values", (change) => owner.set(change), "Values", "Value vectors, and the norm of what each key adds: ‖α · v · W_O‖");
+    this.toggle = h("button.cta", { type: "button", onclick: () => owner.set({ scale: owner.state.scale === "neuron" ? "head" : "neuron" }) });
+    this.root = h("div.ctl", { "data-export": "no" }, this.stepLayer, this.stepHead, this.chips, this.all, this.aggregate.root, this.picture.root, this.values.root, h("span.grow"), this.toggle);
+    this.chips.addEventListener("click", (event) => this.click(event));
+  }
+
+  /** Move through layers and heads; the head stays where the layer has it. */
+  move(layers: number, heads: number): void {
+    const { part, state } = this.scene;
+    const at = part.index.indexOf(state.layer) + layers;
+    const layer = part.index[Math.min(part.index.length - 1, Math.max(0, at))]!;
+    if (heads === 0) return this.owner.set({ layer });
+    const own = headsOf(part, layer);
+    const place = own.indexOf(this.scene.head) + heads;
+    this.owner.set({ heads: [own[Math.min(own.length - 1, Math.max(0, place))]!] });
+  }
+
+  toggleAll(): void {
+    const { scene } = this;
+    const all = headsOf(scene.part, scene.state.layer);
+    this.owner.set({ heads: scene.heads.length > 1 ? [scene.head] : [...all.filter((head) => head !== scene.head), scene.head] });
+  }
+
+  // A click toggles and the last stays on; a double click isolates, and restores.
+  private click(event: MouseEvent): void {
+    const button = event.target instanceof Element ? event.target.closest<HTMLElement>("button") : null;
+    if (!button) return;
+    const head = Number(button.dataset.head);
+    const { heads } = this.scene;
+    if (event.detail === 2) {
+      const alone = this.before.length === 1 && this.before[0] === head;
+      this.owner.set({ heads: alone && this.several ? [...this.several] : [head] });
+      if (this.before.length > 1) this.several = this.before;
+      return;
+    }
+    if (event.detail > 2) return;
+    this.before = heads;
+    const without = heads.filter((each) => each !== head);
+    this.owner.set({ heads: heads.includes(head) ? (without.length > 0 ? without : [head]) : [...heads, head] });
+  }
+
+  update(scene: Scene): void {
+    this.scene = scene;
+    const { part, state, heads } = scene;
+    const own = headsOf(part, state.layer);
+    const neurons = state.scale === "neuron";
+    this.layer.textContent = `Layer ${state.layer}`;
+    this.neuronHead.textContent = `Head ${scene.head}`;
+    this.stepHead.hidden = this.values.root.hidden = !neurons;
+    this.chips.hidden = this.all.hidden = this.picture.root.hidden = neurons;
+    this.stepLayer.classList.toggle("off", state.aggregate === "layers");
+    this.all.textContent = heads.length === own.length ? `only ${scene.head}` : "all";
+    this.aggregate.root.hidden = neurons || (heads.length === 1 && state.aggregate !== "layers" && part.index.length === 1);
+    this.aggregate.show(state);
+    this.picture.show(state);
+    this.values.show(state);
+    const norms = part.neurons?.some((layer) => layer.v !== null) || part.quantities.some((quantity) => quantity.name === "norms");
+    if (!norms) this.values.root.hidden = true;
+    this.toggle.hidden = !part.neurons || state.side === "difference";
+    this.toggle.classList.toggle("back", neurons);
+    this.toggle.replaceChildren(...(neurons ? [h("span", {}, "←"), "Collapse to lines"] : ["Expand into q and k", h("span", {}, "→")]));
+    this.toggle.title = neurons ? "Back to the head (Esc)" : "See how q and k make these weights (3)";
+    if (this.chips.dataset.of !== own.join()) {
+      this.chips.dataset.of = own.join();
+      this.chips.replaceChildren(...own.map((head) => h("button", { type: "button", "data-head": head, "aria-label": `Head ${head}`, title: `Head ${head}: click toggles, double click isolates` }, String(head))));
+    }
+    for (const chip of this.chips.children as Iterable<HTMLElement>) {
+      const head = Number(chip.dataset.head);
+      const on = heads.includes(head);
+      chip.setAttribute("aria-pressed", String(on));
+      chip.classList.toggle("cat", on && scene.many);
+      chip.classList.toggle("alt", head >= 12);
+      chip.style.setProperty("--c", on ? scene.color(head) : "transparent");
+    }
+  }
+}

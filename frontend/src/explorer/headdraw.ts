@@ -1,0 +1,196 @@
+// What the head view draws: lines, strips of weights, and rails beside the two texts.
+
+import { clamp } from "../dom";
+import { weight as short } from "../format";
+import { FONT, type Pen, ratio } from "./canvas";
+import { SQUARE } from "../data";
+import { received, type Shown, value } from "./cut";
+import { type HeadBox, middle } from "./headlayout";
+import type { Lines } from "./lines";
+import { type Focus, type Scene, SIGNS } from "./scene";
+
+export const OTHERS = 0.07;
+const THIN = 0.004;
+
+function curve(pen: Pen, box: HeadBox, y0: number, y1: number): void {
+  const bend = (box.x1 - box.x0) * 0.36;
+  pen.beginPath();
+  pen.moveTo(box.x0, y0);
+  pen.bezierCurveTo(box.x0 + bend, y0, box.x1 - bend, y1, box.x1, y1);
+  pen.stroke();
+}
+
+/** How far the lines of a map stand from those of the first, so that several do not cover each other. */
+const fan = (maps: number, map: number): number => (map - (maps - 1) / 2) * Math.min(1.6, 9 / maps);
+
+/** Share of the scale as a byte's square. */
+const share = (map: Shown, at: number): number => SQUARE[map.codes[at] ?? 0] ?? 0;
+
+/** What it costs to draw a line, in hairlines: a stroke wider than a device pixel costs about seven. */
+export function cost(maps: readonly Shown[], lines: Lines, line: number): number {
+  const map = maps[lines.buffer[3 * line]!]!;
+  const w = share(map, lines.buffer[3 * line + 1]! * map.columns + lines.buffer[3 * line + 2]!);
+  return w < thick(maps) ? 1 : 7;
+}
+
+const thick = (maps: readonly Shown[]): number => (maps.length > 3 ? 0.3 : 0.1);
+
+/** Lines `from` to `to` (inclusive), weakest first. */
+export function drawLines(pen: Pen, scene: Scene, box: HeadBox, maps: readonly Shown[], lines: Lines, from: number, to: number, scrolled: number): void {
+  const fade = maps.length > 3 ? 0.85 : 1;
+  const hair = ratio() > 1 ? 1 / ratio() : 0.8;
+  const wide = thick(maps);
+  for (let line = from; line <= to; line++) {
+    const [m, a, b] = [lines.buffer[3 * line]!, lines.buffer[3 * line + 1]!, lines.buffer[3 * line + 2]!];
+    const map = maps[m]!;
+    const at = a * map.columns + b;
+    const w = share(map, at);
+    pen.globalAlpha = (0.07 + 0.83 * w ** 0.55) * fade;
+    pen.lineWidth = w < wide ? hair : 0.9 + 2.7 * w;
+    pen.strokeStyle = scene.stroke(map, at);
+    const off = fan(maps.length, m);
+    curve(pen, box, middle(box, a, scrolled) + off, middle(box, b, scrolled) + off);
+  }
+  pen.globalAlpha = 1;
+}
+
+/** The lines of what is pointed at, and the strips beside the other side's tokens. */
+export function drawFocus(pen: Pen, scene: Scene, box: HeadBox, maps: readonly Shown[], focus: Focus | null, scrolled: number): void {
+  const { from, to } = focus ?? { from: null, to: null };
+  const rows = scene.rows.items.length;
+  const columns = scene.columns.items.length;
+  const line = (m: number, a: number, b: number): void => {
+    const map = maps[m]!;
+    const at = a * columns + b;
+    const w = share(map, at);
+    if (w <= THIN) return;
+    pen.globalAlpha = 0.05 + 0.95 * w ** 0.58;
+    pen.lineWidth = 0.8 + 3.6 * w;
+    pen.strokeStyle = scene.stroke(map, at);
+    curve(pen, box, middle(box, a, scrolled) + fan(maps.length, m), middle(box, b, scrolled) + fan(maps.length, m));
+  };
+  if (from !== null && to !== null) maps.forEach((_, m) => line(m, from, to));
+  else if (from !== null) for (let b = 0; b < columns; b++) maps.forEach((_, m) => line(m, from, b));
+  else if (to !== null) for (let a = 0; a < rows; a++) maps.forEach((_, m) => line(m, a, to));
+  pen.globalAlpha = 1;
+  if (from !== null) strips(pen, scene, box, maps, true, columns, (_, b) => from * columns + b, scrolled);
+  else if (to !== null) strips(pen, scene, box, maps, false, rows, (_, a) => a * columns + to, scrolled);
+  else resting(pen, scene, box, maps, scrolled);
+}
+
+type Bar = { readonly share: number; readonly text: string; readonly color: string };
+
+function strips(pen: Pen, scene: Scene, box: HeadBox, maps: readonly Shown[], right: boolean, rows: number, at: (map: Shown, row: number) => number, scrolled: number): void {
+  bars(pen, scene, box, maps.length, right, rows, false, scrolled, (m, row) => {
+    const map = maps[m]!;
+    const place = at(map, row);
+    return { share: share(map, place), text: number(value(map, place), map.scale), color: scene.stroke(map, place) };
+  });
+}
+
+// At rest: the mean attention each key receives.
+function resting(pen: Pen, scene: Scene, box: HeadBox, maps: readonly Shown[], scrolled: number): void {
+  const means = maps.map(received);
+  bars(pen, scene, box, maps.length, true, scene.columns.items.length, true, scrolled, (m, b) => {
+    const map = maps[m]!;
+    const mean = means[m]![b]!;
+    return { share: Math.min(1, Math.abs(mean) / map.scale), text: number(mean, map.scale), color: map.sign ? (SIGNS[scene.owner.theme][mean < 0 ? "minus" : "plus"]) : scene.color(map.head) };
+  });
+}
+
+/** A value beside a bar; nothing where it would print as zero. */
+export function number(found: number, scale: number): string {
+  const size = Math.abs(found);
+  if (size < scale * 0.005) return "";
+  if (scale > 0.2 && scale <= 1) return (found < 0 ? "−" : "") + short(size);
+  return (found < 0 ? "−" : "") + (size >= 100 ? size.toFixed(0) : size.toPrecision(2));
+}
+
+function bars(pen: Pen, scene: Scene, box: HeadBox, maps: number, right: boolean, rows: number, faint: boolean, scrolled: number, bar: (map: number, row: number) => Bar): void {
+  const { ink } = scene.owner;
+  const x = right ? box.x1 + box.tokens + 4 : box.stripLeft - 4;
+  const width = (right ? box.stripRight : box.stripLeft) - 10 - box.rail;
+  const across = Math.min(22, width / maps);
+  pen.font = `500 11px ${FONT}`;
+  pen.textBaseline = "middle";
+  pen.textAlign = right ? "left" : "right";
+  const [first, last] = [Math.max(0, Math.floor(scrolled / box.row) - 1), Math.min(rows, Math.ceil((scrolled + box.height) / box.row) + 1)];
+  for (let row = first; row < last; row++) {
+    const y = middle(box, row, scrolled);
+    const tall = box.row - 5;
+    for (let m = 0; m < maps; m++) {
+      const { share: size, text, color } = bar(m, row);
+      if (maps === 1) {
+        const length = (width - 30) * size;
+        pen.globalAlpha = faint ? 0.38 : 0.9;
+        pen.fillStyle = color;
+        if (length > 0.4) pen.fillRect(right ? x : x - length, y - tall / 2, length, tall);
+        pen.globalAlpha = 1;
+        pen.fillStyle = ink(faint ? "--ink3" : "--ink2");
+        if (text) pen.fillText(text, x + (right ? 1 : -1) * (length + 5), y + 0.5);
+      } else {
+        const left = right ? x + m * across : x - across * (maps - m);
+        pen.globalAlpha = 1;
+        pen.fillStyle = ink("--track");
+        pen.fillRect(left, y - tall / 2, across - 1, tall);
+        pen.globalAlpha = (faint ? 0.6 : 1) * Math.sqrt(size);
+        pen.fillStyle = color;
+        pen.fillRect(left, y - tall / 2, across - 1, tall);
+        if (isStriped(scene, m)) stripe(pen, left, y - tall / 2, across - 1, tall, ink("--bg"), size);
+      }
+    }
+  }
+  pen.globalAlpha = 1;
+}
+
+const isStriped = (scene: Scene, map: number): boolean => (scene.heads[map] ?? 0) >= 12;
+
+// Heads from 12 on share a hue with one before them: their bars are striped.
+function stripe(pen: Pen, x: number, y: number, width: number, height: number, paper: string, size: number): void {
+  if (size < 0.02) return;
+  pen.globalAlpha = 0.55;
+  pen.fillStyle = paper;
+  for (let at = 3; at < height; at += 5) pen.fillRect(x, y + at, width, 1.5);
+}
+
+/** Hairline rails with A and B outside the tokens of each text. */
+export function drawRails(pen: Pen, scene: Scene, box: HeadBox, scrolled: number): void {
+  if (box.rail === 0) return;
+  const { ink } = scene.owner;
+  pen.globalAlpha = 1;
+  pen.font = `600 10.5px ${FONT}`;
+  pen.textBaseline = "middle";
+  pen.textAlign = "center";
+  const sides = [[scene.rows.items, box.x0 - 0.5, 4], [scene.columns.items, box.x1 - 0.5, box.width - 5]] as const;
+  for (const [items, inner, outer] of sides) {
+    for (const { start, end, letter } of stretches(items.map((item) => item.sequence))) {
+      const [y0, y1] = [middle(box, start, scrolled) - box.row / 2 + 2, middle(box, end - 1, scrolled) + box.row / 2 - 2];
+      if (y1 < 0 || y0 > box.height) continue;
+      pen.fillStyle = ink("--line2");
+      pen.fillRect(inner, y0, 1, y1 - y0);
+      pen.fillRect(outer, y0, 1, y1 - y0);
+      const least = Math.max(y0, 0) + 10;
+      const y = clamp((y0 + y1) / 2, least, Math.max(least, Math.min(y1, box.height) - 10));
+      pen.fillStyle = ink("--bg");
+      pen.fillRect(outer - 4, y - 9, 9, 18);
+      pen.fillStyle = ink("--ink3");
+      pen.fillText(letter, outer + 0.5, y + 0.5);
+    }
+  }
+}
+
+/** Where each text stands; tokens of none belong to the text before them, at the beginning to the first. */
+export function stretches(sequences: readonly number[]): { start: number; end: number; letter: string }[] {
+  const found: { start: number; end: number; letter: string }[] = [];
+  let [start, current] = [0, -1];
+  sequences.forEach((sequence, at) => {
+    if (sequence < 0 || sequence === current) return;
+    if (current >= 0) {
+      found.push({ start, end: at, letter: "AB"[current] ?? "" });
+      start = at;
+    }
+    current = sequence;
+  });
+  if (current >= 0) found.push({ start, end: sequences.length, letter: "AB"[current] ?? "" });
+  return found;
+}

@@ -1,0 +1,49 @@
+// The geometry of the head view, left to right: rail, strip, tokens, lines, tokens, strip, rail.
+
+import { clamp } from "../dom";
+
+export interface HeadBox {
+  readonly width: number;
+  readonly rail: number;
+  readonly tokens: number;
+  readonly stripLeft: number;
+  readonly stripRight: number;
+  /** Where lines begin and end. */
+  readonly x0: number;
+  readonly x1: number;
+  readonly row: number;
+  /** Height of all rows, and of the window onto them. */
+  readonly full: number;
+  readonly height: number;
+}
+
+export const rowHeight = (tokens: number): number => (tokens > 64 ? 17 : tokens > 44 ? 18 : tokens > 20 ? 20 : 24);
+
+export interface HeadRoom {
+  readonly width: number;
+  readonly rows: number;
+  readonly columns: number;
+  /** Tokens before anything was filtered: the row height stays when the filter changes. */
+  readonly tokens: number;
+  readonly widest: number;
+  readonly maps: number;
+  readonly paired: boolean;
+  readonly tallest: number;
+}
+
+export function headBox({ width, rows, columns, tokens, widest, maps, paired, tallest }: HeadRoom): HeadBox {
+  const tight = width < 700;
+  const rail = paired ? 16 : 0;
+  const room = clamp(Math.ceil(widest) + 16, 52, width < 520 ? 96 : 150);
+  const [least, most] = width < 520 ? [56, 120] : tight ? [88, 164] : [104, 236];
+  const stripRight = clamp(maps * 18 + 14, least, most) + rail;
+  const [leastLeft, mostLeft] = width < 520 ? [48, 84] : tight ? [66, 112] : [76, 168];
+  const stripLeft = clamp(maps * 14 + 14, leastLeft, mostLeft) + rail;
+  const row = rowHeight(tokens);
+  const full = Math.max(rows, columns) * row + 4;
+  const height = full <= 900 ? full : tallest;
+  return { width, rail, tokens: room, stripLeft, stripRight, x0: stripLeft + room, x1: Math.max(stripLeft + room + 60, width - stripRight - room), row, full, height };
+}
+
+/** The middle of a row, from the top of the window. */
+export const middle = (box: HeadBox, place: number, scrolled: number): number => place * box.row + box.row / 2 - scrolled;

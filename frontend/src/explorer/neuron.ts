@@ -1,0 +1,324 @@
+// One head, neuron by neuron: q of every query, k of every key, their product for one query, the score, the softmax.
+
+import { PALETTES } from "../color";
+import { h } from "../dom";
+import { figure, shown } from "../format";
+import { strip, surface } from "./canvas";
+import { value } from "./cut";
+import { bars, block, connectors, numbers } from "./neurondraw";
+import { type NeuronBox, neuronBox } from "./neuronlayout";
+import { product, scores, span, vector } from "./scores";
+import type { LayerNeurons } from "./source";
+import type { Scene } from "./scene";
+import { fill, mark, placeOf, widest } from "./tokens";
+
+const fixed = (x: number): string => (x < 0 ? "−" : "+") + Math.abs(x).toFixed(2);
+
+export class Neuron {
+  private readonly canvas = h("canvas", { "aria-hidden": "true" });
+  private readonly over = h("canvas.ov", { "aria-hidden": "true" });
+  private readonly left = h("div.toks.l", { role: "list", "aria-label": "query" });
+  private readonly right = h("div.toks.r", { role: "list", "aria-label": "key" });
+  private readonly stick = h("div.stick", {}, this.canvas, this.over);
+  private readonly body = h("div.nvbody", {}, this.left, this.right);
+  private readonly scroller = h("div.scroll", {}, this.stick, this.body);
+  private readonly axis = h("div.axis.n");
+  private readonly ramp = h("canvas");
+  readonly key = h("div.dkey", {}, h("span", {}, "negative"), this.ramp, h("span", {}, "positive"));
+  private readonly about = h("div.sub");
+  private readonly caption = h("div.sub");
+  private readonly chartTitle = h("h3");
+  private readonly chart = h("canvas", { role: "img" });
+  readonly root = h("div.nv", {}, this.about, this.axis, this.scroller, this.caption, h("div.vector", {}, this.chartTitle, this.chart));
+  private box!: NeuronBox;
+  private tokens = "";
+  private width = 100;
+  private frame = 0;
+  private spans = { key: "", q: 1, k: 1, v: 1 };
+  private row: { scores: Float32Array; masked: Uint8Array; weights: Float32Array } | null = null;
+
+  constructor(
+    element: HTMLElement,
+    private readonly scene: Scene,
+  ) {
+    element.append(this.root);
+    const { owner } = scene;
+    this.scroller.addEventListener("scroll", () => {
+      this.frame ||= requestAnimationFrame(() => {
+        this.frame = 0;
+        this.draw();
+      });
+    });
+    this.left.addEventListener("pointerover", (event) => owner.hover(scene, { from: placeOf(event), to: null }));
+    this.right.addEventListener("pointerover", (event) => owner.hover(scene, { from: null, to: placeOf(event) }));
+    for (const [column, side] of [[this.left, "from"], [this.right, "to"]] as const) {
+      column.addEventListener("pointerleave", () => owner.hover(scene, null));
+      column.addEventListener("click", (event) => {
+        const place = placeOf(event);
+        if (place !== null && !String(getSelection())) owner.pin(scene, side, place);
+      });
+    }
+    this.body.addEventListener("pointermove", (event) => this.move(event));
+    this.body.addEventListener("pointerleave", () => {
+      owner.hover(scene, null);
+      owner.tip(null);
+    });
+    this.body.addEventListener("click", (event) => {
+      const found = this.at(event);
+      if (found && !(event.target instanceof Element && event.target.closest(".tok"))) owner.pin(scene, found.where === "q" ? "from" : "to", found.row);
+    });
+  }
+
+  private get layer(): LayerNeurons | undefined {
+    return this.scene.data.neurons(this.scene.part, this.scene.state.layer);
+  }
+
+  /** The head's place among those of its layer here. */
+  private get place(): number {
+    const { part, state, head } = this.scene;
+    return part.heads[part.index.indexOf(state.layer)]?.indexOf(head) ?? 0;
+  }
+
+  /** The query that is followed: pointed at, pinned, or the first that is no special token. */
+  private get query(): number {
+    const { hovered, pinned, rows } = this.scene;
+    if (hovered?.from != null) return hovered.from;
+    if (pinned?.from != null) return pinned.from;
+    const first = rows.items.findIndex((item) => !item.special);
+    const start = this.scene.part.causal ? rows.items.length - 1 : first;
+    return Math.max(0, start);
+  }
+
+  update(width: number, tallest: number): void {
+    const { scene, layer } = this;
+    if (!layer) return;
+    const key = `${scene.place}|${scene.state.part}|${scene.state.filter}|${scene.rows.key}|${scene.columns.key}`;
+    if (key !== this.tokens) {
+      this.tokens = key;
+      this.width = widest(scene.rows.items, scene.columns.items);
+      fill(this.left, scene.rows.items);
+      fill(this.right, scene.columns.items);
+      if (layer.info.sinks) this.right.append(h("div.tok.sp.sink", {}, h("span.t", { title: "A learned logit that takes part of the softmax and stands for no token" }, "sink")));
+    }
+    const { values } = scene.state;
+    const sinks = layer.info.sinks ? 1 : 0;
+    this.box = neuronBox({
+      width,
+      rows: Math.max(scene.rows.items.length, scene.columns.items.length + sinks),
+      tokens: Math.max(scene.part.query.pieces.length, scene.part.key.pieces.length),
+      widest: this.width,
+      size: layer.q.shape[2],
+      vectors: values && layer.v !== null,
+      norms: values && scene.part.quantities.some((quantity) => quantity.name === "norms"),
+      tallest,
+    });
+    const { box } = this;
+    this.root.style.setProperty("--rh", `${box.row}px`);
+    this.root.style.setProperty("--tw", `${box.tokens}px`);
+    this.scroller.style.height = this.stick.style.height = `${box.height}px`;
+    this.stick.style.marginBottom = `${-box.height}px`;
+    this.body.style.height = `${box.full}px`;
+    this.left.style.cssText = `left:0;width:${box.tokens}px`;
+    this.right.style.cssText = `left:${box.right}px;width:${box.tokens}px`;
+    this.heading(layer);
+    strip(this.ramp, PALETTES[scene.owner.theme].diverging, 96, 8);
+    const spans = `${key}|${scene.state.layer}|${scene.head}`;
+    if (this.spans.key !== spans) {
+      const head = layer.info.key_head[this.place] ?? 0;
+      this.spans = {
+        key: spans,
+        q: span(scene.rows.items.map((item) => vector(layer.q, this.place, item.start))),
+        k: span(scene.columns.items.map((item) => vector(layer.k, head, item.start))),
+        v: layer.v ? span(scene.columns.items.map((item) => vector(layer.v!, head, item.start))) : 1,
+      };
+    }
+    this.draw();
+  }
+
+  private heading(layer: LayerNeurons): void {
+    const { box, scene } = this;
+    const { info } = layer;
+    const cap = (x: number, width: number, title: string, below: string): HTMLElement => h("span", { style: `left:${x}px;width:${width}px` }, h("b", {}, title), h("em", {}, below));
+    const root = Math.sqrt(layer.q.shape[2]);
+    const scaled = Math.abs(info.scaling * root - 1) < 1e-4 ? `÷ √${layer.q.shape[2]}` : info.scaling === 1 ? "not scaled" : `× ${Number(info.scaling.toPrecision(3))}`;
+    this.axis.replaceChildren(
+      cap(box.q, box.block, "q", "query"),
+      cap(box.k, box.block, "k", info.groups > 1 ? `key head ${info.keys[info.key_head[this.place] ?? 0]}` : "key"),
+      cap(box.product, box.block, "q × k", "elementwise"),
+      cap(box.dot - 6, box.dotWidth + 12, "q · k", `${scaled}${info.bias ? " + bias" : ""}`),
+      cap(box.soft, box.softWidth, "softmax", "weight"),
+    );
+    if (box.v) this.axis.append(cap(box.v, box.block, "v", "value"));
+    if (box.norm) this.axis.append(cap(box.norm, box.normWidth, "‖αvWₒ‖", "added"));
+    const notes: string[] = [];
+    if (info.groups > 1) {
+      const served = info.keys[info.key_head[this.place] ?? 0]! * info.groups;
+      notes.push(`Key head ${info.keys[info.key_head[this.place] ?? 0]} serves query heads ${served} to ${served + info.groups - 1}.`);
+    }
+    if (info.softcap) notes.push(`Scores are capped softly: ${info.softcap} · tanh(score / ${info.softcap}).`);
+    if (info.bias) notes.push("A position bias is added to the scores.");
+    if (info.sinks) notes.push("A learned sink, no token, takes part of each row.");
+    if (scene.part.causal) notes.push("A query sees only itself and what stands before it.");
+    if (scene.state.unit === "words") notes.push("Neurons are those of pieces.");
+    this.about.textContent = notes.join(" ");
+    this.about.hidden = notes.length === 0;
+  }
+
+  private get scrolled(): number {
+    return this.box.full > this.box.height ? this.scroller.scrollTop : 0;
+  }
+
+  private draw(): void {
+    const { scene, box, layer, place } = this;
+    if (!layer) return;
+    const { theme } = scene.owner;
+    const scrolled = this.scrolled;
+    const [first, last] = [Math.floor(scrolled / box.row), Math.ceil((scrolled + box.height) / box.row)];
+    const head = layer.info.key_head[place] ?? 0;
+    const context = surface(this.canvas, box.width, box.height);
+    const [rows, columns] = [scene.rows.items.slice(first, last), scene.columns.items.slice(first, last)];
+    block(context, box, box.q, first, rows.map((item) => vector(layer.q, place, item.start)), this.spans.q, theme, scrolled);
+    block(context, box, box.k, first, columns.map((item) => vector(layer.k, head, item.start)), this.spans.k, theme, scrolled);
+    if (box.v && layer.v) block(context, box, box.v, first, columns.map((item) => vector(layer.v!, head, item.start)), this.spans.v, theme, scrolled);
+    this.focus();
+  }
+
+  /** Another query is followed, or a neuron pointed at. */
+  focus(): void {
+    const { scene, box, layer, place } = this;
+    if (!layer) return;
+    const { theme, ink } = scene.owner;
+    const query = this.query;
+    const item = scene.rows.items[query];
+    if (!item) return;
+    const map = scene.map(scene.state.layer, scene.head, "weights");
+    if (!map) return;
+    const columns = scene.columns.items;
+    const weights = Float32Array.from(columns, (_, b) => value(map, query * map.columns + b));
+    const every = new Float32Array(layer.k.shape[1]).fill(NaN);
+    columns.forEach((column, b) => (every[column.start] = weights[b]!));
+    const found = scores(layer, place, item.start, scene.part.causal, every);
+    const pick = <T extends Float32Array | Uint8Array>(from: T): T => from.constructor === Uint8Array ? (Uint8Array.from(columns, (column) => from[column.start]!) as T) : (Float32Array.from(columns, (column) => from[column.start]!) as T);
+    const row = { scores: pick(found.scores), masked: pick(found.masked), weights };
+    this.row = row;
+    const normMap = box.norm ? scene.map(scene.state.layer, scene.head, "norms") : null;
+    const norm = (b: number): number | null => (normMap ? value(normMap, query * normMap.columns + b) : null);
+    const scrolled = this.scrolled;
+    const [first, last] = [Math.floor(scrolled / box.row), Math.ceil((scrolled + box.height) / box.row)];
+    const y = (at: number): number => at * box.row + box.row / 2 - scrolled;
+    const keyHead = layer.info.key_head[place] ?? 0;
+    const mine = vector(layer.q, place, item.start);
+    const products = columns.slice(first, last).map((column, at) => (row.masked[first + at] ? null : product(mine, vector(layer.k, keyHead, column.start))));
+    const pen = surface(this.over, box.width, box.height);
+    block(pen, box, box.product, first, products, span(products.filter((each) => each !== null)), theme, scrolled);
+    mark(this.left, query, "on");
+    mark(this.left, scene.pinned?.from ?? null, "pin");
+    mark(this.right, scene.hovered?.to ?? null, "on");
+    mark(this.right, scene.pinned?.to ?? null, "pin");
+    // Other queries recede.
+    const top = query * box.row - scrolled;
+    pen.fillStyle = ink("--veil");
+    pen.fillRect(box.q - 1, -2, box.block + 2, top + 2);
+    pen.fillRect(box.q - 1, top + box.row, box.block + 2, box.height);
+    pen.strokeStyle = scene.accent;
+    pen.lineWidth = 1.5;
+    pen.strokeRect(box.q - 1.25, top + 0.75, box.block + 2.5, box.row - 1.5);
+    connectors(pen, box, y(query), columns.map((_, b) => ({ y: y(b), weight: row.weights[b]! })).filter((each) => each.y > -40 && each.y < box.height + 40), scene.accent);
+    const most = { score: 1e-6, norm: 1e-9 };
+    columns.forEach((_, b) => {
+      if (!row.masked[b]) most.score = Math.max(most.score, Math.abs(row.scores[b]!));
+      most.norm = Math.max(most.norm, norm(b) ?? 0);
+    });
+    pen.fillStyle = ink("--line2");
+    pen.fillRect(Math.round(box.dot + box.dotWidth * 0.36), -scrolled, 1, columns.length * box.row);
+    for (let b = first; b < Math.min(last, columns.length); b++) {
+      numbers(pen, box, y(b), { score: row.scores[b]!, weight: row.weights[b]!, masked: row.masked[b] === 1, norm: norm(b) }, most, theme, ink, scene.accent);
+      (this.right.children[b] as HTMLElement).style.opacity = row.masked[b] ? "0.35" : String(0.6 + 0.4 * Math.min(1, Math.sqrt(row.weights[b]!) * 1.6));
+    }
+    if (layer.info.sinks) {
+      const given = scene.part.sink?.[scene.part.index.indexOf(scene.state.layer)];
+      const numbersOf = given && scene.data.array(given);
+      const byte = numbersOf ? numbersOf[place * layer.q.shape[1] + item.start]! : NaN;
+      const taken = given?.encoding === "sqrt" ? (byte / 255) ** 2 : byte;
+      numbers(pen, box, y(columns.length), { score: layer.info.sinks[place] ?? NaN, weight: Number.isFinite(taken) ? taken : 0, masked: false, norm: null }, most, theme, ink, scene.accent);
+    }
+    const { neuron } = scene.hovered ?? {};
+    if (neuron !== undefined) {
+      pen.strokeStyle = ink("--ink");
+      pen.lineWidth = 1;
+      const cell = box.block / layer.q.shape[2];
+      for (const x of [box.q, box.k, box.product]) pen.strokeRect(x + neuron * cell - 0.5, 0.5, cell + 1, box.height - 1);
+    }
+    this.describe(query, row, neuron, mine, keyHead);
+  }
+
+  private describe(query: number, row: { weights: Float32Array; masked: Uint8Array }, neuron: number | undefined, mine: Float32Array, keyHead: number): void {
+    const { scene, layer, box } = this;
+    const columns = scene.columns.items;
+    let best = 0;
+    row.weights.forEach((w, b) => {
+      if (w > row.weights[best]!) best = b;
+    });
+    const [from, to] = [scene.rows.items[query]!, columns[best]];
+    if (!layer || !to) return;
+    const bold = (item: typeof to): HTMLElement => h("b", {}, h("bdi", {}, item.mark + item.text));
+    const strong = [...product(mine, vector(layer.k, keyHead, to.start))].map((x, d) => [x, d] as const).sort((a, b) => b[0] - a[0]).slice(0, 3);
+    this.caption.replaceChildren(bold(from), " looks most at ", bold(to), ` (${figure(row.weights[best]!)}); neurons ${strong.map((each) => each[1]).join(", ")} add most to that score. Hover a query to follow it, a key for its vector; click to pin.`);
+    const key = scene.hovered?.to ?? scene.pinned?.to ?? best;
+    const item = columns[key];
+    if (!item) return;
+    const theirs = vector(layer.k, keyHead, item.start);
+    this.chartTitle.replaceChildren("All neurons of ", bold(from), " (q) and ", bold(item), " (k)");
+    const charts = [{ name: "q", values: mine }, { name: "k", values: theirs }, { name: "q × k", values: product(mine, theirs) }];
+    if (box.v && layer.v) charts.push({ name: "v", values: vector(layer.v, keyHead, item.start) });
+    bars(this.chart, Math.min(box.width, 900), charts, neuron, scene.owner.theme, scene.owner.ink);
+    this.chart.setAttribute("aria-label", `Neurons of ${shown(from.text)} and ${shown(item.text)}`);
+  }
+
+  private at(event: MouseEvent): { where: "q" | "k" | "product" | "row"; row: number; neuron: number } | null {
+    const bounds = this.body.getBoundingClientRect();
+    const [x, row] = [event.clientX - bounds.left, Math.floor((event.clientY - bounds.top) / this.box.row)];
+    const size = this.layer?.q.shape[2] ?? 1;
+    for (const [where, left] of [["q", this.box.q], ["k", this.box.k], ["product", this.box.product]] as const) {
+      const neuron = Math.floor(((x - left) / this.box.block) * size);
+      const rows = where === "q" ? this.scene.rows.items.length : this.scene.columns.items.length;
+      if (neuron >= 0 && neuron < size) return row >= 0 && row < rows ? { where, row, neuron } : null;
+    }
+    return x > this.box.dot && x < this.box.right && row >= 0 && row < this.scene.columns.items.length ? { where: "row", row, neuron: -1 } : null;
+  }
+
+  private move(event: PointerEvent): void {
+    const { scene, layer, place } = this;
+    if (!layer || (event.target instanceof Element && event.target.closest(".tok"))) return;
+    const found = this.at(event);
+    if (!found) {
+      scene.owner.hover(scene, null);
+      return scene.owner.tip(null);
+    }
+    const { where, row, neuron } = found;
+    const name = (item: { mark: string; text: string } | undefined): HTMLElement => h("b", {}, h("bdi", {}, item ? item.mark + item.text : ""));
+    const line = (label: string, text: string): HTMLElement => h("tr", {}, h("td", {}, label), h("td.n", {}, text));
+    if (where === "q") {
+      scene.owner.hover(scene, { from: null, to: null, neuron });
+      const item = scene.rows.items[row];
+      const x = item ? vector(layer.q, place, item.start)[neuron]! : NaN;
+      return scene.owner.tip(h("div", {}, name(item), h("span.dim", {}, ` q, neuron ${neuron} `), fixed(x)), event.clientX, event.clientY);
+    }
+    const query = scene.rows.items[scene.pinned?.from ?? this.query];
+    scene.owner.hover(scene, where === "row" ? { from: null, to: row } : { from: null, to: row, neuron });
+    const item = scene.columns.items[row];
+    const title = [name(query), " → ", name(item)];
+    if (!query || !item || !this.row) return;
+    if (where === "row") {
+      const { masked, scores: all, weights } = this.row;
+      const content = masked[row] ? h("div.dim", {}, "this query cannot see this key") : h("table", {}, line("score", fixed(all[row]!)), line("weight", weights[row]!.toFixed(4)));
+      return scene.owner.tip(h("div", {}, ...title, content), event.clientX, event.clientY);
+    }
+    const [a, b] = [vector(layer.q, place, query.start)[neuron]!, vector(layer.k, layer.info.key_head[place] ?? 0, item.start)[neuron]!];
+    scene.owner.tip(h("div", {}, ...title, h("span.dim", {}, ` neuron ${neuron}`), h("table", {}, line("q", fixed(a)), line("k", fixed(b)), line("q × k", fixed(a * b)))), event.clientX, event.clientY);
+  }
+
+  destroy(): void {
+    this.root.remove();
+  }
+}

@@ -1,0 +1,122 @@
+// What the neuron view draws: blocks of neurons in blue and orange, scores, softmax.
+
+import { css, PALETTES, type Theme } from "../color";
+import { weight as short } from "../format";
+import { FONT, type Pen, surface } from "./canvas";
+import type { NeuronBox } from "./neuronlayout";
+
+const clip = (x: number): number => Math.max(-1, Math.min(1, x));
+
+/** A colour of the diverging palette for a share from -1 to 1. */
+export const tint = (share: number, theme: Theme): string => css(PALETTES[theme].diverging[Math.round(127.5 + 127.5 * clip(share))]!);
+
+/** Vectors as rows of cells; `null` leaves a row empty. One image, scaled without smoothing. */
+export function block(context: CanvasRenderingContext2D, box: NeuronBox, x: number, first: number, vectors: readonly (Float32Array | null)[], scale: number, theme: Theme, scrolled: number): void {
+  const size = vectors.find((each) => each !== null)?.length ?? 0;
+  if (size === 0) return;
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [size, vectors.length];
+  const small = canvas.getContext("2d");
+  if (!small) return;
+  const image = small.createImageData(size, vectors.length);
+  const pixels = new Uint32Array(image.data.buffer);
+  const lut = PALETTES[theme].diverging;
+  vectors.forEach((each, row) => {
+    if (each) for (let d = 0; d < size; d++) pixels[row * size + d] = lut[Math.round(127.5 + 127.5 * clip(each[d]! / scale))]!;
+  });
+  small.putImageData(image, 0, 0);
+  context.imageSmoothingEnabled = false;
+  vectors.forEach((each, row) => {
+    if (each) context.drawImage(canvas, 0, row, size, 1, x, (first + row) * box.row + 2 - scrolled, box.block, box.row - 4);
+  });
+}
+
+export interface RowNumbers {
+  readonly score: number;
+  readonly weight: number;
+  readonly masked: boolean;
+  readonly norm: number | null;
+}
+
+/** Score, softmax and norm of one key. */
+export function numbers(pen: Pen, box: NeuronBox, y: number, row: RowNumbers, top: { score: number; norm: number }, theme: Theme, ink: (name: string) => string, accent: string): void {
+  pen.font = `500 11px ${FONT}`;
+  pen.textBaseline = "middle";
+  pen.textAlign = "right";
+  if (row.masked) {
+    pen.fillStyle = ink("--ink3");
+    pen.fillText("not seen", box.dot + box.dotWidth + 6, y + 0.5);
+    return;
+  }
+  const zero = box.dot + box.dotWidth * 0.36;
+  const length = (row.score / top.score) * (box.dotWidth * 0.36 - 1);
+  pen.fillStyle = tint(length >= 0 ? 0.76 : -0.76, theme);
+  pen.fillRect(length >= 0 ? zero + 1 : zero + length, y - 5, Math.abs(length), 10);
+  pen.fillStyle = ink("--ink2");
+  pen.fillText((Math.abs(row.score) >= 100 ? row.score.toFixed(0) : row.score.toFixed(1)).replace("-", "−"), box.dot + box.dotWidth + 6, y + 0.5);
+  const bar = (box.softWidth - 30) * Math.min(1, row.weight);
+  pen.fillStyle = accent;
+  pen.fillRect(box.soft + box.softWidth - 4 - bar, y - 6, bar, 12);
+  pen.fillStyle = ink(row.weight >= 0.005 ? "--ink2" : "--ink3");
+  pen.fillText(short(row.weight), box.soft + box.softWidth - 8 - bar, y + 0.5);
+  if (row.norm === null) return;
+  pen.globalAlpha = 0.7;
+  pen.fillStyle = ink("--ink3");
+  pen.fillRect(box.norm + 4, y - 4, ((box.normWidth - 34) * row.norm) / top.norm, 8);
+  pen.globalAlpha = 1;
+  pen.fillStyle = ink("--ink2");
+  pen.fillText(row.norm < top.norm * 0.005 ? "·" : row.norm.toPrecision(2).replace(/^0\./, "."), box.norm + box.normWidth, y + 0.5);
+}
+
+/** From the query to the keys it looks at. */
+export function connectors(pen: Pen, box: NeuronBox, from: number, rows: readonly { y: number; weight: number }[], accent: string): void {
+  const [x0, x1] = [box.q + box.block + 2, box.k - 2];
+  const bend = (x1 - x0) * 0.5;
+  pen.strokeStyle = accent;
+  for (const { y, weight } of [...rows].sort((a, b) => a.weight - b.weight)) {
+    if (weight <= 0) continue;
+    pen.globalAlpha = 0.12 + 0.88 * Math.sqrt(weight);
+    pen.lineWidth = 0.7 + 3 * weight;
+    pen.beginPath();
+    pen.moveTo(x0, from);
+    pen.bezierCurveTo(x0 + bend, from, x1 - bend, y, x1, y);
+    pen.stroke();
+  }
+  pen.globalAlpha = 1;
+}
+
+/** All neurons of a query, a key and their product, as bars: one chart a vector. */
+export function bars(canvas: HTMLCanvasElement, width: number, charts: readonly { name: string; values: Float32Array }[], neuron: number | undefined, theme: Theme, ink: (name: string) => string): void {
+  const tall = 46;
+  const context = surface(canvas, width, charts.length * tall + 16);
+  const [left, right] = [74, 8];
+  const room = width - left - right;
+  charts.forEach(({ name, values }, at) => {
+    const middle = at * tall + tall / 2;
+    const most = Math.max(1e-9, ...values.map(Math.abs));
+    context.font = `550 12px ${FONT}`;
+    [context.textAlign, context.textBaseline] = ["right", "middle"];
+    context.fillStyle = ink("--ink");
+    context.fillText(name, left - 10, middle - 6);
+    context.font = `500 9.5px ${FONT}`;
+    context.fillStyle = ink("--ink3");
+    context.fillText(`±${most.toPrecision(2)}`, left - 10, middle + 8);
+    context.fillStyle = ink("--line2");
+    context.fillRect(left, middle, room, 1);
+    const step = room / values.length;
+    values.forEach((x, d) => {
+      const length = (x / most) * (tall / 2 - 3);
+      context.fillStyle = tint(x >= 0 ? 0.4 + (0.5 * x) / most : -0.4 + (0.5 * x) / most, theme);
+      context.fillRect(left + d * step, length >= 0 ? middle - length : middle + 1, Math.max(0.5, step - (step > 3 ? 1 : 0)), Math.abs(length));
+    });
+    if (neuron !== undefined) {
+      context.strokeStyle = ink("--ink");
+      context.strokeRect(left + neuron * step - 0.5, middle - tall / 2 + 2, step + 1, tall - 4);
+    }
+  });
+  const size = charts[0]?.values.length ?? 0;
+  context.font = `500 9.5px ${FONT}`;
+  [context.textAlign, context.textBaseline] = ["center", "alphabetic"];
+  context.fillStyle = ink("--ink3");
+  for (let d = 0; d < size; d += size > 96 ? 16 : 8) context.fillText(String(d), left + ((d + 0.5) / size) * room, charts.length * tall + 11);
+}

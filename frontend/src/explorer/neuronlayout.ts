@@ -1,0 +1,58 @@
+// The geometry of the neuron view: tokens, q, connector, k, q × k, q·k, softmax, tokens, values.
+
+import { clamp } from "../dom";
+
+export interface NeuronBox {
+  readonly width: number;
+  readonly row: number;
+  readonly tokens: number;
+  /** Width of a block of neurons; whole half pixels a neuron where there is room. */
+  readonly block: number;
+  readonly q: number;
+  readonly k: number;
+  readonly product: number;
+  readonly dot: number;
+  readonly dotWidth: number;
+  readonly soft: number;
+  readonly softWidth: number;
+  readonly right: number;
+  /** Where the value vectors stand, and the norms; 0 for none. */
+  readonly v: number;
+  readonly norm: number;
+  readonly normWidth: number;
+  readonly full: number;
+  readonly height: number;
+}
+
+export interface NeuronRoom {
+  readonly width: number;
+  readonly rows: number;
+  readonly tokens: number;
+  readonly widest: number;
+  readonly size: number;
+  readonly vectors: boolean;
+  readonly norms: boolean;
+  readonly tallest: number;
+}
+
+export function neuronBox({ width, rows, tokens, widest, size, vectors, norms, tallest }: NeuronRoom): NeuronBox {
+  const wide = width > 700;
+  const row = tokens > 64 ? 17 : tokens > 20 ? 20 : 24;
+  const room = clamp(Math.ceil(widest) + 18, 48, wide ? 124 : 92);
+  const [connector, gap] = wide ? [44, 18] : [30, 12];
+  const [dotWidth, softWidth, normWidth] = [wide ? 72 : 58, wide ? 88 : 62, norms ? 58 : 0];
+  const blocks = vectors ? 4 : 3;
+  const fixed = 2 * room + connector + 3 * gap + dotWidth + softWidth + normWidth + (vectors ? gap : 0) + 8;
+  let block = Math.min(Math.max(24, Math.floor((width - fixed) / blocks)), size * 8);
+  if (block / size >= 1) block = (Math.floor((block * 2) / size) / 2) * size;
+  const q = room + 4;
+  const k = q + block + connector;
+  const product = k + block + gap;
+  const dot = product + block + gap;
+  const soft = dot + dotWidth + gap;
+  const right = soft + softWidth + 2;
+  const v = vectors ? right + room + 4 : 0;
+  const norm = norms ? (vectors ? v + block + 8 : Math.max(right + room, width - normWidth)) : 0;
+  const full = rows * row + 4;
+  return { width, row, tokens: room, block, q, k, product, dot, dotWidth, soft, softWidth, right, v, norm, normWidth, full, height: full <= 900 ? full : tallest };
+}

@@ -1,0 +1,134 @@
+// A saved page of explorers: each is built when it comes near the screen, and keeps its state in the address.
+
+import "../theme.css";
+import "../page.css";
+import "./explorer.css";
+import { fromPage, Store } from "../data";
+import { h } from "../dom";
+import type { ViewsPayload } from "../protocol";
+import { Explorer, type ExplorerHost } from "./explorer";
+import { download } from "./save";
+import { DEFAULTS, read, settle, write } from "./state";
+
+const NEAR = "600px";
+const LATER = 120;
+
+class Page {
+  private readonly views: (Explorer | null)[];
+  private readonly fragments: string[];
+  private readonly system = window.matchMedia("(prefers-color-scheme: dark)");
+  private timer = 0;
+  private written = window.location.hash;
+  private last = 0;
+
+  constructor(
+    private readonly root: HTMLElement,
+    private readonly payload: ViewsPayload,
+  ) {
+    this.views = payload.views.map(() => null);
+    this.fragments = payload.views.map(() => "");
+    const near = new IntersectionObserver(
+      (entries) => {
+        for (const entry of entries) {
+          if (!entry.isIntersecting) continue;
+          near.unobserve(entry.target);
+          this.build(entry.target as HTMLElement);
+        }
+      },
+      { rootMargin: NEAR },
+    );
+    payload.views.forEach((_, place) => {
+      const element = h("div.hs.hx.waiting", { "data-view": place });
+      element.dataset.theme = this.system.matches ? "dark" : "light";
+      root.append(element);
+      if (place === 0) this.build(element);
+      else near.observe(element);
+    });
+    this.system.addEventListener("change", () => this.views.forEach((view) => view?.surroundings()));
+    window.addEventListener("hashchange", () => this.readBack());
+    document.addEventListener("keydown", (event) => {
+      if (event.target === document.body) this.views[this.last]?.key(event);
+    });
+  }
+
+  private prefix(place: number): string {
+    return this.payload.views.length > 1 ? `${place}.` : "";
+  }
+
+  private build(element: HTMLElement): void {
+    const place = Number(element.dataset.view);
+    const payload = this.payload.views[place]!;
+    const store = new Store((name) => fromPage(`${place}-${name}`));
+    const base = settle(payload.state, payload);
+    const prefix = this.prefix(place);
+    const asked = read(window.location.hash, prefix);
+    element.classList.remove("waiting");
+    const host: ExplorerHost = {
+      changed: (state) => {
+        this.fragments[place] = write(state, base, prefix);
+        this.last = place;
+        window.clearTimeout(this.timer);
+        this.timer = window.setTimeout(() => this.write(), LATER);
+      },
+      dark: () => this.system.matches,
+      save: download,
+    };
+    this.views[place] = new Explorer(element, { payload, store, state: { ...payload.state, ...asked } }, host);
+    this.fragments[place] = write(settle({ ...payload.state, ...asked }, payload), base, prefix);
+    element.addEventListener("pointerdown", () => (this.last = place));
+  }
+
+  private write(): void {
+    const fragment = this.fragments.filter(Boolean).join("&");
+    this.written = fragment ? `#${fragment}` : window.location.pathname + window.location.search;
+    try {
+      history.replaceState(null, "", this.written);
+    } catch {
+      // A page inside another may not be allowed to change its address.
+    }
+    this.written = window.location.hash;
+  }
+
+  private readBack(): void {
+    if (window.location.hash === this.written) return;
+    this.written = window.location.hash;
+    this.views.forEach((view, place) => {
+      const payload = this.payload.views[place]!;
+      view?.update({ ...DEFAULTS, ...payload.state, ...read(window.location.hash, this.prefix(place)) });
+    });
+  }
+
+  /** Everything that was begun has been drawn. */
+  get settled(): boolean {
+    return this.views.every((view) => view === null || view.settled);
+  }
+
+  ready(): void {
+    const wait = (): void => {
+      if (!this.settled) requestAnimationFrame(wait);
+      else requestAnimationFrame(() => requestAnimationFrame(() => this.done()));
+    };
+    wait();
+  }
+
+  private done(): void {
+    this.root.dataset.drawn = String(Math.round(performance.now()));
+    this.root.dataset.ready = "true";
+  }
+}
+
+function main(): void {
+  const root = document.getElementById("headscope");
+  if (!root) return;
+  try {
+    const payload = JSON.parse(document.getElementById("headscope-payload")?.textContent ?? "") as ViewsPayload;
+    new Page(root, payload).ready();
+  } catch (error) {
+    // Never a blank page: say what is wrong.
+    const text = error instanceof Error ? error.message : String(error);
+    root.append(h("p.failure", { role: "alert" }, `This page cannot be shown: ${text}.`));
+    throw error;
+  }
+}
+
+main();

@@ -1,0 +1,187 @@
+// One input's pictures: the grid with its measures on the left, a head or its neurons on the right.
+
+import { PALETTES } from "../color";
+import { h } from "../dom";
+import { strip } from "./canvas";
+import { Segments, Select } from "./controls";
+import { Grid } from "./grid";
+import { HeadLines } from "./head";
+import { Matrix } from "./matrix";
+import { Neuron } from "./neuron";
+import { phrase, Ranks } from "./ranks";
+import type { Scene } from "./scene";
+import { nameOf } from "./toolbar";
+
+export interface Place {
+  /** Two columns in the pane, one, or one of two panes side by side. */
+  readonly form: "wide" | "narrow" | "half";
+  readonly width: number;
+  /** Height that a large picture should keep to. */
+  readonly room: number;
+}
+
+const SIGNED_TICKS = [-1, 0, 1];
+const TICKS = [0, 0.05, 0.25, 0.5, 1];
+
+export class Pane {
+  readonly root = h("div.pane");
+  readonly grid: Grid;
+  readonly lines: HeadLines;
+  readonly matrix: Matrix;
+  readonly large: Matrix;
+  readonly neuron: Neuron;
+  private readonly ranks: Ranks;
+  private readonly left = h("div.left");
+  readonly right = h("div.rightpane");
+  private readonly summary = h("div.summary");
+  private readonly title = h("h2");
+  private readonly say = h("span.say");
+  private readonly which = h("div.which");
+  private readonly draw: Segments<"draw">;
+  private readonly measure: Select;
+  private readonly sort: HTMLButtonElement;
+  private readonly least: HTMLInputElement;
+  private readonly ramp = h("canvas");
+  private readonly ticks = h("div.ticks");
+  private readonly legend = h("div.legend", { "aria-hidden": "true" }, this.ramp, this.ticks);
+  private readonly gridHead: HTMLElement;
+  readonly gridPane: HTMLElement;
+  /** Where the controls of the head stand, in a pane that has its own. */
+  readonly slot = h("div.slot");
+  private place!: Place;
+
+  constructor(readonly scene: Scene) {
+    const { owner } = scene;
+    this.draw = new Segments("Thumbnails", "draw", (change) => owner.set(change), [["heat", "Heat"], ["lines", "Lines"]], true);
+    this.measure = new Select("Measure", (value) => owner.set(value === "none" ? { measure: value, sort: false, least: 0 } : { measure: value, least: 0 }));
+    this.sort = h("button.link", { type: "button", onclick: () => owner.set({ sort: !scene.state.sort }) });
+    this.least = h("input.least", { type: "range", min: 0, max: 100, step: 1, "aria-label": "Dim heads below", title: "Dim heads below", oninput: () => owner.set({ least: Math.round((Number(this.least.value) / 100) * this.top * 1000) / 1000 }) });
+    this.gridHead = h("div.panehead", { "data-export": "no" }, h("h2", {}, "Heads"), this.draw.root, h("label.field", {}, h("span.cap", {}, "Show"), this.measure.input), this.sort, this.least, h("span.grow"), this.legend);
+    this.gridPane = h("div.gridpane", {}, this.gridHead);
+    this.grid = new Grid(this.gridPane, scene);
+    this.left.append(this.which, this.gridPane, this.summary);
+    this.matrix = new Matrix(this.summary, scene, false);
+    this.ranks = new Ranks(this.summary, scene);
+    this.right.append(h("div.panehead", {}, this.title, this.say, h("span.grow")), this.slot);
+    this.lines = new HeadLines(this.right, scene);
+    this.large = new Matrix(this.right, scene, true);
+    this.neuron = new Neuron(this.right, scene);
+    this.root.append(this.left, this.right);
+  }
+
+  missing(): Promise<void>[] {
+    const { data, part } = this.scene;
+    const measures = part.measures.filter((measure) => !data.array(measure.values)).map((measure) => data.loadArray(measure.values));
+    return [...this.grid.missing(), ...this.scene.missing(), ...measures];
+  }
+
+  get settled(): boolean {
+    return this.grid.done && (this.scene.state.scale !== "head" || this.lines.done);
+  }
+
+  private get top(): number {
+    const { scene } = this;
+    const measure = scene.part.measures.find((each) => each.name === scene.state.measure);
+    if (!measure || measure.units === "share") return 1;
+    return Math.max(1e-6, ...[...(scene.data.array(measure.values) ?? [])].filter(Number.isFinite));
+  }
+
+  /** What was pointed at: drawn at once. `rest` follows a frame later. */
+  main(place: Place): void {
+    this.place = place;
+    const { scene, left, right } = this;
+    const { state } = scene;
+    const { form, width } = place;
+    const model = state.scale === "model";
+    const wide = form === "wide" && !model;
+    const leftWidth = wide ? Math.min(580, Math.round(width * 0.41)) : width;
+    this.root.classList.toggle("columns2", wide);
+    this.root.classList.toggle("mini", !model && form !== "wide");
+    left.style.width = `${leftWidth}px`;
+    const rightWidth = wide ? width - leftWidth - 40 : width;
+    right.style.width = `${rightWidth}px`;
+    right.hidden = model;
+    this.which.hidden = form !== "half";
+    this.which.replaceChildren(h("b", {}, "AB"[scene.place] ?? ""), h("bdi", {}, nameOf(scene.input)));
+    this.lines.root.hidden = state.scale !== "head" || state.picture !== "lines";
+    this.large.root.hidden = state.scale !== "head" || state.picture !== "matrix";
+    this.neuron.root.hidden = state.scale !== "neuron";
+    this.heading();
+    if (model) return this.drawGrid(leftWidth);
+    const tallest = wide ? Math.min(1000, Math.max(620, place.room - 40)) : Math.max(480, Math.min(place.room - 60, 900));
+    if (!this.lines.root.hidden) this.lines.update({ width: rightWidth, tallest });
+    if (!this.large.root.hidden) this.large.update(rightWidth, Math.max(420, place.room - 60));
+    if (!this.neuron.root.hidden) this.neuron.update(rightWidth, tallest);
+  }
+
+  rest(): void {
+    const { scene, place } = this;
+    const { scale } = scene.state;
+    const wide = place.form === "wide" && scale !== "model";
+    const leftWidth = wide ? Math.min(580, Math.round(place.width * 0.41)) : place.width;
+    this.summary.hidden = scale === "model";
+    if (scale === "model") return;
+    this.drawGrid(leftWidth);
+    const mini = place.form !== "wide";
+    this.matrix.root.hidden = mini;
+    if (!mini) {
+      const side = Math.round(Math.min(300, leftWidth * 0.54));
+      this.matrix.update(side, side);
+    }
+    this.ranks.update((mini ? leftWidth - this.grid.pixelWidth : leftWidth - this.matrix.size) - 28);
+  }
+
+  private drawGrid(width: number): void {
+    const { scene, place } = this;
+    const { state, part } = scene;
+    const kind = state.scale === "model" ? "large" : place.form === "wide" ? "beside" : "mini";
+    this.gridHead.hidden = kind === "mini";
+    this.grid.update(width, kind, place.room - 60);
+    this.draw.show(state, this.grid.lines ? "lines" : "heat");
+    this.draw.root.hidden = scene.against !== null;
+    this.measure.show(state.measure, [["none", "no measure"], ...part.measures.map((measure) => [measure.name, measure.of === "corpus" ? `${measure.title} (corpus)` : measure.title] as const)]);
+    this.sort.hidden = this.least.hidden = state.measure === "none";
+    this.sort.textContent = state.sort ? "in model order" : "sort by it";
+    this.least.value = String(Math.round((state.least / this.top) * 100));
+    this.legend.hidden = this.grid.lines;
+    this.scale();
+  }
+
+  private scale(): void {
+    const { scene } = this;
+    const palette = PALETTES[scene.owner.theme];
+    const quantity = scene.part.quantities.find((each) => each.name === scene.state.quantity);
+    const signed = scene.against !== null || quantity?.signed === true;
+    strip(this.ramp, signed ? palette.diverging : palette.sequential, 132, 8);
+    const most = quantity?.scale ?? 1;
+    const text = (x: number): string => (most === 1 ? String(x) : x === 0 ? "0" : (x * most).toPrecision(1)).replace(/^(-?)0\./, "$1.").replace("-", "−");
+    const at = (x: number): number => (signed ? 50 + Math.sign(x) * Math.sqrt(Math.abs(x)) * 50 : Math.sqrt(x) * 100);
+    const ticks = signed ? SIGNED_TICKS : most === 1 ? TICKS : [0, 0.25, 1];
+    this.ticks.replaceChildren(...ticks.map((x) => h("span", { style: `left:${at(x)}%` }, text(x))));
+  }
+
+  private heading(): void {
+    const { scene } = this;
+    const { state } = scene;
+    const heads = scene.heads.length;
+    const all = state.aggregate === "layers";
+    const count = heads > 1 ? `${heads} heads` : `head ${scene.head}`;
+    const how = !scene.aggregated ? "" : all ? ", mean of all layers" : state.aggregate === "max" ? ", max" : ", mean";
+    const where = all ? count[0]!.toUpperCase() + count.slice(1) : `Layer ${state.layer}, ${count}`;
+    this.title.textContent = state.scale === "neuron" ? `Layer ${state.layer}, head ${scene.head}, neuron by neuron` : `${where}${how}`;
+    this.say.textContent = state.scale === "neuron" ? "" : phrase(scene);
+  }
+
+  /** Only what is pointed at has changed. */
+  focus(): void {
+    if (!this.lines.root.hidden) this.lines.focus();
+    if (!this.large.root.hidden) this.large.focus();
+    if (!this.neuron.root.hidden) this.neuron.focus();
+    if (this.scene.state.scale !== "model" && this.place.form === "wide") this.matrix.focus();
+  }
+
+  destroy(): void {
+    for (const part of [this.grid, this.matrix, this.large, this.lines, this.neuron, this.ranks]) part.destroy();
+    this.root.remove();
+  }
+}

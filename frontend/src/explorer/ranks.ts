@@ -1,0 +1,120 @@
+// Where the open head stands among all heads: a strip a measure, every head a tick, the open one a dot.
+
+import { h } from "../dom";
+import { figure } from "../format";
+import type { MeasureColumn } from "../protocol";
+import { surface } from "./canvas";
+import type { Scene } from "./scene";
+
+const SAY: Record<string, string> = { previous: "the previous token", next: "the next token", current: "itself", first: "the first token", sep: "separators" };
+
+/** What the open head does, in a few words: its largest share. */
+export function phrase(scene: Scene): string {
+  const { part, data, state } = scene;
+  if (scene.many || scene.aggregated || scene.against || state.filter !== "all" || !state.special || state.quantity !== "weights") return "";
+  const found = new Map(part.measures.map((measure) => [measure.name, data.figure(part, measure, state.layer, scene.head)]));
+  const best = Object.keys(SAY)
+    .map((name) => [name, found.get(name) ?? -1] as const)
+    .sort((a, b) => b[1] - a[1])[0];
+  if (!best) return "";
+  if (best[1] < 0.2) return found.has("entropy") ? `spread out, entropy ${found.get("entropy")!.toFixed(1)} nats` : "";
+  return `${Math.round(best[1] * 100)}% on ${SAY[best[0]]}`;
+}
+
+interface Row {
+  readonly measure: MeasureColumn;
+  readonly canvas: HTMLCanvasElement;
+  readonly value: HTMLElement;
+  readonly name: HTMLElement;
+}
+
+export class Ranks {
+  private readonly title = h("h3");
+  private readonly body = h("div");
+  readonly root = h("div.measures", {}, this.title, this.body);
+  private rows: Row[] = [];
+  private part = "";
+  private width = 100;
+
+  constructor(
+    element: HTMLElement,
+    private readonly scene: Scene,
+  ) {
+    element.append(this.root);
+  }
+
+  update(width: number): void {
+    const { scene } = this;
+    const { part, state } = scene;
+    const names = `${part.name}|${state.measure}`;
+    if (names !== this.part) {
+      this.part = names;
+      const corpus = part.measures.find((measure) => measure.of === "corpus" && measure.name === state.measure);
+      const measures = [...part.measures.filter((measure) => measure.of === "input"), ...(corpus ? [corpus] : [])];
+      this.rows = measures.map((measure) => this.row(measure));
+      this.body.replaceChildren(...this.rows.map(({ name, canvas, value }) => h("div.mrow", {}, name, canvas, value)));
+    }
+    const total = part.heads.reduce((sum, heads) => sum + heads.length, 0);
+    this.title.textContent = `L${state.layer}H${scene.head} among all ${total} heads`;
+    this.width = Math.max(60, width - 144);
+    for (const row of this.rows) this.draw(row);
+  }
+
+  private values(measure: MeasureColumn): { layer: number; head: number; value: number }[] {
+    const { part, data } = this.scene;
+    return part.index.flatMap((layer, at) => part.heads[at]!.map((head) => ({ layer, head, value: data.figure(part, measure, layer, head) }))).filter((each) => Number.isFinite(each.value));
+  }
+
+  private top(measure: MeasureColumn): number {
+    return measure.units === "share" ? 1 : Math.max(1e-9, ...this.values(measure).map((each) => each.value)) * 1.02;
+  }
+
+  private row(measure: MeasureColumn): Row {
+    const { scene } = this;
+    const canvas = h("canvas", { "aria-hidden": "true" });
+    const value = h("span.val");
+    const label = h("button.link", { type: "button", title: "Show this measure in the grid", onclick: () => scene.owner.set(scene.state.measure === measure.name ? { measure: "none", sort: false, least: 0 } : { measure: measure.name }) }, measure.title);
+    canvas.addEventListener("pointermove", (event) => {
+      const near = this.near(measure, event, canvas);
+      if (near) scene.owner.tip(h("div", {}, h("b", {}, `L${near.layer}H${near.head}`), ` ${figure(near.value)}`, h("div.dim", {}, "click to open")), event.clientX, event.clientY);
+    });
+    canvas.addEventListener("pointerleave", () => scene.owner.tip(null));
+    canvas.addEventListener("click", (event) => {
+      const near = this.near(measure, event, canvas);
+      if (near) scene.owner.open(near.layer, near.head, false);
+    });
+    return { measure, canvas, value, name: label };
+  }
+
+  private draw({ measure, canvas, value, name }: Row): void {
+    const { scene, width } = this;
+    const { ink } = scene.owner;
+    const context = surface(canvas, width, 18);
+    const [top, room] = [this.top(measure), width - 10];
+    context.fillStyle = ink("--line");
+    context.fillRect(0, 9, width, 1);
+    context.fillStyle = ink("--tick");
+    for (const each of this.values(measure)) context.fillRect(5 + (each.value / top) * room - 0.5, 5, 1, 9);
+    const found = scene.data.figure(scene.part, measure, scene.state.layer, scene.head);
+    if (Number.isFinite(found)) {
+      const x = 5 + (found / top) * room;
+      for (const [color, radius] of [[ink("--bg"), 6], [scene.accent, 4.2]] as const) {
+        context.fillStyle = color;
+        context.beginPath();
+        context.arc(x, 9.5, radius, 0, 7);
+        context.fill();
+      }
+    }
+    value.textContent = figure(found, 2);
+    name.classList.toggle("on", scene.state.measure === measure.name);
+  }
+
+  private near(measure: MeasureColumn, event: MouseEvent, canvas: HTMLCanvasElement) {
+    const x = ((event.clientX - canvas.getBoundingClientRect().left - 5) / (this.width - 10)) * this.top(measure);
+    return this.values(measure).sort((a, b) => Math.abs(a.value - x) - Math.abs(b.value - x))[0];
+  }
+
+  destroy(): void {
+    this.root.remove();
+  }
+}

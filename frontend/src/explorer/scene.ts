@@ -1,0 +1,187 @@
+// What one input shows: its tokens, its maps, and what is pointed at. Every picture of the input draws from this.
+
+import type { Theme } from "../color";
+import type { PartInfo } from "../protocol";
+import { type Side, side } from "./axis";
+import { combine, cut, difference, type Shown } from "./cut";
+import type { Data } from "./source";
+import { type Full, headsOf, partOf } from "./state";
+
+/** Places of the tokens that are pointed at, on their shown axes; null for none. */
+export interface Focus {
+  readonly from: number | null;
+  readonly to: number | null;
+  readonly neuron?: number;
+}
+
+/** What the pictures ask of the explorer. */
+export interface Owner {
+  readonly state: Full;
+  readonly theme: Theme;
+  set(change: Partial<Full>): void;
+  /** Open a head; `add` adds it to those of its layer, or takes it away. */
+  open(layer: number, head: number, add: boolean): void;
+  hover(scene: Scene, focus: Focus | null): void;
+  pin(scene: Scene, side: "from" | "to", place: number): void;
+  tip(content: Node | null, x?: number, y?: number, where?: "pointer" | "left" | "right"): void;
+  ink(name: string): string;
+}
+
+const HEADS: Record<Theme, readonly string[]> = {
+  light: ["#3566c4", "#dd7418", "#3f8f3a", "#c02f6d", "#7c52b8", "#2b9fc9", "#b58a0e", "#8a4b2f", "#d9493a", "#59646e", "#1c3d73", "#8aa51e"],
+  dark: ["#7fa6f5", "#f59b4b", "#7fc97a", "#f0719f", "#b796ee", "#5fcbef", "#e0ba43", "#c98d6d", "#fa8576", "#a6b0b9", "#a9bfea", "#bcd65c"],
+};
+export const ACCENT: Record<Theme, string> = { light: "#0f7b78", dark: "#45b3a5" };
+export const SIGNS: Record<Theme, { minus: string; plus: string }> = {
+  light: { minus: "#cf6a12", plus: "#3579bf" },
+  dark: { minus: "#d97a26", plus: "#4288d0" },
+};
+
+export class Scene {
+  hovered: Focus | null = null;
+  rows!: Side;
+  columns!: Side;
+  part!: PartInfo;
+  private maps: { key: string; shown: Shown[] } | null = null;
+
+  constructor(
+    readonly data: Data,
+    readonly place: number,
+    readonly owner: Owner,
+    /** The input that is subtracted from this one. */
+    readonly against: Scene | null = null,
+  ) {
+    this.refresh();
+  }
+
+  get state(): Full {
+    return this.owner.state;
+  }
+
+  get input() {
+    return this.data.payload.inputs[this.place]!;
+  }
+
+  /** Read the tokens again: the state has changed. */
+  refresh(): void {
+    const { part, filter, special, scale } = this.state;
+    // Neurons are those of pieces: words have none.
+    const unit = scale === "neuron" ? "pieces" : this.state.unit;
+    this.against?.refresh();
+    this.part = partOf(this.input, part);
+    const letter = (at: number): 0 | 1 | null => (filter === "all" ? null : filter[at] === "a" ? 0 : 1);
+    this.rows = side(this.part.query, { sequence: letter(0), special, unit });
+    this.columns = side(this.part.key, { sequence: letter(1), special, unit });
+    this.hovered = null;
+  }
+
+  /** The open head and, before it, the others that are shown. */
+  get heads(): readonly number[] {
+    const heads = headsOf(this.part, this.state.layer);
+    const found = this.state.heads.filter((head) => heads.includes(head));
+    return found.length > 0 ? found : heads.slice(0, 1);
+  }
+
+  get head(): number {
+    return this.heads.at(-1) ?? 0;
+  }
+
+  get aggregated(): boolean {
+    return this.state.aggregate === "layers" || (this.state.aggregate !== "none" && this.heads.length > 1);
+  }
+
+  get many(): boolean {
+    return this.heads.length > 1 && !this.aggregated;
+  }
+
+  /** What must be decoded before the scene can be shown; empty when all is there. */
+  missing(): Promise<void>[] {
+    const { data, part, state } = this;
+    const layers = state.aggregate === "layers" ? part.index : [state.layer];
+    const wanted = layers.filter((layer) => !data.layer(part, layer, state.quantity)).map((layer) => data.load(part, layer, state.quantity));
+    if (state.scale === "neuron") {
+      // The softmax beside q and k is that of the weights, whatever else is drawn.
+      if (!data.layer(part, state.layer, "weights")) wanted.push(data.load(part, state.layer, "weights"));
+      const norms = state.values && part.quantities.some((quantity) => quantity.name === "norms");
+      if (norms && !data.layer(part, state.layer, "norms")) wanted.push(data.load(part, state.layer, "norms"));
+      if (part.neurons && !data.neurons(part, state.layer)) wanted.push(data.loadNeurons(part, state.layer));
+      const sink = part.sink?.[part.index.indexOf(state.layer)];
+      if (sink && !data.array(sink)) wanted.push(data.loadArray(sink));
+    }
+    return [...wanted, ...(this.against?.missing() ?? [])];
+  }
+
+  /** One map of a head as it is filtered now. */
+  map(layer: number, head: number, quantity = this.state.quantity): Shown | null {
+    const found = this.data.layer(this.part, layer, quantity);
+    const place = headsOf(this.part, layer).indexOf(head);
+    if (!found || place < 0) return null;
+    return cut(found, place, head, this.rows, this.columns, this.state.renormalise && quantity === "weights");
+  }
+
+  get key(): string {
+    const { part, layer, aggregate, quantity, renormalise } = this.state;
+    return [this.place, part, layer, this.heads, aggregate, quantity, renormalise, this.rows.key, this.columns.key].join("|");
+  }
+
+  /** The maps that are open: one a head, or their aggregate; of the difference where two inputs are compared. */
+  shown(): Shown[] {
+    if (this.maps?.key === this.key) return this.maps.shown;
+    let shown = this.own();
+    if (this.against) {
+      const others = this.against.own();
+      shown = shown.map((map, at) => (others[at] ? difference(map, others[at]) : map));
+    }
+    this.maps = { key: this.key, shown };
+    return shown;
+  }
+
+  private own(): Shown[] {
+    const { aggregate, layer } = this.state;
+    const layers = aggregate === "layers" ? this.part.index : [layer];
+    const maps = layers.flatMap((one) => this.heads.flatMap((head) => this.map(one, head) ?? []));
+    if (!this.aggregated) return maps;
+    return maps.length > 0 ? [combine(maps, aggregate === "max" ? "max" : "mean")].map((map) => ({ ...map, head: -1 })) : [];
+  }
+
+  /** What is pointed at, and what is pinned under it. */
+  get focus(): Focus | null {
+    const pinned = this.pinned;
+    const { hovered } = this;
+    if (!pinned) return hovered;
+    if (!hovered || (hovered.from === null && hovered.to === null)) return { ...pinned, ...(hovered?.neuron === undefined ? {} : { neuron: hovered.neuron }) };
+    return { ...hovered, from: hovered.from ?? pinned.from, to: hovered.to ?? pinned.to };
+  }
+
+  /** The pinned token's place on its shown axis. */
+  get pinned(): Focus | null {
+    const { pin } = this.state;
+    if (!pin) return null;
+    const place = (pin[0] === "from" ? this.rows : this.columns).of[Number(pin[1])] ?? -1;
+    if (place < 0) return null;
+    return pin[0] === "from" ? { from: place, to: null } : { from: null, to: place };
+  }
+
+  get accent(): string {
+    return ACCENT[this.owner.theme];
+  }
+
+  /** The colour of a head: its own where several are open. */
+  color(head: number): string {
+    return this.many && head >= 0 ? HEADS[this.owner.theme][head % 12]! : this.accent;
+  }
+
+  /** The colour of a line or bar. */
+  stroke(map: Shown, at: number): string {
+    if (map.sign && !this.many) return map.sign[at]! < 0 ? SIGNS[this.owner.theme].minus : SIGNS[this.owner.theme].plus;
+    return this.color(map.head);
+  }
+
+  name(head = this.head, layer = this.state.layer): string {
+    const { aggregate } = this.state;
+    if (head >= 0) return `L${layer}H${head}`;
+    const what = aggregate === "max" ? "max" : "mean";
+    if (aggregate === "layers") return this.heads.length > 1 ? `mean of ${this.heads.length} heads, all layers` : `H${this.head}, mean of layers`;
+    return `L${layer} ${what} of ${this.heads.length}`;
+  }
+}

@@ -1,0 +1,61 @@
+// From q and k to the weight: the numbers behind one query's row.
+
+import type { Block, LayerNeurons } from "./source";
+
+/** One token's vector of a head; no copy. */
+export function vector(block: Block, head: number, token: number): Float32Array {
+  const [, tokens, size] = block.shape;
+  const at = (head * tokens + token) * size;
+  return block.numbers.subarray(at, at + size);
+}
+
+export interface Scores {
+  /** softcap(scaling · q·k + bias) for each key. */
+  readonly scores: Float32Array;
+  /** Keys that the query cannot see. */
+  readonly masked: Uint8Array;
+}
+
+/**
+ * The scores of one query with every key. `weights` is the row as the model computed it: a key is masked when it stands
+ * after the query of a causal model, or has no weight although its score would give it one.
+ */
+export function scores(layer: LayerNeurons, place: number, query: number, causal: boolean, weights: Float32Array): Scores {
+  const { info, q, k, bias } = layer;
+  const mine = vector(q, place, query);
+  const keyHead = info.key_head[place] ?? 0;
+  const [, keys] = k.shape;
+  const behind = keys - q.shape[1];
+  const found = new Float32Array(keys);
+  const masked = new Uint8Array(keys);
+  for (let j = 0; j < keys; j++) {
+    let sum = info.scaling * dot(mine, vector(k, keyHead, j));
+    if (bias) sum += bias.numbers[(place * q.shape[1] + query) * keys + j]!;
+    found[j] = info.softcap ? info.softcap * Math.tanh(sum / info.softcap) : sum;
+    if (causal && j > query + behind) masked[j] = 1;
+  }
+  let best = 0;
+  for (let j = 1; j < keys; j++) if (weights[j]! > weights[best]!) best = j;
+  const total = found[best]! - Math.log(Math.max(1e-9, weights[best]!));
+  for (let j = 0; j < keys; j++) if (weights[j]! === 0 && Math.exp(found[j]! - total) > 0.01) masked[j] = 1;
+  return { scores: found, masked };
+}
+
+export function dot(a: Float32Array, b: Float32Array): number {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += a[i]! * b[i]!;
+  return sum;
+}
+
+export const product = (a: Float32Array, b: Float32Array): Float32Array => a.map((x, i) => x * b[i]!);
+
+/** The magnitude that 98.5% of the values stay below: the scale of a block's colours. */
+export function span(vectors: readonly Float32Array[]): number {
+  const size = vectors.reduce((sum, each) => sum + each.length, 0);
+  const step = Math.max(1, Math.floor(size / 20000));
+  const all: number[] = [];
+  let seen = 0;
+  for (const each of vectors) for (const x of each) if (seen++ % step === 0) all.push(Math.abs(x));
+  all.sort((a, b) => a - b);
+  return all[Math.floor(all.length * 0.985)] || 1;
+}

@@ -1,0 +1,95 @@
+// The maps of a payload, decoded when they are first asked for and kept.
+
+import type { Numbers, Store } from "../data";
+import type { ArrayRef, ExplorerPayload, MeasureColumn, NeuronsInfo, PartInfo, Vectors } from "../protocol";
+import type { Layer } from "./cut";
+
+/** Vectors [head token dim]. */
+export interface Block {
+  readonly numbers: Float32Array;
+  readonly shape: readonly [number, number, number];
+}
+
+export interface LayerNeurons {
+  readonly info: NeuronsInfo;
+  readonly q: Block;
+  readonly k: Block;
+  readonly v: Block | null;
+  readonly bias: Block | null;
+}
+
+export class Data {
+  private readonly layers = new Map<string, Layer>();
+  private readonly numbers = new Map<ArrayRef, Numbers>();
+  private readonly blocks = new Map<NeuronsInfo, LayerNeurons>();
+
+  constructor(
+    readonly payload: ExplorerPayload,
+    private readonly store: Store,
+  ) {}
+
+  /** What has been decoded of a layer, or undefined; `load` first. */
+  layer(part: PartInfo, index: number, quantity: string): Layer | undefined {
+    return this.layers.get(this.ref(part, index, quantity)?.data ?? "");
+  }
+
+  async load(part: PartInfo, index: number, quantity: string): Promise<void> {
+    const ref = this.ref(part, index, quantity);
+    if (!ref || this.layers.has(ref.data)) return;
+    const numbers = await this.store.get(ref);
+    const found = part.quantities.find((each) => each.name === quantity);
+    const shape = ref.shape as [number, number, number];
+    this.layers.set(ref.data, { shape, numbers, encoding: ref.encoding, scale: found?.scale ?? 1, signed: found?.signed ?? false });
+  }
+
+  async loadArray(ref: ArrayRef): Promise<void> {
+    if (!this.numbers.has(ref)) this.numbers.set(ref, await this.store.get(ref));
+  }
+
+  array(ref: ArrayRef): Numbers | undefined {
+    return this.numbers.get(ref);
+  }
+
+  neurons(part: PartInfo, index: number): LayerNeurons | undefined {
+    const info = part.neurons?.[part.index.indexOf(index)];
+    return info && this.blocks.get(info);
+  }
+
+  async loadNeurons(part: PartInfo, index: number): Promise<void> {
+    const info = part.neurons?.[part.index.indexOf(index)];
+    if (!info || this.blocks.has(info)) return;
+    const [q, k, v, bias] = await Promise.all([this.vectors(info.q), this.vectors(info.k), info.v && this.vectors(info.v), info.bias && this.plain(info.bias)]);
+    this.blocks.set(info, { info, q, k, v, bias });
+  }
+
+  /** A figure of a head; NaN where there is none. */
+  figure(part: PartInfo, measure: MeasureColumn, layer: number, head: number): number {
+    const place = part.index.indexOf(layer);
+    const columns = measure.values.shape[1] ?? 0;
+    return this.array(measure.values)?.[place * columns + (part.heads[place]?.indexOf(head) ?? -1)] ?? NaN;
+  }
+
+  private ref(part: PartInfo, index: number, quantity: string): ArrayRef | undefined {
+    const place = part.index.indexOf(index);
+    return quantity === "weights" ? part.layers[place] : part.quantities.find((each) => each.name === quantity)?.layers[place];
+  }
+
+  private async plain(ref: ArrayRef): Promise<Block> {
+    return { numbers: Float32Array.from(await this.store.get(ref)), shape: ref.shape as [number, number, number] };
+  }
+
+  private async vectors({ codes, low, step }: Vectors): Promise<Block> {
+    const shape = codes.shape as [number, number, number];
+    const raw = await this.store.get(codes);
+    if (!low || !step) return { numbers: Float32Array.from(raw), shape };
+    const [lows, steps] = await Promise.all([this.store.get(low), this.store.get(step)]);
+    const [heads, tokens, size] = shape;
+    const numbers = new Float32Array(raw.length);
+    for (let head = 0, at = 0; head < heads; head++) {
+      for (let token = 0; token < tokens; token++) {
+        for (let d = 0; d < size; d++, at++) numbers[at] = lows[head * size + d]! + steps[head * size + d]! * raw[at]!;
+      }
+    }
+    return { numbers, shape };
+  }
+}

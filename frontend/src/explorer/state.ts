@@ -1,0 +1,108 @@
+// The state as a value: defaults, what a payload can show of it, and the fragment of a page.
+
+import type { ExplorerPayload, ExplorerState, InputInfo, PartInfo } from "../protocol";
+import { hasPair } from "./axis";
+
+export type Full = Required<ExplorerState>;
+
+const CHOICES: { readonly [K in keyof ExplorerState]?: readonly string[] } = {
+  scale: ["model", "head", "neuron"],
+  filter: ["all", "aa", "ab", "ba", "bb"],
+  unit: ["pieces", "words"],
+  draw: ["auto", "heat", "lines"],
+  picture: ["lines", "matrix"],
+  aggregate: ["none", "mean", "max", "layers"],
+  side: ["one", "both", "difference"],
+  theme: ["auto", "light", "dark"],
+};
+
+export const DEFAULTS: Full = {
+  scale: "head", part: "", layer: -1, heads: [], filter: "all", special: true, renormalise: false, unit: "pieces",
+  draw: "auto", picture: "lines", measure: "none", sort: false, least: 0, threshold: 0.02, top_k: 0, aggregate: "none",
+  quantity: "weights", pin: null, zoom: null, input: 0, side: "one", values: false, theme: "auto",
+};
+
+const KEYS = Object.keys(DEFAULTS) as (keyof Full)[];
+
+export const partOf = (input: InputInfo, name: string): PartInfo => input.parts.find((part) => part.name === name) ?? input.parts[0]!;
+
+/** The heads of a layer, by the model's own indices. */
+export const headsOf = (part: PartInfo, layer: number): readonly number[] => part.heads[part.index.indexOf(layer)] ?? [];
+
+/** The difference of two inputs can be drawn: their maps have one shape. */
+export function comparable(payload: ExplorerPayload, part: string): boolean {
+  const [a, b] = payload.inputs.map((input) => partOf(input, part));
+  return !!a && !!b && payload.inputs.length === 2 && a.query.pieces.length === b.query.pieces.length && a.key.pieces.length === b.key.pieces.length;
+}
+
+/** The state that comes nearest to what is asked for and can be shown. */
+export function settle(asked: ExplorerState, payload: ExplorerPayload): Full {
+  const state: Full = { ...DEFAULTS, ...asked };
+  const { inputs } = payload;
+  state.input = Math.min(inputs.length - 1, Math.max(0, state.input));
+  if (inputs.length !== 2) state.side = "one";
+  const part = partOf(inputs[state.input]!, state.part);
+  state.part = part.name;
+  if (state.side === "difference" && !comparable(payload, part.name)) state.side = "both";
+  if (!part.index.includes(state.layer)) state.layer = part.index[0] ?? 0;
+  const heads = headsOf(part, state.layer);
+  state.heads = state.heads.filter((head) => heads.includes(head));
+  if (state.heads.length === 0) state.heads = heads.slice(0, 1);
+  if (!hasPair(part.query) || !hasPair(part.key)) state.filter = "all";
+  if (!part.query.words || !part.key.words) state.unit = "pieces";
+  if (state.scale === "neuron" && (!part.neurons || state.side === "difference")) state.scale = "head";
+  if (!part.measures.some((measure) => measure.name === state.measure)) [state.measure, state.sort, state.least] = ["none", false, 0];
+  if (!part.quantities.some((quantity) => quantity.name === state.quantity)) state.quantity = "weights";
+  if (state.pin) {
+    const axis = state.pin[0] === "from" ? part.query : part.key;
+    if (Number(state.pin[1]) >= axis.pieces.length) state.pin = null;
+  }
+  return state;
+}
+
+const text = (found: unknown): string => (Array.isArray(found) ? found.join(",") : String(found));
+
+/** Keys whose values differ, by value. */
+export function changed(before: ExplorerState, after: ExplorerState): (keyof Full)[] {
+  return KEYS.filter((key) => JSON.stringify(before[key]) !== JSON.stringify(after[key]));
+}
+
+/** The fragment of a state: what differs from what the page began with. */
+export function write(state: Full, base: Full, prefix = ""): string {
+  return changed(base, state).map((key) => `${prefix}${key}=${encodeURIComponent(text(state[key])).replaceAll("%2C", ",").replaceAll("%3A", ":")}`).join("&");
+}
+
+/** What a fragment says, of the right type; the rest is left out. */
+export function read(hash: string, prefix = ""): ExplorerState {
+  const found: Record<string, unknown> = {};
+  for (const [name, raw] of new URLSearchParams(hash.replace(/^#/, ""))) {
+    if (!name.startsWith(prefix)) continue;
+    const key = name.slice(prefix.length) as keyof Full;
+    if (!KEYS.includes(key)) continue;
+    const parsed = parse(key, raw);
+    if (parsed !== undefined) found[key] = parsed;
+  }
+  return found;
+}
+
+function parse(key: keyof Full, raw: string): unknown {
+  if (key === "pin") {
+    const match = /^(from|to),(\d+)$/.exec(raw);
+    return match ? [match[1], Number(match[2])] : raw === "null" ? null : undefined;
+  }
+  if (key === "heads" || key === "zoom") {
+    if (key === "zoom" && raw === "null") return null;
+    const numbers = raw.split(",").map(Number);
+    const good = numbers.every((n) => Number.isInteger(n) && n >= 0) && raw !== "" && (key === "heads" || numbers.length === 4);
+    return good ? numbers : undefined;
+  }
+  const normal = DEFAULTS[key];
+  if (typeof normal === "boolean") return raw === "true" ? true : raw === "false" ? false : undefined;
+  if (typeof normal === "number") {
+    const number = Number(raw);
+    const good = raw !== "" && Number.isFinite(number) && (key === "least" || number >= 0);
+    return good ? (key === "threshold" ? Math.min(1, number) : key === "least" ? number : Math.floor(number)) : undefined;
+  }
+  const allowed = CHOICES[key];
+  return allowed && !allowed.includes(raw) ? undefined : raw;
+}

@@ -1,0 +1,149 @@
+// Small pictures of maps: at most 64 × 64, each cell the largest of what it covers.
+
+import type { Item, Side } from "./axis";
+import { cut, difference, type Layer, type Shown } from "./cut";
+import type { Scene } from "./scene";
+
+const LARGEST = 64;
+
+export interface Thumb {
+  readonly rows: number;
+  readonly columns: number;
+  readonly codes: Uint8Array;
+  readonly sign: Int8Array | null;
+}
+
+/** The largest code of each block of a map. */
+export function pool(map: Pick<Shown, "rows" | "columns" | "codes" | "sign">): Thumb {
+  const [rows, columns] = [Math.min(LARGEST, map.rows), Math.min(LARGEST, map.columns)];
+  if (rows === map.rows && columns === map.columns) return map;
+  const codes = new Uint8Array(rows * columns);
+  const sign = map.sign ? new Int8Array(rows * columns) : null;
+  const to = Int32Array.from({ length: map.columns }, (_, b) => Math.floor((b * columns) / map.columns));
+  for (let a = 0; a < map.rows; a++) {
+    const row = Math.floor((a * rows) / map.rows) * columns;
+    for (let b = 0, at = a * map.columns; b < map.columns; b++, at++) {
+      const code = map.codes[at]!;
+      const cell = row + to[b]!;
+      if (code > codes[cell]!) {
+        codes[cell] = code;
+        if (sign) sign[cell] = map.sign![at]!;
+      }
+    }
+  }
+  return { rows, columns, codes, sign };
+}
+
+/** Pool the shown rows and columns of a layer's bytes without cutting them out first. */
+function poolBytes(layer: Layer, place: number, rows: readonly Item[], columns: readonly Item[]): Thumb {
+  const [, queries, keys] = layer.shape;
+  const bytes = layer.numbers as Uint8Array;
+  const [r, c] = [Math.min(LARGEST, rows.length), Math.min(LARGEST, columns.length)];
+  const codes = new Uint8Array(r * c);
+  const from = Int32Array.from(columns, (item) => item.start);
+  const to = Int32Array.from(columns, (_, b) => Math.floor((b * c) / columns.length));
+  for (let a = 0; a < rows.length; a++) {
+    const row = place * queries * keys + rows[a]!.start * keys;
+    const into = Math.floor((a * r) / rows.length) * c;
+    for (let b = 0; b < from.length; b++) {
+      const code = bytes[row + from[b]!]!;
+      const cell = into + to[b]!;
+      if (code > codes[cell]!) codes[cell] = code;
+    }
+  }
+  return { rows: r, columns: c, codes, sign: null };
+}
+
+/** The cells of a ready thumbnail that stand for the shown tokens. */
+function pick(side: Side, pieces: number, size: number): number[] {
+  return [...new Set(side.items.map((item) => Math.floor((item.start * size) / pieces)))];
+}
+
+/** Up to three strokes a row (row, column, row, column, …), in eight classes of strength. */
+export function lineSegments(thumb: Thumb): number[][] {
+  const classes: number[][] = Array.from({ length: 8 }, () => []);
+  const { rows, columns, codes } = thumb;
+  for (let a = 0; a < rows; a++) {
+    let [first, second, third] = [0, 0, 0];
+    for (let b = 0; b < columns; b++) {
+      const code = codes[a * columns + b]!;
+      if (code > first) [first, second, third] = [code, first, second];
+      else if (code > second) [second, third] = [code, second];
+      else if (code > third) third = code;
+    }
+    const least = Math.max(36, third);
+    for (let b = 0; b < columns; b++) {
+      const code = codes[a * columns + b]!;
+      if (code >= least) classes[code >> 5]!.push(a, b);
+    }
+  }
+  return classes;
+}
+
+export class Thumbs {
+  private readonly cache = new Map<string, Map<string, Thumb>>();
+
+  constructor(private readonly scene: Scene) {}
+
+  private get ready(): boolean {
+    return this.scene.part.thumbs !== null && this.scene.state.quantity === "weights" && !this.scene.against;
+  }
+
+  missing(): Promise<void>[] {
+    const { scene } = this;
+    const { data, part, state } = scene;
+    if (this.ready) return data.array(part.thumbs!) ? [] : [data.loadArray(part.thumbs!)];
+    const layers = (one: Scene): Promise<void>[] =>
+      part.index.filter((layer) => !data.layer(one.part, layer, state.quantity)).map((layer) => data.load(one.part, layer, state.quantity));
+    return [...layers(scene), ...(scene.against ? layers(scene.against) : [])];
+  }
+
+  get(layer: number, head: number): Thumb | null {
+    const { scene } = this;
+    const key = `${scene.place}|${scene.state.part}|${scene.state.quantity}|${scene.rows.key}|${scene.columns.key}|${scene.state.filter}`;
+    let known = this.cache.get(key);
+    if (!known) {
+      if (this.cache.size > 9) this.cache.clear();
+      this.cache.set(key, (known = new Map()));
+    }
+    const name = `${layer}.${head}`;
+    let thumb = known.get(name) ?? null;
+    if (!thumb) {
+      thumb = this.make(layer, head);
+      if (thumb) known.set(name, thumb);
+    }
+    return thumb;
+  }
+
+  private make(layer: number, head: number): Thumb | null {
+    const { scene } = this;
+    if (this.ready) return this.fromPayload(layer, head);
+    const mine = this.one(scene, layer, head);
+    if (!mine || !scene.against) return mine;
+    const [a, b] = [scene.map(layer, head), scene.against.map(layer, head)];
+    return a && b ? pool(difference(a, b)) : mine;
+  }
+
+  private one(scene: Scene, layer: number, head: number): Thumb | null {
+    const found = scene.data.layer(scene.part, layer, scene.state.quantity);
+    const place = scene.part.heads[scene.part.index.indexOf(layer)]?.indexOf(head) ?? -1;
+    if (!found || place < 0) return null;
+    const plain = found.numbers instanceof Uint8Array && found.encoding === "sqrt" && scene.state.unit === "pieces";
+    if (plain) return poolBytes(found, place, scene.rows.items, scene.columns.items);
+    return pool(cut(found, place, head, scene.rows, scene.columns, false));
+  }
+
+  private fromPayload(layer: number, head: number): Thumb | null {
+    const { part, data, rows, columns } = this.scene;
+    const all = data.array(part.thumbs!);
+    if (!(all instanceof Uint8Array)) return null;
+    const at = part.index.indexOf(layer);
+    const before = part.heads.slice(0, at).reduce((sum, heads) => sum + heads.length, 0);
+    const place = before + part.heads[at]!.indexOf(head);
+    const [, height = 0, width = 0] = part.thumbs!.shape;
+    const [r, c] = [pick(rows, part.query.pieces.length, height), pick(columns, part.key.pieces.length, width)];
+    const codes = new Uint8Array(r.length * c.length);
+    for (let a = 0; a < r.length; a++) for (let b = 0; b < c.length; b++) codes[a * c.length + b] = all[(place * height + r[a]!) * width + c[b]!]!;
+    return { rows: r.length, columns: c.length, codes, sign: null };
+  }
+}

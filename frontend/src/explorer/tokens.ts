@@ -1,0 +1,50 @@
+// Tokens as text: a column of them, copyable and readable in any script.
+
+import { h } from "../dom";
+import { type Item, name } from "./axis";
+import { FONT } from "./canvas";
+
+/** A token's text; the direction is that of its own script. */
+export function tokenText(item: Item): HTMLElement {
+  const long = Array.from(name(item)).length > 18;
+  return h("span.t", { dir: "auto", title: long ? name(item) : null }, item.mark ? h("i", {}, item.mark) : null, item.text);
+}
+
+export function fill(element: HTMLElement, items: readonly Item[]): void {
+  const all = document.createDocumentFragment();
+  items.forEach((item, place) => {
+    const row = document.createElement("div");
+    row.className = item.special ? "tok sp" : "tok";
+    row.dataset.i = String(place);
+    row.append(tokenText(item));
+    all.append(row);
+  });
+  element.replaceChildren(all);
+}
+
+/** The place of the token under an event. */
+export function placeOf(event: Event): number | null {
+  const row = event.target instanceof Element ? event.target.closest<HTMLElement>(".tok") : null;
+  return row ? Number(row.dataset.i) : null;
+}
+
+/** Give one row of a column a class, and take it from the others. */
+export function mark(column: HTMLElement, place: number | null, className: string): void {
+  const before = column.querySelector(`.${className}`);
+  const now = place === null ? null : (column.children[place] ?? null);
+  if (before === now) return;
+  before?.classList.remove(className);
+  now?.classList.add(className);
+}
+
+let ruler: CanvasRenderingContext2D | null = null;
+
+/** Width of the widest of some tokens at 13 px. */
+export function widest(...sides: (readonly Item[])[]): number {
+  ruler ??= document.createElement("canvas").getContext("2d");
+  if (!ruler) return 100;
+  ruler.font = `400 13px ${FONT}`;
+  let most = 0;
+  for (const text of new Set(sides.flatMap((items) => items.map(name)))) most = Math.max(most, text.length > 60 ? 400 : ruler.measureText(text).width);
+  return most;
+}

@@ -1,0 +1,168 @@
+// The bar above the pictures: scale, filters, what is drawn, thresholds, search; and the line below that says it in words.
+
+import { h } from "../dom";
+import { label } from "../format";
+import type { ExplorerPayload, InputInfo } from "../protocol";
+import { hasPair } from "./axis";
+import { Segments, Select, type Set, Slider, Switch } from "./controls";
+import type { Scene } from "./scene";
+import { comparable, type Full } from "./state";
+
+const FILTERS = [["all", "All"], ["aa", "A→A"], ["ab", "A→B"], ["ba", "B→A"], ["bb", "B→B"]] as const;
+const PARTS: Record<string, string> = { self: "Self", encoder: "Encoder", decoder: "Decoder", cross: "Cross" };
+const TOP = [1, 2, 3, 4, 5, 8, 10, 15, 20, 0];
+const NEXT = { auto: "light", light: "dark", dark: "auto" } as const;
+const SIGN = { auto: "◐", light: "☼", dark: "☾" } as const;
+
+export interface Bar {
+  find(text: string, next: boolean): void;
+  help(): void;
+  save(kind: "svg" | "png"): void;
+}
+
+export const nameOf = (input: InputInfo): string => input.label || label(input.parts[0]?.query.pieces ?? []);
+
+export class Toolbar {
+  private readonly scale: Segments<"scale">;
+  private readonly scaleNotes: HTMLElement[];
+  private readonly filter: Segments<"filter">;
+  private readonly filters: HTMLElement;
+  private readonly parts: Segments<"part"> | null;
+  private readonly quantities: Segments<"quantity"> | null;
+  private readonly unit: Segments<"unit">;
+  private readonly side: Segments<"side"> | null;
+  private readonly special: Switch;
+  private readonly renormalise: Switch;
+  private readonly threshold: Slider;
+  private readonly top: Slider;
+  private readonly input: Select | null;
+  private readonly theme: HTMLButtonElement;
+  readonly search: HTMLInputElement;
+  readonly bar: HTMLElement;
+  readonly tools: HTMLElement;
+  private readonly note = h("span");
+  readonly status: HTMLElement;
+  private state!: Full;
+
+  constructor(
+    private readonly payload: ExplorerPayload,
+    set: Set,
+    act: Bar,
+  ) {
+    const first = payload.inputs[0]!;
+    this.scale = new Segments("Scale", "scale", set, [["model", "Model"], ["head", "Head"], ["neuron", "Neurons"]]);
+    this.scale.root.className = "scale";
+    this.scaleNotes = [...this.scale.root.children].map((button) => {
+      const note = h("span");
+      button.replaceChildren(h("b", {}, button.textContent), note);
+      return note;
+    });
+    this.filter = new Segments("Attention", "filter", set, FILTERS);
+    this.filters = h("div.group", {}, h("span.cap", {}, "Attention"), this.filter.root);
+    const names = first.parts.map((part) => part.name);
+    this.parts = names.length > 1 ? new Segments("Part", "part", set, names.map((name) => [name, PARTS[name] ?? name] as const)) : null;
+    const quantities = [...new Set(payload.inputs.flatMap((input) => input.parts.flatMap((part) => part.quantities.map((each) => each.name))))];
+    this.quantities = quantities.length > 0 ? new Segments("Draw", "quantity", set, [["weights", "Weights"], ...quantities.map((name) => [name, name === "norms" ? "‖αvWₒ‖" : name[0]!.toUpperCase() + name.slice(1)] as const)]) : null;
+    this.unit = new Segments("Unit", "unit", set, [["pieces", "Pieces"], ["words", "Words", "To a word: the sum over its pieces; from a word: their mean"]]);
+    this.side = payload.inputs.length === 2 ? new Segments("Inputs", "side", set, [["one", "One"], ["both", "Side by side"], ["difference", "A − B"]]) : null;
+    this.special = new Switch("special", set, "Special tokens", "Show special tokens (s)");
+    this.renormalise = new Switch("renormalise", set, "Renormalise", "Let the shown weights of each row sum to 1");
+    this.threshold = new Slider("Threshold", "Weaker lines are not drawn", 200, (at) => set({ threshold: Math.round((at / 200) ** 2 * 1000) / 1000 }));
+    this.top = new Slider("Top", "The strongest lines of each token", TOP.length - 1, (at) => set({ top_k: TOP[at] ?? 0 }));
+    this.input = payload.inputs.length > 1 ? new Select("Input", (value) => set({ input: Number(value), pin: null, zoom: null })) : null;
+    this.theme = h("button.icon", { type: "button", onclick: () => set({ theme: NEXT[this.state.theme] }) });
+    this.search = h("input.find", { type: "search", placeholder: "Find a token", "aria-label": "Find a token", oninput: () => act.find(this.search.value, false) });
+    this.search.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") act.find(this.search.value, true);
+      if (event.key === "Escape") {
+        this.search.value = "";
+        act.find("", false);
+        this.search.blur();
+      }
+      event.stopPropagation();
+    });
+    const counts = first.parts[0]!;
+    const heads = Math.max(...counts.heads.map((each) => each.length));
+    this.bar = h(
+      "div.bar",
+      {},
+      h("div.brand", {}, h("b", {}, "headscope"), h("span.model", {}, payload.model), h("span.dim", {}, `${counts.index.length} layers × ${heads} heads`)),
+      h(
+        "div.right",
+        {},
+        this.side?.root,
+        this.input && h("label.field.inputs", {}, h("span.cap", {}, "Input"), this.input.input),
+        h("button.icon.wide", { type: "button", title: "Save this picture as SVG", onclick: () => act.save("svg") }, "SVG"),
+        h("button.icon.wide", { type: "button", title: "Save this picture as PNG", onclick: () => act.save("png") }, "PNG"),
+        this.theme,
+        h("button.icon", { type: "button", title: "Keys (?)", "aria-label": "Keys", onclick: () => act.help() }, "?"),
+      ),
+    );
+    const group = (text: string, child: HTMLElement): HTMLElement => h("div.group", {}, h("span.cap", {}, text), child);
+    this.tools = h(
+      "div.tools",
+      {},
+      this.scale.root,
+      this.parts && group("Part", this.parts.root),
+      this.quantities && group("Draw", this.quantities.root),
+      this.filters,
+      this.unit.root,
+      h("div.group", {}, this.special.root, this.renormalise.root),
+      this.threshold.root,
+      this.top.root,
+      h("div.group.findbox", {}, this.search),
+    );
+    const keys = ([["← →", "head"], ["↑ ↓", "layer"], ["?", "all keys"]] as const).flatMap(([key, text]) => [h("kbd", {}, key), h("span", {}, text)]);
+    this.status = h("div.status", {}, this.note, h("span.grow"), h("span.keys", {}, ...keys));
+  }
+
+  show(state: Full, scenes: readonly Scene[]): void {
+    this.state = state;
+    const scene = scenes[0]!;
+    const { part } = scene;
+    const heads = Math.max(...part.heads.map((each) => each.length));
+    const notes = [`${part.index.length}×${heads}`, scene.heads.length > 1 ? `L${state.layer} · ${scene.heads.length} heads` : `L${state.layer}H${scene.head}`, part.neurons ? "q · k" : "not captured"];
+    notes.forEach((text, at) => (this.scaleNotes[at]!.textContent = text));
+    this.scale.show(state);
+    this.scale.disable("neuron", !part.neurons ? "q and k were not captured (neurons=True)" : state.side === "difference" ? "a difference has no neurons" : null);
+    this.filter.show(state);
+    this.filters.hidden = !(hasPair(part.query) && hasPair(part.key));
+    this.parts?.show(state);
+    this.quantities?.show(state);
+    if (this.quantities) for (const button of this.quantities.root.children as Iterable<HTMLElement>) button.hidden = button.dataset.v !== "weights" && !part.quantities.some((each) => each.name === button.dataset.v);
+    this.unit.show(state);
+    this.unit.root.hidden = !part.query.words || !part.key.words || state.scale === "neuron";
+    this.side?.show(state);
+    this.side?.disable("difference", comparable(this.payload, state.part) ? null : "the two inputs differ in their number of tokens");
+    this.special.show(state);
+    this.special.root.hidden = ![...part.query.special, ...part.key.special].includes(true);
+    this.renormalise.show(state);
+    this.renormalise.root.hidden = state.quantity !== "weights";
+    const drawn = state.scale === "head" && state.picture === "lines";
+    this.threshold.root.hidden = this.top.root.hidden = !drawn;
+    this.threshold.show(Math.round(Math.sqrt(state.threshold) * 200), state.threshold.toFixed(3));
+    const at = TOP.indexOf(state.top_k);
+    this.top.show(at < 0 ? TOP.length - 1 : at, state.top_k === 0 ? "all" : String(state.top_k));
+    this.input?.show(String(state.input), this.payload.inputs.map((input, i) => [String(i), nameOf(input)] as const));
+    if (this.input) this.input.input.parentElement!.hidden = state.side !== "one";
+    this.theme.textContent = SIGN[state.theme];
+    this.theme.title = `Theme: ${state.theme}`;
+    this.theme.setAttribute("aria-label", `Theme: ${state.theme}`);
+    this.note.textContent = caption(scene);
+  }
+}
+
+/** What is shown, in words. */
+export function caption(scene: Scene): string {
+  const { state, part } = scene;
+  const [queries, keys] = [part.query.pieces.length, part.key.pieces.length];
+  const parts = [queries === keys ? `${queries} tokens` : `${queries} × ${keys} tokens`];
+  if (scene.against) parts.push("the first input minus the second");
+  if (state.unit === "words" && state.scale !== "neuron") parts.push("words: to a word the sum over its pieces, from it their mean");
+  if (state.filter !== "all") parts.push(`${state.filter[0]!.toUpperCase()} looks at ${state.filter[1]!.toUpperCase()}`);
+  if (!state.special) parts.push("special tokens hidden");
+  if (state.quantity === "weights") parts.push(state.renormalise ? "rows renormalised over what is shown" : "raw weights: what is hidden keeps its share");
+  else parts.push(`${state.quantity} in place of the weights`);
+  if (!scene.data.payload.exact && state.quantity === "weights") parts.push("values to ±0.004");
+  return parts.join(" · ");
+}
