@@ -92,9 +92,9 @@ class TestSelection:
     def test_a_filter_takes_rows_and_columns(self) -> None:
         maps = some()
         found = Selection(Input({"self": maps}), {"filter": "ab"})
-        assert found.query.pieces == tuple(PIECES[:5])
-        assert found.key.pieces == tuple(PIECES[5:])
-        np.testing.assert_array_equal(found.matrix(1, 2), maps.layers[1][2][:5, 5:])
+        assert found.query.pieces == tuple(PIECES[1:4])
+        assert found.key.pieces == tuple(PIECES[5:7])
+        np.testing.assert_array_equal(found.matrix(1, 2), maps.a_to_b().layers[1][2])
 
     def test_without_special_tokens_renormalised(self) -> None:
         maps = some()
@@ -143,8 +143,8 @@ class TestSelection:
 
 class TestPictures:
     STATES: tuple[dict[str, Any], ...] = (
-        {},
-        {"draw": "heat", "layer": 1, "heads": [2]},
+        {"scale": "model"},
+        {"scale": "model", "draw": "heat", "layer": 1, "heads": [2]},
         {"scale": "head", "heads": [0]},
         {"scale": "head", "heads": [0, 2], "pin": ("from", 3)},
         {"scale": "head", "heads": [1], "pin": ("to", 3)},
@@ -176,14 +176,14 @@ class TestPictures:
         more = {**state, "unit": "words", "filter": "ab", "renormalise": True}
         assert (
             caption([Selection(one, more)])
-            == "4 × 3 words · weights, rows renormalised · A→B · L1H2 · small-model"
+            == "2 words · weights, rows renormalised · A→B · L1H2 · small-model"
         )
-        hidden = caption([Selection(one, {"special": False})])
+        hidden = caption([Selection(one, {"scale": "model", "special": False})])
         assert hidden == "5 pieces · raw weights (what is hidden keeps its share) · small-model"
 
     def test_true_indices(self) -> None:
         found = picture(
-            "svg", [Input({"self": some(4, 6)})], {}, include_layers=[3], include_heads=[4, 5]
+            "svg", [Input({"self": some(4, 6)})], {"scale": "model"}, include_layers=[3], include_heads=[4, 5]
         ).decode()
         assert re.findall(r">([\d]+)</text>", found) == ["4", "5", "3"]
 

@@ -1,0 +1,199 @@
+"""A view: a payload and a state that becomes a widget, a page or a picture."""
+
+from __future__ import annotations
+
+import base64
+import html
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from headscope.errors import InputError, RunError
+from headscope.views.explorer import Input, explorer_payload, views_page
+from headscope.views.figure import FORMATS, picture
+from headscope.views.payload import Blobs, ExplorerPayload, ExplorerState
+from headscope.views.state import check_state
+
+SUFFIXES = (".html", *(f".{kind}" for kind in FORMATS))
+
+NOTEBOOK_DOTS = 130.0
+"""Dots an inch of the picture that stands beside a widget."""
+
+
+class View:
+    """An explorer of one or more inputs.
+
+    In a notebook it is a widget (with the extra ``notebook``), and a picture wherever no JavaScript runs.
+
+    Attributes:
+        inputs: what is shown.
+        payload: what the page is given, with the state as it is now.
+        blobs: the arrays beside the payload.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[Input],
+        state: Mapping[str, Any] | None = None,
+        *,
+        title: str | None = None,
+        model: str | None = None,
+        measures: xr.Dataset | None = None,
+        exact: bool = False,
+        include_layers: Sequence[int] | None = None,
+        include_heads: Sequence[int] | None = None,
+    ) -> None:
+        """Arguments as for `headscope.views.explorer.explorer_payload`; raises what it raises."""
+        self.inputs = list(inputs)
+        self._payload, self.blobs = explorer_payload(
+            self.inputs,
+            title=title,
+            model=model,
+            measures=measures,
+            state=state,
+            exact=exact,
+            include_layers=include_layers,
+            include_heads=include_heads,
+        )
+        self._title = title
+        self._include = {"include_layers": include_layers, "include_heads": include_heads}
+        self._widget: Any = None
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What is shown now: it follows the clicks in a widget, and can be given back as arguments.
+
+        >>> view = headscope.head_view(maps, layer=2)            # doctest: +SKIP
+        >>> headscope.view(maps, **view.state)                   # doctest: +SKIP
+        """
+        found = self._payload["state"] if self._widget is None else self._widget.state
+        return {key: _plain(value) for key, value in found.items()}
+
+    @state.setter
+    def state(self, state: Mapping[str, Any]) -> None:
+        checked = check_state(state, self._payload["inputs"])
+        self._payload["state"] = checked
+        if self._widget is not None:
+            self._widget.state = dict(checked)
+
+    @property
+    def payload(self) -> ExplorerPayload:
+        """The payload, with the state as it is now."""
+        return {**self._payload, "state": cast(ExplorerState, self.state)}
+
+    def html(self) -> str:
+        """One page that needs nothing else."""
+        return page_of([self])
+
+    def picture(
+        self,
+        kind: Literal["svg", "pdf", "png"],
+        *,
+        width: float | Literal["column", "text"] = "text",
+        dots: float = 300.0,
+    ) -> bytes:
+        """What is shown now as a picture; `width`: inches, or that of a paper's ``column`` or ``text``."""
+        return picture(
+            kind, self.inputs, self.state, dots=dots, width=width, title=self._title, **self._include
+        )
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        width: float | Literal["column", "text"] = "text",
+        dots: float = 300.0,
+    ) -> Path:
+        """Write a page (.html) or a picture (.svg, .pdf, .png) of what is shown now, and return its path.
+
+        Args:
+            path: its suffix says what is written.
+            width: of a picture, in inches, or that of a paper's ``column`` (3.3) or ``text`` (6.9).
+            dots: an inch, of a .png.
+        """
+        path = Path(path)
+        suffix = path.suffix.lower()
+        if suffix not in SUFFIXES:
+            raise InputError(
+                f"{path}: expected a file that ends in {', '.join(SUFFIXES)}, found {suffix or 'none'}"
+            )
+        if suffix == ".html":
+            path.write_text(self.html(), encoding="utf-8")
+        else:
+            path.write_bytes(self.picture(cast(Any, suffix[1:]), width=width, dots=dots))
+        return path
+
+    def matrix(
+        self, layer: int, head: int, *, quantity: str = "weights", part: str | None = None, place: int = 0
+    ) -> npt.NDArray[np.floating[Any]]:
+        """The exact ``[query key]`` matrix of one head of the input at `place`; a page rounds it to bytes."""
+        one = self.inputs[place]
+        part = next(iter(one.parts)) if part is None else part
+        maps = one.parts[part]
+        if quantity == "weights":
+            return maps[layer, head]
+        found = one.matrices.get(quantity, {}).get(part)
+        neurons = one.neurons.get(part)
+        if found is None and quantity == "norms" and neurons is not None:
+            found = neurons.norms
+        if found is None:
+            raise InputError(f"quantity: no {quantity!r} of part {part!r} in this view")
+        return np.asarray(found[maps.index.index(layer)][head])
+
+    def widget(self) -> Any:
+        """The widget (`anywidget.AnyWidget`). `RunError` where the extra ``notebook`` is not installed."""
+        if self._widget is None:
+            from headscope.views.widget import make_widget
+
+            self._widget = make_widget(self._payload, self.blobs, self.matrix)
+        return self._widget
+
+    def __repr__(self) -> str:
+        one = self.inputs[0]
+        sizes = ", ".join(f"{name}: {maps!r}" for name, maps in one.parts.items())
+        more = f" and {len(self.inputs) - 1} more" if len(self.inputs) > 1 else ""
+        state = ", ".join(f"{key}={value!r}" for key, value in self.state.items())
+        return f"View({sizes}{more}; {state or 'as it begins'})"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        data: dict[str, Any] = {"text/plain": repr(self)}
+        with suppress(RunError):  # no matplotlib: no picture, but still the rest
+            data["image/png"] = base64.b64encode(self.picture("png", dots=NOTEBOOK_DOTS)).decode("ascii")
+        try:
+            shown: Any = self.widget()._repr_mimebundle_()  # data, or data and metadata
+            found: Mapping[str, Any] = cast(Any, shown[0] if isinstance(shown, tuple) else shown)
+            data |= {kind: value for kind, value in found.items() if kind != "text/plain"}
+        except RunError:  # no anywidget
+            data["text/html"] = framed(self.html())
+        return data
+
+    def _display_(self) -> Any:
+        """What marimo shows."""
+        return self.widget()
+
+
+def page_of(views: Sequence[View], *, title: str | None = None) -> str:
+    """Several views on one page, each drawn when it comes near the screen."""
+    shown: list[tuple[ExplorerPayload, Blobs]] = [(view.payload, view.blobs) for view in views]
+    return views_page(shown, title=title)
+
+
+def framed(page: str, height: int = 860) -> str:
+    """A page in a frame of its own, for notebooks without the widget."""
+    return (
+        f'<iframe srcdoc="{html.escape(page)}" sandbox="allow-scripts allow-downloads allow-popups" '
+        f'style="width:100%;height:{height}px;border:0" title="headscope"></iframe>'
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        found = cast(list[Any], value)
+        return tuple(found) if found and isinstance(found[0], str) else list(found)
+    return value

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from families import build, family
+
+from headscope.capture.one import capture, gradients
+from headscope.errors import HeadscopeWarning, InputError
+from headscope.maps import wrap
+from headscope.models.model import Model
+from headscope.run import view as module
+from headscope.run.view import head_view, largest, model_view, neuron_view, view
+
+TEXT = "leaves fall in autumn"
+OTHER = "autumn is marked by colorful foliage"
+
+
+@pytest.fixture(scope="module")
+def maps(demo):
+    return capture(demo, TEXT, pair=OTHER)
+
+
+class TestArguments:
+    def test_an_unknown_keyword(self, maps) -> None:
+        with pytest.raises(
+            InputError, match=r"no keyword 'layers'; did you mean 'layer'\? \(allowed: text, pair,"
+        ):
+            view(maps, layers=2)
+
+    def test_a_text_or_inputs(self, demo) -> None:
+        with pytest.raises(InputError, match="expected a text or inputs"):
+            view(demo)
+
+    def test_maps_take_no_text(self, maps) -> None:
+        with pytest.raises(InputError, match="a text needs a model"):
+            view(maps, TEXT)
+        with pytest.raises(InputError, match="expected maps beside maps"):
+            view(maps, against=TEXT)
+        with pytest.raises(InputError, match="gradients and norms need a model"):
+            view(maps, quantities=("gradient",))
+
+    def test_a_quantity_that_is_none(self, demo) -> None:
+        with pytest.raises(InputError, match="expected 'gradient' and 'norm'"):
+            view(demo, TEXT, quantities=("saliency",))
+
+    def test_neurons_of_maps(self, maps) -> None:
+        with pytest.raises(InputError, match="neurons=True"):
+            neuron_view(maps)
+
+
+class TestViews:
+    def test_the_scale_each_begins_with(self, demo, maps) -> None:
+        assert model_view(maps).state["scale"] == "model"
+        assert head_view(maps, layer=2, heads=[0, 3]).state == {"scale": "head", "layer": 2, "heads": [0, 3]}
+        shown = neuron_view(demo, TEXT, layer=0, head=8)
+        assert shown.state == {"scale": "neuron", "layer": 0, "heads": [8]}
+        assert head_view(maps, **model_view(maps).state).state["scale"] == "model"
+
+    def test_a_model_and_a_pair(self, demo, maps) -> None:
+        shown = view(demo, TEXT, pair=OTHER, filter="ab")
+        found = shown.inputs[0]
+        np.testing.assert_array_equal(found.parts["self"].weights, maps.weights)
+        assert found.neurons["self"].q[0].shape == (12, len(maps.query), 32)
+        assert found.label == f"{TEXT} {OTHER}"
+        assert shown.payload["model"] == demo.name
+        np.testing.assert_array_equal(view(demo, (TEXT, OTHER)).inputs[0].parts["self"].weights, maps.weights)
+
+    def test_two_inputs(self, demo, maps) -> None:
+        shown = view(demo, (TEXT, OTHER), against=(OTHER, TEXT))
+        assert [one.label for one in shown.inputs] == [f"{TEXT} {OTHER}", f"{OTHER} {TEXT}"]
+        assert shown.state["side"] == "both"
+        assert len(view(maps, against=maps).inputs) == 2
+
+    def test_without_neurons(self, demo) -> None:
+        assert view(demo, TEXT, neurons=False).inputs[0].neurons == {}
+
+    def test_many_neurons_come_only_when_asked_for(self, demo, monkeypatch) -> None:
+        monkeypatch.setattr(module, "NEURON_BYTES", 1000)
+        with pytest.warns(HeadscopeWarning, match="queries and keys are left out: .* neurons=True"):
+            assert view(demo, TEXT).inputs[0].neurons == {}
+        assert view(demo, TEXT, neurons=True).inputs[0].neurons
+        assert neuron_view(demo, TEXT).inputs[0].neurons
+
+    def test_the_demo_model_by_default(self) -> None:
+        assert "MiniLM" in view(text=TEXT).payload["model"]
+
+    def test_a_module_of_your_own(self) -> None:
+        gpt = Model(build(family("GPT-2")))
+        shown = view(gpt, inputs={"input_ids": torch.arange(3, 9)[None]})
+        assert shown.inputs[0].parts["self"].causal
+
+    def test_a_batch_is_refused(self) -> None:
+        gpt = Model(build(family("GPT-2")))
+        for neurons in (True, False):
+            with pytest.raises(InputError, match="axis batch"):
+                view(gpt, inputs={"input_ids": torch.ones(2, 4, dtype=torch.long)}, neurons=neurons)
+
+    def test_an_encoder_decoder(self) -> None:
+        t5 = Model(build(family("T5")))
+        inputs = {"input_ids": torch.arange(3, 9)[None], "decoder_input_ids": torch.arange(3, 7)[None]}
+        shown = view(t5, inputs=inputs, part="cross", scale="head", heads=[2])
+        assert list(shown.inputs[0].parts) == ["encoder", "decoder", "cross"]
+        assert shown.picture("svg", width="column")
+
+
+class TestQuantities:
+    def test_norms(self, demo) -> None:
+        shown = view(demo, TEXT, quantities=("norm",), quantity="norms", neurons=False)
+        assert shown.inputs[0].neurons == {}
+        assert [norm.shape for norm in shown.inputs[0].matrices["norms"]["self"]] == [(12, 6, 6)] * 6
+        assert shown.picture("svg", width="column")
+
+    def test_gradients(self, demo) -> None:
+        shown = view(demo, TEXT, quantities="gradient", quantity="gradient")
+        expected = gradients(demo, TEXT, largest)["self"]
+        np.testing.assert_array_equal(shown.matrix(3, 4, quantity="gradient"), expected[3][4])
+        assert np.abs(expected[3]).max() > 1e-4
+        mine = view(demo, TEXT, quantities="gradient", of=lambda output: output[0][0, 0, 0])
+        assert not np.allclose(mine.matrix(3, 4, quantity="gradient"), expected[3][4])
+
+    def test_your_own(self, maps) -> None:
+        arrays = [torch.from_numpy(-layer.copy())[None] for layer in maps.layers]
+        shown = view(maps, quantities={"effect": arrays}, quantity="effect")
+        np.testing.assert_array_equal(shown.matrix(1, 1, quantity="effect"), -maps[1, 1])
+        with pytest.raises(InputError, match=r"quantities\['effect'\]: no part 'cross'; this input has self"):
+            view(maps, quantities={"effect": {"cross": arrays}})
+
+
+def test_the_largest_logit() -> None:
+    class Output(list):
+        logits = torch.tensor([[[1.0, 2.0], [3.0, 0.0]]])
+
+    assert largest(Output()).item() == 3.0
+
+
+def test_maps_without_a_model() -> None:
+    shown = head_view(wrap(np.full((2, 2, 3, 3), 1 / 3), ["a", "b", "c"]), layer=1, heads=[0, 1])
+    assert shown.inputs[0].label == "a b c"

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import base64
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from test_figure import neurons, some
+
+from headscope.errors import InputError
+from headscope.views import page as pages
+from headscope.views.explorer import Input
+from headscope.views.view import View, framed, page_of
+from headscope.views.widget import exact
+
+
+@pytest.fixture(autouse=True)
+def bundle(monkeypatch):
+    """A stand-in for the built bundle, so that these tests need no node."""
+    monkeypatch.setattr(
+        pages, "bundle_file", lambda name: "" if name.endswith(".css") else "export default {}"
+    )
+    from headscope.views import widget
+
+    monkeypatch.setattr(widget, "bundle_file", pages.bundle_file)
+    widget._widget_class.cache_clear()
+
+
+def view(**state) -> View:
+    return View([Input({"self": some(heads=4)}, neurons={"self": neurons()})], state)
+
+
+class TestState:
+    def test_it_can_be_given_back(self) -> None:
+        first = view(scale="head", layer=1, heads=2, pin=("from", 3), theme="dark", zoom=(0, 2, 0, 2))
+        assert first.state == {
+            "scale": "head",
+            "layer": 1,
+            "heads": [2],
+            "pin": ("from", 3),
+            "theme": "dark",
+            "zoom": [0, 2, 0, 2],
+        }
+        assert view(**first.state).state == first.state
+
+    def test_it_can_be_set(self) -> None:
+        shown = view()
+        shown.state = {"layer": 1, "heads": [3]}
+        assert shown.state == {"layer": 1, "heads": [3]}
+        assert shown.payload["state"] == {"layer": 1, "heads": [3]}
+
+    def test_what_cannot_be_shown_is_refused(self) -> None:
+        with pytest.raises(InputError, match="layer takes 0, 1; found 7"):
+            view(layer=7)
+        shown = view()
+        with pytest.raises(InputError, match="no key 'colour'"):
+            shown.state = {"colour": 1}
+        assert shown.state == {}
+
+
+class TestFiles:
+    @pytest.mark.parametrize(
+        ("name", "start"),
+        [("x.svg", b"<?xml"), ("x.PDF", b"%PDF"), ("x.png", b"\x89PNG"), ("x.html", b"<!doctype")],
+    )
+    def test_the_suffix_says_what_is_written(self, tmp_path, name, start) -> None:
+        path = view(scale="head").save(tmp_path / name, width="column")
+        assert path == tmp_path / name
+        assert path.read_bytes().startswith(start)
+
+    def test_another_suffix(self, tmp_path) -> None:
+        with pytest.raises(
+            InputError, match=r"x\.jpg: expected a file that ends in \.html, \.svg, \.pdf, \.png, found"
+        ):
+            view().save(tmp_path / "x.jpg")
+        with pytest.raises(InputError, match="found none"):
+            view().save(tmp_path / "x")
+
+    def test_the_picture_is_of_the_state_now(self) -> None:
+        shown = view(scale="head", layer=0)
+        assert b"Layer 0, head 0" in shown.picture("svg")
+        shown.state = {"scale": "neuron", "layer": 1, "heads": [3]}
+        assert b"Layer 1, head 3, neuron by neuron" in shown.picture("svg")
+
+    def test_the_page_holds_the_state_now(self) -> None:
+        shown = view(layer=0)
+        shown.state = {"layer": 1}
+        assert '"state":{"layer":1}' in shown.html()
+
+    def test_several_views_on_a_page(self) -> None:
+        found = page_of([view(), view(layer=1)], title="Two")
+        assert "<title>Two</title>" in found
+        assert found.count('"kind":"explorer"') == 2
+
+
+class TestNotebook:
+    def test_a_widget_with_a_picture_beside_it(self) -> None:
+        pytest.importorskip("anywidget")
+        data = view(scale="head")._repr_mimebundle_()
+        assert data["text/plain"].startswith("View(self: AttentionMaps(2 layers × 4 heads")
+        assert base64.b64decode(data["image/png"]).startswith(b"\x89PNG")
+        assert "application/vnd.jupyter.widget-view+json" in data
+        assert "text/html" not in data
+
+    def test_a_frame_where_there_is_no_widget(self, monkeypatch) -> None:
+        monkeypatch.setitem(sys.modules, "anywidget", None)
+        data = view(scale="head")._repr_mimebundle_()
+        assert set(data) == {"text/plain", "image/png", "text/html"}
+        assert data["text/html"].startswith("<iframe srcdoc=")
+
+    def test_a_page_in_a_frame_is_one_attribute(self) -> None:
+        found = framed('<script>"a" & b</script>')
+        assert re.findall(r'srcdoc="([^"]*)"', found) == [
+            "&lt;script&gt;&quot;a&quot; &amp; b&lt;/script&gt;"
+        ]
+
+    def test_state_follows_the_widget_both_ways(self) -> None:
+        pytest.importorskip("anywidget")
+        shown = view(layer=0)
+        widget = shown.widget()
+        assert widget.state == {"layer": 0}
+        widget.state = {"layer": 1, "heads": [2]}  # what a click does
+        assert shown.state == {"layer": 1, "heads": [2]}
+        assert b"Layer 1, head 2" in shown.picture("svg")
+        shown.state = {"layer": 0, "heads": [3]}
+        assert widget.state == {"layer": 0, "heads": [3]}
+
+    def test_arrays_travel_as_bytes(self) -> None:
+        pytest.importorskip("anywidget")
+        shown = view()
+        widget = shown.widget()
+        assert widget.blobs == shown.blobs.buffers
+        assert all(isinstance(blob, bytes) for blob in widget.blobs.values())
+        assert widget.payload["inputs"] == shown.payload["inputs"]
+        buffers = widget.get_state().get("blobs")
+        assert buffers == shown.blobs.buffers
+
+    def test_exact_values_of_what_is_pointed_at(self) -> None:
+        shown = view()
+        maps = shown.inputs[0].parts["self"]
+        asked = {"kind": "exact", "id": 7, "input": 0, "part": "self", "layer": 1, "head": 2, "place": 3}
+        reply, (row,) = exact({**asked, "side": "from"}, shown.matrix)
+        assert reply == {"kind": "exact", "id": 7}
+        np.testing.assert_array_equal(np.frombuffer(row, "<f4"), maps["L1H2"][3].astype(np.float32))
+        _, (column,) = exact({**asked, "side": "to"}, shown.matrix)
+        np.testing.assert_array_equal(np.frombuffer(column, "<f4"), maps["L1H2"][:, 3].astype(np.float32))
+        reply, values = exact({**asked, "layer": 9}, shown.matrix)
+        assert values == []
+        assert "no layer 9" in reply["error"]
+
+    def test_matplotlib_and_anywidget_are_lazy(self) -> None:
+        code = (
+            "import sys, headscope.views.view, headscope.views.figure;"
+            "print(*[m for m in ('matplotlib', 'anywidget', 'torch') if m in sys.modules])"
+        )
+        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert found.stdout.strip() == ""
+
+
+def test_other_matrices_exactly() -> None:
+    maps = some(heads=4)
+    slopes = [layer - 0.5 for layer in maps.layers]
+    shown = View([Input({"self": maps}, matrices={"gradient": {"self": slopes}})])
+    np.testing.assert_array_equal(shown.matrix(1, 2, quantity="gradient"), slopes[1][2])
+    with pytest.raises(InputError, match="no 'x' of part 'self'"):
+        shown.matrix(0, 0, quantity="x")
