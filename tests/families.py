@@ -18,7 +18,7 @@ from torch import Tensor, nn
 LENGTH, SHORT, TARGET, VOCABULARY = 12, 9, 7, 120
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Family:
     """One family.
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -29,6 +30,11 @@ families = pytest.mark.parametrize("family", CAPTURED, ids=str)
 off_interface = pytest.mark.parametrize("family", OFF_INTERFACE, ids=str)
 
 
+@cache
+def built(family: Family) -> nn.Module:
+    return build(family)
+
+
 def records_of(model: nn.Module, inputs: Any) -> list[AttentionRecord]:
     found: list[AttentionRecord] = []
     with traced(model, found.append):
@@ -53,7 +59,7 @@ def state(model: nn.Module) -> list[tuple[int, int, int, int]]:
 
 @families
 def test_family_is_followed_from_product_to_weights(family: Family) -> None:
-    model, inputs = build(family), family.inputs
+    model, inputs = built(family), family.inputs
     records = records_of(model, inputs)
     assert [r.given.shape[1] for r in records][: family.layers] == list(family.heads)
     assert len(records) == family.layers + family.extra
@@ -79,7 +85,7 @@ def test_family_is_followed_from_product_to_weights(family: Family) -> None:
 
 @families
 def test_family_gives_the_same_output_and_is_left_as_found(family: Family) -> None:
-    model, inputs = build(family), family.inputs
+    model, inputs = built(family), family.inputs
     expected, before = logits(run(model, inputs)), state(model)
     with traced(model, lambda record: None):
         found = logits(run(model, inputs))
@@ -90,7 +96,7 @@ def test_family_gives_the_same_output_and_is_left_as_found(family: Family) -> No
 
 @off_interface
 def test_family_uses_the_edited_weights(family: Family) -> None:
-    model, inputs = build(family), family.inputs
+    model, inputs = built(family), family.inputs
     expected = logits(run(model, inputs))
 
     def silence(record: AttentionRecord) -> Tensor | None:
@@ -107,7 +113,7 @@ def test_family_uses_the_edited_weights(family: Family) -> None:
 
 @off_interface
 def test_family_is_off_the_interface_and_its_layers_count_up(family: Family) -> None:
-    model = build(family)
+    model = built(family)
     assert not supports(model)
     layers: dict[str, list[int]] = {}
     for record in records_of(model, family.inputs):
@@ -117,12 +123,12 @@ def test_family_is_off_the_interface_and_its_layers_count_up(family: Family) -> 
 
 def test_there_are_fifty_families() -> None:
     assert len({each.model_type for each in FAMILIES}) >= 50
-    assert all(supports(build(each)) == each.interface for each in CAPTURED)
+    assert all(supports(built(each)) == each.interface for each in CAPTURED)
 
 
 @pytest.mark.parametrize("family", REFUSED, ids=str)
 def test_chunked_families_are_refused_with_the_reason(family: Family) -> None:
-    model = build(family)
+    model = built(family)
     reason = chunked(model)
     assert reason is not None
     assert family.model_type in reason
@@ -131,12 +137,12 @@ def test_chunked_families_are_refused_with_the_reason(family: Family) -> None:
 
 @pytest.mark.parametrize("family", CAPTURED, ids=str)
 def test_whole_families_are_not_refused(family: Family) -> None:
-    assert chunked(build(family)) is None
+    assert chunked(built(family)) is None
 
 
 def test_block_sparse_scores_are_found_out_when_they_run() -> None:
     bigbird = family("BigBird block-sparse")
-    model = build(bigbird)
+    model = built(bigbird)
     with (
         pytest.raises(RefusedError, match=r"encoder\.layer\.0\.attention\.self .*attention in chunks\?"),
         traced(model, lambda record: None),
@@ -149,7 +155,7 @@ def test_block_sparse_scores_are_found_out_when_they_run() -> None:
 
 
 def record_of(name: str, layer: int = 0) -> AttentionRecord:
-    return next(r for r in records_of(build(family(name)), family(name).inputs) if r.layer == layer)
+    return next(r for r in records_of(built(family(name)), family(name).inputs) if r.layer == layer)
 
 
 def test_multi_query_keys_stay_one_head() -> None:
@@ -195,7 +201,7 @@ def test_disentangled_terms_are_bias() -> None:
 
 def test_softcap_and_sinks_of_eager_models() -> None:
     assert record_of("Gemma 2").softcap == pytest.approx(5.0)
-    model = build(family("gpt-oss"))
+    model = built(family("gpt-oss"))
     records = records_of(model, family("gpt-oss").inputs)
     for i, record in enumerate(records):
         torch.testing.assert_close(record.sinks, model.model.layers[i].self_attn.sinks)
@@ -203,7 +209,7 @@ def test_softcap_and_sinks_of_eager_models() -> None:
 
 
 def test_shifted_windows_are_masked() -> None:
-    model = build(family("Swin v2"))
+    model = built(family("Swin v2"))
     shifted = records_of(model, family("Swin v2").inputs)[1]
     assert not shifted.visible().all()
     assert shifted.given[~shifted.visible().expand(shifted.shape)].max() < 1e-30
@@ -214,7 +220,7 @@ def test_values_are_those_of_the_context() -> None:
         ("BLOOM", "transformer.h.0.self_attention.dense"),
         ("MPNet", "encoder.layer.0.attention.attn.o"),
     ):
-        model, contexts = build(family(name)), []
+        model, contexts = built(family(name)), []
         handle = model.get_submodule(path).register_forward_pre_hook(
             lambda _, args, to=contexts: to.append(args[0])
         )
@@ -267,13 +273,13 @@ def test_gradient_of_the_weights_is_that_of_finite_differences(name: str) -> Non
 
 def test_routers_and_linear_attention_are_not_taken() -> None:
     for name in ("Mixtral", "Qwen3-Next", "DeepSeek-V3", "gpt-oss"):
-        records = records_of(build(family(name)), family(name).inputs)
+        records = records_of(built(family(name)), family(name).inputs)
         assert all(record.module.endswith("self_attn") for record in records)
 
 
 def test_steps_count_the_passes_of_generate() -> None:
     bloom = family("BLOOM")
-    model = build(bloom)
+    model = built(bloom)
     inputs = {
         "input_ids": bloom.inputs["input_ids"],
         "attention_mask": torch.ones_like(bloom.inputs["input_ids"]),

@@ -347,11 +347,14 @@ def _split(term: Tensor, factor: float) -> tuple[Tensor | None, Tensor | None]:
     A term of zeros and one number below −50 (Swin's −100) is a mask, too.
     """
     value = term if factor == 1.0 else term * factor
+    if value.dtype == torch.bool:
+        value = value.to(torch.get_default_dtype())
+    least, most = torch.aminmax(value)
+    if least > -50.0:
+        return (None if least == most == 0 else value), None
     low = value <= -50.0
-    hidden = None
-    if bool(low.any()):
-        hidden = low if bool((low | (value == 0)).all()) else value <= HIDES
-        value = value.masked_fill(hidden, 0.0)
-        if not bool(hidden.any()):
-            hidden = None
+    hidden = low if bool((low | (value == 0)).all()) else value <= HIDES
+    if not bool(hidden.any()):
+        return value, None
+    value = value.masked_fill(hidden, 0.0)
     return (value if bool((value != 0).any()) else None), hidden
