@@ -37,6 +37,7 @@ __all__ = [
     "by_kernel",
     "fusable",
     "row_statistics",
+    "why_blocks",
 ]
 
 KERNEL_KEYS = 4096
@@ -59,6 +60,11 @@ def fusable(record: AttentionRecord, wanted: Wanted) -> str | None:
     return next((reason for reason, holds in reasons.items() if holds), None)
 
 
+def why_blocks(record: AttentionRecord, wanted: Wanted) -> str | None:
+    """Why statistics are computed by blocks; None where the kernel computes them."""
+    return f"under {KERNEL_KEYS} tokens" if record.shape[3] < KERNEL_KEYS else fusable(record, wanted)
+
+
 @torch.no_grad()
 def row_statistics(record: AttentionRecord, columns: Tensor, wanted: Wanted) -> RowStatistics:
     """Statistics of every row of one attention call, exact, in memory linear in the number of keys.
@@ -72,7 +78,7 @@ def row_statistics(record: AttentionRecord, columns: Tensor, wanted: Wanted) -> 
         The statistics in float32 (float64 where the queries are), on the record's device.
     """
     columns = columns.to(record.q.device, torch.float64 if record.q.dtype == torch.float64 else torch.float32)
-    if record.shape[3] >= KERNEL_KEYS and fusable(record, wanted) is None:
+    if why_blocks(record, wanted) is None:
         return by_kernel(record, columns, wanted)
     return by_blocks(record, columns, wanted)
 

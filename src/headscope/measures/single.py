@@ -1,0 +1,75 @@
+"""Surface measures of one input's maps, without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+
+from headscope import kernels
+from headscope.errors import InputError
+from headscope.maps import AttentionMaps, FloatArray
+from headscope.measures.dataset import dataset
+from headscope.measures.sums import Documents
+from headscope.measures.surface import SMOOTHING, Measure, Preset, choose, mask, prepared, selection
+from headscope.tokens import Tokens
+
+
+def surface(
+    maps: AttentionMaps,
+    measures: Sequence[str] | None = None,
+    *,
+    preset: Preset | None = None,
+    over: str = "pieces",
+) -> xr.Dataset:
+    """Surface measures of one input over ``(layer, head)``, as `headscope.measure` gives them of a corpus.
+
+    Args:
+        maps: self-attention maps that are not cut.
+        measures: names; by default all.
+        preset: ``clark2019`` for what the released code of Clark et al. 2019 computes.
+        over: the unit of a token, ``words`` for ``maps.words()``.
+
+    Standard errors are NaN: they need several documents. Raises `InputError` for cross-attention and parts.
+    """
+    if maps.kind == "cross" or maps.partial or len(maps.query) != len(maps.key):
+        found = "a part" if maps.partial else f"{maps.kind}-attention"
+        raise InputError(f"maps: expected whole self-attention maps, found {found}")
+    chosen = choose(measures, preset)
+    tokens = prepared(maps.query, preset)
+    rows, divisors = selection(chosen, tokens, maps.causal)
+    heads = max(len(layer) for layer in maps.layers)
+    sums = np.full((len(chosen), len(maps), heads), np.nan)
+    count = len(tokens)
+    sight = np.tril(np.ones((count, count))) if maps.causal else np.ones((count, count))
+    uniform = sight / sight.sum(-1, keepdims=True)
+    for place, layer in enumerate(maps.layers):
+        for number, measure in enumerate(chosen):
+            sums[number, place, : len(layer)] = (
+                _row(measure, layer, tokens, SMOOTHING[preset], sight) @ rows[number]
+            )
+    chance = [
+        _row(measure, uniform, tokens, 0.0, sight) @ rows[number] for number, measure in enumerate(chosen)
+    ]
+    gathered = Documents([measure.name for measure in chosen], "token" if preset is None else "segment")
+    gathered.add(0, tokens, maps.index, sums, np.tile(np.array(chance)[:, None], (1, len(maps))), divisors)
+    by = "token" if preset is None else "segment"
+    meta = {"model": {"layers": len(maps), "heads": heads, "causal": maps.causal, **maps.meta}}
+    return dataset(gathered.close(), chosen, by=by, causal=maps.causal, over=over, meta=meta)
+
+
+def _row(
+    measure: Measure, weights: FloatArray, tokens: Tokens, smoothing: float, sight: FloatArray
+) -> FloatArray:
+    """The statistic of each row, ``[... query key] -> [... query]``."""
+    weights = weights.astype(np.float64)
+    if measure.statistic == "offset":
+        return kernels.offset(weights, measure.offset)
+    if measure.statistic == "mass":
+        return kernels.mass(weights, mask(tokens, measure.of)[:, None].astype(np.float64))[..., 0]
+    if measure.statistic == "largest":
+        return kernels.largest(weights)
+    if smoothing:
+        weights = (1.0 - smoothing) * weights + smoothing * sight / sight.sum(-1, keepdims=True)
+    return kernels.entropy(weights)

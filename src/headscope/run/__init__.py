@@ -1,0 +1,1 @@
+"""What needs both legs: load and check a model, measure a corpus, write a report."""

@@ -1,0 +1,139 @@
+"""Datasets, tables and files of figures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from headscope.errors import InputError
+from headscope.measures.dataset import COLUMNS, check_suffix, dataset, names, read, table, write
+from headscope.measures.sums import Documents
+from headscope.measures.surface import choose
+from headscope.tokens import Tokens
+
+
+def figures(wanted: list[str] | None = None, causal: bool = False, documents: int = 3) -> xr.Dataset:
+    """Two layers, the second (index 3) with two heads instead of three."""
+    measures = choose(wanted)
+    draw = np.random.default_rng(0)
+    gathered = Documents([measure.name for measure in measures])
+    tokens = Tokens.of(["[CLS]", "a", ".", "[SEP]"])
+    for document in range(documents):
+        sums = draw.random((len(measures), 2, 3))
+        sums[:, 1, 2] = np.nan
+        divisors = np.full(len(measures), 4.0)
+        gathered.add(document, tokens, [1, 3], sums, np.full((len(measures), 2), 1.0), divisors)
+    return dataset(
+        gathered.close(), measures, causal=causal, meta={"model": {"name": "m"}, "corpus": {"name": "c"}}
+    )
+
+
+def test_the_contract() -> None:
+    found = figures()
+    assert names(found) == [measure.name for measure in choose()]
+    for name in names(found):
+        assert found[name].dims == found[f"{name}_se"].dims == found[f"{name}_n"].dims == ("layer", "head")
+        assert found[f"{name}_chance"].dims == ("layer",)
+        assert set(found[name].attrs) == {"title", "description", "units", "by", "over", "source"}
+    assert found["layer"].values.tolist() == [1, 3]
+    assert found["head"].values.tolist() == [0, 1, 2]
+    meta = json.loads(found.attrs["meta"])
+    assert meta["corpus"] == {
+        "name": "c",
+        "documents": 3,
+        "examples": 3,
+        "tokens": 12,
+        "words": 0,
+        "split_words": 0,
+        "shares": {"sep": 0.25, "cls": 0.25, "punctuation": 0.25, "special": 0.5},
+    }
+    assert meta["absent"] == {}
+
+
+def test_measures_that_say_nothing_have_no_figures_but_a_reason() -> None:
+    found = figures(["previous", "next", "to_user"], causal=True)
+    assert names(found) == ["previous"]
+    assert json.loads(found.attrs["meta"])["absent"] == {
+        "next": "a causal model does not see later tokens",
+        "to_user": "the inputs have no tokens of the class user",
+    }
+    with pytest.raises(InputError, match="expected one that says something, found next: a causal model"):
+        figures(["next"], causal=True)
+
+
+def test_the_table() -> None:
+    found = table(figures(["previous", "entropy"]))
+    assert tuple(found.columns) == COLUMNS
+    assert found["measure"].tolist() == ["previous"] * 5 + ["entropy"] * 5
+    assert found[["layer", "head", "paper"]].iloc[:5].values.tolist() == [
+        [1, 0, "2-1"],
+        [1, 1, "2-2"],
+        [1, 2, "2-3"],
+        [3, 0, "4-1"],
+        [3, 1, "4-2"],
+    ]
+    data = figures(["previous", "entropy"])
+    assert found["value"].iloc[4] == data["previous"].sel(layer=3, head=1).item()
+    assert found["se"].iloc[4] == data["previous_se"].sel(layer=3, head=1).item()
+    assert (found["n"] == 12).all()
+    np.testing.assert_allclose(found["chance"], 0.25)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".json"])
+def test_tables_on_disk(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"heads{suffix}"
+    found = figures(["previous", "entropy"])
+    write(found, path)
+    if suffix == ".json":
+        rows = json.loads(path.read_text())
+        assert isinstance(rows, list)
+        again = pd.DataFrame(rows)
+    else:
+        again = pd.read_csv(path, dtype={"paper": str}) if suffix == ".csv" else pd.read_parquet(path)
+    pd.testing.assert_frame_equal(again, table(found), check_dtype=False)
+
+
+def test_no_error_is_null_in_json(tmp_path: Path) -> None:
+    write(figures(["previous"], documents=1), tmp_path / "heads.json")
+    text = (tmp_path / "heads.json").read_text()
+    assert "NaN" not in text
+    assert json.loads(text)[0]["se"] is None
+
+
+def test_netcdf_and_back(tmp_path: Path) -> None:
+    found = figures()
+    write(found, tmp_path / "heads.nc")
+    again = read(tmp_path / "heads.nc")
+    xr.testing.assert_identical(again, found)
+
+
+@pytest.mark.parametrize("name", ["heads.xlsx", "heads", "heads.csv.gz"])
+def test_unknown_suffix(tmp_path: Path, name: str) -> None:
+    for act in (lambda: check_suffix(tmp_path / name), lambda: write(figures(["previous"]), tmp_path / name)):
+        with pytest.raises(
+            InputError, match=r"expected a name that ends in .parquet, .csv, .json, .nc, found"
+        ):
+            act()
+    assert not (tmp_path / name).exists()
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    for suffix in (".csv", ".parquet", ".json", ".nc"):
+        with pytest.raises(InputError, match="cannot be written"):
+            write(figures(["previous"]), tmp_path / "none" / f"heads{suffix}")
+
+
+def test_reading_what_is_no_dataset(tmp_path: Path) -> None:
+    (tmp_path / "bad.nc").write_bytes(b"not a dataset")
+    for name, message in (
+        ("none.nc", "no such file"),
+        ("bad.nc", "not a netCDF file"),
+        ("heads.csv", "expected a .nc file"),
+    ):
+        with pytest.raises(InputError, match=message):
+            read(tmp_path / name)

@@ -1,0 +1,190 @@
+"""Mergeable sums against the same figures computed from all documents at once."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headscope.errors import InputError
+from headscope.measures.sums import By, Documents, Sums
+from headscope.tokens import Tokens
+
+Input = tuple[int, np.ndarray, np.ndarray, np.ndarray]  # document, sums, chance, divisors
+LAYERS = (0, 2)
+
+
+def draw_inputs(seed: int, documents: int) -> list[Input]:
+    draw = np.random.default_rng(seed)
+    found: list[Input] = []
+    for document in range(documents):
+        for _ in range(draw.integers(1, 4)):
+            divisors = draw.integers(0, 5, 2).astype(float)
+            sums = draw.random((2, 2, 3)) * divisors[:, None, None]
+            sums[:, 1, 2] = np.nan  # layer 2 has two heads
+            found.append((document, sums, draw.random((2, 2)) * divisors[:, None], divisors))
+    return found
+
+
+def gather(inputs: Sequence[Input], by: By = "token") -> Sums:
+    documents = Documents(["a", "b"], by)
+    for document, sums, chance, divisors in inputs:
+        documents.add(document, Tokens(["x", "y"]), LAYERS, sums, chance, divisors)
+    return documents.close()
+
+
+def direct(inputs: Sequence[Input], by: By) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Value, error and chance of the first measure, from the definition."""
+    rows: dict[int, list[np.ndarray]] = {}
+    for document, sums, chance, divisors in inputs:
+        s, c, n = sums[0], chance[0], divisors[0]
+        if by == "segment":
+            s, c, n = (s / n, c / n, 1.0) if n else (s * 0, c * 0, 0.0)
+        before = rows.get(document, [0.0, 0.0, 0.0])
+        rows[document] = [before[0] + s, before[1] + c, before[2] + n]
+    kept = [row for row in rows.values() if row[2] > 0]
+    if by == "document":
+        kept = [[s / n, c / n, 1.0] for s, c, n in kept]
+    if not kept:
+        return np.full((2, 3), np.nan), np.full((2, 3), np.nan), np.full(2, np.nan)
+    s, c, n = (np.array([row[place] for row in kept]) for place in range(3))
+    ratio = s.sum(0) / n.sum()
+    count = len(kept)
+    residual = ((s - ratio * n[:, None, None]) ** 2).sum(0)
+    error = np.sqrt(count / (count - 1) * residual) / n.sum() if count > 1 else ratio * np.nan
+    return ratio, error, c.sum(0) / n.sum()
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    documents=st.integers(1, 9),
+    by=st.sampled_from(["token", "document", "segment"]),
+)
+def test_figures_are_those_of_the_definition(seed: int, documents: int, by: By) -> None:
+    inputs = draw_inputs(seed, documents)
+    found = gather(inputs, by)
+    value, error, chance = direct(inputs, by)
+    np.testing.assert_allclose(found.value()[0], value, rtol=1e-12)
+    np.testing.assert_allclose(found.error()[0], error, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(found.by_chance()[0], chance, rtol=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 10**6), cut=st.integers(1, 7), by=st.sampled_from(["token", "document", "segment"])
+)
+def test_parts_add_up(seed: int, cut: int, by: By) -> None:
+    inputs = draw_inputs(seed, 8)
+    whole = gather(inputs, by)
+    both = gather([one for one in inputs if one[0] < cut], by) + gather(
+        [one for one in inputs if one[0] >= cut], by
+    )
+    for name, array in whole.to_arrays().items():
+        if array.dtype.kind == "f":
+            np.testing.assert_allclose(both.to_arrays()[name], array, rtol=1e-12)
+    assert both.counts == whole.counts
+    assert whole.counts["documents"] == 8
+
+
+def test_the_order_of_inputs_changes_no_digit_across_documents() -> None:
+    """Batches sorted by length mix documents: the sums are reduced in the order of documents all the same."""
+    inputs = draw_inputs(3, 8)
+    mixed = sorted(inputs, key=lambda one: (-one[3].sum(), one[0]))
+    single = {one[0]: one for one in inputs}
+    a, b = gather(list(single.values())), gather(sorted(single.values(), key=lambda one: -one[3].sum()))
+    for name, array in a.to_arrays().items():
+        if array.dtype.kind == "f":
+            np.testing.assert_array_equal(b.to_arrays()[name], array)
+    np.testing.assert_allclose(gather(mixed).value(), gather(inputs).value(), rtol=1e-12)
+
+
+def test_two_documents_by_hand() -> None:
+    def one(document: int, s: float, n: float) -> Input:
+        return document, np.full((2, 2, 3), s), np.full((2, 2), n / 4), np.full(2, n)
+
+    found = gather([one(0, 1.0, 4.0), one(0, 2.0, 4.0), one(1, 1.0, 2.0)])
+    assert found.value()[0, 0, 0] == 4 / 10
+    residuals = (3 - 0.4 * 8) ** 2 + (1 - 0.4 * 2) ** 2
+    assert found.error()[0, 0, 0] == pytest.approx(math.sqrt(2 / 1 * residuals) / 10)
+    assert found.by_chance()[0, 0] == 0.25
+    found = gather([one(0, 1.0, 4.0), one(0, 2.0, 4.0), one(1, 1.0, 2.0)], "document")
+    assert found.value()[0, 0, 0] == pytest.approx((3 / 8 + 1 / 2) / 2)
+    assert found.n[0] == 2
+    found = gather([one(0, 1.0, 4.0), one(0, 2.0, 4.0), one(1, 1.0, 2.0)], "segment")
+    assert found.value()[0, 0, 0] == pytest.approx((1 / 4 + 2 / 4 + 1 / 2) / 3)
+    assert found.n[0] == 3
+
+
+def test_one_document_has_no_error() -> None:
+    assert np.isnan(gather(draw_inputs(0, 1)).error()).all()
+
+
+def test_documents_that_are_alike_have_no_error() -> None:
+    same = [(document, np.full((2, 2, 3), 0.3), np.zeros((2, 2)), np.ones(2)) for document in range(5)]
+    np.testing.assert_allclose(gather(same).error(), 0.0, atol=1e-8)
+
+
+def test_inputs_without_rows_count_for_nothing() -> None:
+    """A document in which no row counts changes neither the figure nor the number of documents."""
+    some = draw_inputs(1, 4)
+    nothing = (9, np.zeros((2, 2, 3)), np.zeros((2, 2)), np.zeros(2))
+    for by in ("token", "document", "segment"):
+        a, b = gather(some, by), gather([*some, nothing], by)
+        np.testing.assert_allclose(b.value()[0, 0], a.value()[0, 0])
+        np.testing.assert_array_equal(b.documents, a.documents)
+
+
+def test_arrays_and_back() -> None:
+    found = gather(draw_inputs(5, 3))
+    again = Sums.from_arrays(found.to_arrays())
+    assert (again.measures, again.layers, again.counts) == (found.measures, found.layers, found.counts)
+    np.testing.assert_array_equal(again.s, found.s)
+    np.testing.assert_array_equal((again + again).n, 2 * found.n)
+    with pytest.raises(InputError, match="expected the arrays nn, found"):
+        Sums.from_arrays({name: array for name, array in found.to_arrays().items() if name != "nn"})
+
+
+def test_parts_of_different_runs_do_not_add() -> None:
+    documents = Documents(["a", "c"])
+    documents.add(0, Tokens(["x"]), LAYERS, np.zeros((2, 2, 3)), np.zeros((2, 2)), np.ones(2))
+    with pytest.raises(InputError, match=r"same measures in both parts, found \('a', 'b'\) and \('a', 'c'\)"):
+        gather(draw_inputs(0, 2)) + documents.close()
+    documents = Documents(["a", "b"])
+    documents.add(0, Tokens(["x"]), LAYERS, np.zeros((2, 2, 4)), np.zeros((2, 2)), np.ones(2))
+    with pytest.raises(InputError, match="as many heads"):
+        gather(draw_inputs(0, 2)) + documents.close()
+
+
+def test_no_input() -> None:
+    with pytest.raises(InputError, match="expected at least one input, found none"):
+        Documents(["a"]).close()
+
+
+def test_counts() -> None:
+    tokens = Tokens(
+        ["[CLS]", "un", "##do", "it", "[SEP]", "un", "[SEP]"],
+        word_ids=np.array([-1, 0, 0, 1, -1, 0, -1]),
+        sequence_ids=np.array([-1, 0, 0, 0, -1, 1, -1]),
+        special_mask=np.array([1, 0, 0, 0, 1, 0, 1], bool),
+        classes={"sep": np.array([0, 0, 0, 0, 1, 0, 1], bool)},
+    )
+    documents = Documents(["a"])
+    for _ in range(2):
+        documents.add(7, tokens, [0], np.zeros((1, 1, 1)), np.zeros((1, 1)), np.ones(1))
+    assert documents.close().counts == Counter(
+        {
+            "documents": 1,
+            "examples": 2,
+            "tokens": 14,
+            "class sep": 4,
+            "class special": 6,
+            "words": 6,
+            "split_words": 2,
+        }
+    )
