@@ -240,6 +240,8 @@ export class Explorer implements Owner {
     this.headbar.update(lead.scene);
     const slot = this.panes.length === 2 ? this.shared : lead.slot;
     if (this.headbar.root.parentElement !== slot) slot.append(this.headbar.root);
+    const corner = this.panes.length === 2 ? this.headbar.root : lead.corner;
+    if (this.headbar.toggle.parentElement !== corner) corner.append(this.headbar.toggle);
     this.shared.hidden = this.panes.length !== 2 || state.scale === "model";
     for (const pane of this.panes) pane.main(place);
     cancelAnimationFrame(this.frame);
@@ -258,6 +260,8 @@ export class Explorer implements Owner {
     const { state } = this;
     idle(() => {
       for (const { scene } of this.panes) {
+        // Other matrices of the open layer: their numbers stand in the tip of a pair.
+        for (const quantity of ["weights", ...scene.part.quantities.map((each) => each.name)]) void this.data.load(scene.part, state.layer, quantity).catch(() => undefined);
         const at = scene.part.index.indexOf(state.layer);
         for (const next of [scene.part.index[at + 1], scene.part.index[at - 1]]) {
           if (next === undefined) continue;

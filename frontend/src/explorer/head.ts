@@ -220,6 +220,9 @@ export class HeadLines {
     let content: Node;
     if (pinned && (side === "from" ? pinned.to : pinned.from) !== null) {
       content = pairTip(scene, side === "from" ? place : pinned.from!, side === "to" ? place : pinned.to!);
+    } else if (maps.length === 1) {
+      // The numbers of one head stand in the strip.
+      return scene.owner.tip(null);
     } else {
       const items = side === "from" ? columns : rows;
       const at = (map: Shown, other: number): number => value(map, side === "from" ? place * map.columns + other : other * map.columns + place);
@@ -237,8 +240,7 @@ export class HeadLines {
     const bounds = this.scroller.getBoundingClientRect();
     const top = bounds.top + middle(this.box, place, this.scrolled) - 10;
     // The tip stands in the strip that the focus has left empty: never over tokens or lines.
-    const inner = maps.length === 1 && !pinned;
-    if (side === "from") scene.owner.tip(content, bounds.left + this.box.stripLeft - (inner ? 0 : 4), top, "left");
+    if (side === "from") scene.owner.tip(content, bounds.left + this.box.stripLeft - 4, top, "left");
     else scene.owner.tip(content, bounds.left + this.box.x1 + this.box.tokens + 4, top, "right");
   }
 

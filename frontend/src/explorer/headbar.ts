@@ -1,9 +1,12 @@
 // The choice of layer and heads, how several are put together, and the way to the neurons.
 
 import { h } from "../dom";
-import { Segments, Switch } from "./controls";
+import { Segments, Slider, Switch } from "./controls";
 import type { Owner, Scene } from "./scene";
 import { headsOf } from "./state";
+
+/** What the slider of the strongest lines a token steps through; 0 for all. */
+const TOP = [1, 2, 3, 4, 5, 8, 10, 15, 20, 0];
 
 export class HeadBar {
   private readonly layer = h("span");
@@ -15,7 +18,11 @@ export class HeadBar {
   private readonly neuronHead = h("span");
   private readonly stepHead: HTMLElement;
   private readonly stepLayer: HTMLElement;
-  private readonly toggle: HTMLButtonElement;
+  /** Expand and collapse; stands beside the title. */
+  readonly toggle: HTMLButtonElement;
+  private readonly threshold: Slider;
+  private readonly top: Slider;
+  private readonly lines: HTMLElement;
   readonly root: HTMLElement;
   private scene!: Scene;
   private before: readonly number[] = [];
@@ -30,8 +37,11 @@ export class HeadBar {
     this.aggregate = new Segments("Put together", "aggregate", (change) => owner.set(change), [["none", "Each"], ["mean", "Mean", "The mean of the chosen heads"], ["max", "Max", "The largest of the chosen heads"], ["layers", "Layers", "The mean of the chosen heads over all layers"]], true);
     this.picture = new Segments("Picture", "picture", (change) => owner.set(change), [["lines", "Lines"], ["matrix", "Matrix", "The head as a matrix (m)"]], true);
     this.values = new Switch("values", (change) => owner.set(change), "Values", "Value vectors, and the norm of what each key adds: ‖α · v · W_O‖");
-    this.toggle = h("button.cta", { type: "button", onclick: () => owner.set({ scale: owner.state.scale === "neuron" ? "head" : "neuron" }) });
-    this.root = h("div.ctl", { "data-export": "no" }, this.stepLayer, this.stepHead, this.chips, this.all, this.aggregate.root, this.picture.root, this.values.root, h("span.grow"), this.toggle);
+    this.threshold = new Slider("Threshold", "Weaker lines are not drawn", 200, (at) => owner.set({ threshold: Math.round((at / 200) ** 2 * 1000) / 1000 }));
+    this.top = new Slider("Top", "The strongest lines of each token", TOP.length - 1, (at) => owner.set({ top_k: TOP[at] ?? 0 }));
+    this.lines = h("div.ctlrow", {}, this.picture.root, this.threshold.root, this.top.root);
+    this.toggle = h("button.cta", { type: "button", "data-export": "no", onclick: () => owner.set({ scale: owner.state.scale === "neuron" ? "head" : "neuron" }) });
+    this.root = h("div.ctl", { "data-export": "no" }, this.stepLayer, this.stepHead, this.chips, this.all, this.aggregate.root, this.values.root, this.lines);
     this.chips.addEventListener("click", (event) => this.click(event));
   }
 
@@ -78,7 +88,11 @@ export class HeadBar {
     this.layer.textContent = `Layer ${state.layer}`;
     this.neuronHead.textContent = `Head ${scene.head}`;
     this.stepHead.hidden = this.values.root.hidden = !neurons;
-    this.chips.hidden = this.all.hidden = this.picture.root.hidden = neurons;
+    this.chips.hidden = this.all.hidden = this.lines.hidden = neurons;
+    this.threshold.root.hidden = this.top.root.hidden = state.picture === "matrix";
+    this.threshold.show(Math.round(Math.sqrt(state.threshold) * 200), state.threshold.toFixed(3));
+    const kept = TOP.indexOf(state.top_k);
+    this.top.show(kept < 0 ? TOP.length - 1 : kept, state.top_k === 0 ? "all" : String(state.top_k));
     this.stepLayer.classList.toggle("off", state.aggregate === "layers");
     this.all.textContent = heads.length === own.length ? `only ${scene.head}` : "all";
     this.aggregate.root.hidden = neurons || (heads.length === 1 && state.aggregate !== "layers" && part.index.length === 1);

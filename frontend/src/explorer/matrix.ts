@@ -10,7 +10,7 @@ import { moved, within, type Zoom, zoomed } from "./matrixlayout";
 import type { Scene } from "./scene";
 import { tokenText, widest } from "./tokens";
 
-/** Cells are no larger than this, and tokens stand beside cells of at least `LABELLED` pixels. */
+/** Cells of a whole matrix are no larger than this, and tokens stand beside cells of at least `LABELLED` pixels. */
 const CELL = 28;
 const LABELLED = 12;
 
@@ -21,7 +21,8 @@ export class Matrix {
   private readonly title = h("h3");
   private readonly rows = h("div.mrows");
   private readonly columns = h("div.mcols");
-  private readonly tools = h("div.mtools");
+  private readonly frame = h("div.mframe", {}, this.columns, this.rows);
+  private readonly tools = h("div.mtools", { "data-export": "no" });
   private readonly note = h("span.dim");
   readonly root: HTMLElement;
   size = 300;
@@ -43,8 +44,9 @@ export class Matrix {
     );
     const caption = h("figcaption", {}, h("span", {}, "from ↓"), h("span", {}, "to →"));
     this.root = large
-      ? h("figure.matrix.big", {}, this.tools, h("div.mframe", {}, this.columns, this.rows, this.box), caption)
+      ? h("figure.matrix.big", {}, this.tools, this.frame, caption)
       : h("figure.matrix", {}, this.title, this.box, caption);
+    if (large) this.frame.append(this.box);
     element.append(this.root);
     this.over.addEventListener("pointermove", (event) => this.move(event));
     this.over.addEventListener("pointerleave", () => {
@@ -101,7 +103,9 @@ export class Matrix {
       const label = clamp(Math.ceil(widest(scene.rows.items, scene.columns.items)) + 12, 40, 120);
       [left, top] = [label, label];
     }
-    const cell = Math.min((width - left) / columns, (height - top) / rows, this.large ? CELL : Infinity);
+    // The box keeps its size: closer means larger cells.
+    const all = Math.min((width - left) / map.columns, (height - top) / map.rows, this.large ? CELL : Infinity);
+    const cell = Math.min((all * map.columns) / columns, (all * map.rows) / rows);
     [this.wide, this.tall] = [Math.max(1, Math.round(columns * cell)), Math.max(1, Math.round(rows * cell))];
     this.size = this.wide;
     this.title.textContent = `${scene.name(map.head)} as a matrix`;
@@ -136,8 +140,7 @@ export class Matrix {
     this.columns.style.cssText = `height:${top}px;left:${left}px;width:${this.wide}px`;
     this.rows.replaceChildren(...lay(scene.rows.items, zoom[0], zoom[1], (at) => `top:${at * cell}px;height:${tall}px;line-height:${tall}px;width:${left - 4}px`));
     this.columns.replaceChildren(...lay(scene.columns.items, zoom[2], zoom[3], (at) => `left:${at * cell}px;width:${tall}px;line-height:${tall}px;height:${top - 4}px`));
-    this.box.style.marginLeft = `${left}px`;
-    this.box.style.marginTop = `${top}px`;
+    this.frame.style.padding = `${top}px 0 0 ${left}px`;
     const map = this.map!;
     const all = zoom[1] === map.rows && zoom[3] === map.columns;
     this.note.textContent = all

@@ -24,12 +24,12 @@ export class Neuron {
   private readonly scroller = h("div.scroll", {}, this.stick, this.body);
   private readonly axis = h("div.axis.n");
   private readonly ramp = h("canvas");
-  readonly key = h("div.dkey", {}, h("span", {}, "negative"), this.ramp, h("span", {}, "positive"));
+  private readonly key = h("div.dkey", {}, h("span", {}, "negative"), this.ramp, h("span", {}, "positive"));
   private readonly about = h("div.sub");
   private readonly caption = h("div.sub");
   private readonly chartTitle = h("h3");
   private readonly chart = h("canvas", { role: "img" });
-  readonly root = h("div.nv", {}, this.about, this.axis, this.scroller, this.caption, h("div.vector", {}, this.chartTitle, this.chart));
+  readonly root = h("div.nv", {}, h("div.nvhead", {}, this.about, h("span.grow"), this.key), this.axis, this.scroller, this.caption, h("div.vector", {}, this.chartTitle, this.chart));
   private box!: NeuronBox;
   private tokens = "";
   private width = 100;
@@ -161,7 +161,6 @@ export class Neuron {
     if (scene.part.causal) notes.push("A query sees only itself and what stands before it.");
     if (scene.state.unit === "words") notes.push("Neurons are those of pieces.");
     this.about.textContent = notes.join(" ");
-    this.about.hidden = notes.length === 0;
   }
 
   private get scrolled(): number {

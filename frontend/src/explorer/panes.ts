@@ -48,6 +48,7 @@ export class Pane {
   readonly gridPane: HTMLElement;
   /** Where the controls of the head stand, in a pane that has its own. */
   readonly slot = h("div.slot");
+  readonly corner = h("div.corner");
   private place!: Place;
 
   constructor(readonly scene: Scene) {
@@ -62,7 +63,7 @@ export class Pane {
     this.left.append(this.which, this.gridPane, this.summary);
     this.matrix = new Matrix(this.summary, scene, false);
     this.ranks = new Ranks(this.summary, scene);
-    this.right.append(h("div.panehead", {}, this.title, this.say, h("span.grow")), this.slot);
+    this.right.append(h("div.panehead", {}, this.title, this.say, h("span.grow"), this.corner), this.slot);
     this.lines = new HeadLines(this.right, scene);
     this.large = new Matrix(this.right, scene, true);
     this.neuron = new Neuron(this.right, scene);
@@ -102,7 +103,7 @@ export class Pane {
     right.style.width = `${rightWidth}px`;
     right.hidden = model;
     this.which.hidden = form !== "half";
-    this.which.replaceChildren(h("b", {}, "AB"[scene.place] ?? ""), h("bdi", {}, nameOf(scene.input)));
+    this.which.replaceChildren(h("b", {}, String(scene.place + 1)), h("bdi", {}, nameOf(scene.input)));
     this.lines.root.hidden = state.scale !== "head" || state.picture !== "lines";
     this.large.root.hidden = state.scale !== "head" || state.picture !== "matrix";
     this.neuron.root.hidden = state.scale !== "neuron";

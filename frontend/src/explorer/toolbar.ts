@@ -4,13 +4,12 @@ import { h } from "../dom";
 import { label } from "../format";
 import type { ExplorerPayload, InputInfo } from "../protocol";
 import { hasPair } from "./axis";
-import { Segments, Select, type Set, Slider, Switch } from "./controls";
+import { Segments, Select, type Set, Switch } from "./controls";
 import type { Scene } from "./scene";
 import { comparable, type Full } from "./state";
 
 const FILTERS = [["all", "All"], ["aa", "A→A"], ["ab", "A→B"], ["ba", "B→A"], ["bb", "B→B"]] as const;
 const PARTS: Record<string, string> = { self: "Self", encoder: "Encoder", decoder: "Decoder", cross: "Cross" };
-const TOP = [1, 2, 3, 4, 5, 8, 10, 15, 20, 0];
 const NEXT = { auto: "light", light: "dark", dark: "auto" } as const;
 const SIGN = { auto: "◐", light: "☼", dark: "☾" } as const;
 
@@ -33,8 +32,6 @@ export class Toolbar {
   private readonly side: Segments<"side"> | null;
   private readonly special: Switch;
   private readonly renormalise: Switch;
-  private readonly threshold: Slider;
-  private readonly top: Slider;
   private readonly input: Select | null;
   private readonly theme: HTMLButtonElement;
   readonly search: HTMLInputElement;
@@ -64,11 +61,9 @@ export class Toolbar {
     const quantities = [...new Set(payload.inputs.flatMap((input) => input.parts.flatMap((part) => part.quantities.map((each) => each.name))))];
     this.quantities = quantities.length > 0 ? new Segments("Draw", "quantity", set, [["weights", "Weights"], ...quantities.map((name) => [name, name === "norms" ? "‖αvWₒ‖" : name[0]!.toUpperCase() + name.slice(1)] as const)]) : null;
     this.unit = new Segments("Unit", "unit", set, [["pieces", "Pieces"], ["words", "Words", "To a word: the sum over its pieces; from a word: their mean"]]);
-    this.side = payload.inputs.length === 2 ? new Segments("Inputs", "side", set, [["one", "One"], ["both", "Side by side"], ["difference", "A − B"]]) : null;
+    this.side = payload.inputs.length === 2 ? new Segments("Inputs", "side", set, [["one", "One"], ["both", "Side by side"], ["difference", "1 − 2"]]) : null;
     this.special = new Switch("special", set, "Special tokens", "Show special tokens (s)");
     this.renormalise = new Switch("renormalise", set, "Renormalise", "Let the shown weights of each row sum to 1");
-    this.threshold = new Slider("Threshold", "Weaker lines are not drawn", 200, (at) => set({ threshold: Math.round((at / 200) ** 2 * 1000) / 1000 }));
-    this.top = new Slider("Top", "The strongest lines of each token", TOP.length - 1, (at) => set({ top_k: TOP[at] ?? 0 }));
     this.input = payload.inputs.length > 1 ? new Select("Input", (value) => set({ input: Number(value), pin: null, zoom: null })) : null;
     this.theme = h("button.icon", { type: "button", onclick: () => set({ theme: NEXT[this.state.theme] }) });
     this.search = h("input.find", { type: "search", placeholder: "Find a token", "aria-label": "Find a token", oninput: () => act.find(this.search.value, false) });
@@ -108,8 +103,6 @@ export class Toolbar {
       this.filters,
       this.unit.root,
       h("div.group", {}, this.special.root, this.renormalise.root),
-      this.threshold.root,
-      this.top.root,
       h("div.group.findbox", {}, this.search),
     );
     const keys = ([["← →", "head"], ["↑ ↓", "layer"], ["?", "all keys"]] as const).flatMap(([key, text]) => [h("kbd", {}, key), h("span", {}, text)]);
@@ -138,25 +131,22 @@ export class Toolbar {
     this.special.root.hidden = ![...part.query.special, ...part.key.special].includes(true);
     this.renormalise.show(state);
     this.renormalise.root.hidden = state.quantity !== "weights";
-    const drawn = state.scale === "head" && state.picture === "lines";
-    this.threshold.root.hidden = this.top.root.hidden = !drawn;
-    this.threshold.show(Math.round(Math.sqrt(state.threshold) * 200), state.threshold.toFixed(3));
-    const at = TOP.indexOf(state.top_k);
-    this.top.show(at < 0 ? TOP.length - 1 : at, state.top_k === 0 ? "all" : String(state.top_k));
+    this.search.parentElement!.hidden = state.scale === "model";
     this.input?.show(String(state.input), this.payload.inputs.map((input, i) => [String(i), nameOf(input)] as const));
     if (this.input) this.input.input.parentElement!.hidden = state.side !== "one";
     this.theme.textContent = SIGN[state.theme];
     this.theme.title = `Theme: ${state.theme}`;
     this.theme.setAttribute("aria-label", `Theme: ${state.theme}`);
-    this.note.textContent = caption(scene);
+    this.note.textContent = caption(scenes);
   }
 }
 
 /** What is shown, in words. */
-export function caption(scene: Scene): string {
-  const { state, part } = scene;
-  const [queries, keys] = [part.query.pieces.length, part.key.pieces.length];
-  const parts = [queries === keys ? `${queries} tokens` : `${queries} × ${keys} tokens`];
+export function caption(scenes: readonly Scene[]): string {
+  const scene = scenes[0]!;
+  const { state } = scene;
+  const counts = scenes.map(({ part }) => (part.query.pieces.length === part.key.pieces.length ? String(part.key.pieces.length) : `${part.query.pieces.length} × ${part.key.pieces.length}`));
+  const parts = [`${counts.join(" and ")} tokens`];
   if (scene.against) parts.push("the first input minus the second");
   if (state.unit === "words" && state.scale !== "neuron") parts.push("words: to a word the sum over its pieces, from it their mean");
   if (state.filter !== "all") parts.push(`${state.filter[0]!.toUpperCase()} looks at ${state.filter[1]!.toUpperCase()}`);

@@ -1,0 +1,541 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headscope.maps import AttentionMaps
+from headscope.neurons import Neurons
+from headscope.tokens import Tokens
+from headscope.views.explorer import Input, explorer_page, explorer_payload, views_page
+
+pytestmark = pytest.mark.browser
+
+LONG = "x" * 60
+PIECES = [
+    "[CLS]",
+    "the",
+    "cat",
+    "##s",
+    "مرحبا",
+    "日本語",
+    "[SEP]",
+    "👩‍👩‍👧",
+    LONG,
+    "</b><img>",
+    "end",
+    "[SEP]",
+]
+SIDES = [-1, 0, 0, 0, 0, 0, -1, 1, 1, 1, 1, -1]
+WORDS = [-1, 0, 1, 1, 2, 3, -1, 0, 1, 2, 3, -1]
+N, LAYERS, HEADS = len(PIECES), 3, 14
+
+
+def axis(pieces: list[str] = PIECES) -> Tokens:
+    special = np.array([piece in ("[CLS]", "[SEP]") for piece in pieces])
+    if len(pieces) != N:
+        return Tokens(pieces, special_mask=special)
+    return Tokens(
+        pieces,
+        special_mask=special,
+        sequence_ids=np.array(SIDES),
+        word_ids=np.array(WORDS),
+        classes={"sep": np.array([piece == "[SEP]" for piece in pieces])},
+    )
+
+
+def maps(seed: int = 0, tokens: Tokens | None = None, causal: bool = False) -> AttentionMaps:
+    tokens = tokens or axis()
+    weights = (
+        np.random.default_rng(seed)
+        .dirichlet(np.full(len(tokens), 0.3), (LAYERS, HEADS, len(tokens)))
+        .astype(np.float32)
+    )
+    weights[1, 2] = 0.0
+    weights[1, 2, np.arange(len(tokens)), np.maximum(0, np.arange(len(tokens)) - 1)] = 1.0
+    if causal:
+        weights = np.tril(weights) + 1e-6 * np.eye(len(tokens), dtype=np.float32)
+        weights /= weights.sum(-1, keepdims=True)
+    return AttentionMaps(
+        list(weights), tokens, tokens, causal=causal, index=(2, 3, 4), meta={"model": "a-model"}
+    )
+
+
+def neurons(n: int = N, key_heads: int = 7) -> Neurons:
+    random = np.random.default_rng(5)
+    return Neurons(
+        q=[random.normal(size=(HEADS, n, 8)) for _ in range(LAYERS)],
+        k=[random.normal(size=(key_heads, n, 8)) for _ in range(LAYERS)],
+        scaling=[8**-0.5] * LAYERS,
+        bias=[None] * LAYERS,
+        softcap=[30.0] * LAYERS,
+        sinks=[None] * LAYERS,
+        v=[random.normal(size=(key_heads, n, 8)) for _ in range(LAYERS)],
+        norms=[random.random((HEADS, n, n)) for _ in range(LAYERS)],
+    )
+
+
+def shown(seed: int = 0) -> Input:
+    found = maps(seed)
+    gradient = [layer * 1e-3 * np.sign(layer - 0.05) for layer in found.layers]
+    return Input({"self": found}, f"input {seed}", {"self": neurons()}, {"gradient": {"self": gradient}})
+
+
+@pytest.fixture(scope="module")
+def html() -> str:
+    return explorer_page([shown()], state={"layer": 3, "heads": [2]})
+
+
+@pytest.fixture
+def page(open_page: Callable[..., Any], html: str) -> Any:
+    return open_page(html)
+
+
+def settled(page: Any) -> None:
+    page.wait_for_selector(".hx[data-busy]", state="detached")
+    page.wait_for_timeout(160)  # the fragment is written 120 ms after the last change
+
+
+def fragment(page: Any) -> str:
+    settled(page)
+    return page.evaluate("decodeURIComponent(location.hash)")
+
+
+def title(page: Any) -> str:
+    settled(page)
+    return page.locator(".rightpane h2").first.inner_text()
+
+
+def colours(page: Any, selector: str) -> int:
+    script = "c => new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)).size"
+    return page.eval_on_selector(selector, script)
+
+
+def cell(page: Any, layer: int, head: int) -> tuple[float, float]:
+    across = page.locator(".collabels span").nth(head).bounding_box()
+    down = page.locator(".rowlabels span").nth(layer - 2).bounding_box()
+    return across["x"] + across["width"] / 2, down["y"] + down["height"] / 2
+
+
+def left(page: Any, place: int) -> Any:
+    return page.locator(".hv .toks.l .tok").nth(place).locator(".t")
+
+
+def right(page: Any, place: int) -> Any:
+    return page.locator(".hv .toks.r .tok").nth(place).locator(".t")
+
+
+def test_a_page_shows_grid_head_and_matrix(page: Any):
+    assert title(page) == "Layer 3, head 2"
+    assert page.locator(".say").first.inner_text() == "92% on the previous token"
+    assert colours(page, ".gridbox canvas") > 20
+    assert colours(page, ".hv .base:nth-child(2)") > 5
+    assert colours(page, ".matrix canvas") >= 2
+    assert page.locator(".rowlabels .on").inner_text() == "3"
+
+
+def test_tokens_are_text_in_their_own_direction(page: Any):
+    texts = page.locator(".hv .toks.l .tok").all_inner_texts()
+    assert texts == PIECES
+    assert left(page, 4).evaluate("e => getComputedStyle(e).direction") == "rtl"
+    assert left(page, 8).get_attribute("title") == LONG
+    assert (
+        left(page, 8).evaluate("e => e.scrollWidth > e.clientWidth && getComputedStyle(e).textOverflow")
+        == "ellipsis"
+    )
+    assert page.locator(".hv img").count() == 0
+
+
+def test_a_cell_opens_its_head_and_shift_adds_one(page: Any):
+    page.mouse.click(*cell(page, 4, 9))
+    assert title(page) == "Layer 4, head 9"
+    page.keyboard.down("Shift")
+    page.mouse.click(*cell(page, 4, 1))
+    page.keyboard.up("Shift")
+    assert title(page) == "Layer 4, 2 heads"
+    assert "layer=4" in fragment(page)
+    assert "heads=9,1" in fragment(page)
+    assert page.locator(".gridbox .ring.also").count() == 1
+
+
+def test_from_the_grid_alone_a_click_opens_the_head(open_page: Callable[..., Any], html: str):
+    page = open_page(html, fragment="#scale=model")
+    assert page.locator(".rightpane").is_hidden()
+    page.mouse.click(*cell(page, 2, 5))
+    assert title(page) == "Layer 2, head 5"
+    assert page.locator(".gridbox").is_visible()
+
+
+def test_pointing_at_a_cell_gives_its_figures(page: Any):
+    page.mouse.move(*cell(page, 3, 2))
+    tip = page.locator(".tip.on").inner_text()
+    assert "L3H2" in tip
+    assert re.search(r"previous token\s+0\.92", tip)
+
+
+def test_thumbnails_are_lines_or_heat_and_take_a_measure(page: Any):
+    before = page.eval_on_selector(".gridbox canvas", "c => c.toDataURL()")
+    page.get_by_role("radio", name="Heat").click()
+    settled(page)
+    assert page.eval_on_selector(".gridbox canvas", "c => c.toDataURL()") != before
+    page.get_by_label("Measure").select_option("previous")
+    page.get_by_role("button", name="sort by it").click()
+    assert "measure=previous&sort=true" in fragment(page)
+    box = page.locator(".gridbox canvas").bounding_box()
+    page.mouse.move(box["x"] + 8, box["y"] + 8)
+    assert page.locator(".tip.on b").inner_text() == "L3H2"
+    slider = page.get_by_label("Dim heads below")
+    slider.evaluate("e => { e.value = 50; e.dispatchEvent(new Event('input', {bubbles: true})); }")
+    assert "least=0.5" in fragment(page)
+
+
+def test_hovering_a_token_leaves_only_its_lines(page: Any):
+    left(page, 2).hover()
+    assert page.locator(".hv .toks.l .tok.on").inner_text() == "cat"
+    page.wait_for_timeout(200)
+    assert page.eval_on_selector(".hv .base", "e => Number(getComputedStyle(e).opacity)") < 0.1
+    assert page.locator(".hv .axis").inner_text().endswith("WEIGHT")
+    right(page, 3).hover()
+    assert page.locator(".hv .toks.r .tok.on").inner_text() == "##s"
+    page.mouse.move(5, 5)
+    assert page.locator(".hv .tok.on").count() == 0
+
+
+def test_a_click_pins_a_token_and_a_pair_has_its_numbers(page: Any):
+    left(page, 2).click()
+    assert "pin=from,2" in fragment(page)
+    page.wait_for_timeout(300)  # other matrices are decoded while nothing else is to be done
+    right(page, 1).hover()
+    tip = page.locator(".tip.on").inner_text()
+    assert "cat → the" in tip
+    assert re.search(r"L3H2\s+1\.000", tip)
+    assert re.search(r"gradient\s+0\.001", tip)
+    page.mouse.move(5, 5)
+    page.keyboard.press("Escape")
+    assert "pin" not in fragment(page)
+    assert page.locator(".hv .tok.pin").count() == 0
+
+
+def test_chips_toggle_isolate_and_restore(page: Any):
+    chips = page.locator(".chips button")
+    assert chips.count() == HEADS
+    chips.nth(2).click()
+    assert title(page) == "Layer 3, head 2", "the last one stays"
+    page.wait_for_timeout(500)
+    chips.nth(13).click()
+    chips.nth(5).click()
+    assert title(page) == "Layer 3, 3 heads"
+    assert chips.nth(13).evaluate("e => e.classList.contains('alt')")
+    assert page.locator(".hv .axis .hn").all_inner_texts() == ["2", "13", "5"]
+    page.wait_for_timeout(500)
+    chips.nth(7).dblclick()
+    assert title(page) == "Layer 3, head 7"
+    page.wait_for_timeout(500)
+    chips.nth(7).dblclick()
+    assert title(page).startswith("Layer 3, ")
+    assert title(page).endswith(" heads")
+
+
+def test_several_heads_are_put_together(page: Any):
+    page.keyboard.press("a")
+    assert title(page) == "Layer 3, 14 heads"
+    page.get_by_role("radio", name="Mean").click()
+    assert title(page) == "Layer 3, 14 heads, mean"
+    page.get_by_role("radio", name="Max", exact=True).click()
+    assert title(page) == "Layer 3, 14 heads, max"
+    page.keyboard.press("a")
+    page.get_by_role("radio", name="Layers").click()
+    assert title(page) == "Head 2, mean of all layers"
+    assert "aggregate=layers" in fragment(page)
+
+
+def lines(page: Any) -> int:
+    settled(page)
+    return int(re.match(r"[\d,]+", page.locator(".hv .sub").inner_text())[0].replace(",", ""))
+
+
+def test_threshold_and_the_strongest_of_each_token(open_page: Callable[..., Any], html: str):
+    page = open_page(html, fragment="#heads=0")
+    before = lines(page)
+    slide = "(e, v) => { e.value = v; e.dispatchEvent(new Event('input', {bubbles: true})); }"
+    page.get_by_label("Threshold").evaluate(slide, 120)
+    assert "threshold=0.36" in fragment(page)
+    assert 0 < lines(page) < before
+    page.get_by_label("Threshold").evaluate(slide, 0)
+    page.get_by_label("Top").evaluate(slide, 0)
+    assert "top_k=1" in fragment(page)
+    assert N <= lines(page) <= N + 2
+
+
+def test_filters_and_special_tokens(page: Any):
+    for name, from_, to in (
+        ("A→B", PIECES[1:6], PIECES[7:11]),
+        ("B→A", PIECES[7:11], PIECES[1:6]),
+        ("A→A", PIECES[1:6], PIECES[1:6]),
+    ):
+        page.get_by_role("radio", name=name).click()
+        settled(page)
+        assert page.locator(".hv .toks.l .tok").all_inner_texts() == from_
+        assert page.locator(".hv .toks.r .tok").all_inner_texts() == to
+    page.get_by_role("radio", name="All").first.click()
+    page.keyboard.press("s")
+    settled(page)
+    assert "[SEP]" not in page.locator(".hv .toks.l .tok").all_inner_texts()
+    assert "special tokens hidden" in page.locator(".status").inner_text()
+    assert "raw weights" in page.locator(".status").inner_text()
+    page.get_by_role("switch", name="Renormalise").click()
+    settled(page)
+    assert "rows renormalised" in page.locator(".status").inner_text()
+    left(page, 1).click()
+    right(page, 0).hover()
+    assert re.search(r"L3H2\s+1\.000", page.locator(".tip.on").inner_text())
+
+
+def test_words_sum_to_and_average_from_their_pieces(open_page: Callable[..., Any], html: str):
+    page = open_page(html, fragment="#heads=2&unit=words")
+    assert page.locator(".hv .toks.l .tok").all_inner_texts()[:3] == ["[CLS]", "the", "cats"]
+    left(page, 2).click()
+    right(page, 1).hover()
+    assert re.search(r"L3H2\s+0\.500", page.locator(".tip.on").inner_text()), (
+        "one of its two pieces looks there"
+    )
+    page.keyboard.press("w")
+    assert "unit" not in fragment(page)
+
+
+def test_keys_move_and_the_list_names_them(page: Any):
+    for key, wanted in (
+        ("ArrowRight", "Layer 3, head 3"),
+        ("ArrowDown", "Layer 4, head 3"),
+        ("ArrowDown", "Layer 4, head 3"),
+        ("ArrowUp", "Layer 3, head 3"),
+        ("ArrowLeft", "Layer 3, head 2"),
+        ("3", "Layer 3, head 2, neuron by neuron"),
+        ("Escape", "Layer 3, head 2"),
+        ("Enter", "Layer 3, head 2, neuron by neuron"),
+        ("2", "Layer 3, head 2"),
+    ):
+        page.keyboard.press(key)
+        assert title(page) == wanted, key
+    page.keyboard.press("1")
+    settled(page)
+    assert page.locator(".rightpane").is_hidden()
+    page.keyboard.press("2")
+    page.keyboard.press("?")
+    assert page.locator("dialog").is_visible()
+    assert "find a token" in page.locator("dialog").inner_text()
+    page.keyboard.press("Escape")
+    assert page.locator("dialog").is_hidden()
+
+
+def test_a_token_is_found(page: Any):
+    page.keyboard.press("/")
+    page.keyboard.type("日本")
+    assert page.locator(".hv .tok.hit").all_inner_texts() == ["日本語", "日本語"]
+    page.keyboard.press("Enter")
+    assert "pin=from,5" in fragment(page)
+    page.keyboard.press("Enter")
+    assert "pin=to,5" in fragment(page)
+    page.keyboard.press("Escape")
+    assert page.locator(".hv .tok.hit").count() == 0
+
+
+def test_matrix_zooms_and_moves(page: Any):
+    page.keyboard.press("m")
+    assert "picture=matrix" in fragment(page)
+    assert page.locator(".mrows .mtok").count() == N
+    page.keyboard.press("+")
+    page.keyboard.press("+")
+    zoom = [int(part) for part in re.search(r"zoom=([\d,]+)", fragment(page))[1].split(",")]
+    assert zoom[1] < N
+    assert page.locator(".mrows .mtok").count() == zoom[1]
+    box = page.locator(".big .ov").bounding_box()
+    page.mouse.move(box["x"] + 50, box["y"] + 50)
+    assert "→" in page.locator(".tip.on").inner_text()
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"], box["y"] + box["height"], steps=4)
+    page.mouse.up()
+    assert "zoom=0," in fragment(page)
+    assert "pin" not in fragment(page)
+    page.keyboard.press("0")
+    assert "zoom" not in fragment(page)
+
+
+def test_another_matrix_takes_the_place_of_the_weights(page: Any):
+    page.get_by_role("radio", name="Gradient").click()
+    assert "quantity=gradient" in fragment(page)
+    assert "gradient in place of the weights" in page.locator(".status").inner_text()
+    page.mouse.move(*cell(page, 3, 2))
+    page.keyboard.press("3")
+    assert title(page).endswith("neuron by neuron")
+
+
+def test_neurons_follow_the_query(page: Any):
+    page.get_by_role("button", name=re.compile("Expand into q and k")).click()
+    assert title(page) == "Layer 3, head 2, neuron by neuron"
+    assert "Key head 1 serves query heads 2 to 3" in page.locator(".nvhead").inner_text()
+    assert "capped softly" in page.locator(".nvhead").inner_text()
+    heading = page.locator(".axis.n").inner_text()
+    for word in ("query", "key head 1", "elementwise", "÷ √8", "weight"):
+        assert word in heading
+    page.locator(".nv .toks.l .tok").nth(3).hover()
+    assert page.locator(".nv .sub").nth(1).inner_text().startswith("##s looks most at cat (1.000)")
+    before = page.eval_on_selector(".nv .ov", "c => c.toDataURL()")
+    page.locator(".nv .toks.l .tok").nth(5).hover()
+    assert page.eval_on_selector(".nv .ov", "c => c.toDataURL()") != before
+    page.get_by_role("switch", name="Values").click()
+    settled(page)
+    assert "‖αvWₒ‖" in page.locator(".axis.n").inner_text()
+    page.locator(".nv .toks.r .tok").nth(7).locator(".t").click()
+    assert "pin=to,7" in fragment(page)
+    assert "👩‍👩‍👧 (k)" in page.locator(".vector h3").inner_text()
+    page.get_by_role("button", name=re.compile("Collapse to lines")).click()
+    assert title(page) == "Layer 3, head 2"
+
+
+def test_a_neuron_is_framed_and_named(open_page: Callable[..., Any], html: str):
+    page = open_page(html, fragment="#scale=neuron&pin=from,2")
+    body = page.locator(".nvbody").bounding_box()
+    names = page.locator(".axis.n span").nth(2).bounding_box()
+    page.mouse.move(names["x"] + names["width"] / 2, body["y"] + 30)
+    tip = page.locator(".tip.on").inner_text()
+    assert re.search(r"cat → the neuron \d", tip)
+    q, k, product = (float(x.replace("−", "-")) for x in re.findall(r"[+−]\d+\.\d+", tip))
+    assert product == pytest.approx(q * k, abs=0.02)
+
+
+def test_a_causal_query_sees_no_later_key(open_page: Callable[..., Any]):
+    found = Input({"self": maps(causal=True)}, neurons={"self": neurons()})
+    page = open_page(explorer_page([found], state={"scale": "neuron", "pin": ("from", 4)}))
+    assert "sees only itself and what stands before it" in page.locator(".nvhead").inner_text()
+    dim = page.eval_on_selector_all(".nv .toks.r .tok", "all => all.map(e => e.style.opacity === '0.35')")
+    assert dim == [place > 4 for place in range(N)]
+
+
+def test_two_inputs_are_linked(open_page: Callable[..., Any]):
+    page = open_page(explorer_page([shown(0), shown(1)], state={"layer": 3}))
+    assert page.locator(".pane").count() == 2
+    page.locator(".chips button").nth(4).click()
+    page.locator(".chips button").nth(0).click()
+    settled(page)
+    assert page.locator(".rightpane h2").all_inner_texts() == ["Layer 3, head 4", "Layer 3, head 4"]
+    page.get_by_role("radio", name="A→B").click()
+    settled(page)
+    assert [len(page.locator(".hv").nth(i).locator(".toks.l .tok").all()) for i in (0, 1)] == [5, 5]
+    page.get_by_role("radio", name="1 − 2").click()
+    assert "side=difference" in fragment(page)
+    assert page.locator(".pane").count() == 1
+    assert "the first input minus the second" in page.locator(".status").inner_text()
+    page.get_by_role("radio", name="One").click()
+    page.get_by_label("Input", exact=True).select_option("1")
+    assert "input=1" in fragment(page)
+
+
+def test_inputs_of_other_lengths_cannot_be_subtracted(open_page: Callable[..., Any]):
+    short = Input({"self": maps(1, axis(["a", "b", "c"]))})
+    page = open_page(explorer_page([Input({"self": maps()}), short]))
+    button = page.get_by_role("radio", name="1 − 2")
+    assert button.is_disabled()
+    assert "differ in their number of tokens" in button.get_attribute("title")
+
+
+def test_parts_of_an_encoder_decoder(open_page: Callable[..., Any]):
+    source, target = axis(["ein", "Wort", "</s>"]), axis(["a", "word"])
+    cross = AttentionMaps([np.full((2, 2, 3), 1 / 3, np.float32)] * 2, target, source, kind="cross")
+    decoder = AttentionMaps([np.full((4, 2, 2), 0.5, np.float32)] * 2, target, target)
+    encoder = AttentionMaps([np.full((3, 3, 3), 1 / 3, np.float32)], source, source, kind="encoder")
+    page = open_page(explorer_page([Input({"encoder": encoder, "decoder": decoder, "cross": cross})]))
+    page.get_by_role("radio", name="Cross").click()
+    assert "part=cross" in fragment(page)
+    assert page.locator(".hv .toks.l .tok").all_inner_texts() == ["a", "word"]
+    assert page.locator(".hv .toks.r .tok").all_inner_texts() == ["ein", "Wort", "</s>"]
+    assert page.locator(".chips button").count() == 2
+    page.get_by_role("radio", name="Decoder").click()
+    settled(page)
+    assert page.locator(".chips button").count() == 4
+
+
+def test_the_fragment_brings_a_state_back(open_page: Callable[..., Any], html: str):
+    wanted = "#layer=4&heads=1,3&filter=ab&special=false&threshold=0.1&pin=from,2&theme=dark"
+    page = open_page(html, fragment=wanted)
+    assert title(page) == "Layer 4, 2 heads"
+    assert page.locator(".hx").get_attribute("data-theme") == "dark"
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowDown")
+    assert sorted(fragment(page).removeprefix("#").split("&")) == sorted(wanted.removeprefix("#").split("&"))
+    page.evaluate("location.hash = '#layer=2&heads=0'")
+    assert title(page) == "Layer 2, head 0"
+
+
+def test_nonsense_in_the_fragment_is_left_out(open_page: Callable[..., Any], html: str):
+    page = open_page(
+        html, fragment="#layer=99&heads=a&scale=far&pin=from,99&zoom=1&quantity=none&threshold=x"
+    )
+    assert title(page) == "Layer 2, head 2" or title(page).startswith("Layer")
+    assert page.locator(".failure").count() == 0
+
+
+def test_themes(open_page: Callable[..., Any], html: str):
+    page = open_page(html, scheme="dark")
+    background = "e => getComputedStyle(e).backgroundColor"
+    assert page.eval_on_selector(".hx", background) == "rgb(15, 18, 20)"
+    page.get_by_label("Theme: auto").click()
+    assert page.eval_on_selector(".hx", background) == "rgb(255, 255, 255)"
+    page.get_by_label("Theme: light").click()
+    page.get_by_label("Theme: dark").click()
+    page.emulate_media(color_scheme="light")
+    settled(page)
+    assert page.eval_on_selector(".hx", background) == "rgb(255, 255, 255)"
+
+
+@pytest.mark.parametrize("scale", ["model", "head", "neuron"])
+def test_pictures_are_saved(open_page: Callable[..., Any], html: str, scale: str):
+    page = open_page(html, fragment=f"#scale={scale}&pin=from,2")
+    with page.expect_download() as svg:
+        page.get_by_role("button", name="SVG").click()
+    text = Path(svg.value.path()).read_text(encoding="utf-8")
+    assert text.startswith("<svg")
+    if scale != "model":
+        assert ">日本語</text>" in text
+        assert "&lt;/b&gt;&lt;img&gt;" in text
+    if scale == "head":
+        assert "Layer 3, head 2" in text
+        assert text.count("<path") >= 1
+    assert page.evaluate(
+        "t => new DOMParser().parseFromString(t, 'image/svg+xml').querySelector('parsererror') === null", text
+    )
+    with page.expect_download() as png:
+        page.get_by_role("button", name="PNG").click()
+    assert Path(png.value.path()).read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_views_are_built_when_they_come_near(open_page: Callable[..., Any]):
+    page = open_page(views_page([explorer_payload([shown(seed)]) for seed in range(3)]))
+    assert page.locator(".hx").count() == 3
+    assert page.locator(".hx .gridbox").count() < 3
+    page.locator(".hx").nth(2).scroll_into_view_if_needed()
+    page.locator(".hx").nth(2).locator(".chips").wait_for()
+    page.locator(".hx").nth(2).locator(".chips button").nth(3).click()
+    assert fragment(page) == "#2.heads=0,3"
+
+
+def test_sizes_from_wide_to_narrow(open_page: Callable[..., Any], html: str):
+    page = open_page(html)
+    for width in (1400, 900, 700, 600):
+        page.set_viewport_size({"width": width, "height": 900})
+        settled(page)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
+
+
+def test_a_hundred_tokens_scroll_and_keep_their_lines(open_page: Callable[..., Any]):
+    page = open_page(explorer_page([Input({"self": maps(3, axis([f"t{i}" for i in range(120)]))})]))
+    scroll = page.locator(".hv .scroll")
+    assert scroll.evaluate("e => e.scrollHeight > e.clientHeight")
+    scroll.evaluate("e => e.scrollTop = 600")
+    page.wait_for_timeout(200)
+    assert "of 120" in page.locator(".hv .sub").inner_text()
+    assert colours(page, ".hv .base:nth-child(2)") > 3

@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from headscope.errors import HeadscopeWarning, InputError, ShapeError
+from headscope.maps import AttentionMaps
+from headscope.neurons import Neurons
+from headscope.tokens import Tokens
+from headscope.views import explorer
+from headscope.views.explorer import Input, explorer_page, explorer_payload, views_page
+from headscope.views.payload import Blobs, ExplorerPayload, decode
+from headscope.views.state import STATE, check_state
+
+PIECES = ["[CLS]", "one", "##s", "[SEP]", "two", "[SEP]"]
+
+
+def tokens(pieces: list[str] = PIECES) -> Tokens:
+    return Tokens(
+        pieces,
+        special_mask=np.array([piece.startswith("[") for piece in pieces]),
+        sequence_ids=np.array([-1, 0, 0, -1, 1, -1]),
+        word_ids=np.array([-1, 0, 0, -1, 0, -1]),
+        classes={"sep": np.array([piece == "[SEP]" for piece in pieces])},
+    )
+
+
+def maps(layers: int = 3, heads: int = 4, seed: int = 0, index: tuple[int, ...] = ()) -> AttentionMaps:
+    random = np.random.default_rng(seed)
+    axis = tokens()
+    return AttentionMaps(
+        [random.dirichlet(np.full(6, 0.3), (heads, 6)).astype(np.float32) for _ in range(layers)],
+        axis,
+        axis,
+        index=index,
+        meta={"model": "a-model"},
+    )
+
+
+def neurons(layers: int = 3, heads: int = 4, key_heads: int = 2, size: int = 5) -> Neurons:
+    random = np.random.default_rng(1)
+    return Neurons(
+        q=[random.normal(size=(heads, 6, size)) for _ in range(layers)],
+        k=[random.normal(size=(key_heads, 6, size)) for _ in range(layers)],
+        scaling=[0.25] * layers,
+        bias=[None] * layers,
+        softcap=[None] * layers,
+        sinks=[None] * layers,
+    )
+
+
+def read(view: tuple[ExplorerPayload, Blobs], ref) -> np.ndarray:
+    return decode(ref, view[1].texts)
+
+
+def test_maps_travel_whole_and_keep_their_indices():
+    found = maps(index=(2, 5, 7))
+    view = explorer_payload([Input({"self": found})], include_layers=[7, 2], include_heads=[1, 3])
+    part = view[0]["inputs"][0]["parts"][0]
+    assert part["index"] == [2, 7]
+    assert part["heads"] == [[1, 3], [1, 3]]
+    assert np.abs(read(view, part["layers"][1]) - found.layers[2][[1, 3]]).max() < 0.004
+    assert view[0]["model"] == "a-model"
+    assert part["query"]["words"] == {
+        "group": [0, 1, 1, 2, 3, 4],
+        "texts": ["[CLS]", "ones", "[SEP]", "two", "[SEP]"],
+    }
+
+
+def test_exact_maps_keep_every_digit():
+    found = maps()
+    view = explorer_payload([Input({"self": found})], exact=True)
+    assert np.array_equal(read(view, view[0]["inputs"][0]["parts"][0]["layers"][1]), found.layers[1])
+
+
+def test_figures_of_the_input_are_means_over_its_rows():
+    found = maps()
+    view = explorer_payload([Input({"self": found})])
+    columns = {
+        column["name"]: read(view, column["values"])
+        for column in view[0]["inputs"][0]["parts"][0]["measures"]
+    }
+    layer = found.layers[1].astype(np.float64)
+    assert columns["previous"][1, 2] == pytest.approx(np.trace(layer[2], offset=-1) / 6, abs=1e-6)
+    assert columns["sep"][1, 2] == pytest.approx(layer[2][:, [3, 5]].sum() / 6, abs=1e-6)
+    assert columns["first"][1, 2] == pytest.approx(layer[2][:, 0].mean(), abs=1e-6)
+    safe = np.where(layer[2] > 0, layer[2], 1)
+    assert columns["entropy"][1, 2] == pytest.approx(-(layer[2] * np.log(safe)).sum(-1).mean(), abs=1e-5)
+
+
+def test_figures_of_a_corpus_stand_at_their_heads():
+    data = xr.Dataset(
+        {"sep": (("layer", "head"), np.arange(12.0).reshape(3, 4))},
+        {"layer": [2, 5, 7], "head": [0, 1, 2, 3]},
+    )
+    view = explorer_payload(
+        [Input({"self": maps(index=(2, 5, 7))})], measures=data, include_layers=[5], include_heads=[1, 2]
+    )
+    column = view[0]["inputs"][0]["parts"][0]["measures"][-1]
+    assert (column["name"], column["of"]) == ("corpus:sep", "corpus")
+    assert read(view, column["values"]).tolist() == [[5.0, 6.0]]
+
+
+def test_vectors_are_off_by_at_most_half_a_step_of_their_neuron():
+    data = neurons()
+    view = explorer_payload([Input({"self": maps()}, neurons={"self": data})], include_heads=[2, 3])
+    layer = view[0]["inputs"][0]["parts"][0]["neurons"][1]
+    assert (layer["groups"], layer["keys"], layer["key_head"]) == (2, [1], [0, 0])
+    low, step = read(view, layer["q"]["low"]), read(view, layer["q"]["step"])
+    vectors = low[:, None] + step[:, None] * read(view, layer["q"]["codes"])
+    wanted = data.q[1][[2, 3]]
+    assert np.abs(vectors - wanted).max() <= (wanted.max(1) - wanted.min(1)).max() / 510 + 1e-6
+    assert read(view, layer["k"]["codes"]).shape == (1, 6, 5)
+
+
+def test_other_matrices_keep_their_sign_and_scale():
+    found = maps()
+    gradient = [np.random.default_rng(3).normal(size=layer.shape) * 1e-3 for layer in found.layers]
+    view = explorer_payload([Input({"self": found}, matrices={"gradient": {"self": gradient}})])
+    quantity = view[0]["inputs"][0]["parts"][0]["quantities"][0]
+    assert quantity["signed"]
+    assert quantity["scale"] == pytest.approx(max(np.abs(layer).max() for layer in gradient))
+    values = read(view, quantity["layers"][2]) * quantity["scale"]
+    assert np.abs(values - gradient[2]).max() < 0.009 * quantity["scale"]
+    large = np.abs(gradient[2]) > 0.01 * quantity["scale"]
+    assert (np.sign(values) == np.sign(gradient[2]))[large].all()
+
+
+def test_a_large_input_has_thumbnails_that_miss_no_peak(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(explorer, "_SMALL", 10)
+    weights = np.full((1, 100, 70), 1 / 70, np.float32)
+    weights[0, 99] = np.eye(70)[69]
+    found = AttentionMaps([weights], Tokens(["a"] * 100), Tokens(["b"] * 70), kind="cross")
+    view = explorer_payload([Input({"cross": found})])
+    thumbs = read(view, view[0]["inputs"][0]["parts"][0]["thumbs"])
+    assert thumbs.shape == (1, 64, 64)
+    assert thumbs[0, 63, 63] == 1
+    assert thumbs[0, :62].max() < 0.02
+
+
+def test_a_page_that_would_be_large_says_what_to_leave_out(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(explorer, "_LARGE", 100)
+    with pytest.warns(HeadscopeWarning, match=r"leave layers or heads out with include_layers=\[0, 1, 2\]"):
+        explorer_payload([Input({"self": maps()})])
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ({"scael": "head"}, "no key 'scael'; did you mean 'scale'?"),
+        ({"scale": "heads"}, "scale takes 'model', 'head' or 'neuron'; found 'heads'"),
+        ({"layer": 9}, "layer takes 0 to 2; found 9"),
+        ({"heads": [0, 7]}, "heads takes 0 to 3 in layer 0; found 7"),
+        ({"heads": []}, "heads takes a head or a list of heads"),
+        ({"filter": "xx"}, "filter takes 'all', 'aa', 'ab', 'ba' or 'bb'"),
+        ({"special": 1}, "special takes True or False"),
+        ({"threshold": 1.5}, "threshold takes a number from 0 to 1"),
+        ({"top_k": -1}, "top_k takes how many lines"),
+        ({"pin": ("from", 6)}, "pin takes a place from 0 to 5"),
+        ({"pin": ("left", 1)}, "pin takes None, or a side"),
+        ({"zoom": (0, 0, 1, 1)}, "zoom takes None, or a window"),
+        ({"measure": "speed"}, "measure takes 'none', 'previous'"),
+        ({"quantity": "gradient"}, "quantity takes 'weights'; found 'gradient'"),
+        ({"part": "cross"}, "part takes 'self'; found 'cross'"),
+        ({"input": 1}, "input takes 0 to 0; found 1"),
+        ({"side": "both"}, "needs two inputs"),
+        ({"scale": "neuron"}, "q and k, which were not captured"),
+        ({"theme": "blue"}, "theme takes 'auto', 'light' or 'dark'"),
+    ],
+)
+def test_a_state_that_cannot_be_shown_is_refused(state: dict, message: str):
+    with pytest.raises(InputError, match=r"^state: ") as found:
+        explorer_payload([Input({"self": maps()})], state=state)
+    assert message in str(found.value)
+    assert "\n" not in str(found.value)
+
+
+def test_a_state_comes_back_as_plain_values():
+    inputs = explorer_payload([Input({"self": maps()}, neurons={"self": neurons()})])[0]["inputs"]
+    state = {
+        "scale": "neuron",
+        "layer": 1,
+        "heads": 2,
+        "filter": "ab",
+        "pin": ("to", 3),
+        "zoom": (0, 2, 1, 3),
+        "threshold": 0,
+    }
+    found = check_state(state, inputs)
+    assert found == {**state, "heads": [2], "pin": ["to", 3], "zoom": [0, 2, 1, 3]}
+    assert check_state(json.loads(json.dumps(found)), inputs) == found
+
+
+def test_every_key_of_the_state_is_described():
+    from typing import get_type_hints
+
+    from headscope.views.payload import ExplorerState
+
+    assert list(STATE) == list(get_type_hints(ExplorerState))
+
+
+def test_inputs_that_cannot_be_shown_are_refused():
+    with pytest.raises(InputError, match="at least one input"):
+        explorer_payload([])
+    with pytest.raises(InputError, match="include_layers: no layer 8"):
+        explorer_payload([Input({"self": maps()})], include_layers=[8])
+    with pytest.raises(InputError, match="include_heads: expected heads from 0 to 3"):
+        explorer_payload([Input({"self": maps()})], include_heads=[4])
+    with pytest.raises(ShapeError, match="gradient, layer 0"):
+        explorer_payload(
+            [Input({"self": maps()}, matrices={"gradient": {"self": [np.zeros((4, 6, 5))] * 3}})]
+        )
+
+
+def test_two_inputs_stand_side_by_side_unless_asked_otherwise():
+    pair = [Input({"self": maps()}), Input({"self": maps(seed=2)})]
+    assert explorer_payload(pair)[0]["state"] == {"side": "both"}
+    assert explorer_payload(pair, state={"side": "one"})[0]["state"] == {"side": "one"}
+
+
+def test_a_page_of_several_views_keeps_their_arrays_apart():
+    views = [explorer_payload([Input({"self": maps(seed=seed)})]) for seed in (0, 1)]
+    html = views_page(views)
+    names = re.findall(r'id="headscope-data-([^"]+)"', html)
+    assert len(names) == len(set(names)) == sum(len(blobs.texts) for _, blobs in views)
+    assert {name.split("-")[0] for name in names} == {"0", "1"}
+    assert "default-src 'none'" in html
+
+
+def test_nothing_in_a_token_can_break_the_page():
+    axis = Tokens(["</script><script>alert(1)</script>", "<!--", "\u2028"])
+    found = AttentionMaps([np.full((1, 3, 3), 1 / 3)], axis, axis)
+    html = explorer_page([Input({"self": found})], title="</title><b>")
+    assert "alert(1)</script>" not in html
+    assert "</title><b>" not in html
