@@ -29,7 +29,9 @@ def demo():
 
     import headscope as hs
 
-    torch.set_num_threads(max(1, (os.cpu_count() or 2) // max(1, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))))
+    torch.set_num_threads(
+        max(1, (os.cpu_count() or 2) // max(1, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))))
+    )
     return hs.load()
 
 

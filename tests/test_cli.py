@@ -22,7 +22,10 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
 @pytest.fixture
 def text(tmp_path: Path) -> Path:
     path = tmp_path / "text.txt"
-    path.write_text("The cat sat on the mat.\nIt was tired, so it slept.\n\nA dog barked at the moon all night.\n", encoding="utf-8")
+    path.write_text(
+        "The cat sat on the mat.\nIt was tired, so it slept.\n\nA dog barked at the moon all night.\n",
+        encoding="utf-8",
+    )
     return path
 
 
@@ -36,7 +39,9 @@ def test_check(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
     assert found["parts"][0]["heads"] == [12] * 6
 
 
-def test_measure_prints_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: Path) -> None:
+def test_measure_prints_a_table(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: Path
+) -> None:
     assert run(monkeypatch, "measure", text) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:4] == ["name", "paper", "previous", "current"]
@@ -44,7 +49,9 @@ def test_measure_prints_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     assert len(lines) == 73
 
 
-def test_measure_writes_every_format(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: Path, tmp_path: Path) -> None:
+def test_measure_writes_every_format(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: Path, tmp_path: Path
+) -> None:
     tables = []
     for suffix, read in ((".csv", pd.read_csv), (".parquet", pd.read_parquet), (".json", pd.read_json)):
         out = tmp_path / f"heads{suffix}"
@@ -63,14 +70,21 @@ def test_measure_writes_every_format(monkeypatch: pytest.MonkeyPatch, capsys: py
         assert found["previous"].dims == ("layer", "head")
 
 
-def test_measure_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: Path) -> None:
-    assert run(monkeypatch, "measure", text, "--measures", "previous,offset-2", "--by", "document", "--json") == 0
+def test_measure_json(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: Path
+) -> None:
+    assert (
+        run(monkeypatch, "measure", text, "--measures", "previous,offset-2", "--by", "document", "--json")
+        == 0
+    )
     rows = json.loads(capsys.readouterr().out)
     assert {row["measure"] for row in rows} == {"previous", "offset-2"}
     assert len(rows) == 144
 
 
-def test_absent_measures_are_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], shared: Path, text: Path) -> None:
+def test_absent_measures_are_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], shared: Path, text: Path
+) -> None:
     assert run(monkeypatch, "measure", text, "-m", shared / "models" / "stories260K") == 0
     found = capsys.readouterr()
     assert "next: no row; " in found.err
@@ -83,7 +97,9 @@ def test_estimate(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.slow
-def test_report(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: Path, tmp_path: Path) -> None:
+def test_report(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "report.html"
     assert run(monkeypatch, "report", "--text", text, "-o", out, "--title", "</script><b>title") == 0
     assert str(out) in capsys.readouterr().out
@@ -93,16 +109,25 @@ def test_report(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
 
 
 BAD = {
-    "a missing file": (["measure", "none.txt"], "none.txt: no such file"),
+    "a missing file": (["measure", "none.txt"], "none.txt: expected a file, found nothing there"),
     "a directory": (["measure", "."], ".: "),
     "bad utf-8": (["measure", "latin.txt"], "latin.txt:2: "),
     "an empty file": (["measure", "empty.txt"], "empty.txt: "),
-    "a broken line": (["measure", "broken.jsonl"], "broken.jsonl:2: expected a JSON object, found broken JSON at column"),
+    "a broken line": (
+        ["measure", "broken.jsonl"],
+        "broken.jsonl:2: expected a JSON object, found broken JSON at column",
+    ),
     "an unknown measure": (["measure", "text.txt", "--measures", "previous,attention"], "attention"),
     "an unknown suffix": (["measure", "text.txt", "-o", "heads.xlsx"], "heads.xlsx"),
     "a folder that is no model": (["check", "."], ".: no config.json in this folder"),
-    "a hub name without network": (["check", "bert-base-uncased"], "bert-base-uncased: no such folder, not in the local cache"),
-    "a page that is no page": (["report", "-o", "report.docx"], "report.docx: expected a name that ends in .html"),
+    "a hub name without network": (
+        ["check", "bert-base-uncased"],
+        "bert-base-uncased: no such folder, not in the local cache",
+    ),
+    "a page that is no page": (
+        ["report", "-o", "report.docx"],
+        "report.docx: expected a name that ends in .html",
+    ),
     "both kinds": (["measure", "text.txt", "broken.jsonl"], "these files are text and jsonl"),
     "a type": (["measure", "text.txt", "--dtype", "int8"], "dtype: expected one of float32"),
 }
@@ -125,7 +150,12 @@ def test_bad_input_is_one_line_and_code_2(
     assert message in found.err
 
 
-@pytest.mark.parametrize("arguments", [["measure", "--by", "sentence"], ["measure", "--pack", "x"], ["nothing"], ["check", "--no-such-option"]])
-def test_bad_usage_is_code_2(arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [["measure", "--by", "sentence"], ["measure", "--pack", "x"], ["nothing"], ["check", "--no-such-option"]],
+)
+def test_bad_usage_is_code_2(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(monkeypatch, *arguments) == 2
     assert "Traceback" not in capsys.readouterr().err

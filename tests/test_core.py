@@ -54,18 +54,38 @@ class TestTokens:
         assert tokens.mask("first").tolist() == [True, False, False, False]
         assert tokens.mask("punctuation").tolist() == [False, False, True, False]
         assert tokens.mask("special").tolist() == [True, False, False, True]
-        with pytest.raises(InputError, match="no class of tokens 'verbs'; this input has first, special, sep, cls, punctuation"):
+        with pytest.raises(
+            InputError,
+            match="no class of tokens 'verbs'; this input has first, special, sep, cls, punctuation",
+        ):
             tokens.mask("verbs")
 
     @pytest.mark.parametrize(
         ("piece", "expected"),
-        [(".", True), ("##,", True), ("Ġ\"", True), ("—", True), ("。", True), ("$", False), ("a.", False), ("##", True), ("", False)],
+        [
+            (".", True),
+            ("##,", True),
+            ('Ġ"', True),
+            ("—", True),
+            ("。", True),
+            ("$", False),
+            ("a.", False),
+            ("##", True),
+            ("", False),
+        ],
     )
     def test_punctuation_is_unicode_p(self, piece: str, expected: bool) -> None:
         assert is_punctuation(piece) is expected
 
     def test_markers(self) -> None:
-        assert [strip_markers(piece) for piece in ("##ing", "▁the", "Ġthe", "the</w>", "th@@", "##")] == ["ing", "the", "the", "the", "th", "##"]
+        assert [strip_markers(piece) for piece in ("##ing", "▁the", "Ġthe", "the</w>", "th@@", "##")] == [
+            "ing",
+            "the",
+            "the",
+            "the",
+            "th",
+            "##",
+        ]
 
 
 class TestMaps:
@@ -83,7 +103,10 @@ class TestMaps:
     def test_ragged_layers(self) -> None:
         found = wrap([maps(1, 2)[0], maps(1, 5)[0]], PIECES)
         assert [layer.shape[0] for layer in found.layers] == [2, 5]
-        with pytest.raises(ShapeError, match=r"axis head: these maps are ragged \(layers have 2, 5 heads\); use maps.layers\[l\]"):
+        with pytest.raises(
+            ShapeError,
+            match=r"axis head: these maps are ragged \(layers have 2, 5 heads\); use maps.layers\[l\]",
+        ):
             _ = found.weights
 
     def test_words_by_hand(self) -> None:
@@ -121,7 +144,13 @@ class TestWrap:
     def test_bertviz_shapes(self, dtype: torch.dtype) -> None:
         weights = maps()
         outputs = tuple(torch.tensor(layer, dtype=dtype).requires_grad_()[None] for layer in weights)
-        for given_ in (outputs, list(outputs), [layer[0] for layer in outputs], torch.stack(outputs), torch.stack(outputs)[:, 0]):
+        for given_ in (
+            outputs,
+            list(outputs),
+            [layer[0] for layer in outputs],
+            torch.stack(outputs),
+            torch.stack(outputs)[:, 0],
+        ):
             found = wrap(given_, PIECES)
             np.testing.assert_allclose(found.weights, weights, atol=0.005 if dtype.itemsize < 4 else 1e-6)
 

@@ -11,25 +11,25 @@ PAGE = ROOT / "docs" / "models.md"
 
 HEAD = """# Models
 
-{captured} families of transformers are captured in the tests (`tests/capture/test_families.py`), each built small from its
-configuration with random weights, in float32, with padding of different lengths in the batch. For each, every weight of
-every head is compared with the model's own eager `output_attentions`, with the softmax recomputed from the captured
-queries and keys, and the output with that of the model's eager and fused kernels. This page is written by
+{captured} families of transformers are captured in the tests (`tests/capture/test_families.py`), each built small
+from its configuration with random weights, in float32, with padding of different lengths in the batch. For each, every
+weight of every head is compared with the model's own eager `output_attentions`, with the softmax recomputed from the
+captured queries and keys, and the output with that of the model's eager and fused kernels. This page is written by
 `python tools/models_table.py` from the same comparison.
 
 Two mechanisms feed the same record. *interface*: the model takes its attention function from transformers'
-`AttentionInterface`, and gets headscope's. *trace*: a `TorchFunctionMode` follows the scores from q·k to softmax; this also
-works for modules that are not of transformers at all. What a model has beside q and k (a bias such as ALiBi or relative
-positions, a softcap, a sink, fewer key heads than query heads) is recorded and named in the last column.
+`AttentionInterface`, and gets headscope's. *trace*: a `TorchFunctionMode` follows the scores from q·k to softmax; this
+also works for modules that are not of transformers at all. What a model has beside q and k (a bias such as ALiBi or
+relative positions, a softcap, a sink, fewer key heads than query heads) is recorded and named in the last column.
 
 | family | class | way in | parts: layers × heads | weights | recomputed | output, eager | output, fused | |
 |---|---|---|---|---|---|---|---|---|
 """
 
 FOOT = """
-Figures are largest absolute differences over queries that are no padding (of outputs: relative to the output's size); a dash
-means that the family has no fused kernel in transformers. The eager and fused kernels of Falcon with ALiBi disagree
-with each other by as much as is printed.
+Figures are largest absolute differences over queries that are no padding (of outputs: relative to the output's size);
+a dash means that the family has no fused kernel in transformers. The eager and fused kernels of Falcon with ALiBi
+disagree with each other by as much as is printed.
 
 ## Refused
 
@@ -47,19 +47,22 @@ def families_in(page: Path) -> list[str]:
 def main() -> None:
     sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "capture")]
     from examine import examine
+    from families import CAPTURED, REFUSED, build
 
     import headscope as hs
-    from families import CAPTURED, REFUSED, build
 
     lines = [HEAD.format(captured=len(CAPTURED))]
     for family in CAPTURED:
         found = examine(family)
         parts = "; ".join(
-            f"{'' if name == 'self' else name + ' '}{layers} × {heads}" + (f" ({keys} key heads)" if keys != heads else "")
+            f"{'' if name == 'self' else name + ' '}{layers} × {heads}"
+            + (f" ({keys} key heads)" if keys != heads else "")
             for name, (layers, heads, keys) in found.parts.items()
         )
         errors = [found.weights, found.recomputed, found.output, found.fused]
-        figures = " | ".join("–" if error is None else "0" if error == 0 else f"{error:.0e}" for error in errors)
+        figures = " | ".join(
+            "–" if error is None else "0" if error == 0 else f"{error:.0e}" for error in errors
+        )
         traits = ", ".join(found.traits)
         lines.append(f"| {family.name} | `{family.cls}` | {found.way} | {parts} | {figures} | {traits} |\n")
     lines.append(FOOT)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from headscope.run.load import load
     from headscope.run.measure import measure
     from headscope.run.report import report
+    from headscope.run.view import head_view, model_view, neuron_view, view
     from headscope.tokens import Tokens
 
 _WHERE = {
@@ -41,10 +42,14 @@ _WHERE = {
     "edit": "headscope.capture.edit",
     "generate": "headscope.capture.generate",
     "gradients": "headscope.capture.one",
+    "head_view": "headscope.run.view",
     "load": "headscope.run.load",
     "measure": "headscope.run.measure",
+    "model_view": "headscope.run.view",
+    "neuron_view": "headscope.run.view",
     "report": "headscope.run.report",
     "table": "headscope.measures.dataset",
+    "view": "headscope.run.view",
     "wrap": "headscope.maps",
 }
 
@@ -63,10 +68,14 @@ __all__ = [
     "edit",
     "generate",
     "gradients",
+    "head_view",
     "load",
     "measure",
+    "model_view",
+    "neuron_view",
     "report",
     "table",
+    "view",
     "wrap",
 ]
 

@@ -10,7 +10,7 @@ import os
 import sys
 import time
 import warnings
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -33,44 +33,55 @@ app = typer.Typer(
 )
 
 
-class Format(str, Enum):
+class Format(StrEnum):
     """How a corpus is written down."""
 
     text = "text"
     jsonl = "jsonl"
 
 
-class By(str, Enum):
+class By(StrEnum):
     """What a figure is averaged over."""
 
     token = "token"
     document = "document"
 
 
-class Preset(str, Enum):
+class Preset(StrEnum):
     """Whose code to follow instead of the exact defaults."""
 
     clark2019 = "clark2019"
 
 
 ModelName = Annotated[
-    str | None, typer.Option("-m", "--model", metavar="MODEL", help="Hub name or folder; the demo model by default.")
+    str | None,
+    typer.Option("-m", "--model", metavar="MODEL", help="Hub name or folder; the demo model by default."),
 ]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, mps, …")]
 Dtype = Annotated[str | None, typer.Option(help="float32 (default), bfloat16, float16 or float64.")]
 Revision = Annotated[str | None, typer.Option(help="Revision of a hub model.")]
-Untrained = Annotated[int | None, typer.Option(metavar="SEED", help="Re-initialise the weights with this seed.")]
-Keep = Annotated[str | None, typer.Option(metavar="embeddings", help="With --untrained: keep the trained embeddings.")]
+Untrained = Annotated[
+    int | None, typer.Option(metavar="SEED", help="Re-initialise the weights with this seed.")
+]
+Keep = Annotated[
+    str | None, typer.Option(metavar="embeddings", help="With --untrained: keep the trained embeddings.")
+]
 Remote = Annotated[bool, typer.Option("--trust-remote-code", help="Run code from a hub model's repository.")]
-Pack = Annotated[int, typer.Option(help="Fill inputs of text with whole lines up to this many pieces; 0: a line an input.")]
+Pack = Annotated[
+    int, typer.Option(help="Fill inputs of text with whole lines up to this many pieces; 0: a line an input.")
+]
 Limit = Annotated[int | None, typer.Option(help="Stop after this many inputs.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-Corpora = Annotated[list[Path] | None, typer.Argument(metavar="[CORPUS]...", help="Files; the built-in corpus by default.")]
+Corpora = Annotated[
+    list[Path] | None, typer.Argument(metavar="[CORPUS]...", help="Files; the built-in corpus by default.")
+]
 
 
 @app.command()
 def check(
-    model: Annotated[str | None, typer.Argument(metavar="[MODEL]", help="Hub name or folder; the demo model by default.")] = None,
+    model: Annotated[
+        str | None, typer.Argument(metavar="[MODEL]", help="Hub name or folder; the demo model by default.")
+    ] = None,
     device: Device = None,
     dtype: Dtype = None,
     revision: Revision = None,
@@ -82,17 +93,36 @@ def check(
     loaded = _load(model, device, dtype, revision, untrained, None, trust_remote_code)
     found = loaded.checked
     if as_json:
-        _print_json({"model": loaded.name, "route": found.route, "output_error": found.output_error, "parts": [vars(part) for part in found.parts]})
+        _print_json(
+            {
+                "model": loaded.name,
+                "route": found.route,
+                "output_error": found.output_error,
+                "parts": [vars(part) for part in found.parts],
+            }
+        )
         return
-    print(f"{loaded.name}: {type(loaded.module).__name__}, {loaded.parameters:,} weights, {loaded.dtype}, by {found.route}")
+    print(
+        f"{loaded.name}: {type(loaded.module).__name__}, {loaded.parameters:,} weights, {loaded.dtype}, "
+        f"by {found.route}"
+    )
     for part in found.parts:
         heads, keys = _counts(part.heads), _counts(part.key_heads)
         shared = "" if heads == keys else f" over {keys} key heads"
         sight = "causal" if part.causal else "bidirectional" if part.name != "cross" else "decoder to encoder"
-        print(f"  {part.name}: {part.layers} layers × {heads} heads{shared}, {sight}{', learned sink' if part.sink else ''}")
-        print(f"    ok  rows sum to 1{' minus the sink' if part.sink else ''} (off by at most {part.row_error:.0e})")
-        print(f"    ok  softmax recomputed from q and k equals the weights (off by at most {part.recompute_error:.0e})")
-        print(f"    ok  an edit of the weights reaches the output (silencing one head moves it by {part.edit_effect:.0e})")
+        print(
+            f"  {part.name}: {part.layers} layers × {heads} heads{shared}, "
+            f"{sight}{', learned sink' if part.sink else ''}"
+        )
+        print(
+            f"    ok  rows sum to 1{' minus the sink' if part.sink else ''} (off by at most {part.row_error:.0e})"
+        )
+        print(
+            f"    ok  softmax recomputed from q and k equals the weights (off by at most {part.recompute_error:.0e})"
+        )
+        print(
+            f"    ok  an edit of the weights reaches the output (silencing one head moves it by {part.edit_effect:.0e})"
+        )
     print(f"  ok  recording leaves the output as it is (moved by {found.output_error:.0e})")
 
 
@@ -100,9 +130,16 @@ def check(
 def measure(
     corpus: Corpora = None,
     model: ModelName = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help=".parquet, .csv, .json or .nc; else a table is printed.")] = None,
-    format: Annotated[Format | None, typer.Option(help="By default told from the suffix: .jsonl, else text.")] = None,
-    measures: Annotated[str | None, typer.Option(metavar="A,B", help="Which measures, such as previous,offset-2,entropy.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help=".parquet, .csv, .json or .nc; else a table is printed."),
+    ] = None,
+    format: Annotated[
+        Format | None, typer.Option(help="By default told from the suffix: .jsonl, else text.")
+    ] = None,
+    measures: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Which measures, such as previous,offset-2,entropy.")
+    ] = None,
     by: Annotated[By, typer.Option(help="Average over tokens or over documents.")] = By.token,
     pack: Pack = 128,
     limit: Limit = None,
@@ -114,9 +151,13 @@ def measure(
     untrained: Untrained = None,
     keep: Keep = None,
     trust_remote_code: Remote = False,
-    estimate: Annotated[bool, typer.Option("--estimate", help="Say what the run would take, and stop.")] = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Say what the run would take, and stop.")
+    ] = False,
     as_json: AsJson = False,
-    meta: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the run's description here, as JSON.")] = None,
+    meta: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write the run's description here, as JSON.")
+    ] = None,
 ) -> None:
     """Measure every head over a corpus: offsets, separators, punctuation, entropy, each with its error."""
     from headscope.measures.dataset import check_suffix, table, write
@@ -149,19 +190,27 @@ def measure(
         write(found, output)
         _say(f"{output}: {len(table(found)):,} rows")
     elif as_json:
-        _print_json(json.loads(table(found).to_json(orient="records")))
+        rows: Any = table(found)
+        _print_json(json.loads(rows.to_json(orient="records")))
     else:
-        print(_wide(found))
+        print(_wide(table(found)))
     if meta is not None:
         meta.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
 
 
 @app.command()
 def report(
-    text: Annotated[list[Path] | None, typer.Option("--text", help="Text or jsonl to measure; the built-in corpus by default.")] = None,
+    text: Annotated[
+        list[Path] | None,
+        typer.Option("--text", help="Text or jsonl to measure; the built-in corpus by default."),
+    ] = None,
     model: ModelName = None,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The page to write, .html.")] = Path("report.html"),
-    format: Annotated[Format | None, typer.Option(help="By default told from the suffix: .jsonl, else text.")] = None,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The page to write, .html.")] = Path(
+        "report.html"
+    ),
+    format: Annotated[
+        Format | None, typer.Option(help="By default told from the suffix: .jsonl, else text.")
+    ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     examples: Annotated[int, typer.Option(help="How many examples to show heads on.")] = 3,
     pack: Pack = 128,
@@ -190,9 +239,11 @@ def report(
 def main() -> NoReturn:
     """Run the command line and exit."""
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    warnings.showwarning = lambda message, *_, **__: _say(str(message))
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # pyright: ignore
+    warnings.showwarning = _warn
+    streams: list[Any] = [sys.stdout, sys.stderr]
+    for stream in streams:
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except (InputError, ModelError) as error:
@@ -240,15 +291,16 @@ def _corpus(paths: list[Path] | None, format: Format | None, pack: int) -> Corpu
     return corpora.jsonl(paths) if formats == {Format.jsonl} else corpora.text(paths, pack=pack or None)
 
 
-def _wide(found: Any) -> str:
+def _wide(tidy: Any) -> str:
     """A row a head, a column a measure: for reading on a screen."""
-    from headscope.measures.dataset import table
-
-    tidy = table(found)
     names = list(dict.fromkeys(tidy["measure"]))
-    wide = tidy.pivot(index=["layer", "head", "paper"], columns="measure", values="value")[names].reset_index()
-    wide.insert(0, "name", [str(headscope.Head(layer, head)) for layer, head in zip(wide["layer"], wide["head"], strict=True)])
-    return wide.drop(columns=["layer", "head"]).to_string(index=False, float_format=lambda value: f"{value:.3f}", na_rep="")
+    wide = tidy.pivot(index=["layer", "head", "paper"], columns="measure", values="value")[
+        names
+    ].reset_index()
+    wide.insert(
+        0, "name", [str(headscope.Head(*head)) for head in zip(wide["layer"], wide["head"], strict=True)]
+    )
+    return str(wide.drop(columns=["layer", "head"]).round(3).to_string(index=False, na_rep=""))
 
 
 def _command() -> str:
@@ -261,6 +313,10 @@ def _counts(numbers: Any) -> str:
 
 def _print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+
+
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    _say(f"headscope: {message}")
 
 
 def _say(message: str) -> None:

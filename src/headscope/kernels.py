@@ -28,7 +28,7 @@ def entropy(weights: Array, smoothing: float = 0.0) -> Array:
 
 
 def offset(weights: Array, by: int) -> Array:
-    """Weight that row i gives to key ``i + by``; 0 where that key does not exist. ``[..., query, key] -> [..., query]``."""
+    """Weight of row i on key ``i + by``; 0 where there is no such key. ``[..., query, key] -> [..., query]``."""
     xp = array_namespace(weights)
     queries = weights.shape[-2]
     found = xp.linalg.diagonal(weights, offset=by)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -86,7 +86,11 @@ class AttentionMaps:
     @property
     def heads(self) -> list[Head]:
         """Every head, in order, by the model's own layer index."""
-        return [Head(number, head) for number, layer in zip(self.index, self.layers, strict=True) for head in range(len(layer))]
+        return [
+            Head(number, head)
+            for number, layer in zip(self.index, self.layers, strict=True)
+            for head in range(len(layer))
+        ]
 
     def __getitem__(self, head: Head | tuple[int, int] | str) -> FloatArray:
         """The map ``[query key]`` of one head: ``maps[hs.Head(7, 9)]`` or ``maps["L7H9"]``."""
@@ -97,7 +101,9 @@ class AttentionMaps:
             raise InputError(f"axis layer: no layer {number}; these maps have {_span(self.index)}")
         layer = self.layers[self.index.index(number)]
         if not 0 <= place < len(layer):
-            raise InputError(f"axis head: no head {place} in layer {number}; it has {_span(range(len(layer)))}")
+            raise InputError(
+                f"axis head: no head {place} in layer {number}; it has {_span(range(len(layer)))}"
+            )
         return layer[place]
 
     def __iter__(self) -> Iterator[FloatArray]:
@@ -109,9 +115,12 @@ class AttentionMaps:
     def __repr__(self) -> str:
         counts = sorted({len(layer) for layer in self.layers})
         heads = "/".join(map(str, counts))
-        return f"AttentionMaps({len(self.layers)} layers × {heads} heads, {len(self.query)} × {len(self.key)} tokens, {self.kind})"
+        size = f"{len(self.query)} × {len(self.key)} tokens"
+        return f"AttentionMaps({len(self.layers)} layers × {heads} heads, {size}, {self.kind})"
 
-    def take(self, query: BoolArray | slice = slice(None), key: BoolArray | slice = slice(None)) -> AttentionMaps:
+    def take(
+        self, query: BoolArray | slice = slice(None), key: BoolArray | slice = slice(None)
+    ) -> AttentionMaps:
         """Some rows and columns, weights as they are. Where columns are left out the maps are `partial`."""
         kept = self.key.take(key)
         return replace(
@@ -186,14 +195,16 @@ def wrap(
 
 def _layers(weights: Any) -> list[FloatArray]:
     if hasattr(weights, "attentions") or isinstance(weights, Mapping):
-        raise InputError(f"weights: expected arrays, found {type(weights).__name__}; pass outputs.attentions")
+        found = type(cast("object", weights)).__name__
+        raise InputError(f"weights: expected arrays, found {found}; pass outputs.attentions")
     if isinstance(weights, (list, tuple)):
-        if not weights:
+        given = cast("Sequence[Any]", weights)
+        if not given:
             raise ShapeError(
                 "axis layer: expected at least one layer, found (); pass outputs.attentions of a model called with "
                 'output_attentions=True and attn_implementation="eager"'
             )
-        return [_layer(place, _array(layer, f"layer {place}")) for place, layer in enumerate(weights)]
+        return [_layer(place, _array(layer, f"layer {place}")) for place, layer in enumerate(given)]
     array = _array(weights, "weights")
     if array.ndim == 5 and array.shape[1] == 1:
         array = array[:, 0]
@@ -205,19 +216,27 @@ def _layers(weights: Any) -> list[FloatArray]:
 def _layer(place: int, array: FloatArray) -> FloatArray:
     if array.ndim == 4:
         if array.shape[0] != 1:
-            raise ShapeError(f"layer {place}, axis batch: expected 1, found {array.shape[0]}; pass one input, layer[i]")
+            raise ShapeError(
+                f"layer {place}, axis batch: expected 1, found {array.shape[0]}; pass one input, layer[i]"
+            )
         array = array[0]
     if array.ndim != 3:
-        raise ShapeError(f"layer {place}: expected axes [head query key] or [1 head query key], found {array.shape}")
+        raise ShapeError(
+            f"layer {place}: expected axes [head query key] or [1 head query key], found {array.shape}"
+        )
     return array
 
 
 def _array(value: Any, name: str) -> FloatArray:
     if value is None:
-        raise ShapeError(f'{name}: expected an array, found None; load the model with attn_implementation="eager"')
+        raise ShapeError(
+            f'{name}: expected an array, found None; load the model with attn_implementation="eager"'
+        )
     if hasattr(value, "detach"):  # a torch tensor; bfloat16 has no numpy twin
         value = value.detach().cpu()
-        value = value.numpy() if str(value.dtype) in ("torch.float32", "torch.float64") else value.float().numpy()
+        value = (
+            value.numpy() if str(value.dtype) in ("torch.float32", "torch.float64") else value.float().numpy()
+        )
     array = np.asarray(value)
     if array.dtype == np.float16:
         array = array.astype(np.float32)
@@ -228,17 +247,22 @@ def _array(value: Any, name: str) -> FloatArray:
 
 def _check_layer(number: int, layer: FloatArray, queries: int, keys: int) -> None:
     if layer.ndim != 3:
-        raise ShapeError(f"layer {number}: expected 3 axes [head query key], found {layer.ndim}: {layer.shape}")
+        raise ShapeError(
+            f"layer {number}: expected 3 axes [head query key], found {layer.ndim}: {layer.shape}"
+        )
     for axis, size, expected in (("query", layer.shape[1], queries), ("key", layer.shape[2], keys)):
         if size != expected:
-            raise ShapeError(f"layer {number}, axis {axis}: expected {expected} entries, one a token, found {size}")
+            raise ShapeError(
+                f"layer {number}, axis {axis}: expected {expected} entries, one a token, found {size}"
+            )
     if not np.isfinite(layer).all():
         head, query, key = np.argwhere(~np.isfinite(layer))[0]
         raise ShapeError(f"layer {number}, head {head}: weight [{query}, {key}] is {layer[head, query, key]}")
     if layer.size and layer.min() < 0:
         head, query, key = np.unravel_index(layer.argmin(), layer.shape)
         raise ShapeError(
-            f"layer {number}, head {head}: weight [{query}, {key}] is {layer[head, query, key]:.4g}, expected at least 0"
+            f"layer {number}, head {head}: weight [{query}, {key}] is {layer[head, query, key]:.4g}, "
+            "expected at least 0"
         )
 
 
@@ -254,7 +278,9 @@ def _check_rows(number: int, total: FloatArray) -> None:
 
 def _sequence(tokens: Tokens, which: int) -> BoolArray:
     if tokens.sequence_ids is None or not (tokens.sequence_ids == which).any():
-        raise InputError(f"these maps have no text {'AB'[which]}: capture a pair, hs.capture(model, A, pair=B)")
+        raise InputError(
+            f"these maps have no text {'AB'[which]}: capture a pair, hs.capture(model, A, pair=B)"
+        )
     return tokens.sequence_ids == which
 
 

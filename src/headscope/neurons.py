@@ -13,7 +13,7 @@ from headscope.maps import FloatArray
 class Neurons:
     """What softmax was taken of, for every head of one part of a model: what the neuron view shows.
 
-    ``weights = softmax(softcap(scaling · q kᵀ + bias) + mask)`` over the visible keys (and the sink, where there is one).
+    ``weights = softmax(softcap(scaling · q kᵀ + bias) + mask)`` over the visible keys (and the sink, if any).
 
     Attributes:
         q: queries, positions applied; one array ``[head query dim]`` a layer.
@@ -40,7 +40,8 @@ class Neurons:
         for layer, (q, k) in enumerate(zip(self.q, self.k, strict=True)):
             if q.ndim != 3 or k.ndim != 3 or q.shape[0] % k.shape[0] or q.shape[2] != k.shape[2]:
                 raise ShapeError(
-                    f"layer {layer}: expected q [head query dim] and k [key_head key dim], found {q.shape} and {k.shape}"
+                    f"layer {layer}: expected q [head query dim] and k [key_head key dim], "
+                    f"found {q.shape} and {k.shape}"
                 )
 
     def groups(self, layer: int) -> int:

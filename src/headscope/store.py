@@ -25,8 +25,9 @@ _FIELDS = ("ids", "type_ids", "offsets", "special_mask", "word_ids", "sequence_i
 
 def save(maps: AttentionMaps, path: str | os.PathLike[str]) -> None:
     """Write maps to a ``.safetensors`` file, exactly, in their own dtype."""
-    from safetensors.numpy import save_file
+    import safetensors.numpy
 
+    numpy: Any = safetensors.numpy
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     for number, layer in zip(maps.index, maps.layers, strict=True):
         arrays[f"layer.{number}"] = np.ascontiguousarray(layer)
@@ -47,22 +48,24 @@ def save(maps: AttentionMaps, path: str | os.PathLike[str]) -> None:
         "index": list(maps.index),
         "meta": dict(maps.meta),
     }
-    save_file(arrays, os.fspath(path), {"format": FORMAT, "description": json.dumps(description)})
+    numpy.save_file(arrays, os.fspath(path), {"format": FORMAT, "description": json.dumps(description)})
 
 
 def load(path: str | os.PathLike[str]) -> AttentionMaps:
     """Read maps that `save` wrote. Raises `InputError` naming the file when it is not one."""
-    from safetensors import SafetensorError, safe_open
+    import safetensors
+
+    reader: Any = safetensors
 
     if not Path(path).is_file():
         raise InputError(f"{path}: no such file")
     try:
-        with safe_open(os.fspath(path), framework="numpy") as file:
-            header = file.metadata() or {}
+        with reader.safe_open(os.fspath(path), framework="numpy") as file:
+            header: dict[str, str] = file.metadata() or {}
             if header.get("format") != FORMAT:
                 raise InputError(f"{path}: expected format {FORMAT}, found {header.get('format', 'none')}")
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-    except SafetensorError as error:
+            arrays: dict[str, Any] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except safetensors.SafetensorError as error:
         raise InputError(f"{path}: not a safetensors file ({error})") from None
     described: dict[str, Any] = json.loads(header["description"])
     axes: dict[str, Tokens] = {}
@@ -71,7 +74,9 @@ def load(path: str | os.PathLike[str]) -> AttentionMaps:
         axes[side] = Tokens(
             described[side],
             **{name: arrays.get(f"{side}.{name}") for name in _FIELDS},
-            classes={name.removeprefix(prefix): mask for name, mask in arrays.items() if name.startswith(prefix)},
+            classes={
+                name.removeprefix(prefix): mask for name, mask in arrays.items() if name.startswith(prefix)
+            },
         )
     index: list[int] = described["index"]
     return AttentionMaps(

@@ -81,7 +81,10 @@ class Tokens:
             ("sequence_ids", np.int64),
         ):
             object.__setattr__(self, name, _axis(name, getattr(self, name), len(pieces), dtype))
-        classes = {name: _axis(f"classes[{name!r}]", mask, len(pieces), np.bool_) for name, mask in self.classes.items()}
+        classes = {
+            name: _axis(f"classes[{name!r}]", mask, len(pieces), np.bool_)
+            for name, mask in self.classes.items()
+        }
         object.__setattr__(self, "classes", classes)
 
     @classmethod
@@ -95,11 +98,13 @@ class Tokens:
         named = {
             "sep": np.array([piece in _SEPARATORS for piece in pieces], bool),
             "cls": np.array([piece in ("[CLS]", "<cls>") for piece in pieces], bool),
-            "punctuation": np.array([isinstance(piece, str) and is_punctuation(piece) for piece in pieces], bool),
+            "punctuation": np.array([is_punctuation(str(piece)) for piece in pieces], bool),
         }
         special = np.array([piece in _SPECIAL for piece in pieces], bool)
         named["punctuation"] &= ~special
-        return cls(pieces, special_mask=special, classes={name: mask for name, mask in named.items() if mask.any()})
+        return cls(
+            pieces, special_mask=special, classes={name: mask for name, mask in named.items() if mask.any()}
+        )
 
     def __len__(self) -> int:
         return len(self.pieces)
@@ -143,7 +148,19 @@ class Tokens:
 
 
 _SEPARATORS = ("[SEP]", "</s>", "<sep>")
-_SPECIAL = (*_SEPARATORS, "[CLS]", "<cls>", "[PAD]", "<pad>", "[MASK]", "<mask>", "<s>", "<bos>", "<eos>", "<|endoftext|>")
+_SPECIAL = (
+    *_SEPARATORS,
+    "[CLS]",
+    "<cls>",
+    "[PAD]",
+    "<pad>",
+    "[MASK]",
+    "<mask>",
+    "<s>",
+    "<bos>",
+    "<eos>",
+    "<|endoftext|>",
+)
 
 
 def _axis(name: str, value: Any, length: int, dtype: type[np.generic]) -> npt.NDArray[Any] | None:

@@ -53,15 +53,20 @@ def words(tokens: Tokens) -> Tokens:
     word = group(tokens)
     pieces: list[list[str]] = [[] for _ in range(int(word[-1]) + 1 if len(word) else 0)]
     for piece, place in zip(tokens.pieces, word, strict=True):
-        pieces[place].append(piece)
+        pieces[int(place)].append(piece)
     first = np.unique(word, return_index=True)[1]
     last = np.append(first[1:], len(tokens)) - 1
     offsets = tokens.offsets
     return Tokens(
-        ["".join(strip_markers(piece) for piece in group_) if len(group_) > 1 else strip_markers(group_[0]) for group_ in pieces],
+        [
+            "".join(strip_markers(piece) for piece in group_) if len(group_) > 1 else strip_markers(group_[0])
+            for group_ in pieces
+        ],
         offsets=None if offsets is None else np.stack([offsets[first, 0], offsets[last, 1]], -1),
         special_mask=None if tokens.special_mask is None else tokens.special_mask[first],
         word_ids=None if tokens.word_ids is None else tokens.word_ids[first],
         sequence_ids=None if tokens.sequence_ids is None else tokens.sequence_ids[first],
-        classes={name: np.logical_and.reduceat(mask, first) for name, mask in tokens.classes.items()} if len(first) else {},
+        classes={name: np.logical_and.reduceat(mask, first) for name, mask in tokens.classes.items()}
+        if len(first)
+        else {},
     )

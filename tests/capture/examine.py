@@ -5,10 +5,9 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 
-import torch
+from families import Family, build, logits, real, reference, run
 from torch import Tensor, nn
 
-from families import Family, build, logits, real, reference, run
 from headscope.capture.parts import group
 from headscope.capture.record import AttentionRecord
 from headscope.capture.recording import recording, route
@@ -106,5 +105,3 @@ def relative(one: Tensor, two: Tensor, inputs: dict[str, Tensor]) -> float:
     if mask is not None and one.ndim > 2 and one.shape[:2] == mask.shape:
         one, two = one[mask.bool()], two[mask.bool()]
     return ((one - two).abs().max() / two.abs().max().clamp(min=1.0)).item()
-
-

@@ -12,7 +12,13 @@ import headscope as hs
 from headscope.capture import interface
 from headscope.errors import RefusedError
 
-SMALL: dict[str, Any] = {"vocab_size": 60, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24}
+SMALL: dict[str, Any] = {
+    "vocab_size": 60,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 24,
+}
 
 
 @pytest.fixture
@@ -34,7 +40,13 @@ def broken(monkeypatch: pytest.MonkeyPatch, change: Any) -> None:
 def test_what_is_found(bert: transformers.BertModel) -> None:
     found = hs.load(bert).checked
     (part,) = found.parts
-    assert (found.route, part.name, part.layers, part.heads, part.key_heads) == ("interface", "self", 2, [4, 4], [4, 4])
+    assert (found.route, part.name, part.layers, part.heads, part.key_heads) == (
+        "interface",
+        "self",
+        2,
+        [4, 4],
+        [4, 4],
+    )
     assert (part.causal, part.sink, found.causal) == (False, False, False)
     assert part.row_error < 1e-6
     assert part.recompute_error < 1e-6
@@ -61,23 +73,32 @@ def test_a_sink_is_declared() -> None:
 
 def test_rows_that_do_not_sum_to_one(bert: transformers.BertModel, monkeypatch: pytest.MonkeyPatch) -> None:
     broken(monkeypatch, lambda out, weights: (out, weights * 1.01))
-    with pytest.raises(RefusedError, match=r"BertModel, layer 0 \(encoder.layer.0.attention.self\): a row sums to 1.01 or so, expected 1"):
+    with pytest.raises(
+        RefusedError,
+        match=r"BertModel, layer 0 \(encoder.layer.0.attention.self\): a row sums to 1.01 or so, expected 1",
+    ):
         hs.load(bert)
 
 
-def test_weights_that_are_not_softmax_of_q_and_k(bert: transformers.BertModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_that_are_not_softmax_of_q_and_k(
+    bert: transformers.BertModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     broken(monkeypatch, lambda out, weights: (out, weights.roll(1, -1)))
-    with pytest.raises(RefusedError, match=r"layer 0 .*softmax\(q·k\) differs from the weights the model used by"):
+    with pytest.raises(
+        RefusedError, match=r"layer 0 .*softmax\(q·k\) differs from the weights the model used by"
+    ):
         hs.load(bert)
 
 
 def test_weights_that_are_not_finite(bert: transformers.BertModel, monkeypatch: pytest.MonkeyPatch) -> None:
     broken(monkeypatch, lambda out, weights: (out, weights * torch.nan))
-    with pytest.raises(RefusedError, match="layer 0 .*weights are not finite"):
+    with pytest.raises(RefusedError, match=r"layer 0 .*weights are not finite"):
         hs.load(bert)
 
 
-def test_recording_that_moves_the_output(bert: transformers.BertModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recording_that_moves_the_output(
+    bert: transformers.BertModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     broken(monkeypatch, lambda out, weights: (out * 2, weights))
     with pytest.raises(RefusedError, match="recording moved the output by"):
         hs.load(bert)
@@ -87,5 +108,8 @@ def test_weights_that_do_not_reach_the_output(bert: transformers.BertModel) -> N
     with torch.no_grad():
         for layer in bert.encoder.layer:
             layer.attention.output.dense.weight.zero_()
-    with pytest.raises(RefusedError, match=r"BertModel \(encoder.layer.1.attention.self\): an edit of the weights does not reach the output"):
+    with pytest.raises(
+        RefusedError,
+        match=r"BertModel \(encoder.layer.1.attention.self\): an edit of the weights does not reach the output",
+    ):
         hs.load(bert)

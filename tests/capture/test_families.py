@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from examine import examine
+from families import CAPTURED, FAMILIES, REFUSED, Family, build
 
 import headscope as hs
-from families import CAPTURED, FAMILIES, REFUSED, Family, build
 from headscope.errors import RefusedError
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,8 +16,21 @@ from headscope.capture.recording import recording
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model
 
-SMALL: dict[str, Any] = {"vocab_size": 60, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24}
-DECODER: dict[str, Any] = {**SMALL, "num_key_value_heads": 2, "head_dim": 8, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": None}
+SMALL: dict[str, Any] = {
+    "vocab_size": 60,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 24,
+}
+DECODER: dict[str, Any] = {
+    **SMALL,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": None,
+}
 
 
 def drawn(module: torch.nn.Module) -> torch.nn.Module:
@@ -34,7 +47,16 @@ def bert() -> Model:
 
 @pytest.fixture(scope="module")
 def t5() -> Model:
-    config = transformers.T5Config(vocab_size=60, d_model=32, d_kv=8, d_ff=24, num_layers=2, num_heads=4, decoder_start_token_id=0, eos_token_id=None)
+    config = transformers.T5Config(
+        vocab_size=60,
+        d_model=32,
+        d_kv=8,
+        d_ff=24,
+        num_layers=2,
+        num_heads=4,
+        decoder_start_token_id=0,
+        eos_token_id=None,
+    )
     return hs.load(drawn(transformers.T5ForConditionalGeneration(config)))
 
 
@@ -49,7 +71,19 @@ def eager(model: Model, **inputs: Any) -> Any:
 class TestText:
     def test_a_pair(self, demo: Model) -> None:
         maps = hs.capture(demo, "The cat sat.", pair="It was tired.")
-        assert maps.query.pieces == ("[CLS]", "the", "cat", "sat", ".", "[SEP]", "it", "was", "tired", ".", "[SEP]")
+        assert maps.query.pieces == (
+            "[CLS]",
+            "the",
+            "cat",
+            "sat",
+            ".",
+            "[SEP]",
+            "it",
+            "was",
+            "tired",
+            ".",
+            "[SEP]",
+        )
         assert maps.a_to_b().query.pieces == ("the", "cat", "sat", ".")
         assert maps.a_to_b().key.pieces == ("it", "was", "tired", ".")
         assert (maps.causal, maps.kind, len(maps)) == (False, "self", 6)
@@ -59,7 +93,9 @@ class TestText:
         assert maps.meta["revision"] == "sha256:53aa51172d14"
 
     def test_known_heads_of_the_demo_model(self, demo: Model) -> None:
-        maps = hs.capture(demo, "The committee that reviewed the plans rejected them because they were too expensive.")
+        maps = hs.capture(
+            demo, "The committee that reviewed the plans rejected them because they were too expensive."
+        )
         previous = maps["L0H2"][np.arange(1, len(maps.query)), np.arange(len(maps.query) - 1)]
         following = maps["L1H8"][np.arange(1, len(maps.query) - 2), np.arange(2, len(maps.query) - 1)]
         assert previous.mean() > 0.8
@@ -90,13 +126,17 @@ class TestText:
         with pytest.raises(InputError, match=message):
             hs.capture(demo, **arguments)
 
-    @pytest.mark.parametrize("text", ["a\0b", "</script><b>", "🙂👩‍👩‍👧", "שלום עולם", "東京タワー", "x" * 60])
+    @pytest.mark.parametrize(
+        "text", ["a\0b", "</script><b>", "🙂👩‍👩‍👧", "שלום עולם", "東京タワー", "x" * 60]
+    )
     def test_any_text_is_data(self, demo: Model, text: str) -> None:
         maps = hs.capture(demo, text)
         np.testing.assert_allclose(maps.weights.sum(-1), 1.0, rtol=1e-5)
 
     def test_a_text_needs_a_tokenizer(self, bert: Model) -> None:
-        with pytest.raises(InputError, match=r"BertModel: no tokenizer, so no text: give hs.load\(\(module, tokenizer\)\)"):
+        with pytest.raises(
+            InputError, match=r"BertModel: no tokenizer, so no text: give hs.load\(\(module, tokenizer\)\)"
+        ):
             hs.capture(bert, "text")
 
 
@@ -121,27 +161,56 @@ class TestInputs:
         found = hs.capture(t5, inputs=inputs)
         reference = eager(t5, **inputs)
         assert list(found) == ["encoder", "decoder", "cross"]
-        for name, expected in (("encoder", "encoder_attentions"), ("decoder", "decoder_attentions"), ("cross", "cross_attentions")):
+        for name, expected in (
+            ("encoder", "encoder_attentions"),
+            ("decoder", "decoder_attentions"),
+            ("cross", "cross_attentions"),
+        ):
             for layer, weights in zip(found[name].layers, reference[expected], strict=True):
                 np.testing.assert_allclose(layer, weights[0], atol=1e-6)
         assert found.cross.query.pieces == ("0", "9", "10")
         assert found.cross.key.pieces == ("5", "6", "7", "8")
         assert (found.encoder.kind, found.decoder.kind, found.cross.kind) == ("encoder", "self", "cross")
         assert (found.encoder.causal, found.decoder.causal, found.cross.causal) == (False, True, False)
-        with pytest.raises(AttributeError, match="this model has the parts encoder, decoder, cross; found 'tower'"):
+        with pytest.raises(
+            AttributeError, match="this model has the parts encoder, decoder, cross; found 'tower'"
+        ):
             _ = found.tower
 
     def test_patches(self) -> None:
-        config = transformers.ViTConfig(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=20, image_size=16, patch_size=8)
-        maps = hs.capture(hs.load(drawn(transformers.ViTModel(config))), inputs={"pixel_values": torch.rand(1, 3, 16, 16)})
+        config = transformers.ViTConfig(
+            hidden_size=16,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            intermediate_size=20,
+            image_size=16,
+            patch_size=8,
+        )
+        maps = hs.capture(
+            hs.load(drawn(transformers.ViTModel(config))), inputs={"pixel_values": torch.rand(1, 3, 16, 16)}
+        )
         assert maps.query.pieces == ("patch 0", "patch 1", "patch 2", "patch 3", "patch 4")
 
     def test_two_towers(self) -> None:
-        vision = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20, "image_size": 16, "patch_size": 8}
-        config = transformers.CLIPConfig(text_config=dict(SMALL, num_hidden_layers=3), vision_config=vision, projection_dim=8)
+        vision = {
+            "hidden_size": 16,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 2,
+            "intermediate_size": 20,
+            "image_size": 16,
+            "patch_size": 8,
+        }
+        config = transformers.CLIPConfig(
+            text_config=dict(SMALL, num_hidden_layers=3), vision_config=vision, projection_dim=8
+        )
         model = hs.load(drawn(transformers.CLIPModel(config)))
-        found = hs.capture(model, inputs={"input_ids": [[1, 2, 3, 4]], "pixel_values": torch.rand(1, 3, 16, 16)})
-        assert {name: (len(maps), len(maps.query)) for name, maps in found.items()} == {"vision": (2, 5), "text": (3, 4)}
+        found = hs.capture(
+            model, inputs={"input_ids": [[1, 2, 3, 4]], "pixel_values": torch.rand(1, 3, 16, 16)}
+        )
+        assert {name: (len(maps), len(maps.query)) for name, maps in found.items()} == {
+            "vision": (2, 5),
+            "text": (3, 4),
+        }
 
 
 class TestGradients:
@@ -158,7 +227,9 @@ class TestGradients:
                 moved[query, key] += sign * step
                 with replace(model, {hs.Head(layer, head): moved}), torch.no_grad():
                     numbers.append(model.module(torch.tensor([[1, 2, 3, 4]]))[0][0, 2].sum().item())
-            assert found[layer][head, query, key] == pytest.approx((numbers[0] - numbers[1]) / (2 * step), rel=1e-4, abs=1e-8)
+            assert found[layer][head, query, key] == pytest.approx(
+                (numbers[0] - numbers[1]) / (2 * step), rel=1e-4, abs=1e-8
+            )
 
     def test_of_must_give_a_number(self, bert: Model) -> None:
         with pytest.raises(InputError, match=r"of: expected a scalar, found shape \(1, 2, 32\)"):
@@ -190,15 +261,27 @@ class TestEdits:
         inputs = {"input_ids": [[1, 2, 3]]}
         with replace(bert, {hs.Head(1, 0): np.eye(3)}):
             assert (hs.capture(bert, inputs=inputs)["L1H0"] == np.eye(3)).all()
-        with pytest.raises(InputError, match=r"L1H0: expected a map \[query key\] \(3, 3\), found \(2, 2\)"), replace(bert, {hs.Head(1, 0): np.eye(2)}):
+        with (
+            pytest.raises(InputError, match=r"L1H0: expected a map \[query key\] \(3, 3\), found \(2, 2\)"),
+            replace(bert, {hs.Head(1, 0): np.eye(2)}),
+        ):
             hs.capture(bert, inputs=inputs)
-        with pytest.raises(InputError, match="L7H0: this model has no such head"), hs.ablate(bert, hs.Head(7, 0)):
+        with (
+            pytest.raises(InputError, match="L7H0: this model has no such head"),
+            hs.ablate(bert, hs.Head(7, 0)),
+        ):
             hs.capture(bert, inputs=inputs)
-        with pytest.raises(InputError, match="axis head: no head 9 in layer 0; it has 4"), hs.ablate(bert, hs.Head(0, 9)):
+        with (
+            pytest.raises(InputError, match="axis head: no head 9 in layer 0; it has 4"),
+            hs.ablate(bert, hs.Head(0, 9)),
+        ):
             hs.capture(bert, inputs=inputs)
 
     def test_a_wrong_shape_is_refused(self, bert: Model) -> None:
-        with pytest.raises(RefusedError, match="an edit returned weights"), hs.edit(bert, lambda record: record.weights()[0]):
+        with (
+            pytest.raises(RefusedError, match="an edit returned weights"),
+            hs.edit(bert, lambda record: record.weights()[0]),
+        ):
             hs.capture(bert, inputs={"input_ids": [[1, 2, 3]]})
 
 
@@ -207,7 +290,13 @@ class TestLeftAsFound:
         hooks = [(len(part._forward_hooks), len(part._forward_pre_hooks)) for part in model.module.modules()]
         registered = sorted(transformers.AttentionInterface._global_mapping)
         masks = sorted(transformers.AttentionMaskInterface._global_mapping)
-        return hooks, registered, masks, model.config._attn_implementation, [part.training for part in model.module.modules()]
+        return (
+            hooks,
+            registered,
+            masks,
+            model.config._attn_implementation,
+            [part.training for part in model.module.modules()],
+        )
 
     def test_after_an_exception(self, bert: Model) -> None:
         before = self.state(bert)
@@ -269,5 +358,7 @@ class TestGenerate:
     def test_refuses(self, demo: Model, stories: Model) -> None:
         with pytest.raises(InputError, match="this model does not write text"):
             hs.generate(demo, "text")
-        with pytest.raises(InputError, match="num_beams: attention is stitched for one sequence, expected 1, found 3"):
+        with pytest.raises(
+            InputError, match="num_beams: attention is stitched for one sequence, expected 1, found 3"
+        ):
             hs.generate(stories, "text", num_beams=3)

@@ -141,7 +141,7 @@ def test_causal_models_get_windows(shared: Path) -> None:
 
 
 def test_causal_models_with_a_separator_get_windows_too() -> None:
-    (one,) = corpus([["The cat.", "A dog."]], 16).encoded(Reader(demo(), 512, causal=True))
+    (one,) = corpus([["The cat.", "A dog."]], 8).encoded(Reader(demo(), 512, causal=True))
     assert (one.text, one.pair) == ("The cat. A dog.", None)
 
 

@@ -138,7 +138,7 @@ def test_documents_of_two_files_are_two(tmp_path: Path) -> None:
 def test_objects_are_encoded(tmp_path: Path) -> None:
     rows = [
         {"text": "A cat.", "pair": "A dog."},
-        {"words": ["don't", "go"], "pair_words": ["now"]},
+        {"words": ["don't", "go"], "pair_words": ["10 000"]},
         {"tokens": ["[CLS]", "cat", "[SEP]", "dog", "[SEP]"], "label": 3},
     ]
     path = write(tmp_path / "one.jsonl", "\n".join(map(json.dumps, rows)))
@@ -146,16 +146,16 @@ def test_objects_are_encoded(tmp_path: Path) -> None:
     found = list(corpus.encoded(Reader(demo(), 512)))
     assert [example.tokens.pieces for example in found if example.tokens] == [
         ("[CLS]", "a", "cat", ".", "[SEP]", "a", "dog", ".", "[SEP]"),
-        ("[CLS]", "don", "'", "t", "go", "[SEP]", "now", "[SEP]"),
+        ("[CLS]", "don", "'", "t", "go", "[SEP]", "10", "000", "[SEP]"),
         ("[CLS]", "cat", "[SEP]", "dog", "[SEP]"),
     ]
     assert found[1].tokens is not None
     assert found[1].tokens.word_ids is not None
-    assert found[1].tokens.word_ids.tolist() == [-1, 0, 0, 0, 1, -1, 0, -1]
+    assert found[1].tokens.word_ids.tolist() == [-1, 0, 0, 0, 1, -1, 0, 0, -1]
     assert found[2].label == 3
     counts = corpus.counts
-    assert (counts.documents, counts.examples, counts.tokens) == (3, 3, 22)
-    assert (counts.words, counts.split_words, counts.cuts) == (6 + 3 + 2, 1, 0)
+    assert (counts.documents, counts.examples, counts.tokens) == (3, 3, 23)
+    assert (counts.words, counts.split_words, counts.cuts) == (6 + 3 + 2, 2, 0)
 
 
 def test_reference_segments_keep_their_ids(shared: Path, tmp_path: Path) -> None:

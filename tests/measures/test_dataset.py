@@ -49,7 +49,7 @@ def test_the_contract() -> None:
         "examples": 3,
         "tokens": 12,
         "words": 0,
-        "split_words": 0,
+        "split_words": None,
         "shares": {"sep": 0.25, "cls": 0.25, "punctuation": 0.25, "special": 0.5},
     }
     assert meta["absent"] == {}

@@ -29,7 +29,7 @@ LLAMA2 = (
 )
 TALK = [
     {"role": "system", "content": "Be brief."},
-    {"role": "user", "content": "Where is the cat?"},
+    {"role": "user", "content": "Where is\n\nthe cat?\n\n"},
     {"role": "assistant", "content": "On the mat."},
     {"role": "user", "content": " Be brief. "},
 ]
@@ -70,6 +70,7 @@ def test_chat_of_the_chatml_kind(prompt: bool) -> None:
     assert (total == 1).all()
     assert tokens.mask("special").sum() == 2 * len(TALK) + prompt
     assert (tokens.mask("template") | ~tokens.mask("special")).all()
+    assert sum(piece == "Ċ" for piece in named(tokens, "user")) == 4
 
 
 def test_chat_with_the_system_message_in_the_first_turn(shared: Path) -> None:

@@ -16,7 +16,13 @@ from headscope.errors import HeadscopeWarning, InputError, ModelError, RefusedEr
 from headscope.models import load as find
 from headscope.models.load import DEMO_PACKAGE, demo_folder
 
-SMALL: dict[str, Any] = {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20}
+SMALL: dict[str, Any] = {
+    "vocab_size": 50,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 20,
+}
 
 
 @pytest.fixture
@@ -44,18 +50,28 @@ class Evil:
         return (os.mkdir, ("owned",))
 
 
-def test_a_pickle_with_more_than_tensors_is_refused(folder: Path, bert: transformers.BertModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pickle_with_more_than_tensors_is_refused(
+    folder: Path, bert: transformers.BertModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(folder)
     torch.save({**bert.state_dict(), "extra": Evil()}, folder / "pytorch_model.bin")
-    with pytest.raises(ModelError, match=r"the checkpoint holds more than tensors and is refused; expected tensors only \(safetensors\)$"):
+    with pytest.raises(
+        ModelError,
+        match=r"the checkpoint holds more than tensors and is refused; expected tensors only \(safetensors\)$",
+    ):
         hs.load(folder)
     assert not (folder / "owned").exists()
 
 
 def test_weights_that_are_missing_are_said(folder: Path, bert: transformers.BertModel) -> None:
-    kept = {name: value for name, value in bert.state_dict().items() if "layer.1.attention.self.key" not in name}
+    kept = {
+        name: value for name, value in bert.state_dict().items() if "layer.1.attention.self.key" not in name
+    }
     torch.save(kept, folder / "pytorch_model.bin")
-    with pytest.warns(HeadscopeWarning, match=r"not in the checkpoint, drawn at random: encoder.layer.1.attention.self.key.bias"):
+    with pytest.warns(
+        HeadscopeWarning,
+        match=r"not in the checkpoint, drawn at random: encoder.layer.1.attention.self.key.bias",
+    ):
         hs.load(folder)
 
 
@@ -65,7 +81,10 @@ def test_weights_that_are_missing_are_said(folder: Path, bert: transformers.Bert
         ({"config.json": "{"}, "cannot be loaded .*not a valid JSON"),
         ({"config.json": '{"model_type": "nope"}'}, "cannot be loaded .*model type `nope`"),
         ({"pytorch_model.bin": None}, "cannot be loaded .*no file named model.safetensors"),
-        ({"config.json": None}, r"no config.json in this folder; expected a Hugging Face model \(config.json, weights, tokenizer\)$"),
+        (
+            {"config.json": None},
+            r"no config.json in this folder; expected a Hugging Face model \(config.json, weights, tokenizer\)$",
+        ),
         ({"pytorch_model.bin": None, "model.safetensors": "broken"}, "cannot be loaded"),
     ],
 )
@@ -127,7 +146,10 @@ def test_a_module_that_is_no_attention_is_refused() -> None:
         hs.load(Bag())
 
 
-@pytest.mark.parametrize(("arguments", "message"), [({"dtype": "int8"}, "dtype: expected one of float32"), ({"keep": "embeddings"}, "give untrained=SEED")])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [({"dtype": "int8"}, "dtype: expected one of float32"), ({"keep": "embeddings"}, "give untrained=SEED")],
+)
 def test_wrong_arguments(arguments: dict[str, Any], message: str, bert: transformers.BertModel) -> None:
     with pytest.raises(InputError, match=message):
         find(bert, **arguments)
@@ -157,11 +179,15 @@ def test_a_demo_model_with_other_weights_is_refused(tmp_path: Path, monkeypatch:
     (package / "__init__.py").write_text("raise RuntimeError('imported')")
     (package / "model" / "model.safetensors").write_bytes(b"other")
     monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(ModelError, match=re.escape("sha256 is d9298a10d1b0…, expected 53aa51172d14… (all-MiniLM-L6-v2)")):
+    with pytest.raises(
+        ModelError, match=re.escape("sha256 is d9298a10d1b0…, expected 53aa51172d14… (all-MiniLM-L6-v2)")
+    ):
         demo_folder()
 
 
 def test_without_the_demo_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda *_: None)
-    with pytest.raises(ModelError, match=r"no model named and the demo model is not installed; name one \(-m NAME\)"):
+    with pytest.raises(
+        ModelError, match=r"no model named and the demo model is not installed; name one \(-m NAME\)"
+    ):
         hs.load()

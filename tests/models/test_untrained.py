@@ -12,7 +12,13 @@ from torch import nn
 from headscope.errors import InputError
 from headscope.models.untrained import reinitialise
 
-SMALL: dict[str, Any] = {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20}
+SMALL: dict[str, Any] = {
+    "vocab_size": 50,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 20,
+}
 MODELS: dict[str, Any] = {
     "bert": lambda: transformers.BertForMaskedLM(transformers.BertConfig(**SMALL)),
     "gpt2": lambda: transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=50, n_embd=16, n_layer=2, n_head=2, bos_token_id=0, eos_token_id=0)),
@@ -32,7 +38,9 @@ def loaded(name: str, tmp_path: Any) -> nn.Module:
 
 def unchanged(before: nn.Module, after: nn.Module) -> set[str]:
     old = dict(before.named_parameters())
-    return {name for name, value in after.named_parameters() if value.ndim > 1 and torch.equal(value, old[name])}
+    return {
+        name for name, value in after.named_parameters() if value.ndim > 1 and torch.equal(value, old[name])
+    }
 
 
 @pytest.mark.parametrize("init", ["architecture", "reset_parameters"])
@@ -67,7 +75,9 @@ def test_the_initialiser_is_the_architectures_own(tmp_path: Any) -> None:
     model = loaded("bert", tmp_path)
     model.config.initializer_range = 0.5
     after = reinitialise(model, 0)
-    assert after.get_parameter("bert.encoder.layer.0.output.dense.weight").std().item() == pytest.approx(0.5, rel=0.2)
+    assert after.get_parameter("bert.encoder.layer.0.output.dense.weight").std().item() == pytest.approx(
+        0.5, rel=0.2
+    )
     assert after.get_parameter("bert.encoder.layer.0.output.dense.bias").abs().max() == 0
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -61,8 +61,8 @@ class Check:
 
     @property
     def causal(self) -> bool:
-        """Whether the part that reads (or writes) the text is causal."""
-        return next((part.causal for part in self.parts if part.name in ("self", "decoder")), False)
+        """Whether the part that reads the text is causal (of an encoder-decoder: the encoder)."""
+        return next((part.causal for part in self.parts if part.name in ("self", "encoder", "text")), False)
 
 
 def check(model: Model, inputs: Mapping[str, Tensor] | None = None) -> Check:
@@ -92,19 +92,32 @@ def check(model: Model, inputs: Mapping[str, Tensor] | None = None) -> Check:
             )
         moved = distance(plain, recorded)
         if not moved <= max(tolerance, 1e-3):
-            raise RefusedError(f"{model.name}: recording moved the output by {moved:.1e} (relative), expected 0")
-        parts = [_part(model, name, records, ready, recorded, tolerance) for name, records in group(found).items()]
+            raise RefusedError(
+                f"{model.name}: recording moved the output by {moved:.1e} (relative), expected 0"
+            )
+        parts = [
+            _part(model, name, records, ready, recorded, tolerance) for name, records in group(found).items()
+        ]
     return Check(route(model.module), parts, moved, tolerance)
 
 
 def _part(
-    model: Model, name: str, records: Sequence[AttentionRecord], ready: Mapping[str, Tensor], recorded: list[Tensor], tolerance: float
+    model: Model,
+    name: str,
+    records: Sequence[AttentionRecord],
+    ready: Mapping[str, Tensor],
+    recorded: list[Tensor],
+    tolerance: float,
 ) -> PartCheck:
     rows = recompute = 0.0
     for record in records:
         weights = record.weights().double()
         seen = weights.sum(-1)
         where = f"{model.name}, layer {record.layer} ({record.module})"
+        if not record.followed:
+            raise RefusedError(
+                f"{where}: an operation between q·k and softmax is not understood, so the weights cannot be verified"
+            )
         if not torch.isfinite(weights).all():
             raise RefusedError(f"{where}: weights are not finite")
         low = 0.0 if record.sinks is not None else 1.0
@@ -114,7 +127,8 @@ def _part(
         again = (record.recompute().double() - weights).abs().max().item()
         if again > tolerance or math.isnan(again):
             raise RefusedError(
-                f"{where}: softmax(q·k) differs from the weights the model used by {again:.1e}, expected at most {tolerance:g}"
+                f"{where}: softmax(q·k) differs from the weights the model used by {again:.1e}, "
+                f"expected at most {tolerance:g}"
             )
         rows, recompute = max(rows, error), max(recompute, again)
     last = records[-1]
@@ -134,7 +148,8 @@ def _part(
     shapes = [record.shape for record in records]
     weights = [record.weights() for record in records]
     causal = last.kind == "self" and all(
-        queries == keys > 1 and not weight.triu(1).any() for (_, _, queries, keys), weight in zip(shapes, weights, strict=True)
+        queries == keys > 1 and not weight.triu(1).any()
+        for (_, _, queries, keys), weight in zip(shapes, weights, strict=True)
     )
     return PartCheck(
         name,
@@ -166,7 +181,7 @@ def probe_inputs(model: Model) -> dict[str, Tensor]:
     config: Any = model.config
     wanted = getattr(model.module, "main_input_name", None)
     draw = torch.Generator().manual_seed(0)
-    ready = {}
+    ready: dict[str, Tensor] = {}
     vision: Any = getattr(config, "vision_config", config)
     size: Any = getattr(vision, "image_size", None)
     if wanted == "input_ids":
@@ -182,7 +197,9 @@ def probe_inputs(model: Model) -> dict[str, Tensor]:
         frames = 2 * getattr(config, "max_source_positions", 50)
         ready["input_features"] = torch.randn(1, getattr(config, "num_mel_bins", 80), frames, generator=draw)
     if not ready:
-        raise RefusedError(f"{model.name}: it is not known what this module takes; capture(model, inputs={{...}}) checks it")
+        raise RefusedError(
+            f"{model.name}: it is not known what this module takes; capture(model, inputs={{...}}) checks it"
+        )
     if model.encoder_decoder:
         vocabulary = getattr(model.text_config, "vocab_size", None) or 100
         ready["decoder_input_ids"] = torch.randint(min(3, vocabulary - 1), vocabulary, (1, 7), generator=draw)
@@ -196,12 +213,13 @@ def outputs(output: Any) -> list[Tensor]:
     """The float tensors of what a module returns, caches and attention left out."""
     if isinstance(output, Tensor):
         return [output] if output.is_floating_point() else []
+    parts: list[Any] = []
     if isinstance(output, Mapping):
-        output = {name: value for name, value in output.items() if "attention" not in name and "past" not in name}
-        return [tensor for value in output.values() for tensor in outputs(value)]
-    if isinstance(output, (tuple, list)):
-        return [tensor for value in output for tensor in outputs(value)]
-    return []
+        named = cast("Mapping[str, Any]", output)
+        parts = [value for name, value in named.items() if "attention" not in name and "past" not in name]
+    elif isinstance(output, (tuple, list)):
+        parts = list(cast("Sequence[Any]", output))
+    return [tensor for part in parts for tensor in outputs(part)]
 
 
 def distance(a: Sequence[Tensor], b: Sequence[Tensor]) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,7 +17,7 @@ from headscope.models.model import Model
 
 
 @contextmanager
-def edit(model: Model, change: Hook) -> Iterator[None]:
+def edit(model: Model, change: Hook) -> Generator[None]:
     """Within it the model runs with the attention weights that `change` returns.
 
     `change` gets each `AttentionRecord` and returns new weights ``[batch head query key]``, or None to leave them.
@@ -32,7 +32,7 @@ def edit(model: Model, change: Hook) -> Iterator[None]:
 
 
 @contextmanager
-def ablate(model: Model, *heads: Head, part: str | None = None) -> Iterator[None]:
+def ablate(model: Model, *heads: Head, part: str | None = None) -> Generator[None]:
     """Within it some heads give nothing: their weights are 0.
 
     Args:
@@ -45,7 +45,7 @@ def ablate(model: Model, *heads: Head, part: str | None = None) -> Iterator[None
 
 
 @contextmanager
-def replace(model: Model, maps: Mapping[Head, Any], *, part: str | None = None) -> Iterator[None]:
+def replace(model: Model, maps: Mapping[Head, Any], *, part: str | None = None) -> Generator[None]:
     """Within it some heads use other maps: a number, or an array that fits ``[query key]``.
 
     Raises `InputError` at the end when a head was not met, and at the call when a map does not fit.
@@ -59,7 +59,9 @@ def replace(model: Model, maps: Mapping[Head, Any], *, part: str | None = None) 
         weights = record.weights().clone()
         for head in here:
             if not 0 <= head[1] < weights.shape[1]:
-                raise InputError(f"axis head: no head {head[1]} in layer {head[0]}; it has {weights.shape[1]}")
+                raise InputError(
+                    f"axis head: no head {head[1]} in layer {head[0]}; it has {weights.shape[1]}"
+                )
             new = torch.as_tensor(maps[head], dtype=weights.dtype, device=weights.device)
             try:
                 weights[:, head[1]] = new.expand_as(weights[:, head[1]])

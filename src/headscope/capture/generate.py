@@ -15,6 +15,7 @@ from headscope.capture.recording import edited, recording
 from headscope.errors import InputError, RefusedError
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.models.model import Model
+from headscope.models.untrained import seeded
 from headscope.tokens import Tokens
 
 
@@ -42,13 +43,19 @@ def generate(
         `AttentionMaps` ``[layer head query key]`` over prompt and written tokens; `Parts` for an encoder-decoder.
         ``meta["written"]`` is the text written.
     """
-    write = getattr(model.module, "generate", None)
+    write: Any = getattr(model.module, "generate", None)
     if write is None or not getattr(model.module, "can_generate", lambda: True)():
-        raise InputError(f"{model.name}: this model does not write text; generate needs a causal model or an encoder-decoder")
+        raise InputError(
+            f"{model.name}: this model does not write text; generate needs a causal model or an encoder-decoder"
+        )
     for name in ("num_beams", "num_return_sequences"):
         if options.get(name, 1) != 1:
-            raise InputError(f"{name}: attention is stitched for one sequence, expected 1, found {options[name]}")
-    prompt = model.chat(text, add_generation_prompt=True) if isinstance(text, list) else tokens_of(model, text)
+            raise InputError(
+                f"{name}: attention is stitched for one sequence, expected 1, found {options[name]}"
+            )
+    prompt = (
+        model.chat(text, add_generation_prompt=True) if isinstance(text, list) else tokens_of(model, text)
+    )
     ready = model.inputs([prompt])
     records: list[AttentionRecord] = []
 
@@ -58,9 +65,7 @@ def generate(
 
     options = {"do_sample": False, **options}
     ready.pop("token_type_ids", None)
-    with torch.no_grad(), torch.random.fork_rng(enabled=seed is not None), recording(model.module, hook):
-        if seed is not None:
-            torch.manual_seed(seed)
+    with torch.no_grad(), seeded(seed), recording(model.module, hook):
         ids = write(**ready, max_new_tokens=max_new_tokens, **options)[0].cpu().numpy().astype(np.int64)
     start = 0 if model.encoder_decoder else len(prompt)
     fed = from_ids(ids[:-1], model.tokenizer)
@@ -73,7 +78,9 @@ def generate(
     return made["self"] if list(made) == ["self"] else Parts(made)
 
 
-def stitch(records: Sequence[AttentionRecord], query: Tokens, key: Tokens, meta: Mapping[str, Any]) -> AttentionMaps:
+def stitch(
+    records: Sequence[AttentionRecord], query: Tokens, key: Tokens, meta: Mapping[str, Any]
+) -> AttentionMaps:
     """One map a layer from the records of all steps; each step's rows go below those of the step before."""
     layers: dict[int, FloatArray] = {}
     sinks: dict[int, FloatArray] = {}
@@ -90,14 +97,22 @@ def stitch(records: Sequence[AttentionRecord], query: Tokens, key: Tokens, meta:
             raise RefusedError(f"{record.module}: step {record.step} does not continue the steps before it")
         whole[:, start : start + rows, offset : offset + width] = weights[:, :, :width]
         if record.sinks is not None:
-            sinks.setdefault(record.layer, np.zeros((heads, len(query)), np.float32))[:, start : start + rows] = 1 - weights.sum(-1)
+            sinks.setdefault(record.layer, np.zeros((heads, len(query)), np.float32))[
+                :, start : start + rows
+            ] = 1 - weights.sum(-1)
         filled[record.layer] = start + rows
     short = [layer for layer, rows in filled.items() if rows != len(query)]
     if short:
-        raise RefusedError(f"layer {short[0]}: {filled[short[0]]} rows were seen in all steps, expected {len(query)}")
+        raise RefusedError(
+            f"layer {short[0]}: {filled[short[0]]} rows were seen in all steps, expected {len(query)}"
+        )
     index = sorted(layers)
     kind = records[0].kind
-    sink = [sinks.get(number, np.zeros(layers[number].shape[:2], np.float32)) for number in index] if sinks else None
+    sink = (
+        [sinks.get(number, np.zeros(layers[number].shape[:2], np.float32)) for number in index]
+        if sinks
+        else None
+    )
     maps = [layers[number] for number in index]
     return AttentionMaps(maps, query, key, kind, kind == "self", sink, index, partial=edited.get(), meta=meta)
 
@@ -114,4 +129,8 @@ def _classes(prompt: Tokens, query: Tokens, start: int) -> dict[str, Any]:
 
 
 def _decode(model: Model, ids: Any) -> str | list[int]:
-    return ids.tolist() if model.tokenizer is None else str(model.tokenizer.decode(ids.tolist(), skip_special_tokens=True))
+    return (
+        ids.tolist()
+        if model.tokenizer is None
+        else str(model.tokenizer.decode(ids.tolist(), skip_special_tokens=True))
+    )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -21,13 +21,17 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
-from transformers.integrations.sdpa_attention import sdpa_attention_forward
-from transformers.masking_utils import eager_mask, sdpa_mask
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel, masking_utils
+from transformers.integrations import sdpa_attention
 
 from headscope.capture.places import Places
 from headscope.capture.record import AttentionRecord, Hook
 from headscope.errors import RefusedError
+
+_functions: Any = AttentionInterface
+_masks: Any = AttentionMaskInterface
+_masking: Any = masking_utils
+_sdpa: Any = sdpa_attention
 
 WHOLE, FUSED = "headscope", "headscope_fused"
 
@@ -52,7 +56,7 @@ def supports(model: nn.Module) -> bool:
 
 
 @contextmanager
-def through_interface(model: nn.Module, hook: Hook, *, fused: bool = False) -> Iterator[None]:
+def through_interface(model: nn.Module, hook: Hook, *, fused: bool = False) -> Generator[None]:
     """Within it, every attention call of the model is shown to `hook`.
 
     Args:
@@ -67,12 +71,16 @@ def through_interface(model: nn.Module, hook: Hook, *, fused: bool = False) -> I
     fused = fused and not any(not other.fused and other.modules & modules for other in outer)
     places = Places(model)
     configs = _configs(model)
-    begin = model.register_forward_pre_hook(lambda *_: places.begin())
+
+    def begins(*_: Any) -> None:
+        places.begin()
+
+    begin = model.register_forward_pre_hook(begins)
     token = _active.set((*outer, _Recording(places, modules, hook, fused)))
     try:
         with _registered():
             for part in _roots(model):
-                part.set_attn_implementation(FUSED if fused else WHOLE)
+                part.set_attn_implementation(FUSED if fused else WHOLE)  # pyright: ignore[reportUnknownMemberType]
             yield
     finally:
         _active.reset(token)
@@ -82,7 +90,12 @@ def through_interface(model: nn.Module, hook: Hook, *, fused: bool = False) -> I
 
 
 def _attention(
-    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None = None, **options: Any
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None = None,
+    **options: Any,
 ) -> tuple[Tensor, Tensor | None]:
     """The attention function that forms the weights."""
     recordings = [recording for recording in _active.get() if module in recording.modules]
@@ -99,17 +112,24 @@ def _attention(
 
 
 def _fused_attention(
-    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None = None, **options: Any
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None = None,
+    **options: Any,
 ) -> tuple[Tensor, None]:
     """The attention function that never forms the map."""
     recordings = [recording for recording in _active.get() if module in recording.modules]
-    records = [_record(each.places, module, query, key, value, attention_mask, options) for each in recordings]
+    records = [
+        _record(each.places, module, query, key, value, attention_mask, options) for each in recordings
+    ]
     causal = options.get("is_causal")  # the rule of transformers' own function for scaled dot products
     causal = bool(getattr(module, "is_causal", True) if causal is None else causal)
     for record in records:
         record.is_causal = causal and attention_mask is None and query.shape[2] > 1
     if options.get("softcap") is None and options.get("s_aux") is None:
-        out, _ = sdpa_attention_forward(module, query, key, value, attention_mask, **options)
+        out, _ = _sdpa.sdpa_attention_forward(module, query, key, value, attention_mask, **options)
     else:  # no fused kernel has these: by blocks of queries
         values = records[0].values
         out = torch.cat([weights.to(values.dtype) @ values for _, weights in records[0].blocks()], 2)
@@ -159,7 +179,8 @@ def _context(weights: Tensor, key: Tensor, value: Tensor) -> Tensor:
 def _shaped(weights: Tensor, record: AttentionRecord) -> Tensor:
     if tuple(weights.shape) != record.shape:
         raise RefusedError(
-            f"{record.module}: an edit returned weights {tuple(weights.shape)}, expected [batch head query key] {record.shape}"
+            f"{record.module}: an edit returned weights {tuple(weights.shape)}, "
+            f"expected [batch head query key] {record.shape}"
         )
     return weights
 
@@ -167,15 +188,18 @@ def _shaped(weights: Tensor, record: AttentionRecord) -> Tensor:
 @cache
 def _own_eager(kind: type[nn.Module]) -> Callable[..., tuple[Tensor, Tensor]]:
     """The eager attention of the file that a module's class, or the nearest of its parents, comes from."""
-    files = [sys.modules.get(parent.__module__) for parent in kind.__mro__]
+    files: list[Any] = [sys.modules.get(parent.__module__) for parent in kind.__mro__]
     for file in files:
-        if callable(found := getattr(file, "eager_attention_forward", None)):
-            return found
+        own: Any = getattr(file, "eager_attention_forward", None)
+        if callable(own):
+            return own  # pyright: ignore[reportReturnType]
     for file in files:  # some files have one each for text and vision
-        for name, found in vars(file).items() if file else ():
-            if name.endswith("eager_attention_forward") and callable(found):
-                return found
-    raise RefusedError(f"{kind.__name__}: its file has no eager_attention_forward, so its attention cannot be followed")
+        names: list[str] = [name for name in dir(file) if name.endswith("eager_attention_forward")]
+        if names:
+            return getattr(file, names[0])
+    raise RefusedError(
+        f"{kind.__name__}: its file has no eager_attention_forward, so its attention cannot be followed"
+    )
 
 
 def _roots(model: nn.Module) -> list[PreTrainedModel]:
@@ -198,14 +222,14 @@ def _configs(model: nn.Module) -> list[tuple[Any, str | None]]:
 
 
 @contextmanager
-def _registered() -> Iterator[None]:
+def _registered() -> Generator[None]:
     global _users
     with _lock:
         if _users == 0:
-            AttentionInterface.register(WHOLE, _attention)
-            AttentionMaskInterface.register(WHOLE, eager_mask)
-            AttentionInterface.register(FUSED, _fused_attention)
-            AttentionMaskInterface.register(FUSED, sdpa_mask)
+            _functions.register(WHOLE, _attention)
+            _masks.register(WHOLE, _masking.eager_mask)
+            _functions.register(FUSED, _fused_attention)
+            _masks.register(FUSED, _masking.sdpa_mask)
         _users += 1
     try:
         yield
@@ -214,5 +238,5 @@ def _registered() -> Iterator[None]:
             _users -= 1
             if _users == 0:
                 for name in (WHOLE, FUSED):
-                    AttentionInterface._global_mapping.pop(name, None)  # pyright: ignore[reportPrivateUsage]
-                    AttentionMaskInterface._global_mapping.pop(name, None)  # pyright: ignore[reportPrivateUsage]
+                    _functions._global_mapping.pop(name, None)
+                    _masks._global_mapping.pop(name, None)

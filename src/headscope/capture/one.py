@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ import headscope
 from headscope.capture.parts import Parts, assemble, from_ids, group, labels
 from headscope.capture.record import AttentionRecord
 from headscope.capture.recording import recording
-from headscope.errors import InputError
+from headscope.errors import InputError, RefusedError
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.models.model import Model
 from headscope.tokens import BoolArray, Tokens
@@ -80,16 +80,22 @@ def gradients(
         if number.numel() != 1:
             raise InputError(f"of: expected a scalar, found shape {tuple(number.shape)}")
         parts = group(found)
-        weights = [each.given for records in parts.values() for each in records]
-        slopes = iter(torch.autograd.grad(number, [weight for weight in weights if weight is not None], allow_unused=True))
-    out: dict[str, list[FloatArray]] = {}
-    for name, records in parts.items():
-        arrays: list[FloatArray] = []
-        for each in records:
-            slope = next(slopes)
-            arrays.append(np.zeros(each.shape[1:], np.float32) if slope is None else slope[0].float().cpu().numpy())
-        out[name] = arrays
-    return out
+        return {name: _slopes(number, records) for name, records in parts.items()}
+
+
+def _slopes(number: Tensor, records: Sequence[AttentionRecord]) -> list[FloatArray]:
+    """Gradients with respect to the weights of each call; zero where they do not matter to the number."""
+    weights: list[Tensor] = []
+    for each in records:
+        if each.given is None:
+            raise RefusedError(
+                f"{each.module}: runs a fused kernel, so no weights are in its graph; load it with eager attention"
+            )
+        weights.append(each.given)
+    slopes = torch.autograd.grad(
+        number, weights, retain_graph=True, allow_unused=True, materialize_grads=True
+    )
+    return [slope[0].float().cpu().numpy() for slope in slopes]
 
 
 def record(model: Model, inputs: Mapping[str, Tensor]) -> list[AttentionRecord]:
@@ -116,7 +122,9 @@ def prepare(
 ) -> tuple[dict[str, Tokens], dict[str, Tensor]]:
     """The axes that are known beforehand (``self``, ``decoder``), and what the module takes."""
     if (text is None) == (inputs is None):
-        raise InputError("capture: expected a text or inputs={...}, " + ("found neither" if text is None else "found both"))
+        raise InputError(
+            "capture: expected a text or inputs={...}, " + ("found neither" if text is None else "found both")
+        )
     if inputs is not None:
         if pair is not None or target is not None:
             raise InputError("capture: pair and target go with a text, not with inputs")
@@ -132,9 +140,11 @@ def prepare(
             )
         decoder = _decoder_tokens(model, target)
         axes["decoder"] = decoder
-        ready["decoder_input_ids"] = torch.from_numpy(np.array(decoder.ids)).to(model.device)[None]
+        ready["decoder_input_ids"] = torch.as_tensor(np.array(decoder.ids)).to(model.device)[None]
     elif target is not None:
-        raise InputError(f"{model.name}: target is for encoder-decoders; this model has no decoder that looks at an encoder")
+        raise InputError(
+            f"{model.name}: target is for encoder-decoders; this model has no decoder that looks at an encoder"
+        )
     return axes, ready
 
 
@@ -143,14 +153,18 @@ def tokens_of(model: Model, text: Any, pair: str | None = None) -> Tokens:
     if isinstance(text, Tokens):
         return text
     if isinstance(text, tuple):
-        if len(text) != 2 or pair is not None:
+        both = cast("tuple[Any, ...]", text)
+        if len(both) != 2 or pair is not None:
             raise InputError("text: expected a string, or a tuple (A, B) and no pair")
-        text, pair = text
+        return model.encode(both[0], both[1])
     if isinstance(text, str):
         return model.encode(text, pair)
-    if isinstance(text, list) and all(isinstance(message, Mapping) for message in text):
-        return model.chat(text)
-    raise InputError(f"text: expected a string, (A, B), a list of messages or Tokens, found {type(text).__name__}")
+    if isinstance(text, list) and all(isinstance(message, Mapping) for message in cast("list[Any]", text)):
+        return model.chat(cast("list[Mapping[str, str]]", text))
+    raise InputError(
+        "text: expected a string, (A, B), a list of messages or Tokens, "
+        f"found {type(cast('object', text)).__name__}"
+    )
 
 
 def _decoder_tokens(model: Model, target: str) -> Tokens:
@@ -159,7 +173,9 @@ def _decoder_tokens(model: Model, target: str) -> Tokens:
     if start is None:
         start = getattr(model.config, "bos_token_id", None)
     if start is None or encoded.ids is None:
-        raise InputError(f"{model.name}: its configuration names no decoder_start_token_id; give inputs={{...}}")
+        raise InputError(
+            f"{model.name}: its configuration names no decoder_start_token_id; give inputs={{...}}"
+        )
     ids = np.concatenate([[start], encoded.ids])
     if len(ids) > 1 and ids[-1] == getattr(model.tokenizer, "eos_token_id", None):
         ids = ids[:-1]  # the decoder predicts the end, it does not read it
@@ -176,12 +192,18 @@ def _tensors(model: Model, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
         ready[name] = tensor.to(model.device, model.dtype if tensor.is_floating_point() else tensor.dtype)
         rows[name] = tensor.shape[0]
     if len(set(rows.values())) != 1:
-        raise InputError(f"inputs, axis batch: rows differ ({', '.join(f'{name} {count}' for name, count in rows.items())})")
+        raise InputError(
+            f"inputs, axis batch: rows differ ({', '.join(f'{name} {count}' for name, count in rows.items())})"
+        )
     return ready
 
 
 def assembled(
-    model: Model, records: Sequence[AttentionRecord], row: int, ready: Mapping[str, Tensor], axes: Mapping[str, Tokens]
+    model: Model,
+    records: Sequence[AttentionRecord],
+    row: int,
+    ready: Mapping[str, Tensor],
+    axes: Mapping[str, Tokens],
 ) -> Captured:
     """The maps of one row of a batch, from the records of a pass over what `prepare` gave."""
     meta = describe(model)
@@ -193,11 +215,19 @@ def assembled(
 
 
 def sides(
-    model: Model, part: str, records: Sequence[AttentionRecord], row: int, ready: Mapping[str, Tensor], axes: Mapping[str, Tokens]
+    model: Model,
+    part: str,
+    records: Sequence[AttentionRecord],
+    row: int,
+    ready: Mapping[str, Tensor],
+    axes: Mapping[str, Tokens],
 ) -> list[tuple[Tokens, BoolArray | slice]]:
     """The query's and the key's tokens of one part and one row, and which positions of each are no padding."""
     _, _, queries, keys = records[0].shape
-    named = ((part if part != "cross" else "decoder", queries), ("encoder" if part == "cross" else part, keys))
+    named = (
+        (part if part != "cross" else "decoder", queries),
+        ("encoder" if part == "cross" else part, keys),
+    )
     return [_axis(model, side, count, row, ready, axes) for side, count in named]
 
 

@@ -47,12 +47,14 @@ def group(records: Sequence[AttentionRecord]) -> dict[str, list[AttentionRecord]
     stacks: dict[str, list[AttentionRecord]] = {}
     for record in records:
         stacks.setdefault(record.stack, []).append(record)
-    kinds = {stack: found[0].kind for stack, found in stacks.items()}
+    kinds: dict[str, Kind] = {stack: found[0].kind for stack, found in stacks.items()}
     names = _names(kinds)
     parts: dict[str, list[AttentionRecord]] = {}
     for stack, found in stacks.items():
         parts.setdefault(names[stack], []).extend(found)
-    return {name: sorted(found, key=lambda record: (record.step, record.layer)) for name, found in parts.items()}
+    return {
+        name: sorted(found, key=lambda record: (record.step, record.layer)) for name, found in parts.items()
+    }
 
 
 def _names(kinds: Mapping[str, Kind]) -> dict[str, str]:
@@ -63,7 +65,10 @@ def _names(kinds: Mapping[str, Kind]) -> dict[str, str]:
     names = {stack: called[kind] for stack, kind in kinds.items()}
     if len(own) > 1:
         heads = {stack: stack.split(".*")[0].split(".") for stack in own}
-        firsts = {stack: next((w for w in words if any(w not in other for other in heads.values())), "") for stack, words in heads.items()}
+        firsts = {
+            stack: next((w for w in words if any(w not in other for other in heads.values())), "")
+            for stack, words in heads.items()
+        }
         if len(set(firsts.values())) > 1 and all(firsts.values()):
             for stack, first in firsts.items():
                 names[stack] = first.removesuffix("_model").removesuffix("_tower")
@@ -85,14 +90,23 @@ def assemble(
     layers = [_numpy(record.weights()[row])[:, keep_query][:, :, keep_key] for record in records]
     sinks = None
     if any(record.sinks is not None for record in records):
-        sinks = [np.clip(1.0 - layer.sum(-1), 0.0, 1.0) * (record.sinks is not None) for layer, record in zip(layers, records, strict=True)]
+        sinks = [
+            np.clip(1.0 - layer.sum(-1), 0.0, 1.0) * (record.sinks is not None)
+            for layer, record in zip(layers, records, strict=True)
+        ]
     shapes = {layer.shape[1:] for layer in layers}
     if len(shapes) > 1:
         found = ", ".join(f"{queries} × {keys}" for queries, keys in sorted(shapes))
-        raise RefusedError(f"layers of this model look at different axes ({found} tokens), so they make no one grid of maps")
+        raise RefusedError(
+            f"layers of this model look at different axes ({found} tokens), so they make no one grid of maps"
+        )
     kind = records[0].kind
     if causal is None:
-        causal = kind == "self" and len(query) == len(key) > 1 and not any(np.triu(layer, 1).any() for layer in layers)
+        causal = (
+            kind == "self"
+            and len(query) == len(key) > 1
+            and not any(np.triu(layer, 1).any() for layer in layers)
+        )
     return AttentionMaps(
         layers,
         query,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import nn
 
@@ -32,10 +32,12 @@ class Places:
     """
 
     def __init__(self, model: nn.Module) -> None:
-        self._names = {module: name for name, module in model.named_modules()}
-        self._encoder_decoder = bool(getattr(getattr(model, "config", None), "is_encoder_decoder", False)) or (
-            {"encoder", "decoder"} <= {name for name, _ in model.named_children()}
-        )
+        parts: Any = model
+        named: list[tuple[str, nn.Module]] = list(parts.named_modules())
+        self._names = {module: name for name, module in named}
+        self._encoder_decoder = bool(
+            getattr(getattr(model, "config", None), "is_encoder_decoder", False)
+        ) or ({"encoder", "decoder"} <= {name for name, _ in model.named_children()})
         self._seen: defaultdict[str, set[int]] = defaultdict(set)
         self.step = -1
 

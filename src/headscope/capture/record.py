@@ -117,7 +117,11 @@ class AttentionRecord:
         """The weights again, from q, k and the rest. A row that sees nothing is all zeros."""
         scores = self.scores(rows)
         if self.sinks is not None:
-            sink = self.sinks.to(scores.dtype).reshape(1, -1, 1, 1).expand(scores.shape[0], -1, scores.shape[2], 1)
+            sink = (
+                self.sinks.to(scores.dtype)
+                .reshape(1, -1, 1, 1)
+                .expand(scores.shape[0], -1, scores.shape[2], 1)
+            )
             weights = torch.cat([scores, sink], -1).softmax(-1)[..., :-1]
         else:
             weights = scores.softmax(-1)
@@ -141,4 +145,4 @@ class AttentionRecord:
 
 
 Hook = Callable[[AttentionRecord], Tensor | None]
-"""Is shown each attention call; a tensor that it returns, ``[batch head query key]``, takes the place of the weights."""
+"""Is shown each attention call; a tensor ``[batch head query key]`` that it returns takes the place of the weights."""

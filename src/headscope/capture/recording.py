@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -11,7 +11,6 @@ from torch import nn
 from headscope.capture.interface import supports, through_interface
 from headscope.capture.record import Hook, Route
 from headscope.capture.trace import traced
-
 
 edited: ContextVar[bool] = ContextVar("headscope_edited", default=False)
 """Whether weights are being changed: rows of what is captured then need not sum to 1."""
@@ -23,7 +22,7 @@ def route(model: nn.Module) -> Route:
 
 
 @contextmanager
-def recording(model: nn.Module, hook: Hook, *, fused: bool = False) -> Iterator[None]:
+def recording(model: nn.Module, hook: Hook, *, fused: bool = False) -> Generator[None]:
     """Within it, every attention call of the model is shown to `hook`; the model is left exactly as it was found.
 
     Args:
@@ -39,7 +38,7 @@ def recording(model: nn.Module, hook: Hook, *, fused: bool = False) -> Iterator[
 
 
 @contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
+def evaluating(model: nn.Module) -> Generator[None]:
     """Within it a model is in evaluation mode (no dropout); afterwards every module is in the mode it was in."""
     training = [part for part in model.modules() if part.training]
     model.eval()

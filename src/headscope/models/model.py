@@ -39,7 +39,8 @@ class Model:
             self.name = str(getattr(self.config, "_name_or_path", "") or type(self.module).__name__)
 
     def __repr__(self) -> str:
-        return f"Model({self.name!r}, {type(self.module).__name__}, {str(self.dtype).removeprefix('torch.')}, {self.device})"
+        dtype = str(self.dtype).removeprefix("torch.")
+        return f"Model({self.name!r}, {type(self.module).__name__}, {dtype}, {self.device})"
 
     @property
     def config(self) -> Any:
@@ -61,7 +62,9 @@ class Model:
     @property
     def dtype(self) -> torch.dtype:
         """The type of the weights."""
-        return next((p.dtype for p in self.module.parameters() if p.is_floating_point()), torch.get_default_dtype())
+        return next(
+            (p.dtype for p in self.module.parameters() if p.is_floating_point()), torch.get_default_dtype()
+        )
 
     @property
     def parameters(self) -> int:
@@ -83,9 +86,12 @@ class Model:
 
     @property
     def backbone(self) -> nn.Module:
-        """The module without its head, where it has one apart: attention is the same and costs less."""
+        """What reads a text: the module without its head, or an encoder-decoder's encoder; the same maps for less."""
+        if self.encoder_decoder and hasattr(self.module, "get_encoder"):
+            module: Any = self.module
+            return module.get_encoder()
         base = getattr(self.module, "base_model", None)
-        return base if isinstance(base, nn.Module) and not self.encoder_decoder else self.module
+        return base if isinstance(base, nn.Module) else self.module
 
     @property
     def max_length(self) -> int | None:
@@ -121,7 +127,9 @@ class Model:
 
     def chat(self, messages: Sequence[Mapping[str, str]], *, add_generation_prompt: bool = False) -> Tokens:
         """Tokens of a conversation by the tokenizer's chat template, with classes `system`, `user`, `assistant`."""
-        return self._fits(_encode.chat(self._tokenizer(), list(messages), add_generation_prompt=add_generation_prompt))
+        return self._fits(
+            _encode.chat(self._tokenizer(), list(messages), add_generation_prompt=add_generation_prompt)
+        )
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """How many pieces each text has, without special tokens."""
@@ -140,12 +148,13 @@ class Model:
         arrays = _encode.collate(batch, pad_id=pad if pad is not None else 0)
         if "token_type_ids" in arrays and not token_types:
             arrays["token_type_ids"] = arrays["token_type_ids"] * 0
-        return {name: torch.from_numpy(array).to(self.device) for name, array in arrays.items()}
+        return {name: torch.as_tensor(array).to(self.device) for name, array in arrays.items()}
 
     def _tokenizer(self) -> Any:
         if self.tokenizer is None:
             raise InputError(
-                f"{self.name}: no tokenizer, so no text: give hs.load((module, tokenizer)), or inputs={{...}} to capture"
+                f"{self.name}: no tokenizer, so no text: "
+                "give hs.load((module, tokenizer)), or inputs={...} to capture"
             )
         return self.tokenizer
 
@@ -158,5 +167,14 @@ class Model:
         return tokens
 
 
-_OFFSET_POSITIONS = ("roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "longformer", "mpnet", "data2vec-text", "esm")
+_OFFSET_POSITIONS = (
+    "roberta",
+    "xlm-roberta",
+    "xlm-roberta-xl",
+    "camembert",
+    "longformer",
+    "mpnet",
+    "data2vec-text",
+    "esm",
+)
 """Families whose positions begin after the padding id, so that two of their position embeddings are never used."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import torch
@@ -25,8 +27,8 @@ def reinitialise(
         seed: of the random numbers; torch's global state is left alone.
         keep: ``"embeddings"`` keeps the trained word and position embeddings and draws everything else: the
             baseline of Clark et al. 2019, section 5.
-        init: ``"architecture"`` is the model's own initialiser (transformers' ``_init_weights``), ``"reset_parameters"``
-            PyTorch's default of each layer.
+        init: ``"architecture"`` is the model's own initialiser (transformers' ``_init_weights``),
+            ``"reset_parameters"`` PyTorch's default of each layer.
 
     Raises:
         InputError: some matrix was left as it was, so the model would not be untrained.
@@ -35,8 +37,7 @@ def reinitialise(
         raise InputError(f"keep: expected 'embeddings', found {keep!r}")
     before = {name: value.detach().clone() for name, value in module.state_dict().items()}
     module = copy.deepcopy(module)
-    with torch.random.fork_rng(), torch.no_grad():
-        torch.manual_seed(seed)
+    with seeded(seed), torch.no_grad():
         if init == "architecture":
             _architecture(module)
         elif init == "reset_parameters":
@@ -51,13 +52,26 @@ def reinitialise(
     return module.eval()
 
 
+@contextmanager
+def seeded(seed: int | None) -> Generator[None]:
+    """Within it torch draws its random numbers from `seed`; afterwards as if nothing had been drawn. None: as ever."""
+    random: Any = torch.random
+    with random.fork_rng(enabled=seed is not None):
+        if seed is not None:
+            random.manual_seed(seed)
+        yield
+
+
 def _architecture(module: nn.Module) -> None:
     """Run transformers' initialiser on every weight: it skips what is marked as loaded until the marks are gone."""
     if not hasattr(module, "init_weights"):
-        raise InputError(f"{type(module).__name__} has no initialiser of its own; use init='reset_parameters'")
-    for part in module.modules():
+        raise InputError(
+            f"{type(module).__name__} has no initialiser of its own; use init='reset_parameters'"
+        )
+    parts: list[Any] = list(module.modules())
+    for part in parts:
         if hasattr(part, "_is_hf_initialized"):
-            part._is_hf_initialized = False  # pyright: ignore[reportAttributeAccessIssue]
+            part._is_hf_initialized = False
     for tensor in (*module.parameters(), *module.buffers()):
         if hasattr(tensor, "_is_hf_initialized"):
             delattr(tensor, "_is_hf_initialized")
@@ -86,18 +100,28 @@ def _reset_parameters(module: nn.Module) -> None:
 
 def _embeddings(module: nn.Module) -> dict[str, Tensor]:
     """The word and position embedding matrices, by name."""
-    words: Any = module.get_input_embeddings() if hasattr(module, "get_input_embeddings") else None  # pyright: ignore
+    model: Any = module
+    words = model.get_input_embeddings() if hasattr(model, "get_input_embeddings") else None
     found: dict[str, Tensor] = {}
-    for name, part in module.named_modules():
-        if isinstance(part, nn.Embedding) and (part is words or "position" in name.lower() or name.endswith("wpe")):
+    parts: list[tuple[str, nn.Module]] = list(model.named_modules())
+    for name, part in parts:
+        if isinstance(part, nn.Embedding) and (
+            part is words or "position" in name.lower() or name.endswith("wpe")
+        ):
             found[f"{name}.weight"] = part.weight
     if not found:
-        raise InputError(f"keep='embeddings': {type(module).__name__} has no embeddings of words or positions")
+        raise InputError(
+            f"keep='embeddings': {type(module).__name__} has no embeddings of words or positions"
+        )
     return found
 
 
 def _prove(module: nn.Module, before: dict[str, Tensor], kept: set[str]) -> None:
-    tied = {id(parameter) for name, parameter in module.named_parameters(remove_duplicate=False) if name in kept}
+    tied = {
+        id(parameter) for name, parameter in module.named_parameters(remove_duplicate=False) if name in kept
+    }
     for name, parameter in module.named_parameters():
         if parameter.ndim > 1 and id(parameter) not in tied and torch.equal(parameter, before[name]):
-            raise InputError(f"untrained: {name} was left as it was; this architecture's initialiser does not reach it")
+            raise InputError(
+                f"untrained: {name} was left as it was; this architecture's initialiser does not reach it"
+            )

@@ -46,7 +46,11 @@ def report(
     model = load() if model is None else model
     corpus = builtin() if corpus is None else corpus
     dataset = measure(model, corpus, limit=limit, progress=progress, command=command)
-    shown = _examples(model, corpus, examples) if isinstance(examples, int) else [_map(model, text) for text in examples]
+    shown = (
+        _examples(model, corpus, examples)
+        if isinstance(examples, int)
+        else [_map(model, text) for text in examples]
+    )
     return report_page(dataset, shown, title=title)
 
 

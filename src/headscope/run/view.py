@@ -6,7 +6,7 @@ import difflib
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -56,7 +56,7 @@ def view(
     text: Text | None = None,
     *,
     pair: str | None = None,
-    against: Text | AttentionMaps | Parts | None = None,
+    against: Text | AttentionMaps | Parts | Model | None = None,
     target: str | None = None,
     inputs: Mapping[str, Any] | None = None,
     neurons: bool | None = None,
@@ -76,7 +76,8 @@ def view(
             or maps: `AttentionMaps`, or the `Parts` of an encoder-decoder.
         text: a string, an ``(A, B)`` tuple, a conversation or `Tokens`, as in `headscope.capture`.
         pair: text B.
-        against: a second text, ``(A, B)`` tuple or maps, shown beside the first and linked to it.
+        against: a second text, ``(A, B)`` tuple or maps, shown beside the first and linked to it; or a second
+            model (such as the same one re-initialised) that reads the same text.
         target: the decoder's text, for an encoder-decoder.
         inputs: in place of a text, what the module takes; one row.
         neurons: queries and keys, for the neuron view; by default up to 8 MB of them.
@@ -112,8 +113,13 @@ def view(
         shown.append(_given(against, _Asked(None, (), None, False)))
     elif against is not None:
         if ready is None:
-            raise InputError("against: expected maps beside maps, found a text; a text needs a model")
-        shown.append(_captured(ready, against, None, target, None, asked))
+            raise InputError("against: expected maps beside maps; a text or a model needs a model before it")
+        if isinstance(against, Model):
+            shown.append(_captured(against, text, pair, target, inputs, asked))
+            names = _names(ready, against)
+            shown = [replace(one, label=name) for one, name in zip(shown, names, strict=True)]
+        else:
+            shown.append(_captured(ready, against, None, target, None, asked))
     return View(
         shown,
         state,
@@ -269,6 +275,14 @@ def _array(layer: Any) -> FloatArray:
         layer.detach().float().cpu().numpy() if isinstance(layer, Tensor) else np.asarray(layer, np.float32)
     )
     return found[0] if found.ndim == 4 and len(found) == 1 else found
+
+
+def _names(first: Model, second: Model) -> tuple[str, str]:
+    """What to call two models: by their names, or by what was done to them where those are one."""
+    if first.name != second.name:
+        return first.name, second.name
+    names = [f"{each.name}, {each.notes[0]}" if each.notes else each.name for each in (first, second)]
+    return names[0], names[1]
 
 
 def _label(parts: Mapping[str, AttentionMaps]) -> str:
