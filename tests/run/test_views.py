@@ -10,6 +10,7 @@ from headscope.errors import HeadscopeWarning, InputError
 from headscope.maps import wrap
 from headscope.models.model import Model
 from headscope.run import view as module
+from headscope.run.load import load as hs_load
 from headscope.run.view import head_view, largest, model_view, neuron_view, view
 
 TEXT = "leaves fall in autumn"
@@ -71,6 +72,15 @@ class TestViews:
         assert [one.label for one in shown.inputs] == [f"{TEXT} {OTHER}", f"{OTHER} {TEXT}"]
         assert shown.state["side"] == "both"
         assert len(view(maps, against=maps).inputs) == 2
+
+    def test_two_models(self, demo) -> None:
+        other = hs_load(untrained=0)
+        shown = view(demo, TEXT, against=other)
+        first, second = (one.parts["self"] for one in shown.inputs)
+        assert first.query.pieces == second.query.pieces
+        np.testing.assert_array_equal(second.weights, capture(other, TEXT).weights)
+        assert not np.allclose(first.weights, second.weights, atol=0.01)
+        assert [one.label for one in shown.inputs] == [demo.name, f"{demo.name}, untrained, seed 0"]
 
     def test_without_neurons(self, demo) -> None:
         assert view(demo, TEXT, neurons=False).inputs[0].neurons == {}
