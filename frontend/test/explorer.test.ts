@@ -1,0 +1,215 @@
+import { expect, test } from "vitest";
+import { find, hasPair, side } from "../src/explorer/axis";
+import { combine, cut, difference, fromValues, type Layer, received, type Shown, value } from "../src/explorer/cut";
+import { box } from "../src/explorer/gridlayout";
+import { stretches } from "../src/explorer/headdraw";
+import { headBox, rowHeight } from "../src/explorer/headlayout";
+import { rowCuts, strongest } from "../src/explorer/lines";
+import { moved, within, zoomed } from "../src/explorer/matrixlayout";
+import { neuronBox } from "../src/explorer/neuronlayout";
+import { product, scores, span } from "../src/explorer/scores";
+import type { LayerNeurons } from "../src/explorer/source";
+import { changed, DEFAULTS, type Full, read, settle, write } from "../src/explorer/state";
+import { SvgPen } from "../src/explorer/svg";
+import { lineSegments, pool } from "../src/explorer/thumbs";
+import { paint, signedIndex, whole } from "../src/explorer/canvas";
+import type { AxisInfo, ExplorerPayload, PartInfo } from "../src/protocol";
+
+const axis: AxisInfo = {
+  pieces: ["[CLS]", "cat", "##s", "[SEP]", "dog", "[SEP]"],
+  special: [true, false, false, true, false, true],
+  sequences: [-1, 0, 0, -1, 1, -1],
+  words: { group: [0, 1, 1, 2, 3, 4], texts: ["[CLS]", "cats", "[SEP]", "dog", "[SEP]"] },
+};
+const all = { sequence: null, special: true, unit: "pieces" } as const;
+
+function layer(weights: number[], heads: number, rows: number, columns: number): Layer {
+  const numbers = Uint8Array.from(weights, (w) => Math.round(255 * Math.sqrt(w)));
+  return { shape: [heads, rows, columns], numbers, encoding: "sqrt", scale: 1, signed: false };
+}
+
+test("an axis is filtered by text and special tokens", () => {
+  expect(side(axis, all).items.map((item) => item.mark + item.text)).toEqual(axis.pieces);
+  expect(side(axis, { ...all, special: false }).items.map((item) => item.start)).toEqual([1, 2, 4]);
+  expect(side(axis, { ...all, sequence: 1 }).items.map((item) => item.text)).toEqual(["dog"]);
+  expect([...side(axis, { ...all, sequence: 0 }).of]).toEqual([-1, 0, 1, -1, -1, -1]);
+  expect(hasPair(axis)).toBe(true);
+  expect(hasPair({ ...axis, sequences: [-1, 0, 0, -1, 0, -1] })).toBe(false);
+});
+
+test("words are made of their pieces", () => {
+  const words = side(axis, { ...all, unit: "words" });
+  expect(words.items.map((item) => item.text)).toEqual(["[CLS]", "cats", "[SEP]", "dog", "[SEP]"]);
+  expect([...words.of]).toEqual([0, 1, 1, 2, 3, 4]);
+  expect(find(words, "CAT")).toEqual([1]);
+  expect(find(words, "  ")).toEqual([]);
+});
+
+test("to a word is the sum over its pieces, from it the mean", () => {
+  const three: AxisInfo = { pieces: ["a", "b", "##c"], special: [false, false, false], sequences: null, words: { group: [0, 1, 1], texts: ["a", "bc"] } };
+  const words = side(three, { ...all, unit: "words" });
+  const map = cut(layer([0.5, 0.25, 0.25, 0.2, 0.4, 0.4, 0.6, 0.1, 0.3], 1, 3, 3), 0, 0, words, words, false);
+  expect(map.rows).toBe(2);
+  [0.5, 0.5, 0.4, 0.6].forEach((wanted, i) => expect(value(map, i)).toBeCloseTo(wanted, 1.9));
+});
+
+test("what is cut out keeps its weights, and sums to one when renormalised", () => {
+  const rows = side(axis, all);
+  const some = side(axis, { ...all, special: false });
+  const weights = Array.from({ length: 72 }, (_, i) => (i % 6 === 1 ? 0.5 : 0.1));
+  const one = layer(weights, 2, 6, 6);
+  const whole = cut(one, 1, 7, rows, rows, false);
+  expect(whole.codes.buffer).toBe((one.numbers as Uint8Array).buffer);
+  expect(whole.head).toBe(7);
+  const raw = cut(one, 1, 7, some, some, false);
+  expect(value(raw, 0)).toBeCloseTo(0.5, 2);
+  const normal = cut(one, 1, 7, some, some, true);
+  for (let a = 0; a < 3; a++) expect(value(normal, 3 * a) + value(normal, 3 * a + 1) + value(normal, 3 * a + 2)).toBeCloseTo(1, 5);
+});
+
+test("signed matrices keep their sign", () => {
+  const axis2 = side({ pieces: ["a", "b"], special: [false, false], sequences: null, words: null }, all);
+  const signed: Layer = { shape: [1, 2, 2], numbers: Uint8Array.from([127, 254, 0, 127 + 64]), encoding: "signed", scale: 0.01, signed: true };
+  const map = cut(signed, 0, 0, axis2, axis2, false);
+  expect([0, 1, 2].map((i) => value(map, i))).toEqual([0, expect.closeTo(0.01, 6), expect.closeTo(-0.01, 6)]);
+  expect([...map.sign!]).toEqual([1, 1, -1, 1]);
+});
+
+const made = (values: number[], columns: number, signed = false): Shown => fromValues(0, values.length / columns, columns, Float32Array.from(values), 1, signed);
+
+test("aggregates and differences", () => {
+  const [a, b] = [made([0.2, 0.8, 0.5, 0.5], 2), made([0.6, 0.4, 0.1, 0.9], 2)];
+  expect([0, 1].map((i) => value(combine([a, b], "mean"), i))).toEqual([expect.closeTo(0.4), expect.closeTo(0.6)]);
+  expect([0, 1].map((i) => value(combine([a, b], "max"), i))).toEqual([expect.closeTo(0.6), expect.closeTo(0.8)]);
+  const minus = difference(a, b);
+  expect([0, 1].map((i) => value(minus, i))).toEqual([expect.closeTo(-0.4), expect.closeTo(0.4)]);
+  expect([...minus.sign!.slice(0, 2)]).toEqual([-1, 1]);
+  expect(() => difference(a, made([1], 1))).toThrow("as many tokens");
+  expect([...received(a)]).toEqual([expect.closeTo(0.35), expect.closeTo(0.65)]);
+});
+
+test("the strongest lines are kept, weakest first, and the rest is counted", () => {
+  const map = made([0.9, 0.1, 0.5, 0.3, 0.02, 0.7], 3);
+  const range = { from: 0, to: 2, least: 1, topK: 0, most: 3 };
+  const found = strongest([map], range);
+  expect([found.count, found.left]).toEqual([3, 3]);
+  const order = Array.from({ length: 3 }, (_, i) => map.codes[found.buffer[3 * i + 1]! * 3 + found.buffer[3 * i + 2]!]!);
+  expect(order).toEqual([...order].sort((x, y) => x - y));
+  expect([found.buffer[7], found.buffer[8]]).toEqual([0, 0]);
+  expect(strongest([map], { ...range, most: 100, topK: 1 }).count).toBe(2);
+  expect(strongest([map], { ...range, most: 100, least: 200 }).count).toBe(2);
+  expect([...rowCuts(map, 2, 1)]).toEqual([map.codes[2], map.codes[3]]);
+});
+
+test("a line is drawn when either end can be seen", () => {
+  const map = made(Array.from({ length: 16 }, () => 0.25), 4);
+  expect(strongest([map], { from: 0, to: 1, least: 1, topK: 0, most: 100 }).count).toBe(4 + 3);
+});
+
+const part = (over: Partial<PartInfo> = {}): PartInfo => ({
+  name: "self", kind: "self", causal: false, query: axis, key: axis, index: [2, 5], heads: [[0, 1, 3], [0, 1]],
+  layers: [], thumbs: null, sink: null, neurons: null, quantities: [], measures: [], ...over,
+});
+const payload = (inputs = 1): ExplorerPayload => ({ kind: "explorer", version: 1, title: "", model: "m", exact: false, state: {}, inputs: Array.from({ length: inputs }, () => ({ label: "", parts: [part()] })) });
+
+test("a state settles on what can be shown", () => {
+  const state = settle({ layer: 9, heads: [7], scale: "neuron", side: "both", quantity: "x", measure: "x", pin: ["from", 99] }, payload());
+  expect(state).toMatchObject({ layer: 2, heads: [0], scale: "head", side: "one", quantity: "weights", measure: "none", pin: null, part: "self" });
+  expect(settle({ layer: 5, heads: [3, 1] }, payload()).heads).toEqual([1]);
+  expect(settle({ side: "difference" }, payload(2)).side).toBe("difference");
+});
+
+test("a state goes into a fragment and comes back", () => {
+  const base = settle({}, payload());
+  const state: Full = { ...base, layer: 5, heads: [1, 0], filter: "ab", special: false, threshold: 0.125, top_k: 3, pin: ["to", 4], zoom: [0, 2, 1, 3], least: 0.5, measure: "corpus:sep", theme: "dark" };
+  const fragment = write(state, base);
+  expect(fragment).toContain("heads=1,0");
+  expect({ ...base, ...read(`#${fragment}`) }).toEqual(state);
+  expect(write(base, base)).toBe("");
+  expect(read(`#1.layer=5&layer=2`, "1.")).toEqual({ layer: 5 });
+  expect(changed(base, state)).toHaveLength(11);
+});
+
+test("nonsense in a fragment is left out", () => {
+  expect(read("#layer=x&heads=1,b&special=yes&zoom=1,2&pin=left,2&filter=zz&threshold=-1&unknown=1&scale=")).toEqual({});
+  expect(read("#threshold=7&top_k=2.7")).toEqual({ threshold: 1, top_k: 2 });
+  expect(Object.keys(DEFAULTS)).toHaveLength(23);
+});
+
+test("a grid fits its room", () => {
+  for (const kind of ["beside", "large", "mini"] as const) {
+    const found = box({ layers: 24, heads: 16, width: 548, room: 700, kind, noted: false, sorted: false });
+    expect(found.width).toBeLessThanOrEqual(548);
+    expect(found.step).toBe(found.cell + found.gap);
+  }
+  expect(box({ layers: 6, heads: 12, width: 1336, room: 700, kind: "large", noted: true, sorted: true }).down).toBeGreaterThan(box({ layers: 6, heads: 12, width: 1336, room: 700, kind: "large", noted: false, sorted: true }).down);
+});
+
+test("the head view leaves room for its lines", () => {
+  for (const width of [340, 600, 760, 1200]) {
+    const found = headBox({ width, rows: 40, columns: 30, tokens: 40, widest: 400, maps: 12, paired: true, tallest: 700 });
+    expect(found.x1 - found.x0).toBeGreaterThanOrEqual(60);
+    expect(found.height).toBe(40 * 20 + 4);
+  }
+  expect([10, 30, 50, 100].map(rowHeight)).toEqual([24, 20, 18, 17]);
+  expect(headBox({ width: 800, rows: 500, columns: 500, tokens: 500, widest: 90, maps: 1, paired: false, tallest: 700 }).height).toBe(700);
+});
+
+test("the blocks of neurons stand side by side", () => {
+  for (const [width, vectors] of [[748, false], [748, true], [640, true]] as const) {
+    const found = neuronBox({ width, rows: 12, tokens: 12, widest: 80, size: 32, vectors, norms: vectors, tallest: 700 });
+    expect(found.q + found.block).toBeLessThanOrEqual(found.k);
+    expect(found.k + found.block).toBeLessThanOrEqual(found.product);
+    expect(found.soft + found.softWidth).toBeLessThanOrEqual(found.right);
+    expect(vectors ? found.norm + found.normWidth : found.right + found.tokens).toBeLessThanOrEqual(width + 1);
+  }
+});
+
+test("a matrix zooms about a cell and stays within its bounds", () => {
+  expect(within(null, 10, 20)).toEqual([0, 10, 0, 20]);
+  expect(within([8, 5, -3, 90], 10, 20)).toEqual([5, 5, 0, 20]);
+  expect(zoomed([0, 10, 0, 20], 0.5, 5, 10, 10, 20)).toEqual([3, 5, 5, 10]);
+  expect(zoomed([2, 5, 5, 10], 4, 5, 10, 10, 20)).toBeNull();
+  expect(moved([2, 5, 5, 10], -9, 99, 10, 20)).toEqual([0, 5, 10, 10]);
+});
+
+test("texts are stretches, and special tokens belong to the one before", () => {
+  expect(stretches([-1, 0, 0, -1, 1, -1])).toEqual([{ start: 0, end: 4, letter: "A" }, { start: 4, end: 6, letter: "B" }]);
+  expect(stretches([-1, -1])).toEqual([]);
+});
+
+test("scores are scaled, biased, capped and masked", () => {
+  const neurons: LayerNeurons = {
+    info: { key_head: [0], keys: [0], groups: 2, scaling: 0.5, softcap: 2, sinks: null } as unknown as LayerNeurons["info"],
+    q: { numbers: Float32Array.from([1, 2, 3, 4]), shape: [1, 2, 2] },
+    k: { numbers: Float32Array.from([1, 0, 0, 1]), shape: [1, 2, 2] },
+    v: null,
+    bias: { numbers: Float32Array.from([0, 0, 1, -1]), shape: [1, 2, 2] },
+  };
+  const found = scores(neurons, 0, 1, true, Float32Array.from([0.7, 0.3]));
+  expect([...found.scores]).toEqual([expect.closeTo(2 * Math.tanh(2.5 / 2)), expect.closeTo(2 * Math.tanh(1 / 2))]);
+  expect([...found.masked]).toEqual([0, 0]);
+  expect([...scores(neurons, 0, 0, true, Float32Array.from([1, 0])).masked]).toEqual([0, 1]);
+  expect([...scores(neurons, 0, 0, false, Float32Array.from([1, 0])).masked], "no weight although the score would give it one").toEqual([0, 1]);
+  expect([...product(Float32Array.from([1, -2]), Float32Array.from([3, 4]))]).toEqual([3, -8]);
+  expect(span([Float32Array.from({ length: 1000 }, (_, i) => i)])).toBeCloseTo(985, -1);
+});
+
+test("pictures keep the strongest of what they cover", () => {
+  const map = made(Array.from({ length: 130 * 130 }, (_, i) => (i === 130 * 129 + 1 ? 1 : 0)), 130);
+  const thumb = pool(map);
+  expect([thumb.rows, thumb.columns]).toEqual([64, 64]);
+  expect(thumb.codes[63 * 64]).toBe(255);
+  const pixels = { data: new Uint32Array(4), stride: 2 };
+  paint(pixels, 0, 0, 2, 2, whole(Uint8Array.from([1, 2, 3, 9, 4, 5, 6, 7, 8]), 3, 3), Uint32Array.from({ length: 256 }, (_, i) => i));
+  expect(Math.max(...pixels.data)).toBe(9);
+  expect([signedIndex(0, 1), signedIndex(255, 1), signedIndex(255, -1)]).toEqual([128, 255, 0]);
+  expect(lineSegments({ rows: 1, columns: 4, codes: Uint8Array.from([255, 200, 100, 90]), sign: null }).flat()).toHaveLength(6);
+});
+
+test("SVG text cannot become markup", () => {
+  const pen = new SvgPen(10, 10);
+  pen.fillText("</text><script>\u0000", 1, 2);
+  expect(pen.document()).toContain("&lt;/text&gt;&lt;script&gt;�");
+  expect(pen.document()).not.toContain("<script>");
+});
