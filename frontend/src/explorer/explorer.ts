@@ -22,6 +22,19 @@ export interface ExplorerHost {
   dark(): boolean;
   /** Hand a file to the reader. */
   save(name: string, file: Blob): void;
+  /** Ask for the exact values of one row, where a kernel can answer. */
+  exact?(question: Question): Promise<Float32Array>;
+}
+
+/** A row ("from") or column ("to") of a head's matrix, by the place of its token. */
+export interface Question {
+  readonly input: number;
+  readonly part: string;
+  readonly layer: number;
+  readonly head: number;
+  readonly quantity: string;
+  readonly side: "from" | "to";
+  readonly place: number;
 }
 
 export interface ExplorerProps {
@@ -53,6 +66,7 @@ export class Explorer implements Owner {
   private panes: Pane[] = [];
   private inks = new Map<string, string>();
   private inkTheme = "";
+  private readonly answers = new Map<string, Promise<Float32Array>>();
   private form = "";
   private width = 0;
   private frame = 0;
@@ -178,6 +192,19 @@ export class Explorer implements Owner {
     if (color === undefined) this.inks.set(name, (color = getComputedStyle(this.root).getPropertyValue(name).trim()));
     return color;
   };
+
+  exact(scene: Scene, head: number, quantity: string, row: number): Promise<Float32Array> | null {
+    const { state, host } = this;
+    if (!host.exact || this.data.payload.exact || state.renormalise) return null;
+    const question: Question = { input: scene.place, part: scene.part.name, layer: state.layer, head, quantity, side: "from", place: row };
+    const key = JSON.stringify(question);
+    let answer = this.answers.get(key);
+    if (!answer) {
+      if (this.answers.size > 200) this.answers.clear();
+      this.answers.set(key, (answer = host.exact(question)));
+    }
+    return answer;
+  }
 
   private applyTheme(): boolean {
     if (this.root.dataset.theme === this.theme) return false;

@@ -282,7 +282,21 @@ export function headRow(scene: Scene, map: Shown, text: string, what = ""): HTML
 /** Everything that is known of a pair: each open head, and every other matrix of the open one. */
 export function pairTip(scene: Scene, from: number, to: number): HTMLElement {
   const maps = scene.shown();
-  const rows = maps.slice(0, 16).map((map) => headRow(scene, map, figure(value(map, from * map.columns + to), map.scale < 0.05 ? 5 : 3)));
+  const [row, column] = [scene.rows.items[from], scene.columns.items[to]];
+  const rows = maps.slice(0, 16).map((map) => {
+    const found = headRow(scene, map, figure(value(map, from * map.columns + to), map.scale < 0.05 ? 5 : 3));
+    const single = row && column && row.end === row.start + 1 && column.end === column.start + 1;
+    if (!single || map.head < 0 || scene.against) return found;
+    // Where a kernel stands behind the page, the byte's value gives way to the exact one.
+    void scene.owner.exact(scene, map.head, scene.state.quantity, row.start)?.then(
+      (values) => {
+        const exact = values[column.start];
+        if (exact !== undefined) found.lastElementChild!.textContent = exact === 0 ? "0" : Number(exact.toPrecision(6)).toString().replace("-", "−");
+      },
+      () => undefined,
+    );
+    return found;
+  });
   const others = scene.many || scene.aggregated || scene.against ? [] : ["weights", ...scene.part.quantities.map((quantity) => quantity.name)];
   for (const quantity of others) {
     if (quantity === scene.state.quantity) continue;

@@ -25,6 +25,8 @@ export interface Owner {
   pin(scene: Scene, side: "from" | "to", place: number): void;
   tip(content: Node | null, x?: number, y?: number, where?: "pointer" | "left" | "right"): void;
   ink(name: string): string;
+  /** Exact values of a head's row, by pieces; null where nobody can be asked. */
+  exact(scene: Scene, head: number, quantity: string, row: number): Promise<Float32Array> | null;
 }
 
 const HEADS: Record<Theme, readonly string[]> = {

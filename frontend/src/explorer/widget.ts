@@ -8,9 +8,21 @@ import "./explorer.css";
 import { Store } from "../data";
 import { h } from "../dom";
 import type { ExplorerPayload, ExplorerState } from "../protocol";
-import { Explorer } from "./explorer";
+import { Explorer, type Question } from "./explorer";
 import { download } from "./save";
 import { changed, settle } from "./state";
+
+/** What the kernel says to a question for exact values; they are float32 in its first buffer. */
+interface Answer {
+  readonly kind: string;
+  readonly id: number;
+  readonly error?: string;
+}
+
+interface Waiting {
+  readonly resolve: (values: Float32Array) => void;
+  readonly reject: (reason: Error) => void;
+}
 
 /** The part of anywidget's model that is used. */
 interface Model {
@@ -18,13 +30,15 @@ interface Model {
   get(name: "blobs"): Record<string, DataView>;
   get(name: "state"): ExplorerState;
   set(name: "state", value: ExplorerState): void;
-  on(event: string, run: () => void): void;
-  off(event: string, run: () => void): void;
+  on(event: "change:state", run: () => void): void;
+  on(event: "msg:custom", run: (answer: Answer, buffers: DataView[]) => void): void;
+  off(event: string, run: (...found: never[]) => void): void;
+  send(content: unknown): void;
   save_changes(): void;
 }
 
 /** Whether the notebook around an element is dark: JupyterLab, Notebook 7, VS Code, marimo, Colab, or the system. */
-export function darkAround(): boolean {
+function darkAround(): boolean {
   const { body, documentElement: html } = document;
   const lab = body.dataset.jpThemeLight;
   if (lab !== undefined) return lab === "false";
@@ -46,6 +60,17 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     return new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.byteLength);
   });
   const base = settle(payload.state, payload);
+  const waiting = new Map<number, Waiting>();
+  let asked = 0;
+  const answer = (content: Answer, buffers: DataView[]): void => {
+    const who = waiting.get(content.id);
+    if (content.kind !== "exact" || !who) return;
+    waiting.delete(content.id);
+    const bytes = buffers[0];
+    if (content.error !== undefined || !bytes) return who.reject(new Error(content.error ?? "no values"));
+    who.resolve(new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength)));
+  };
+  model.on("msg:custom", answer);
   const explorer = new Explorer(root, { payload, store, state: { ...payload.state, ...model.get("state") } }, {
     changed: (state) => {
       // What differs from the beginning, and what the payload itself said: it can be pasted back as arguments.
@@ -54,6 +79,12 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
       model.save_changes();
     },
     dark: darkAround,
+    exact: (question: Question) =>
+      new Promise((resolve, reject) => {
+        const id = ++asked;
+        waiting.set(id, { resolve, reject });
+        model.send({ kind: "exact", id, ...question });
+      }),
     save: download,
   });
   const update = (): void => explorer.update(model.get("state"));
@@ -65,6 +96,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   system.addEventListener("change", follow);
   return () => {
     model.off("change:state", update);
+    model.off("msg:custom", answer);
     around.disconnect();
     system.removeEventListener("change", follow);
     explorer.destroy();

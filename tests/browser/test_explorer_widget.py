@@ -1,0 +1,120 @@
+"""The widget's module in a page that plays the notebook: a model with traits, buffers and messages."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headscope.maps import AttentionMaps
+from headscope.tokens import Tokens
+from headscope.views.explorer import Input, explorer_payload
+from headscope.views.page import bundle_file, script_json
+
+pytestmark = pytest.mark.browser
+
+NOTEBOOK = """
+<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><style>%(css)s</style>
+<body data-jp-theme-light="true"><div id="cell"></div>
+<script type="module">
+%(js)s
+const data = %(data)s;
+const view = text => new DataView(Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer);
+const traits = { payload: data.payload, state: data.payload.state,
+  blobs: Object.fromEntries(Object.entries(data.blobs).map(([name, text]) => [name, view(text)])) };
+const heard = {}, sent = [];
+const model = { get: name => traits[name], set: (name, value) => { traits[name] = value; }, save_changes() { sent.push("saved"); },
+  on: (event, run) => { (heard[event] ??= []).push(run); }, off: (event, run) => { heard[event] = heard[event].filter(x => x !== run); },
+  send: content => { sent.push(content);
+    setTimeout(() => (heard["msg:custom"] ?? []).forEach(run => run({ kind: "exact", id: content.id }, [new DataView(Float32Array.from([0.123456, 0.5, 0.25, 0.126544]).buffer)]))); } };
+window.notebook = { traits, sent, tell(state) { traits.state = state; heard["change:state"].forEach(run => run()); } };
+window.notebook.close = widget.render({ model, el: document.getElementById("cell") });
+</script>
+"""
+
+
+@pytest.fixture
+def page(chromium: Any, tmp_path: Path) -> Any:
+    axis = Tokens(["a", "b", "c", "d"])
+    weights = np.random.default_rng(0).dirichlet(np.ones(4), (2, 3, 4)).astype(np.float32)
+    payload, blobs = explorer_payload(
+        [Input({"self": AttentionMaps(list(weights), axis, axis)})], state={"layer": 1}
+    )
+    module, _, exported = bundle_file("widget.js").rpartition("export{")
+    name = exported.split(" as default")[0]
+    data = script_json(
+        {
+            "payload": payload,
+            "blobs": {key: base64.b64encode(raw).decode() for key, raw in blobs.buffers.items()},
+        }
+    )
+    path = tmp_path / "notebook.html"
+    path.write_text(
+        NOTEBOOK
+        % {"css": bundle_file("widget.css"), "js": f"{module}\nconst widget = {name};", "data": data},
+        encoding="utf-8",
+    )
+    context = chromium.new_context(viewport={"width": 1100, "height": 900}, offline=True)
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(path.as_uri())
+    page.wait_for_selector(".hx .gridbox")
+    page.wait_for_selector(".hx[data-busy]", state="detached")
+    yield page
+    assert errors == []
+    context.close()
+
+
+def state(page: Any) -> dict:
+    return json.loads(page.evaluate("JSON.stringify(notebook.traits.state)"))
+
+
+def test_the_state_follows_the_clicks_and_leads_them(page: Any):
+    assert page.locator(".rightpane h2").inner_text() == "Layer 1, head 0"
+    page.locator(".chips button").nth(2).click()
+    assert state(page) == {"layer": 1, "heads": [0, 2]}
+    page.evaluate("notebook.tell({layer: 0, heads: [1], threshold: 0.1})")
+    page.wait_for_selector(".hx[data-busy]", state="detached")
+    assert page.locator(".rightpane h2").inner_text() == "Layer 0, head 1"
+
+
+def test_exact_values_of_a_pair_are_asked_of_the_kernel(page: Any):
+    page.locator(".hv .toks.l .tok .t").nth(2).click()
+    page.locator(".hv .toks.r .tok .t").nth(0).hover()
+    page.locator(".tip.on td.n", has_text="0.123456").wait_for()
+    question = page.evaluate("notebook.sent.find(each => each.kind === 'exact')")
+    assert question == {
+        "kind": "exact",
+        "id": 1,
+        "input": 0,
+        "part": "self",
+        "layer": 1,
+        "head": 0,
+        "quantity": "weights",
+        "side": "from",
+        "place": 2,
+    }
+
+
+def test_auto_follows_the_notebook(page: Any):
+    assert page.locator(".hx").get_attribute("data-theme") == "light"
+    page.evaluate("document.body.dataset.jpThemeLight = 'false'")
+    page.locator(".hx[data-theme=dark]").wait_for()
+
+
+def test_keys_belong_to_the_view_that_has_the_focus(page: Any):
+    page.keyboard.press("a")
+    assert page.locator(".rightpane h2").inner_text() == "Layer 1, head 0"
+    page.locator(".hx").focus()
+    page.keyboard.press("a")
+    assert page.locator(".rightpane h2").inner_text() == "Layer 1, 3 heads"
+
+
+def test_a_widget_is_taken_down_whole(page: Any):
+    page.evaluate("notebook.close()")
+    assert page.locator("#cell *").count() == 0
