@@ -125,6 +125,21 @@ class TestMaps:
         found = wrap(maps(1, 2, len(word_ids), seed), tokens).words()
         np.testing.assert_allclose(found.weights.sum(-1), 1.0, rtol=1e-5)
 
+    @pytest.mark.parametrize(
+        ("pieces", "word"),
+        [
+            (["play", "##ing"], "playing"),
+            (["▁", "D", "on"], "Don"),
+            (["Ġthe", "me"], "theme"),
+            (["th@@", "e"], "the"),
+            (["un", "ti", "l</w>"], "until"),
+            (["##"], "##"),
+        ],
+    )
+    def test_words_are_joined_pieces(self, pieces: list[str], word: str) -> None:
+        tokens = Tokens(pieces, word_ids=[0] * len(pieces))
+        assert wrap(maps(1, 1, len(pieces)), tokens).words().query.pieces == (word,)
+
     def test_words_need_word_ids(self) -> None:
         with pytest.raises(InputError, match="these tokens have no word_ids"):
             wrap(maps(), PIECES).words()

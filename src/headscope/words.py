@@ -58,10 +58,7 @@ def words(tokens: Tokens) -> Tokens:
     last = np.append(first[1:], len(tokens)) - 1
     offsets = tokens.offsets
     return Tokens(
-        [
-            "".join(strip_markers(piece) for piece in group_) if len(group_) > 1 else strip_markers(group_[0])
-            for group_ in pieces
-        ],
+        [_joined(word_pieces) for word_pieces in pieces],
         offsets=None if offsets is None else np.stack([offsets[first, 0], offsets[last, 1]], -1),
         special_mask=None if tokens.special_mask is None else tokens.special_mask[first],
         word_ids=None if tokens.word_ids is None else tokens.word_ids[first],
@@ -70,3 +67,9 @@ def words(tokens: Tokens) -> Tokens:
         if len(first)
         else {},
     )
+
+
+def _joined(pieces: list[str]) -> str:
+    """A word from its pieces: ``▁ D on`` is ``Don``, ``play ##ing`` is ``playing``."""
+    bare = len(pieces) > 1 and pieces[0] in ("▁", "Ġ")  # the mark of a word's start as a piece of its own
+    return "".join(strip_markers(piece) for piece in pieces[bare:])

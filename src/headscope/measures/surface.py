@@ -110,7 +110,7 @@ def offset(by: int, name: str = "", title: str = "") -> Measure:
     rows = "" if by == 0 else ", over the tokens that have one"
     return Measure(
         name or f"offset{by:+d}",
-        title or f"Attention to the token {where}",
+        title or f"{abs(by)} {'before' if by < 0 else 'after'}",
         f"Mean weight that a token gives to {target}{rows}.",
         "share",
         "Clark et al. 2019, §3.1",
@@ -124,7 +124,7 @@ def to_class(of: str) -> Measure:
     """The mass that each token gives to a class of tokens."""
     return Measure(
         f"to_{of}",
-        f"Attention to {of} tokens",
+        f"to {of}",
         f"Mean share of a token's attention that goes to tokens of the class {of}.",
         "share",
         "Clark et al. 2019, §3.2",
@@ -139,12 +139,12 @@ _ENTROPY = "Clark et al. 2019, §3.3"
 MEASURES: Mapping[str, Measure] = {
     measure.name: measure
     for measure in (
-        offset(-1, "previous", "Attention to the previous token"),
-        offset(0, "current", "Attention to the token itself"),
-        offset(1, "next", "Attention to the next token"),
+        offset(-1, "previous", "previous token"),
+        offset(0, "current", "itself"),
+        offset(1, "next", "next token"),
         Measure(
             "first",
-            "Attention to the first token",
+            "first token",
             "Mean share of a token's attention that goes to the first token of the input; in a causal model "
             "the first token itself is left out.",
             "share",
@@ -155,7 +155,7 @@ MEASURES: Mapping[str, Measure] = {
         ),
         Measure(
             "sep",
-            "Attention to separators",
+            "separators",
             "Mean share of a token's attention that goes to separators.",
             "share",
             _SEPARATORS,
@@ -164,7 +164,7 @@ MEASURES: Mapping[str, Measure] = {
         ),
         Measure(
             "sep_sep",
-            "Attention from separators to separators",
+            "separators to separators",
             "Mean share of a separator's attention that goes to separators, itself included.",
             "share",
             _SEPARATORS,
@@ -174,7 +174,7 @@ MEASURES: Mapping[str, Measure] = {
         ),
         Measure(
             "rest_sep",
-            "Attention from other tokens to separators",
+            "others to separators",
             "Mean share of the attention of a token that is no separator that goes to separators.",
             "share",
             _SEPARATORS,
@@ -184,7 +184,7 @@ MEASURES: Mapping[str, Measure] = {
         ),
         Measure(
             "cls",
-            "Attention to [CLS]",
+            "[CLS]",
             "Mean share of a token's attention that goes to the classification token.",
             "share",
             _SEPARATORS,
@@ -193,7 +193,7 @@ MEASURES: Mapping[str, Measure] = {
         ),
         Measure(
             "punctuation",
-            "Attention to punctuation",
+            "punctuation",
             "Mean share of a token's attention that goes to pieces of punctuation (Unicode category P).",
             "share",
             _SEPARATORS,
@@ -202,7 +202,7 @@ MEASURES: Mapping[str, Measure] = {
         ),
         Measure(
             "entropy",
-            "Entropy",
+            "entropy",
             "Mean entropy of a token's attention; uniform attention over n keys has ln n.",
             "nats",
             _ENTROPY,
@@ -210,7 +210,7 @@ MEASURES: Mapping[str, Measure] = {
         ),
         Measure(
             "entropy_first",
-            "Entropy of the first token",
+            "entropy of the first token",
             "Mean entropy of the first token's attention ([CLS] in BERT).",
             "nats",
             _ENTROPY,
@@ -219,7 +219,7 @@ MEASURES: Mapping[str, Measure] = {
         ),
         Measure(
             "largest",
-            "Largest weight",
+            "largest weight",
             "Mean of the largest weight in a token's row.",
             "share",
             "",
