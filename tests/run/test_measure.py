@@ -1,0 +1,491 @@
+"""Figures over a corpus: against the published code, against whole maps, and what must not matter."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+import xarray as xr
+from torch import nn
+
+import headscope as hs
+from headscope.capture import fused
+from headscope.capture.one import capture
+from headscope.corpora import Example
+from headscope.errors import CorpusError, InputError, RefusedError, RunError
+from headscope.measures.dataset import names
+from headscope.measures.single import surface
+from headscope.measures.sums import Documents
+from headscope.measures.surface import choose, selection
+from headscope.models import Model
+from headscope.run.measure import estimate, measure
+from headscope.run.stream import Task
+from headscope.tokens import Tokens
+
+REFERENCE = {
+    "self": "current",
+    "right": "next",
+    "left": "previous",
+    "sep": "sep",
+    "sep_sep": "sep_sep",
+    "rest_sep": "rest_sep",
+    "cls": "cls",
+    "punct": "punctuation",
+    "entropies": "entropy",
+    "entropies_cls": "entropy_first",
+}
+SMALL: dict[str, Any] = {
+    "vocab_size": 60,
+    "hidden_size": 32,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+    "max_position_embeddings": 64,
+}
+
+
+def small(kind: str, **more: Any) -> Model:
+    """A small model of a family, random but far from uniform attention."""
+    torch.manual_seed(0)
+    config = transformers.AutoConfig.for_model(kind, **{**SMALL, **more}, pad_token_id=0)
+    architecture = getattr(transformers, type(config).__name__.removesuffix("Config") + "Model")
+    module = architecture(config).eval()
+    with torch.no_grad():
+        for name, parameter in module.named_parameters():
+            if parameter.ndim == 2 and "embed" not in name:
+                parameter.mul_(8.0)
+    return hs.load(module)
+
+
+def inputs(*lengths: int, vocabulary: int = 60) -> list[Tokens]:
+    draw = np.random.default_rng(1)
+    found: list[Tokens] = []
+    for length in lengths:
+        classes = {"punctuation": draw.random(length) < 0.2, "user": draw.random(length) < 0.5}
+        classes["sep"] = np.arange(length) == length - 1
+        found.append(Tokens(["x"] * length, ids=draw.integers(3, vocabulary, length), classes=classes))
+    return found
+
+
+def examples(tokens: Sequence[Tokens], documents: Sequence[int] | None = None) -> list[Example]:
+    return [
+        Example(
+            tokens=each,
+            document=place if documents is None else documents[place],
+            source=f"corpus.txt:{place + 1}",
+        )
+        for place, each in enumerate(tokens)
+    ]
+
+
+def from_maps(
+    model: Model, corpus: Sequence[Example], wanted: list[str], sight: Callable[[int, int], np.ndarray]
+) -> xr.Dataset:
+    """The same figures from whole maps, one input at a time. `sight(layer, tokens)` is what a row may see."""
+    chosen = choose(wanted)
+    gathered = Documents(wanted)
+    from headscope.measures.dataset import dataset
+    from headscope.measures.single import _row
+
+    for example in corpus:
+        assert example.tokens is not None
+        ids = torch.tensor(example.tokens.ids)[None]
+        module = model.module.get_encoder() if model.encoder_decoder else model.module
+        own = Model(module, name="own")
+        maps = capture(own, inputs={"input_ids": ids, "attention_mask": torch.ones_like(ids)})
+        rows, divisors = selection(chosen, example.tokens, model.causal)
+        count = len(example.tokens)
+        uniform = np.stack(
+            [sight(layer, count) / sight(layer, count).sum(-1, keepdims=True) for layer in range(len(maps))]
+        )
+
+        def sums(weights: np.ndarray, rows: np.ndarray = rows, tokens: Tokens = example.tokens) -> np.ndarray:
+            return np.stack(
+                [_row(m, weights, tokens, 0.0, np.ones(1)) @ row for m, row in zip(chosen, rows, strict=True)]
+            )
+
+        gathered.add(
+            example.document, example.tokens, maps.index, sums(maps.weights), sums(uniform), divisors
+        )
+    return dataset(gathered.close(), chosen, causal=model.causal)
+
+
+def full(_: int, count: int) -> np.ndarray:
+    return np.ones((count, count))
+
+
+def lower(_: int, count: int) -> np.ndarray:
+    return np.tril(np.ones((count, count)))
+
+
+def same(found: xr.Dataset, truth: xr.Dataset, atol: float = 1e-5) -> None:
+    assert names(found) == names(truth)
+    for name in found.data_vars:
+        np.testing.assert_allclose(found[name], truth[name], atol=atol, rtol=0, err_msg=str(name))
+
+
+# --- the published code
+
+
+def test_the_preset_gives_the_published_figures(demo: Model, shared: Path) -> None:
+    """All ten quantities, all 72 heads, on padded batches."""
+    segments = json.loads((shared / "reference" / "segments.json").read_text())
+    reference = json.loads((shared / "reference" / "surface.json").read_text())
+    corpus = examples([demo.from_pieces(segment["tokens"]) for segment in segments])
+    assert len({len(example.tokens or ()) for example in corpus}) > 1
+    found = measure(demo, corpus, preset="clark2019", batch_size=8)
+    for theirs, ours in REFERENCE.items():
+        np.testing.assert_allclose(found[ours], reference[theirs], rtol=1e-5, err_msg=theirs)
+    np.testing.assert_allclose(found["entropy_chance"], reference["uniform_attn_entropy"], rtol=1e-12)
+    assert found["entropy"].attrs["by"] == "segment"
+    assert (found["entropy_n"] == 30).all()
+
+
+def test_the_published_figures_need_token_types_of_zero(demo: Model, shared: Path) -> None:
+    segments = json.loads((shared / "reference" / "segments.json").read_text())[:4]
+    corpus = examples([demo.from_pieces(segment["tokens"]) for segment in segments])
+    preset = measure(demo, corpus, measures=["entropy"], preset="clark2019")
+    exact = measure(demo, corpus, measures=["entropy"])
+    assert abs(preset["entropy"] - exact["entropy"]).max() > 0.01
+
+
+# --- against whole maps
+
+FAMILIES: dict[str, tuple[dict[str, Any], Callable[[int, int], np.ndarray]]] = {
+    "bert": ({}, full),
+    "llama": ({"num_key_value_heads": 2}, lower),
+    "gpt2": ({"n_layer": 3, "n_head": 4, "n_embd": 32}, lower),
+    "mistral": (
+        {"num_key_value_heads": 2, "sliding_window": 4},
+        lambda _, count: np.tril(np.ones((count, count))) * (1 - np.tril(np.ones((count, count)), -4)),
+    ),
+    "gpt_oss": (
+        {
+            "num_key_value_heads": 2,
+            "num_local_experts": 2,
+            "num_experts_per_tok": 1,
+            "head_dim": 8,
+            "sliding_window": 4,
+            "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
+        },
+        lambda layer, count: (
+            np.tril(np.ones((count, count))) * (1 - np.tril(np.ones((count, count)), -4) * (layer != 1))
+        ),
+    ),
+    "t5": ({"d_model": 32, "num_layers": 3, "num_heads": 4, "d_kv": 8, "d_ff": 48}, full),
+    "gptj": ({"n_layer": 3, "n_head": 4, "n_embd": 32, "rotary_dim": 4, "n_positions": 64}, lower),
+    "bloom": ({"n_layer": 3, "n_head": 4}, lower),
+}
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_figures_are_those_of_whole_maps(kind: str) -> None:
+    """Fused, padded and batched, with grouped queries, windows, sinks, biases, traced: as from maps one by one."""
+    more, sight = FAMILIES[kind]
+    model = small(kind, **more)
+    corpus = examples(inputs(11, 5, 11, 8, 1, 9, 11), [0, 0, 1, 1, 2, 3, 3])
+    wanted = [
+        "previous",
+        "current",
+        "offset-3",
+        "first",
+        "sep",
+        "rest_sep",
+        "punctuation",
+        "entropy",
+        "largest",
+        "to_user",
+    ]
+    if not model.causal:
+        wanted += ["next", "entropy_first", "sep_sep"]
+    same(measure(model, corpus, measures=wanted, batch_size=4), from_maps(model, corpus, wanted, sight))
+
+
+@pytest.mark.parametrize("kind", ["bert", "llama", "mistral"])
+def test_the_kernel_gives_the_same_figures(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    more, sight = FAMILIES[kind]
+    model, corpus = small(kind, **more), examples(inputs(11, 5, 11, 8))
+    wanted = ["previous", "first", "punctuation", "entropy"]
+    monkeypatch.setattr(fused, "KERNEL_KEYS", 1)
+    found = measure(model, corpus, measures=wanted)
+    assert json.loads(found.attrs["meta"])["route"] == "fused"
+    same(found, from_maps(model, corpus, wanted, sight))
+
+
+def test_a_corpus_of_one_input_is_that_input(demo: Model) -> None:
+    corpus = hs.corpora.texts([("The cat sat on the mat.", "It was tired, so it slept.")])
+    found = measure(demo, corpus)
+    single = surface(capture(demo, "The cat sat on the mat.", pair="It was tired, so it slept."))
+    assert names(found) == names(single)
+    for name in names(found):
+        np.testing.assert_allclose(found[name], single[name], atol=1e-5, rtol=0)
+        np.testing.assert_allclose(found[f"{name}_chance"], single[f"{name}_chance"], rtol=1e-6)
+        np.testing.assert_array_equal(found[f"{name}_n"], single[f"{name}_n"])
+
+
+def test_a_trained_causal_model(stories: Model) -> None:
+    corpus = hs.corpora.texts(["Once upon a time, there was a little girl.", "She had a dog."])
+    found = measure(stories, corpus)
+    assert json.loads(found.attrs["meta"])["absent"].keys() >= {"next", "entropy_first", "sep", "cls"}
+    maps = [
+        capture(stories, text) for text in ("Once upon a time, there was a little girl.", "She had a dog.")
+    ]
+    alone = [surface(each) for each in maps]
+    for name in names(found):
+        weights = [each[f"{name}_n"].values[0, 0] for each in alone]
+        np.testing.assert_allclose(
+            found[name], np.average([each[name] for each in alone], axis=0, weights=weights), atol=1e-5
+        )
+
+
+# --- what must not matter
+
+
+@pytest.mark.parametrize("by", ["token", "document"])
+def test_batches_and_padding_do_not_matter(demo: Model, by: Any) -> None:
+    corpus = hs.corpora.builtin(pack=48)
+    wanted = ["previous", "sep", "punctuation", "entropy", "largest"]
+    first = measure(demo, corpus, measures=wanted, by=by, batch_size=1)
+    other = measure(demo, corpus, measures=wanted, by=by, batch_size=7)
+    for name in first.data_vars:
+        np.testing.assert_allclose(first[name], other[name], atol=1e-5, rtol=0)
+
+
+def test_a_run_gives_the_same_digits_again(demo: Model) -> None:
+    corpus = hs.corpora.builtin(pack=48)
+    first, again = (measure(demo, corpus, measures=["previous", "entropy"]) for _ in range(2))
+    for name in first.data_vars:
+        np.testing.assert_array_equal(first[name], again[name])
+
+
+def test_blocks_add_up_to_the_corpus() -> None:
+    """Many blocks of whole documents give what one gives."""
+    model = small("bert")
+    corpus = examples(inputs(*([6, 9, 4] * 200)), [place // 3 for place in range(600)])
+    task = Task(model, choose(["previous", "entropy", "sep"]))
+    parts = list(task.sums(corpus))
+    assert len(parts) > 1
+    documents = Documents(["previous", "entropy", "sep"])
+    for example in corpus:
+        found = task.run([example.tokens or Tokens([])])
+        documents.add(
+            example.document, found.tokens[0], found.layers, found.sums[0], found.chance[0], found.divisors[0]
+        )
+    whole, total = documents.close(), sum(parts[1:], parts[0])
+    assert total.counts == whole.counts
+    np.testing.assert_allclose(total.value(), whole.value(), atol=1e-6)
+    np.testing.assert_allclose(total.error(), whole.error(), atol=1e-6)
+
+
+def test_the_model_is_left_as_it_was() -> None:
+    model = small("bert")
+    before = model.module.config._attn_implementation
+    model.module.train()
+    measure(model, examples(inputs(5)), measures=["entropy"])
+    assert model.module.config._attn_implementation == before
+    assert model.module.training
+    assert all(parameter.requires_grad for parameter in model.module.parameters())
+
+
+# --- averaging, options, description
+
+
+def test_averages_over_documents() -> None:
+    model = small("bert")
+    corpus = examples(inputs(20, 20, 4), [0, 0, 1])
+    one, other = (measure(model, part, measures=["entropy"]) for part in (corpus[:2], corpus[2:]))
+    found = measure(model, corpus, measures=["entropy"], by="document")
+    np.testing.assert_allclose(found["entropy"], (one["entropy"] + other["entropy"]) / 2, atol=1e-6)
+    assert (found["entropy_n"] == 2).all()
+    np.testing.assert_allclose(found["entropy_se"], abs(one["entropy"] - other["entropy"]) / 2, atol=1e-6)
+    assert found["entropy"].attrs["by"] == "document"
+
+
+def test_chance_of_classes_is_their_share(demo: Model) -> None:
+    found = measure(demo, hs.corpora.builtin(), measures=["sep", "punctuation", "first"])
+    shares = json.loads(found.attrs["meta"])["corpus"]["shares"]
+    np.testing.assert_allclose(found["sep_chance"], shares["sep"], rtol=1e-9)
+    np.testing.assert_allclose(found["punctuation_chance"], shares["punctuation"], rtol=1e-9)
+
+
+def test_classes_of_a_conversation(stories: Model) -> None:
+    tokens = stories.encode("Once upon a time")
+    half = np.arange(len(tokens)) < len(tokens) // 2
+    corpus = examples([tokens.with_classes(user=half, assistant=~half)])
+    found = measure(stories, corpus, measures=["to_user", "to_assistant"])
+    np.testing.assert_allclose(found["to_user"] + found["to_assistant"], 1.0, atol=1e-6)
+
+
+def test_limit(demo: Model) -> None:
+    found = measure(demo, hs.corpora.builtin(pack=48), measures=["entropy"], limit=5)
+    meta = json.loads(found.attrs["meta"])
+    assert meta["corpus"]["examples"] == 5
+    assert meta["options"]["limit"] == 5
+
+
+def test_the_description(demo: Model) -> None:
+    corpus = hs.corpora.builtin(pack=48)
+    found = measure(demo, corpus, measures=["entropy"], command="headscope measure")
+    meta = json.loads(found.attrs["meta"])
+    assert meta["model"]["name"] == "all-MiniLM-L6-v2"
+    assert meta["model"]["layers"] == 6
+    assert meta["model"]["heads"] == 12
+    assert meta["model"]["dtype"] == "float32"
+    assert meta["corpus"]["name"] == corpus.name
+    for name in ("documents", "examples", "tokens", "words"):
+        assert meta["corpus"][name] == getattr(corpus.counts, name) > 0
+    assert meta["corpus"]["split_words"] == corpus.counts.split_words / corpus.counts.words
+    assert set(meta["versions"]) >= {"headscope", "torch", "transformers"}
+    assert meta["command"] == "headscope measure"
+    assert meta["seconds"] > 0
+    assert meta["route"] == "blocks (under 4096 tokens)"
+    assert meta["options"] == {"by": "token", "batch_size": 32, "pack": 48}
+
+
+def test_mixed_routes_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fused, "KERNEL_KEYS", 8)
+    found = measure(small("bert"), examples(inputs(9, 5)), measures=["entropy"], batch_size=1)
+    assert (
+        json.loads(found.attrs["meta"])["route"] == "mixed (fused: 3 calls, blocks (under 8 tokens): 3 calls)"
+    )
+
+
+def test_the_default_is_every_measure(demo: Model) -> None:
+    found = measure(demo, hs.corpora.builtin(pack=48), limit=3)
+    assert names(found) == [each.name for each in choose()]
+
+
+def test_half_precision() -> None:
+    model = small("bert")
+    corpus = examples(inputs(11, 7))
+    exact = measure(model, corpus, measures=["previous", "entropy"])
+    model.module.to(torch.bfloat16)
+    rough = measure(model, corpus, measures=["previous", "entropy"])
+    np.testing.assert_allclose(rough["previous"], exact["previous"], atol=0.1)
+    assert np.isfinite(rough["entropy"]).all()
+
+
+def test_progress_goes_to_stderr(demo: Model, capsys: pytest.CaptureFixture[str]) -> None:
+    measure(demo, hs.corpora.builtin(pack=48), measures=["entropy"], limit=3, progress=True)
+    assert capsys.readouterr().out == ""
+
+
+def test_estimate(demo: Model) -> None:
+    corpus = hs.corpora.builtin(pack=48)
+    assert estimate(demo, corpus, limit=3).startswith("3 inputs, ")
+    counted = sum(1 for _ in corpus.encoded(demo))
+    assert f"{counted} inputs, {corpus.counts.tokens:,} tokens: about " in estimate(demo, corpus)
+
+
+def test_estimate_of_a_large_file_reads_its_head_only(demo: Model, tmp_path: Path) -> None:
+    path = tmp_path / "large.txt"
+    path.write_text("The cat sat on the mat, and the dog barked at the moon.\n" * 20000)
+    corpus = hs.corpora.text(path, pack=None)
+    found = estimate(demo, corpus)
+    assert found.startswith("about ")
+    assert float(found.split()[1].replace(",", "")) == pytest.approx(20000, rel=0.2)
+    assert corpus.bytes_read < 0.2 * path.stat().st_size
+
+
+# --- what fails
+
+
+class Fails(nn.Module):
+    """A model that fails on a token."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner, self.config = inner, inner.config
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> Any:
+        if (input_ids == 59).any():
+            raise RuntimeError("no such token\nand more")
+        return self.inner(input_ids=input_ids, attention_mask=attention_mask)
+
+
+def test_a_failed_input_is_named() -> None:
+    corpus = examples(inputs(5, 5, 5, 5, vocabulary=59))
+    bad = Tokens(["x", "y"], ids=np.array([4, 59]))
+    corpus[2] = Example(tokens=bad, document=2, source="corpus.txt:17")
+    model = Model(Fails(small("bert").module), name="fails")
+    with pytest.raises(RunError, match=r"^corpus.txt:17: the model failed \(RuntimeError: no such token\)$"):
+        measure(model, corpus, measures=["entropy"])
+
+
+def test_weights_that_are_not_finite_are_named() -> None:
+    model = small("bert")
+    with torch.no_grad():
+        model.module.embeddings.word_embeddings.weight[7] = torch.nan
+    corpus = examples(inputs(5, vocabulary=6))
+    corpus.append(Example(tokens=Tokens(["x", "y"], ids=np.array([4, 7])), document=1, source="corpus.txt:9"))
+    with pytest.raises(RunError, match=r"corpus\.txt:9: expected finite attention weights"):
+        measure(model, corpus, measures=["entropy"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"measures": ["attention"]}, "found 'attention'"),
+        ({"by": "sentence"}, "by: expected token or document, found 'sentence'"),
+        ({"by": "document", "preset": "clark2019"}, "the preset averages over inputs"),
+        ({"preset": "clark2020"}, "preset: expected clark2019"),
+        ({"batch_size": 0}, "batch_size: expected at least 1, found 0"),
+        ({"limit": 0}, "limit: expected at least 1, found 0"),
+    ],
+)
+def test_bad_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        measure(Model(nn.Linear(1, 1), name="none"), examples(inputs(5)), **options)
+
+
+def test_no_input() -> None:
+    with pytest.raises(InputError, match="expected at least one input, found none"):
+        measure(small("bert"), [])
+
+
+def test_a_measure_that_causal_models_do_not_have(stories: Model) -> None:
+    with pytest.raises(InputError, match="next: a causal model does not see later tokens"):
+        measure(stories, hs.corpora.builtin(), measures=["next"])
+
+
+def test_examples_without_tokens(demo: Model) -> None:
+    with pytest.raises(CorpusError, match=r"corpus\.txt:3: expected an example with tokens"):
+        measure(demo, [Example(text="The cat sat.", source="corpus.txt:3")])
+
+
+def test_a_model_without_attention() -> None:
+    class Plain(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding = nn.Embedding(60, 4)
+
+        def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+            return self.embedding(input_ids)
+
+    with pytest.raises(RefusedError, match="no self-attention was seen"):
+        measure(Model(Plain(), name="plain"), examples(inputs(5)), measures=["entropy"])
+
+
+def test_chance_of_a_uniform_head_is_its_figure() -> None:
+    """A model whose queries are 0 attends uniformly: every figure is on its chance line."""
+    model = small("llama", num_key_value_heads=2)
+    with torch.no_grad():
+        for layer in model.module.layers:
+            layer.self_attn.q_proj.weight.zero_()
+    found = measure(
+        model, examples(inputs(12, 7, 9)), measures=["previous", "first", "entropy", "largest", "punctuation"]
+    )
+    for name in names(found):
+        np.testing.assert_allclose(
+            found[name], found[f"{name}_chance"].values[:, None] * np.ones((1, 4)), atol=1e-6
+        )
+    lengths = (12, 7, 9)
+    expected = sum(math.log(row + 1) for length in lengths for row in range(length)) / sum(lengths)
+    np.testing.assert_allclose(found["entropy_chance"], expected)
