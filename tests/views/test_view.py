@@ -7,12 +7,13 @@ import sys
 
 import numpy as np
 import pytest
-from test_figure import neurons, some
+from view_sample import neurons, some
 
 from headscope.errors import InputError
 from headscope.views import page as pages
+from headscope.views import view as views_view
 from headscope.views.explorer import Input
-from headscope.views.view import View, framed, page_of
+from headscope.views.view import WIDGET, View, framed, page_of
 from headscope.views.widget import exact
 
 
@@ -109,6 +110,24 @@ class TestNotebook:
         data = view(scale="head")._repr_mimebundle_()
         assert set(data) == {"text/plain", "image/png", "text/html"}
         assert data["text/html"].startswith("<iframe srcdoc=")
+
+    def test_what_a_notebook_shows_when_its_kernel_is_gone(self, monkeypatch) -> None:
+        pytest.importorskip("anywidget")
+        display = pytest.importorskip("IPython.display")
+        seen: list[dict[str, str]] = []
+        monkeypatch.setattr(display, "display", lambda data, raw: seen.append(data))
+        shown = view(scale="head")
+        shown._ipython_display_()
+        monkeypatch.setattr(views_view, "REOPENED_BYTES", 100)
+        shown._ipython_display_()
+        first, page, again, picture = seen
+        assert WIDGET in first
+        assert WIDGET in again
+        assert set(page) == set(picture) == {"text/html"}
+        assert page["text/html"].startswith(
+            '<div class="headscope-reopened" style="display:none"><iframe srcdoc='
+        )
+        assert "<img alt=" in picture["text/html"]
 
     def test_a_page_in_a_frame_is_one_attribute(self) -> None:
         found = framed('<script>"a" & b</script>')

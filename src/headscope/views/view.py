@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
+import importlib
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -21,6 +22,11 @@ from headscope.views.payload import Blobs, ExplorerPayload, ExplorerState
 from headscope.views.state import check_state
 
 SUFFIXES = (".html", *(f".{kind}" for kind in FORMATS))
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+REOPENED_BYTES = 2_000_000
+"""Up to this size a view's page is kept in the notebook, for when its kernel is gone; a picture of larger ones."""
 
 NOTEBOOK_DOTS = 130.0
 """Dots an inch of the picture that stands beside a widget."""
@@ -173,6 +179,15 @@ class View:
             data["text/html"] = framed(self.html())
         return data
 
+    def _ipython_display_(self) -> None:
+        display: Any = importlib.import_module("IPython.display").display
+        data = self._repr_mimebundle_()
+        display(data, raw=True)
+        if WIDGET in data:
+            page = self.html()
+            shown = framed(page) if len(page) <= REOPENED_BYTES else _image(data.get("image/png", ""))
+            display({"text/html": reopened(shown)}, raw=True)
+
     def _display_(self) -> Any:
         """What marimo shows."""
         return self.widget()
@@ -184,11 +199,28 @@ def page_of(views: Sequence[View], *, title: str | None = None) -> str:
     return views_page(shown, title=title)
 
 
+def reopened(shown: str) -> str:
+    """What takes a widget's place in a notebook that is opened without its kernel: hidden until then.
+
+    JupyterLab and Notebook 7 print an error where a widget's kernel is gone, and do not fall back to the picture.
+    """
+    lost = ".jp-OutputArea:has(.headscope-reopened):has(.jupyter-widgets):not(:has(.inbook))"
+    return (
+        f'<div class="headscope-reopened" style="display:none">{shown}</div><style>'
+        f"{lost} .headscope-reopened{{display:block!important}}"
+        f"{lost} .jp-OutputArea-output.jupyter-widgets{{display:none}}</style>"
+    )
+
+
+def _image(png: str) -> str:
+    return f'<img alt="headscope" style="max-width:100%" src="data:image/png;base64,{png}">' if png else ""
+
+
 def framed(page: str, height: int = 860) -> str:
     """A page in a frame of its own, for notebooks without the widget."""
     return (
         f'<iframe srcdoc="{html.escape(page)}" sandbox="allow-scripts allow-downloads allow-popups" '
-        f'style="width:100%;height:{height}px;border:0" title="headscope"></iframe>'
+        f'style="width:100%;height:{height}px;border:0" loading="lazy" title="headscope"></iframe>'
     )
 
 
