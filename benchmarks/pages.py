@@ -98,7 +98,7 @@ def maps_of(model: Any, layers: int, heads: int, tokens: int) -> tuple[Any, Any]
 
 def _home() -> str:
     """Where `capture_with_neurons` lives."""
-    for name in ("headscope.capture.neurons", "headscope.hooks.neurons"):
+    for name in ("headscope.attention.neurons", "headscope.hooks.neurons"):
         if importlib.util.find_spec(name.rsplit(".", 1)[0]) and importlib.util.find_spec(name):
             return name
     raise SystemExit("capture_with_neurons is not in this installation")

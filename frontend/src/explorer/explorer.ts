@@ -54,6 +54,7 @@ const KEYS = [
 
 export class Explorer implements Owner {
   state: Full;
+  theme: Theme = "light";
   private readonly data: Data;
   private readonly tipBox: Tip;
   private readonly toolbar: Toolbar;
@@ -117,11 +118,6 @@ export class Explorer implements Owner {
     this.root.removeEventListener("keydown", this.onKey);
     for (const pane of this.panes) pane.destroy();
     this.root.replaceChildren();
-  }
-
-  get theme(): Theme {
-    const { theme } = this.state;
-    return theme === "auto" ? (this.host.dark() ? "dark" : "light") : theme;
   }
 
   /** Everything has been drawn. */
@@ -207,6 +203,8 @@ export class Explorer implements Owner {
   }
 
   private applyTheme(): boolean {
+    const { theme } = this.state;
+    this.theme = theme === "auto" ? (this.host.dark() ? "dark" : "light") : theme;
     if (this.root.dataset.theme === this.theme) return false;
     this.root.dataset.theme = this.theme;
     return true;

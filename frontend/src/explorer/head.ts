@@ -41,7 +41,11 @@ export class HeadLines {
   private laid = "";
   private width = 0;
   private frame = 0;
+  /** How far the rows are scrolled: kept, for reading it would lay the page out. */
+  private offset = 0;
   private job = 0;
+  /** The lower canvas shows lines. */
+  private below = false;
   done = true;
 
   constructor(
@@ -50,6 +54,7 @@ export class HeadLines {
   ) {
     element.append(this.root);
     this.scroller.addEventListener("scroll", () => {
+      this.offset = this.scroller.scrollTop;
       this.frame ||= requestAnimationFrame(() => {
         this.frame = 0;
         this.draw();
@@ -111,6 +116,7 @@ export class HeadLines {
     this.root.style.setProperty("--tw", `${box.tokens}px`);
     this.scroller.style.height = this.stick.style.height = `${box.height}px`;
     this.stick.style.marginBottom = `${-box.height}px`;
+    this.body.classList.toggle("long", box.full > box.height);
     this.body.style.height = `${box.full}px`;
     this.left.style.cssText = `left:0;width:${box.x0}px`;
     this.right.style.cssText = `left:${box.x1}px;width:${box.tokens + box.stripRight}px`;
@@ -124,7 +130,7 @@ export class HeadLines {
   }
 
   private get scrolled(): number {
-    return this.box.full > this.box.height ? this.scroller.scrollTop : 0;
+    return Math.min(this.offset, Math.max(0, this.box.full - this.box.height));
   }
 
   private draw(): void {
@@ -135,7 +141,10 @@ export class HeadLines {
     const [from, to] = [Math.floor(scrolled / box.row), Math.ceil((scrolled + box.height) / box.row)];
     const lines = strongest(maps, { from, to, least: Math.ceil(255 * Math.sqrt(state.threshold)), topK: state.top_k, most: MOST });
     this.lines = lines;
-    const [base, under] = [surface(this.base, box.width, box.height), surface(this.under, box.width, box.height)];
+    const base = surface(this.base, box.width, box.height);
+    // The lower canvas is touched only when it has something, or had: every canvas that changes is composited anew.
+    if (this.below) surface(this.under, box.width, box.height);
+    this.below = false;
     let next = lines.count - 1;
     const take = (): [number, number] => {
       const last = next;
@@ -149,6 +158,8 @@ export class HeadLines {
     const rest = (): void => {
       if (job !== this.job) return;
       if (next >= 0) {
+        const under = this.below ? this.under.getContext("2d")! : surface(this.under, box.width, box.height);
+        this.below = true;
         drawLines(under, scene, box, maps, lines, ...take(), scrolled);
         requestAnimationFrame(rest);
       } else this.done = true;

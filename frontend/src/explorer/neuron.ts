@@ -34,6 +34,8 @@ export class Neuron {
   private tokens = "";
   private width = 100;
   private frame = 0;
+  /** How far the rows are scrolled: kept, for reading it would lay the page out. */
+  private offset = 0;
   private spans = { key: "", q: 1, k: 1, v: 1 };
   private row: { scores: Float32Array; masked: Uint8Array; weights: Float32Array } | null = null;
 
@@ -44,6 +46,7 @@ export class Neuron {
     element.append(this.root);
     const { owner } = scene;
     this.scroller.addEventListener("scroll", () => {
+      this.offset = this.scroller.scrollTop;
       this.frame ||= requestAnimationFrame(() => {
         this.frame = 0;
         this.draw();
@@ -117,6 +120,7 @@ export class Neuron {
     this.root.style.setProperty("--tw", `${box.tokens}px`);
     this.scroller.style.height = this.stick.style.height = `${box.height}px`;
     this.stick.style.marginBottom = `${-box.height}px`;
+    this.body.classList.toggle("long", box.full > box.height);
     this.body.style.height = `${box.full}px`;
     this.left.style.cssText = `left:0;width:${box.tokens}px`;
     this.right.style.cssText = `left:${box.right}px;width:${box.tokens}px`;
@@ -164,7 +168,7 @@ export class Neuron {
   }
 
   private get scrolled(): number {
-    return this.box.full > this.box.height ? this.scroller.scrollTop : 0;
+    return Math.min(this.offset, Math.max(0, this.box.full - this.box.height));
   }
 
   private draw(): void {

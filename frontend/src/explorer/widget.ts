@@ -10,7 +10,7 @@ import { h } from "../dom";
 import type { ExplorerPayload, ExplorerState } from "../protocol";
 import { Explorer, type Question } from "./explorer";
 import { download } from "./save";
-import { changed, settle } from "./state";
+import { changed, DEFAULTS, settle } from "./state";
 
 /** What the kernel says to a question for exact values; they are float32 in its first buffer. */
 interface Answer {
@@ -87,7 +87,8 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
       }),
     save: download,
   });
-  const update = (): void => explorer.update(model.get("state"));
+  // A state from Python is whole: what it leaves out goes back to its default.
+  const update = (): void => explorer.update({ ...DEFAULTS, ...model.get("state") });
   model.on("change:state", update);
   const around = new MutationObserver(() => explorer.surroundings());
   for (const element of [document.body, document.documentElement]) around.observe(element, { attributes: true, attributeFilter: ["class", "theme", "data-jp-theme-light", "data-vscode-theme-kind"] });
