@@ -13,7 +13,7 @@ import { changed, DEFAULTS, type Full, read, settle, write } from "../src/explor
 import { SvgPen } from "../src/explorer/svg";
 import { lineSegments, pool } from "../src/explorer/thumbs";
 import { paint, signedIndex, whole } from "../src/explorer/canvas";
-import type { AxisInfo, ExplorerPayload, PartInfo } from "../src/protocol";
+import type { ArrayRef, AxisInfo, ExplorerPayload, PartInfo } from "../src/protocol";
 
 const axis: AxisInfo = {
   pieces: ["[CLS]", "cat", "##s", "[SEP]", "dog", "[SEP]"],
@@ -106,9 +106,10 @@ test("a line is drawn when either end can be seen", () => {
   expect(strongest([map], { from: 0, to: 1, least: 1, topK: 0, most: 100 }).count).toBe(4 + 3);
 });
 
+const ref = { dtype: "uint8", shape: [1, 1, 1], encoding: "sqrt", data: "0" } as unknown as ArrayRef;
 const part = (over: Partial<PartInfo> = {}): PartInfo => ({
   name: "self", kind: "self", causal: false, query: axis, key: axis, index: [2, 5], heads: [[0, 1, 3], [0, 1]],
-  layers: [], thumbs: null, sink: null, neurons: null, quantities: [], measures: [], ...over,
+  layers: [ref, ref], thumbs: null, sink: null, neurons: null, quantities: [], measures: [], ...over,
 });
 const payload = (inputs = 1): ExplorerPayload => ({ kind: "explorer", version: 1, title: "", model: "m", exact: false, state: {}, inputs: Array.from({ length: inputs }, () => ({ label: "", parts: [part()] })) });
 
@@ -117,6 +118,12 @@ test("a state settles on what can be shown", () => {
   expect(state).toMatchObject({ layer: 2, heads: [0], scale: "head", side: "one", quantity: "weights", measure: "none", pin: null, part: "self" });
   expect(settle({ layer: 5, heads: [3, 1] }, payload()).heads).toEqual([1]);
   expect(settle({ side: "difference" }, payload(2)).side).toBe("difference");
+});
+
+test("thumbnails alone are a grid", () => {
+  const thumbs = payload(2);
+  for (const input of thumbs.inputs) input.parts = [part({ layers: [], thumbs: ref })];
+  expect(settle({ scale: "head", side: "difference", unit: "words" }, thumbs)).toMatchObject({ scale: "model", side: "both", unit: "pieces" });
 });
 
 test("a state goes into a fragment and comes back", () => {

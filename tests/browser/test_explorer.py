@@ -523,6 +523,15 @@ def test_views_are_built_when_they_come_near(open_page: Callable[..., Any]):
     assert fragment(page) == "#2.heads=0,3"
 
 
+def test_a_page_of_thumbnails_has_the_grid(open_page: Callable[..., Any]):
+    page = open_page(explorer_page([shown()], thumbnails=True))
+    assert colours(page, ".gridbox canvas") > 20
+    assert page.get_by_role("radio", name="Head").is_disabled()
+    page.mouse.click(*cell(page, 3, 2))
+    assert "heads=2" in fragment(page)
+    assert page.locator(".rightpane").is_hidden()
+
+
 def test_sizes_from_wide_to_narrow(open_page: Callable[..., Any], html: str):
     page = open_page(html)
     for width in (1400, 900, 700, 600):

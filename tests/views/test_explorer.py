@@ -148,6 +148,18 @@ def test_a_page_that_would_be_large_says_what_to_leave_out(monkeypatch: pytest.M
         explorer_payload([Input({"self": maps()})])
 
 
+def test_thumbnails_alone_are_a_grid_without_maps():
+    one = Input({"self": maps()}, neurons={"self": neurons()})
+    whole = explorer_payload([one])[1]
+    payload, blobs = explorer_payload([one], thumbnails=True)
+    part = payload["inputs"][0]["parts"][0]
+    assert (part["layers"], part["neurons"], payload["state"]) == ([], None, {"scale": "model"})
+    assert decode(part["thumbs"], blobs.texts).shape == (12, 6, 6)
+    assert len(blobs.buffers) < len(whole.buffers)
+    with pytest.raises(InputError, match="this payload has thumbnails only"):
+        explorer_payload([one], thumbnails=True, state={"scale": "head"})
+
+
 @pytest.mark.parametrize(
     ("state", "message"),
     [

@@ -43,13 +43,15 @@ export function settle(asked: ExplorerState, payload: ExplorerPayload): Full {
   if (inputs.length !== 2) state.side = "one";
   const part = partOf(inputs[state.input]!, state.part);
   state.part = part.name;
-  if (state.side === "difference" && !comparable(payload, part.name)) state.side = "both";
+  if (state.side === "difference" && (!comparable(payload, part.name) || part.layers.length === 0)) state.side = "both";
   if (!part.index.includes(state.layer)) state.layer = part.index[0] ?? 0;
   const heads = headsOf(part, state.layer);
   state.heads = state.heads.filter((head) => heads.includes(head));
   if (state.heads.length === 0) state.heads = heads.slice(0, 1);
   if (!hasPair(part.query) || !hasPair(part.key)) state.filter = "all";
   if (!part.query.words || !part.key.words) state.unit = "pieces";
+  // A payload of thumbnails has the grid alone.
+  if (part.layers.length === 0) [state.scale, state.unit] = ["model", "pieces"];
   if (state.scale === "neuron" && (!part.neurons || state.side === "difference")) state.scale = "head";
   if (!part.measures.some((measure) => measure.name === state.measure)) [state.measure, state.sort, state.least] = ["none", false, 0];
   if (!part.quantities.some((quantity) => quantity.name === state.quantity)) state.quantity = "weights";

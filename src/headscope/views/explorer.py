@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from headscope import kernels, words
+from headscope import words
 from headscope.errors import HeadscopeWarning, InputError, ShapeError
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.neurons import Neurons
 from headscope.tokens import Tokens
+from headscope.views.columns import from_corpus, from_input
 from headscope.views.page import page, plain_text
 from headscope.views.payload import (
     ArrayRef,
@@ -24,14 +25,12 @@ from headscope.views.payload import (
     ExplorerPayload,
     ExplorerState,
     InputInfo,
-    MeasureColumn,
     NeuronsInfo,
     PartInfo,
     QuantityInfo,
     ViewsPayload,
     WordsInfo,
 )
-from headscope.views.report import measure_names
 from headscope.views.state import STATE, check_state
 
 __all__ = ["STATE", "Input", "explorer_page", "explorer_payload", "views_page"]
@@ -41,15 +40,6 @@ THUMB = 64
 
 _SMALL = 4_000_000  # weights of a part that the page decodes whole; the grid of a larger one has thumbnails
 _LARGE = 50_000_000  # bytes of a page that is said to be large
-
-_PER_INPUT: tuple[tuple[str, str, str], ...] = (
-    ("previous", "previous token", "share"),
-    ("next", "next token", "share"),
-    ("current", "itself", "share"),
-    ("first", "first token", "share"),
-    ("sep", "separators", "share"),
-    ("entropy", "entropy", "nats"),
-)
 
 Matrices = Mapping[str, Mapping[str, Sequence[FloatArray]]]
 
@@ -82,6 +72,7 @@ def explorer_payload(
     exact: bool = False,
     include_layers: Sequence[int] | None = None,
     include_heads: Sequence[int] | None = None,
+    thumbnails: bool = False,
 ) -> tuple[ExplorerPayload, Blobs]:
     """What the explorer is given: the payload, and the arrays beside it.
 
@@ -93,6 +84,7 @@ def explorer_payload(
         state: what to begin with: the keys of `STATE`.
         exact: ship float32 in place of bytes (weights off by less than 0.004).
         include_layers, include_heads: the model's own indices of what to show; they keep their numbers.
+        thumbnails: only the grid, in pictures of at most 64 × 64: no head can be opened, and the page stays small.
 
     Raises:
         InputError: there is no input, a layer or head that is not there, or a state that cannot be shown.
@@ -111,6 +103,7 @@ def explorer_payload(
                     _Chosen(maps, include_layers, include_heads),
                     measures if not place else None,
                     exact,
+                    thumbnails,
                 )
                 for place, (name, maps) in enumerate(one.parts.items())
             ],
@@ -141,6 +134,7 @@ def explorer_page(
     exact: bool = False,
     include_layers: Sequence[int] | None = None,
     include_heads: Sequence[int] | None = None,
+    thumbnails: bool = False,
 ) -> str:
     """The explorer as HTML that needs nothing else; arguments as for `explorer_payload`."""
     view = explorer_payload(
@@ -152,6 +146,7 @@ def explorer_page(
         exact=exact,
         include_layers=include_layers,
         include_heads=include_heads,
+        thumbnails=thumbnails,
     )
     return views_page([view])
 
@@ -206,8 +201,16 @@ class _Chosen:
 
 
 def _part(
-    blobs: Blobs, one: Input, name: str, chosen: _Chosen, measures: xr.Dataset | None, exact: bool
+    blobs: Blobs,
+    one: Input,
+    name: str,
+    chosen: _Chosen,
+    measures: xr.Dataset | None,
+    exact: bool,
+    thumbnails: bool,
 ) -> PartInfo:
+    if thumbnails:
+        one = Input({})  # neither neurons nor other matrices
     maps = chosen.maps
     layers = chosen.cut(maps.layers, name)
     large = sum(layer.size for layer in layers) > _SMALL
@@ -225,14 +228,21 @@ def _part(
         key=_axis(maps.key),
         index=chosen.index,
         heads=chosen.heads,
-        layers=[blobs.weights(layer, exact=exact) for layer in layers],
-        thumbs=blobs.weights(np.concatenate([_pooled(layer) for layer in layers])) if large else None,
-        sink=None if maps.sink is None else [blobs.weights(row) for row in chosen.cut(maps.sink, "sink")],
+        layers=[] if thumbnails else [blobs.weights(layer, exact=exact) for layer in layers],
+        thumbs=blobs.weights(np.concatenate([_pooled(layer) for layer in layers]))
+        if large or thumbnails
+        else None,
+        sink=None
+        if maps.sink is None or thumbnails
+        else [blobs.weights(row) for row in chosen.cut(maps.sink, "sink")],
         neurons=None if neurons is None else _neurons(blobs, neurons, chosen, exact),
         quantities=[
             _quantity(blobs, kind, chosen.cut(found, kind), layers, exact) for kind, found in matrices.items()
         ],
-        measures=[*_from_input(blobs, maps, layers), *_from_corpus(blobs, measures, chosen)],
+        measures=[
+            *from_input(blobs, maps, layers),
+            *([] if measures is None else from_corpus(blobs, measures, chosen.index, chosen.heads)),
+        ],
     )
 
 
@@ -306,80 +316,10 @@ def _bias(blobs: Blobs, bias: FloatArray, heads: Sequence[int], maps: AttentionM
     return blobs.plain(np.nan_to_num(whole[list(heads)], neginf=-1e9, posinf=1e9), "float32")
 
 
-def _from_input(blobs: Blobs, maps: AttentionMaps, layers: Sequence[FloatArray]) -> list[MeasureColumn]:
-    """Figures of every head on this very input."""
-    square = maps.kind != "cross" and len(maps.query) == len(maps.key)
-    sep = maps.key.classes.get("sep")
-    kept = {"first", "entropy"} | ({"previous", "next", "current"} if square else set[str]())
-    if maps.causal:
-        kept.discard("next")
-    if sep is not None and sep.any():
-        kept.add("sep")
-    masks = {"first": maps.key.mask("first"), "sep": sep}
-    return [
-        MeasureColumn(
-            name=name,
-            title=title,
-            units=units,
-            of="input",
-            values=blobs.plain(_rectangle([_figure(name, layer, masks) for layer in layers]), "float32"),
-        )
-        for name, title, units in _PER_INPUT
-        if name in kept
-    ]
-
-
-def _figure(name: str, layer: FloatArray, masks: Mapping[str, Any]) -> FloatArray:
-    layer = np.asarray(layer, np.float32)
-    if name == "entropy":
-        rows = kernels.entropy(layer)
-    elif name in masks:
-        rows = kernels.mass(layer, masks[name].astype(np.float32)[:, None])[..., 0]
-    else:
-        rows = kernels.offset(layer, {"previous": -1, "next": 1, "current": 0}[name])
-    return np.asarray(rows.mean(-1))
-
-
-def _from_corpus(blobs: Blobs, measures: xr.Dataset | None, chosen: _Chosen) -> list[MeasureColumn]:
-    if measures is None:
-        return []
-    layers = [int(layer) for layer in measures["layer"].values]
-    heads = [int(head) for head in measures["head"].values]
-    found: list[MeasureColumn] = []
-    for name in measure_names(measures):
-        values = np.asarray(measures[name].transpose("layer", "head").values, float)
-        rows = [
-            np.array([_at(values, layers, heads, layer, head) for head in asked])
-            for layer, asked in zip(chosen.index, chosen.heads, strict=True)
-        ]
-        attrs = cast(Mapping[str, Any], measures[name].attrs)
-        found.append(
-            MeasureColumn(
-                name=f"corpus:{name}",
-                title=plain_text(str(attrs.get("title", name.replace("_", " ")))),
-                units=plain_text(str(attrs.get("units", ""))),
-                of="corpus",
-                values=blobs.plain(_rectangle(rows), "float32"),
-            )
-        )
-    return found
-
-
-def _at(values: npt.NDArray[Any], layers: list[int], heads: list[int], layer: int, head: int) -> float:
-    if layer not in layers or head not in heads:
-        return float("nan")
-    return float(values[layers.index(layer), heads.index(head)])
-
-
-def _rectangle(rows: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.float64]:
-    full = np.full((len(rows), max(len(row) for row in rows)), np.nan)
-    for place, row in enumerate(rows):
-        full[place, : len(row)] = row
-    return full
-
-
 def _beginning(state: ExplorerState, shown: Sequence[InputInfo]) -> ExplorerState:
     """Two inputs of the same model are shown side by side unless the state says otherwise."""
+    if not shown[0]["parts"][0]["layers"]:
+        state = {"scale": "model", **state}
     return {"side": "both", **state} if len(shown) == 2 else state
 
 
@@ -399,7 +339,7 @@ def _say_size(size: int, shown: Sequence[InputInfo]) -> None:
     some = part["index"][:: max(1, len(part["index"]) // 6)]
     warnings.warn(
         f"this page is {size / 1e6:.0f} MB: leave layers or heads out with include_layers={some} "
-        "or include_heads=[...], shorten the input, or leave out neurons",
+        "or include_heads=[...], shorten the input, leave out neurons, or keep the grid alone with thumbnails=True",
         HeadscopeWarning,
         stacklevel=3,
     )

@@ -175,6 +175,10 @@ def _check_names(state: ExplorerState, part: PartInfo, inputs: Sequence[InputInf
         raise InputError("state: unit 'words' needs word ids, which these tokens do not carry")
     if state.get("scale") == "neuron" and part["neurons"] is None:
         raise InputError("state: scale 'neuron' needs q and k, which were not captured (neurons=True)")
+    if state.get("scale", "model") != "model" and not part["layers"]:
+        raise InputError(
+            f"state: scale {state.get('scale')!r} needs whole maps; this payload has thumbnails only"
+        )
     if state.get("side", "one") != "one" and len(inputs) < 2:
         raise InputError(f"state: side {state.get('side')!r} needs two inputs (against=...)")
     pin = state.get("pin")
