@@ -10,7 +10,6 @@ animation frame after it: at 60 frames a second the floor is 33.3 ms, and one mi
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import statistics
 import subprocess
@@ -61,13 +60,14 @@ LATENCY = """async ([kind, times]) => {
 
 def maps_of(model: Any, layers: int, heads: int, tokens: int) -> tuple[Any, Any]:
     """Maps and neurons of the demo model, its passages stacked to more layers and heads than it has."""
-    neurons = importlib.import_module(_home()).capture_with_neurons
+    from headscope.attention.neurons import capture_with_neurons
+
     words = TEXT.read_text(encoding="utf-8").split() * 4
     stacks: list[Any] = []
     for passage in range(-(-layers // 6) * -(-heads // 12)):
         text = " ".join(words[passage * 7 : passage * 7 + tokens])
         cut = model.tokenizer(text, truncation=True, max_length=tokens, return_tensors="pt")
-        stacks.append(neurons(model, inputs=dict(cut)))
+        stacks.append(capture_with_neurons(model, inputs=dict(cut)))
     across = -(-heads // 12)
     maps = stacks[0][0]
 
@@ -94,14 +94,6 @@ def maps_of(model: Any, layers: int, heads: int, tokens: int) -> tuple[Any, Any]
         sinks=[None] * layers,
     )
     return whole, data
-
-
-def _home() -> str:
-    """Where `capture_with_neurons` lives."""
-    for name in ("headscope.attention.neurons", "headscope.hooks.neurons"):
-        if importlib.util.find_spec(name.rsplit(".", 1)[0]) and importlib.util.find_spec(name):
-            return name
-    raise SystemExit("capture_with_neurons is not in this installation")
 
 
 def build(model: Any, size: tuple[int, int, int], neurons: bool) -> dict[str, Any]:
@@ -165,10 +157,10 @@ def main() -> None:
     import torch
     from playwright.sync_api import sync_playwright
 
-    from headscope.run.load import load
+    import headscope
 
     torch.set_num_threads(2)
-    model = load()
+    model = headscope.load()
     printed = False
     with sync_playwright() as play, tempfile.TemporaryDirectory() as folder:
         for size in sizes:
