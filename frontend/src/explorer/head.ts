@@ -209,7 +209,7 @@ export class HeadLines {
     label.style.cssText = right ? `left:${box.x1 + box.tokens + 4}px` : `right:${box.width - box.stripLeft + 4}px`;
     if (maps.length <= 1) {
       const what = scene.against ? "difference" : scene.state.quantity === "weights" ? "weight" : scene.state.quantity;
-      label.textContent = where === "rest" ? "mean received" : what;
+      label.textContent = where !== "rest" ? what : box.stripRight - box.rail < 104 ? "received" : "mean received";
       return;
     }
     const across = Math.min(22, ((right ? box.stripRight : box.stripLeft) - 10 - box.rail) / maps.length);
