@@ -14,12 +14,12 @@ CORE = {"errors", "heads", "tokens", "words", "maps", "neurons", "store", "kerne
 MAY_IMPORT = {
     "corpora": CORE,
     "models": CORE,
-    "capture": CORE | {"models"},
+    "attention": CORE | {"models"},
     "measures": CORE,
     "views": CORE | {"measures"},
-    "run": CORE | {"corpora", "models", "capture", "measures", "views"},
-    "bertviz": CORE | {"models", "capture", "views", "run"},
-    "cli": CORE | {"corpora", "models", "capture", "measures", "views", "run"},
+    "run": CORE | {"corpora", "models", "attention", "measures", "views"},
+    "bertviz": CORE | {"models", "attention", "views", "run"},
+    "cli": CORE | {"corpora", "models", "attention", "measures", "views", "run"},
 }
 HEAVY = {"torch", "transformers"}
 TORCH_FREE = CORE | {"corpora", "measures", "views"}

@@ -11,7 +11,7 @@ PAGE = ROOT / "docs" / "models.md"
 
 HEAD = """# Models
 
-{captured} families of transformers are captured in the tests (`tests/capture/test_families.py`), each built small
+{captured} families of transformers are captured in the tests (`tests/attention/test_families.py`), each built small
 from its configuration with random weights, in float32, with padding of different lengths in the batch. For each, every
 weight of every head is compared with the model's own eager `output_attentions`, with the softmax recomputed from the
 captured queries and keys, and the output with that of the model's eager and fused kernels. This page is written by
@@ -45,7 +45,7 @@ def families_in(page: Path) -> list[str]:
 
 
 def main() -> None:
-    sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "capture")]
+    sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "attention")]
     from examine import examine
     from families import CAPTURED, REFUSED, build
 

@@ -9,17 +9,15 @@
 from __future__ import annotations
 
 import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from headscope import corpora
-    from headscope.capture.edit import ablate, edit
-    from headscope.capture.generate import generate
-    from headscope.capture.one import capture, gradients
+    from headscope.attention.edit import ablate, edit
+    from headscope.attention.generate import generate
+    from headscope.attention.one import capture, gradients
     from headscope.errors import HeadscopeError, InputError, ModelError, RefusedError, ShapeError
     from headscope.heads import Head
     from headscope.maps import AttentionMaps, wrap
@@ -39,11 +37,11 @@ _WHERE = {
     "RefusedError": "headscope.errors",
     "ShapeError": "headscope.errors",
     "Tokens": "headscope.tokens",
-    "ablate": "headscope.capture.edit",
-    "capture": "headscope.capture.one",
-    "edit": "headscope.capture.edit",
-    "generate": "headscope.capture.generate",
-    "gradients": "headscope.capture.one",
+    "ablate": "headscope.attention.edit",
+    "capture": "headscope.attention.one",
+    "edit": "headscope.attention.edit",
+    "generate": "headscope.attention.generate",
+    "gradients": "headscope.attention.one",
     "head_view": "headscope.run.view",
     "load": "headscope.run.load",
     "measure": "headscope.run.measure",
@@ -95,14 +93,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*__all__, "__version__"])
-
-
-class _Package(ModuleType):
-    """This package: `capture` is the function, also once the part of that name has been imported."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name == "capture" and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -16,8 +16,8 @@ import xarray as xr
 from torch import nn
 
 import headscope as hs
-from headscope.capture import fused
-from headscope.capture.one import capture
+from headscope.attention import fused
+from headscope.attention.one import capture
 from headscope.corpora import Example
 from headscope.errors import CorpusError, InputError, RefusedError, RunError
 from headscope.measures.dataset import names

@@ -5,7 +5,7 @@ import pytest
 import torch
 from families import build, family
 
-from headscope.capture.one import capture, gradients
+from headscope.attention.one import capture, gradients
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.maps import wrap
 from headscope.models.model import Model

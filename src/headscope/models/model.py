@@ -24,7 +24,7 @@ class Model:
         name: hub name, folder or class.
         revision: what is known of the exact weights: a hub revision, or a checksum.
         notes: what a reader of results should know, such as ``untrained, seed 0``.
-        checked: what the check on loading found (see `headscope.capture.check`); None before it ran.
+        checked: what the check on loading found (see `headscope.attention.check`); None before it ran.
     """
 
     module: nn.Module

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from headscope.capture.check import check
+from headscope.attention.check import check
 from headscope.errors import HeadscopeWarning
 from headscope.models import Model
 from headscope.models import load as find
@@ -41,7 +41,7 @@ def load(
 
     Raises:
         ModelError: there is no such model, or it cannot be read; a checkpoint that holds more than tensors is refused.
-        RefusedError: its attention cannot be captured, or does not pass the checks (see `headscope.capture.check`).
+        RefusedError: its attention cannot be captured, or does not pass the checks (see `headscope.attention.check`).
     """
     loaded = find(
         model,

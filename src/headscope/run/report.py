@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
-from headscope.capture.one import capture
+from headscope.attention.one import capture
 from headscope.corpora import Corpus, builtin
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps

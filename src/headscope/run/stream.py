@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headscope.capture.fused import RowStatistics, Wanted, row_statistics, why_blocks
-from headscope.capture.record import AttentionRecord
-from headscope.capture.recording import recording
+from headscope.attention.fused import RowStatistics, Wanted, row_statistics, why_blocks
+from headscope.attention.record import AttentionRecord
+from headscope.attention.recording import recording
 from headscope.corpora import Example, blocks
 from headscope.errors import HeadscopeError, RefusedError, RunError
 from headscope.measures import surface

@@ -14,9 +14,9 @@ import torch
 import xarray as xr
 from torch import Tensor, nn
 
-from headscope.capture.neurons import capture_with_neurons
-from headscope.capture.one import Captured, capture, gradients
-from headscope.capture.parts import Parts
+from headscope.attention.neurons import capture_with_neurons
+from headscope.attention.one import Captured, capture, gradients
+from headscope.attention.parts import Parts
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.models import Model

@@ -20,10 +20,10 @@ from families import (
 )
 from torch import Tensor, nn
 
-from headscope.capture.interface import supports
-from headscope.capture.record import AttentionRecord
-from headscope.capture.refuse import chunked
-from headscope.capture.trace import traced
+from headscope.attention.interface import supports
+from headscope.attention.record import AttentionRecord
+from headscope.attention.refuse import chunked
+from headscope.attention.trace import traced
 from headscope.errors import RefusedError
 
 families = pytest.mark.parametrize("family", CAPTURED, ids=str)

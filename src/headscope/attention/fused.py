@@ -5,7 +5,7 @@ Two ways, the same figures:
 - ``fused``: the kernel that serves attention itself, called once with the keys and the classes' columns as
   values. With scale s, p = softmax(s·q·k) and the row's log-sum-exp `lse` that it returns: entropy of row i =
   lse − s·qᵢ·(P K)ᵢ; the mass on a class = P M; the weight of one pair = exp(s·qᵢ·kⱼ − lse).
-- ``blocks`` (`headscope.capture.rows`): a few rows at a time, as many as stay in the cache. Also for what the
+- ``blocks`` (`headscope.attention.rows`): a few rows at a time, as many as stay in the cache. Also for what the
   kernel cannot do: biases, softcaps, smoothing, the largest weight, weights that the model computed.
 
 Up to a few thousand tokens blocks are as quick as the kernel or quicker; beyond, it is taken where it can be.
@@ -16,8 +16,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from headscope.capture.record import AttentionRecord
-from headscope.capture.rows import (
+from headscope.attention.record import AttentionRecord
+from headscope.attention.rows import (
     RowStatistics,
     Wanted,
     Way,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from headscope.capture.expression import Layout, Scores
+from headscope.attention.expression import Layout, Scores
 
 
 def scores_of_matmul(left: Tensor, right: Tensor, out: Tensor) -> Scores | None:

@@ -8,9 +8,9 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from headscope.capture.expression import Fields, Layout
-from headscope.capture.places import Places
-from headscope.capture.record import AttentionRecord, Hook
+from headscope.attention.expression import Fields, Layout
+from headscope.attention.places import Places
+from headscope.attention.record import AttentionRecord, Hook
 from headscope.errors import RefusedError
 
 _HEADS = ("num_heads", "num_attention_heads", "n_heads", "n_head", "nhead", "heads")

@@ -8,9 +8,9 @@ from contextvars import ContextVar
 
 from torch import nn
 
-from headscope.capture.interface import supports, through_interface
-from headscope.capture.record import Hook, Route
-from headscope.capture.trace import traced
+from headscope.attention.interface import supports, through_interface
+from headscope.attention.record import Hook, Route
+from headscope.attention.trace import traced
 
 edited: ContextVar[bool] = ContextVar("headscope_edited", default=False)
 """Whether weights are being changed: rows of what is captured then need not sum to 1."""

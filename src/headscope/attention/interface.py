@@ -24,8 +24,8 @@ from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel, masking_utils
 from transformers.integrations import sdpa_attention
 
-from headscope.capture.places import Places
-from headscope.capture.record import AttentionRecord, Hook
+from headscope.attention.places import Places
+from headscope.attention.record import AttentionRecord, Hook
 from headscope.errors import RefusedError
 
 _functions: Any = AttentionInterface

@@ -8,7 +8,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from headscope.capture.expression import Scores, hides, unchanged
+from headscope.attention.expression import Scores, hides, unchanged
 
 # By name: methods, functions and in-place forms of one operation share their name but for underscores.
 _SAME = "to float double half bfloat16 type type_as cpu cuda contiguous clone detach dropout data real"

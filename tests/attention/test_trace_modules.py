@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from headscope.capture.record import AttentionRecord
-from headscope.capture.trace import traced
+from headscope.attention.record import AttentionRecord
+from headscope.attention.trace import traced
 from headscope.errors import RefusedError
 
 

@@ -6,7 +6,7 @@ import torch
 from families import CAPTURED, Family, build, family
 from scipy.special import softmax
 
-from headscope.capture.neurons import capture_with_neurons, neurons
+from headscope.attention.neurons import capture_with_neurons, neurons
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps
 from headscope.models.model import Model

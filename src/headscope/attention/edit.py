@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headscope.capture.record import AttentionRecord, Hook
-from headscope.capture.recording import edited, recording
+from headscope.attention.record import AttentionRecord, Hook
+from headscope.attention.recording import edited, recording
 from headscope.errors import InputError
 from headscope.heads import Head
 from headscope.models.model import Model

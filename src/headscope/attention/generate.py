@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from headscope.capture.one import describe, tokens_of
-from headscope.capture.parts import Parts, from_ids, group
-from headscope.capture.record import AttentionRecord
-from headscope.capture.recording import edited, recording
+from headscope.attention.one import describe, tokens_of
+from headscope.attention.parts import Parts, from_ids, group
+from headscope.attention.record import AttentionRecord
+from headscope.attention.recording import edited, recording
 from headscope.errors import InputError, RefusedError
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.models.model import Model

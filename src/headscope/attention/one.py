@@ -11,9 +11,9 @@ import transformers
 from torch import Tensor
 
 import headscope
-from headscope.capture.parts import Parts, assemble, from_ids, group, labels
-from headscope.capture.record import AttentionRecord
-from headscope.capture.recording import recording
+from headscope.attention.parts import Parts, assemble, from_ids, group, labels
+from headscope.attention.record import AttentionRecord
+from headscope.attention.recording import recording
 from headscope.errors import InputError, RefusedError
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.models.model import Model

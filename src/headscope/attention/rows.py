@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from headscope.capture.record import AttentionRecord
+from headscope.attention.record import AttentionRecord
 
 HIDDEN = -1e30
 """What hides a key: finite, so that a weight of 0 times its score is 0."""

@@ -15,9 +15,9 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from headscope.capture.parts import group
-from headscope.capture.record import AttentionRecord, Route
-from headscope.capture.recording import evaluating, recording, route
+from headscope.attention.parts import group
+from headscope.attention.record import AttentionRecord, Route
+from headscope.attention.recording import evaluating, recording, route
 from headscope.errors import HeadscopeError, RefusedError
 from headscope.models.model import Model
 
@@ -70,7 +70,7 @@ def check(model: Model, inputs: Mapping[str, Tensor] | None = None) -> Check:
 
     Raises `RefusedError` with the sentence that says what was found and what was expected.
     """
-    from headscope.capture.refuse import chunked
+    from headscope.attention.refuse import chunked
 
     if reason := chunked(model.module):
         raise RefusedError(f"{model.name}: {reason}")

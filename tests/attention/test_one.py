@@ -11,8 +11,8 @@ import torch
 import transformers
 
 import headscope as hs
-from headscope.capture.edit import replace
-from headscope.capture.recording import recording
+from headscope.attention.edit import replace
+from headscope.attention.recording import recording
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model
 

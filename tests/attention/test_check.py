@@ -9,7 +9,7 @@ import torch
 import transformers
 
 import headscope as hs
-from headscope.capture import interface
+from headscope.attention import interface
 from headscope.errors import RefusedError
 
 SMALL: dict[str, Any] = {

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
-from headscope.capture.record import AttentionRecord
-from headscope.capture.recording import edited
+from headscope.attention.record import AttentionRecord
+from headscope.attention.recording import edited
 from headscope.errors import InputError, RefusedError
 from headscope.maps import AttentionMaps, FloatArray, Kind
 from headscope.tokens import BoolArray, Tokens

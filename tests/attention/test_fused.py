@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from headscope.capture import fused
-from headscope.capture.fused import RowStatistics, Wanted, by_blocks, by_kernel, fusable, row_statistics
-from headscope.capture.record import AttentionRecord
+from headscope.attention import fused
+from headscope.attention.fused import RowStatistics, Wanted, by_blocks, by_kernel, fusable, row_statistics
+from headscope.attention.record import AttentionRecord
 
 OFFSETS = (-3, -1, 0, 1, 2)
 WANTED = Wanted(OFFSETS, entropy=True)

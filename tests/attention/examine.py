@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from families import Family, build, logits, real, reference, run
 from torch import Tensor, nn
 
-from headscope.capture.parts import group
-from headscope.capture.record import AttentionRecord
-from headscope.capture.recording import recording, route
+from headscope.attention.parts import group
+from headscope.attention.record import AttentionRecord
+from headscope.attention.recording import recording, route
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headscope.capture.one import Captured, assembled, prepare, sides
-from headscope.capture.parts import group
-from headscope.capture.record import AttentionRecord
-from headscope.capture.recording import recording
+from headscope.attention.one import Captured, assembled, prepare, sides
+from headscope.attention.parts import group
+from headscope.attention.record import AttentionRecord
+from headscope.attention.recording import recording
 from headscope.errors import InputError, RefusedError
 from headscope.maps import FloatArray
 from headscope.models.model import Model
