@@ -19,7 +19,15 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 STATIC = "src/headscope/views/static"
 OLDEST_NODE = 18
-WANTED = ("report.js", "report.css", "LICENSES.txt")
+WANTED = (
+    "explorer.css",
+    "explorer.js",
+    "report.css",
+    "report.js",
+    "widget.css",
+    "widget.js",
+    "LICENSES.txt",
+)
 
 
 class BundleHook(BuildHookInterface):

@@ -96,6 +96,34 @@ def test_estimate(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
     assert "2 inputs" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("suffix", [".html", ".svg", ".png", ".pdf"])
+def test_view(
+    suffix: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out = tmp_path / f"view{suffix}"
+    assert (
+        run(
+            monkeypatch,
+            "view",
+            "The cat sat.",
+            "It was tired.",
+            "--view",
+            "head",
+            "--layer",
+            1,
+            "--head",
+            8,
+            "-o",
+            out,
+        )
+        == 0
+    )
+    assert str(out) in capsys.readouterr().out
+    assert out.stat().st_size > 4000
+    assert run(monkeypatch, "view", "The cat sat.", "--layer", 9, "-o", out) == 2
+    assert "layer" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_report(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: Path, tmp_path: Path

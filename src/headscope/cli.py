@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from headscope.corpora import Corpus
     from headscope.models import Model
 
+LONG = 500_000
+"""From how many bytes of corpus on a run first says what it will take."""
+
 app = typer.Typer(
     help="See and measure where a transformer looks.",
     no_args_is_help=True,
@@ -45,6 +48,22 @@ class By(StrEnum):
 
     token = "token"
     document = "document"
+
+
+class Scale(StrEnum):
+    """A view."""
+
+    model = "model"
+    head = "head"
+    neuron = "neuron"
+
+
+class Theme(StrEnum):
+    """Colours of a page or picture."""
+
+    auto = "auto"
+    light = "light"
+    dark = "dark"
 
 
 class Preset(StrEnum):
@@ -127,6 +146,39 @@ def check(
 
 
 @app.command()
+def view(
+    text: Annotated[str, typer.Argument(help="The text to show.")],
+    text_b: Annotated[str | None, typer.Argument(metavar="[TEXT_B]", help="Text B of a pair.")] = None,
+    model: ModelName = None,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="The page or picture: .html, .svg, .png or .pdf.")
+    ] = Path("view.html"),
+    scale: Annotated[Scale, typer.Option("--view", help="Which view to begin with.")] = Scale.model,
+    layer: Annotated[int | None, typer.Option(help="The layer to begin with, from 0.")] = None,
+    head: Annotated[int | None, typer.Option(help="The head to begin with, from 0.")] = None,
+    target: Annotated[str | None, typer.Option(help="What the decoder of an encoder-decoder reads.")] = None,
+    theme: Annotated[Theme, typer.Option(help="Colours.")] = Theme.auto,
+    device: Device = None,
+    dtype: Dtype = None,
+    revision: Revision = None,
+    untrained: Untrained = None,
+    keep: Keep = None,
+    trust_remote_code: Remote = False,
+) -> None:
+    """Draw every head on a text: the explorer as a page, or one of its views as a picture."""
+    from headscope.run.view import view as run
+
+    state: dict[str, Any] = {"scale": scale.value, "theme": theme.value}
+    if layer is not None:
+        state["layer"] = layer
+    if head is not None:
+        state["heads"] = [head]
+    loaded = _load(model, device, dtype, revision, untrained, keep, trust_remote_code)
+    run(loaded, text, pair=text_b, target=target, **state).save(output)
+    print(output.resolve())
+
+
+@app.command()
 def measure(
     corpus: Corpora = None,
     model: ModelName = None,
@@ -161,6 +213,7 @@ def measure(
 ) -> None:
     """Measure every head over a corpus: offsets, separators, punctuation, entropy, each with its error."""
     from headscope.measures.dataset import check_suffix, table, write
+    from headscope.run.measure import estimate as foresee
     from headscope.run.measure import measure as run
 
     if output is not None:
@@ -168,10 +221,10 @@ def measure(
     texts = _corpus(corpus, format, pack)
     loaded = _load(model, device, dtype, revision, untrained, keep, trust_remote_code)
     if estimate:
-        from headscope.run.measure import estimate as foresee
-
         print(foresee(loaded, texts, batch_size=batch_size, limit=limit))
         return
+    if (texts.size_hint() or 0) > LONG:
+        _say(foresee(loaded, texts, batch_size=batch_size, limit=limit))
     found = run(
         loaded,
         texts,

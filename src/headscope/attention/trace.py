@@ -27,7 +27,12 @@ from torch.overrides import TorchFunctionMode
 from headscope.attention import operations as ops
 from headscope.attention.expression import Layout, Scores, normal
 from headscope.attention.operations import Operation, replaced
-from headscope.attention.products import scores_of_einsum, scores_of_matmul, values_of_einsum, values_of_matmul
+from headscope.attention.products import (
+    scores_of_einsum,
+    scores_of_matmul,
+    values_of_einsum,
+    values_of_matmul,
+)
 from headscope.attention.record import Hook
 from headscope.attention.watch import Watch, heads_of, innermost, storage
 from headscope.errors import RefusedError
