@@ -22,7 +22,7 @@ lint: .venv/tools
 	$(BIN)/python tools/protocol.py --check
 
 types: .venv/tools
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 unit: .venv/tools
 	$(BIN)/python -m pytest $(UNIT) -n auto
