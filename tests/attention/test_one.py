@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from families import build, family
 
 import headscope as hs
 from headscope.attention.edit import replace
@@ -211,6 +212,24 @@ class TestInputs:
             "vision": (2, 5),
             "text": (3, 4),
         }
+
+    @pytest.mark.parametrize(
+        ("name", "message"),
+        [
+            (
+                "Swin",
+                r"attends within 32 windows of 16 positions for 2 inputs, so there is no one map an input",
+            ),
+            (
+                "Funnel",
+                r"layers of this model look at different axes \(.* tokens\), so they make no one grid of maps",
+            ),
+        ],
+    )
+    def test_maps_of_other_axes_are_refused(self, name: str, message: str) -> None:
+        chosen = family(name)
+        with pytest.raises(RefusedError, match=message):
+            hs.capture(hs.load(build(chosen)), inputs=chosen.inputs)
 
 
 class TestGradients:

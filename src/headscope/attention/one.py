@@ -207,8 +207,15 @@ def assembled(
 ) -> Captured:
     """The maps of one row of a batch, from the records of a pass over what `prepare` gave."""
     meta = describe(model)
+    rows = next(iter(ready.values())).shape[0]
     made: dict[str, AttentionMaps] = {}
     for name, found in group(records).items():
+        if found[0].shape[0] != rows:
+            raise RefusedError(
+                f"{model.name}: attends within {found[0].shape[0]} windows of {found[0].shape[3]} positions for "
+                f"{rows} input{'' if rows == 1 else 's'}, so there is no one map an input; "
+                "headscope.attention.one.record gives the calls as they are"
+            )
         (query, keep_query), (key, keep_key) = sides(model, name, found, row, ready, axes)
         made[name] = assemble(found, row, query, key, keep_query, keep_key, meta=meta)
     return made["self"] if list(made) == ["self"] else Parts(made)

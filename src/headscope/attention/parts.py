@@ -83,10 +83,15 @@ def assemble(
     keep_query: BoolArray | slice = slice(None),
     keep_key: BoolArray | slice = slice(None),
     *,
-    causal: bool | None = None,
     meta: Mapping[str, Any] | None = None,
 ) -> AttentionMaps:
     """`AttentionMaps` of one row of a batch from the records of one part, one record a layer."""
+    shapes = {record.shape[2:] for record in records}
+    if len(shapes) > 1:
+        found = ", ".join(f"{queries} × {keys}" for queries, keys in sorted(shapes))
+        raise RefusedError(
+            f"layers of this model look at different axes ({found} tokens), so they make no one grid of maps"
+        )
     layers = [_numpy(record.weights()[row])[:, keep_query][:, :, keep_key] for record in records]
     sinks = None
     if any(record.sinks is not None for record in records):
@@ -94,19 +99,9 @@ def assemble(
             np.clip(1.0 - layer.sum(-1), 0.0, 1.0) * (record.sinks is not None)
             for layer, record in zip(layers, records, strict=True)
         ]
-    shapes = {layer.shape[1:] for layer in layers}
-    if len(shapes) > 1:
-        found = ", ".join(f"{queries} × {keys}" for queries, keys in sorted(shapes))
-        raise RefusedError(
-            f"layers of this model look at different axes ({found} tokens), so they make no one grid of maps"
-        )
     kind = records[0].kind
-    if causal is None:
-        causal = (
-            kind == "self"
-            and len(query) == len(key) > 1
-            and not any(np.triu(layer, 1).any() for layer in layers)
-        )
+    square = kind == "self" and len(query) == len(key) > 1
+    causal = square and not any(np.triu(layer, 1).any() for layer in layers)
     return AttentionMaps(
         layers,
         query,
