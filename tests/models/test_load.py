@@ -43,6 +43,7 @@ def test_a_folder_with_a_pickle_of_tensors(folder: Path, bert: transformers.Bert
     model = hs.load(folder)
     torch.testing.assert_close(model.module.state_dict(), bert.state_dict())
     assert model.checked.route == "interface"
+    assert model.name == folder.name
 
 
 class Evil:

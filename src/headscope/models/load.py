@@ -152,7 +152,7 @@ def _pretrained(
     model = Model(
         module.eval(),
         _tokenizer(where, name, options),
-        name,
+        Path(where).resolve().name if Path(where).is_dir() and name != DEMO_NAME else name,
         getattr(config, "_commit_hash", None) or revision,
     )
     if missing := sorted(info["missing_keys"]):

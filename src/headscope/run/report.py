@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from headscope.attention.one import capture
+from headscope.attention.parts import Parts
 from headscope.corpora import Corpus, builtin
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps
@@ -69,7 +70,10 @@ def _examples(model: Model, corpus: Corpus, count: int) -> list[AttentionMaps]:
 
 
 def _map(model: Model, text: str | tuple[str, str] | Tokens) -> AttentionMaps:
-    found = capture(model, text)
+    """The maps of the part that is measured: of an encoder-decoder the encoder, whatever its decoder reads."""
+    found = capture(model, text, target="." if model.encoder_decoder else None)
+    if isinstance(found, Parts) and "encoder" in found:
+        return found.encoder
     if not isinstance(found, AttentionMaps):
         raise InputError(f"{model.name}: the report shows models of one part; this one has {found!r}")
     return found
