@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +25,43 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
+
+
+SRC = Path(__file__).resolve().parents[2] / "src"
+
+
+@pytest.fixture(scope="module")
+def serve() -> Iterator[Callable[..., str]]:
+    """Start ``python -m`` a server in a folder, wait until it answers, and return its address."""
+    running: list[subprocess.Popen[bytes]] = []
+
+    def start(folder: Path, module: str, *options: str, **env: str) -> str:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, *options, f"--port={port}"],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(SRC), "HF_HUB_OFFLINE": "1", **env},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        running.append(process)
+        url = f"http://127.0.0.1:{port}"
+        end = time.monotonic() + 120
+        while time.monotonic() < end and process.poll() is None:
+            try:
+                urllib.request.urlopen(url, timeout=5).close()
+                return url
+            except OSError:
+                time.sleep(0.5)
+        raise AssertionError(f"{module} does not answer at {url} (exit status {process.poll()})")
+
+    yield start
+    for process in running:
+        process.terminate()
+    for process in running:
+        process.wait(30)
 
 
 @pytest.fixture(scope="session")
