@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from headscope.attention.fused import RowStatistics, Wanted, row_statistics, why_blocks
 from headscope.attention.record import AttentionRecord
@@ -63,14 +63,6 @@ class Task:
             return next(iter(self.routes))
         return f"mixed ({', '.join(f'{route}: {count} calls' for route, count in self.routes.most_common())})"
 
-    @property
-    def module(self) -> nn.Module:
-        """What runs: the model without its head; of an encoder-decoder the encoder."""
-        encoder = getattr(self.model.module, "get_encoder", None)
-        if self.model.encoder_decoder and encoder is not None:
-            return encoder()
-        return self.model.backbone
-
     def sums(
         self, examples: Iterable[Example], batch_size: int = 32, done: Callable[[int], None] | None = None
     ) -> Iterator[Sums]:
@@ -93,7 +85,7 @@ class Task:
         except Exception as error:
             raise self._named(error, batch) from error
         for place, example in enumerate(batch):
-            if not np.isfinite(found.sums[place]).any(-1).all():
+            if not found.finite[place]:
                 raise RunError(f"{example.source}: expected finite attention weights, found others")
             documents.add(
                 example.document,
@@ -108,7 +100,7 @@ class Task:
         """The sums over rows of one batch of inputs."""
         batch = Batch(self, [prepared(tokens, self.preset) for tokens in inputs])
         ready: dict[str, Any] = dict(self.model.inputs(inputs, token_types=self.preset is None))
-        module = self.module
+        module = self.model.backbone
         if "use_cache" in inspect.signature(module.forward).parameters:
             ready["use_cache"] = False
         with torch.no_grad(), recording(module, batch.reduce, fused=True):
@@ -142,6 +134,7 @@ class Batch:
         sums: over the rows that count ``[input measure layer head]``; NaN for heads not there.
         chance: the same of uniform attention over the visible keys ``[input measure layer]``.
         divisors: what makes means of them ``[input measure]``.
+        finite: whether all weights were finite numbers ``[input]``.
     """
 
     def __init__(self, task: Task, tokens: Sequence[Tokens]) -> None:
@@ -161,10 +154,7 @@ class Batch:
         device = task.model.device
         self._rows = torch.as_tensor(rows, device=device)
         self._columns = torch.as_tensor(columns, dtype=torch.float32, device=device)
-        self._padding = None
-        if any(len(each) < width for each in tokens):
-            lengths = torch.tensor([len(each) for each in tokens], device=device)
-            self._padding = (torch.arange(width, device=device) < lengths[:, None])[:, None, None]
+        self._lengths = torch.tensor([len(each) for each in tokens], device=device)
         self._found: dict[int, tuple[Floats, Floats]] = {}
         self._uniform: dict[object, tuple[Tensor | None, Floats]] = {}
 
@@ -196,10 +186,12 @@ class Batch:
         inputs, measures = self.divisors.shape
         self.sums = np.full((inputs, measures, len(self.layers), heads), np.nan)
         self.chance = np.zeros((inputs, measures, len(self.layers)))
+        self.finite = np.ones(inputs, np.bool_)
         for place, layer in enumerate(self.layers):
             found, chance = self._found[layer]
             self.sums[:, :, place, : found.shape[2]] = found
             self.chance[:, :, place] = chance
+            self.finite &= np.isfinite(found).all((1, 2))
 
     def _sum(self, statistics: RowStatistics) -> Floats:
         """Sums over the rows that count, ``[input measure head]``."""
@@ -216,31 +208,34 @@ class Batch:
         return torch.stack(found, 1).cpu().numpy()
 
     def _chance(self, record: AttentionRecord) -> Floats:
-        """Sums of uniform attention over the visible keys ``[input measure]``: a head whose queries are 0."""
-        mask, causal = record.mask, record.is_causal
-        if mask is None:
-            mask, causal = self._padding, causal or self._task.model.causal
+        """Sums of uniform attention over the visible keys, ``[input measure]``."""
+        mask = record.mask
+        causal = record.is_causal or (mask is None and self._task.model.causal)
         key = None if mask is None else (mask.data_ptr(), mask.shape, mask.stride())
         if (key, causal) not in self._uniform:
-            inputs, _, queries, keys = record.shape
-            zeros = torch.zeros(inputs, 1, queries, 1, dtype=torch.float64, device=record.q.device)
-            head = None if mask is None else mask[..., :1, :, :] if mask.ndim > 2 else mask
-            uniform = AttentionRecord(
-                record.module,
-                record.stack,
-                record.layer,
-                record.kind,
-                zeros,
-                zeros[:, :, :keys],
-                None,
-                1.0,
-                head,
-                causal,
-            )
-            wanted = replace(self._task.wanted, smoothing=0.0)
-            found = self._sum(row_statistics(uniform, self._columns, wanted))[:, :, 0]
-            self._uniform[key, causal] = (mask, found)  # the mask is kept so that its address stays its own
+            rows = self._evenly(causal) if mask is None else self._masked(record, mask)
+            self._uniform[key, causal] = (mask, self._sum(rows)[:, :, 0])  # a kept mask keeps its address
         return self._uniform[key, causal][1]
+
+    def _evenly(self, causal: bool) -> RowStatistics:
+        """Uniform attention over all tokens of an input, or in a causal model over those so far."""
+        columns = self._columns.double()
+        place = torch.arange(columns.shape[1], device=columns.device)
+        keys = (place + 1 if causal else self._lengths[:, None]).expand(columns.shape[:2]).double()
+        mass = columns.cumsum(1) if causal else columns.sum(1, keepdim=True)
+        weight = 1.0 / keys[:, None]
+        offsets = {offset: weight * (not causal or offset <= 0) for offset in self._task.wanted.offsets}
+        return RowStatistics((mass / keys[..., None])[:, None], offsets, -weight.log(), weight)
+
+    def _masked(self, record: AttentionRecord, mask: Tensor) -> RowStatistics:
+        """Uniform attention over the keys that a mask shows: that of a head whose queries are 0."""
+        inputs, _, tokens, _ = record.shape
+        zeros = torch.zeros(inputs, 1, tokens, 1, dtype=torch.float64, device=record.q.device)
+        head = mask[..., :1, :, :] if mask.ndim > 2 else mask
+        even = replace(
+            record, q=zeros, k=zeros, v=None, mask=head, bias=None, softcap=None, sinks=None, given=None
+        )
+        return row_statistics(even, self._columns, replace(self._task.wanted, smoothing=0.0))
 
 
 def _tokens(example: Example) -> Tokens:
