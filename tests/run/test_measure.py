@@ -190,7 +190,7 @@ def test_figures_are_those_of_whole_maps(kind: str) -> None:
     """Fused, padded and batched, with grouped queries, windows, sinks, biases, traced: as from maps one by one."""
     more, sight = FAMILIES[kind]
     model = small(kind, **more)
-    corpus = examples(inputs(11, 5, 11, 8, 1, 9, 11), [0, 0, 1, 1, 2, 3, 3])
+    corpus = examples(inputs(25, 5, 11, 8, 1, 9, 11), [0, 0, 1, 1, 2, 3, 3])
     wanted = [
         "previous",
         "current",
@@ -205,7 +205,9 @@ def test_figures_are_those_of_whole_maps(kind: str) -> None:
     ]
     if not model.causal:
         wanted += ["next", "entropy_first", "sep_sep"]
-    same(measure(model, corpus, measures=wanted, batch_size=4), from_maps(model, corpus, wanted, sight))
+    truth = from_maps(model, corpus, wanted, sight)
+    for batch_size in (1, 4):  # alone there is no padding and no mask
+        same(measure(model, corpus, measures=wanted, batch_size=batch_size), truth)
 
 
 @pytest.mark.parametrize("kind", ["bert", "llama", "mistral"])
@@ -417,6 +419,14 @@ def test_a_failed_input_is_named() -> None:
     model = Model(Fails(small("bert").module), name="fails")
     with pytest.raises(RunError, match=r"^corpus.txt:17: the model failed \(RuntimeError: no such token\)$"):
         measure(model, corpus, measures=["entropy"])
+
+
+def test_one_head_that_is_not_finite_is_seen() -> None:
+    model = small("bert")
+    with torch.no_grad():
+        model.module.encoder.layer[-1].attention.self.query.bias[0] = torch.nan
+    with pytest.raises(RunError, match=r"corpus\.txt:1: expected finite attention weights"):
+        measure(model, examples(inputs(5)), measures=["entropy"])
 
 
 def test_weights_that_are_not_finite_are_named() -> None:
