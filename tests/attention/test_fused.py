@@ -16,7 +16,6 @@ from headscope.attention.fused import RowStatistics, Wanted, by_blocks, by_kerne
 from headscope.attention.record import AttentionRecord
 
 OFFSETS = (-3, -1, 0, 1, 2)
-WANTED = Wanted(OFFSETS, entropy=True)
 EVERYTHING = Wanted(OFFSETS, entropy=True, largest=True)
 
 
@@ -172,12 +171,14 @@ BLOCKS_ONLY: dict[str, Callable[[], AttentionRecord]] = {
 }
 
 
+@pytest.mark.parametrize("scores", [1, 1 << 20])
 @pytest.mark.parametrize("case", CASES)
-def test_kernel_equals_whole_maps(case: str) -> None:
+def test_kernel_equals_whole_maps(case: str, scores: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fused, "_SCORES", scores)
     record = CASES[case]()
     columns = classes(record)
-    assert fusable(record, WANTED) is None
-    found = by_kernel(record, columns, WANTED)
+    assert fusable(record, EVERYTHING) is None
+    found = by_kernel(record, columns, EVERYTHING)
     assert found.route == "fused"
     compare(found, expected(record, columns))
 
@@ -207,8 +208,7 @@ def test_large_scores_keep_their_digits(way: Any, shared: float) -> None:
         record.q, tolerance = 60 * record.q, 2e-4  # float32 itself knows scores this large to 1e-5
     scores = record.q.double() @ record.k.double().mT * record.scaling
     assert scores.logsumexp(-1).max() > 180
-    wanted = WANTED if way is by_kernel else EVERYTHING
-    compare(way(record, classes(record), wanted), expected(record, classes(record)), tolerance)
+    compare(way(record, classes(record), EVERYTHING), expected(record, classes(record)), tolerance)
 
 
 def test_a_sink_with_scores_that_all_keys_share() -> None:
@@ -219,7 +219,7 @@ def test_a_sink_with_scores_that_all_keys_share() -> None:
     assert truth.largest is not None
     assert truth.mass.sum() > 0.1
     assert whole(record).sum(-1).min() < 0.5
-    compare(by_kernel(record, classes(record), WANTED), truth)
+    compare(by_kernel(record, classes(record), EVERYTHING), truth)
     compare(by_blocks(record, classes(record), EVERYTHING), truth)
 
 
@@ -232,7 +232,9 @@ def test_other_dtypes(dtype: torch.dtype) -> None:
     for found in (
         row_statistics(record, classes(record), EVERYTHING),
         by_kernel(
-            record, classes(record).to(record.q.dtype if dtype == torch.float64 else torch.float32), WANTED
+            record,
+            classes(record).to(record.q.dtype if dtype == torch.float64 else torch.float32),
+            EVERYTHING,
         ),
     ):
         assert found.mass.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
@@ -251,7 +253,10 @@ def test_smoothed_entropy_is_over_visible_keys() -> None:
 
 def test_rows_that_see_nothing_are_zero() -> None:
     record = make(mask=padded(19, 7, width=19, side="left") & lower(19))
-    for found in (by_kernel(record, classes(record), WANTED), by_blocks(record, classes(record), EVERYTHING)):
+    for found in (
+        by_kernel(record, classes(record), EVERYTHING),
+        by_blocks(record, classes(record), EVERYTHING),
+    ):
         assert found.entropy is not None
         assert not found.entropy[1, :, :12].any()
         assert not found.mass[1, :, :12].any()
@@ -262,12 +267,11 @@ def test_rows_that_see_nothing_are_zero() -> None:
 @pytest.mark.parametrize(
     ("case", "wanted", "reason"),
     [
-        ("bias", WANTED, "bias"),
-        ("softcap", WANTED, "softcap"),
-        ("given", WANTED, "own weights"),
-        ("causal, more keys", WANTED, "more keys than queries"),
-        ("causal with padding", WANTED, "causal with a mask"),
-        ("plain", EVERYTHING, "largest"),
+        ("bias", EVERYTHING, "bias"),
+        ("softcap", EVERYTHING, "softcap"),
+        ("given", EVERYTHING, "own weights"),
+        ("causal, more keys", EVERYTHING, "more keys than queries"),
+        ("causal with padding", EVERYTHING, "causal with a mask"),
         ("plain", Wanted(entropy=True, smoothing=1e-4), "smoothed"),
     ],
 )
@@ -279,9 +283,9 @@ def test_what_the_kernel_cannot_do_goes_by_blocks(case: str, wanted: Wanted, rea
 
 def test_the_way_is_chosen_by_length(monkeypatch: pytest.MonkeyPatch) -> None:
     record = make()
-    assert row_statistics(record, classes(record), WANTED).route == "blocks"
+    assert row_statistics(record, classes(record), EVERYTHING).route == "blocks"
     monkeypatch.setattr(fused, "KERNEL_KEYS", 19)
-    found = row_statistics(record, classes(record), WANTED)
+    found = row_statistics(record, classes(record), EVERYTHING)
     assert found.route == "fused"
     compare(found, expected(record, classes(record)))
 
@@ -317,7 +321,7 @@ def test_both_ways_agree(
         )
     columns = classes(record, count)
     truth = expected(record, columns)
-    compare(by_kernel(record, columns, WANTED), truth)
+    compare(by_kernel(record, columns, EVERYTHING), truth)
     compare(by_blocks(record, columns, EVERYTHING, elements), truth)
 
 
@@ -338,7 +342,7 @@ def test_memory_is_linear() -> None:
             return out
 
     record = make(1, 4, 2048, dim=8, is_causal=True)
-    for way, wanted in ((by_kernel, WANTED), (by_blocks, EVERYTHING)):
+    for way in (by_kernel, by_blocks):
         with Sizes() as sizes:
-            way(record, classes(record), wanted)
+            way(record, classes(record), EVERYTHING)
         assert 0 < sizes.largest < 4 * 2048 * 2048 / 8
