@@ -90,7 +90,7 @@ def row_statistics(record: AttentionRecord, columns: Tensor, wanted: Wanted) -> 
 
 def by_kernel(record: AttentionRecord, columns: Tensor, wanted: Wanted) -> RowStatistics:
     """The statistics by one call of the attention kernel, for a record that is `fusable`."""
-    batch, heads, queries, keys = record.shape
+    _, _, queries, keys = record.shape
     grouped, k, shift = operands(record)
     q, k = grouped.flatten(1, 2), k.repeat_interleave(record.groups, 1) if record.groups > 1 else k
     mask = None if record.mask is None else penalty(four(record.mask, keys), q.dtype)
