@@ -45,6 +45,8 @@ export interface ExplorerProps {
 }
 
 const WIDE = 1040;
+/** Changes of these touch the grid alone. */
+const OF_GRID: ReadonlySet<keyof Full> = new Set(["draw", "measure", "sort", "least"]);
 const SCALES = ["model", "head", "neuron"] as const;
 const KEYS = [
   ["← →", "previous, next head"], ["↑ ↓", "previous, next layer"], ["Enter", "one scale closer"], ["Esc", "clear the pin, then one scale out"],
@@ -240,7 +242,7 @@ export class Explorer implements Owner {
       return;
     }
     if (turn !== this.turn) return;
-    this.draw(keys.length === 0);
+    this.draw(keys.every((key) => OF_GRID.has(key)));
   }
 
   private draw(atOnce: boolean): void {

@@ -3,7 +3,7 @@
 import { h } from "../dom";
 import { figure, plural } from "../format";
 import { hasPair, name } from "./axis";
-import { type Pen, surface } from "./canvas";
+import { type Pen, ratio, surface } from "./canvas";
 import { type Shown, value } from "./cut";
 import { painters } from "./export";
 import { cost, drawFocus, drawLines, drawRails, OTHERS } from "./headdraw";
@@ -22,6 +22,7 @@ export interface HeadSpace {
 }
 
 export class HeadLines {
+  // Two canvases between the columns for all lines, and one across for what is pointed at.
   private readonly under = h("canvas.base", { "aria-hidden": "true" });
   private readonly base = h("canvas.base", { "aria-hidden": "true" });
   private readonly over = h("canvas.over", { "aria-hidden": "true" });
@@ -39,6 +40,8 @@ export class HeadLines {
   private axisRight = h("span.cap");
   private tokens = "";
   private laid = "";
+  private drawn = "";
+  private focused = "";
   private width = 0;
   private frame = 0;
   /** How far the rows are scrolled: kept, for reading it would lay the page out. */
@@ -75,9 +78,9 @@ export class HeadLines {
         if (place !== null && !String(getSelection())) scene.owner.pin(scene, side, place);
       });
     }
-    painters.set(this.base, (pen) => this.picture(pen));
+    painters.set(this.base, () => undefined);
     painters.set(this.under, () => undefined);
-    painters.set(this.over, () => undefined);
+    painters.set(this.over, (pen) => this.picture(pen));
   }
 
   get height(): number {
@@ -104,7 +107,12 @@ export class HeadLines {
       paired: hasPair(scene.part.query) || hasPair(scene.part.key),
     });
     this.lay(key);
-    this.draw();
+    // Only what has changed is drawn: the grid's measure, say, does not touch the lines.
+    const { state } = scene;
+    const drawn = JSON.stringify([scene.key, this.box, state.threshold, state.top_k, scene.owner.theme, ratio(), this.offset]);
+    if (drawn !== this.drawn) this.draw();
+    else if (JSON.stringify(scene.focus) !== this.focused) this.focus();
+    this.drawn = drawn;
   }
 
   private lay(tokens: string): void {
@@ -141,9 +149,9 @@ export class HeadLines {
     const [from, to] = [Math.floor(scrolled / box.row), Math.ceil((scrolled + box.height) / box.row)];
     const lines = strongest(maps, { from, to, least: Math.ceil(255 * Math.sqrt(state.threshold)), topK: state.top_k, most: MOST });
     this.lines = lines;
-    const base = surface(this.base, box.width, box.height);
+    const base = this.between(this.base);
     // The lower canvas is touched only when it has something, or had: every canvas that changes is composited anew.
-    if (this.below) surface(this.under, box.width, box.height);
+    if (this.below) this.between(this.under);
     this.below = false;
     let next = lines.count - 1;
     const take = (): [number, number] => {
@@ -158,7 +166,7 @@ export class HeadLines {
     const rest = (): void => {
       if (job !== this.job) return;
       if (next >= 0) {
-        const under = this.below ? this.under.getContext("2d")! : surface(this.under, box.width, box.height);
+        const under = this.below ? this.under.getContext("2d")! : this.between(this.under);
         this.below = true;
         drawLines(under, scene, box, maps, lines, ...take(), scrolled);
         requestAnimationFrame(rest);
@@ -167,6 +175,15 @@ export class HeadLines {
     if (!this.done) requestAnimationFrame(rest);
     this.describe(lines, from, to);
     this.focus();
+  }
+
+  // A canvas between the columns, which draws in the picture's own coordinates.
+  private between(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
+    const { x0, x1, height } = this.box;
+    canvas.style.left = `${x0}px`;
+    const context = surface(canvas, x1 - x0, height);
+    context.translate(-x0, 0);
+    return context;
   }
 
   private describe(lines: Lines, from: number, to: number): void {
@@ -185,6 +202,7 @@ export class HeadLines {
   focus(): void {
     const { scene, box } = this;
     const { focus, pinned } = scene;
+    this.focused = JSON.stringify(focus);
     const maps = scene.shown();
     const both = focus?.from != null && focus.to != null;
     const on = focus !== null && (focus.from !== null || focus.to !== null);

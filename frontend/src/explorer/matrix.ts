@@ -2,7 +2,7 @@
 
 import { PALETTES } from "../color";
 import { clamp, h } from "../dom";
-import { type Pen, paint, surface } from "./canvas";
+import { type Pen, paint, ratio, surface } from "./canvas";
 import type { Shown } from "./cut";
 import { painters } from "./export";
 import { pairTip } from "./head";
@@ -26,6 +26,8 @@ export class Matrix {
   private readonly note = h("span.dim");
   readonly root: HTMLElement;
   size = 300;
+  private drawn = "";
+  private focused = "";
   private zoom: Zoom = [0, 1, 0, 1];
   private wide = 0;
   private tall = 0;
@@ -96,6 +98,12 @@ export class Matrix {
     const { scene } = this;
     const map = this.map;
     if (!map) return;
+    const drawn = JSON.stringify([scene.key, scene.state.zoom, scene.owner.theme, ratio(), width, height]);
+    if (drawn === this.drawn) {
+      if (JSON.stringify(scene.focus) !== this.focused) this.focus();
+      return;
+    }
+    this.drawn = drawn;
     this.zoom = within(this.large ? scene.state.zoom : null, map.rows, map.columns);
     const [, rows, , columns] = this.zoom;
     let [left, top] = [0, 0];
@@ -151,6 +159,7 @@ export class Matrix {
   focus(): void {
     this.marks(surface(this.over, this.wide, this.tall));
     const { focus } = this.scene;
+    this.focused = JSON.stringify(focus);
     for (const [element, place] of [[this.rows, focus?.from], [this.columns, focus?.to]] as const) {
       element.querySelector(".on")?.classList.remove("on");
       if (place != null) element.querySelector(`[data-i="${place}"]`)?.classList.add("on");

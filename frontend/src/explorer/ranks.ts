@@ -3,7 +3,7 @@
 import { h } from "../dom";
 import { figure } from "../format";
 import type { MeasureColumn } from "../protocol";
-import { surface } from "./canvas";
+import { ratio, surface } from "./canvas";
 import type { Scene } from "./scene";
 
 const SAY: Record<string, string> = { previous: "the previous token", next: "the next token", current: "itself", first: "the first token", sep: "separators" };
@@ -35,6 +35,7 @@ export class Ranks {
   private rows: Row[] = [];
   private part = "";
   private width = 100;
+  private drawn = "";
 
   constructor(
     element: HTMLElement,
@@ -54,6 +55,9 @@ export class Ranks {
       this.rows = measures.map((measure) => this.row(measure));
       this.body.replaceChildren(...this.rows.map(({ name, canvas, value }) => h("div.mrow", {}, name, canvas, value)));
     }
+    const drawn = JSON.stringify([scene.place, names, state.layer, scene.head, width, scene.owner.theme, ratio()]);
+    if (drawn === this.drawn) return;
+    this.drawn = drawn;
     const total = part.heads.reduce((sum, heads) => sum + heads.length, 0);
     this.title.textContent = `L${state.layer}H${scene.head} among all ${total} heads`;
     this.width = Math.max(60, width - 144);

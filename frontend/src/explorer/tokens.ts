@@ -10,22 +10,40 @@ export function tokenText(item: Item): HTMLElement {
   return h("span.t", { dir: "auto", title: long ? name(item) : null }, item.mark ? h("i", {}, item.mark) : null, item.text);
 }
 
+interface Row {
+  readonly key: string;
+  place: number;
+}
+
+const rows = new WeakMap<Element, Row>();
+
+/** Show these tokens in a column. Rows that are there already stay: to build them is what a filter costs. */
 export function fill(element: HTMLElement, items: readonly Item[]): void {
-  const all = document.createDocumentFragment();
-  items.forEach((item, place) => {
-    const row = document.createElement("div");
-    row.className = item.special ? "tok sp" : "tok";
-    row.dataset.i = String(place);
-    row.append(tokenText(item));
-    all.append(row);
+  const before = new Map<string, HTMLElement>();
+  for (const row of [...(element.children as Iterable<HTMLElement>)]) {
+    const known = rows.get(row);
+    if (known) before.set(known.key, row);
+    else row.remove();
+  }
+  const wanted = items.map((item, place) => {
+    const key = `${item.start} ${item.end} ${item.special} ${name(item)}`;
+    const row = before.get(key) ?? h(item.special ? "div.tok.sp" : "div.tok", { role: "option" }, tokenText(item));
+    before.delete(key);
+    rows.set(row, { key, place });
+    return row;
   });
-  element.replaceChildren(all);
+  for (const row of before.values()) row.remove();
+  let next = element.firstElementChild;
+  for (const row of wanted) {
+    if (row === next) next = next.nextElementSibling;
+    else element.insertBefore(row, next);
+  }
 }
 
 /** The place of the token under an event. */
 export function placeOf(event: Event): number | null {
-  const row = event.target instanceof Element ? event.target.closest<HTMLElement>(".tok") : null;
-  return row ? Number(row.dataset.i) : null;
+  const row = event.target instanceof Element ? event.target.closest(".tok") : null;
+  return (row && rows.get(row)?.place) ?? null;
 }
 
 /** Give one row of a column a class, and take it from the others. */
