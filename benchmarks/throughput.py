@@ -27,7 +27,7 @@ import torch
 from transformers import BertConfig, BertModel, LlamaConfig, LlamaModel, PreTrainedModel
 
 from headscope.corpora import Example
-from headscope.measures.surface import choose
+from headscope.measures.choose import choose
 from headscope.models import Model
 from headscope.run.measure import measure
 from headscope.run.stream import Task

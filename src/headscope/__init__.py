@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from headscope.heads import Head
     from headscope.maps import AttentionMaps, wrap
     from headscope.measures.dataset import table
+    from headscope.measures.measure import by_pairs, by_rows
     from headscope.run.load import load
     from headscope.run.measure import measure
     from headscope.run.report import report
@@ -38,6 +39,8 @@ _WHERE = {
     "ShapeError": "headscope.errors",
     "Tokens": "headscope.tokens",
     "ablate": "headscope.attention.edit",
+    "by_pairs": "headscope.measures.measure",
+    "by_rows": "headscope.measures.measure",
     "capture": "headscope.attention.one",
     "edit": "headscope.attention.edit",
     "generate": "headscope.attention.generate",
@@ -63,6 +66,8 @@ __all__ = [
     "ShapeError",
     "Tokens",
     "ablate",
+    "by_pairs",
+    "by_rows",
     "capture",
     "corpora",
     "edit",

@@ -11,9 +11,9 @@ import pytest
 import xarray as xr
 
 from headscope.errors import InputError
+from headscope.measures.choose import choose
 from headscope.measures.dataset import COLUMNS, check_suffix, dataset, names, read, table, write
 from headscope.measures.sums import Documents
-from headscope.measures.surface import choose
 from headscope.tokens import Tokens
 
 

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 import headscope as hs
 from headscope.errors import InputError
+from headscope.measures.choose import choose
 from headscope.measures.dataset import names
+from headscope.measures.measure import selection, without
 from headscope.measures.single import surface
-from headscope.measures.surface import MEASURES, choose, parse, selection, without
+from headscope.measures.surface import MEASURES
 from headscope.tokens import Tokens
 
 PIECES = ["[CLS]", "cats", ".", "[SEP]"]
@@ -131,7 +133,7 @@ def test_named_offsets_are_offsets() -> None:
     [
         (
             ["previous", "attention"],
-            "expected previous, current, next, first, .*to_<class>, found 'attention'",
+            "expected surface, previous, current, next, first, .*file.py:name, found 'attention'",
         ),
         (["offset2"], "found 'offset2'"),
         (["offset-"], "found 'offset-'"),
@@ -176,7 +178,7 @@ def test_divisors_count_the_rows_that_are_selected() -> None:
 
 
 def test_every_measure_says_what_it_is() -> None:
-    for measure in (*choose(), parse("offset-2"), parse("offset+17"), parse("to_user")):
+    for measure in choose(["surface", "offset-2", "offset+17", "to_user", "noun_to_sep", "not_noun_to_sep"]):
         assert measure.title
         assert measure.description.endswith(".")
         assert measure.units in ("share", "nats")

@@ -20,10 +20,11 @@ from headscope.attention import fused
 from headscope.attention.one import capture
 from headscope.corpora import Example
 from headscope.errors import CorpusError, InputError, RefusedError, RunError
+from headscope.measures.choose import choose
 from headscope.measures.dataset import names
+from headscope.measures.measure import selection
 from headscope.measures.single import surface
 from headscope.measures.sums import Documents
-from headscope.measures.surface import choose, selection
 from headscope.models import Model
 from headscope.run.measure import estimate, measure
 from headscope.run.stream import Task

@@ -7,7 +7,7 @@ Two ways, the same figures:
   lse − s·qᵢ·(P K)ᵢ; the mass on a class = P M; the weight of one pair = exp(s·qᵢ·kⱼ − lse), and the largest
   weight that of the largest score, which blocks of scores without their softmax give.
 - ``blocks`` (`headscope.attention.rows`): a few rows at a time, as many as stay in the cache. Also for what the
-  kernel cannot do: biases, softcaps, smoothing, weights that the model computed.
+  kernel cannot do: biases, softcaps, smoothing, measures of pairs or rows, weights that the model computed.
 
 Up to a few thousand tokens blocks are as quick as the kernel or quicker; beyond, it is taken where it can be.
 """
@@ -58,6 +58,7 @@ def fusable(record: AttentionRecord, wanted: Wanted) -> str | None:
         "scores with a bias": record.bias is not None,
         "scores with a softcap": record.softcap is not None,
         "smoothed entropy": wanted.entropy and wanted.smoothing > 0,
+        "measures of pairs or rows": bool(wanted.extras),
         f"no such kernel on {record.q.device.type}": record.q.device.type != "cpu",
         "causal with a mask": record.is_causal and record.mask is not None,
         "causal with more keys than queries": record.is_causal and queries != keys,

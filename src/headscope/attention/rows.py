@@ -7,7 +7,7 @@ terms that are never negative, so nothing cancels.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import sqrt
 from typing import Literal, NamedTuple
@@ -26,6 +26,9 @@ _DEVICE_ELEMENTS = 1 << 24  # the same on an accelerator
 _ROWS = 8  # heads are split before a block gets fewer rows than this
 
 Way = Literal["fused", "blocks"]
+Extra = Callable[[Tensor, slice, slice], Tensor]
+"""A statistic of one's own: ``(weights [item head row key], items, rows) -> [item head row]``. The keys are all of the
+input's up to some last one; it gets a block of rows of some inputs and heads, and must not rely on which."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +41,14 @@ class Wanted:
         largest: the largest weight.
         smoothing: s for the entropy of ``(1 − s) p + s / visible keys`` instead (the released code of
             Clark et al. 2019: 0.0001).
+        extras: more statistics.
     """
 
     offsets: tuple[int, ...] = ()
     entropy: bool = False
     largest: bool = False
     smoothing: float = 0.0
+    extras: tuple[Extra, ...] = ()
 
 
 @dataclass
@@ -57,6 +62,7 @@ class RowStatistics:
         offsets: the weight at each wanted offset, ``[batch head query]``; 0 where that key does not exist.
         entropy: in nats, ``[batch head query]``.
         largest: ``[batch head query]``.
+        extras: the wanted extras, ``[batch head query]`` each.
         route: how they were computed.
     """
 
@@ -64,6 +70,7 @@ class RowStatistics:
     offsets: dict[int, Tensor] = field(default_factory=dict[int, Tensor])
     entropy: Tensor | None = None
     largest: Tensor | None = None
+    extras: list[Tensor] = field(default_factory=list[Tensor])
     route: Way = "blocks"
 
     def put(self, place: tuple[slice, ...], part: RowStatistics) -> None:
@@ -75,6 +82,8 @@ class RowStatistics:
             self.entropy[place] = part.entropy
         if self.largest is not None and part.largest is not None:
             self.largest[place] = part.largest
+        for own, extra in zip(self.extras, part.extras, strict=True):
+            own[place] = extra
 
     def of_keys(self, share: Tensor) -> RowStatistics:
         """The same, where only a share of each row goes to keys: 1 without a sink, 0 where no key is seen."""
@@ -83,6 +92,7 @@ class RowStatistics:
             {offset: weight * share for offset, weight in self.offsets.items()},
             None if self.entropy is None else self.entropy * share - torch.xlogy(share, share),
             None if self.largest is None else self.largest * share,
+            self.extras,
             self.route,
         )
 
@@ -174,6 +184,7 @@ def by_blocks(
         {offset: columns.new_zeros(shape) for offset in wanted.offsets},
         columns.new_zeros(shape) if wanted.entropy else None,
         columns.new_zeros(shape) if wanted.largest else None,
+        [columns.new_zeros(shape) for _ in wanted.extras],
     )
     for item in range(0, batch, items):
         for head in range(0, key_heads, together):
@@ -188,6 +199,7 @@ def by_blocks(
         {offset: weight.flatten(1, 2) for offset, weight in found.offsets.items()},
         None if found.entropy is None else found.entropy.flatten(1, 2),
         None if found.largest is None else found.largest.flatten(1, 2),
+        [extra.flatten(1, 2) for extra in found.extras],
     )
 
 
@@ -242,8 +254,12 @@ def _rows(
     offsets = {offset: _diagonal(weights, first + offset) for offset in wanted.offsets}
     own = RowStatistics(mass, offsets, entropy, largest if wanted.largest else None)
     own = own if share is None else own.of_keys(share)
+    if share is not None and (wanted.smoothing or wanted.extras):
+        weights = weights * share[..., None]
+    if wanted.extras:
+        whole = torch.nn.functional.pad(weights, (width.start, 0)).flatten(1, 2)
+        own.extras = [extra(whole, part.items, part.rows).view(weights.shape[:4]) for extra in wanted.extras]
     if wanted.entropy and wanted.smoothing:
-        weights = weights if share is None else weights * share[..., None]
         own.entropy = _smoothed(weights, hidden.seen(), wanted.smoothing)
     return own
 

@@ -14,8 +14,8 @@ import xarray as xr
 
 from headscope.errors import InputError
 from headscope.heads import Head
+from headscope.measures.measure import Measure, without
 from headscope.measures.sums import By, Sums
-from headscope.measures.surface import Measure, without
 
 COLUMNS = ("layer", "head", "paper", "measure", "value", "se", "n", "chance")
 """Columns of the tidy table; ``paper`` is the 1-based label."""

@@ -10,15 +10,17 @@ import xarray as xr
 from headscope import kernels
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps, FloatArray
+from headscope.measures.choose import choose
 from headscope.measures.dataset import dataset
+from headscope.measures.measure import Measure, mask, selection
 from headscope.measures.sums import Documents
-from headscope.measures.surface import SMOOTHING, Measure, Preset, choose, mask, prepared, selection
+from headscope.measures.surface import SMOOTHING, Preset, prepared
 from headscope.tokens import Tokens
 
 
 def surface(
     maps: AttentionMaps,
-    measures: Sequence[str] | None = None,
+    measures: Sequence[str | Measure] | None = None,
     *,
     preset: Preset | None = None,
     over: str = "pieces",
@@ -27,7 +29,7 @@ def surface(
 
     Args:
         maps: self-attention maps that are not cut.
-        measures: names; by default all.
+        measures: names, or measures of your own; by default the group ``surface``.
         preset: ``clark2019`` for what the released code of Clark et al. 2019 computes.
         over: the unit of a token, ``words`` for ``maps.words()``.
 
@@ -64,6 +66,12 @@ def _row(
 ) -> FloatArray:
     """The statistic of each row, ``[... query key] -> [... query]``."""
     weights = weights.astype(np.float64)
+    queries = np.arange(len(tokens))
+    if measure.statistic == "pairs":
+        return (weights * measure.worth(tokens, queries)).sum(-1)
+    if measure.statistic == "rows":
+        own = measure.of_rows(weights.reshape(-1, *weights.shape[-2:]), tokens, queries)
+        return own.reshape(weights.shape[:-1])
     if measure.statistic == "offset":
         return kernels.offset(weights, measure.offset)
     if measure.statistic == "mass":

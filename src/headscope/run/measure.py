@@ -20,9 +20,11 @@ from tqdm import tqdm
 import headscope
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
+from headscope.measures.choose import choose
 from headscope.measures.dataset import dataset
+from headscope.measures.measure import Measure
 from headscope.measures.sums import By, Sums
-from headscope.measures.surface import Preset, choose
+from headscope.measures.surface import Preset
 from headscope.models import Model
 from headscope.run.stream import Task
 
@@ -34,7 +36,7 @@ def measure(
     model: Model,
     corpus: Corpus | Iterable[Example],
     *,
-    measures: Sequence[str] | None = None,
+    measures: Sequence[str | Measure] | None = None,
     by: Literal["token", "document"] = "token",
     preset: Preset | None = None,
     batch_size: int = 32,
@@ -101,7 +103,7 @@ def estimate(
     model: Model,
     corpus: Corpus,
     *,
-    measures: Sequence[str] | None = None,
+    measures: Sequence[str | Measure] | None = None,
     batch_size: int = 32,
     limit: int | None = None,
 ) -> str:

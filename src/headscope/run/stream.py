@@ -17,10 +17,12 @@ from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.corpora import Example, blocks
 from headscope.errors import HeadscopeError, RefusedError, RunError
-from headscope.measures import surface
+from headscope.measures import measure as definitions
+from headscope.measures.measure import Measure
 from headscope.measures.sums import By, Documents, Floats, Sums
-from headscope.measures.surface import SMOOTHING, Measure, Preset, prepared
+from headscope.measures.surface import SMOOTHING, Preset, prepared
 from headscope.models import Model
+from headscope.run.extras import extras
 from headscope.tokens import Tokens
 
 TOKENS_PER_INPUT = 128
@@ -50,7 +52,7 @@ class Task:
         """The statistics of rows that the measures need."""
         statistics = {measure.statistic for measure in self.measures}
         return Wanted(
-            surface.offsets(self.measures),
+            definitions.offsets(self.measures),
             "entropy" in statistics,
             "largest" in statistics,
             SMOOTHING[self.preset],
@@ -143,18 +145,19 @@ class Batch:
     def __init__(self, task: Task, tokens: Sequence[Tokens]) -> None:
         self.tokens = tokens
         self._task = task
-        self._classes = surface.classes(task.measures)
+        self._classes = definitions.classes(task.measures)
         width = max(map(len, tokens))
         rows = np.zeros((len(tokens), len(task.measures), width))
         columns = np.zeros((len(tokens), width, len(self._classes)))
         self.divisors: Floats = np.zeros((len(tokens), len(task.measures)))
         for place, each in enumerate(tokens):
-            rows[place, :, : len(each)], self.divisors[place] = surface.selection(
+            rows[place, :, : len(each)], self.divisors[place] = definitions.selection(
                 task.measures, each, task.model.causal
             )
             for column, name in enumerate(self._classes):
-                columns[place, : len(each), column] = surface.mask(each, name)
+                columns[place, : len(each), column] = definitions.mask(each, name)
         device = task.model.device
+        self._wanted = replace(task.wanted, extras=extras(task.measures, tokens, width, device))
         self._rows = torch.as_tensor(rows, device=device)
         self._columns = torch.as_tensor(columns, dtype=torch.float32, device=device)
         self._lengths = torch.tensor([len(each) for each in tokens], device=device)
@@ -175,9 +178,9 @@ class Batch:
             raise RefusedError(
                 f"{record.module}: expected one self-attention a layer, found layer {record.layer} again"
             )
-        reason = why_blocks(record, self._task.wanted)
+        reason = why_blocks(record, self._wanted)
         self._task.routes["fused" if reason is None else f"blocks ({reason})"] += 1
-        statistics = row_statistics(record, self._columns, self._task.wanted)
+        statistics = row_statistics(record, self._columns, self._wanted)
         self._found[record.layer] = (self._sum(statistics), self._chance(record))
 
     def close(self) -> None:
@@ -199,8 +202,11 @@ class Batch:
     def _sum(self, statistics: RowStatistics) -> Floats:
         """Sums over the rows that count, ``[input measure head]``."""
         found: list[Tensor] = []
+        own = iter(statistics.extras)
         for place, measure in enumerate(self._task.measures):
-            if measure.statistic == "offset":
+            if measure.statistic in ("pairs", "rows"):
+                row = next(own)
+            elif measure.statistic == "offset":
                 row = statistics.offsets[measure.offset]
             elif measure.statistic == "mass":
                 row = statistics.mass[..., self._classes.index(measure.of)]
@@ -216,7 +222,10 @@ class Batch:
         causal = record.is_causal or (mask is None and self._task.model.causal)
         key = None if mask is None else (mask.data_ptr(), mask.shape, mask.stride())
         if (key, causal) not in self._uniform:
-            rows = self._evenly(causal) if mask is None else self._masked(record, mask)
+            if mask is None and not self._wanted.extras:
+                rows = self._evenly(causal)
+            else:
+                rows = self._blank(record, mask, causal)
             self._uniform[key, causal] = (mask, self._sum(rows)[:, :, 0])  # a kept mask keeps its address
         return self._uniform[key, causal][1]
 
@@ -227,18 +236,19 @@ class Batch:
         keys = (place + 1 if causal else self._lengths[:, None]).expand(columns.shape[:2]).double()
         mass = columns.cumsum(1) if causal else columns.sum(1, keepdim=True)
         weight = 1.0 / keys[:, None]
-        offsets = {offset: weight * (not causal or offset <= 0) for offset in self._task.wanted.offsets}
+        offsets = {offset: weight * (not causal or offset <= 0) for offset in self._wanted.offsets}
         return RowStatistics((mass / keys[..., None])[:, None], offsets, -weight.log(), weight)
 
-    def _masked(self, record: AttentionRecord, mask: Tensor) -> RowStatistics:
-        """Uniform attention over the keys that a mask shows: that of a head whose queries are 0."""
+    def _blank(self, record: AttentionRecord, mask: Tensor | None, causal: bool) -> RowStatistics:
+        """Uniform attention over the keys that are seen: that of a head whose queries are 0."""
         inputs, _, tokens, _ = record.shape
         zeros = torch.zeros(inputs, 1, tokens, 1, dtype=torch.float64, device=record.q.device)
+        if mask is None:
+            mask = (torch.arange(tokens, device=zeros.device) < self._lengths[:, None])[:, None, None]
         head = mask[..., :1, :, :] if mask.ndim > 2 else mask
-        even = replace(
-            record, q=zeros, k=zeros, v=None, mask=head, bias=None, softcap=None, sinks=None, given=None
-        )
-        return row_statistics(even, self._columns, replace(self._task.wanted, smoothing=0.0))
+        even = replace(record, q=zeros, k=zeros, v=None, mask=head, is_causal=causal)
+        even = replace(even, bias=None, softcap=None, sinks=None, given=None)
+        return row_statistics(even, self._columns, replace(self._wanted, smoothing=0.0))
 
 
 def _tokens(example: Example) -> Tokens:

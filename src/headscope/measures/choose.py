@@ -1,0 +1,114 @@
+"""Measures by name."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+from headscope.errors import InputError
+from headscope.measures.measure import Matrix, Measure
+from headscope.measures.surface import MEASURES, PRESETS, Preset, of_code, offset, to_class
+
+GROUPS: Mapping[str, Mapping[str, Measure]] = {"surface": MEASURES}
+"""Measures that are asked for together, by the name of the group."""
+
+
+def parse(name: str) -> list[Measure]:
+    """The measures of a name.
+
+    One of a group or a whole group; ``offset-2`` or ``offset+3`` for any integer; ``to_<class>``,
+    ``<class>_to_<class>`` and ``not_<class>_to_<class>`` for classes of tokens; any of these after ``gradient_`` or
+    ``norm_`` for another matrix; ``module:name`` or ``file.py:name`` for a measure of your own (Python that is
+    run).
+
+    Raises `InputError` for any other name.
+    """
+    if name in GROUPS:
+        return list(GROUPS[name].values())
+    for group in GROUPS.values():
+        if name in group:
+            return [group[name]]
+    if ":" in name:
+        return [_own(name)]
+    if match := re.fullmatch(r"offset([+-]\d{1,9})", name):
+        return [offset(int(match[1]), name)]
+    prefix, _, rest = name.partition("_")
+    if prefix in get_args(Matrix) and rest:
+        return [_of_matrix(measure, prefix) for measure in parse(rest)]
+    if match := re.fullmatch(r"(?:(not_)?(\w+?)_)?to_(\w+)", name):
+        return [to_class(match[3], match[2] or "", bool(match[1]))]
+    known = ", ".join([*GROUPS, *(name for group in GROUPS.values() for name in group)])
+    raise InputError(
+        f"measures: expected {known}, offset-2 (any number), to_<class>, <class>_to_<class>, or file.py:name, "
+        f"found {name!r}"
+    )
+
+
+def choose(names: Sequence[str | Measure] | None = None, preset: Preset | None = None) -> list[Measure]:
+    """The measures of some names (by default the group ``surface``), as the preset computes them.
+
+    Raises `InputError` for a name that is no measure, for one that is given twice and for none.
+    """
+    if isinstance(names, str):
+        raise InputError(f"measures: expected a list of names, found one string {names!r}")
+    if preset is not None and preset not in PRESETS:
+        raise InputError(f"preset: expected {', '.join(PRESETS)}, found {preset!r}")
+    found: list[Measure] = []
+    for one in ["surface"] if names is None else names:
+        found += [one] if isinstance(one, Measure) else parse(one.strip())
+    if not found:
+        raise InputError("measures: expected at least one, found none")
+    seen: set[str] = set()
+    for measure in found:
+        if measure.name in seen:
+            raise InputError(f"measures: expected each once, found {measure.name!r} again")
+        seen.add(measure.name)
+    if preset is None:
+        return found
+    return [of_code(measure) for measure in found]
+
+
+def _of_matrix(measure: Measure, matrix: str) -> Measure:
+    if measure.matrix != "weights":
+        raise InputError(
+            f"measures: {measure.name} is of the {measure.matrix} already, found {matrix}_ before it"
+        )
+    of = {"gradient": "size of the loss' gradient", "norm": "norm of what keys contribute"}[matrix]
+    return replace(
+        measure,
+        name=f"{matrix}_{measure.name}",
+        title=f"{measure.title} ({of})",
+        description=f"{measure.description} Of the {of} in place of the weights.",
+        units="loss" if matrix == "gradient" and measure.units == "share" else measure.units,
+        matrix=matrix,  # pyright: ignore[reportArgumentType]
+    )
+
+
+def _own(name: str) -> Measure:
+    """A measure from a module that can be imported, or from a file."""
+    place, _, attribute = name.rpartition(":")
+    try:
+        if place.endswith(".py"):
+            if not Path(place).is_file():
+                raise InputError(f"measures: {place}: no such file")
+            spec = importlib.util.spec_from_file_location(Path(place).stem, place)
+            assert spec is not None
+            assert spec.loader is not None
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+        else:
+            module = importlib.import_module(place)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"measures: {place}: cannot be run ({type(error).__name__}: {error})") from None
+    found: Any = getattr(module, attribute, None)
+    if not isinstance(found, Measure):
+        kind = "nothing" if found is None else type(found).__name__
+        raise InputError(f"measures: {name}: expected a measure made by by_pairs or by_rows, found {kind}")
+    return found

@@ -1,0 +1,245 @@
+"""What a measure is: a statistic of single rows of a matrix, and a rule for which rows count.
+
+Its figure is the sum over these rows by their number. The same definitions serve whole maps
+(`headscope.measures.single`) and streams over a corpus (`headscope.run.measure`). `by_pairs` and `by_rows` make
+a measure of your own from one function:
+
+>>> @by_pairs("same_piece", "Mass on earlier copies of the same piece.")
+... def same_piece(tokens, queries):
+...     earlier = np.arange(len(tokens)) < queries[:, None]
+...     return earlier & (tokens.ids == tokens.ids[queries, None])
+>>> headscope.measure(model, corpus, measures=["entropy", same_piece])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from headscope.errors import InputError
+from headscope.tokens import BoolArray, IntArray, Tokens
+
+Floats = npt.NDArray[np.float64]
+Statistic = Literal["offset", "mass", "entropy", "largest", "pairs", "rows"]
+Rows = Literal["all", "reach", "choice", "first", "class", "not class", "pairs"]
+Matrix = Literal["weights", "gradient", "norm"]
+Pairs = Callable[[Tokens, IntArray], npt.NDArray[Any]]
+"""``(tokens, queries) -> [query key]``: what a weight of these queries on each key is worth, 0 or False for nothing."""
+RowFunction = Callable[[Floats, Tokens, IntArray], npt.NDArray[Any]]
+"""``(weights [head query key], tokens, queries) -> [head query]``: one figure a row of each head."""
+
+_ROWS_AT_A_TIME = 512
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measure: a statistic of rows, and which rows.
+
+    Attributes:
+        name: its column, such as ``previous``.
+        title: for figures.
+        description: one sentence that says what is averaged.
+        units: ``share`` (of a row's attention, 0 to 1), ``nats``, ``tokens``, ….
+        source: where it comes from: a paper and its section.
+        statistic: of a row: the weight at an `offset`, the mass on a class, entropy, the largest weight, the sum
+            of weights by what `pairs` are worth, or what a function makes of whole `rows`.
+        offset: o of ``offset``, the weight that row i gives to key i + o.
+        of: the class of ``mass``.
+        rows: ``all``; those that ``reach`` a key at the offset; those with a ``choice`` (the first row of a
+            causal model sees only itself); the ``first``; those of a ``class`` (`whose`) or ``not class``; those
+            with ``pairs`` that they can see.
+        whose: the class of ``rows``.
+        divisor: what the sum is divided by: the number of these rows, or what the released code of Clark et al.
+            takes.
+        pairs: of the statistic ``pairs``.
+        function: of the statistic ``rows``.
+        matrix: what the rows are of: attention weights α; the gradient's size ``|∂L/∂α|``; or the norms
+            ``‖α f(x)‖`` of what each key contributes, as shares of their row.
+        keys: names of its sources in `headscope.measures.sources`.
+    """
+
+    name: str
+    title: str
+    description: str
+    units: str
+    source: str
+    statistic: Statistic
+    offset: int = 0
+    of: str = ""
+    rows: Rows = "all"
+    whose: str = ""
+    divisor: Literal["rows", "tokens", "two", "tokens less two"] = "rows"
+    pairs: Pairs | None = None
+    function: RowFunction | None = None
+    matrix: Matrix = "weights"
+    keys: tuple[str, ...] = ()
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Classes of tokens without which the measure says nothing."""
+        named = [self.of if self.statistic == "mass" else "", self.whose]
+        return tuple(dict.fromkeys(name for name in named if name not in ("", "first")))
+
+    def absent(self, causal: bool) -> str | None:
+        """Why a causal model has no such measure; None where it has."""
+        if causal and self.statistic == "offset" and self.offset > 0:
+            return "a causal model does not see later tokens"
+        if causal and self.rows == "first":
+            return "the first token of a causal model sees only itself"
+        return None
+
+    def select(self, tokens: Tokens, causal: bool) -> BoolArray:
+        """The rows that count, ``[query]``."""
+        count = len(tokens)
+        place = np.arange(count)
+        if self.rows == "reach":
+            return (place + self.offset >= 0) & (place + self.offset < count)
+        if self.rows == "choice":
+            return place > 0 if causal else np.ones(count, np.bool_)
+        if self.rows == "first":
+            return place == 0
+        if self.rows == "pairs":
+            return self._with_pairs(tokens, causal)
+        if self.rows == "all":
+            return np.ones(count, np.bool_)
+        members = mask(tokens, self.whose)
+        return members if self.rows == "class" else ~members
+
+    def divide_by(self, tokens: Tokens, causal: bool) -> float:
+        """What the sum over rows is divided by for its mean over one input."""
+        if self.divisor == "rows":
+            return float(self.select(tokens, causal).sum())
+        return float({"tokens": len(tokens), "two": 2, "tokens less two": len(tokens) - 2}[self.divisor])
+
+    def worth(self, tokens: Tokens, queries: IntArray) -> Floats:
+        """What `pairs` gives, ``[query key]``. Raises `InputError` for another shape, or what is no number."""
+        assert self.pairs is not None
+        found = np.asarray(self.pairs(tokens, queries), np.float64)
+        return _checked(self.name, found, (len(queries), len(tokens)), "[query key]")
+
+    def of_rows(self, weights: Floats, tokens: Tokens, queries: IntArray) -> Floats:
+        """What `function` gives, ``[head query]``. Raises `InputError` for another shape, or what is no number."""
+        assert self.function is not None
+        found = np.asarray(self.function(weights, tokens, queries), np.float64)
+        return _checked(self.name, found, weights.shape[:2], "[head query]")
+
+    def _with_pairs(self, tokens: Tokens, causal: bool) -> BoolArray:
+        count = len(tokens)
+        found = np.zeros(count, np.bool_)
+        for start in range(0, count, _ROWS_AT_A_TIME):
+            queries = np.arange(start, min(start + _ROWS_AT_A_TIME, count))
+            worth = self.worth(tokens, queries) != 0
+            if causal:
+                worth &= np.arange(count) <= queries[:, None]
+            found[queries] = worth.any(1)
+        return found
+
+
+def by_pairs(
+    name: str,
+    description: str,
+    *,
+    title: str = "",
+    units: str = "share",
+    rows: Rows = "pairs",
+    source: str = "",
+) -> Callable[[Pairs], Measure]:
+    """Make a measure of a function that says what each pair of tokens is worth.
+
+    The function gets `Tokens` and the positions of some queries, and returns ``[query key]`` of numbers or
+    booleans: the figure of a row is the sum of its weights by these. Memory stays linear in length.
+
+    Args:
+        name: its column.
+        description: one sentence: what is averaged over which rows.
+        title: for figures; by default the name.
+        units: ``share`` where the pairs are worth 0 or 1.
+        rows: which rows count; by default those with at least one pair that they can see.
+        source: the paper and its section, if any.
+    """
+
+    def make(pairs: Pairs) -> Measure:
+        return Measure(
+            _name(name), title or name, description, units, source, "pairs", rows=rows, pairs=pairs
+        )
+
+    return make
+
+
+def by_rows(
+    name: str, description: str, *, title: str = "", units: str = "", rows: Rows = "all", source: str = ""
+) -> Callable[[RowFunction], Measure]:
+    """Make a measure of a function of whole rows: ``(weights [head query key], tokens, queries) -> [head query]``.
+
+    The function gets some rows of all or some heads of one layer and one input, in float64: it must not rely on
+    how many. Arguments as in `by_pairs`.
+    """
+
+    def make(function: RowFunction) -> Measure:
+        return Measure(
+            _name(name), title or name, description, units, source, "rows", rows=rows, function=function
+        )
+
+    return make
+
+
+def mask(tokens: Tokens, of: str) -> BoolArray:
+    """The tokens of a class; none where the input has no such class."""
+    there = of == "first" or of in tokens.classes or (of == "special" and tokens.special_mask is not None)
+    return tokens.mask(of) if there else np.zeros(len(tokens), np.bool_)
+
+
+def classes(measures: Sequence[Measure]) -> tuple[str, ...]:
+    """The classes on which these measures need the mass of each row."""
+    return tuple(dict.fromkeys(measure.of for measure in measures if measure.statistic == "mass"))
+
+
+def offsets(measures: Sequence[Measure]) -> tuple[int, ...]:
+    """The offsets at which these measures need the weights."""
+    return tuple(dict.fromkeys(measure.offset for measure in measures if measure.statistic == "offset"))
+
+
+def selection(measures: Sequence[Measure], tokens: Tokens, causal: bool) -> tuple[Floats, Floats]:
+    """Which rows count for each measure ``[measure query]``, 0 or 1, and the divisors ``[measure]``."""
+    rows = np.array([measure.select(tokens, causal) for measure in measures], np.float64)
+    return rows, np.array([measure.divide_by(tokens, causal) for measure in measures])
+
+
+def without(measures: Sequence[Measure], causal: bool, counts: Mapping[str, int]) -> dict[str, str]:
+    """Which of these measures say nothing, and why.
+
+    Args:
+        measures: what was asked for.
+        causal: whether the model is causal.
+        counts: how many tokens of each class there were.
+    """
+    found: dict[str, str] = {}
+    for measure in measures:
+        reason = measure.absent(causal)
+        for of in measure.needs:
+            if reason is None and not counts.get(of):
+                reason = f"the inputs have no {_CALLED.get(of, f'tokens of the class {of}')}"
+        if reason is not None:
+            found[measure.name] = reason
+    return found
+
+
+_CALLED = {"sep": "separators", "cls": "[CLS]", "punctuation": "punctuation"}
+
+
+def _name(name: str) -> str:
+    if not name.isidentifier():
+        raise InputError(f"measure: expected a name of letters, digits and _, found {name!r}")
+    return name
+
+
+def _checked(name: str, found: Floats, shape: tuple[int, ...], axes: str) -> Floats:
+    if found.shape != shape:
+        raise InputError(f"measure {name}: expected {axes} {shape}, found shape {found.shape}")
+    if not np.isfinite(found).all():
+        raise InputError(f"measure {name}: expected finite numbers, found others")
+    return found

@@ -1,0 +1,79 @@
+"""Measures of pairs and of whole rows, for the blocks of `headscope.attention.rows`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headscope.attention.rows import Extra
+from headscope.measures.measure import Measure
+from headscope.tokens import IntArray, Tokens
+
+_KEPT = 1 << 24
+"""Pairs of a batch up to which what they are worth is kept for all layers; beyond, it is asked for again."""
+
+
+def extras(
+    measures: Sequence[Measure], tokens: Sequence[Tokens], width: int, device: torch.device
+) -> tuple[Extra, ...]:
+    """What computes the measures of pairs and rows among these, in their order, of one batch of inputs.
+
+    Args:
+        measures: the definitions.
+        tokens: the inputs.
+        width: tokens of the longest, padding included.
+        device: where the weights are.
+    """
+    made: list[Extra] = []
+    for measure in measures:
+        if measure.statistic == "pairs":
+            made.append(_Pairs(measure, tokens, width, device))
+        elif measure.statistic == "rows":
+            made.append(_Rows(measure, tokens))
+    return tuple(made)
+
+
+class _Pairs:
+    def __init__(self, measure: Measure, tokens: Sequence[Tokens], width: int, device: torch.device) -> None:
+        self._measure, self._tokens, self._width, self._device = measure, tokens, width, device
+        small = len(tokens) * width * width <= _KEPT
+        self._kept = self._worth(slice(0, len(tokens)), slice(0, width)) if small else None
+
+    def __call__(self, weights: Tensor, items: slice, rows: slice) -> Tensor:
+        worth = self._worth(items, rows) if self._kept is None else self._kept[items, rows]
+        worth = worth[..., : weights.shape[-1]].to(weights.dtype)
+        return (weights * worth[:, None]).sum(-1)
+
+    def _worth(self, items: slice, rows: slice) -> Tensor:
+        """What these pairs are worth, ``[item row key]``; nothing in padding."""
+        inputs = self._tokens[items]
+        found = np.zeros((len(inputs), rows.stop - rows.start, self._width), np.float32)
+        for own, tokens in zip(found, inputs, strict=True):
+            queries = _queries(rows, tokens)
+            own[: len(queries), : len(tokens)] = self._measure.worth(tokens, queries)
+        return torch.as_tensor(found, device=self._device)
+
+
+class _Rows:
+    def __init__(self, measure: Measure, tokens: Sequence[Tokens]) -> None:
+        self._measure, self._tokens = measure, tokens
+
+    def __call__(self, weights: Tensor, items: slice, rows: slice) -> Tensor:
+        found = np.zeros(weights.shape[:3])
+        array = weights.double().cpu().numpy()
+        for own, given, tokens in zip(found, array, self._tokens[items], strict=True):
+            queries = _queries(rows, tokens)
+            ready = np.zeros((len(given), len(queries), len(tokens)))
+            keys = min(given.shape[-1], len(tokens))
+            ready[..., :keys] = given[:, : len(queries), :keys]
+            if len(queries):
+                own[:, : len(queries)] = self._measure.of_rows(ready, tokens, queries)
+        return torch.as_tensor(found, dtype=weights.dtype, device=weights.device)
+
+
+def _queries(rows: slice, tokens: Tokens) -> IntArray:
+    """Which of these rows an input has."""
+    return np.arange(int(rows.start), min(int(rows.stop), len(tokens)), dtype=np.int64)

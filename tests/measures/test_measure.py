@@ -1,0 +1,107 @@
+"""Measures of one's own, and of rows of a class, on maps and on streams."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headscope as hs
+from headscope.errors import InputError
+from headscope.measures.choose import choose, parse
+from headscope.measures.measure import by_pairs, by_rows
+from headscope.measures.single import surface
+from headscope.tokens import Tokens
+
+WEIGHTS = np.array([[1.0, 0, 0, 0], [0.5, 0.5, 0, 0], [0.2, 0.3, 0.5, 0], [0.1, 0.2, 0.3, 0.4]])
+
+
+@by_pairs("again", "Mass on earlier copies of the same piece.")
+def again(tokens: Tokens, queries: Any) -> Any:
+    pieces = np.array(tokens.pieces)
+    return (np.arange(len(tokens)) < queries[:, None]) & (pieces == pieces[queries, None])
+
+
+@by_rows("peak", "Largest weight of a row.", units="share")
+def peak(weights: Any, tokens: Tokens, queries: Any) -> Any:
+    assert weights.shape[1:] == (len(queries), len(tokens))
+    return weights.max(-1)
+
+
+def test_pairs_by_hand() -> None:
+    found = surface(hs.wrap(WEIGHTS[None, None], ["a", "b", "a", "b"], causal=True), [again, "largest", peak])
+    assert found["again"].item() == pytest.approx((0.2 + 0.2) / 2)
+    assert found["again_n"].item() == 2
+    assert found["again_chance"].item() == pytest.approx((1 / 3 + 1 / 4) / 2)
+    assert found["peak"].item() == pytest.approx(found["largest"].item())
+
+
+def test_pairs_that_no_row_sees_have_no_figure() -> None:
+    with pytest.raises(InputError, match="again: no row of the inputs has such a token"):
+        surface(hs.wrap(WEIGHTS[None, None], list("abcd"), causal=True), [again])
+
+
+def test_rows_of_a_class_by_hand() -> None:
+    noun = np.array([False, True, False, True])
+    tokens = Tokens(list("abcd"), classes={"noun": noun, "sep": np.array([True, False, False, False])})
+    maps = hs.wrap(WEIGHTS[None, None], tokens, causal=True)
+    found = surface(maps, ["noun_to_sep", "not_noun_to_sep", "to_sep"])
+    assert found["noun_to_sep"].item() == pytest.approx((0.5 + 0.1) / 2)
+    assert found["not_noun_to_sep"].item() == pytest.approx((1 + 0.2) / 2)
+    assert found["to_sep"].item() == pytest.approx((1 + 0.5 + 0.2 + 0.1) / 4)
+
+
+def test_a_corpus_gives_what_its_maps_give(demo: Any) -> None:
+    texts = ["the cat saw the dog , and the dog saw the cat .", "a rose is a rose is a rose ."]
+    found = hs.measure(demo, hs.corpora.texts(texts), measures=[again, peak, "largest", "cls_to_sep"])
+    parts = [surface(hs.capture(demo, text), [again, peak, "largest", "cls_to_sep"]) for text in texts]
+    for name in ("again", "peak", "cls_to_sep"):
+        counts = [part[f"{name}_n"].values for part in parts]
+        expected = sum(part[name].values * n for part, n in zip(parts, counts, strict=True)) / sum(counts)
+        np.testing.assert_allclose(found[name], expected, atol=1e-6)
+        uniform = sum(
+            part[f"{name}_chance"].values * n[:, 0] for part, n in zip(parts, counts, strict=True)
+        ) / sum(n[:, 0] for n in counts)
+        np.testing.assert_allclose(found[f"{name}_chance"], uniform, atol=1e-6)
+    np.testing.assert_allclose(found["peak"], found["largest"], atol=1e-6)
+    alone = hs.measure(demo, hs.corpora.texts(texts), measures=[again], batch_size=1)
+    np.testing.assert_allclose(found["again"], alone["again"], atol=1e-6)
+
+
+def test_a_measure_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        "import headscope as hs\n"
+        "@hs.by_pairs('ahead', 'Mass on the next two tokens.')\n"
+        "def ahead(tokens, queries):\n"
+        "    import numpy as np\n"
+        "    gap = np.arange(len(tokens)) - queries[:, None]\n"
+        "    return (gap > 0) & (gap < 3)\n"
+    )
+    assert parse(f"{tmp_path / 'own.py'}:ahead")[0].name == "ahead"
+    with pytest.raises(
+        InputError, match=r"own\.py:behind: expected a measure made by by_pairs or by_rows, found nothing"
+    ):
+        parse(f"{tmp_path / 'own.py'}:behind")
+    with pytest.raises(InputError, match=r"none\.py: no such file"):
+        parse(f"{tmp_path / 'none.py'}:ahead")
+    (tmp_path / "broken.py").write_text("1 / 0")
+    with pytest.raises(InputError, match=r"broken\.py: cannot be run .ZeroDivisionError"):
+        parse(f"{tmp_path / 'broken.py'}:ahead")
+
+
+def test_what_a_function_must_return() -> None:
+    maps = hs.wrap(WEIGHTS[None, None], list("abcd"), causal=True)
+    short = by_pairs("short", "Wrong.")(lambda tokens, queries: np.ones((len(queries), 2)))
+    with pytest.raises(
+        InputError, match=r"measure short: expected \[query key\] \(4, 4\), found shape \(4, 2\)"
+    ):
+        surface(maps, [short])
+    void = by_rows("void", "Wrong.")(lambda weights, tokens, queries: weights.max(-1) * np.nan)
+    with pytest.raises(InputError, match="measure void: expected finite numbers, found others"):
+        surface(maps, [void])
+    with pytest.raises(InputError, match="expected a name of letters, digits and _, found 'two words'"):
+        by_rows("two words", "Wrong.")(lambda weights, tokens, queries: weights.max(-1))
+    with pytest.raises(InputError, match="'again' again"):
+        choose([again, again])
