@@ -79,7 +79,8 @@ class TestSelection:
         largest = Selection(one, {"heads": [0, 2], "layer": 1, "aggregate": "max"}).chosen()
         np.testing.assert_allclose(largest[0].matrix, maps.layers[1][[0, 2]].max(0))
         layers = Selection(one, {"heads": [0], "aggregate": "layers"}).chosen()
-        np.testing.assert_allclose(layers[0].matrix, maps.weights.mean((0, 1)))
+        np.testing.assert_allclose(layers[0].matrix, maps.weights[:, 0].mean(0))
+        assert layers[0].name == "Head 0, mean of all layers"
 
     def test_another_matrix(self) -> None:
         maps = some()
@@ -134,14 +135,16 @@ class TestPictures:
     def test_the_caption_says_what_the_numbers_are(self) -> None:
         one = Input({"self": some()})
         state = {"scale": "head", "layer": 1, "heads": [2]}
-        assert caption([Selection(one, state)]) == "8 pieces · raw weights · L1H2 · small-model"
+        assert caption([Selection(one, state)]) == "small-model · 8 pieces · L1H2 · raw weights"
         more = {**state, "unit": "words", "filter": "ab", "renormalise": True}
-        assert (
-            caption([Selection(one, more)])
-            == "2 words · weights, rows renormalised · A→B · L1H2 · small-model"
+        assert caption([Selection(one, more)]) == (
+            "small-model · 2 words · L1H2 · weights, rows renormalised over what is shown · A→B · "
+            "to a word the sum over its pieces, from it their mean"
         )
         hidden = caption([Selection(one, {"scale": "model", "special": False})])
-        assert hidden == "5 pieces · raw weights (what is hidden keeps its share) · small-model"
+        assert hidden == (
+            "small-model · 5 pieces · raw weights (what is hidden keeps its share) · special tokens hidden"
+        )
 
     def test_true_indices(self) -> None:
         found = picture(
@@ -159,7 +162,8 @@ class TestPictures:
         maps = some(heads=4, causal=True)
         one = Input({"self": maps}, neurons={"self": neurons()})
         found = svg_texts(one, scale="neuron", layer=0, heads=[3], pin=("from", 2))
-        assert "key head 1 serves 2 query heads" in found
+        assert "key head 1" in found
+        assert any("key head 1 serves query heads 2 to 3" in text for text in found)
         numbers = [text for text in found if re.fullmatch(r"−?\d+\.\d|\.\d\d|·", text)]
         assert len(numbers) == 2 * 3  # a score and a weight for each of the three keys that token 2 sees
 

@@ -4,37 +4,25 @@ from __future__ import annotations
 
 import importlib
 import io
-from collections.abc import Mapping, Sequence
+import math
+import warnings
+from collections.abc import Mapping
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from headscope.errors import RunError
+from headscope.errors import HeadscopeWarning, RunError
 from headscope.tokens import strip_markers
+from headscope.views import fonts
 from headscope.views.palette import Colour, Palette
 
 POINTS = 72.0
-FONTS = (
-    "Inter",
-    "Helvetica Neue",
-    "Helvetica",
-    "Arial",
-    "Liberation Sans",
-    "DejaVu Sans",
-    "Noto Sans CJK SC",
-    "Noto Sans CJK JP",
-    "PingFang SC",
-    "Hiragino Sans",
-    "Microsoft YaHei",
-    "Noto Sans Arabic",
-    "Noto Sans Hebrew",
-    "Noto Sans Devanagari",
-    "Segoe UI Emoji",
-    "Noto Emoji",
-)
-"""Fonts by preference; matplotlib takes the first that has a glyph."""
+FONTS = ("Inter", "Helvetica Neue", "Helvetica", "Arial", "Liberation Sans", "DejaVu Sans")
+"""Fonts by preference; for what they lack, any other font of the system that has it (`fonts.py`)."""
 
+_FINE = 10.0
 MIDDLE = 0.355  # of the size of a font: from the base line to the middle of its capitals
 
 
@@ -44,7 +32,8 @@ class Canvas:
     def __init__(self, width: float, height: float, colours: Palette) -> None:
         self.width, self.height, self.colours = width, height, colours
         self._mpl = _matplotlib()
-        self._fonts = _available()
+        self._fonts = fonts.installed(FONTS)
+        self._missing: set[str] = set()
         self._figure = importlib.import_module("matplotlib.figure").Figure(
             figsize=(width / POINTS, height / POINTS), facecolor=colours.ground
         )
@@ -71,14 +60,16 @@ class Canvas:
         turned: bool = False,
     ) -> None:
         """Text whose capitals have their middle at y; `turned` reads from bottom to top."""
+        text = readable(text)
+        self._missing |= fonts.lacking(self._fonts, text)
         self._axes.text(
             x,
             y if turned else y + MIDDLE * size,
-            readable(text),
+            text,
             fontsize=size,
             color=colour or self.colours.ink,
             fontweight="bold" if bold else "normal",
-            fontfamily=self._fonts,
+            fontfamily=fonts.covering(self._fonts, text),
             ha="center" if turned else align,
             va={"left": "bottom", "center": "center", "right": "top"}[align] if turned else "baseline",
             rotation=90 if turned else 0,
@@ -86,12 +77,12 @@ class Canvas:
         )
 
     def text_width(self, text: str, size: float) -> float:
-        """How wide a text is, in points."""
-        font = importlib.import_module("matplotlib.font_manager").FontProperties(
-            family=self._fonts, size=size
-        )
-        path = importlib.import_module("matplotlib.textpath").TextPath((0, 0), readable(text), prop=font)
-        return float(path.get_extents().width) if len(path.vertices) else size * 0.3
+        """How wide a text is, in points. It is never read as mathematics."""
+        text = readable(text)
+        manager = importlib.import_module("matplotlib.font_manager")
+        font = manager.FontProperties(family=fonts.covering(self._fonts, text), size=size)
+        with fonts.quietly():
+            return float(_ruler().get_text_width_height_descent(text, font, False)[0]) / _FINE
 
     def rectangle(
         self,
@@ -105,6 +96,7 @@ class Canvas:
         line: float = 0.0,
         radius: float = 0.0,
         alpha: float = 1.0,
+        order: float = 1.0,
     ) -> None:
         """A rectangle, filled or with an edge, with round corners or without."""
         patches = importlib.import_module("matplotlib.patches")
@@ -119,6 +111,7 @@ class Canvas:
                 edgecolor=edge or "none",
                 linewidth=line,
                 alpha=alpha,
+                zorder=order,
             )
         )
 
@@ -173,7 +166,10 @@ class Canvas:
         )
 
     def save(self, kind: str, metadata: Mapping[str, str], dots: float = 300.0) -> bytes:
-        """The figure as a file of kind svg, pdf or png. Text stays text in svg and pdf."""
+        """The figure as a file of kind svg, pdf or png. Text stays text in svg and pdf.
+
+        Warns (`HeadscopeWarning`) of characters that no font here has; not for svg, which brings no fonts of its own.
+        """
         settings = {
             "svg.fonttype": "none",
             "pdf.fonttype": 42,
@@ -181,10 +177,12 @@ class Canvas:
             "text.hinting": "none",
         }
         file = io.BytesIO()
-        with self._mpl.rc_context(settings):
+        with self._mpl.rc_context(settings), fonts.quietly():
             self._figure.savefig(
                 file, format=kind, dpi=dots, facecolor=self.colours.ground, metadata=_metadata(kind, metadata)
             )
+        if self._missing and kind != "svg":
+            warnings.warn(fonts.complaint(self._missing), HeadscopeWarning, stacklevel=2)
         return file.getvalue()
 
 
@@ -212,6 +210,18 @@ def share(weight: float) -> str:
     return f"{weight:.2f}".replace("0.", ".", 1).replace("-", "−") if abs(weight) < 0.995 else f"{weight:.1f}"
 
 
+def number(value: float, scale: float) -> str:
+    """A value beside a bar, as in the page: nothing where it would print as zero beside the largest, `scale`."""
+    size = abs(value)
+    if size < scale * 0.005 or size == 0:
+        return ""
+    sign = "−" if value < 0 else ""
+    if 0.2 < scale <= 1:
+        return sign + share(size)
+    digits = max(0, 1 - math.floor(math.log10(size)))
+    return sign + (f"{size:.0f}" if size >= 100 else f"{size:.{digits}f}" if digits <= 5 else f"{size:.1e}")
+
+
 def _metadata(kind: str, about: Mapping[str, str]) -> dict[str, Any]:
     if kind == "svg":
         return {
@@ -237,7 +247,7 @@ def _matplotlib() -> Any:
         raise RunError("static pictures need matplotlib: pip install 'headscope[figures]'") from None
 
 
-def _available() -> Sequence[str]:
-    manager = importlib.import_module("matplotlib.font_manager").fontManager
-    known = {entry.name for entry in manager.ttflist}
-    return [name for name in FONTS if name in known]
+@cache
+def _ruler() -> Any:
+    """What measures text, ten times larger than it is printed."""
+    return importlib.import_module("matplotlib.backends.backend_agg").RendererAgg(1, 1, POINTS * _FINE)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from textwrap import wrap
+from typing import Any, Literal, cast
+
+import xarray as xr
 
 import headscope
 from headscope.errors import InputError
-from headscope.views.canvas import POINTS, Canvas
+from headscope.views.canvas import POINTS, Canvas, label
 from headscope.views.explorer import Input
 from headscope.views.figure_grid import Grid
 from headscope.views.figure_head import HeadLines
@@ -37,41 +40,63 @@ def figure(
     width: float | Literal["column", "text"] = "text",
     include_layers: Sequence[int] | None = None,
     include_heads: Sequence[int] | None = None,
+    measures: xr.Dataset | None = None,
     title: str | None = None,
 ) -> Canvas:
     """A picture of what a state shows.
 
     Args:
-        inputs: as in `headscope.views.explorer`; with the state's `side` "both" two stand side by side.
+        inputs: as in `headscope.views.explorer`; of two, the state's `side` "both" draws one beside the other, and
+            "difference" the first minus the second.
         state: the explorer's state; `theme` "auto" is light.
         width: in inches, or the width of a ``column`` (3.3 in) or the ``text`` (6.9 in) of a paper.
         include_layers, include_heads: the model's own indices of what to show.
+        measures: figures of every head over a corpus, for a `measure` of the state that is of one.
         title: printed above; by default the picture's own names are enough.
+
+    Raises:
+        InputError: a state that these inputs cannot show, such as the difference of inputs of other lengths.
     """
     state = {**DEFAULTS, **(state or {})}
     inches = {"column": COLUMN, "text": TEXT}.get(width, 0.0) if isinstance(width, str) else float(width)
     if not 1.0 <= inches <= 40.0:
         raise InputError(f"width: expected 'column', 'text' or inches from 1 to 40, found {width!r}")
     colours = palette("dark" if state["theme"] == "dark" else "light")
-    both = state["side"] != "one" and len(inputs) > 1
-    shown: Sequence[Input] = inputs[:2] if both else [inputs[int(state["input"])]]
-    selections = [Selection(one, state, include_layers, include_heads) for one in shown]
+    side = state["side"] if len(inputs) == 2 else "one"
+    if side == "difference" and state["scale"] == "neuron":
+        state["scale"] = "head"  # a difference has no neurons
+    shown: Sequence[Input] = (
+        inputs if side == "both" else [inputs[0 if side != "one" else int(state["input"])]]
+    )
+    include = (include_layers, include_heads)
+    selections = [
+        Selection(
+            one,
+            state,
+            *include,
+            measures=measures if one is inputs[0] else None,
+            against=Selection(inputs[1], state, *include) if side == "difference" else None,
+        )
+        for one in shown
+    ]
     full = inches * POINTS - 2 * MARGIN
     each = (full - GAP * (len(shown) - 1)) / len(shown)
     measure = Canvas(10, 10, colours)
     drawings = [_drawing(selection)(selection, each, measure) for selection in selections]
-    labelled = len(shown) > 1 and any(one.label for one in shown)
-    top = MARGIN + (14.0 if title else 0.0) + (12.0 if labelled else 0.0)
-    said = wrapped(caption(selections), full / 3.0)
+    names = [_name(one) for one in shown] if side == "both" else []
+    if side == "difference":
+        names = [" − ".join(_short(_name(one), each / 8.0) for one in inputs)]
+    top = MARGIN + (14.0 if title else 0.0) + (12.0 if names else 0.0)
+    said = wrapped(caption(selections, drawings), full / 3.0)
     foot = FOOT + 8.0 * (len(said) - 1)
     height = top + max(drawing.height for drawing in drawings) + foot + MARGIN
     canvas = Canvas(inches * POINTS, height, colours)
     if title:
         canvas.text(MARGIN, MARGIN + 5, plain_text(title), 9.0, bold=True)
-    for place, (one, drawing) in enumerate(zip(shown, drawings, strict=True)):
+    for place, drawing in enumerate(drawings):
         left = MARGIN + place * (each + GAP)
-        if labelled:
-            canvas.text(left, top - 7, _short(one.label, each / 4.0), 7.0, colours.ink2)
+        if names:
+            canvas.text(left, top - 7, _short(names[place], each / 4.0), 7.0, colours.ink2)
         drawing.draw(canvas, left, top)
     for line, text in enumerate(said):
         canvas.text(MARGIN, height - MARGIN - foot + 11 + 8 * line, text, 6.0, colours.ink3)
@@ -106,26 +131,21 @@ def about(inputs: Sequence[Input], state: Mapping[str, Any]) -> dict[str, str]:
 
 
 def wrapped(text: str, longest: float) -> list[str]:
-    """A caption in lines of at most about `longest` characters, cut between its parts."""
+    """A caption in lines of at most about `longest` characters, cut between its parts where they fit on a line."""
     lines: list[str] = []
     for part in text.split(" · "):
         if lines and len(lines[-1]) + len(part) + 3 <= longest:
             lines[-1] += " · " + part
         else:
-            lines.append(_short(part, longest))
+            lines += wrap(part, max(8, int(longest)))
     return lines
 
 
-def caption(selections: Sequence[Selection]) -> str:
-    """What the numbers are: units, raw or renormalised, which layer and heads, of which model."""
+def caption(selections: Sequence[Selection], drawings: Sequence[Drawing] = ()) -> str:
+    """What the numbers are: the model, units, layer and heads, quantity, filter, and what was done to them."""
     one = selections[0]
     state = one.state
     unit = "words" if state["unit"] == "words" else "tokens" if one.query.ids is None else "pieces"
-    what = {"weights": "raw weights", "norms": "‖α·v·W_O‖"}.get(state["quantity"], str(state["quantity"]))
-    if state["renormalise"]:
-        what = ("weights" if state["quantity"] == "weights" else what) + ", rows renormalised"
-    elif state["quantity"] == "weights" and (state["filter"] != "all" or not state["special"]):
-        what += " (what is hidden keeps its share)"
     sizes = " and ".join(
         dict.fromkeys(
             f"{len(each.query)}"
@@ -134,18 +154,68 @@ def caption(selections: Sequence[Selection]) -> str:
             for each in selections
         )
     )
-    words = [f"{sizes} {unit}", what]
-    if state["filter"] != "all":
-        words.append("{}→{}".format(*state["filter"].upper()))
+    words = [f"{sizes} {unit}"]
+    if model := one.maps.meta.get("model"):
+        found = cast(Mapping[str, Any], model).get("name", "") if isinstance(model, Mapping) else model
+        words.insert(0, str(found).rstrip("/").split("/")[-1])
     if state["scale"] != "model":
-        words.append(
-            ", ".join(each.name for each in one.chosen()) if len(one.chosen()) < 4 else f"layer {one.layer}"
-        )
+        words.append(_heads(one))
     if one.part != "self":
         words.append(one.part)
-    if model := one.maps.meta.get("model"):
-        words.append(str(model).rstrip("/").split("/")[-1])
+    words.append(_what(one))
+    if one.against is not None:
+        words.append("the first input minus the second, token by token; tokens of the first")
+    if state["filter"] != "all":
+        words.append("{}→{}".format(*state["filter"].upper()))
+    if not state["special"]:
+        words.append("special tokens hidden")
+    if state["unit"] == "words":
+        words.append("to a word the sum over its pieces, from it their mean")
+    for each in drawings[:1]:
+        words += each.notes()
     return plain_text(" · ".join(words))
+
+
+def _what(one: Selection) -> str:
+    state, name = one.state, one.state["quantity"]
+    if state["scale"] == "neuron":
+        name = "weights"
+    if name != "weights":
+        return {"norms": "‖α·v·W_O‖", "norm": "‖α·v·W_O‖"}.get(name, str(name)) + " in place of the weights"
+    if state["renormalise"]:
+        return "weights, rows renormalised over what is shown"
+    hides = state["filter"] != "all" or not state["special"]
+    return "raw weights" + (" (what is hidden keeps its share)" if hides else "")
+
+
+def _heads(one: Selection) -> str:
+    heads: list[int] = one.state["heads"]
+    if one.state["scale"] == "neuron":
+        return f"L{one.layer}H{heads[-1]}"
+    chosen = one.chosen()
+    if chosen[0].head is not None:
+        named = (
+            [f"L{one.layer}H{heads[-1]}"] if one.state["picture"] == "matrix" else [h.name for h in chosen]
+        )
+        return (
+            ", ".join(named) if len(named) < 4 else f"layer {one.layer}, heads {', '.join(map(str, heads))}"
+        )
+    listed = f" (heads {', '.join(map(str, heads))})" if len(heads) > 1 else ""
+    return chosen[0].name + listed
+
+
+def _name(one: Input) -> str:
+    """What an input is called: its label, or its words."""
+    if one.label:
+        return one.label
+    tokens = next(iter(one.parts.values())).query
+    special = tokens.special_mask
+    words = [
+        label(piece) if piece.startswith("##") else " " + label(piece)
+        for place, piece in enumerate(tokens.pieces)
+        if special is None or not special[place]
+    ]
+    return "".join(words).replace("##", "").strip()
 
 
 def _drawing(selection: Selection) -> type[Drawing]:

@@ -1,14 +1,15 @@
-"""The grid of heads, layers down and heads across."""
+"""The grid of heads, layers down and heads across, or in the order of a measure."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from headscope.views.canvas import Canvas
-from headscope.views.palette import diverging, sequential
+from headscope.views.canvas import Canvas, number
+from headscope.views.palette import Palette, diverging, sequential
 from headscope.views.selection import Matrix, Selection
 
 LINES = 24
@@ -16,98 +17,168 @@ LINES = 24
 
 _TOP, _LEFT = 12.0, 16.0
 _LEGEND = 20.0
+_BAR = 1.6
 
 
 class Grid:
-    """All heads of all shown layers as thumbnails."""
+    """All heads of all shown layers as thumbnails, with the bar and number of a measure below each."""
 
     def __init__(self, selection: Selection, width: float, canvas: Canvas) -> None:
         self.selection, self.width = selection, width
         self.columns = sorted({head for layer in selection.layers for head in selection.heads(layer)})
+        self.figures = selection.figures()
+        self.sorted = bool(selection.state["sort"]) and self.figures is not None
+        self.left, self.top = (0.0, 2.0) if self.sorted else (_LEFT, _TOP)
         self.gap = 3.0 if width > 300 else 2.0
         count = len(self.columns)
-        room = (width - _LEFT + self.gap) / count - self.gap
+        room = (width - self.left + self.gap) / count - self.gap
         self.cell = max(4.0, min(room, 72.0))
-        self.height = _TOP + len(selection.layers) * (self.cell + self.gap) + _LEGEND
+        self.lines = self._noted()
+        self.down = self.cell + self.gap + (_BAR + 2.0 + 6.5 * len(self.lines) if self.figures else 0.0)
+        self.cells = self._cells()
+        self.rows = 1 + max(row for row, *_ in self.cells)
+        self.height = self.top + self.rows * self.down + _LEGEND
 
     def draw(self, canvas: Canvas, x: float, y: float) -> None:
         """Draw it with its top left corner there."""
-        selection, colours = self.selection, canvas.colours
-        auto = max(len(selection.query), len(selection.key)) <= LINES
-        as_lines = selection.state["draw"] == "lines" or (selection.state["draw"] == "auto" and auto)
-        step, open_heads = self.cell + self.gap, [int(head) for head in selection.state["heads"]]
-        size = 6.5 if self.cell >= 10 else 5.0
+        selection, colours, cell = self.selection, canvas.colours, self.cell
+        as_lines = self._as_lines()
+        open_heads: list[int] = selection.state["heads"]
         marked = "layer" in selection.state and selection.layer in selection.layers
-        for column, head in enumerate(self.columns):
-            chosen = marked and head in open_heads
-            ink = colours.accent if chosen else colours.ink3
-            if self.cell >= 7 or column % 2 == 0:
-                place = x + _LEFT + column * step + self.cell / 2
-                canvas.text(place, y + 4, str(head), size, ink, align="center", bold=chosen)
+        if not self.sorted:
+            self._labels(canvas, x, y, open_heads if marked else [])
         segments: list[Matrix] = []
         alphas: list[Matrix] = []
-        for row, layer in enumerate(selection.layers):
-            top = y + _TOP + row * step
-            chosen = marked and layer == selection.layer
-            ink = colours.accent if chosen else colours.ink3
-            canvas.text(x + _LEFT - 5, top + self.cell / 2, str(layer), size, ink, align="right", bold=chosen)
-            for column, head in enumerate(self.columns):
-                if head not in selection.heads(layer):
-                    continue
-                left = x + _LEFT + column * step
-                matrix = selection.matrix(layer, head) / selection.scale
-                if as_lines:
-                    canvas.rectangle(left, top, self.cell, self.cell, colours.track)
-                    found, alpha = _strongest(np.abs(matrix), left, top, self.cell)
-                    segments.append(found)
-                    alphas.append(alpha)
-                else:
-                    small = pooled(matrix)
-                    pixels = diverging(small, colours) if selection.signed else sequential(small, colours)
-                    canvas.image(left, top, self.cell, self.cell, pixels)
-                if chosen and head in open_heads:
-                    last = head == open_heads[-1]
-                    canvas.rectangle(
-                        left - 1.3,
-                        top - 1.3,
-                        self.cell + 2.6,
-                        self.cell + 2.6,
-                        None,
-                        edge=colours.accent,
-                        line=1.3 if last else 0.7,
-                        radius=1.6,
-                    )
+        for row, column, layer, head in self.cells:
+            left, top = x + self.left + column * (cell + self.gap), y + self.top + row * self.down
+            matrix = selection.matrix(layer, head) / selection.scale
+            if as_lines:
+                canvas.rectangle(left, top, cell, cell, colours.track)
+                found, alpha = _strongest(np.abs(matrix), left, top, cell)
+                segments.append(found)
+                alphas.append(alpha)
+            else:
+                canvas.image(left, top, cell, cell, tint(pooled(matrix), selection, colours))
+            if self.figures is not None:
+                self._note(canvas, left, top, layer, head)
+            if marked and layer == selection.layer and head in open_heads:
+                line = 1.3 if head == open_heads[-1] else 0.7
+                box = (left - 1.3, top - 1.3, cell + 2.6, cell + 2.6)
+                canvas.rectangle(*box, None, edge=colours.accent, line=line, radius=1.6)
         if as_lines and segments:
-            thin = 0.45 if self.cell > 20 else 0.3
+            thin = 0.45 if cell > 20 else 0.3
             canvas.lines(np.concatenate(segments), colours.accent, thin, np.concatenate(alphas), order=1.5)
-        foot = y + _TOP + len(selection.layers) * step + 4
-        canvas.text(x + _LEFT, foot + 4, "layers ↓  heads →", 6.0, colours.ink3)
+        foot = y + self.top + self.rows * self.down + 4
+        said = "most first, row by row" if self.sorted else "layers ↓  heads →"
+        canvas.text(x + self.left, foot + 4, said, 6.0, colours.ink3)
         if not as_lines:
             legend(canvas, x + self.width, foot, selection)
+
+    def notes(self) -> list[str]:
+        """What the caption adds: the measure, its order and its least."""
+        if self.figures is None:
+            return []
+        state, figures = self.selection.state, self.figures
+        name = f"{figures.title} (corpus)" if str(state["measure"]).startswith("corpus:") else figures.title
+        said = [f"below each head: {name}" + (f" ({figures.units})" if figures.units else "")]
+        if self.sorted:
+            said.append("heads sorted by it")
+        if state["least"] > 0:
+            said.append(f"heads below {state['least']:g} are faint")
+        return said
+
+    def _as_lines(self) -> bool:
+        selection = self.selection
+        if selection.against is not None:
+            return False
+        auto = max(len(selection.maps.query), len(selection.maps.key)) <= LINES
+        return selection.state["draw"] == "lines" or (selection.state["draw"] == "auto" and auto)
+
+    def _cells(self) -> list[tuple[int, int, int, int]]:
+        """Row, column, layer and head of each cell: in the model's order, or by the measure (those without last)."""
+        selection, across = self.selection, len(self.columns)
+        every = [(layer, head) for layer in selection.layers for head in selection.heads(layer)]
+        if not self.sorted or self.figures is None:
+            rows = {layer: row for row, layer in enumerate(selection.layers)}
+            return [(rows[layer], self.columns.index(head), layer, head) for layer, head in every]
+        values = self.figures.values
+        every.sort(key=lambda each: -values[each] if math.isfinite(values[each]) else math.inf)
+        return [(place // across, place % across, *each) for place, each in enumerate(every)]
+
+    def _noted(self) -> list[str]:
+        """What stands below each bar, a line each: the head's name where the grid is sorted, and the number."""
+        if self.figures is None or self.cell < 10:
+            return []
+        if not self.sorted:
+            return ["value"]
+        return ["both"] if self.cell >= 32 else ["name", "value"]
+
+    def _labels(self, canvas: Canvas, x: float, y: float, open_heads: list[int]) -> None:
+        selection, colours = self.selection, canvas.colours
+        size = 6.5 if self.cell >= 10 else 5.0
+        for column, head in enumerate(self.columns):
+            chosen = head in open_heads
+            ink = colours.accent if chosen else colours.ink3
+            if self.cell >= 7 or column % 2 == 0:
+                place = x + self.left + column * (self.cell + self.gap) + self.cell / 2
+                canvas.text(place, y + 4, str(head), size, ink, align="center", bold=chosen)
+        for row, layer in enumerate(selection.layers):
+            chosen = bool(open_heads) and layer == selection.layer
+            ink = colours.accent if chosen else colours.ink3
+            middle = y + self.top + row * self.down + self.cell / 2
+            canvas.text(x + self.left - 5, middle, str(layer), size, ink, align="right", bold=chosen)
+
+    def _note(self, canvas: Canvas, x: float, y: float, layer: int, head: int) -> None:
+        """A cell's measure: a bar as a share of the largest, a number; a head below the state's `least` fades."""
+        assert self.figures is not None
+        colours, cell = canvas.colours, self.cell
+        value = self.figures.values[layer, head]
+        finite = math.isfinite(value)
+        if not finite or value < self.selection.state["least"]:
+            canvas.rectangle(x - 0.3, y - 0.3, cell + 0.6, cell + 0.6, colours.ground, alpha=0.86, order=1.6)
+        y += cell + 1.6
+        if finite:
+            most = max([1e-9, *(each for each in self.figures.values.values() if math.isfinite(each))])
+            canvas.rectangle(x, y, cell, _BAR, colours.track)
+            if value > 0:
+                canvas.rectangle(x, y, cell * value / most, _BAR, colours.accent)
+        name, text = f"L{layer}H{head}", _decimals(value) if finite else "–"
+        size = min(5.5, cell / 3.2)
+        for line, kind in enumerate(self.lines):
+            middle = y + _BAR + 4.0 + 6.5 * line
+            if kind != "value":
+                canvas.text(x, middle, name, size, colours.ink2)
+            if kind == "both":
+                canvas.text(x + cell, middle, text, size, colours.ink2, align="right")
+            elif kind == "value":
+                canvas.text(x, middle, text, size, colours.ink2)
+
+
+def tint(shares: Matrix, selection: Selection, colours: Palette) -> npt.NDArray[np.uint8]:
+    """Shares of the scale as colours ``[row column 3]``: by their root, as in the page; signs by blue and orange."""
+    if selection.signed:
+        return diverging(np.sign(shares) * np.sqrt(np.abs(shares)), colours)
+    return sequential(shares, colours)
 
 
 def legend(canvas: Canvas, right: float, y: float, selection: Selection) -> None:
     """The scale of colours, with its right end there."""
     colours, width, height = canvas.colours, min(90.0, canvas.width * 0.3), 4.0
     place = np.linspace(0, 1, 64)
+    scale = selection.scale
     if selection.signed:
         pixels = diverging(2 * place - 1, colours)
-        top = f"{selection.scale:.2g}"
+        top = f"{scale:.2g}"
         ticks = [(0.0, "−" + top), (0.5, "0"), (1.0, top)]
     else:
         pixels = sequential(place**2, colours)
-        values = [0.0, 0.05, 0.25, 0.5, 1.0]
-        scale = selection.scale
-        names = [
-            f"{value * scale:.2g}" if scale != 1.0 else f"{value:g}".replace("0.", ".") for value in values
-        ]
-        ticks = [(value**0.5, name) for value, name in zip(values, names, strict=True)]
-        if scale != 1.0:
-            ticks = [ticks[0], ticks[2], ticks[4]]
+        shares = [0.0, 0.05, 0.25, 0.5, 1.0] if scale == 1.0 else [0.0, 0.25, 1.0]
+        names = [number(each * scale, scale) or "0" for each in shares[:-1]] + [f"{scale:.2g}"]
+        ticks = [(each**0.5, name) for each, name in zip(shares, names, strict=True)]
     canvas.image(right - width, y, width, height, pixels[None])
-    for share_, name in ticks:
-        align = "left" if share_ == 0 else "right" if share_ == 1 else "center"
-        canvas.text(right - width + share_ * width, y + height + 5, name, 5.5, colours.ink3, align=align)
+    for share, name in ticks:
+        align = "left" if share == 0 else "right" if share == 1 else "center"
+        canvas.text(right - width + share * width, y + height + 5, name, 5.5, colours.ink3, align=align)
 
 
 def pooled(matrix: Matrix, most: int = 64) -> Matrix:
@@ -142,3 +213,9 @@ def _strongest(matrix: Matrix, x: float, y: float, cell: float) -> tuple[Matrix,
         y + pad + (column + 0.5) / columns * room,
     ]
     return np.stack(ends, -1), 0.08 + 0.92 * np.sqrt(weight) ** 1.6
+
+
+def _decimals(value: float) -> str:
+    """Two decimals without the zero before the point, as below a cell of the page."""
+    text = f"{value:.2f}".replace("-", "−")
+    return text.replace("0.", ".", 1) if abs(value) < 1 else text

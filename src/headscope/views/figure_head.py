@@ -9,15 +9,27 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.tokens import Tokens
-from headscope.views.canvas import Canvas, label, share
+from headscope.views.canvas import Canvas, label, number
 from headscope.views.palette import Palette
 from headscope.views.selection import Heads, Matrix, Selection, is_pair, texts
 
 MOST = 4000
 """The most lines that are drawn; the strongest are."""
 
+THIN = 0.004
+"""Above this share of the scale every line of a pinned token is drawn, whatever the threshold."""
+
 _TOP = 27.0
 _RAIL = 9.0
+_TALLEST = 1000.0
+_NAMED = 6.0
+_SAY = {
+    "previous": "the previous token",
+    "next": "the next token",
+    "current": "itself",
+    "first": "the first token",
+    "sep": "separators",
+}
 
 
 class HeadLines:
@@ -33,6 +45,7 @@ class HeadLines:
         many = len(self.heads)
         self.strip = 40.0 if many == 1 else float(np.clip(many * 9.0 + 6, 24, width * 0.26))
         self.height = _TOP + rows * self.row + 6
+        self.drawn, self.left_out = self._found()
 
     def draw(self, canvas: Canvas, x: float, y: float) -> None:
         """Draw it with its top left corner there."""
@@ -60,41 +73,56 @@ class HeadLines:
             mean = [head.matrix.mean(0) for head in self.heads]
             self._strip(canvas, right + self.words + 2, top, mean, faint=True)
 
+    def notes(self) -> list[str]:
+        """What the caption adds: which lines are drawn, and which tokens are named."""
+        state = self.selection.state
+        least = f"lines of at least {state['threshold']:.3g}"
+        said = [least if state["quantity"] == "weights" else least + " of the largest"]
+        if state["top_k"]:
+            said[0] += f", the {state['top_k']} strongest of each token"
+        if self.left_out:
+            said[0] += f"; {self.left_out:,} weaker ones are not drawn"
+        if (pin := self.selection.pinned()) is not None:
+            axis = self.selection.query if pin[0] == "from" else self.selection.key
+            said.append(f"{pin[0]} {label(axis.pieces[pin[1]])}: its lines above {THIN}, the others faint")
+        if (step := every(self.row)) > 1:
+            said.append(f"one of {step} tokens is named")
+        return said
+
     def _title(self, canvas: Canvas, x: float, y: float) -> None:
-        one = len(self.heads) == 1
-        layer = self.selection.layer
-        if one:
-            name = (
-                self.heads[0].name
-                if self.heads[0].head is None
-                else f"Layer {layer}, head {self.heads[0].head}"
-            )
-        else:
+        head, layer = self.heads[0], self.selection.layer
+        if len(self.heads) > 1:
             name = f"Layer {layer}, {len(self.heads)} heads"
+        else:
+            name = head.name if head.head is None else f"Layer {layer}, head {head.head}"
         canvas.text(x, y + 5, name, 8.5, bold=True)
-        if one and (said := phrase(self.selection, self.heads[0])):
+        if said := phrase(self.selection, self.heads):
             canvas.text(x + canvas.text_width(name, 8.5) * 1.08 + 8, y + 5, said, 7.0, canvas.colours.ink3)
+
+    def _found(self) -> tuple[npt.NDArray[Any], int]:
+        """Head, row, column and share of each line that is drawn ``[line 4]``, and how many are left out."""
+        found: list[npt.NDArray[Any]] = []
+        state, pin = self.selection.state, self.selection.pinned()
+        for place, head in enumerate(self.heads):
+            matrix = np.abs(head.matrix) / self.selection.scale
+            keep = kept(matrix, state["threshold"], state["top_k"])
+            if pin is not None:
+                mine = (pin[1], slice(None)) if pin[0] == "from" else (slice(None), pin[1])
+                keep[mine] = matrix[mine] > THIN
+            row, col = np.nonzero(keep)
+            found.append(np.stack([np.full(len(row), place), row, col, matrix[row, col]], -1))
+        drawn = np.concatenate(found)
+        drawn = drawn[np.argsort(drawn[:, 3], kind="stable")]
+        return drawn[-MOST:], max(0, len(drawn) - MOST)
 
     def _lines(
         self, canvas: Canvas, left: float, right: float, top: float, pin: tuple[str, int] | None
     ) -> None:
-        colours, many = canvas.colours, len(self.heads)
-        found: list[npt.NDArray[Any]] = []
-        for number, head in enumerate(self.heads):
-            matrix = np.abs(head.matrix) / self.selection.scale
-            keep = kept(matrix, self.selection.state["threshold"], self.selection.state["top_k"])
-            row, col = np.nonzero(keep)
-            found.append(np.stack([np.full(len(row), number), row, col, matrix[row, col]], -1))
-        drawn = np.concatenate(found)
-        drawn = drawn[np.argsort(drawn[:, 3], kind="stable")][-MOST:]
-        head_no, row, col, weight = (
-            drawn[:, 0].astype(int),
-            drawn[:, 1],
-            drawn[:, 2],
-            np.minimum(drawn[:, 3], 1),
-        )
+        colours, many, drawn = canvas.colours, len(self.heads), self.drawn
         if not len(drawn):
             return
+        head_no, row, col = drawn[:, 0].astype(int), drawn[:, 1], drawn[:, 2]
+        weight = np.minimum(drawn[:, 3], 1)
         apart = (head_no - (many - 1) / 2) * min(0.9, 5.0 / many)
         strong = np.ones(len(drawn), bool)
         if pin is not None:
@@ -113,7 +141,7 @@ class HeadLines:
         )
         hues = np.array([hue(head, many, colours) for head in self.heads])
         inks = hues[head_no]
-        if self.selection.signed:
+        if self.selection.signed and many == 1:
             stacked = np.stack([head.matrix for head in self.heads])
             signs = stacked[head_no, row.astype(int), col.astype(int)]
             inks = np.where(signs < 0, colours.diverging[1], colours.diverging[5])
@@ -132,14 +160,14 @@ class HeadLines:
             (self.selection.query, left, x + 2),
             (self.selection.key, right, x + self.width - 2),
         ):
-            for number, (start, end) in spans(axis):
+            for text, (start, end) in spans(axis):
                 y0, y1 = top + start * self.row + 1, top + end * self.row - 1
                 canvas.lines([(inner, y0, inner, y1)], line, 0.6)
                 if self.rail:
                     middle = (y0 + y1) / 2
                     canvas.lines([(outer, y0, outer, middle - 5), (outer, middle + 5, outer, y1)], line, 0.6)
                     canvas.text(
-                        outer, middle, "AB"[number], 5.5, canvas.colours.ink3, align="center", bold=True
+                        outer, middle, "AB"[text], 5.5, canvas.colours.ink3, align="center", bold=True
                     )
 
     def _strip(
@@ -156,18 +184,19 @@ class HeadLines:
         room, bar, scale = self.strip - 4, self.row * 0.66, self.selection.scale
         start = x if to_right else x - room
         if len(values) == 1:
-            title = (
-                "MEAN" if faint else "WEIGHT" if self.selection.state["quantity"] == "weights" else "VALUE"
+            canvas.text(
+                x, top - 7, self._said(faint), 5.5, colours.ink3, align="left" if to_right else "right"
             )
-            canvas.text(x, top - 7, title, 5.5, colours.ink3, align="left" if to_right else "right")
-            full = room - 15
+            full, step = room - 15, every(self.row)
             for place, value in enumerate(values[0].tolist()):
                 y, length = top + (place + 0.5) * self.row, full * min(abs(value) / scale, 1.0)
-                ink = colours.diverging[1] if value < 0 else hue(self.heads[0], 1, colours)
+                ink = hue(self.heads[0], 1, colours)
+                if self.selection.signed:
+                    ink = colours.diverging[1 if value < 0 else 5]
                 if length > 0.2:
                     alpha = 0.4 if faint else 0.9
                     canvas.rectangle(min(x, x + way * length), y - bar / 2, length, bar, ink, alpha=alpha)
-                if (text := share(value)) != "·":
+                if place % step == 0 and (text := number(value, scale)):
                     ink = colours.ink3 if faint else colours.ink2
                     align = "left" if to_right else "right"
                     canvas.text(x + way * (length + 2), y, text, min(6.0, self.size), ink, align=align)
@@ -176,8 +205,8 @@ class HeadLines:
         boxes: list[tuple[float, float, float, float]] = []
         inks: list[str] = []
         alphas: list[float] = []
-        for number, (head, column_) in enumerate(zip(self.heads, values, strict=True)):
-            left = start + number * step
+        for at, (head, column_) in enumerate(zip(self.heads, values, strict=True)):
+            left = start + at * step
             if step >= 5:
                 ink = hue(head, len(values), colours)
                 canvas.text(
@@ -189,6 +218,15 @@ class HeadLines:
                 inks += [colours.track, hue(head, len(values), colours)]
                 alphas += [1.0, (0.6 if faint else 1.0) * min(abs(value) / scale, 1.0) ** 0.5]
         canvas.rectangles(boxes, inks, alphas)
+
+    def _said(self, faint: bool) -> str:
+        """What stands above the strip of one head."""
+        if faint:
+            return "MEAN RECEIVED" if self.strip > 48 else "MEAN"
+        if self.selection.against is not None:
+            return "DIFFERENCE"
+        name = str(self.selection.state["quantity"])
+        return "WEIGHT" if name == "weights" else name.upper()[:14]
 
 
 def column(
@@ -204,23 +242,35 @@ def column(
     wide: float = 0.0,
     faint: npt.NDArray[Any] | None = None,
 ) -> None:
-    """A column of tokens beside x; special ones in a lighter ink, the marked one on the accent."""
-    colours = canvas.colours
+    """A column of tokens beside x; special ones in a lighter ink, the marked one on the accent.
+
+    Where rows are lower than letters, one of several is named, and always the marked one.
+    """
+    colours, step = canvas.colours, every(row)
     special = tokens.special_mask if tokens.special_mask is not None else np.zeros(len(tokens), bool)
     for place, piece in enumerate(tokens.pieces):
+        if place != marked and (place % step or (marked is not None and abs(place - marked) < step)):
+            continue
         y = top + (place + 0.5) * row
         ink = colours.ink3 if special[place] or (faint is not None and faint[place]) else colours.ink
         if place == marked:
             left = x - wide if align == "right" else x
-            canvas.rectangle(left, y - row * 0.45, wide, row * 0.9, colours.accent, radius=2.0)
+            high = max(row * 0.9, size * 1.2)
+            canvas.rectangle(left, y - high / 2, wide, high, colours.accent, radius=2.0)
             ink = colours.ground
         canvas.text(x + (-3 if align == "right" else 3), y, label(piece), size, ink, align=align)
 
 
 def row_height(rows: int) -> tuple[float, float]:
-    """The height of a row and the size of its font, in points: smaller for longer inputs."""
+    """The height of a row and the size of its font, in points: smaller for longer inputs, which still fit a page."""
     height = float(np.clip(620.0 / max(rows, 1), 6.2, 12.0))
-    return height, min(7.5, height * 0.74)
+    height = min(height, _TALLEST / max(rows, 1))
+    return height, float(np.clip(height * 0.74, 4.6, 7.5))
+
+
+def every(row: float) -> int:
+    """One of how many tokens is named, in rows of this height."""
+    return max(1, int(np.ceil(_NAMED / row)))
 
 
 def token_width(canvas: Canvas, axes: tuple[Tokens, ...], size: float, most: float) -> float:
@@ -253,23 +303,18 @@ def kept(matrix: Matrix, threshold: float, top_k: int) -> npt.NDArray[np.bool_]:
     return keep
 
 
-def phrase(selection: Selection, head: Heads) -> str:
-    """What a head does on this input in a few words, where nothing is hidden that would make it untrue."""
+def phrase(selection: Selection, heads: list[Heads]) -> str:
+    """What the open head does on this input, as the page says it: its largest share, or how spread out it is.
+
+    Nothing where several heads are shown, or where something is hidden that would make it untrue.
+    """
     state = selection.state
     whole = state["filter"] == "all" and state["special"] and state["quantity"] == "weights"
-    if not whole or selection.maps.kind == "cross" or len(selection.query) != len(selection.key):
+    head = heads[0].head
+    if not whole or selection.against is not None or len(heads) > 1 or head is None:
         return ""
-    matrix, places = head.matrix, np.arange(len(selection.key))
-    shares = {
-        "first token": matrix[:, 0].mean(),
-        "previous token": matrix[places[1:], places[:-1]].mean() if len(places) > 1 else 0.0,
-        "next token": matrix[places[:-1], places[1:]].mean() if len(places) > 1 else 0.0,
-        "token itself": np.diag(matrix).mean(),
-    }
-    if (sep := selection.key.classes.get("sep")) is not None:
-        shares["separators"] = matrix[:, sep].sum(-1).mean()
-    name, largest = max(shares.items(), key=lambda each: each[1])
-    if largest >= 0.2:
-        return f"{largest:.0%} on the {name}"
-    entropy = -(matrix * np.log(np.maximum(matrix, 1e-30))).sum(-1).mean()
-    return f"spread out, entropy {entropy:.1f} nats"
+    found = selection.measured(selection.layer, head)
+    name = max(_SAY, key=lambda each: found.get(each, -1.0))
+    if found.get(name, -1.0) >= 0.2:
+        return f"{found[name]:.0%} on {_SAY[name]}"
+    return f"spread out, entropy {found['entropy']:.1f} nats"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from headscope.tokens import Tokens
 from headscope.views.canvas import Canvas, label
-from headscope.views.figure_grid import legend
+from headscope.views.figure_grid import legend, tint
 from headscope.views.figure_head import spans, token_width
-from headscope.views.palette import diverging, sequential
-from headscope.views.selection import Selection
+from headscope.views.palette import Palette
+from headscope.views.selection import Selection, within
 
 _TOP, _FOOT = 16.0, 20.0
 _LEAST = 5.2
+_CELL, _CLOSEST = 14.0, 36.0  # the largest cell of a whole matrix, and of a part: closer means larger cells
 
 
 class HeadMatrix:
@@ -20,19 +22,16 @@ class HeadMatrix:
     def __init__(self, selection: Selection, width: float, canvas: Canvas) -> None:
         self.selection, self.width = selection, width
         self.head = selection.chosen()[-1]
-        zoom = selection.state["zoom"]
-        rows, columns = len(selection.query), len(selection.key)
-        self.rows, self.columns = slice(0, rows), slice(0, columns)
-        if zoom is not None:
-            self.rows = slice(zoom[0], min(zoom[0] + zoom[1], rows))
-            self.columns = slice(zoom[2], min(zoom[2] + zoom[3], columns))
+        self.rows, self.columns = within(selection.state["zoom"], *self.head.matrix.shape)
         self.query, self.key = selection.query.take(self.rows), selection.key.take(self.columns)
+        closer = min(len(selection.query) / len(self.query), len(selection.key) / len(self.key))
+        most = min(_CELL * closer, _CLOSEST)
         room = min(width * 0.75, width - 30)
-        self.cell = min(14.0, room / len(self.key))
+        self.cell = min(most, room / len(self.key))
         self.size = min(7.0, max(self.cell, _LEAST) * 0.78)
         self.left = token_width(canvas, (self.query,), self.size, width * 0.22)
         self.above = token_width(canvas, (self.key,), self.size, width * 0.22)
-        self.cell = min(14.0, (width - self.left) / len(self.key))
+        self.cell = min(most, (width - self.left) / len(self.key))
         self.height = _TOP + self.above + self.cell * len(self.query) + _FOOT
 
     def draw(self, canvas: Canvas, x: float, y: float) -> None:
@@ -43,15 +42,16 @@ class HeadMatrix:
         matrix = self.head.matrix[self.rows, self.columns] / selection.scale
         left, top = x + self.left, y + _TOP + self.above
         width, height = self.cell * len(self.key), self.cell * len(self.query)
-        pixels = diverging(matrix, colours) if selection.signed else sequential(matrix, colours)
-        canvas.image(left, top, width, height, pixels, least=1024)
+        canvas.image(left, top, width, height, tint(matrix, selection, colours), least=1024)
         step = max(1, int(np.ceil(_LEAST / self.cell)))
         for place in range(0, len(self.query), step):
             middle = top + (place + 0.5) * self.cell
-            canvas.text(left - 3, middle, label(self.query.pieces[place]), self.size, align="right")
+            ink = _ink(self.query, place, colours)
+            canvas.text(left - 3, middle, label(self.query.pieces[place]), self.size, ink, align="right")
         for place in range(0, len(self.key), step):
             middle = left + (place + 0.5) * self.cell
-            canvas.text(middle, top - 3, label(self.key.pieces[place]), self.size, turned=True)
+            ink = _ink(self.key, place, colours)
+            canvas.text(middle, top - 3, label(self.key.pieces[place]), self.size, ink, turned=True)
         for axis, down in ((self.query, True), (self.key, False)):
             for _, (start, _) in spans(axis)[1:]:
                 at = (top if down else left) + start * self.cell
@@ -70,3 +70,24 @@ class HeadMatrix:
                 canvas.rectangle(*box, None, edge=colours.ink, line=0.9)
         canvas.text(left, top + height + 7, "from ↓  to →", 6.0, colours.ink3)
         legend(canvas, left + width, top + height + 4, selection)
+
+    def notes(self) -> list[str]:
+        """What the caption adds: which part of the matrix is shown, which tokens are named, which is pinned."""
+        said: list[str] = []
+        rows, columns = self.head.matrix.shape
+        if (len(self.query), len(self.key)) != (rows, columns):
+            first, last = self.rows.start + 1, self.rows.stop
+            said.append(
+                f"rows {first}–{last} of {rows}, columns {self.columns.start + 1}–{self.columns.stop} of {columns}"
+            )
+        if (step := max(1, int(np.ceil(_LEAST / self.cell)))) > 1:
+            said.append(f"one of {step} tokens is named")
+        if (pin := self.selection.pinned()) is not None:
+            axis = self.selection.query if pin[0] == "from" else self.selection.key
+            said.append(f"framed: {pin[0]} {label(axis.pieces[pin[1]])}")
+        return said
+
+
+def _ink(tokens: Tokens, place: int, colours: Palette) -> str:
+    special = tokens.special_mask is not None and bool(tokens.special_mask[place])
+    return colours.ink3 if special else colours.ink

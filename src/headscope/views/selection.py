@@ -8,13 +8,16 @@ from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
+import xarray as xr
 
 from headscope import words as _words
 from headscope.errors import InputError, ShapeError
 from headscope.maps import AttentionMaps
 from headscope.neurons import Neurons
 from headscope.tokens import IntArray, Tokens
+from headscope.views.columns import from_corpus, from_input
 from headscope.views.explorer import Input
+from headscope.views.payload import Blobs, decode
 
 Matrix = npt.NDArray[np.float64]
 
@@ -28,6 +31,7 @@ DEFAULTS: Mapping[str, Any] = {
     "picture": "lines",
     "measure": "none",
     "sort": False,
+    "least": 0.0,
     "threshold": 0.02,
     "top_k": 0,
     "aggregate": "none",
@@ -51,16 +55,26 @@ class Heads:
     matrix: Matrix
 
 
+@dataclass(frozen=True)
+class Figures:
+    """A measure of every head: how it is called, and its value by layer and head (NaN: none)."""
+
+    title: str
+    units: str
+    values: Mapping[tuple[int, int], float]
+
+
 class Selection:
-    """What a state shows of one input.
+    """What a state shows of one input, or of one minus another.
 
     Attributes:
         state: the state, with defaults where it says nothing.
         rows, columns: places of the shown queries and keys on their (pieces' or words') axes.
         query, key: those tokens.
         layers: the model's own index of each shown layer.
-        signed: whether the quantity has negative values.
+        signed: whether what is shown has negative values.
         scale: the largest magnitude of the quantity (1 for weights).
+        against: what is subtracted, of the same shape; None where one input is shown.
     """
 
     def __init__(
@@ -69,17 +83,28 @@ class Selection:
         state: Mapping[str, Any],
         include_layers: Sequence[int] | None = None,
         include_heads: Sequence[int] | None = None,
+        *,
+        measures: xr.Dataset | None = None,
+        against: Selection | None = None,
     ) -> None:
         self.state = {**DEFAULTS, **state}
-        self.part: str = self.state.get("part", next(iter(one.parts)))
+        if self.state["scale"] == "neuron":
+            self.state["unit"] = "pieces"  # words have no neurons
+        self.part = str(self.state.get("part"))
+        if self.part not in one.parts:
+            self.part = next(iter(one.parts))
         self.maps: AttentionMaps = one.parts[self.part]
         self.neurons: Neurons | None = one.neurons.get(self.part)
         self.layers = [
             layer for layer in self.maps.index if include_layers is None or layer in set(include_layers)
         ]
-        self._heads = include_heads
+        self._heads, self._measures = include_heads, measures
         self.layer = int(self.state.get("layer", self.layers[0]))
-        self.state.setdefault("heads", self.heads(self.layer)[:1])
+        if self.layer not in self.layers:
+            raise InputError(f"state: layer takes one of {self.layers} of this input; found {self.layer}")
+        of_layer = self.heads(self.layer)
+        chosen = [int(head) for head in self.state.get("heads", ()) if int(head) in of_layer]
+        self.state["heads"] = chosen or of_layer[:1]
         whole = (self.maps.query, self.maps.key)
         self._words = None
         if self.state["unit"] == "words":
@@ -92,53 +117,144 @@ class Selection:
         if not len(self.rows) or not len(self.columns):
             raise InputError("state: the filter leaves no token; show special tokens, or another filter")
         self.query, self.key = whole[0].take(self.rows), whole[1].take(self.columns)
-        self._quantity = self._find(one)
-        self.signed = any(bool((np.asarray(layer) < 0).any()) for layer in self._quantity)
-        largest = max((float(np.abs(layer).max(initial=0.0)) for layer in self._quantity), default=1.0)
-        self.scale = 1.0 if self.state["quantity"] == "weights" else (largest or 1.0)
+        self._by_name = {kind: found[self.part] for kind, found in one.matrices.items() if self.part in found}
+        if self.neurons is not None and self.neurons.norms is not None:
+            self._by_name.setdefault("norms", self.neurons.norms)
+        self._quantity = self._find()
+        self.signed = against is not None or any(
+            bool((np.asarray(layer) < 0).any()) for layer in self._quantity
+        )
+        self.against = against
+        self.scale = 1.0 if self.state["quantity"] == "weights" else self._largest()
+        if against is not None:
+            self.scale = max(self.scale, against.scale)
+            mine, other = ((len(each.query), len(each.key)) for each in (self, against))
+            if mine != other:
+                raise InputError(
+                    "state: side 'difference' subtracts inputs of as many tokens; these show {} × {} and "
+                    "{} × {} (side='both' draws them side by side)".format(*mine, *other)
+                )
 
     def heads(self, layer: int) -> list[int]:
-        """The shown heads of a layer."""
+        """The shown heads of a layer; none where there is no such layer."""
+        if layer not in self.maps.index:
+            return []
         count = len(self.maps.layers[self.maps.index.index(layer)])
         asked = range(count) if self._heads is None else sorted(set(self._heads))
         return [head for head in asked if head < count]
 
+    def weights(self, layer: int, head: int) -> Matrix:
+        """The shown part of one head's weights, ``[row column]``, whatever the quantity is."""
+        return self._shown(self.maps.layers[self.maps.index.index(layer)][head], "weights")
+
+    def norms(self, layer: int, head: int) -> Matrix | None:
+        """The shown part of one head's ‖α·v·W_O‖, ``[row column]``; None where it is not there."""
+        found = self._by_name.get("norms")
+        if found is None:
+            return None
+        return self._shown(found[self.maps.index.index(layer)][head], "norms")
+
     def matrix(self, layer: int, head: int) -> Matrix:
-        """The shown part of one head's matrix, ``[row column]``."""
-        return self._shown(np.asarray(self._quantity[self.maps.index.index(layer)][head], np.float64))
+        """The shown part of one head's matrix, ``[row column]``; of the difference where there is one."""
+        own = self._shown(self._quantity[self.maps.index.index(layer)][head])
+        if self.against is None:
+            return own
+        return own - self.against.matrix(layer, head) if head in self.against.heads(layer) else own
 
     def chosen(self) -> list[Heads]:
         """The heads that the head view shows, the open one last, or what they make together."""
-        state, layer = self.state, self.layer
-        heads = [int(head) for head in state["heads"]]
-        if state["aggregate"] == "layers":
-            shown = [np.mean([self.matrix(one, head) for head in self.heads(one)], 0) for one in self.layers]
-            return [Heads("mean of all layers", None, np.mean(shown, 0))]
-        matrices = [self.matrix(layer, head) for head in heads]
-        if state["aggregate"] == "none" or len(heads) == 1:
-            return [Heads(f"L{layer}H{head}", head, m) for head, m in zip(heads, matrices, strict=True)]
-        if state["aggregate"] == "mean":
-            return [Heads(f"mean of {len(heads)} heads", None, np.mean(matrices, 0))]
-        return [Heads(f"maximum of {len(heads)} heads", None, np.max(matrices, 0))]
+        own = self._own()
+        if self.against is None:
+            return own
+        pairs = zip(own, self.against.chosen(), strict=False)
+        return [Heads(mine.name, mine.head, mine.matrix - other.matrix) for mine, other in pairs]
 
     def pinned(self) -> tuple[Literal["from", "to"], int] | None:
-        """The side and the row (or column) of the pinned token, where it is shown."""
+        """The side and the row (or column) of the pinned token, where it is shown. A pin names a piece."""
         pin = self.state["pin"]
         if pin is None:
             return None
         side, place = pin
         if side not in ("from", "to"):
             raise InputError(f"state: pin takes ('from', place) or ('to', place), found {pin!r}")
-        places = (self.rows if side == "from" else self.columns).tolist()
+        axis, shown = (self.maps.query, self.rows) if side == "from" else (self.maps.key, self.columns)
+        if self._words is not None and place < len(axis):
+            place = int(_words.group(axis)[place])
+        places = shown.tolist()
         return (cast(Any, side), places.index(place)) if place in places else None
 
-    def _find(self, one: Input) -> Sequence[npt.NDArray[Any]]:
-        name = self.state["quantity"]
+    def figures(self) -> Figures | None:
+        """The state's measure of every shown head; None where the input has no such measure."""
+        name = self.state["measure"]
+        heads = [self.heads(layer) for layer in self.layers]
+        blobs = Blobs()
+        if str(name).startswith("corpus:"):
+            found = [] if self._measures is None else from_corpus(blobs, self._measures, self.layers, heads)
+        else:
+            found = [] if name == "none" else from_input(blobs, self.maps, self._cut(self.maps.layers))
+        for column in found:
+            if column["name"] == name:
+                values = decode(column["values"], blobs.texts)
+                return Figures(
+                    column["title"],
+                    column["units"],
+                    {
+                        (layer, head): float(values[row, place])
+                        for row, layer in enumerate(self.layers)
+                        for place, head in enumerate(heads[row])
+                    },
+                )
+        return None
+
+    def measured(self, layer: int, head: int) -> dict[str, float]:
+        """Every measure of one head on this very input, by name."""
+        blobs = Blobs()
+        one = np.asarray(self.maps.layers[self.maps.index.index(layer)])[head : head + 1]
+        return {
+            column["name"]: float(decode(column["values"], blobs.texts)[0, 0])
+            for column in from_input(blobs, self.maps, [one])
+        }
+
+    def _own(self) -> list[Heads]:
+        state, layer = self.state, self.layer
+        heads: list[int] = state["heads"]
+        count = f"{len(heads)} heads"
+        if state["aggregate"] == "layers":
+            shown = [
+                self._shown(self._quantity[self.maps.index.index(one)][head])
+                for one in self.layers
+                for head in heads
+                if head in self.heads(one)
+            ]
+            name = f"Head {heads[0]}" if len(heads) == 1 else count
+            return [Heads(f"{name}, mean of all layers", None, np.mean(shown, 0))]
+        matrices = [self._shown(self._quantity[self.maps.index.index(layer)][head]) for head in heads]
+        if state["aggregate"] == "none" or len(heads) == 1:
+            return [Heads(f"L{layer}H{head}", head, m) for head, m in zip(heads, matrices, strict=True)]
+        if state["aggregate"] == "mean":
+            return [Heads(f"Layer {layer}, mean of {count}", None, np.mean(matrices, 0))]
+        stacked = np.stack(matrices)
+        largest = np.take_along_axis(stacked, np.abs(stacked).argmax(0)[None], 0)[0]
+        return [Heads(f"Layer {layer}, maximum of {count}", None, largest)]
+
+    def _cut(self, layers: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+        return [np.asarray(layers[self.maps.index.index(layer)])[self.heads(layer)] for layer in self.layers]
+
+    def _largest(self) -> float:
+        """The largest magnitude of what may be shown: of pairs, and of words where these are shown."""
+        largest = max(
+            (float(np.abs(layer).max(initial=0.0)) for layer in self._cut(self._quantity)), default=0.0
+        )
+        if self._words is not None:
+            for layer in self._cut(self._quantity):
+                merged = self._words[0] @ np.asarray(layer, np.float64) @ self._words[1]
+                largest = max(largest, float(np.abs(merged).max(initial=0.0)))
+        return largest or 1.0
+
+    def _find(self) -> Sequence[npt.NDArray[Any]]:
+        name, by_part = self.state["quantity"], self._by_name
         if name == "weights":
             return self.maps.layers
-        by_part = {kind: found[self.part] for kind, found in one.matrices.items() if self.part in found}
-        if self.neurons is not None and self.neurons.norms is not None:
-            by_part.setdefault("norms", self.neurons.norms)
         if name not in by_part:
             known = ", ".join(map(repr, ["weights", *by_part]))
             raise InputError(f"state: quantity takes {known}; found {name!r}")
@@ -147,14 +263,31 @@ class Selection:
                 raise ShapeError(f"{name}: expected [head query key] {layer.shape}, found {np.shape(matrix)}")
         return by_part[name]
 
-    def _shown(self, matrix: Matrix) -> Matrix:
+    def _shown(self, matrix: npt.ArrayLike, quantity: str | None = None) -> Matrix:
+        found = np.asarray(matrix, np.float64)
         if self._words is not None:
-            matrix = self._words[0] @ matrix @ self._words[1]
-        matrix = matrix[self.rows][:, self.columns]
-        if self.state["renormalise"]:
-            total = matrix.sum(-1, keepdims=True)
-            matrix = np.divide(matrix, total, out=np.zeros_like(matrix), where=total > 0)
-        return matrix
+            found = self._words[0] @ found @ self._words[1]
+        found = found[np.ix_(self.rows, self.columns)]
+        if self.state["renormalise"] and (quantity or self.state["quantity"]) == "weights":
+            total = found.sum(-1, keepdims=True)
+            found = np.divide(found, total, out=np.zeros_like(found), where=total > 1e-6)
+        return found
+
+
+def within(zoom: Sequence[int] | None, rows: int, columns: int) -> tuple[slice, slice]:
+    """The rows and columns of a window (first row, rows, first column, columns), moved to lie in the matrix.
+
+    The page does the same (``within`` of ``matrixlayout.ts``).
+    """
+    if zoom is None:
+        return slice(0, rows), slice(0, columns)
+    return _window(zoom[0], zoom[1], rows), _window(zoom[2], zoom[3], columns)
+
+
+def _window(first: int, size: int, most: int) -> slice:
+    size = min(max(size, 1), most)
+    first = min(max(first, 0), most - size)
+    return slice(first, first + size)
 
 
 def texts(tokens: Tokens) -> IntArray:

@@ -181,11 +181,28 @@ def _check_names(state: ExplorerState, part: PartInfo, inputs: Sequence[InputInf
         )
     if state.get("side", "one") != "one" and len(inputs) < 2:
         raise InputError(f"state: side {state.get('side')!r} needs two inputs (against=...)")
+    if state.get("side") == "difference":
+        _check_difference(state, inputs)
     pin = state.get("pin")
     if pin is not None:
         axis = part["query"] if pin[0] == "from" else part["key"]
         if int(pin[1]) >= len(axis["pieces"]):
             raise _wrong("pin", tuple(pin), f"a place from 0 to {len(axis['pieces']) - 1}")
+
+
+def _check_difference(state: ExplorerState, inputs: Sequence[InputInfo]) -> None:
+    """Two inputs can be subtracted where their maps have one shape."""
+    if len(inputs) != 2:
+        raise InputError(f"state: side 'difference' needs two inputs; found {len(inputs)}")
+    sizes = [
+        (len(part["query"]["pieces"]), len(part["key"]["pieces"]))
+        for part in (_part(state, one) for one in inputs)
+    ]
+    if sizes[0] != sizes[1]:
+        raise InputError(
+            "state: side 'difference' needs inputs of as many tokens; found {} × {} and {} × {} "
+            "(side='both' shows them side by side)".format(*sizes[0], *sizes[1])
+        )
 
 
 def _wrong(key: str, value: Any, allowed: str) -> InputError:

@@ -1,0 +1,91 @@
+"""Which installed font has which character, so that pictures print every script that this machine can print."""
+
+from __future__ import annotations
+
+import importlib
+import unicodedata
+import warnings
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+_INVISIBLE = {"Cf", "Cc", "Mn", "Zs", "Zl", "Zp"}
+"""Categories of characters that need no glyph of their own."""
+
+_UNLIKE = ("Last Resort", "Emoji Color", "Color Emoji", "Apple Color")
+"""Fonts of placeholders, and of coloured bitmaps, which matplotlib cannot draw."""
+
+
+@contextmanager
+def quietly() -> Generator[None]:
+    """Without matplotlib's warning for each glyph and each drawing; `complaint` says it once."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph \d+")
+        warnings.filterwarnings("ignore", "Matplotlib currently does not support")
+        yield
+
+
+@cache
+def installed(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of some families that are installed, in their order."""
+    known = {entry.name for entry in _manager().ttflist}
+    return tuple(name for name in names if name in known)
+
+
+def covering(families: tuple[str, ...], text: str) -> list[str]:
+    """These families, and after them those that have what they lack of a text."""
+    more = [_other(character) for character in sorted(_uncovered(families, text))]
+    return [*families, *dict.fromkeys(family for family in more if family)]
+
+
+def lacking(families: tuple[str, ...], text: str) -> set[str]:
+    """The characters of a text that no installed font has."""
+    return {character for character in _uncovered(families, text) if not _other(character)}
+
+
+def complaint(characters: Sequence[str] | set[str]) -> str:
+    """One sentence on characters that cannot be drawn."""
+    shown = sorted(characters)
+    names = " ".join(shown[:12]) + (f" and {len(shown) - 12} more" if len(shown) > 12 else "")
+    return (
+        f"no font on this machine has {names}: a box stands in their place "
+        "(install a font that has them, such as Noto, or save as .svg or .html, which take the reader's fonts)"
+    )
+
+
+def _uncovered(families: tuple[str, ...], text: str) -> set[str]:
+    if text.isascii():
+        return set()
+    return {
+        character
+        for character in set(text)
+        if not character.isascii()
+        and unicodedata.category(character) not in _INVISIBLE
+        and not any(ord(character) in _characters(family) for family in families)
+    }
+
+
+@cache
+def _other(character: str) -> str:
+    """A family that has a character, a sans-serif one if there is one; empty where none has it."""
+    names = sorted({entry.name for entry in _manager().ttflist}, key=lambda name: ("Sans" not in name, name))
+    for name in names:
+        if not any(part in name for part in _UNLIKE) and ord(character) in _characters(name):
+            return name
+    return ""
+
+
+@cache
+def _characters(family: str) -> frozenset[int]:
+    """The code points that a family has; none where its file cannot be read."""
+    manager: Any = importlib.import_module("matplotlib.font_manager")
+    try:
+        path = manager.findfont(manager.FontProperties(family=[family]), fallback_to_default=False)
+        return frozenset(manager.get_font(path).get_charmap())
+    except (OSError, RuntimeError, ValueError):
+        return frozenset()
+
+
+def _manager() -> Any:
+    return importlib.import_module("matplotlib.font_manager").fontManager
