@@ -67,14 +67,23 @@ export function paint(to: Pixels, x: number, y: number, w: number, h: number, fr
       continue;
     }
     before = r1 === r0 + 1 ? r0 : -1;
+    if (before >= 0 && columns <= w) {
+      // One cell a pixel: no largest to look for.
+      const row = r0 * width;
+      if (sign) for (let i = 0; i < w; i++) to.data[at + i] = lut[signedIndex(codes[row + first[i]!]!, sign[row + first[i]!]!)]!;
+      else for (let i = 0; i < w; i++) to.data[at + i] = lut[codes[row + first[i]!]!]!;
+      continue;
+    }
     for (let i = 0; i < w; i++) {
-      let [most, where] = [0, r0 * width + first[i]!];
-      for (let r = r0; r < r1; r++) {
-        for (let c = first[i]!; c < last[i]!; c++) {
-          const code = codes[r * width + c]!;
-          if (code > most) {
-            most = code;
-            where = r * width + c;
+      const c0 = first[i]!;
+      const c1 = last[i]!;
+      let most = 0;
+      let where = r0 * width + c0;
+      for (let r = r0, start = r0 * width; r < r1; r++, start += width) {
+        for (let c = start + c0, end = start + c1; c < end; c++) {
+          if (codes[c]! > most) {
+            most = codes[c]!;
+            where = c;
           }
         }
       }
