@@ -45,6 +45,22 @@ CORPORA = {
     "jsonl_label_is_a_list.jsonl": ":1: 'label': expected a string or a number, found a list",
     "jsonl_document_is_true.jsonl": ":1: 'document': expected a string or a number, found true or false",
     "jsonl_document_comes_back.jsonl": ":3: 'document': expected the lines of 'x' together, found it again",
+    "conllu_comments_only.conllu": ":1: sentence s-1: expected words, found comments only",
+    "conllu_missing_tab.conllu": ":6: sentence s-1: expected 10 columns parted by tabs, found 9",
+    "conllu_word_id_is_no_number.conllu": ":6: sentence s-1: expected CoNLL-U, found a line that cannot be read (Failed parsing field 'id': 'x1' is not a valid ID.)",
+    "conllu_id_is_missing.conllu": ":7: sentence s-1: expected the word id 2, found 3",
+    "conllu_head_is_no_number.conllu": ":6: sentence s-1: expected a number as head, found 'two'",
+    "conllu_head_is_missing.conllu": ":6: sentence s-1: expected a head, found _",
+    "conllu_head_out_of_range.conllu": ":6: sentence s-1: expected a head from 0 to 2, found 7",
+    "conllu_head_is_itself.conllu": ":6: sentence s-1: expected another word as head, found the word itself (1)",
+    "conllu_relation_is_missing.conllu": ":6: sentence s-1: expected a relation, found _",
+    "conllu_no_root.conllu": ":6: sentence s-1: expected one root, found none",
+    "conllu_two_roots.conllu": ":7: sentence s-1: expected one root, found 2: words 1, 2",
+    "conllu_cycle.conllu": ":6: sentence s-1: expected a tree, found a cycle: 1 → 2 → 3 → 1",
+    "conllu_entity_never_begins.conllu": ":6: sentence s-1: word 2: Entity: expected an open bracket of 'e1', found its end in 'e1)'",
+    "conllu_entity_never_ends.conllu": ":6: sentence s-1: word 1: Entity: expected the end of 'e1' in the same sentence, found none",
+    "conllu_entity_is_no_bracket.conllu": ":6: sentence s-1: word 1: Entity: expected brackets such as (e1 or e1), found 'e1'",
+    "encoded_sentence_too_long.conllu": ":6: expected at most 512 tokens in a sentence, found 602",
     "encoded_unknown_piece.jsonl": ":2: pieces[1]: expected a piece of the tokenizer's vocabulary, found 'qwertyuiop'",
     "encoded_pair_too_long.jsonl": ":1: expected at most 512 tokens for a pair of texts, found 603",
     "encoded_tokens_too_long.jsonl": ":1: expected at most 512 tokens for tokens taken as they are, found 600",
@@ -55,8 +71,12 @@ CORPORA = {
 
 def read(path: Path) -> Iterable[object]:
     """All examples of a corpus file, with tokens."""
-    make: Callable[..., Corpus] = partial(corpora.text, pack=None) if path.suffix == ".txt" else corpora.jsonl
-    return list(make(path).encoded(Reader(demo(), 512)))
+    makers: dict[str, Callable[..., Corpus]] = {
+        ".txt": partial(corpora.text, pack=None),
+        ".jsonl": corpora.jsonl,
+        ".conllu": corpora.conllu,
+    }
+    return list(makers[path.suffix](path).encoded(Reader(demo(), 512)))
 
 
 def test_every_file_has_its_words() -> None:

@@ -8,7 +8,22 @@
 
 from headscope.corpora.batches import Block, blocks
 from headscope.corpora.corpus import Corpus, Counts, Encoder
-from headscope.corpora.example import Example
+from headscope.corpora.example import Example, Mention
 from headscope.corpora.readers import builtin, jsonl, text, texts
+from headscope.corpora.treebank import conllu, word_heads
 
-__all__ = ["Block", "Corpus", "Counts", "Encoder", "Example", "blocks", "builtin", "jsonl", "text", "texts"]
+__all__ = [
+    "Block",
+    "Corpus",
+    "Counts",
+    "Encoder",
+    "Example",
+    "Mention",
+    "blocks",
+    "builtin",
+    "conllu",
+    "jsonl",
+    "text",
+    "texts",
+    "word_heads",
+]

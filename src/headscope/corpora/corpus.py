@@ -11,7 +11,7 @@ import numpy as np
 from headscope.corpora import packing
 from headscope.corpora.example import Example
 from headscope.corpora.files import Files
-from headscope.errors import InputError
+from headscope.errors import CorpusError, InputError
 from headscope.tokens import Tokens
 
 
@@ -79,6 +79,7 @@ class Corpus:
         name: what to call it in tables and figures.
         pack: pack lines into inputs of at most so many tokens; None: each example is an input.
         counts: what the last (or the present) pass of `encoded` has seen.
+        broken: what was left out, on request, of the last (or the present) pass, and why.
     """
 
     def __init__(
@@ -94,6 +95,7 @@ class Corpus:
         self.name = name
         self.pack = pack
         self.counts = Counts()
+        self.broken: list[CorpusError] = []
         self._read = read
         self._files = files
 

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from headscope.errors import CorpusError, InputError
 from headscope.tokens import Tokens
+
+
+class Mention(NamedTuple):
+    """A mention of a coreference cluster: the words from `start` up to, not with, `end`."""
+
+    start: int
+    end: int
+    cluster: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +32,12 @@ class Example:
         document: number of the document in the corpus, from 0; the examples of a document follow one another.
         source: where the example begins, such as ``news.txt:12``.
         label: what the corpus says of the example.
+        name: what the corpus calls the example (CoNLL-U's ``sent_id``).
+        tags: a tag a word; in treebanks the universal part of speech.
+        heads: the index of each word's head among the words; -1 for the root.
+        relations: the relation of each word to its head.
+        features: the morphological features of each word.
+        mentions: in the order in which they begin; None where the corpus has no coreference.
     """
 
     text: str | None = None
@@ -34,6 +49,12 @@ class Example:
     document: int = 0
     source: str = ""
     label: str | int | float | None = None
+    name: str = ""
+    tags: Sequence[str] | None = None
+    heads: Sequence[int] | None = None
+    relations: Sequence[str] | None = None
+    features: Sequence[Mapping[str, str]] | None = None
+    mentions: Sequence[Mention] | None = None
 
     def error(self, message: InputError | str) -> CorpusError:
         """An error that begins with the example's file and line."""

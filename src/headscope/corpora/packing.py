@@ -54,6 +54,9 @@ def fitted(
                 continue
             parts = [example]
             if limit is not None and pieces + _around(example, layout) > limit:
+                if example.heads is not None or example.mentions is not None:
+                    size = pieces + _around(example, layout)
+                    raise example.error(f"expected at most {limit} tokens in a sentence, found {size}")
                 parts = _parts(model, example, pieces, limit, layout)
                 counts.cuts += len(parts) - 1
             for part in parts:

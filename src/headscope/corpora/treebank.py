@@ -1,0 +1,299 @@
+"""Treebanks: CoNLL-U, and the ``word head-relation`` lines that Clark et al.'s code reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Literal, NamedTuple, cast
+
+import conllu as reader
+
+from headscope.corpora.corpus import Corpus
+from headscope.corpora.entities import mentions
+from headscope.corpora.example import Example
+from headscope.corpora.files import Files, Line, Paths
+from headscope.errors import CorpusError, InputError
+
+Words = Literal["syntactic", "surface"]
+Relations = Literal["full", "main"]
+_COLUMNS = 10
+
+
+def conllu(
+    paths: Paths, *, words: Words = "syntactic", relations: Relations = "full", skip_broken: bool = False
+) -> Corpus:
+    """CoNLL-U: one sentence an example, with heads, relations, tags and, from ``Entity=`` brackets, mentions.
+
+    Args:
+        paths: a file or several. ``# newdoc`` begins a document; a file without any is one document.
+        words: ``syntactic`` words (of *don't* ``do`` and ``n't``), or ``surface`` ones: what a multiword token
+            spans is one word then, with the head and relation of the part whose head is outside of it. Empty
+            nodes are left out.
+        relations: as they are (``full``), or without their subtypes (``main``: ``nsubj`` for ``nsubj:pass``).
+        skip_broken: leave out broken sentences; the corpus lists them in `broken`.
+
+    Raises `CorpusError` with file, line and sentence for: a line that has not 10 columns parted by tabs, ids that
+    do not count from 1, a head that is no number, is out of range or is the word itself, no root or two, a
+    cycle, a relation that is missing, and entity brackets that do not match.
+    """
+    for name, value, allowed in (("words", words, Words), ("relations", relations, Relations)):
+        if value not in allowed.__args__:
+            raise InputError(f"{name}: expected {' or '.join(allowed.__args__)}, found {value!r}")
+    read = partial(_sentence, surface=words == "surface", main=relations == "main")
+    return _corpus(paths, read, skip_broken)
+
+
+def word_heads(paths: Paths, *, skip_broken: bool = False) -> Corpus:
+    """One ``word head-relation`` a line, sentences parted by blank lines, head 0 the root (Clark et al.'s code).
+
+    Each sentence is a document of its own. Arguments and errors as in `conllu`.
+    """
+    return _corpus(paths, _pairs, skip_broken)
+
+
+class _Rows(NamedTuple):
+    """The words of a sentence: heads count from 1, 0 is the root."""
+
+    words: list[str]
+    heads: list[int]
+    relations: list[str]
+    lines: list[int]
+
+
+Read = Callable[[list[Line], "_Place"], Example]
+
+
+class _Place:
+    """Where a file is being read."""
+
+    def __init__(self) -> None:
+        self.document = -1
+        self.path = ""
+        self.layout: str | None = None
+        self.started = False
+
+
+def _corpus(paths: Paths, read: Read, skip_broken: bool) -> Corpus:
+    files = Files(paths)
+    corpus = Corpus(
+        files.name, lambda: _sentences(files, read, corpus.broken if skip_broken else None), files=files
+    )
+    return corpus
+
+
+def _sentences(files: Files, read: Read, broken: list[CorpusError] | None) -> Iterator[Example]:
+    place, found = _Place(), False
+    if broken is not None:
+        broken.clear()
+    for block in _blocks(files):
+        if block[0].path != place.path:
+            place.path, place.layout, place.started = block[0].path, None, False
+            place.document += 1
+        try:
+            example = read(block, place)
+        except CorpusError as error:
+            if broken is None:
+                raise
+            broken.append(error)
+            continue
+        found = True
+        yield example
+    if not found:
+        raise CorpusError(
+            place.path or files.paths[-1], None, "expected sentences, found none that can be read"
+        )
+
+
+def _blocks(files: Iterable[Line]) -> Iterator[list[Line]]:
+    """Runs of lines between blank ones, of one file each, that hold a word."""
+    block: list[Line] = []
+    for line in files:
+        if block and line.path != block[0].path:
+            yield block
+            block = []
+        if line.text.strip():
+            block.append(line)
+        elif any(not one.text.startswith("#") for one in block):
+            yield block
+            block = []
+    if block:
+        yield block
+
+
+def _sentence(block: list[Line], place: _Place, *, surface: bool, main: bool) -> Example:
+    lines = [line for line in block if not line.text.startswith("#")]
+    metadata = _metadata(block, place)
+    name = metadata.get("sent_id", "")
+
+    def fail(line: Line, message: str) -> CorpusError:
+        return CorpusError(line.path, line.number, f"sentence {name}: {message}" if name else message)
+
+    if not lines:
+        raise fail(block[0], "expected words, found comments only")
+    for line in lines:
+        if (columns := line.text.count("\t") + 1) != _COLUMNS:
+            raise fail(line, f"expected {_COLUMNS} columns parted by tabs, found {columns}")
+    try:
+        tokens: list[dict[str, Any]] = list(reader.parse("\n".join(line.text for line in lines) + "\n\n")[0])
+    except Exception as error:
+        raise _culprit(lines, error, fail) from None
+    kept = [(token, line) for token, line in zip(tokens, lines, strict=True) if isinstance(token["id"], int)]
+    if not kept:
+        raise fail(lines[0], "expected words, found none")
+    for expected, (token, line) in enumerate(kept, 1):
+        if token["id"] != expected:
+            raise fail(line, f"expected the word id {expected}, found {token['id']}")
+        if token["head"] is None:
+            raise fail(line, "expected a head, found _")
+    rows = _Rows(
+        [str(token["form"]) for token, _ in kept],
+        [int(token["head"]) for token, _ in kept],
+        [str(token["deprel"] or "") for token, _ in kept],
+        [line.number for _, line in kept],
+    )
+    _check_tree(rows, lambda number, message: fail(kept[number][1], message))
+    tags = [str(token["upos"] or "") for token, _ in kept]
+    features: list[Mapping[str, str]] = [token["feats"] or {} for token, _ in kept]
+    try:
+        spans = mentions([token["misc"] or {} for token, _ in kept], place.layout)
+    except InputError as error:
+        raise fail(lines[0], str(error)) from None
+    example = Example(
+        words=rows.words,
+        heads=[head - 1 for head in rows.heads],
+        relations=[relation.split(":")[0] if main else relation for relation in rows.relations],
+        tags=tags,
+        features=features,
+        mentions=spans if spans or place.layout is not None else None,
+        document=place.document,
+        source=lines[0].source,
+        name=name,
+    )
+    return _on_surface(example, tokens) if surface else example
+
+
+def _metadata(block: list[Line], place: _Place) -> dict[str, str]:
+    """The comments of a sentence; documents and the layout of entities are noted in `place`."""
+    found: dict[str, str] = {}
+    for line in block:
+        if match := re.match(r"#\s*([^=\s]+)\s*(?:=\s*(.*))?$", line.text):
+            found[match[1]] = (match[2] or "").strip()
+    if any(re.match(r"#\s*newdoc\b", line.text) for line in block):
+        place.document += place.started
+    place.started = True
+    if "global.Entity" in found:
+        place.layout = found["global.Entity"]
+    return found
+
+
+def _culprit(
+    lines: Sequence[Line], error: Exception, fail: Callable[[Line, str], CorpusError]
+) -> CorpusError:
+    """The line that the reader cannot read."""
+    for line in lines:
+        head = line.text.split("\t")[6]
+        if not re.fullmatch(r"\d+|_", head):
+            return fail(line, f"expected a number as head, found {head!r}")
+        try:
+            reader.parse(line.text + "\n\n")
+        except Exception as own:
+            return fail(line, f"expected CoNLL-U, found a line that cannot be read ({own})")
+    return fail(lines[0], f"expected CoNLL-U, found a sentence that cannot be read ({error})")
+
+
+def _pairs(block: list[Line], place: _Place) -> Example:
+    rows = _Rows([], [], [], [])
+    for line in block:
+        match = re.fullmatch(r"(\S+)\s+(-?\w+)-(\S+)", line.text.strip())
+        if match is None:
+            raise CorpusError(line.path, line.number, f"expected 'word head-relation', found {line.text!r}")
+        if not match[2].isdigit():
+            raise CorpusError(line.path, line.number, f"expected a number as head, found {match[2]!r}")
+        rows.words.append(match[1])
+        rows.heads.append(int(match[2]))
+        rows.relations.append(match[3])
+        rows.lines.append(line.number)
+    _check_tree(rows, lambda number, message: CorpusError(block[0].path, rows.lines[number], message))
+    place.document += place.started
+    place.started = True
+    return Example(
+        words=rows.words,
+        heads=[head - 1 for head in rows.heads],
+        relations=rows.relations,
+        document=place.document,
+        source=block[0].source,
+    )
+
+
+def _check_tree(rows: _Rows, fail: Callable[[int, str], CorpusError]) -> None:
+    """Raise where heads and relations are no tree."""
+    count = len(rows.words)
+    for number, (head, relation) in enumerate(zip(rows.heads, rows.relations, strict=True)):
+        if head > count:
+            raise fail(number, f"expected a head from 0 to {count}, found {head}")
+        if head == number + 1:
+            raise fail(number, f"expected another word as head, found the word itself ({head})")
+        if relation in ("", "_"):
+            raise fail(number, "expected a relation, found _")
+    roots = [number + 1 for number, head in enumerate(rows.heads) if head == 0]
+    if len(roots) != 1:
+        found = f"{len(roots)}: words {', '.join(map(str, roots))}" if roots else "none"
+        raise fail(roots[1] - 1 if roots else 0, f"expected one root, found {found}")
+    for number in range(count):
+        path = [number + 1]
+        while (head := rows.heads[path[-1] - 1]) != 0:
+            if head in path:
+                cycle = [*path[path.index(head) :], head]
+                raise fail(head - 1, f"expected a tree, found a cycle: {' → '.join(map(str, cycle))}")
+            path.append(head)
+
+
+def _on_surface(example: Example, tokens: Sequence[Mapping[str, Any]]) -> Example:
+    """The same sentence with each multiword token as one word."""
+    assert example.words is not None
+    assert example.heads is not None
+    group = list(range(len(example.words)))
+    forms: dict[int, str] = {}
+    for token in tokens:
+        if not isinstance(token["id"], tuple):
+            continue
+        number = cast(tuple[int, str, int], token["id"])
+        if number[1] == "-":
+            first, last = number[0] - 1, number[2] - 1
+            group[first : last + 1] = [first] * (last + 1 - first)
+            forms[first] = str(token["form"])
+    starts = sorted(set(group))
+    index = {start: place for place, start in enumerate(starts)}
+    where = [index[start] for start in group]
+    main = [
+        next(
+            word
+            for word in range(len(group))
+            if group[word] == start and _outside(example.heads[word], group, start)
+        )
+        for start in starts
+    ]
+
+    def pick(values: Sequence[Any] | None) -> list[Any] | None:
+        return None if values is None else [values[word] for word in main]
+
+    heads = [example.heads[word] for word in main]
+    spans = example.mentions
+    return Example(
+        words=[forms.get(start, example.words[start]) for start in starts],
+        heads=[head if head < 0 else where[head] for head in heads],
+        relations=pick(example.relations),
+        tags=pick(example.tags),
+        features=pick(example.features),
+        mentions=None
+        if spans is None
+        else [type(span)(where[span.start], where[span.end - 1] + 1, span.cluster) for span in spans],
+        document=example.document,
+        source=example.source,
+        name=example.name,
+    )
+
+
+def _outside(head: int, group: Sequence[int], start: int) -> bool:
+    return head < 0 or group[head] != start

@@ -1,0 +1,108 @@
+"""Treebanks and their coreference, by hand and on real files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from headscope import corpora
+from headscope.corpora import Mention
+from headscope.errors import CorpusError, InputError
+
+SENTENCE = """\
+# newdoc id = one
+# global.Entity = eid-etype-head
+# sent_id = s-1
+1	She	she	PRON	_	Gender=Fem|Number=Sing	4	nsubj:x	_	Entity=(e1-person-1)
+2-3	don't	_	_	_	_	_	_	_	_
+2	do	do	AUX	_	_	4	aux	_	_
+3	n't	not	PART	_	_	4	advmod	_	_
+4	like	like	VERB	_	_	0	root	_	_
+5	du	de	ADP	_	_	6	case	_	Entity=(e2[1/2]-thing-1(e1-person-1
+6	pain	pain	NOUN	_	_	4	obl	_	Entity=e1)e2[1/2])
+6.1	eaten	eat	VERB	_	_	_	_	4:x	_
+7	and	and	CCONJ	_	_	8	cc	_	_
+8	tea	tea	NOUN	_	_	6	conj	_	Entity=(e2[2/2])
+"""
+PLAIN = "1\tYes\tyes\tINTJ\t_\t_\t0\troot\t_\t_\n"
+
+
+def write(folder: Path, content: str, name: str = "bank.conllu") -> Path:
+    (folder / name).write_text(content, encoding="utf-8")
+    return folder / name
+
+
+def test_syntactic_words(tmp_path: Path) -> None:
+    (example,) = corpora.conllu(write(tmp_path, SENTENCE))
+    assert example.words == ["She", "do", "n't", "like", "du", "pain", "and", "tea"]
+    assert example.heads == [3, 3, 3, -1, 5, 3, 7, 5]
+    assert example.relations == ["nsubj:x", "aux", "advmod", "root", "case", "obl", "cc", "conj"]
+    assert example.tags is not None
+    assert example.tags[0] == "PRON"
+    assert example.features is not None
+    assert example.features[0] == {"Gender": "Fem", "Number": "Sing"}
+    assert example.mentions == [Mention(0, 1, "e1"), Mention(4, 8, "e2"), Mention(4, 6, "e1")]
+    assert example.name == "s-1"
+    assert example.source.endswith("bank.conllu:4")
+
+
+def test_surface_words_and_main_relations(tmp_path: Path) -> None:
+    (example,) = corpora.conllu(write(tmp_path, SENTENCE), words="surface", relations="main")
+    assert example.words == ["She", "don't", "like", "du", "pain", "and", "tea"]
+    assert example.heads == [2, 2, -1, 4, 2, 6, 4]
+    assert example.relations == ["nsubj", "aux", "root", "case", "obl", "cc", "conj"]
+    assert example.mentions == [Mention(0, 1, "e1"), Mention(3, 7, "e2"), Mention(3, 5, "e1")]
+
+
+def test_documents(tmp_path: Path) -> None:
+    """Each # newdoc and each file begins one; a file without any is one."""
+    two = f"# newdoc\n{PLAIN}\n{PLAIN}\n# newdoc id = b\n{PLAIN}\n"
+    paths = [write(tmp_path, two, "two.conllu"), write(tmp_path, f"{PLAIN}\n\n{PLAIN}", "one.conllu")]
+    assert [example.document for example in corpora.conllu(paths)] == [0, 0, 1, 2, 2]
+
+
+def test_broken_sentences_are_left_out_on_request_and_listed(tmp_path: Path) -> None:
+    path = write(tmp_path, f"{PLAIN}\n{PLAIN.replace('root', '_')}\n{PLAIN}")
+    with pytest.raises(CorpusError, match="expected a relation"):
+        list(corpora.conllu(path))
+    corpus = corpora.conllu(path, skip_broken=True)
+    for _ in range(2):
+        assert len(list(corpus)) == 2
+        assert [str(error) for error in corpus.broken] == [f"{path}:3: expected a relation, found _"]
+    with pytest.raises(CorpusError, match="expected sentences, found none"):
+        list(corpora.conllu(write(tmp_path, PLAIN.replace("root", "_")), skip_broken=True))
+
+
+def test_word_heads(tmp_path: Path) -> None:
+    path = write(tmp_path, "cats 2-nsubj\nsleep 0-root\n\nwell-known 0-root\n", "bank.txt")
+    first, second = corpora.word_heads(path)
+    assert (first.words, first.heads, first.relations) == (["cats", "sleep"], [1, -1], ["nsubj", "root"])
+    assert (second.words, second.document) == (["well-known"], 1)
+    for line, message in (
+        ("cats two-nsubj", ":1: expected a number as head, found 'two'"),
+        ("cats", ":1: expected 'word head-relation', found 'cats'"),
+        ("cats -1-nsubj", ":1: expected a number as head, found '-1'"),
+        ("cats 5-nsubj", ":1: expected a head from 0 to 1, found 5"),
+    ):
+        with pytest.raises(CorpusError, match=message):
+            list(corpora.word_heads(write(tmp_path, f"{line}\n", "bad.txt")))
+
+
+def test_unknown_options(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="words: expected syntactic or surface, found 'pieces'"):
+        corpora.conllu(write(tmp_path, PLAIN), words="pieces")  # type: ignore[arg-type]
+
+
+def test_real_treebanks(shared: Path) -> None:
+    bank = list(corpora.conllu(shared / "data" / "ud_ewt" / "en_ewt-ud-test.conllu"))
+    assert (len(bank), sum(len(example.words or ()) for example in bank)) == (2077, 25094)
+    assert len({example.document for example in bank}) == 316
+    files = sorted((shared / "data" / "ontogum").glob("*.conllu"))
+    texts = list(corpora.conllu(files))
+    assert len({example.document for example in texts}) == len(files) == 24
+    opened = sum(
+        field.count("(") for path in files for field in re.findall(r"Entity=([^|\s]+)", path.read_text())
+    )
+    assert sum(len(example.mentions or ()) for example in texts) == opened > 3000
