@@ -163,9 +163,12 @@ export interface NeuronsInfo {
 
 /**
  * Another matrix per pair, drawn in place of the weights: shares of `scale`, signed or not.
+ *
+ * `of` says what it is of, where that is known (a gradient: "the loss on the input").
  */
 export interface QuantityInfo {
   name: string;
+  of: string | null;
   signed: boolean;
   scale: number;
   layers: ArrayRef[];
@@ -246,7 +249,18 @@ export interface ExplorerState {
 }
 
 /**
+ * A matrix per pair that the model can give, here or not; `how` says in words how a page gets it.
+ */
+export interface Offer {
+  name: string;
+  how: string;
+}
+
+/**
  * The explorer: the maps of one or two inputs (or more, to choose from), and the state it begins with.
+ *
+ * `offers` are the matrices per pair that the model behind it can give: a widget asks for those that are
+ * not there.
  */
 export interface ExplorerPayload {
   kind: "explorer";
@@ -256,6 +270,20 @@ export interface ExplorerPayload {
   inputs: InputInfo[];
   state: ExplorerState;
   exact: boolean;
+  offers: Offer[];
+}
+
+/**
+ * What a kernel adds to a part when it is asked for a matrix per pair.
+ *
+ * `values` are the value vectors, a layer each, where they come along (with ‖α·v·W_O‖). The arrays are in
+ * the message's buffers.
+ */
+export interface Added {
+  input: number;
+  part: string;
+  quantity: QuantityInfo;
+  values: Vectors[] | null;
 }
 
 /**

@@ -111,7 +111,7 @@ const part = (over: Partial<PartInfo> = {}): PartInfo => ({
   name: "self", kind: "self", causal: false, query: axis, key: axis, index: [2, 5], heads: [[0, 1, 3], [0, 1]],
   layers: [ref, ref], thumbs: null, sink: null, neurons: null, quantities: [], measures: [], ...over,
 });
-const payload = (inputs = 1): ExplorerPayload => ({ kind: "explorer", version: 1, title: "", model: "m", exact: false, state: {}, inputs: Array.from({ length: inputs }, () => ({ label: "", parts: [part()] })) });
+const payload = (inputs = 1): ExplorerPayload => ({ kind: "explorer", version: 1, title: "", model: "m", exact: false, offers: [], state: {}, inputs: Array.from({ length: inputs }, () => ({ label: "", parts: [part()] })) });
 
 test("a state settles on what can be shown", () => {
   const state = settle({ layer: 9, heads: [7], scale: "neuron", side: "both", quantity: "x", measure: "x", pin: ["from", 99] }, payload());

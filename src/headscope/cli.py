@@ -50,6 +50,13 @@ class By(StrEnum):
     document = "document"
 
 
+class Quantity(StrEnum):
+    """A matrix per pair beside the weights."""
+
+    gradient = "gradient"
+    norm = "norm"
+
+
 class Scale(StrEnum):
     """A view."""
 
@@ -158,6 +165,12 @@ def view(
     head: Annotated[int | None, typer.Option(help="The head to begin with, from 0.")] = None,
     target: Annotated[str | None, typer.Option(help="What the decoder of an encoder-decoder reads.")] = None,
     theme: Annotated[Theme, typer.Option(help="Colours.")] = Theme.auto,
+    quantity: Annotated[
+        list[Quantity] | None,
+        typer.Option(
+            help="Also gradients, or norms ‖α·v·W_O‖; by default where they cost little. Repeatable."
+        ),
+    ] = None,
     device: Device = None,
     dtype: Dtype = None,
     revision: Revision = None,
@@ -174,7 +187,8 @@ def view(
     if head is not None:
         state["heads"] = [head]
     loaded = _load(model, device, dtype, revision, untrained, keep, trust_remote_code)
-    run(loaded, text, pair=text_b, target=target, **state).save(output)
+    names = [name.value for name in quantity] if quantity else None
+    run(loaded, text, pair=text_b, target=target, quantities=names, **state).save(output)
     print(output.resolve())
 
 

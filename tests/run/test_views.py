@@ -5,13 +5,15 @@ import pytest
 import torch
 from families import build, family
 
-from headscope.attention.one import capture, gradients
+from headscope.attention.one import capture, gradients, prepare
+from headscope.attention.scalar import natural
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.maps import wrap
 from headscope.models.model import Model
+from headscope.run import quantities
 from headscope.run import view as module
 from headscope.run.load import load as hs_load
-from headscope.run.view import head_view, largest, model_view, neuron_view, view
+from headscope.run.view import head_view, model_view, neuron_view, view
 
 TEXT = "leaves fall in autumn"
 OTHER = "autumn is marked by colorful foliage"
@@ -123,11 +125,82 @@ class TestQuantities:
 
     def test_gradients(self, demo) -> None:
         shown = view(demo, TEXT, quantities="gradient", quantity="gradient")
-        expected = gradients(demo, TEXT, largest)["self"]
+        axes, ready = prepare(demo, TEXT, None, None, None)
+        expected = gradients(demo, TEXT, natural(demo, axes, ready))["self"]
         np.testing.assert_array_equal(shown.matrix(3, 4, quantity="gradient"), expected[3][4])
         assert np.abs(expected[3]).max() > 1e-4
-        mine = view(demo, TEXT, quantities="gradient", of=lambda output: output[0][0, 0, 0])
+        assert shown.inputs[0].notes == {"gradient": "half the squared norm of the mean hidden state"}
+
+        def first(output):
+            return output[0][0, 0, 0]
+
+        mine = view(demo, TEXT, quantities="gradient", of=first)
+        assert mine.inputs[0].notes == {"gradient": "first"}
         assert not np.allclose(mine.matrix(3, 4, quantity="gradient"), expected[3][4])
+
+    def test_they_come_along_where_they_cost_little(self, demo, monkeypatch) -> None:
+        shown = view(demo, TEXT, pair=OTHER)
+        assert sorted(shown.inputs[0].matrices) == ["gradient", "norms"]
+        assert shown.payload["inputs"][0]["parts"][0]["quantities"][0]["of"] == "the cosine of the two texts"
+        assert shown.inputs[0].neurons["self"].v is not None
+        sizes = sum(layer.size for layer in shown.inputs[0].parts["self"].layers)
+        for limit, expected in (
+            (2 * sizes, ["gradient", "norms"]),
+            (2 * sizes - 1, ["gradient"]),
+            (sizes - 1, []),
+        ):
+            monkeypatch.setattr(quantities, "PAGE_WEIGHTS", limit)
+            found = view(demo, TEXT, pair=OTHER)
+            assert sorted(found.inputs[0].matrices) == expected
+            assert [offer["name"] for offer in found.payload["offers"]] == ["gradient", "norms"]
+        monkeypatch.undo()
+        monkeypatch.setattr(quantities, "PAGE_WORK", 1_000_000)
+        assert view(demo, TEXT).inputs[0].matrices == {}
+        assert view(demo, TEXT, quantities=()).inputs[0].matrices == {}
+
+    def test_two_inputs_have_the_same(self, demo) -> None:
+        shown = view(demo, (TEXT, OTHER), against=TEXT, quantities=("norm",))
+        assert [sorted(one.matrices) for one in shown.inputs] == [["norms"], ["norms"]]
+
+    def test_a_state_that_draws_them_brings_them(self, demo) -> None:
+        shown = view(demo, TEXT, quantities=(), quantity="gradient")
+        assert sorted(shown.inputs[0].matrices) == ["gradient"]
+        assert view(demo, TEXT, quantities=(), scale="neuron", values=True).inputs[0].neurons["self"].v
+
+    def test_asked_for_later(self, demo) -> None:
+        shown = view(demo, (TEXT, OTHER), against=(OTHER, TEXT), quantities=())
+        shown.add("gradient")
+        shown.state = {"quantity": "norms"}  # has them computed
+        again = view(demo, (TEXT, OTHER), against=(OTHER, TEXT), quantities=("gradient", "norm"))
+        for place in (0, 1):
+            for name in ("gradient", "norms"):
+                asked, there = (one.matrix(2, 9, quantity=name, place=place) for one in (shown, again))
+                np.testing.assert_array_equal(asked, there)
+        part, other = (one.payload["inputs"][1]["parts"][0] for one in (shown, again))
+        assert [each["of"] for each in part["quantities"]] == ["the cosine of the two texts", None]
+        assert [each["scale"] for each in part["quantities"]] == [
+            each["scale"] for each in other["quantities"]
+        ]
+        assert part["neurons"][0]["v"]["codes"]["shape"] == other["neurons"][0]["v"]["codes"]["shape"]
+        assert b"svg" in shown.picture("svg")
+        with pytest.raises(InputError, match="cannot compute 'relevance'"):
+            shown.add("relevance")
+
+    def test_maps_offer_nothing(self, demo, maps) -> None:
+        assert view(maps).payload["offers"] == []
+        assert view(demo, (TEXT, OTHER), against=maps).payload["offers"] == []
+        with pytest.raises(InputError, match="cannot compute 'gradient'"):
+            view(maps).add("gradient")
+
+    def test_what_the_model_cannot_give_is_not_offered(self, demo, monkeypatch) -> None:
+        def refuse(*_, **__):
+            raise RuntimeError("no backward")
+
+        monkeypatch.setattr(quantities, "gradients", refuse)
+        shown = view(demo, TEXT)
+        assert [offer["name"] for offer in shown.payload["offers"]] == ["norms"]
+        with pytest.raises(RuntimeError, match="no backward"):
+            view(demo, TEXT, quantities=("gradient",))
 
     def test_your_own(self, maps) -> None:
         arrays = [torch.from_numpy(-layer.copy())[None] for layer in maps.layers]
@@ -135,13 +208,6 @@ class TestQuantities:
         np.testing.assert_array_equal(shown.matrix(1, 1, quantity="effect"), -maps[1, 1])
         with pytest.raises(InputError, match=r"quantities\['effect'\]: no part 'cross'; this input has self"):
             view(maps, quantities={"effect": {"cross": arrays}})
-
-
-def test_the_largest_logit() -> None:
-    class Output(list):
-        logits = torch.tensor([[[1.0, 2.0], [3.0, 0.0]]])
-
-    assert largest(Output()).item() == 3.0
 
 
 def test_maps_without_a_model() -> None:

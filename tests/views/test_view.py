@@ -13,8 +13,8 @@ from headscope.errors import InputError
 from headscope.views import page as pages
 from headscope.views import view as views_view
 from headscope.views.explorer import Input
-from headscope.views.view import WIDGET, View, framed, page_of
-from headscope.views.widget import exact
+from headscope.views.view import WIDGET, Computed, View, framed, page_of
+from headscope.views.widget import exact, quantity
 
 
 @pytest.fixture(autouse=True)
@@ -168,6 +168,47 @@ class TestNotebook:
         reply, values = exact({**asked, "layer": 9}, shown.matrix)
         assert values == []
         assert "no layer 9" in reply["error"]
+
+    def test_a_matrix_that_is_asked_for(self, monkeypatch) -> None:
+        pytest.importorskip("anywidget")
+        maps = some(heads=4)
+        slopes = [layer - 0.5 for layer in maps.layers]
+        shown = View(
+            [Input({"self": maps}, neurons={"self": neurons()})],
+            offers=[{"name": "gradient", "how": "x"}],
+            compute=lambda name: [Computed({"self": slopes}, f"the {name}'s number")],
+        )
+        widget = shown.widget()
+        sent: list[tuple[dict, list[bytes]]] = []
+        monkeypatch.setattr(widget, "send", lambda content, buffers=None: sent.append((content, buffers)))
+        assert quantity({"kind": "quantity", "id": 3, "name": "gradient"}, shown.add) == {
+            "kind": "quantity",
+            "id": 3,
+        }
+        ((message, buffers),) = sent
+        assert message["kind"] == "added"
+        (added,) = message["added"]
+        assert (added["input"], added["part"], added["quantity"]["of"]) == (
+            0,
+            "self",
+            "the gradient's number",
+        )
+        assert buffers == [shown.blobs.buffers[name] for name in message["arrays"]]
+        assert [ref["data"] for ref in added["quantity"]["layers"]] == message["arrays"]
+        assert widget.blobs == shown.blobs.buffers, "what a page that is loaded again reads"
+        assert widget.payload["inputs"][0]["parts"][0]["quantities"] == [added["quantity"]]
+        shown.state = {"quantity": "gradient"}
+        assert len(sent) == 1, "it is there"
+        np.testing.assert_array_equal(shown.matrix(1, 2, quantity="gradient"), slopes[1][2])
+
+    def test_what_cannot_be_computed_is_said(self) -> None:
+        reply = quantity({"kind": "quantity", "id": 4, "name": "gradient"}, view().add)
+        assert reply["error"] == "quantity: this view cannot compute 'gradient' (it can: none)"
+
+        def fails(name: str) -> None:
+            raise RuntimeError("out of memory")
+
+        assert quantity({"id": 5, "name": "norms"}, fails)["error"] == "RuntimeError: out of memory"
 
     def test_matplotlib_and_anywidget_are_lazy(self) -> None:
         code = (

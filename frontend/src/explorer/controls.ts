@@ -36,13 +36,18 @@ export class Switch {
   readonly root: HTMLButtonElement;
   private on = false;
 
-  constructor(private readonly key: Flag, set: Set, label: string, title: string) {
+  constructor(private readonly key: Flag, set: Set, label: string, private readonly title: string) {
     this.root = h("button.switch", { type: "button", role: "switch", title, onclick: () => set({ [key]: !this.on } as Partial<Full>) }, h("i"), label);
   }
 
   show(state: Full): void {
     this.on = state[this.key];
     this.root.setAttribute("aria-checked", String(this.on));
+  }
+
+  disable(why: string | null): void {
+    this.root.disabled = why !== null;
+    this.root.title = why ?? this.title;
   }
 }
 

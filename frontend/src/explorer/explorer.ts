@@ -24,6 +24,8 @@ export interface ExplorerHost {
   save(name: string, file: Blob): void;
   /** Ask for the exact values of one row, where a kernel can answer. */
   exact?(question: Question): Promise<Float32Array>;
+  /** Have an offered matrix computed: it is in the payload and the store when the promise is kept. */
+  compute?(name: string): Promise<void>;
 }
 
 /** A row ("from") or column ("to") of a head's matrix, by the place of its token. */
@@ -76,6 +78,7 @@ export class Explorer implements Owner {
   private turn = 0;
   private found = -1;
   private wanted = "";
+  private asking = false;
 
   constructor(
     readonly root: HTMLElement,
@@ -83,7 +86,7 @@ export class Explorer implements Owner {
     private readonly host: ExplorerHost,
   ) {
     const { payload, store } = props;
-    this.data = new Data(payload, store);
+    this.data = new Data(payload, store, host.compute !== undefined);
     this.state = settle(props.state ?? payload.state, payload);
     root.classList.add("hs", "hx");
     root.tabIndex = -1;
@@ -128,12 +131,30 @@ export class Explorer implements Owner {
   }
 
   readonly set = (change: Partial<Full>): void => {
+    const lacking = this.panes[0] ? this.data.lacks(change, this.panes[0].scene.part) : null;
+    if (lacking) return void this.ask(lacking, change);
     const keep = { ...this.state, ...change };
     // A head that the next layer lacks gives way to its first; places on another axis mean other tokens.
     if (change.part !== undefined && change.part !== this.state.part) Object.assign(keep, { pin: null, zoom: null });
     if (change.filter !== undefined || change.special !== undefined || change.unit !== undefined) keep.zoom = null;
     this.apply(settle(keep, this.data.payload), true);
   };
+
+  // What needs a matrix that is not here waits until the kernel has computed it.
+  private async ask(name: string, change: Partial<Full>): Promise<void> {
+    if (this.asking) return;
+    this.asking = true;
+    this.toolbar.asking(name);
+    let problem = "";
+    try {
+      await this.host.compute!(name);
+    } catch (error) {
+      problem = `This cannot be computed: ${error instanceof Error ? error.message : String(error)}`;
+    }
+    this.asking = false;
+    this.toolbar.asking(null, problem);
+    if (!problem) this.set(change);
+  }
 
   private apply(next: Full, tell: boolean): void {
     const before = this.state;

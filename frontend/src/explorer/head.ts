@@ -9,6 +9,8 @@ import { painters } from "./export";
 import { cost, drawFocus, drawLines, drawRails, OTHERS } from "./headdraw";
 import { type HeadBox, headBox, middle } from "./headlayout";
 import { type Lines, strongest } from "./lines";
+import { lineAt } from "./pick";
+import { nameOf } from "./quantities";
 import type { Scene } from "./scene";
 import { fill, mark, placeOf, widest } from "./tokens";
 
@@ -78,6 +80,13 @@ export class HeadLines {
         if (place !== null && !String(getSelection())) scene.owner.pin(scene, side, place);
       });
     }
+    this.body.addEventListener("click", (event) => {
+      if (event.target === this.body) this.pick(event);
+    });
+    this.body.addEventListener("pointerleave", () => {
+      scene.owner.hover(scene, null);
+      scene.owner.tip(null);
+    });
     painters.set(this.base, () => undefined);
     painters.set(this.under, () => undefined);
     painters.set(this.over, (pen) => this.picture(pen));
@@ -239,6 +248,16 @@ export class HeadLines {
     );
   }
 
+  // A click on a line shows its pair's numbers.
+  private pick(event: MouseEvent): void {
+    const { scene, box } = this;
+    const bounds = this.body.getBoundingClientRect();
+    const x = event.clientX - bounds.left;
+    const pair = lineAt(box, this.lines, this.scrolled, x, event.clientY - bounds.top - this.scrolled);
+    scene.owner.hover(scene, pair);
+    scene.owner.tip(pair && pairTip(scene, pair.from, pair.to), event.clientX, event.clientY);
+  }
+
   private tip(event: PointerEvent, side: "from" | "to"): void {
     const { scene } = this;
     const place = placeOf(event);
@@ -308,6 +327,8 @@ export function headRow(scene: Scene, map: Shown, text: string, what = ""): HTML
   return h("tr", {}, h("td", {}, swatch, scene.name(map.head)), h("td", {}, h("bdi", {}, what)), h("td.n", {}, text));
 }
 
+const significant = (x: number, digits = 3): string => Number(x.toPrecision(digits)).toString().replace("-", "−");
+
 /** Everything that is known of a pair: each open head, and every other matrix of the open one. */
 export function pairTip(scene: Scene, from: number, to: number): HTMLElement {
   const maps = scene.shown();
@@ -320,7 +341,7 @@ export function pairTip(scene: Scene, from: number, to: number): HTMLElement {
     void scene.owner.exact(scene, map.head, scene.state.quantity, row.start)?.then(
       (values) => {
         const exact = values[column.start];
-        if (exact !== undefined) found.lastElementChild!.textContent = exact === 0 ? "0" : Number(exact.toPrecision(6)).toString().replace("-", "−");
+        if (exact !== undefined) found.lastElementChild!.textContent = significant(exact, 6);
       },
       () => undefined,
     );
@@ -330,7 +351,7 @@ export function pairTip(scene: Scene, from: number, to: number): HTMLElement {
   for (const quantity of others) {
     if (quantity === scene.state.quantity) continue;
     const map = scene.map(scene.state.layer, scene.head, quantity);
-    if (map) rows.push(h("tr", {}, h("td", {}, quantity), h("td", {}), h("td.n", {}, figure(value(map, from * map.columns + to), map.scale < 0.05 ? 5 : 3))));
+    if (map) rows.push(h("tr", {}, h("td", {}, nameOf(quantity)), h("td", {}), h("td.n", {}, quantity === "weights" ? figure(value(map, from * map.columns + to)) : significant(value(map, from * map.columns + to)))));
   }
   return h("div", {}, h("b", {}, h("bdi", {}, name(scene.rows.items[from]))), " → ", h("b", {}, h("bdi", {}, name(scene.columns.items[to]))), h("table", {}, ...rows));
 }

@@ -2,6 +2,7 @@
 
 import { h } from "../dom";
 import { Segments, Slider, Switch } from "./controls";
+import { missing, offer } from "./quantities";
 import type { Owner, Scene } from "./scene";
 import { headsOf } from "./state";
 
@@ -100,7 +101,9 @@ export class HeadBar {
     this.picture.show(state);
     this.values.show(state);
     const norms = part.neurons?.some((layer) => layer.v !== null) || part.quantities.some((quantity) => quantity.name === "norms");
-    if (!norms) this.values.root.hidden = true;
+    const offered = offer(scene.data.payload, "norms");
+    if (!norms && !offered) this.values.root.hidden = true;
+    this.values.disable(norms || scene.data.live || !offered ? null : missing(offered));
     this.toggle.hidden = !part.neurons || state.side === "difference";
     this.toggle.classList.toggle("back", neurons);
     this.toggle.replaceChildren(...(neurons ? [h("span", {}, "←"), "Collapse to lines"] : ["Expand into q and k", h("span", {}, "→")]));

@@ -63,7 +63,9 @@ export class Matrix {
     this.over.addEventListener("pointerup", (event) => {
       const dragged = this.drag?.moved;
       this.drag = null;
-      if (!dragged) scene.owner.pin(scene, "from", this.at(event).row);
+      if (dragged) return;
+      scene.owner.pin(scene, "from", this.at(event).row);
+      this.move(event); // the pair's numbers stay
     });
     this.over.addEventListener("dblclick", (event) => {
       const { row, column } = this.at(event);

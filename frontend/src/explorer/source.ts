@@ -1,8 +1,9 @@
 // The maps of a payload, decoded when they are first asked for and kept.
 
 import type { Numbers, Store } from "../data";
-import type { ArrayRef, ExplorerPayload, MeasureColumn, NeuronsInfo, PartInfo, Vectors } from "../protocol";
+import type { ArrayRef, ExplorerPayload, ExplorerState, MeasureColumn, NeuronsInfo, PartInfo, Vectors } from "../protocol";
 import type { Layer } from "./cut";
+import { has, offer } from "./quantities";
 
 /** Vectors [head token dim]. */
 export interface Block {
@@ -26,7 +27,15 @@ export class Data {
   constructor(
     readonly payload: ExplorerPayload,
     private readonly store: Store,
+    /** A kernel can be asked for what is offered. */
+    readonly live = false,
   ) {}
+
+  /** The offered matrix that a change of the state needs and that must be asked for; null for none. */
+  lacks(change: ExplorerState, part: PartInfo): string | null {
+    const name = change.quantity ?? (change.values ? "norms" : "weights");
+    return this.live && !has(part, name) && offer(this.payload, name) ? name : null;
+  }
 
   /** What has been decoded of a layer, or undefined; `load` first. */
   layer(part: PartInfo, index: number, quantity: string): Layer | undefined {

@@ -2,10 +2,11 @@
 
 import { h } from "../dom";
 import { label } from "../format";
-import type { ExplorerPayload, InputInfo } from "../protocol";
+import type { ExplorerPayload, InputInfo, PartInfo } from "../protocol";
 import { hasPair } from "./axis";
 import { Segments, Select, type Set, Switch } from "./controls";
 import type { Scene } from "./scene";
+import { has, inWords, missing, names, offer, titleOf } from "./quantities";
 import { comparable, type Full } from "./state";
 
 const FILTERS = [["all", "All"], ["aa", "A→A"], ["ab", "A→B"], ["ba", "B→A"], ["bb", "B→B"]] as const;
@@ -38,6 +39,7 @@ export class Toolbar {
   readonly bar: HTMLElement;
   readonly tools: HTMLElement;
   private readonly note = h("span");
+  private readonly message: HTMLElement;
   readonly status: HTMLElement;
   private state!: Full;
 
@@ -56,10 +58,10 @@ export class Toolbar {
     });
     this.filter = new Segments("Attention", "filter", set, FILTERS);
     this.filters = h("div.group", {}, h("span.cap", {}, "Attention"), this.filter.root);
-    const names = first.parts.map((part) => part.name);
-    this.parts = names.length > 1 ? new Segments("Part", "part", set, names.map((name) => [name, PARTS[name] ?? name] as const)) : null;
-    const quantities = [...new Set(payload.inputs.flatMap((input) => input.parts.flatMap((part) => part.quantities.map((each) => each.name))))];
-    this.quantities = quantities.length > 0 ? new Segments("Draw", "quantity", set, [["weights", "Weights"], ...quantities.map((name) => [name, name === "norms" ? "‖αvWₒ‖" : name[0]!.toUpperCase() + name.slice(1)] as const)]) : null;
+    const parts = first.parts.map((part) => part.name);
+    this.parts = parts.length > 1 ? new Segments("Part", "part", set, parts.map((name) => [name, PARTS[name] ?? name] as const)) : null;
+    const quantities = names(payload);
+    this.quantities = quantities.length > 1 ? new Segments("Draw", "quantity", set, quantities.map((name) => [name, titleOf(name)] as const)) : null;
     this.unit = new Segments("Unit", "unit", set, [["pieces", "Pieces"], ["words", "Words", "To a word: the sum over its pieces; from a word: their mean"]]);
     this.side = payload.inputs.length === 2 ? new Segments("Inputs", "side", set, [["one", "One"], ["both", "Side by side"], ["difference", "1 − 2"]]) : null;
     this.special = new Switch("special", set, "Special tokens", "Show special tokens (s)");
@@ -93,17 +95,20 @@ export class Toolbar {
         h("button.icon", { type: "button", title: "Keys (?)", "aria-label": "Keys", onclick: () => act.help() }, "?"),
       ),
     );
+    this.message = h("p.message", { role: "status" });
+    this.message.hidden = true;
     const group = (text: string, child: HTMLElement): HTMLElement => h("div.group", {}, h("span.cap", {}, text), child);
     this.tools = h(
       "div.tools",
       {},
       this.scale.root,
       this.parts && group("Part", this.parts.root),
-      this.quantities && group("Draw", this.quantities.root),
+      this.quantities?.root,
       this.filters,
       this.unit.root,
       h("div.group", {}, this.special.root, this.renormalise.root),
       h("div.group.findbox", {}, this.search),
+      this.message,
     );
     const keys = ([["← →", "head"], ["↑ ↓", "layer"], ["?", "all keys"]] as const).flatMap(([key, text]) => [h("kbd", {}, key), h("span", {}, text)]);
     this.status = h("div.status", {}, this.note, h("span.grow"), h("span.keys", {}, ...keys));
@@ -124,7 +129,7 @@ export class Toolbar {
     this.filters.hidden = !(hasPair(part.query) && hasPair(part.key));
     this.parts?.show(state);
     this.quantities?.show(state);
-    if (this.quantities) for (const button of this.quantities.root.children as Iterable<HTMLElement>) button.hidden = button.dataset.v !== "weights" && !part.quantities.some((each) => each.name === button.dataset.v);
+    this.offered(part, scene.data.live);
     this.unit.show(state);
     this.unit.root.hidden = !whole || !part.query.words || !part.key.words || state.scale === "neuron";
     this.side?.show(state);
@@ -141,6 +146,25 @@ export class Toolbar {
     this.theme.setAttribute("aria-label", `Theme: ${state.theme}`);
     this.note.textContent = caption(scenes);
   }
+
+  // What is not here can be asked of a kernel; a page says what adds it.
+  private offered(part: PartInfo, live: boolean): void {
+    for (const button of (this.quantities?.root.children ?? []) as Iterable<HTMLElement>) {
+      const name = button.dataset.v!;
+      const found = offer(this.payload, name);
+      button.hidden = !has(part, name) && !found;
+      this.quantities!.disable(name, has(part, name) || live || !found ? null : missing(found));
+      if (live && found && !has(part, name)) button.title = "Python computes it when you click";
+    }
+  }
+
+  /** A matrix is being computed, or (null) no longer; `problem` says why it cannot be. */
+  asking(name: string | null, problem = ""): void {
+    for (const button of (this.quantities?.root.children ?? []) as Iterable<HTMLElement>) button.setAttribute("aria-busy", String(button.dataset.v === name));
+    this.message.classList.toggle("problem", problem !== "");
+    this.message.textContent = name !== null ? `Python computes ${name === "norms" ? "‖α·v·Wₒ‖" : `the ${name}`}…` : problem;
+    this.message.hidden = this.message.textContent === "";
+  }
 }
 
 /** What is shown, in words. */
@@ -154,7 +178,7 @@ export function caption(scenes: readonly Scene[]): string {
   if (state.filter !== "all") parts.push(`${state.filter[0]!.toUpperCase()} looks at ${state.filter[1]!.toUpperCase()}`);
   if (!state.special) parts.push("special tokens hidden");
   if (state.quantity === "weights") parts.push(state.renormalise ? "rows renormalised over what is shown" : "raw weights: what is hidden keeps its share");
-  else parts.push(`${state.quantity} in place of the weights`);
+  else parts.push(inWords(scene.part, state.quantity));
   if (!scene.data.payload.exact && state.quantity === "weights") parts.push("values to ±0.004");
   return parts.join(" · ");
 }

@@ -1,22 +1,26 @@
 // The explorer in a notebook, as an anywidget: https://anywidget.dev/en/afm/.
 //
-// Traits: `payload` (ExplorerPayload), `blobs` (a map from an array's name to its gzipped bytes), `state` (what is shown,
 // Traits: `payload` (ExplorerPayload), `blobs` (a map from an array's name to its gzipped bytes), `state` (both ways). The
 // theme "auto" follows the notebook's.
 import "../theme.css";
 import "./explorer.css";
 import { Store } from "../data";
 import { h } from "../dom";
-import type { ExplorerPayload, ExplorerState } from "../protocol";
+import type { Added, ExplorerPayload, ExplorerState } from "../protocol";
 import { Explorer, type Question } from "./explorer";
 import { download } from "./save";
 import { changed, DEFAULTS, settle } from "./state";
 
-/** What the kernel says to a question for exact values; they are float32 in its first buffer. */
+/**
+ * What the kernel says: exact values that were asked for (float32 in the first buffer), that a matrix was computed, or
+ * what was added to the payload, with its arrays in the buffers.
+ */
 interface Answer {
-  readonly kind: string;
-  readonly id: number;
+  readonly kind: "exact" | "quantity" | "added";
+  readonly id?: number;
   readonly error?: string;
+  readonly added?: readonly Added[];
+  readonly arrays?: readonly string[];
 }
 
 interface Waiting {
@@ -49,6 +53,17 @@ function darkAround(): boolean {
   return window.matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
+/** Put what the kernel has computed into the payload and the arrays, which all views of a widget share. */
+function add(payload: ExplorerPayload, blobs: Record<string, DataView>, { added = [], arrays = [] }: Answer, buffers: DataView[]): void {
+  arrays.forEach((name, at) => (blobs[name] = buffers[at]!));
+  for (const { input, part: name, quantity, values } of added) {
+    const part = payload.inputs[input]?.parts.find((each) => each.name === name);
+    if (!part) continue;
+    part.quantities = [...part.quantities.filter((each) => each.name !== quantity.name), quantity];
+    if (values && part.neurons) part.neurons = part.neurons.map((neurons, at) => ({ ...neurons, v: values[at] ?? null }));
+  }
+}
+
 function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   const root = h("div.inbook", { "data-lm-suppress-shortcuts": "true" });
   el.append(root);
@@ -62,13 +77,20 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   const base = settle(payload.state, payload);
   const waiting = new Map<number, Waiting>();
   let asked = 0;
+  const ask = (question: object): Promise<Float32Array> =>
+    new Promise((resolve, reject) => {
+      const id = ++asked;
+      waiting.set(id, { resolve, reject });
+      model.send({ ...question, id });
+    });
   const answer = (content: Answer, buffers: DataView[]): void => {
-    const who = waiting.get(content.id);
-    if (content.kind !== "exact" || !who) return;
-    waiting.delete(content.id);
+    if (content.kind === "added") return add(payload, blobs, content, buffers);
+    const who = waiting.get(content.id ?? 0);
+    if (!who) return;
+    waiting.delete(content.id ?? 0);
     const bytes = buffers[0];
-    if (content.error !== undefined || !bytes) return who.reject(new Error(content.error ?? "no values"));
-    who.resolve(new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength)));
+    if (content.error !== undefined) return who.reject(new Error(content.error));
+    who.resolve(bytes ? new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength)) : new Float32Array());
   };
   model.on("msg:custom", answer);
   const explorer = new Explorer(root, { payload, store, state: { ...payload.state, ...model.get("state") } }, {
@@ -79,12 +101,8 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
       model.save_changes();
     },
     dark: darkAround,
-    exact: (question: Question) =>
-      new Promise((resolve, reject) => {
-        const id = ++asked;
-        waiting.set(id, { resolve, reject });
-        model.send({ kind: "exact", id, ...question });
-      }),
+    exact: (question: Question) => ask({ kind: "exact", ...question }),
+    compute: async (name: string) => void (await ask({ kind: "quantity", name })),
     save: download,
   });
   // A state from Python is whole: what it leaves out goes back to its default.

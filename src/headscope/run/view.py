@@ -7,23 +7,24 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-import torch
 import xarray as xr
 from torch import Tensor, nn
 
 from headscope.attention.neurons import capture_with_neurons
-from headscope.attention.one import Captured, capture, gradients
+from headscope.attention.one import Captured, capture
 from headscope.attention.parts import Parts
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.models import Model
 from headscope.neurons import Neurons
 from headscope.run.load import load
+from headscope.run.quantities import NAMES, Origin, with_quantities, with_quantity
 from headscope.tokens import Tokens
 from headscope.views.explorer import Input
+from headscope.views.payload import Offer
 from headscope.views.state import STATE
 from headscope.views.view import View
 
@@ -60,7 +61,7 @@ def view(
     target: str | None = None,
     inputs: Mapping[str, Any] | None = None,
     neurons: bool | None = None,
-    quantities: Sequence[str] | Mapping[str, By] = (),
+    quantities: Sequence[str] | Mapping[str, By] | None = None,
     of: Callable[[Any], Tensor] | None = None,
     title: str | None = None,
     measures: xr.Dataset | None = None,
@@ -83,9 +84,13 @@ def view(
         neurons: queries and keys, for the neuron view; by default up to 8 MB of them.
         quantities: other matrices per pair to draw in place of the weights: ``"gradient"`` (of `of`) and
             ``"norm"`` (‖α·v·W_O‖), computed here; or yours by name, ``[head query key]`` a layer, by part
-            where there are several.
-        of: what gradients are of: takes what the module returns, gives a scalar. By default the largest logit
-            (at the last position), or half the squared norm of the mean hidden state.
+            where there are several. By default the gradient comes along where it adds at most 750,000 values
+            (about 1 MB of a page) and the model's parameters times the tokens are at most 10¹⁰ (about a second
+            to run backward), and the norm where both together fit; ``()`` leaves both out. What is not there
+            is a click away in a notebook, and named in a saved page.
+        of: what gradients are of: takes what the module returns, gives a scalar. By default a language model's
+            loss on the input, a classifier's largest logit, the cosine of the two texts of a pair under an
+            encoder, else half the squared norm of its mean hidden state; the caption says which.
         title: of the page and the picture.
         measures: figures of every head over a corpus, from `headscope.measure`, to tint and sort the grid by.
         exact: ship float32 instead of bytes (weights off by less than 0.004).
@@ -98,7 +103,8 @@ def view(
     check_keywords(state)
     if isinstance(quantities, str):
         quantities = (quantities,)
-    asked = _Asked(neurons, quantities, of, state.get("scale") == "neuron")
+    asked = _Asked(neurons, quantities, of, state)
+    origins: list[Origin] = []
     if isinstance(model, (AttentionMaps, Parts)):
         if text is not None or pair is not None or target is not None or inputs is not None:
             raise InputError("view: maps are shown as they are; a text needs a model")
@@ -108,18 +114,28 @@ def view(
         ready = _loaded(model)
         if text is None and inputs is None:
             raise InputError("view: expected a text or inputs={...}, found neither")
-        shown = [_captured(ready, text, pair, target, inputs, asked)]
+        origins.append(Origin(ready, text, {"pair": pair, "target": target, "inputs": inputs}, of))
+        shown = [_captured(origins[0], asked)]
     if isinstance(against, (AttentionMaps, Parts)):
-        shown.append(_given(against, _Asked(None, (), None, False)))
+        shown.append(_given(against, _Asked(None, (), None, {})))
     elif against is not None:
         if ready is None:
             raise InputError("against: expected maps beside maps; a text or a model needs a model before it")
         if isinstance(against, Model):
-            shown.append(_captured(against, text, pair, target, inputs, asked))
+            origins.append(replace(origins[0], model=against))
+        else:
+            origins.append(Origin(ready, against, {"target": target}, of))
+        shown.append(_captured(origins[1], asked))
+        if isinstance(against, Model):
             names = _names(ready, against)
             shown = [replace(one, label=name) for one, name in zip(shown, names, strict=True)]
-        else:
-            shown.append(_captured(ready, against, None, target, None, asked))
+    offers: list[Offer] = []
+    if len(origins) == len(shown):  # every input has a model behind it
+        shown, offers = with_quantities(shown, origins, asked.names)
+    elif origins and (names := asked.names):
+        found = {name: origins[0].compute(name) for name in dict.fromkeys(names)}
+        for name, each in found.items():
+            shown[0] = with_quantity(shown[0], name, each)
     return View(
         shown,
         state,
@@ -129,6 +145,8 @@ def view(
         exact=exact,
         include_layers=include_layers,
         include_heads=include_heads,
+        offers=offers,
+        compute=(lambda name: [origin.compute(name) for origin in origins]) if offers else None,
     )
 
 
@@ -168,9 +186,9 @@ class _Asked:
     """What is asked for beside the maps."""
 
     neurons: bool | None
-    quantities: Sequence[str] | Mapping[str, By]
+    quantities: Sequence[str] | Mapping[str, By] | None
     of: Callable[[Any], Tensor] | None
-    needed: bool
+    state: Mapping[str, Any]
 
     @property
     def given(self) -> dict[str, By]:
@@ -178,16 +196,20 @@ class _Asked:
         return dict(self.quantities) if isinstance(self.quantities, Mapping) else {}
 
     @property
-    def names(self) -> set[str]:
-        """Matrices to compute."""
+    def names(self) -> list[str] | None:
+        """Matrices to compute; None where nothing is said. What the state draws is among them."""
+        drawn = [name for name in NAMES.values() if self.state.get("quantity") == name]
+        drawn += ["norms"] if self.state.get("values") is True else []
+        drawn = [name for name in dict.fromkeys(drawn) if name not in self.given]
+        if self.quantities is None:
+            return drawn or None
         if isinstance(self.quantities, Mapping):
-            return set()
-        names = {name.rstrip("s") for name in self.quantities}
-        if unknown := sorted(names - {"gradient", "norm"}):
+            return drawn
+        if unknown := sorted(set(self.quantities) - set(NAMES)):
             raise InputError(
                 f"quantities: expected 'gradient' and 'norm', or {{name: arrays}}, found {unknown[0]!r}"
             )
-        return names
+        return [NAMES[name] for name in self.quantities] + drawn
 
 
 def _loaded(model: Any) -> Model:
@@ -195,7 +217,7 @@ def _loaded(model: Any) -> Model:
 
 
 def _given(maps: AttentionMaps | Parts, asked: _Asked) -> Input:
-    if asked.names:
+    if asked.quantities is not None and asked.names:
         raise InputError(
             "quantities: gradients and norms need a model; found maps (give arrays by name instead)"
         )
@@ -203,42 +225,24 @@ def _given(maps: AttentionMaps | Parts, asked: _Asked) -> Input:
     return Input(parts, _label(parts), matrices=_by_part(asked.given, parts))
 
 
-def _captured(
-    model: Model,
-    text: Any,
-    pair: str | None,
-    target: str | None,
-    inputs: Mapping[str, Any] | None,
-    asked: _Asked,
-) -> Input:
-    given: dict[str, Any] = {"pair": pair, "target": target, "inputs": inputs}
+def _captured(origin: Origin, asked: _Asked) -> Input:
+    model, text, given = origin.model, origin.text, origin.given
     found: dict[str, Neurons] = {}
-    if asked.neurons is False and not asked.names & {"norm"}:
+    if asked.neurons is False:
         captured = capture(model, text, **given)
         if isinstance(captured, list):
             raise InputError(f"inputs, axis batch: a view is of one input, found {len(captured)} rows")
     else:
-        captured, found = capture_with_neurons(model, text, **given, values="norm" in asked.names)
+        captured, found = capture_with_neurons(model, text, **given)
+        if not _fits(found, asked):
+            found = {}
     parts = _parts(captured)
-    matrices: dict[str, Mapping[str, Sequence[FloatArray]]] = dict(_by_part(asked.given, parts))
-    if "norm" in asked.names:
-        norms = {name: each.norms for name, each in found.items() if each.norms is not None}
-        if not norms:
-            raise InputError(
-                f"quantities: {model.name}: its output projection could not be told, so no norms"
-            )
-        matrices["norms"] = norms
-    if "gradient" in asked.names:
-        slopes = gradients(model, text, asked.of or largest, **given)
-        matrices["gradient"] = {name: slopes[name] for name in parts if name in slopes}
-    if asked.neurons is False or not _fits(found, asked):
-        found = {}
-    return Input(parts, _label(parts), neurons=found, matrices=matrices)
+    return Input(parts, _label(parts), neurons=found, matrices=_by_part(asked.given, parts))
 
 
 def _fits(found: Mapping[str, Neurons], asked: _Asked) -> bool:
     size = sum(array.size for each in found.values() for array in (*each.q, *each.k))
-    if asked.neurons or asked.needed or size <= NEURON_BYTES:
+    if asked.neurons or asked.state.get("scale") == "neuron" or size <= NEURON_BYTES:
         return True
     warnings.warn(
         f"queries and keys are left out: {size / 1e6:.0f} MB; neurons=True shows them",
@@ -299,12 +303,3 @@ def _joined(piece: str) -> str:
     if piece[:1] in ("Ġ", "▁"):
         return " " + piece[1:]
     return " " + piece
-
-
-def largest(output: Any) -> Tensor:
-    """The largest logit (at the last position), or half the squared norm of the mean hidden state."""
-    logits = getattr(output, "logits", None)
-    if isinstance(logits, Tensor):
-        return logits.reshape(-1, logits.shape[-1])[-1].max()
-    hidden = cast(Tensor, output[0])
-    return 0.5 * hidden.mean(1).square().sum() if hidden.ndim == 3 else torch.sum(hidden)

@@ -19,6 +19,7 @@ from headscope.tokens import Tokens
 from headscope.views.columns import from_corpus, from_input
 from headscope.views.page import page, plain_text
 from headscope.views.payload import (
+    Added,
     ArrayRef,
     AxisInfo,
     Blobs,
@@ -26,8 +27,10 @@ from headscope.views.payload import (
     ExplorerState,
     InputInfo,
     NeuronsInfo,
+    Offer,
     PartInfo,
     QuantityInfo,
+    Vectors,
     ViewsPayload,
     WordsInfo,
 )
@@ -54,12 +57,14 @@ class Input:
         neurons: queries and keys by part, for the neuron view.
         matrices: other matrices per pair by name (``gradient``, …), by part, ``[head query key]`` a layer;
             they may be negative.
+        notes: what a matrix is of, by its name: ``{"gradient": "the loss on the input"}``.
     """
 
     parts: Mapping[str, AttentionMaps]
     label: str = ""
     neurons: Mapping[str, Neurons] = field(default_factory=dict[str, Neurons])
     matrices: Matrices = field(default_factory=dict[str, Mapping[str, Sequence[FloatArray]]])
+    notes: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def explorer_payload(
@@ -73,6 +78,7 @@ def explorer_payload(
     include_layers: Sequence[int] | None = None,
     include_heads: Sequence[int] | None = None,
     thumbnails: bool = False,
+    offers: Sequence[Offer] = (),
 ) -> tuple[ExplorerPayload, Blobs]:
     """What the explorer is given: the payload, and the arrays beside it.
 
@@ -85,6 +91,7 @@ def explorer_payload(
         exact: ship float32 in place of bytes (weights off by less than 0.004).
         include_layers, include_heads: the model's own indices of what to show; they keep their numbers.
         thumbnails: only the grid, in pictures of at most 64 × 64: no head can be opened, and the page stays small.
+        offers: the matrices per pair that the model can give, there or not.
 
     Raises:
         InputError: there is no input, a layer or head that is not there, or a state that cannot be shown.
@@ -119,6 +126,7 @@ def explorer_payload(
         inputs=shown,
         state=_beginning(check_state(state, shown), shown),
         exact=exact,
+        offers=[] if thumbnails else list(offers),
     )
     _say_size(sum(len(buffer) for buffer in blobs.buffers.values()), shown)
     return payload, blobs
@@ -237,7 +245,8 @@ def _part(
         else [blobs.weights(row) for row in chosen.cut(maps.sink, "sink")],
         neurons=None if neurons is None else _neurons(blobs, neurons, chosen, exact),
         quantities=[
-            _quantity(blobs, kind, chosen.cut(found, kind), layers, exact) for kind, found in matrices.items()
+            _quantity(blobs, kind, chosen.cut(found, kind), layers, exact, one.notes.get(kind))
+            for kind, found in matrices.items()
         ],
         measures=[
             *from_input(blobs, maps, layers),
@@ -268,7 +277,12 @@ def _pooled(layer: FloatArray) -> FloatArray:
 
 
 def _quantity(
-    blobs: Blobs, name: str, found: Sequence[npt.NDArray[Any]], layers: Sequence[FloatArray], exact: bool
+    blobs: Blobs,
+    name: str,
+    found: Sequence[npt.NDArray[Any]],
+    layers: Sequence[FloatArray],
+    exact: bool,
+    of: str | None,
 ) -> QuantityInfo:
     for place, (matrix, layer) in enumerate(zip(found, layers, strict=True)):
         if matrix.shape != layer.shape:
@@ -279,10 +293,54 @@ def _quantity(
     signed = any(bool((matrix < 0).any()) for matrix in found)
     return QuantityInfo(
         name=name,
+        of=of,
         signed=signed,
         scale=scale,
         layers=[blobs.shares(matrix, scale, signed=signed, exact=exact) for matrix in found],
     )
+
+
+def add_quantity(
+    payload: ExplorerPayload,
+    blobs: Blobs,
+    place: int,
+    one: Input,
+    name: str,
+    *,
+    values: Mapping[str, Sequence[FloatArray]] | None = None,
+    include_layers: Sequence[int] | None = None,
+    include_heads: Sequence[int] | None = None,
+) -> list[Added]:
+    """Add one matrix per pair of an input (and value vectors) to a payload that is there; returns what was added.
+
+    Args:
+        payload, blobs: changed in place.
+        place: the input's place in the payload.
+        one: the input with the new matrix.
+        name: of the matrix.
+        values: value vectors ``[key_head key value_dim]`` a layer, by part; they join the neurons of the part.
+        include_layers, include_heads: as they were given to `explorer_payload`.
+    """
+    made: list[Added] = []
+    for part in payload["inputs"][place]["parts"]:
+        if part["name"] not in one.matrices.get(name, {}):
+            continue
+        maps = one.parts[part["name"]]
+        chosen = _Chosen(maps, include_layers, include_heads)
+        found = chosen.cut(one.matrices[name][part["name"]], name)
+        layers, exact = chosen.cut(maps.layers, name), payload["exact"]
+        quantity = _quantity(blobs, name, found, layers, exact, one.notes.get(name))
+        part["quantities"] = [*(each for each in part["quantities"] if each["name"] != name), quantity]
+        vectors: list[Vectors] | None = None
+        if values is not None and part["name"] in values and part["neurons"] is not None:
+            vectors = [
+                blobs.vectors(np.asarray(values[part["name"]][at])[neurons["keys"]], exact=exact)
+                for at, neurons in zip(chosen.places, part["neurons"], strict=True)
+            ]
+            for neurons, v in zip(part["neurons"], vectors, strict=True):
+                neurons["v"] = v
+        made.append(Added(input=place, part=part["name"], quantity=quantity, values=vectors))
+    return made
 
 
 def _neurons(blobs: Blobs, neurons: Neurons, chosen: _Chosen, exact: bool) -> list[NeuronsInfo]:

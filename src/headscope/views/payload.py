@@ -174,9 +174,13 @@ class NeuronsInfo(TypedDict):
 
 
 class QuantityInfo(TypedDict):
-    """Another matrix per pair, drawn in place of the weights: shares of `scale`, signed or not."""
+    """Another matrix per pair, drawn in place of the weights: shares of `scale`, signed or not.
+
+    `of` says what it is of, where that is known (a gradient: "the loss on the input").
+    """
 
     name: str
+    of: str | None
     signed: bool
     scale: float
     layers: list[ArrayRef]
@@ -254,8 +258,19 @@ class ExplorerState(TypedDict, total=False):
     theme: Literal["auto", "light", "dark"]
 
 
+class Offer(TypedDict):
+    """A matrix per pair that the model can give, here or not; `how` says in words how a page gets it."""
+
+    name: str
+    how: str
+
+
 class ExplorerPayload(TypedDict):
-    """The explorer: the maps of one or two inputs (or more, to choose from), and the state it begins with."""
+    """The explorer: the maps of one or two inputs (or more, to choose from), and the state it begins with.
+
+    `offers` are the matrices per pair that the model behind it can give: a widget asks for those that are
+    not there.
+    """
 
     kind: Literal["explorer"]
     version: Literal[1]
@@ -264,6 +279,20 @@ class ExplorerPayload(TypedDict):
     inputs: list[InputInfo]
     state: ExplorerState
     exact: bool
+    offers: list[Offer]
+
+
+class Added(TypedDict):
+    """What a kernel adds to a part when it is asked for a matrix per pair.
+
+    `values` are the value vectors, a layer each, where they come along (with ‖α·v·W_O‖). The arrays are in
+    the message's buffers.
+    """
+
+    input: int
+    part: str
+    quantity: QuantityInfo
+    values: list[Vectors] | None
 
 
 class ViewsPayload(TypedDict):

@@ -6,19 +6,21 @@ import base64
 import html
 import importlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
 from headscope.errors import InputError, RunError
-from headscope.views.explorer import Input, explorer_payload, views_page
+from headscope.maps import FloatArray
+from headscope.views.explorer import Input, add_quantity, explorer_payload, views_page
 from headscope.views.figure import FORMATS, picture
-from headscope.views.payload import Blobs, ExplorerPayload, ExplorerState
+from headscope.views.payload import Added, Blobs, ExplorerPayload, ExplorerState, Offer
 from headscope.views.state import check_state
 
 SUFFIXES = (".html", *(f".{kind}" for kind in FORMATS))
@@ -30,6 +32,20 @@ REOPENED_BYTES = 2_000_000
 
 NOTEBOOK_DOTS = 130.0
 """Dots an inch of the picture that stands beside a widget."""
+
+
+class Computed(NamedTuple):
+    """A matrix per pair that was asked for.
+
+    Attributes:
+        matrices: by part, ``[head query key]`` a layer.
+        of: what it is of, in a few words.
+        values: value vectors that came along, by part, ``[key_head key value_dim]`` a layer.
+    """
+
+    matrices: Mapping[str, Sequence[FloatArray]]
+    of: str | None = None
+    values: Mapping[str, Sequence[FloatArray]] | None = None
 
 
 class View:
@@ -54,8 +70,14 @@ class View:
         exact: bool = False,
         include_layers: Sequence[int] | None = None,
         include_heads: Sequence[int] | None = None,
+        offers: Sequence[Offer] = (),
+        compute: Callable[[str], Sequence[Computed]] | None = None,
     ) -> None:
-        """Arguments as for `headscope.views.explorer.explorer_payload`; raises what it raises."""
+        """Arguments as for `headscope.views.explorer.explorer_payload`; raises what it raises.
+
+        Args:
+            compute: gives an offered matrix by its name, one for each input.
+        """
         self.inputs = list(inputs)
         self._payload, self.blobs = explorer_payload(
             self.inputs,
@@ -66,7 +88,9 @@ class View:
             exact=exact,
             include_layers=include_layers,
             include_heads=include_heads,
+            offers=offers,
         )
+        self._compute = compute
         self._title = title
         self._include = {"include_layers": include_layers, "include_heads": include_heads}
         self._widget: Any = None
@@ -83,6 +107,9 @@ class View:
 
     @state.setter
     def state(self, state: Mapping[str, Any]) -> None:
+        name = state.get("quantity", "weights")
+        if self._compute is not None and not self._has(name) and self._offers(name):
+            self.add(name)
         checked = check_state(state, self._payload["inputs"])
         self._payload["state"] = checked
         if self._widget is not None:
@@ -106,7 +133,13 @@ class View:
     ) -> bytes:
         """What is shown now as a picture; `width`: inches, or that of a paper's ``column`` or ``text``."""
         return picture(
-            kind, self.inputs, self.state, dots=dots, width=width, title=self._title, **self._include
+            kind,
+            self.inputs,
+            self.state,
+            dots=dots,
+            width=width,
+            title=self._title,
+            **self._include,
         )
 
     def save(
@@ -152,12 +185,49 @@ class View:
             raise InputError(f"quantity: no {quantity!r} of part {part!r} in this view")
         return np.asarray(found[maps.index.index(layer)][head])
 
+    def add(self, name: str) -> None:
+        """Compute one of the matrices per pair that are offered, and add it to the view.
+
+        Args:
+            name: ``gradient`` or ``norms``; it is then a `quantity` of the state.
+
+        Raises:
+            InputError: the view has no model behind it, or the model does not offer this.
+        """
+        if self._compute is None or not self._offers(name):
+            offered = [offer["name"] for offer in self._payload["offers"]]
+            raise InputError(
+                f"quantity: this view cannot compute {name!r} (it can: {', '.join(offered) or 'none'})"
+            )
+        made: list[Added] = []
+        before = set(self.blobs.buffers)
+        for place, found in enumerate(self._compute(name)):
+            one = self.inputs[place]
+            notes = {**one.notes, name: found.of} if found.of else one.notes
+            one = replace(one, matrices={**one.matrices, name: found.matrices}, notes=notes)
+            made += add_quantity(
+                self._payload, self.blobs, place, one, name, values=found.values, **self._include
+            )
+            self.inputs[place] = one
+        if self._widget is not None:
+            from headscope.views.widget import send_added
+
+            arrays = [key for key in self.blobs.buffers if key not in before]
+            send_added(self._widget, made, self.blobs, arrays)
+
+    def _offers(self, name: str) -> bool:
+        return any(offer["name"] == name for offer in self._payload["offers"])
+
+    def _has(self, name: str) -> bool:
+        part = self._payload["inputs"][0]["parts"][0]
+        return any(quantity["name"] == name for quantity in part["quantities"])
+
     def widget(self) -> Any:
         """The widget (`anywidget.AnyWidget`). `RunError` where the extra ``notebook`` is not installed."""
         if self._widget is None:
             from headscope.views.widget import make_widget
 
-            self._widget = make_widget(self._payload, self.blobs, self.matrix)
+            self._widget = make_widget(self._payload, self.blobs, self.matrix, self.add)
         return self._widget
 
     def __repr__(self) -> str:

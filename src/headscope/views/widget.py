@@ -5,13 +5,17 @@ What the widget and the kernel say to each other (see docs/protocol.md):
 - traits ``payload`` (JSON), ``blobs`` (the arrays by name, gzip) and ``state``, which both sides change;
 - the widget asks ``{"kind": "exact", "id", "input", "part", "layer", "head", "quantity", "side", "place"}``
   for the row (``side`` "from") or the column ("to") of a head's matrix; the answer has the same ``kind`` and
-  ``id``, and the values as float32 in its first buffer, or an ``error``.
+  ``id``, and the values as float32 in its first buffer, or an ``error``;
+- it asks ``{"kind": "quantity", "id", "name"}`` for a matrix per pair that is offered but not there; the answer
+  has the same ``kind`` and ``id``, and an ``error`` where it could not be computed;
+- before it, and whenever the view gets one, the kernel says ``{"kind": "added", "added", "arrays"}``: what was
+  added to the payload, and the names of the arrays in the buffers.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -19,16 +23,23 @@ import numpy as np
 
 from headscope.errors import HeadscopeError, RunError
 from headscope.views.page import bundle_file
-from headscope.views.payload import Blobs, ExplorerPayload
+from headscope.views.payload import Added, Blobs, ExplorerPayload
 
 Matrix = Callable[..., Any]
+Add = Callable[[str], Any]
 
 
-def make_widget(payload: ExplorerPayload, blobs: Blobs, matrix: Matrix) -> Any:
-    """A new widget of a payload; `matrix` gives the exact ``[query key]`` matrix of a head."""
+def make_widget(payload: ExplorerPayload, blobs: Blobs, matrix: Matrix, add: Add) -> Any:
+    """A new widget of a payload.
+
+    Args:
+        payload, blobs: what is shown; `add` changes them in place.
+        matrix: gives the exact ``[query key]`` matrix of a head.
+        add: adds a matrix per pair to payload and blobs, and returns what was added.
+    """
     widget = _widget_class()(
         payload=dict(payload),
-        blobs=dict(blobs.buffers),
+        blobs=blobs.buffers,
         state=dict(payload["state"]),
     )
 
@@ -36,6 +47,8 @@ def make_widget(payload: ExplorerPayload, blobs: Blobs, matrix: Matrix) -> Any:
         if content.get("kind") == "exact":
             reply, values = exact(content, matrix)
             widget.send(reply, values)
+        elif content.get("kind") == "quantity":
+            widget.send(quantity(content, add))
 
     widget.on_msg(answer)
     return widget
@@ -57,6 +70,24 @@ def exact(asked: Mapping[str, Any], matrix: Matrix) -> tuple[dict[str, Any], lis
     except (HeadscopeError, LookupError, TypeError, ValueError) as error:
         return {**reply, "error": f"{type(error).__name__}: {error}"}, []
     return reply, [np.ascontiguousarray(values, "<f4").tobytes()]
+
+
+def quantity(asked: Mapping[str, Any], add: Add) -> dict[str, Any]:
+    """Have a matrix per pair added, and the answer to the question for it."""
+    reply: dict[str, Any] = {"kind": "quantity", "id": asked.get("id")}
+    try:
+        add(str(asked["name"]))
+    except HeadscopeError as error:
+        return {**reply, "error": str(error)}
+    except (LookupError, TypeError, ValueError, RuntimeError, MemoryError) as error:
+        return {**reply, "error": f"{type(error).__name__}: {error}"}
+    return reply
+
+
+def send_added(widget: Any, added: Sequence[Added], blobs: Blobs, arrays: Sequence[str]) -> None:
+    """Tell a widget what its payload has got, with the arrays of these names."""
+    message = {"kind": "added", "added": list(added), "arrays": list(arrays)}
+    widget.send(message, [blobs.buffers[name] for name in arrays])
 
 
 @cache

@@ -1,0 +1,114 @@
+"""Matrices per pair that a model gives beside its weights: gradients and ‖α·v·W_O‖."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from torch import Tensor
+
+from headscope.attention.neurons import neurons
+from headscope.attention.one import gradients, prepare
+from headscope.attention.scalar import natural
+from headscope.errors import HeadscopeError, InputError
+from headscope.models import Model
+from headscope.views.explorer import Input
+from headscope.views.payload import Offer
+from headscope.views.view import Computed
+
+PAGE_WEIGHTS = 750_000
+"""Up to how many values other matrices come with a view unasked: a byte each, about 1 MB of a page in base64."""
+
+PAGE_WORK = 10_000_000_000
+"""… where the model's parameters times the tokens are at most these: about a second to run backward on a CPU."""
+
+NAMES = {"gradient": "gradient", "gradients": "gradient", "norm": "norms", "norms": "norms"}
+"""What callers write, and the name of the matrix."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What an input of a view was captured from: enough to run the model on it again."""
+
+    model: Model
+    text: Any
+    given: Mapping[str, Any]
+    of: Callable[[Any], Tensor] | None = None
+
+    def compute(self, name: str) -> Computed:
+        """The matrix ``gradient`` or ``norms`` of every head.
+
+        Raises:
+            HeadscopeError: the model cannot give it.
+        """
+        if name == "gradient":
+            return self._gradient()
+        found = neurons(self.model, self.text, **self.given, values=True)
+        norms = {part: each.norms for part, each in found.items() if each.norms is not None}
+        if not norms:
+            raise InputError(
+                f"quantities: {self.model.name}: its output projection could not be told, so no norms"
+            )
+        return Computed(norms, None, {part: each.v for part, each in found.items() if each.v is not None})
+
+    def _gradient(self) -> Computed:
+        said: list[str] = []
+        axes, ready = prepare(
+            self.model, self.text, *(self.given.get(key) for key in ("pair", "target", "inputs"))
+        )
+        of = self.of or natural(self.model, axes, ready, said)
+        slopes = gradients(self.model, self.text, of, **self.given)
+        if self.of is not None:
+            name = getattr(self.of, "__name__", "")
+            said.append(name if name.isidentifier() else "the number given as of=")
+        return Computed(slopes, said[0], None)
+
+
+def with_quantity(one: Input, name: str, found: Computed) -> Input:
+    """An input with one more matrix, and with the value vectors that came along."""
+    kept = {part: layers for part, layers in found.matrices.items() if part in one.parts}
+    notes = {**one.notes, name: found.of} if found.of else one.notes
+    inner = dict(one.neurons)
+    for part, values in (found.values or {}).items():
+        if part in inner:
+            inner[part] = replace(inner[part], v=values)
+    return replace(one, matrices={**one.matrices, name: kept}, notes=notes, neurons=inner)
+
+
+def with_quantities(
+    shown: Sequence[Input], origins: Sequence[Origin], asked: Sequence[str] | None
+) -> tuple[list[Input], list[Offer]]:
+    """Inputs with the matrices that are asked for (None: those that cost little), and what else can be had.
+
+    Unasked, the gradient comes along where it adds at most `PAGE_WEIGHTS` values and the model is small
+    (`PAGE_WORK`), and the norms where both fit. What a model turns out not to give is then neither there nor offered.
+    """
+    inputs, offers = list(shown), list(dict.fromkeys(NAMES.values()))
+    wanted = _little(shown, origins) if asked is None else asked
+    for name in dict.fromkeys(wanted):
+        if any(name in one.matrices for one in inputs):
+            continue  # the caller's own
+        try:
+            found = [origin.compute(name) for origin in origins]
+        except (HeadscopeError, RuntimeError):
+            if asked is not None:
+                raise
+            offers.remove(name)
+            continue
+        inputs = [with_quantity(one, name, each) for one, each in zip(inputs, found, strict=True)]
+    return inputs, [Offer(name=name, how=_how(name)) for name in offers]
+
+
+def _little(shown: Sequence[Input], origins: Sequence[Origin]) -> list[str]:
+    values = sum(layer.size for one in shown for maps in one.parts.values() for layer in maps.layers)
+    tokens = [sum(len(maps.query) for maps in one.parts.values()) for one in shown]
+    work = sum(origin.model.parameters * count for origin, count in zip(origins, tokens, strict=True))
+    if work > PAGE_WORK or values > PAGE_WEIGHTS:
+        return []
+    return ["gradient", "norms"] if 2 * values <= PAGE_WEIGHTS else ["gradient"]
+
+
+def _how(name: str) -> str:
+    singular = name.rstrip("s")
+    return f'quantities=("{singular}",) in Python, --quantity {singular} on the command line'
