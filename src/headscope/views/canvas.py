@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import math
+import unicodedata
 import warnings
 from collections.abc import Mapping
 from functools import cache
@@ -182,7 +183,7 @@ class Canvas:
                 file, format=kind, dpi=dots, facecolor=self.colours.ground, metadata=_metadata(kind, metadata)
             )
         if self._missing and kind != "svg":
-            warnings.warn(fonts.complaint(self._missing), HeadscopeWarning, stacklevel=2)
+            warnings.warn(fonts.complaint(self._missing), HeadscopeWarning, stacklevel=5)
         return file.getvalue()
 
 
@@ -190,9 +191,19 @@ def label(piece: str, longest: int = 24) -> str:
     """A piece as it is printed: without the marks of its tokenizer but for ``##``, and not endless."""
     text = piece if piece.startswith("##") else strip_markers(piece)
     text = text.replace("\n", "⏎").replace("\t", "⇥") or "␣"
+    text = "".join(_seen(character) for character in text)
     if not text.strip():
         text = "␣" * len(text)
     return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _seen(character: str) -> str:
+    """A character that can be seen in place of one that cannot: its picture, or a replacement."""
+    point = ord(character)
+    if point < 32 or point == 127:
+        return chr(0x2400 + point) if point < 32 else "␡"
+    hidden = unicodedata.category(character) in ("Cf", "Zl", "Zp", "Cc", "Cs", "Co", "Cn")
+    return "\ufffd" if hidden and character != "\u200d" else character
 
 
 def readable(text: str) -> str:

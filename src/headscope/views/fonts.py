@@ -69,8 +69,8 @@ def _uncovered(families: tuple[str, ...], text: str) -> set[str]:
 @cache
 def _other(character: str) -> str:
     """A family that has a character, a sans-serif one if there is one; empty where none has it."""
-    names = sorted({entry.name for entry in _manager().ttflist}, key=lambda name: ("Sans" not in name, name))
-    for name in names:
+    names = {entry.name for entry in _manager().ttflist}
+    for name in sorted(names, key=lambda name: ("Sans" not in name, len(name), name)):
         if not any(part in name for part in _UNLIKE) and ord(character) in _characters(name):
             return name
     return ""
@@ -79,11 +79,11 @@ def _other(character: str) -> str:
 @cache
 def _characters(family: str) -> frozenset[int]:
     """The code points that a family has; none where its file cannot be read."""
-    manager: Any = importlib.import_module("matplotlib.font_manager")
+    files = [entry.fname for entry in _manager().ttflist if entry.name == family and entry.style == "normal"]
     try:
-        path = manager.findfont(manager.FontProperties(family=[family]), fallback_to_default=False)
-        return frozenset(manager.get_font(path).get_charmap())
-    except (OSError, RuntimeError, ValueError):
+        font: Any = importlib.import_module("matplotlib.font_manager").get_font(files[0])
+        return frozenset(font.get_charmap())
+    except (IndexError, OSError, RuntimeError, ValueError):
         return frozenset()
 
 

@@ -90,7 +90,7 @@ class Selection:
         self.state = {**DEFAULTS, **state}
         if self.state["scale"] == "neuron":
             self.state["unit"] = "pieces"  # words have no neurons
-        self.part = str(self.state.get("part"))
+        self.part: str = str(self.state.get("part"))
         if self.part not in one.parts:
             self.part = next(iter(one.parts))
         self.maps: AttentionMaps = one.parts[self.part]
