@@ -1,0 +1,79 @@
+"""One file of a checkpoint: a safetensors file with a checksum over all of its bytes, written whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import safetensors.numpy
+
+from headscope.errors import InputError
+from headscope.measures.files import replacing
+
+FORMAT = "headscope.checkpoint/1"
+
+_NO_DIGEST = b"0" * 64
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+class BrokenFileError(InputError):
+    """A file that is no checkpoint, or not whole."""
+
+
+def encode(arrays: Arrays, described: Mapping[str, Any]) -> bytes:
+    """Arrays and a description as the bytes of a safetensors file, with a checksum over all of them."""
+    strings: dict[str, Any] = {}
+    tensors: dict[str, npt.NDArray[Any]] = {}
+    for name, array in arrays.items():
+        if array.dtype.kind == "U":
+            strings[name] = array.tolist()
+        else:
+            tensors[name] = np.array(array, order="C")
+    text = json.dumps({**described, "strings": strings})
+    header = {"format": FORMAT, "sha256": _NO_DIGEST.decode(), "description": text}
+    data = bytearray(safetensors.numpy.save(tensors, header))
+    place = data.index(b'"sha256":"') + 10
+    data[place : place + 64] = hashlib.sha256(data).hexdigest().encode()
+    return bytes(data)
+
+
+def decode(data: bytes, where: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+    """The arrays and the description. Raises `BrokenFileError`, which begins with `where`."""
+    if not data:
+        raise BrokenFileError(f"{where}: expected a checkpoint ({FORMAT}), found an empty file")
+    size = int.from_bytes(data[:8], "little")
+    if size > 2**30 or len(data) < 8 or (len(data) < 8 + size and data[8:9] != b"{"):
+        raise BrokenFileError(f"{where}: expected a checkpoint ({FORMAT}), found something else")
+    if len(data) < 8 + size:
+        raise BrokenFileError(f"{where}: expected at least {8 + size:,} bytes, found {len(data):,}")
+    try:
+        header = json.loads(data[8 : 8 + size])
+        metadata = cast(dict[str, str], header.pop("__metadata__"))
+        found, stated = metadata["format"], metadata["sha256"]
+        length = 8 + size + max((each["data_offsets"][1] for each in header.values()), default=0)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise BrokenFileError(f"{where}: expected a checkpoint ({FORMAT}), found something else") from None
+    if found != FORMAT:
+        raise BrokenFileError(f"{where}: expected the format {FORMAT}, found {found!r}")
+    if len(data) != length:
+        raise BrokenFileError(f"{where}: expected {length:,} bytes, found {len(data):,}")
+    place = data.find(b'"sha256":"') + 10
+    actual = hashlib.sha256(data[:place] + _NO_DIGEST + data[place + 64 :]).hexdigest()
+    if actual != stated:
+        raise BrokenFileError(f"{where}: expected the checksum {stated[:12]}, found {actual[:12]}")
+    arrays = dict(safetensors.numpy.load(data))
+    described: dict[str, Any] = json.loads(metadata["description"])
+    arrays.update({name: np.array(value, np.str_) for name, value in described.pop("strings").items()})
+    return arrays, described
+
+
+def write(file: Path, data: bytes) -> None:
+    """Write a file whole or not at all, and see it safe on disk. Raises `RunError` or `InputError` where that fails."""
+    with replacing(file) as temporary, open(temporary, "wb") as stream:
+        stream.write(data)
