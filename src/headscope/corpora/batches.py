@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from itertools import islice
+
+import numpy as np
 
 from headscope.corpora.example import Example
 from headscope.errors import InputError
@@ -31,6 +34,52 @@ class Block:
             )
         batches, self._batches = self._batches, None
         return batches
+
+
+class Reading:
+    """Examples as they are read: counted, and hashed into a fingerprint of all that was read so far.
+
+    Attributes:
+        count: how many were read.
+    """
+
+    def __init__(self, examples: Iterable[Example]) -> None:
+        self._examples = iter(examples)
+        self._hash = hashlib.sha256()
+        self.count = 0
+
+    def __iter__(self) -> Iterator[Example]:
+        """The examples, once."""
+        for example in self._examples:
+            for part in _content(example):
+                self._hash.update(len(part).to_bytes(8, "little"))
+                self._hash.update(part)
+            self.count += 1
+            yield example
+
+    def fingerprint(self) -> str:
+        """The sha256 of the tokens of all examples so far, with all that is known of them, and their documents."""
+        return self._hash.copy().hexdigest()
+
+
+def _content(example: Example) -> Iterator[bytes]:
+    yield str(example.document).encode()
+    tokens = example.tokens
+    if tokens is None:
+        return
+    yield "\0".join(tokens.pieces).encode("utf-8", "surrogatepass")
+    for array in (
+        tokens.ids,
+        tokens.type_ids,
+        tokens.offsets,
+        tokens.special_mask,
+        tokens.word_ids,
+        tokens.sequence_ids,
+    ):
+        yield b"none" if array is None else np.ascontiguousarray(array).tobytes()
+    for name, mask in tokens.classes.items():
+        yield name.encode()
+        yield np.packbits(mask).tobytes()
 
 
 def blocks(
