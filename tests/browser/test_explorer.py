@@ -532,12 +532,32 @@ def test_a_page_of_thumbnails_has_the_grid(open_page: Callable[..., Any]):
     assert page.locator(".rightpane").is_hidden()
 
 
-def test_sizes_from_wide_to_narrow(open_page: Callable[..., Any], html: str):
-    page = open_page(html)
-    for width in (1400, 900, 700, 600):
+STATES = ["scale=model", "scale=head", "scale=head&heads=0,1,2,3,4,5,6,7,8,9,10,11", "picture=matrix", "scale=neuron"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("state", STATES)
+def test_no_page_scrolls_sideways(open_page: Callable[..., Any], html: str, state: str, scheme: str):
+    page = open_page(html, fragment=f"#{state}", width=390, scheme=scheme)
+    for width in (390, 320, 600, 700, 900, 1400):
         page.set_viewport_size({"width": width, "height": 900})
         settled(page)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
+        # Nothing is cut off either: what is wider than the page stands in a box that scrolls.
+        cut = page.evaluate(
+            """() => [...document.querySelectorAll(".hx *")].filter(e => e.offsetParent && !e.closest(".nv, .hidden, .tip")
+                 && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))"""
+        )
+        assert cut == [], width
+
+
+def test_two_inputs_on_a_narrow_page(open_page: Callable[..., Any]):
+    page = open_page(explorer_page([shown(0), shown(1)]), width=390)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    tops = [box.bounding_box()["y"] for box in page.locator(".pane").all()]
+    assert tops[1] > tops[0] + 300, "one below the other"
+    left(page, 2).hover()
+    assert page.locator(".hv .tok.on").first.inner_text() == "cat"
 
 
 def test_a_hundred_tokens_scroll_and_keep_their_lines(open_page: Callable[..., Any]):

@@ -47,6 +47,7 @@ export interface ExplorerProps {
 }
 
 const WIDE = 1040;
+const TINY = 600;
 /** Changes of these touch the grid alone. */
 const OF_GRID: ReadonlySet<keyof Full> = new Set(["draw", "measure", "sort", "least"]);
 const SCALES = ["model", "head", "neuron"] as const;
@@ -273,9 +274,10 @@ export class Explorer implements Owner {
     const wide = this.width >= WIDE;
     root.classList.toggle("wide", wide);
     root.classList.toggle("narrow", !wide);
+    root.classList.toggle("tiny", this.width < TINY);
     root.dataset.scale = state.scale;
     root.dataset.side = state.side;
-    const inner = this.width - 2 * (wide ? 32 : 20);
+    const inner = this.width - 2 * (wide ? 32 : this.width < TINY ? 14 : 20);
     const half = this.panes.length === 2 && this.width >= 760;
     this.main.classList.toggle("two", half);
     const place: Place = {

@@ -37,10 +37,12 @@ export function box({ layers, heads, width, room, kind, noted, sorted }: Room): 
   const foot = noted ? 15 : 0;
   const top = mini ? 14 : sorted ? 0 : 20;
   let cell = (width - gutter - (heads - 1) * gap) / heads;
-  if (mini) cell = Math.min(17, Math.max(9, Math.floor(250 / heads)));
+  // Beside the measures a small grid leaves them room; in a narrow column it takes the width.
+  const most = width < 560 ? Math.max(17, 200 / layers) : Math.min(17, Math.max(9, 250 / heads));
+  if (mini) cell = Math.min(cell, most);
   const tallest = kind === "large" ? Math.max(520, room) + layers * foot : layers > 12 ? 700 : Infinity;
   cell = Math.min(cell, (tallest - layers * (gap + foot)) / layers, kind === "large" ? 220 : 120);
-  cell = Math.max(mini ? 6 : 12, Math.floor(cell));
+  cell = Math.max(mini ? 4 : 8, Math.floor(cell));
   const [step, down] = [cell + gap, cell + gap + foot];
   return { cell, gap, step, down, gutter, top, width: gutter + heads * step - gap, height: top + layers * down - gap };
 }

@@ -237,13 +237,15 @@ export class HeadLines {
     if (maps.length <= 1) {
       const what = scene.against ? "difference" : scene.state.quantity === "weights" ? "weight" : scene.state.quantity;
       label.textContent = where !== "rest" ? what : box.stripRight - box.rail < 104 ? "received" : "mean received";
+      if (right && box.stripRight < 80) label.style.cssText = "right:0";
       return;
     }
     const across = Math.min(22, ((right ? box.stripRight : box.stripLeft) - 10 - box.rail) / maps.length);
+    const every = Math.ceil(12 / across);
     label.replaceChildren(
       ...maps.map((map, m) => {
         const side = right ? `left:${m * across}px` : `right:${(maps.length - 1 - m) * across}px`;
-        return h("span.hn", { style: `${side};width:${across - 1}px;color:${scene.color(map.head)}` }, String(map.head));
+        return h("span.hn", { style: `${side};width:${across - 1}px;color:${scene.color(map.head)}` }, m % every === 0 ? String(map.head) : "");
       }),
     );
   }

@@ -32,17 +32,21 @@ export interface HeadRoom {
 }
 
 export function headBox({ width, rows, columns, tokens, widest, maps, paired, tallest }: HeadRoom): HeadBox {
+  const tiny = width < 520;
   const tight = width < 700;
-  const rail = paired ? 16 : 0;
-  const room = clamp(Math.ceil(widest) + 16, 52, width < 520 ? 96 : 150);
-  const [least, most] = width < 520 ? [56, 120] : tight ? [88, 164] : [104, 236];
+  const rail = paired ? (tiny ? 13 : 16) : 0;
+  const [least, most] = tiny ? [44, 104] : tight ? [88, 164] : [104, 236];
   const stripRight = clamp(maps * 18 + 14, least, most) + rail;
-  const [leastLeft, mostLeft] = width < 520 ? [48, 84] : tight ? [66, 112] : [76, 168];
+  const [leastLeft, mostLeft] = tiny ? [36, 60] : tight ? [66, 112] : [76, 168];
   const stripLeft = clamp(maps * 14 + 14, leastLeft, mostLeft) + rail;
+  // Lines keep their room: where there is little, long tokens end in an ellipsis.
+  const lines = tiny ? 56 : 60;
+  const spare = Math.floor((width - stripLeft - stripRight - lines) / 2);
+  const room = Math.max(28, Math.min(clamp(Math.ceil(widest) + 16, 52, 150), spare));
   const row = rowHeight(tokens);
   const full = Math.max(rows, columns) * row + 4;
   const height = full <= 900 ? full : tallest;
-  return { width, rail, tokens: room, stripLeft, stripRight, x0: stripLeft + room, x1: Math.max(stripLeft + room + 60, width - stripRight - room), row, full, height };
+  return { width, rail, tokens: room, stripLeft, stripRight, x0: stripLeft + room, x1: Math.max(stripLeft + room + 24, width - stripRight - room), row, full, height };
 }
 
 /** The middle of a row, from the top of the window. */

@@ -20,6 +20,10 @@ export interface Place {
   readonly room: number;
 }
 
+/** Below this width the measures stand under the small grid, not beside it. */
+const STACKED = 560;
+/** The neuron view is no narrower than this: it moves sideways in a box of its own. */
+const NEURONS = 520;
 const SIGNED_TICKS = [-1, 0, 1];
 const TICKS = [0, 0.05, 0.25, 0.5, 1];
 
@@ -98,6 +102,7 @@ export class Pane {
     const leftWidth = wide ? Math.min(580, Math.round(width * 0.41)) : width;
     this.root.classList.toggle("columns2", wide);
     this.root.classList.toggle("mini", !model && form !== "wide");
+    this.root.classList.toggle("stacked", width < STACKED);
     left.style.width = `${leftWidth}px`;
     const rightWidth = wide ? width - leftWidth - 40 : width;
     right.style.width = `${rightWidth}px`;
@@ -112,7 +117,7 @@ export class Pane {
     const tallest = wide ? Math.min(1000, Math.max(620, place.room - 40)) : Math.max(480, Math.min(place.room - 60, 900));
     if (!this.lines.root.hidden) this.lines.update({ width: rightWidth, tallest });
     if (!this.large.root.hidden) this.large.update(rightWidth, Math.max(420, place.room - 60));
-    if (!this.neuron.root.hidden) this.neuron.update(rightWidth, tallest);
+    if (!this.neuron.root.hidden) this.neuron.update(Math.max(NEURONS, rightWidth), tallest);
   }
 
   rest(): void {
@@ -129,7 +134,8 @@ export class Pane {
       const side = Math.round(Math.min(300, leftWidth * 0.54));
       this.matrix.update(side, side);
     }
-    this.ranks.update((mini ? leftWidth - this.grid.pixelWidth : leftWidth - this.matrix.size) - 28);
+    const beside = mini ? this.grid.pixelWidth : this.matrix.size;
+    this.ranks.update(leftWidth - (place.width < STACKED ? 0 : beside + 28));
   }
 
   private drawGrid(width: number): void {
