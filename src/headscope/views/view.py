@@ -91,7 +91,7 @@ class View:
             offers=offers,
         )
         self._compute = compute
-        self._title = title
+        self._title, self._measures = title, measures
         self._include = {"include_layers": include_layers, "include_heads": include_heads}
         self._widget: Any = None
 
@@ -139,6 +139,7 @@ class View:
             dots=dots,
             width=width,
             title=self._title,
+            measures=self._measures,
             **self._include,
         )
 
