@@ -14,6 +14,7 @@ import xarray as xr
 
 from headscope.errors import InputError
 from headscope.heads import Head
+from headscope.measures.files import netcdf, replacing
 from headscope.measures.measure import Measure, without
 from headscope.measures.sums import By, Sums
 
@@ -126,20 +127,32 @@ def table(found: xr.Dataset) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(COLUMNS))
 
 
-def write(found: xr.Dataset, path: str | os.PathLike[str]) -> None:
+def write(
+    found: xr.Dataset, path: str | os.PathLike[str], rows: Callable[[xr.Dataset], pd.DataFrame] = table
+) -> None:
     """Write figures in the format that the suffix names: the tidy table, or the dataset itself as ``.nc``.
 
-    Raises `InputError` for an unknown suffix and for a file that cannot be written.
+    `rows` makes the tidy table. The file is written whole or not at all: one that is there already stays good
+    until then. Raises `InputError` for an unknown suffix and a place where nothing can be written, `RunError`
+    when the disk is full.
     """
     check_suffix(path)
-    suffix, place = Path(path).suffix.lower(), os.fspath(path)
-    try:
-        if suffix == ".nc":
-            found.to_netcdf(place, engine="h5netcdf")  # pyright: ignore[reportUnknownMemberType]
-        else:
-            _WRITERS[suffix](table(found), place)
-    except OSError as error:
-        raise InputError(f"{place}: cannot be written ({error.strerror or error})") from None
+    if Path(path).suffix.lower() != ".nc":
+        write_table(rows(found), path)
+        return
+    with replacing(path) as place:
+        netcdf(found, place)
+
+
+def write_table(rows: pd.DataFrame, path: str | os.PathLike[str]) -> None:
+    """Write a tidy table as ``.parquet``, ``.csv`` or ``.json``. Raises as `write` does."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in _WRITERS:
+        raise InputError(
+            f"{os.fspath(path)}: expected a name that ends in {', '.join(_WRITERS)}, found {suffix or 'none'}"
+        )
+    with replacing(path) as place:
+        _WRITERS[suffix](rows, os.fspath(place))
 
 
 def read(path: str | os.PathLike[str]) -> xr.Dataset:
@@ -153,6 +166,15 @@ def read(path: str | os.PathLike[str]) -> xr.Dataset:
         return xr.load_dataset(place, engine="h5netcdf")  # pyright: ignore[reportUnknownMemberType]
     except (OSError, ValueError) as error:
         raise InputError(f"{place}: not a netCDF file ({error})") from None
+
+
+def check_place(path: str | os.PathLike[str]) -> None:
+    """Raise `InputError` where nothing can be written: to be told before a long run, not after it."""
+    place = Path(path)
+    if not place.parent.is_dir():
+        raise InputError(f"{place}: cannot be written (no such folder)")
+    if place.is_dir():
+        raise InputError(f"{place}: cannot be written (a folder)")
 
 
 def check_suffix(path: str | os.PathLike[str]) -> None:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import platform
+import hashlib
+import inspect
+import json
+import os
 import sys
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Literal
 
-import numpy as np
 import torch
-import transformers
 import xarray as xr
-from tqdm import tqdm
 
-import headscope
-from headscope.corpora import Corpus, Example
+from headscope.corpora import Block, Corpus, Example, blocks
 from headscope.errors import InputError
 from headscope.measures.choose import choose
 from headscope.measures.dataset import dataset
@@ -26,7 +26,16 @@ from headscope.measures.measure import Measure
 from headscope.measures.sums import By, Sums
 from headscope.measures.surface import Preset
 from headscope.models import Model
-from headscope.run.stream import Task
+from headscope.run.checkpoint import Reduced
+from headscope.run.long import Batches, Long, described, examples, failed, run_long
+from headscope.run.outcome import Outcome, Shard
+from headscope.run.parts import merge_parts
+from headscope.run.progress import bar
+from headscope.run.stream import TOKENS_PER_INPUT, Task
+
+__all__ = ["bar", "described", "estimate", "examples", "measure", "merge"]
+
+KIND = "measure"
 
 SAMPLE = 512
 """How many inputs an estimate reads; what is beyond it tells from the size of the files."""
@@ -41,6 +50,10 @@ def measure(
     preset: Preset | None = None,
     batch_size: int = 32,
     limit: int | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    shard: str | None = None,
+    part: str | os.PathLike[str] | None = None,
+    skip_failures: bool = False,
     progress: bool = False,
     command: str = "",
 ) -> xr.Dataset:
@@ -59,6 +72,12 @@ def measure(
             inputs and then over inputs, offsets over all rows, smoothed entropies, punctuation "." and ",".
         batch_size: inputs in a batch, at most; long ones come in fewer.
         limit: measure at most this many inputs.
+        resume: a folder of checkpoints: a run that was killed goes on from there, and ends with the same figures
+            to the last digit (docs/streams.md).
+        shard: such as ``2/8``: measure the second eighth of the corpus' blocks, for `merge`.
+        part: the ``.nc`` file to which a shard's sums go.
+        skip_failures: leave out inputs at which the model fails, and list them under ``failures`` in the
+            description, instead of ending the run with an error that names the first.
         progress: show progress on stderr.
         command: what was typed, for the record.
 
@@ -68,9 +87,10 @@ def measure(
         ``attrs["meta"]`` holds as JSON what made it, and under ``absent`` why a measure has no figures.
 
     Raises:
-        InputError: an unknown measure, or none that says anything here.
+        InputError: an unknown measure, or none that says anything here; a checkpoint that is broken, or of another
+            run.
         CorpusError: a broken corpus, with file and line.
-        RunError: the model failed on an input, which the message names.
+        RunError: the model failed on an input, which the message names; the disk is full.
     """
     chosen = choose(measures, preset)
     if by not in ("token", "document") or (preset is not None and by == "document"):
@@ -82,21 +102,118 @@ def measure(
     if all(measure.absent(model.causal) for measure in chosen):
         raise InputError(f"measures: {chosen[0].name}: {chosen[0].absent(model.causal)}")
     unit: By = by if preset is None else "segment"
+    long = Long(resume, None if shard is None else Shard.parse(shard), part, skip_failures)
     task = Task(model, chosen, unit, preset)
     started = time.monotonic()
-    total: Sums | None = None
-    with _bar(corpus, limit, progress) as done:
-        for sums in task.sums(_examples(model, corpus, limit), batch_size, done):
-            total = sums if total is None else total + sums
-    if total is None:
-        raise InputError("corpus: expected at least one input, found none")
     pack = corpus.pack if isinstance(corpus, Corpus) else None
     options = {"by": unit, "preset": preset, "limit": limit, "batch_size": batch_size, "pack": pack}
-    meta = _described(model, corpus)
-    meta["model"] |= {"layers": len(total.layers), "heads": total.s.shape[2]}
-    meta["options"] = {name: value for name, value in options.items() if value is not None}
-    meta |= {"command": command, "seconds": round(time.monotonic() - started, 3), "route": task.route}
-    return dataset(total, chosen, by=unit, causal=model.causal, meta=meta)
+    options = {name: value for name, value in options.items() if value is not None}
+
+    def cut(read: Iterable[Example]) -> Iterator[Block]:
+        return blocks(read, batch_size=batch_size, tokens_per_batch=batch_size * TOKENS_PER_INPUT)
+
+    def block(batches: Batches, done: Callable[[int], None]) -> Sums:
+        task.routes = Counter()
+        sums = task.block(batches, done)
+        return replace(sums, counts=sums.counts + Counter(_routes(task.routes)))
+
+    def close(reduced: Reduced[Sums]) -> tuple[xr.Dataset, dict[str, Any]]:
+        meta = described(model, corpus)
+        meta["options"] = {**options, **({"skip_failures": True} if skip_failures else {})}
+        if shard is not None:
+            meta["shard"] = {"shard": shard, "of_blocks": reduced.blocks}
+        about = {"meta": meta, "measures": [_definition(one) for one in chosen], "by": unit}
+        return _figures(reduced.outcome, chosen, unit, meta, command, started), about
+
+    return run_long(
+        model,
+        corpus,
+        long,
+        kind=KIND,
+        options={**options, "measures": [one.name for one in chosen], "definitions": _exactly(chosen)},
+        cut=cut,
+        block=block,
+        load=Sums.from_arrays,
+        close=close,
+        limit=limit,
+        progress=progress,
+    )
+
+
+def merge(parts: Sequence[str | os.PathLike[str]], *, command: str = "") -> xr.Dataset:
+    """The figures of a whole corpus from the parts of all its shards: those of one run, to the last digit.
+
+    Args:
+        parts: files that `measure` wrote with ``shard`` and ``part``, in any order.
+        command: what was typed, for the record.
+
+    Raises `InputError` for a file that is broken or no part, and for parts that are not one corpus: of different
+    runs or inputs, with blocks that are missing or there twice.
+    """
+    started = time.monotonic()
+    merged = merge_parts(parts, KIND, Sums.from_arrays)
+    about: Mapping[str, Any] = merged.about
+    chosen = [Measure(**each) for each in about["measures"]]
+    meta = {name: value for name, value in about["meta"].items() if name != "shard"}
+    if merged.outcome.sums is None:
+        raise InputError("parts: expected at least one input, found none")
+    return _figures(merged.outcome, chosen, about["by"], meta, command, started)
+
+
+def _figures(
+    outcome: Outcome[Sums],
+    chosen: Sequence[Measure],
+    by: By,
+    about: Mapping[str, Any],
+    command: str,
+    started: float,
+) -> xr.Dataset:
+    """The dataset of some blocks; one without figures for a shard that has none."""
+    meta = {**about, "command": command, "created": datetime.now(UTC).isoformat(timespec="seconds")}
+    meta["seconds"] = round(time.monotonic() - started, 3)
+    if meta["options"].get("skip_failures"):
+        meta["failures"] = failed(outcome)
+    total = outcome.sums
+    if total is None:
+        return xr.Dataset(attrs={"meta": json.dumps(meta, ensure_ascii=False)})
+    meta["model"] = {**meta["model"], "layers": len(total.layers), "heads": total.s.shape[2]}
+    meta["route"] = _route(total.counts)
+    return dataset(total, chosen, by=by, causal=meta["model"]["causal"], meta=meta)
+
+
+_ROUTE = "route "
+
+
+def _routes(found: Mapping[str, int]) -> dict[str, int]:
+    """How attention calls were reduced, as counts that add up over blocks."""
+    return {f"{_ROUTE}{name}": count for name, count in found.items()}
+
+
+def _route(counts: Counter[str]) -> str:
+    found = Counter({n.removeprefix(_ROUTE): count for n, count in counts.items() if n.startswith(_ROUTE)})
+    if len(found) == 1:
+        return next(iter(found))
+    return f"mixed ({', '.join(f'{name}: {count} calls' for name, count in found.most_common())})"
+
+
+def _definition(measure: Measure) -> dict[str, Any]:
+    """A measure without its functions, as JSON."""
+    found = {each.name: getattr(measure, each.name) for each in fields(measure)}
+    return {name: value for name, value in found.items() if not callable(value)}
+
+
+def _exactly(chosen: Sequence[Measure]) -> str:
+    """A checksum of the definitions, with the source of one's own."""
+    told: list[str] = []
+    for measure in chosen:
+        told.append(json.dumps(_definition(measure)))
+        for function in (measure.pairs, measure.function):
+            if function is not None:
+                try:
+                    told.append(inspect.getsource(function))
+                except (OSError, TypeError):
+                    told.append(function.__code__.co_code.hex() if inspect.isfunction(function) else "")
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
 
 
 def estimate(
@@ -112,7 +229,7 @@ def estimate(
     Args:
         model, corpus, measures, batch_size, limit: as in `measure`.
     """
-    stream = _examples(model, corpus, limit)
+    stream = examples(model, corpus, limit)
     sample = list(islice(stream, SAMPLE))
     inputs, tokens = len(sample), sum(len(example.tokens or ()) for example in sample)
     if not inputs:
@@ -162,55 +279,3 @@ def _peak_memory(model: Model) -> str:
         return f"{4 * model.parameters / 1e9 + 0.5:.1f} GB"
     scale = 1 if sys.platform == "darwin" else 1024
     return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale / 1e9:.1f} GB"
-
-
-def _examples(model: Model, corpus: Corpus | Iterable[Example], limit: int | None) -> Iterator[Example]:
-    return islice(corpus.encoded(model) if isinstance(corpus, Corpus) else iter(corpus), limit)
-
-
-def _described(model: Model, corpus: Corpus | Iterable[Example]) -> dict[str, Any]:
-    """What made the figures, but for the run itself."""
-    named: dict[str, Any] = {"name": "examples"}
-    if isinstance(corpus, Corpus):
-        named = {"name": corpus.name, "cuts": corpus.counts.cuts, "empty": corpus.counts.empty}
-    return {
-        "model": {
-            "name": model.name,
-            "revision": model.revision,
-            "parameters": model.parameters,
-            "dtype": str(model.dtype).removeprefix("torch."),
-            "causal": model.causal,
-            "device": str(model.device),
-            "notes": list(model.notes),
-        },
-        "corpus": named,
-        "versions": {
-            "headscope": headscope.__version__,
-            "torch": str(torch.__version__),
-            "transformers": transformers.__version__,
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-        },
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-
-
-@contextmanager
-def _bar(corpus: object, limit: int | None, shown: bool) -> Generator[Callable[[int], None]]:
-    """Progress on stderr: by inputs where a limit is known, else by the bytes of the files."""
-    size = corpus.size_hint() if isinstance(corpus, Corpus) and limit is None else None
-    unit = {"unit": "B", "unit_scale": True} if size else {"unit": " inputs"}
-    bar = tqdm(total=size or limit, desc="measuring", disable=not shown, delay=1, leave=False, **unit)  # pyright: ignore[reportArgumentType, reportCallIssue]
-    read = 0
-
-    def done(count: int) -> None:
-        nonlocal read
-        read += count
-        if size and isinstance(corpus, Corpus):
-            bar.set_postfix_str(f"{read:,} inputs", refresh=False)
-            bar.update(corpus.bytes_read - bar.n)
-        else:
-            bar.update(count)
-
-    with bar:
-        yield done
