@@ -11,10 +11,17 @@ from pathlib import Path
 from typing import Any, get_args
 
 from headscope.errors import InputError
+from headscope.measures.confidence import CONFIDENCE, SYNTHETIC
 from headscope.measures.measure import Matrix, Measure
+from headscope.measures.patterns import PATTERNS
 from headscope.measures.surface import MEASURES, PRESETS, Preset, of_code, offset, to_class
 
-GROUPS: Mapping[str, Mapping[str, Measure]] = {"surface": MEASURES}
+GROUPS: Mapping[str, Mapping[str, Measure]] = {
+    "surface": MEASURES,
+    "patterns": PATTERNS,
+    "confidence": CONFIDENCE,
+    "synthetic": SYNTHETIC,
+}
 """Measures that are asked for together, by the name of the group."""
 
 

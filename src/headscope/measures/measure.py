@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.errors import InputError
+from headscope.measures.sources import bibtex
 from headscope.tokens import BoolArray, IntArray, Tokens
 
 Floats = npt.NDArray[np.float64]
@@ -55,7 +56,7 @@ class Measure:
         whose: the class of ``rows``.
         divisor: what the sum is divided by: the number of these rows, or what the released code of Clark et al.
             takes.
-        pairs: of the statistic ``pairs``.
+        pairs: of the statistic ``pairs``, and of the rows ``pairs``.
         function: of the statistic ``rows``.
         matrix: what the rows are of: attention weights α; the gradient's size ``|∂L/∂α|``; or the norms
             ``‖α f(x)‖`` of what each key contributes, as shares of their row.
@@ -77,6 +78,10 @@ class Measure:
     function: RowFunction | None = None
     matrix: Matrix = "weights"
     keys: tuple[str, ...] = ()
+
+    def cite(self) -> str:
+        """BibTeX of the works that the measure comes from; empty for one that comes from none."""
+        return bibtex(self.keys)
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -147,6 +152,7 @@ def by_pairs(
     units: str = "share",
     rows: Rows = "pairs",
     source: str = "",
+    keys: tuple[str, ...] = (),
 ) -> Callable[[Pairs], Measure]:
     """Make a measure of a function that says what each pair of tokens is worth.
 
@@ -160,28 +166,48 @@ def by_pairs(
         units: ``share`` where the pairs are worth 0 or 1.
         rows: which rows count; by default those with at least one pair that they can see.
         source: the paper and its section, if any.
+        keys: names of its sources in `headscope.measures.sources`, for `Measure.cite`.
     """
 
     def make(pairs: Pairs) -> Measure:
         return Measure(
-            _name(name), title or name, description, units, source, "pairs", rows=rows, pairs=pairs
+            _name(name), title or name, description, units, source, "pairs", rows=rows, pairs=pairs, keys=keys
         )
 
     return make
 
 
 def by_rows(
-    name: str, description: str, *, title: str = "", units: str = "", rows: Rows = "all", source: str = ""
+    name: str,
+    description: str,
+    *,
+    title: str = "",
+    units: str = "",
+    rows: Rows = "all",
+    pairs: Pairs | None = None,
+    source: str = "",
+    keys: tuple[str, ...] = (),
 ) -> Callable[[RowFunction], Measure]:
     """Make a measure of a function of whole rows: ``(weights [head query key], tokens, queries) -> [head query]``.
 
     The function gets some rows of all or some heads of one layer and one input, in float64: it must not rely on
-    how many. Arguments as in `by_pairs`.
+    how many. Arguments as in `by_pairs`; with ``rows="pairs"`` those rows count that see one of `pairs`.
     """
+    if (rows == "pairs") != (pairs is not None):
+        raise InputError(f"measure {name}: expected pairs with rows='pairs' only, found rows={rows!r}")
 
     def make(function: RowFunction) -> Measure:
         return Measure(
-            _name(name), title or name, description, units, source, "rows", rows=rows, function=function
+            _name(name),
+            title or name,
+            description,
+            units,
+            source,
+            "rows",
+            rows=rows,
+            pairs=pairs,
+            function=function,
+            keys=keys,
         )
 
     return make

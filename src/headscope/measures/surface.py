@@ -24,6 +24,9 @@ Preset = Literal["clark2019"]
 PRESETS: tuple[Preset, ...] = ("clark2019",)
 
 
+_CLARK = ("clark2019",)
+
+
 def offset(by: int, name: str = "", title: str = "") -> Measure:
     """The weight that each token gives to the one `by` places after it (before it, below 0)."""
     where = f"{abs(by)} {'place' if abs(by) == 1 else 'places'} {'before' if by < 0 else 'after'} it"
@@ -39,6 +42,7 @@ def offset(by: int, name: str = "", title: str = "") -> Measure:
         "offset",
         offset=by,
         rows="reach",
+        keys=_CLARK,
     )
 
 
@@ -56,6 +60,7 @@ def to_class(of: str, whose: str = "", but: bool = False) -> Measure:
         of=of,
         rows="all" if not whose else "not class" if but else "class",
         whose=whose,
+        keys=_CLARK,
     )
 
 
@@ -78,6 +83,7 @@ MEASURES: Mapping[str, Measure] = {
             "mass",
             of="first",
             rows="choice",
+            keys=_CLARK,
         ),
         Measure(
             "sep",
@@ -87,6 +93,7 @@ MEASURES: Mapping[str, Measure] = {
             _SEPARATORS,
             "mass",
             of="sep",
+            keys=_CLARK,
         ),
         Measure(
             "sep_sep",
@@ -98,6 +105,7 @@ MEASURES: Mapping[str, Measure] = {
             of="sep",
             rows="class",
             whose="sep",
+            keys=_CLARK,
         ),
         Measure(
             "rest_sep",
@@ -109,6 +117,7 @@ MEASURES: Mapping[str, Measure] = {
             of="sep",
             rows="not class",
             whose="sep",
+            keys=_CLARK,
         ),
         Measure(
             "cls",
@@ -118,6 +127,7 @@ MEASURES: Mapping[str, Measure] = {
             _SEPARATORS,
             "mass",
             of="cls",
+            keys=_CLARK,
         ),
         Measure(
             "punctuation",
@@ -127,6 +137,7 @@ MEASURES: Mapping[str, Measure] = {
             _SEPARATORS,
             "mass",
             of="punctuation",
+            keys=_CLARK,
         ),
         Measure(
             "entropy",
@@ -135,6 +146,7 @@ MEASURES: Mapping[str, Measure] = {
             "nats",
             _ENTROPY,
             "entropy",
+            keys=_CLARK,
         ),
         Measure(
             "entropy_first",
@@ -144,6 +156,7 @@ MEASURES: Mapping[str, Measure] = {
             _ENTROPY,
             "entropy",
             rows="first",
+            keys=_CLARK,
         ),
         Measure(
             "largest",

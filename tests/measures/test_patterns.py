@@ -1,0 +1,267 @@
+"""The patterns of "Deconstructing BERT" and their successors: the examples of the docstrings, and what must hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import headscope as hs
+from headscope.measures.choose import GROUPS, choose
+from headscope.measures.confidence import CONFIDENCE, SYNTHETIC
+from headscope.measures.dataset import names
+from headscope.measures.lexicon import are_related
+from headscope.measures.patterns import PATTERNS
+from headscope.measures.single import surface
+from headscope.tokens import Tokens
+
+
+def planted(pieces: Sequence[str], weights: dict[tuple[int, int], float], **more: Any) -> hs.AttentionMaps:
+    """Maps of one head with some weights as given; the rest of a row goes evenly to the keys that are left."""
+    causal = more.pop("causal", False)
+    tokens = more.pop("tokens", None) or Tokens.of(list(pieces))
+    count = len(pieces)
+    found = np.full((count, count), np.nan)
+    for place, weight in weights.items():
+        found[place] = weight
+    for query, row in enumerate(found):
+        free = np.isnan(row)
+        if causal:
+            row[query + 1 :], free[query + 1 :] = 0.0, False
+        row[free] = (1 - np.nansum(row)) / max(1, free.sum())
+    return hs.wrap(found[None, None], tokens, causal=causal, **more)
+
+
+def value(maps: hs.AttentionMaps, name: str) -> float:
+    return surface(maps, [name])[name].item()
+
+
+def test_same_word_by_hand() -> None:
+    maps = planted(["The", "cat", "saw", "the", "dog"], {(0, 3): 0.2, (3, 0): 0.4})
+    assert value(maps, "same_word") == pytest.approx(0.3)
+    assert surface(maps, ["same_word"])["same_word_n"].item() == 2
+
+
+def test_same_word_of_several_pieces_leaves_its_own_occurrence_out() -> None:
+    tokens = Tokens(["straw", "##y", "straw", "##y"], word_ids=np.array([0, 0, 1, 1]))
+    maps = planted(
+        tokens.pieces, {(0, 1): 0.5, (0, 2): 0.1, (0, 3): 0.2, (1, 2): 0.7, (1, 3): 0.0}, tokens=tokens
+    )
+    rows = np.asarray(maps[0, 0])
+    expected = (0.3 + 0.7 + rows[2, :2].sum() + rows[3, :2].sum()) / 4
+    assert value(maps, "same_word") == pytest.approx(expected)
+
+
+def test_same_word_in_the_other_sentence_by_hand() -> None:
+    pieces = ["[CLS]", "cats", "sleep", "[SEP]", "Cats", "!", "[SEP]"]
+    maps = planted(pieces, {(1, 4): 0.5, (4, 1): 0.1})
+    assert value(maps, "same_word_other") == pytest.approx(0.3)
+    assert "same_word" not in names(
+        surface(maps, ["same_word", "entropy"])
+    )  # none comes twice in one sentence
+
+
+def test_punctuation_is_no_word() -> None:
+    maps = planted(["a", ",", "b", ",", "c"], {})
+    assert names(surface(maps, ["same_word", "entropy"])) == ["entropy"]
+
+
+def test_related_words_by_hand() -> None:
+    assert value(planted(["they", "walk", "and", "walked"], {(1, 3): 0.6, (3, 1): 0.2}), "related_word") == (
+        pytest.approx(0.4)
+    )
+    pair = planted(["[CLS]", "walk", "[SEP]", "walked", "[SEP]"], {(1, 3): 0.6, (3, 1): 0.2})
+    assert value(pair, "related_word_other") == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "related"),
+    [
+        ("walk", "walked", True),
+        ("walking", "walked", True),
+        ("walk", "walkways", False),
+        ("cat", "cats", False),
+        ("then", "there", False),
+        ("contain", "contact", True),
+        ("1990", "19901", False),
+    ],
+)
+def test_what_is_related(one: str, other: str, related: bool) -> None:
+    assert are_related(one, other) is related
+    assert are_related(other, one) is related
+
+
+def test_word_pieces_by_hand() -> None:
+    tokens = Tokens(["straw", "##berries", "grow"], word_ids=np.array([0, 0, 1]))
+    assert value(planted(tokens.pieces, {(0, 1): 0.7, (1, 0): 0.9}, tokens=tokens), "word_pieces") == (
+        pytest.approx(0.8)
+    )
+    causal = planted(tokens.pieces, {(1, 0): 0.9}, tokens=tokens, causal=True)
+    assert value(causal, "word_pieces") == pytest.approx(0.9)
+
+
+def test_delimiters_by_hand() -> None:
+    maps = planted(["[CLS]", "a", "b", "[SEP]"], {(1, 0): 0.1, (1, 3): 0.4, (2, 0): 0.2, (2, 3): 0.3})
+    assert value(maps, "delimiter") == pytest.approx(0.5)
+
+
+def test_sentences_by_hand() -> None:
+    one = planted(["[CLS]", "a", "b", "[SEP]"], {(1, 1): 0.1, (1, 2): 0.3, (2, 1): 0.4, (2, 2): 0.2})
+    assert value(one, "own_sentence") == pytest.approx(0.5)
+    assert names(surface(one, ["own_sentence", "other_sentence"])) == ["own_sentence"]
+    two = planted(["[CLS]", "a", "[SEP]", "b", "[SEP]"], {(1, 3): 0.2, (3, 1): 0.6})
+    assert value(two, "other_sentence") == pytest.approx(0.4)
+
+
+def test_bag_of_words_by_hand() -> None:
+    maps = planted(["[CLS]", "a", "b", "[SEP]"], {(1, 1): 0.3, (1, 2): 0.3, (2, 1): 1.0})
+    assert value(maps, "bag_of_words") == pytest.approx(0.55)
+    causal = planted(list("abc"), {}, causal=True)  # uniform over what is seen
+    assert value(causal, "bag_of_words") == pytest.approx(1.0)
+
+
+def test_distance_by_hand() -> None:
+    maps = planted(
+        list("abc"), {(2, 0): 0.5, (2, 1): 0.3, (2, 2): 0.2, (1, 1): 1.0, (0, 0): 1.0}, causal=True
+    )
+    assert value(maps, "distance") == pytest.approx(1.3 / 3)
+    assert surface(maps, ["distance"])["distance_chance"].item() == pytest.approx((0 + 1 / 2 + 1) / 3)
+
+
+def test_sinks_by_hand_and_in_long_inputs_only() -> None:
+    uniform = planted(["x"] * 128, {}, causal=True)
+    assert value(uniform, "sink") == pytest.approx(sum(1 / n for n in range(2, 129)) / 127)
+    assert value(uniform, "sink") == pytest.approx(0.035, abs=5e-4)
+    short = planted(["x"] * 127, {}, causal=True)
+    assert names(surface(short, ["sink", "entropy"])) == ["entropy"]
+
+
+def test_confidence_by_hand() -> None:
+    maps = planted(
+        ["a", "b", "</s>"], {(0, 0): 0.2, (0, 1): 0.5, (0, 2): 0.3, (1, 0): 0.3, (1, 1): 0.1, (1, 2): 0.6}
+    )
+    assert value(maps, "confidence") == pytest.approx(0.4)
+
+
+def test_positional_by_hand() -> None:
+    maps = planted(list("abc"), {(0, 1): 0.9, (1, 0): 0.5, (1, 1): 0.1, (2, 0): 0.6})
+    assert value(maps, "positional_previous") == pytest.approx(0.5)
+    assert value(maps, "positional_next") == pytest.approx(0.5)
+    ahead = surface(planted(list("abc"), {}, causal=True), ["positional_next", "entropy"])
+    assert names(ahead) == ["entropy"]
+
+
+def test_rare_words_by_hand() -> None:
+    rarest = np.array([False, False, True])
+    tokens = Tokens(["the", "old", "gnu"], classes={"rarest": rarest})
+    maps = planted(tokens.pieces, {(0, 2): 0.8, (1, 2): 0.7, (2, 1): 0.9}, tokens=tokens)
+    assert value(maps, "rare_word") == pytest.approx(2 / 3)
+    assert names(surface(maps, ["rare_word_two", "entropy"])) == ["entropy"]
+
+
+def test_induction_by_hand() -> None:
+    maps = planted(list("abcabc"), {(3, 1): 0.7, (4, 2): 0.9, (5, 3): 0.2}, causal=True)
+    assert value(maps, "induction") == pytest.approx(0.6)
+    assert value(planted(list("abab"), {(2, 0): 0.4, (3, 1): 0.6}), "duplicate") == pytest.approx(0.5)
+    start = planted(["[CLS]", "a", "b", "c"], {(2, 1): 0.8, (3, 2): 0.4})
+    assert value(start, "previous_token") == pytest.approx(0.6)
+
+
+def test_special_tokens_are_nobodys_copies() -> None:
+    maps = planted(["[SEP]", "a", "[SEP]", "b"], {})
+    assert names(surface(maps, ["duplicate", "induction", "entropy"])) == ["entropy"]
+
+
+OTHERS = [*PATTERNS.values(), *CONFIDENCE.values(), *SYNTHETIC.values()]
+
+
+@settings(max_examples=40, deadline=None)
+@given(count=st.integers(2, 14), causal=st.booleans(), seed=st.integers(0, 999))
+def test_uniform_attention_is_chance_and_shares_are_shares(count: int, causal: bool, seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    vocabulary = ["walk", "Walk", "walked", "the", ".", "[SEP]", "[CLS]"]
+    pieces = list(draw.choice(vocabulary, count))
+    tokens = Tokens.of(pieces).with_classes(rarest=draw.random(count) < 0.3)
+    sight = np.tril(np.ones((count, count))) if causal else np.ones((count, count))
+    uniform = sight / sight.sum(-1, keepdims=True)
+    other = sight * draw.random((count, count)) + 1e-9 * sight
+    weights = np.stack([uniform, other / other.sum(-1, keepdims=True)])[None]
+    found = surface(hs.wrap(weights, tokens, causal=causal), [*OTHERS, "entropy"])
+    for name in names(found):
+        np.testing.assert_allclose(found[name][0, 0], found[f"{name}_chance"][0], rtol=1e-9)
+        if name not in ("distance", "entropy"):
+            assert found[name].min() >= 0
+            assert found[name].max() <= 1 + 1e-9
+
+
+@settings(max_examples=25, deadline=None)
+@given(count=st.integers(2, 12), seed=st.integers(0, 999))
+def test_whole_rows_do_not_depend_on_the_block(count: int, seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    tokens = Tokens.of(list(draw.choice(["walk", "walked", "the", ".", "[SEP]"], count)))
+    weights = draw.dirichlet(np.ones(count), (2, count))
+    cut = int(draw.integers(1, count))
+    for measure in OTHERS:
+        parts = (np.arange(cut), np.arange(cut, count))
+        if measure.statistic == "rows":
+            whole = measure.of_rows(weights, tokens, np.arange(count))
+            found = np.concatenate([measure.of_rows(weights[:, q], tokens, q) for q in parts], 1)
+            np.testing.assert_allclose(found, whole, rtol=1e-12)
+        elif measure.statistic == "pairs":
+            whole = measure.worth(tokens, np.arange(count))
+            np.testing.assert_array_equal(np.concatenate([measure.worth(tokens, q) for q in parts]), whole)
+
+
+def test_padding_and_batches_change_nothing(demo: Any) -> None:
+    """A corpus in batches of uneven inputs gives what each input alone gives."""
+    texts: list[str | tuple[str, str]] = [
+        "The walkers walked, and the cat walked on.",
+        ("A rose is a rose.", "Roses are red, and this rose is a rose, too, unlikeliest of strawberries."),
+        "Yes.",
+    ]
+    corpus = hs.corpora.texts(texts)
+    chosen = ["patterns", "confidence", "synthetic"]
+    together = hs.measure(demo, corpus, measures=chosen, batch_size=3)
+    apart = hs.measure(demo, corpus, measures=chosen, batch_size=1)
+    assert names(together) == names(apart)
+    assert {
+        "same_word",
+        "same_word_other",
+        "related_word",
+        "word_pieces",
+        "bag_of_words",
+        "confidence",
+    } <= set(names(together))
+    for name in names(together):
+        for part in ("", "_chance", "_n"):
+            np.testing.assert_allclose(together[name + part], apart[name + part], atol=1e-5)
+
+
+def test_a_corpus_gives_what_its_maps_give(demo: Any) -> None:
+    pair = ("The walkers walked, and the cat walked on.", "Walking is what the cat likes.")
+    chosen = ["patterns", "confidence", "synthetic"]
+    stream = hs.measure(demo, hs.corpora.texts([pair]), measures=chosen)
+    whole = surface(hs.capture(demo, pair[0], pair=pair[1]), chosen)
+    assert names(stream) == names(whole)
+    for name in names(whole):
+        np.testing.assert_allclose(stream[name], whole[name], atol=1e-5)
+        np.testing.assert_allclose(stream[f"{name}_chance"], whole[f"{name}_chance"], atol=1e-5)
+
+
+def test_every_measure_has_sources_that_can_be_cited() -> None:
+    for group in GROUPS.values():
+        for name, measure in group.items():
+            assert measure.name == name
+            assert measure.title
+            assert measure.description.endswith(".")
+            if name == "largest":
+                assert measure.cite() == ""
+                continue
+            assert measure.keys, name
+            assert all(f"{{{key}," in measure.cite() for key in measure.keys)
+            assert measure.source
+    assert choose(["noun_to_sep"])[0].cite().startswith("@inproceedings{clark2019,")
