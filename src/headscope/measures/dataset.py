@@ -67,6 +67,8 @@ def dataset(
             "by": by,
             "over": over,
             "source": measure.source,
+            "keys": " ".join(measure.keys),
+            "documents": int(sums.documents[place]),
         }
         variables[measure.name] = (("layer", "head"), value[place], attrs)
         variables[f"{measure.name}_se"] = (("layer", "head"), error[place])
