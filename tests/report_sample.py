@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.maps import AttentionMaps, wrap
+from headscope.views.explorer import Input
 
 NASTY = [
     "[CLS]",
@@ -100,3 +101,8 @@ def maps(layers: int = 3, heads: int = 4, pieces: list[str] | None = None, *, se
         weights[1, 2] = np.eye(size, k=-1)
         weights[1, 2, 0, 0] = 1
     return wrap(weights, pieces)
+
+
+def example(layers: int = 3, heads: int = 4, pieces: list[str] | None = None, *, seed: int = 0) -> Input:
+    """The same as an example of a report."""
+    return Input({"self": maps(layers, heads, pieces, seed=seed)})

@@ -60,29 +60,3 @@ export class Store {
     return array;
   }
 }
-
-/** One head's map, [query key]: bytes of √w to paint, and the weight of a pair. */
-export interface HeadMap {
-  readonly rows: number;
-  readonly columns: number;
-  readonly codes: Uint8Array;
-  weight(row: number, column: number): number;
-}
-
-/** Cut one head out of a layer's array [head query key]; null when the layer has no such head. */
-export function headMap(ref: ArrayRef, numbers: Numbers, head: number): HeadMap | null {
-  const [heads = 0, rows = 0, columns = 0] = ref.shape;
-  if (head >= heads) return null;
-  const part = numbers.subarray(head * rows * columns, (head + 1) * rows * columns);
-  const coded = ref.encoding === "sqrt" && part instanceof Uint8Array;
-  const codes = coded ? part : Uint8Array.from(part, (w) => Math.round(255 * Math.sqrt(Math.min(1, Math.max(0, w)))));
-  return {
-    rows,
-    columns,
-    codes,
-    weight: (row, column) => {
-      const value = part[row * columns + column] ?? NaN;
-      return coded ? (SQUARE[value] ?? NaN) : value;
-    },
-  };
-}

@@ -1,7 +1,5 @@
 // How numbers, heads and tokens are written.
 
-import type { Cell } from "./host";
-
 /** A weight in a picture: `.54`, and `·` below .005. */
 export const weight = (w: number): string => (w < 0.005 ? "·" : w >= 0.995 ? "1.0" : w.toFixed(2).slice(1));
 
@@ -53,7 +51,7 @@ export const code = (layer: number, head: number): string => `L${layer}H${head}`
 export const paper = (layer: number, head: number): string => `${layer + 1}-${head + 1}`;
 
 /** Read `L7H9`: the model's own indices, or null. */
-export function parseCode(text: string): Cell | null {
+export function parseCode(text: string): { layer: number; head: number } | null {
   const match = /^L(\d+)H(\d+)$/i.exec(text.trim());
   return match ? { layer: Number(match[1]), head: Number(match[2]) } : null;
 }

@@ -72,48 +72,6 @@ export interface Part {
 }
 
 /**
- * The maps of one input: an array [head query key] a layer, and the model's own index of each layer.
- */
-export interface ExampleInfo {
-  query: string[];
-  key: string[];
-  query_sequences: number[] | null;
-  key_sequences: number[] | null;
-  causal: boolean;
-  index: number[];
-  layers: ArrayRef[];
-}
-
-/**
- * The report page. `layers` and `heads` are the indices along the arrays' axes.
- *
- * `value`, `error` and `count` are [measure layer head], `chance` is [measure layer]; NaN: there is none.
- */
-export interface ReportPayload {
-  kind: "report";
-  version: 1;
-  title: string;
-  model: ModelInfo;
-  corpus: CorpusInfo;
-  measures: MeasureInfo[];
-  layers: number[];
-  heads: number[];
-  value: ArrayRef;
-  error: ArrayRef;
-  count: ArrayRef;
-  chance: ArrayRef;
-  summary: Part[][];
-  absent: Absent[];
-  examples: ExampleInfo[];
-  options: Record<string, string>;
-  versions: Record<string, string>;
-  command: string | null;
-  created: string | null;
-  seconds: number | null;
-  route: string | null;
-}
-
-/**
  * The words of an axis: the word that each piece belongs to, counted from 0, and what each word reads.
  */
 export interface WordsInfo {
@@ -294,4 +252,90 @@ export interface ViewsPayload {
   version: 1;
   title: string;
   views: ExplorerPayload[];
+}
+
+/**
+ * Sentences on what the heads do.
+ */
+export interface SummarySection {
+  kind: "summary";
+  title: string;
+  about: string;
+  lines: Part[][];
+}
+
+/**
+ * Every measure small, one of them large, and the heads that stand out in it.
+ */
+export interface MeasuresSection {
+  kind: "measures";
+  title: string;
+  about: string;
+}
+
+/**
+ * The named measures against the layer, a point a head.
+ */
+export interface LayersSection {
+  kind: "layers";
+  title: string;
+  about: string;
+  measures: string[];
+}
+
+/**
+ * The table: every head a row, every measure a column.
+ */
+export interface HeadsSection {
+  kind: "heads";
+  title: string;
+  about: string;
+}
+
+/**
+ * Measures that do not apply to this model or corpus.
+ */
+export interface AbsentSection {
+  kind: "absent";
+  title: string;
+  about: string;
+  absent: Absent[];
+}
+
+/**
+ * What each measure means and how it was averaged.
+ */
+export interface MethodsSection {
+  kind: "methods";
+  title: string;
+  about: string;
+}
+
+/**
+ * The report page. `layers` and `heads` are the indices along the arrays' axes.
+ *
+ * `value`, `error` and `count` are [measure layer head], `chance` is [measure layer]; NaN: there is none.
+ * Sections name an example by its place in `examples`; the blobs of the example at place i are named ``i-name``.
+ */
+export interface ReportPayload {
+  kind: "report";
+  version: 1;
+  title: string;
+  model: ModelInfo;
+  corpus: CorpusInfo;
+  measures: MeasureInfo[];
+  layers: number[];
+  heads: number[];
+  value: ArrayRef;
+  error: ArrayRef;
+  count: ArrayRef;
+  chance: ArrayRef;
+  sections: (SummarySection | MeasuresSection | LayersSection | HeadsSection | AbsentSection | MethodsSection)[];
+  examples: ExplorerPayload[];
+  options: Record<string, string>;
+  versions: Record<string, string>;
+  command: string | null;
+  created: string | null;
+  seconds: number | null;
+  route: string | null;
 }

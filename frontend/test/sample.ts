@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { Store } from "../src/data";
-import { Figures } from "../src/figures";
+import { Figures } from "../src/report/figures";
 import type { ArrayRef, MeasureInfo, ReportPayload } from "../src/protocol";
 
 export const texts = new Map<string, string>();
@@ -23,7 +23,7 @@ const info = (name: string, units = "share"): MeasureInfo => ({
 });
 
 /** Two layers (indices 3 and 5) of three heads; the last head of layer 5 does not exist. */
-export function figures(): Promise<Figures> {
+export function figures(examples = 0): Promise<Figures> {
   const value = Float64Array.from([0.1, 0.9, 0.2, 0.6, 0.4, NaN, 1, 2, 3, 4, 0, NaN]);
   const blank = new Float64Array(12).fill(0.01);
   const payload: ReportPayload = {
@@ -39,9 +39,8 @@ export function figures(): Promise<Figures> {
     error: pack(blank, [2, 2, 3]),
     count: pack(new Float64Array(12).fill(100), [2, 2, 3]),
     chance: pack(Float64Array.from([0.05, 0.05, 4.5, 4.5]), [2, 2]),
-    summary: [],
-    absent: [],
-    examples: [],
+    sections: [],
+    examples: Array.from({ length: examples }, () => ({ kind: "explorer", version: 1, title: "", model: "m", inputs: [], state: {}, exact: false, offers: [] })),
     options: {},
     versions: {},
     command: null,

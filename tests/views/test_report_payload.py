@@ -6,52 +6,98 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from report_sample import NASTY, dataset, maps
+from report_sample import NASTY, dataset, example, maps
 
 from headscope.errors import InputError
 from headscope.maps import wrap
+from headscope.views.columns import measure_names
+from headscope.views.explorer import Input
 from headscope.views.page import script_json
-from headscope.views.payload import decode
-from headscope.views.report import measure_names, report_payload
+from headscope.views.payload import ArrayRef, Blobs, SectionInfo, SummarySection, decode
+from headscope.views.report import report_payload
 from headscope.views.summary import percent
 
 
+def section(payload: Any, kind: str) -> Any:
+    return next(one for one in payload["sections"] if one["kind"] == kind)
+
+
 def said(payload: Any) -> list[str]:
-    return ["".join(part["text"] for part in line) for line in payload["summary"]]
+    return ["".join(part["text"] for part in line) for line in section(payload, "summary")["lines"]]
+
+
+def of_example(place: int, ref: ArrayRef, texts: dict[str, str]) -> Any:
+    """An array of the example at a place: its blobs are named `place-name`."""
+    return decode({**ref, "data": f"{place}-{ref['data']}"}, texts)
 
 
 def test_every_figure_arrives():
     data = dataset()
-    payload, blobs = report_payload(data, [maps()])
+    payload, texts = report_payload(data, [example()])
     names = [measure["name"] for measure in payload["measures"]]
     assert names == ["previous", "next", "first", "sep", "entropy", "entropy_first"]
     for place, name in enumerate(names):
-        assert np.array_equal(decode(payload["value"], blobs.texts)[place], data[name])
-        assert np.array_equal(decode(payload["error"], blobs.texts)[place], data[f"{name}_se"])
-        assert np.array_equal(decode(payload["count"], blobs.texts)[place], data[f"{name}_n"])
-        assert np.array_equal(decode(payload["chance"], blobs.texts)[place], data[f"{name}_chance"])
+        assert np.array_equal(decode(payload["value"], texts)[place], data[name])
+        assert np.array_equal(decode(payload["error"], texts)[place], data[f"{name}_se"])
+        assert np.array_equal(decode(payload["count"], texts)[place], data[f"{name}_n"])
+        assert np.array_equal(decode(payload["chance"], texts)[place], data[f"{name}_chance"])
     assert payload["measures"][0]["source"] == "Clark et al. 2019, §3.1"
     assert payload["corpus"]["tokens"] == 52341
-    assert payload["absent"] == [{"measure": "offset+9", "reason": "no input is that long"}]
+    assert section(payload, "absent")["absent"] == [
+        {"measure": "offset+9", "reason": "no input is that long"}
+    ]
     assert json.loads(script_json(payload)) == payload
 
 
-def test_the_maps_of_examples_arrive_layer_by_layer():
-    found = maps()
-    payload, blobs = report_payload(dataset(), [found])
-    (example,) = payload["examples"]
-    assert example["query"] == NASTY
-    for place, layer in enumerate(found.layers):
-        assert np.abs(decode(example["layers"][place], blobs.texts) - layer).max() < 0.004
-    payload, blobs = report_payload(dataset(), [found], exact=True)
-    assert np.array_equal(decode(payload["examples"][0]["layers"][1], blobs.texts), found.layers[1])
+def test_each_example_is_an_explorer_with_the_figures_of_the_corpus():
+    found = [maps(), maps(pieces=list("abc"), seed=1)]
+    data = dataset()
+    payload, texts = report_payload(data, [Input({"self": one}) for one in found])
+    assert [one["kind"] for one in payload["examples"]] == ["explorer", "explorer"]
+    assert [one["model"] for one in payload["examples"]] == ["a-model", "a-model"]
+    assert payload["examples"][0]["inputs"][0]["parts"][0]["query"]["pieces"] == NASTY
+    for place, one in enumerate(found):
+        (part,) = payload["examples"][place]["inputs"][0]["parts"]
+        for ref, layer in zip(part["layers"], one.layers, strict=True):
+            assert np.abs(of_example(place, ref, texts) - layer).max() < 0.004
+        column = next(each for each in part["measures"] if each["name"] == "corpus:previous")
+        assert np.allclose(of_example(place, column["values"], texts), data["previous"], atol=1e-6)
+    payload, texts = report_payload(data, [example()], exact=True)
+    (part,) = payload["examples"][0]["inputs"][0]["parts"]
+    assert np.array_equal(of_example(0, part["layers"][1], texts), found[0].layers[1])
+
+
+def test_sections_come_in_reading_order_and_empty_ones_are_left_out():
+    payload, _ = report_payload(dataset())
+    kinds = ["summary", "measures", "layers", "layers", "heads", "absent", "methods"]
+    assert [one["kind"] for one in payload["sections"]] == kinds
+    shares, others = (one for one in payload["sections"] if one["kind"] == "layers")
+    assert shares["measures"] == ["previous", "next", "first", "sep"]
+    assert others["measures"] == ["entropy", "entropy_first"]
+    some = dataset(absent={})
+    some = some.drop_vars([name for name in some.data_vars if str(name).startswith("entropy")])
+    kinds = ["summary", "measures", "layers", "heads", "methods"]
+    assert [one["kind"] for one in report_payload(some)[0]["sections"]] == kinds
+
+
+def test_a_section_of_your_own_stands_before_the_table_with_its_arrays():
+    class Mine:
+        def info(self, blobs: Blobs) -> SectionInfo:
+            name = blobs.plain(np.arange(3.0))["data"]
+            return SummarySection(kind="summary", title="Mine", about=name, lines=[])
+
+    payload, texts = report_payload(dataset(), sections=[Mine()])
+    place = [one["title"] for one in payload["sections"]].index("Mine")
+    assert payload["sections"][place + 1]["kind"] == "heads"
+    ref = ArrayRef(dtype="float64", shape=[3], encoding="plain", data=payload["sections"][place]["about"])
+    assert list(decode(ref, texts)) == [0, 1, 2]
 
 
 def test_what_is_missing_is_left_out():
     data = dataset().drop_vars(["previous_se", "previous_n", "previous_chance"])
     del data.attrs["meta"]
-    payload, blobs = report_payload(data)
-    assert np.isnan(decode(payload["error"], blobs.texts)[0]).all()
+    payload, texts = report_payload(data)
+    assert np.isnan(decode(payload["error"], texts)[0]).all()
     assert payload["model"]["layers"] == 3
     assert payload["command"] is None
     script_json(payload)
@@ -61,12 +107,13 @@ def test_ragged_heads_and_other_layer_indices():
     data = dataset().assign_coords(layer=[2, 5, 9])
     data["previous"].values[2, 3] = np.nan
     layers = [np.full((heads, 4, 4), 0.25, np.float32) for heads in (4, 4, 3)]
-    example = wrap(layers, list("abcd"))
+    found = wrap(layers, list("abcd"))
     with pytest.raises(InputError, match=r"examples\[0\], axis layer: the figures have no layer 0"):
-        report_payload(data, [example])
-    example = type(example)(example.layers, example.query, example.key, index=(2, 5, 9))
-    payload, _ = report_payload(data, [example])
-    assert [ref["shape"][0] for ref in payload["examples"][0]["layers"]] == [4, 4, 3]
+        report_payload(data, [Input({"self": found})])
+    found = type(found)(found.layers, found.query, found.key, index=(2, 5, 9))
+    payload, _ = report_payload(data, [Input({"self": found})])
+    (part,) = payload["examples"][0]["inputs"][0]["parts"]
+    assert (part["index"], [len(heads) for heads in part["heads"]]) == ([2, 5, 9], [4, 4, 3])
     assert payload["layers"] == [2, 5, 9]
 
 
@@ -74,7 +121,7 @@ def test_maps_with_more_heads_than_figures_are_refused():
     with pytest.raises(
         InputError, match=r"examples\[0\], axis head: the figures have heads up to 3, found 5"
     ):
-        report_payload(dataset(), [maps(heads=5)])
+        report_payload(dataset(), [example(heads=5)])
 
 
 def test_a_dataset_without_measures_is_refused():
@@ -118,7 +165,7 @@ def test_the_summary_says_what_the_figures_say():
     assert any(
         line.startswith("No head puts more than half of its attention on the next token") for line in lines
     )
-    head = next(part for part in payload["summary"][0] if part["head"] is not None)
+    head = next(part for part in section(payload, "summary")["lines"][0] if part["head"] is not None)
     assert (head["text"], head["layer"], head["head"]) == ("L1H2", 1, 2)
 
 
@@ -137,7 +184,7 @@ def test_the_summary_of_one_head_and_of_nothing():
     data = dataset()
     for name in list(data.data_vars):
         data[name] = data[name].astype(float) * np.nan
-    assert said(report_payload(data)[0]) == []
+    assert "summary" not in [one["kind"] for one in report_payload(data)[0]["sections"]]
 
 
 def test_the_first_token_is_not_said_twice():

@@ -1,7 +1,8 @@
-"""Figures of every head beside the explorer's grid: of the input that is shown, and of a corpus."""
+"""Figures of every head: which a dataset holds, and those beside the explorer's grid."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -10,10 +11,26 @@ import numpy.typing as npt
 import xarray as xr
 
 from headscope import kernels
+from headscope.errors import InputError
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.views.page import plain_text
 from headscope.views.payload import Blobs, MeasureColumn
-from headscope.views.report import measure_names
+
+ORDER = (
+    "previous",
+    "current",
+    "next",
+    "first",
+    "cls",
+    "sep",
+    "sep_sep",
+    "rest_sep",
+    "punctuation",
+    "largest",
+    "entropy",
+    "entropy_first",
+)
+"""The order in which a reader meets the measures; others follow by name, entropies last."""
 
 _PER_INPUT: tuple[tuple[str, str, str], ...] = (
     ("previous", "previous token", "share"),
@@ -23,6 +40,37 @@ _PER_INPUT: tuple[tuple[str, str, str], ...] = (
     ("sep", "separators", "share"),
     ("entropy", "entropy", "nats"),
 )
+
+
+def measure_names(dataset: xr.Dataset) -> list[str]:
+    """The measures of a dataset, in reading order. `InputError` when there is none."""
+    parts = ("_se", "_n", "_chance")
+    names = [str(name) for name in dataset.data_vars]
+    bases = set(names)
+
+    def is_part(name: str) -> bool:
+        return any(name.endswith(end) and name.removesuffix(end) in bases for end in parts)
+
+    found = [name for name in names if not is_part(name) and set(dataset[name].dims) == {"layer", "head"}]
+    if not found:
+        raise InputError(
+            f"dataset: expected measures over (layer, head), found {', '.join(names) or 'nothing'}"
+        )
+
+    def rank(name: str) -> tuple[int, bool, float, str]:
+        if name in ORDER:
+            return (ORDER.index(name), False, 0.0, name)
+        entropy = ORDER.index("entropy")
+        return (entropy - 1, True, _offset(name), name)
+
+    return sorted(found, key=rank)
+
+
+def _offset(name: str) -> float:
+    try:
+        return float(name.removeprefix("offset")) if name.startswith("offset") else math.inf
+    except ValueError:
+        return math.inf
 
 
 def from_input(blobs: Blobs, maps: AttentionMaps, layers: Sequence[FloatArray]) -> list[MeasureColumn]:

@@ -86,47 +86,6 @@ class Part(TypedDict):
     head: int | None
 
 
-class ExampleInfo(TypedDict):
-    """The maps of one input: an array [head query key] a layer, and the model's own index of each layer."""
-
-    query: list[str]
-    key: list[str]
-    query_sequences: list[int] | None
-    key_sequences: list[int] | None
-    causal: bool
-    index: list[int]
-    layers: list[ArrayRef]
-
-
-class ReportPayload(TypedDict):
-    """The report page. `layers` and `heads` are the indices along the arrays' axes.
-
-    `value`, `error` and `count` are [measure layer head], `chance` is [measure layer]; NaN: there is none.
-    """
-
-    kind: Literal["report"]
-    version: Literal[1]
-    title: str
-    model: ModelInfo
-    corpus: CorpusInfo
-    measures: list[MeasureInfo]
-    layers: list[int]
-    heads: list[int]
-    value: ArrayRef
-    error: ArrayRef
-    count: ArrayRef
-    chance: ArrayRef
-    summary: list[list[Part]]
-    absent: list[Absent]
-    examples: list[ExampleInfo]
-    options: dict[str, str]
-    versions: dict[str, str]
-    command: str | None
-    created: str | None
-    seconds: float | None
-    route: str | None
-
-
 class WordsInfo(TypedDict):
     """The words of an axis: the word that each piece belongs to, counted from 0, and what each word reads."""
 
@@ -302,6 +261,89 @@ class ViewsPayload(TypedDict):
     version: Literal[1]
     title: str
     views: list[ExplorerPayload]
+
+
+class SummarySection(TypedDict):
+    """Sentences on what the heads do."""
+
+    kind: Literal["summary"]
+    title: str
+    about: str
+    lines: list[list[Part]]
+
+
+class MeasuresSection(TypedDict):
+    """Every measure small, one of them large, and the heads that stand out in it."""
+
+    kind: Literal["measures"]
+    title: str
+    about: str
+
+
+class LayersSection(TypedDict):
+    """The named measures against the layer, a point a head."""
+
+    kind: Literal["layers"]
+    title: str
+    about: str
+    measures: list[str]
+
+
+class HeadsSection(TypedDict):
+    """The table: every head a row, every measure a column."""
+
+    kind: Literal["heads"]
+    title: str
+    about: str
+
+
+class AbsentSection(TypedDict):
+    """Measures that do not apply to this model or corpus."""
+
+    kind: Literal["absent"]
+    title: str
+    about: str
+    absent: list[Absent]
+
+
+class MethodsSection(TypedDict):
+    """What each measure means and how it was averaged."""
+
+    kind: Literal["methods"]
+    title: str
+    about: str
+
+
+SectionInfo = SummarySection | MeasuresSection | LayersSection | HeadsSection | AbsentSection | MethodsSection
+
+
+class ReportPayload(TypedDict):
+    """The report page. `layers` and `heads` are the indices along the arrays' axes.
+
+    `value`, `error` and `count` are [measure layer head], `chance` is [measure layer]; NaN: there is none.
+    Sections name an example by its place in `examples`; the blobs of the example at place i are named ``i-name``.
+    """
+
+    kind: Literal["report"]
+    version: Literal[1]
+    title: str
+    model: ModelInfo
+    corpus: CorpusInfo
+    measures: list[MeasureInfo]
+    layers: list[int]
+    heads: list[int]
+    value: ArrayRef
+    error: ArrayRef
+    count: ArrayRef
+    chance: ArrayRef
+    sections: list[SectionInfo]
+    examples: list[ExplorerPayload]
+    options: dict[str, str]
+    versions: dict[str, str]
+    command: str | None
+    created: str | None
+    seconds: float | None
+    route: str | None
 
 
 class Blobs:

@@ -1,4 +1,4 @@
-"""The report: one page about a model's heads."""
+"""The report: one page about a model's heads, its figures and the explorer behind them."""
 
 from __future__ import annotations
 
@@ -12,91 +12,91 @@ import numpy.typing as npt
 import xarray as xr
 
 from headscope.errors import InputError
-from headscope.maps import AttentionMaps
-from headscope.tokens import Tokens
+from headscope.views.columns import measure_names
+from headscope.views.explorer import Input, explorer_payload
 from headscope.views.page import page, plain_text
 from headscope.views.payload import (
-    Absent,
     Blobs,
     CorpusInfo,
-    ExampleInfo,
+    ExplorerPayload,
     MeasureInfo,
     ModelInfo,
     ReportPayload,
 )
-from headscope.views.summary import Column, summary
-
-ORDER = (
-    "previous",
-    "current",
-    "next",
-    "first",
-    "cls",
-    "sep",
-    "sep_sep",
-    "rest_sep",
-    "punctuation",
-    "largest",
-    "entropy",
-    "entropy_first",
-)
-"""The order in which a reader meets the measures; others follow by name, entropies last."""
+from headscope.views.sections import Heads, Layers, Measures, Methods, Section, Unmeasured
+from headscope.views.summary import Column, Summary
 
 
 def report_page(
     dataset: xr.Dataset,
-    examples: Sequence[AttentionMaps] = (),
+    examples: Sequence[Input] = (),
     *,
+    sections: Sequence[Section] = (),
     title: str | None = None,
     exact: bool = False,
 ) -> str:
-    """The report as HTML that needs nothing else: figures of every head, and maps of inputs behind them.
+    """The report as HTML that needs nothing else: figures of every head, and the explorer behind them.
 
     Args:
         dataset: what `headscope.measure` returns: measures over ``(layer, head)``, each with ``_se``, ``_n``
             and ``_chance``.
-        examples: maps of inputs on which the page shows a head. Their layers and heads are the dataset's.
+        examples: inputs on which the page shows a head, one explorer each. The layers and heads of their first
+            part are the dataset's.
+        sections: further sections, after the figures by layer and before the table.
         title: the page's title; by default it names the model.
         exact: ship the maps in float32 instead of bytes (weights off by less than 0.004).
     """
-    payload, blobs = report_payload(dataset, examples, title=title, exact=exact)
-    return page(payload, blobs.texts, bundle="report", title=payload["title"])
+    payload, texts = report_payload(dataset, examples, sections=sections, title=title, exact=exact)
+    return page(payload, texts, bundle="report", title=payload["title"])
 
 
 def report_payload(
     dataset: xr.Dataset,
-    examples: Sequence[AttentionMaps] = (),
+    examples: Sequence[Input] = (),
     *,
+    sections: Sequence[Section] = (),
     title: str | None = None,
     exact: bool = False,
-) -> tuple[ReportPayload, Blobs]:
-    """What the report's page is given: the payload, and the arrays beside it."""
+) -> tuple[ReportPayload, dict[str, str]]:
+    """What the report's page is given: the payload, and its arrays in base64 by the names of their scripts."""
     names = measure_names(dataset)
     layers = [int(layer) for layer in dataset["layer"].values]
     heads = [int(head) for head in dataset["head"].values]
     meta = _meta(dataset)
     model = _model(meta.get("model"), len(layers), len(heads))
     columns = [_column(dataset, name) for name in names]
+    measures = [_measure(dataset[name], name) for name in names]
+    absent = {str(name): str(reason) for name, reason in _mapping(meta.get("absent")).items()}
     blobs = Blobs()
+    shown: list[Section] = [
+        Summary(columns, layers, heads),
+        Measures(),
+        Layers(measures, shares=True),
+        Layers(measures, shares=False),
+        *sections,
+        Heads(),
+        Unmeasured(absent),
+        Methods(),
+    ]
+    opened = [
+        _example(one, place, dataset, layers, heads, model["name"], exact)
+        for place, one in enumerate(examples)
+    ]
     payload = ReportPayload(
         kind="report",
         version=1,
         title=f"Where {model['name']} looks" if title is None else plain_text(title),
         model=model,
         corpus=_corpus(meta.get("corpus")),
-        measures=[_measure(dataset[name], name) for name in names],
+        measures=measures,
         layers=layers,
         heads=heads,
         value=blobs.plain(np.stack([column.values for column in columns])),
         error=blobs.plain(np.stack([_over(dataset, f"{name}_se", ("layer", "head")) for name in names])),
         count=blobs.plain(np.stack([_over(dataset, f"{name}_n", ("layer", "head")) for name in names])),
         chance=blobs.plain(np.stack([column.chance for column in columns])),
-        summary=summary(columns, layers, heads),
-        absent=[
-            Absent(measure=str(name), reason=str(reason))
-            for name, reason in _mapping(meta.get("absent")).items()
-        ],
-        examples=[_example(blobs, maps, place, layers, heads, exact) for place, maps in enumerate(examples)],
+        sections=[info for section in shown if (info := section.info(blobs)) is not None],
+        examples=[one for one, _ in opened],
         options=_texts(meta.get("options")),
         versions=_texts(meta.get("versions")),
         command=_text(meta.get("command")),
@@ -104,38 +104,10 @@ def report_payload(
         seconds=_number(meta.get("seconds")),
         route=_text(meta.get("route")),
     )
-    return payload, blobs
-
-
-def measure_names(dataset: xr.Dataset) -> list[str]:
-    """The measures of a dataset, in reading order. `InputError` when there is none."""
-    parts = ("_se", "_n", "_chance")
-    names = [str(name) for name in dataset.data_vars]
-    bases = set(names)
-
-    def is_part(name: str) -> bool:
-        return any(name.endswith(end) and name.removesuffix(end) in bases for end in parts)
-
-    found = [name for name in names if not is_part(name) and set(dataset[name].dims) == {"layer", "head"}]
-    if not found:
-        raise InputError(
-            f"dataset: expected measures over (layer, head), found {', '.join(names) or 'nothing'}"
-        )
-
-    def rank(name: str) -> tuple[int, bool, float, str]:
-        if name in ORDER:
-            return (ORDER.index(name), False, 0.0, name)
-        entropy = ORDER.index("entropy")
-        return (entropy - 1, True, _offset(name), name)
-
-    return sorted(found, key=rank)
-
-
-def _offset(name: str) -> float:
-    try:
-        return float(name.removeprefix("offset")) if name.startswith("offset") else math.inf
-    except ValueError:
-        return math.inf
+    texts = dict(blobs.texts)
+    for place, (_, arrays) in enumerate(opened):
+        texts |= {f"{place}-{name}": text for name, text in arrays.texts.items()}
+    return payload, texts
 
 
 def _column(dataset: xr.Dataset, name: str) -> Column:
@@ -173,8 +145,15 @@ def _measure(array: xr.DataArray, name: str) -> MeasureInfo:
 
 
 def _example(
-    blobs: Blobs, maps: AttentionMaps, place: int, layers: Sequence[int], heads: Sequence[int], exact: bool
-) -> ExampleInfo:
+    one: Input,
+    place: int,
+    dataset: xr.Dataset,
+    layers: Sequence[int],
+    heads: Sequence[int],
+    model: str,
+    exact: bool,
+) -> tuple[ExplorerPayload, Blobs]:
+    maps = next(iter(one.parts.values()))
     unknown = sorted(set(maps.index) - set(layers))
     if unknown:
         raise InputError(f"examples[{place}], axis layer: the figures have no layer {unknown[0]}")
@@ -183,19 +162,7 @@ def _example(
         raise InputError(
             f"examples[{place}], axis head: the figures have heads up to {max(heads)}, found {widest} heads"
         )
-    return ExampleInfo(
-        query=list(maps.query.pieces),
-        key=list(maps.key.pieces),
-        query_sequences=_sequences(maps.query),
-        key_sequences=_sequences(maps.key),
-        causal=maps.causal,
-        index=[int(number) for number in maps.index],
-        layers=[blobs.weights(layer, exact=exact) for layer in maps.layers],
-    )
-
-
-def _sequences(tokens: Tokens) -> list[int] | None:
-    return None if tokens.sequence_ids is None else [int(number) for number in tokens.sequence_ids]
+    return explorer_payload([one], model=model, measures=dataset, exact=exact)
 
 
 def _meta(dataset: xr.Dataset) -> Mapping[str, Any]:

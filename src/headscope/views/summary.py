@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.heads import Head
-from headscope.views.payload import Part
+from headscope.views.payload import Blobs, Part, SummarySection
 
 HALF = 0.5
 _NAMED = 5  # heads named in a sentence; the rest are counted
@@ -34,6 +34,20 @@ class Column:
     units: str
     values: npt.NDArray[np.float64]
     chance: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The section that opens the report: what its figures say. `layers` and `heads` are the columns' indices."""
+
+    columns: Sequence[Column]
+    layers: Sequence[int]
+    heads: Sequence[int]
+
+    def info(self, blobs: Blobs) -> SummarySection | None:
+        """The section; None where no head has a figure."""
+        lines = summary(self.columns, self.layers, self.heads)
+        return SummarySection(kind="summary", title="", about="", lines=lines) if lines else None
 
 
 def summary(columns: Sequence[Column], layers: Sequence[int], heads: Sequence[int]) -> list[list[Part]]:

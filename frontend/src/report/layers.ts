@@ -1,9 +1,10 @@
 // One measure against the layer, a point a head: figures 2 and 4 of Clark et al. 2019.
 
 import * as Plot from "@observablehq/plot";
-import { h, s } from "./dom";
+import { h, s } from "../dom";
+import type { LayersSection } from "../protocol";
 import type { Figures, Measure } from "./figures";
-import { type Cell, type Component, type Host, same } from "./host";
+import { type Cell, type Component, type Host, same, type Section } from "./host";
 import { figureTip } from "./tip";
 
 export interface ChartProps {
@@ -229,7 +230,7 @@ export class LayerChart implements Component<ChartProps> {
   }
 }
 
-export interface ChartsProps {
+interface ChartsProps {
   figures: Figures;
   measures: readonly Measure[];
   cell: Cell;
@@ -237,7 +238,7 @@ export interface ChartsProps {
 }
 
 /** Facets: as many a row as have room. */
-export class Charts implements Component<ChartsProps> {
+class Charts implements Component<ChartsProps> {
   private readonly root = h("div.charts");
   private readonly charts: LayerChart[];
 
@@ -274,3 +275,6 @@ export class Charts implements Component<ChartsProps> {
     return width;
   }
 }
+
+export const section: Section<LayersSection> = (element, info, host) =>
+  new Charts(element, { ...host.now, figures: host.figures, measures: info.measures.map((name) => host.figures.measure(name)) }, host);

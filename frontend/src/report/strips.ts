@@ -1,9 +1,9 @@
 // One strip a measure: every head a tick, the open one a dot.
 
-import type { Theme } from "./color";
-import { fit, h } from "./dom";
+import type { Theme } from "../color";
+import { fit, h } from "../dom";
 import type { Figures, Measure } from "./figures";
-import { figure } from "./format";
+import { figure } from "../format";
 import { type Cell, type Component, type Host } from "./host";
 import { figureTip } from "./tip";
 
@@ -67,7 +67,7 @@ export class Strips implements Component<StripsProps> {
   }
 
   private get room(): number {
-    return Math.max(60, this.props.width - 172);
+    return Math.max(60, this.props.width - 198);
   }
 
   private draw(): void {

@@ -1,10 +1,10 @@
 // The figures of a report: measures over (layer, head), their errors, counts and chance.
 
-import { PALETTES, type Theme } from "./color";
-import type { Store } from "./data";
-import { code, paper } from "./format";
+import { PALETTES, type Theme } from "../color";
+import type { Store } from "../data";
+import { code, paper } from "../format";
+import type { MeasureInfo, ReportPayload } from "../protocol";
 import type { Cell } from "./host";
-import type { MeasureInfo, ReportPayload } from "./protocol";
 
 /** How a measure's values become positions from 0 to 1 on a palette or a strip. */
 export interface Scale {
@@ -150,11 +150,6 @@ export class Figures {
   step(cell: Cell, layers: number, heads: number): Cell {
     const next = { layer: cell.layer + layers, head: cell.head + heads };
     return this.exists(next) ? next : cell;
-  }
-  /** The next head in reading order (or the one before), round the end. */
-  along(cell: Cell, by: number): Cell {
-    const place = this.cells.findIndex((other) => other.layer === cell.layer && other.head === cell.head);
-    return this.cells[(place + by + this.cells.length) % this.cells.length] ?? cell;
   }
   /** The head a reader should meet first: the one that stands out most from chance in its first measures. */
   get opening(): Cell {

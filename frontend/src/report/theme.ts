@@ -1,6 +1,6 @@
 // Light, dark, or whatever the reader's system says.
 
-import type { Theme } from "./color";
+import type { Theme } from "../color";
 import type { ThemeChoice } from "./host";
 
 export class ThemeWatch {

@@ -1,11 +1,11 @@
 // A measure of every head: layers down, heads across.
 
-import { css, isLight, type Theme } from "./color";
-import { clamp, fit, h } from "./dom";
+import { css, isLight, type Theme } from "../color";
+import { clamp, fit, h } from "../dom";
+import { weight } from "../format";
 import type { Figures, Measure } from "./figures";
-import { weight } from "./format";
 import { type Cell, type Component, type Host, same } from "./host";
-import { figureText, figureTip } from "./tip";
+import { figureTip } from "./tip";
 
 export interface GridProps {
   figures: Figures;
@@ -159,10 +159,5 @@ export class Grid implements Component<GridProps> {
   private leave(): void {
     this.put(this.hover, null);
     this.host.tip(null);
-  }
-
-  /** What the selected head's cell says. */
-  get text(): string {
-    return figureText(this.props.figures, this.props.measure, this.props.cell);
   }
 }

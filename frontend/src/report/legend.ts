@@ -1,7 +1,7 @@
 // The scale of a palette, with its ticks at their places.
 
-import { PALETTES, type Theme } from "./color";
-import { fit, h } from "./dom";
+import { PALETTES, type Theme } from "../color";
+import { fit, h } from "../dom";
 import type { Component } from "./host";
 import type { Scale } from "./figures";
 

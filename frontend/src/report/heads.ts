@@ -1,10 +1,11 @@
 // Every head a row, every measure a column.
 
-import { h } from "./dom";
+import { h } from "../dom";
+import { errorFigure, figure, plural } from "../format";
+import type { HeadsSection } from "../protocol";
 import { type Figures, type Measure, tidy } from "./figures";
 import { parseFilter } from "./filter";
-import { errorFigure, figure, plural } from "./format";
-import { type Cell, type Component, type Host, same } from "./host";
+import { type Cell, type Component, type Host, same, type Section } from "./host";
 import { figureTip } from "./tip";
 
 export interface TableProps {
@@ -97,7 +98,7 @@ export class Table implements Component<TableProps> {
     const { figures } = this.props;
     const rows = figures.cells.map((cell): Row => {
       const button = h("button.headname", { type: "button", tabindex: -1 }, figures.name(cell));
-      const element = h("tr", {}, h("th", { scope: "row" }, button), h("td.dim", {}, figures.paper(cell)));
+      const element = h("tr", { id: `row-${figures.name(cell)}` }, h("th", { scope: "row" }, button), h("td.dim", {}, figures.paper(cell)));
       for (const measure of figures.measures) element.append(this.value(measure, cell));
       return { cell, element, button };
     });
@@ -198,3 +199,5 @@ export class Table implements Component<TableProps> {
     setTimeout(() => URL.revokeObjectURL(url), 1000);
   }
 }
+
+export const section: Section<HeadsSection> = (element, _, host) => new Table(element, { ...host.now, figures: host.figures }, host);

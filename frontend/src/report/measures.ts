@@ -1,11 +1,12 @@
 // Every measure small, one of them large, and its strongest heads.
 
-import type { Theme } from "./color";
-import { fit, h } from "./dom";
+import type { Theme } from "../color";
+import { fit, h } from "../dom";
+import { errorFigure, figure } from "../format";
+import type { MeasuresSection } from "../protocol";
 import type { Figures, Measure } from "./figures";
-import { errorFigure, figure } from "./format";
 import { Grid, layout, paintCells } from "./grid";
-import { type Cell, type Component, type Host, same } from "./host";
+import { type Cell, type Component, type Host, same, type Section } from "./host";
 import { Legend } from "./legend";
 import { figureTip } from "./tip";
 
@@ -195,3 +196,5 @@ export class Measures implements Component<MeasuresProps> {
     this.about.textContent = info.description;
   }
 }
+
+export const section: Section<MeasuresSection> = (element, _, host) => new Measures(element, { ...host.now, figures: host.figures }, host);

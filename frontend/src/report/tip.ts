@@ -1,23 +1,20 @@
 // The one tip of a page.
 
-import { clamp, h } from "./dom";
-import { errorFigure, figure, whole } from "./format";
+import { clamp, h } from "../dom";
+import { errorFigure, figure, whole } from "../format";
 import type { Figures, Measure } from "./figures";
 import type { Cell } from "./host";
 
 export class Tip {
   private readonly element = h("div.tip", { "aria-hidden": "true" });
 
-  constructor(private readonly parent: HTMLElement) {
+  constructor(parent: HTMLElement) {
     parent.append(this.element);
   }
 
   show(content: Node | null, x = 0, y = 0): void {
     this.element.classList.toggle("on", content !== null);
     if (!content) return;
-    // A modal dialog lies above everything else: the tip must stand in it to be seen.
-    const home = document.querySelector("dialog[open]") ?? this.parent;
-    if (this.element.parentElement !== home) home.append(this.element);
     this.element.replaceChildren(content);
     const { offsetWidth: width, offsetHeight: height } = this.element;
     const left = x + 16 + width > window.innerWidth - 8 ? x - 14 - width : x + 16;

@@ -1,10 +1,8 @@
-// The words of a report: what was measured, what was found, what each figure means, and what made them.
+// The head and the foot of a report: what was measured, and what made it.
 
-import { h } from "./dom";
-import type { Figures } from "./figures";
-import { duration, parameters, percent, plural } from "./format";
-import type { Host } from "./host";
-import type { CorpusInfo, ReportPayload } from "./protocol";
+import { h } from "../dom";
+import { duration, parameters, percent, plural } from "../format";
+import type { CorpusInfo, ReportPayload } from "../protocol";
 
 const CLASS_NAMES: Record<string, string> = { sep: "separators", cls: "[CLS]", first: "first tokens" };
 
@@ -32,61 +30,9 @@ const day = (iso: string): string => {
   return Number.isNaN(date.getTime()) ? iso : iso.slice(0, 10);
 };
 
-export function lead(payload: ReportPayload, figures: Figures, host: Host): HTMLElement {
-  const { corpus, title, created, command } = payload;
+export function lead({ corpus, title, created, command }: ReportPayload): HTMLElement {
   const facts = [corpus.name, ...corpusText(corpus), created && day(created)].filter((fact): fact is string => Boolean(fact));
-  const sentences = payload.summary.map((parts) =>
-    h(
-      "li",
-      {},
-      ...parts.map((part) => {
-        const cell = part.layer === null || part.head === null ? null : figures.find(part.layer, part.head);
-        return cell ? h("button.headlink", { type: "button", onclick: () => host.open(cell) }, part.text) : part.text;
-      }),
-    ),
-  );
-  return h(
-    "div.lead",
-    {},
-    h("h1", {}, title),
-    h("p.facts", {}, ...facts.map((fact) => h("span", {}, fact)), command && h("code", {}, command)),
-    sentences.length > 0 && h("ul.summary", {}, ...sentences),
-  );
-}
-
-/** Measures that do not apply, with the reason; null when there are none. */
-export function absent(payload: ReportPayload): HTMLElement | null {
-  if (payload.absent.length === 0) return null;
-  const entries = payload.absent.flatMap(({ measure, reason }) => [h("dt", {}, measure), h("dd", {}, reason)]);
-  return h("section.absent", {}, h("h2", {}, "Not measured here"), h("dl.notes", {}, ...entries));
-}
-
-export function methods(figures: Figures, host: Host): HTMLElement {
-  const entries = figures.measures.flatMap((measure) => {
-    const { title, description, units, by, over, source, name } = measure.info;
-    const how = [
-      units === "share" ? "share of attention" : units,
-      by && `mean over ${by}s`,
-      over && `between ${over}`,
-      source,
-    ].filter(Boolean);
-    return [
-      h("dt", {}, h("button.link", { type: "button", onclick: () => host.set({ measure: name }) }, title), h("code.dim", {}, name)),
-      h("dd", {}, description, h("span.dim", {}, how.join(" · "))),
-    ];
-  });
-  return h(
-    "section",
-    {},
-    h("h2", {}, "What each figure means"),
-    h(
-      "p.about",
-      {},
-      "Every figure is a mean over the corpus with its standard error, clustered by document. ",
-      "The dashed line is what attention spread evenly over the visible tokens would give.",
-    ),
-    h("dl.notes", {}, ...entries),
-  );
+  return h("div.lead", {}, h("h1", {}, title), h("p.facts", {}, ...facts.map((fact) => h("span", {}, fact)), command && h("code", {}, command)));
 }
 
 const ROUTES: Record<string, string> = {
@@ -112,7 +58,7 @@ export function provenance(payload: ReportPayload): HTMLElement {
     ["command", payload.command],
   ];
   const entries = rows.flatMap(([name, value]) => (value ? [h("dt", {}, name), h("dd", {}, value)] : []));
-  const bytes = payload.examples.some((example) => example.layers.some((ref) => ref.encoding === "sqrt"));
+  const bytes = payload.examples.some((example) => !example.exact);
   const note = bytes ? "Figures are exact; the weights in the maps of examples are off by less than 0.004." : null;
   return h("footer", {}, h("h2", {}, "What made this page"), h("dl.made", {}, ...entries), note && h("p.dim", {}, note));
 }

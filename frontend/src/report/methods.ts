@@ -1,0 +1,17 @@
+// What each figure means, and over what it was averaged.
+
+import { h } from "../dom";
+import type { MethodsSection } from "../protocol";
+import type { Section } from "./host";
+
+export const section: Section<MethodsSection> = (element, _, host) => {
+  const entries = host.figures.measures.flatMap(({ info }) => {
+    const { title, description, units, by, over, source, name } = info;
+    const how = [units === "share" ? "share of attention" : units, by && `mean over ${by}s`, over && `between ${over}`, source].filter(Boolean);
+    return [
+      h("dt", {}, h("button.link", { type: "button", onclick: () => host.set({ measure: name }) }, title), h("code.dim", {}, name)),
+      h("dd", {}, description, h("span.dim", {}, how.join(" · "))),
+    ];
+  });
+  element.append(h("dl.notes", {}, ...entries));
+};

@@ -1,0 +1,175 @@
+// The head that is open: the explorer of an example, and where the head stands among all over the corpus.
+
+import type { Theme } from "../color";
+import { fromPage, Store } from "../data";
+import { h } from "../dom";
+import { Explorer } from "../explorer/explorer";
+import { download } from "../explorer/save";
+import { DEFAULTS, type Full, headsOf, settle, write } from "../explorer/state";
+import { nameOf } from "../explorer/toolbar";
+import { figure } from "../format";
+import type { ExplorerPayload, ExplorerState } from "../protocol";
+import type { Figures, Measure } from "./figures";
+import { type Cell, type Component, type Host, same } from "./host";
+import { VIEW } from "./state";
+import { Strips } from "./strips";
+
+export interface OpenedProps {
+  readonly figures: Figures;
+  readonly measure: Measure;
+  readonly cell: Cell;
+  readonly example: number;
+  readonly theme: Theme;
+  readonly large: boolean;
+  readonly width: number;
+}
+
+/** The most that a strip's line is worth. */
+const STRIPS = 560;
+
+export class Opened implements Component<OpenedProps> {
+  private readonly title = h("h2");
+  private readonly papers = h("span.dim");
+  private readonly figure = h("span.figure", { title: "Over the corpus" });
+  private readonly enlarge: HTMLButtonElement;
+  private readonly select: HTMLSelectElement;
+  private readonly note = h("p.say");
+  private readonly box = h("div.explorer");
+  private readonly among = h("h3");
+  private readonly strips: Strips;
+  private readonly root: HTMLElement;
+  private readonly stores = new Map<number, Store>();
+  private explorer: Explorer | null = null;
+
+  constructor(
+    element: HTMLElement,
+    private props: OpenedProps,
+    private readonly host: Host,
+    asked: ExplorerState,
+  ) {
+    const { examples } = props.figures.payload;
+    const row = h("button.link", { type: "button", title: "Show this head in the table", onclick: () => host.row(this.props.cell) }, "Row in the table");
+    this.enlarge = h("button.link.enlarge", { type: "button", onclick: () => host.set({ large: !this.props.large }) });
+    this.enlarge.hidden = examples.length === 0;
+    this.select = h("select.example", { "aria-label": "Example", onchange: () => host.set({ example: this.select.selectedIndex }) });
+    this.select.append(...examples.map((example, i) => h("option", {}, `${i + 1} · ${nameOf(example.inputs[0]!)}`)));
+    const strips = h("div");
+    this.root = h(
+      "section.opened",
+      { "aria-label": "The open head" },
+      h("div.openhead", {}, this.title, this.papers, this.figure, h("span.grow"), row, this.enlarge),
+      this.note,
+      this.box,
+      h("div.among", {}, this.among, strips),
+    );
+    element.append(this.root);
+    this.strips = new Strips(strips, { ...props, width: this.stripWidth }, host);
+    this.build(asked);
+    this.describe();
+  }
+
+  update(props: Partial<OpenedProps>): void {
+    const before = this.props;
+    this.props = { ...before, ...props };
+    const { example, cell, theme } = this.props;
+    // Tokens of another example are others: what was pinned or zoomed is let go.
+    if (example !== before.example) this.build({ ...this.explorer?.state, pin: null, zoom: null });
+    else if (!same(cell, before.cell)) this.follow();
+    if (theme !== before.theme) this.explorer?.surroundings();
+    this.strips.update({ ...this.props, width: this.stripWidth });
+    this.describe();
+  }
+
+  destroy(): void {
+    this.explorer?.destroy();
+    this.strips.destroy();
+    this.root.remove();
+  }
+
+  /** The head itself is to be seen, not the grid of all. */
+  reveal(): void {
+    if (this.explorer?.state.scale === "model") this.explorer.update({ scale: "head" });
+  }
+
+  /** Take over a state from the page's address. */
+  restore(asked: ExplorerState): void {
+    this.explorer?.update(this.state(asked));
+  }
+
+  /** The explorer's state as a part of the page's address: what differs from how this head opens. */
+  get fragment(): string {
+    const { explorer, payload } = this;
+    return explorer && payload ? write(explorer.state, settle(this.state({}), payload), VIEW) : "";
+  }
+
+  /** Everything that can be seen has been drawn. */
+  get settled(): boolean {
+    return this.explorer === null || this.box.clientWidth === 0 || this.explorer.settled;
+  }
+
+  private get payload(): ExplorerPayload | undefined {
+    return this.props.figures.payload.examples[this.props.example];
+  }
+
+  private get layer(): number {
+    return this.props.figures.layerOf(this.props.cell);
+  }
+
+  private get head(): number {
+    return this.props.figures.headOf(this.props.cell);
+  }
+
+  private get stripWidth(): number {
+    return Math.min(STRIPS, this.props.width);
+  }
+
+  // A state with the open head. The theme is the page's.
+  private state(asked: ExplorerState): ExplorerState {
+    const several = asked.heads?.at(-1) === this.head && (asked.layer ?? this.layer) === this.layer;
+    return { ...DEFAULTS, ...this.payload?.state, ...asked, theme: "auto", layer: this.layer, heads: several ? asked.heads! : [this.head] };
+  }
+
+  private build(asked: ExplorerState): void {
+    const { example } = this.props;
+    const { payload } = this;
+    this.explorer?.destroy();
+    this.explorer = null;
+    this.box.replaceChildren();
+    if (!payload) return;
+    let store = this.stores.get(example);
+    if (!store) this.stores.set(example, (store = new Store((name) => fromPage(`${example}-${name}`))));
+    const element = h("div");
+    this.box.append(element);
+    const host = { changed: (state: Full) => this.changed(state), dark: () => this.props.theme === "dark", save: download };
+    this.explorer = new Explorer(element, { payload, store, state: this.state(asked) }, host);
+    element.querySelector(".bar")?.prepend(this.select);
+  }
+
+  private follow(): void {
+    const { explorer, layer, head } = this;
+    if (explorer && (explorer.state.layer !== layer || explorer.state.heads.at(-1) !== head)) explorer.update({ layer, heads: [head] });
+  }
+
+  // The reader went to another head in the explorer: its figures are shown.
+  private changed(state: Full): void {
+    const measured = state.part === this.payload?.inputs[0]?.parts[0]?.name;
+    const cell = measured ? this.props.figures.find(state.layer, state.heads.at(-1) ?? -1) : null;
+    this.host.set(cell ? { cell } : {});
+  }
+
+  private describe(): void {
+    const { figures, measure, cell, example, large } = this.props;
+    this.title.textContent = figures.name(cell);
+    this.papers.textContent = `${figures.paper(cell)} in papers`;
+    this.figure.replaceChildren(`${measure.info.title} `, h("b", {}, figure(measure.value(cell), 2)));
+    this.select.selectedIndex = example;
+    this.enlarge.textContent = large ? "Back to the report" : "Enlarge";
+    const part = this.payload?.inputs[0]?.parts[0];
+    const there = part !== undefined && headsOf(part, this.layer).includes(this.head);
+    this.box.hidden = !there;
+    this.note.hidden = there;
+    this.note.textContent = part ? "The maps of this example hold no such head." : "This report was made without examples.";
+    const all = figures.cells.length;
+    this.among.textContent = all > 1 ? `${figures.name(cell)} over the corpus, among all ${all} heads` : `${figures.name(cell)} over the corpus, the only head`;
+  }
+}

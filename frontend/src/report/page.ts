@@ -1,0 +1,238 @@
+// The report page: reads the payload that stands in the page, and keeps its parts in step.
+
+import "../theme.css";
+import "../page.css";
+import "./report.css";
+import "../explorer/explorer.css";
+import { fromPage, Store } from "../data";
+import { h, s } from "../dom";
+import { read } from "../explorer/state";
+import type { ExplorerState, ReportPayload } from "../protocol";
+import { Figures } from "./figures";
+import type { Cell, Component, Host, Now, State, ThemeChoice } from "./host";
+import { Opened } from "./opened";
+import { lead, provenance, shape } from "./prose";
+import { draw } from "./sections";
+import { readFragment, VIEW, writeFragment } from "./state";
+import { ThemeWatch } from "./theme";
+import { figureText, Tip } from "./tip";
+
+const NEXT_THEME: Record<ThemeChoice, ThemeChoice> = { auto: "light", light: "dark", dark: "auto" };
+const WIDE = 1080;
+const LATER = 120;
+
+function themeIcon(choice: ThemeChoice): SVGElement {
+  const icon = s("svg", { viewBox: "0 0 16 16", width: 14, height: 14, "aria-hidden": "true", fill: "none", stroke: "currentColor" });
+  icon.setAttribute("stroke-width", "1.3");
+  icon.setAttribute("stroke-linecap", "round");
+  if (choice === "auto") icon.append(s("circle", { cx: 8, cy: 8, r: 5.2 }), s("path", { d: "M8 2.8a5.2 5.2 0 0 1 0 10.4z", fill: "currentColor" }));
+  if (choice === "dark") icon.append(s("path", { d: "M13 9.6A5.6 5.6 0 0 1 6.4 3a5.4 5.4 0 1 0 6.6 6.6z" }));
+  if (choice === "light") {
+    icon.append(s("circle", { cx: 8, cy: 8, r: 2.7 }));
+    icon.append(s("path", { d: "M8 1.6v1.2M8 13.2v1.2M1.6 8h1.2M13.2 8h1.2M3.5 3.5l.8.8M11.7 11.7l.8.8M12.5 3.5l-.8.8M4.3 11.7l-.8.8" }));
+  }
+  return icon;
+}
+
+class Report implements Host {
+  readonly figures: Figures;
+  private readonly page = h("main.page");
+  private readonly aside = h("aside.side");
+  private readonly live = h("div.hidden", { role: "status", "aria-live": "polite" });
+  private readonly themeButton: HTMLButtonElement = h("button.icon", {
+    type: "button",
+    onclick: () => this.set({ theme: NEXT_THEME[this.state.theme] }),
+  });
+  private readonly drawer: HTMLButtonElement = h("button.drawer", { type: "button", "aria-expanded": "false", onclick: () => this.pull() });
+  private readonly bar: HTMLElement;
+  private readonly watch: ThemeWatch;
+  private readonly pointer: Tip;
+  private readonly defaults: State;
+  private readonly sections: Component<Now>[] = [];
+  private readonly opened: Opened;
+  private readonly sizes = new ResizeObserver(() => this.refresh());
+  private state: State;
+  private written = window.location.hash;
+  private last = "";
+  private timer = 0;
+
+  constructor(
+    private readonly root: HTMLElement,
+    figures: Figures,
+  ) {
+    this.figures = figures;
+    const { payload } = figures;
+    const first = figures.measures[0];
+    if (!first) throw new Error("this report holds no measures");
+    this.defaults = { cell: figures.opening, example: 0, measure: first.name, theme: "auto", large: false };
+    const [asked, view] = this.fragment();
+    this.state = { ...this.defaults, ...asked };
+    root.className = "hs report";
+    this.watch = new ThemeWatch(root, () => this.refresh());
+    this.watch.choose(this.state.theme);
+    this.bar = this.topbar(payload);
+    root.append(this.bar, h("div.columns", {}, this.page, this.aside), this.live);
+    this.pointer = new Tip(root);
+
+    this.page.append(lead(payload));
+    for (const info of payload.sections) {
+      const section = draw(this.page, info, this);
+      if (section) this.sections.push(section);
+    }
+    this.page.append(provenance(payload));
+
+    const inner = h("div.inner");
+    this.aside.append(this.drawer, inner);
+    this.opened = new Opened(inner, this.side, this, view);
+    this.describe();
+    window.addEventListener("hashchange", this.readBack);
+    root.addEventListener("keydown", this.key);
+    this.sizes.observe(this.page);
+    this.sizes.observe(this.aside);
+  }
+
+  get now(): Now {
+    const { cell, measure } = this.state;
+    return { cell, measure: this.figures.measure(measure), theme: this.watch.theme, width: Math.max(240, this.page.clientWidth) };
+  }
+
+  /** Everything that can be seen has been drawn. */
+  get settled(): boolean {
+    return this.opened.settled;
+  }
+
+  set(change: Partial<State>): void {
+    this.state = { ...this.state, ...change };
+    if (change.theme) this.watch.choose(change.theme);
+    this.refresh();
+    // Browsers let a page change its address only so often.
+    window.clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => this.write(), LATER);
+    if (change.cell) this.live.textContent = figureText(this.figures, this.figures.measure(this.state.measure), change.cell);
+  }
+
+  open(cell: Cell, example = this.state.example): void {
+    this.set({ cell, example });
+    this.opened.reveal();
+    if (this.narrow) this.pull(true);
+  }
+
+  row(cell: Cell): void {
+    this.pull(false);
+    this.set({ large: false });
+    const row = document.getElementById(`row-${this.figures.name(cell)}`);
+    (row ?? this.page.querySelector("[data-section=heads]"))?.scrollIntoView({ block: "center" });
+    row?.querySelector("button")?.focus({ preventScroll: true });
+  }
+
+  tip(content: Node | null, x?: number, y?: number): void {
+    this.pointer.show(content, x, y);
+  }
+
+  private get narrow(): boolean {
+    return window.innerWidth < WIDE;
+  }
+
+  private get side(): ConstructorParameters<typeof Opened>[1] {
+    const { example, large } = this.state;
+    return { ...this.now, figures: this.figures, example, large, width: Math.max(220, this.aside.clientWidth - 40) };
+  }
+
+  private topbar({ model, layers }: ReportPayload): HTMLElement {
+    const kind = model.causal ? ", causal" : "";
+    return h(
+      "header.topbar",
+      {},
+      h("div.brand", {}, h("b", {}, "headscope"), h("span.model", {}, model.name), layers.length > 0 && h("span.dim", {}, shape(this.figures.payload) + kind)),
+      h("div.right", {}, this.themeButton),
+    );
+  }
+
+  // Everything that follows from the state, the theme and the page's size.
+  private refresh(): void {
+    if (!this.opened) return;
+    const { now, side } = this;
+    const key = JSON.stringify([this.state, now.theme, now.width, side.width]);
+    if (key === this.last) return;
+    this.last = key;
+    this.opened.update(side);
+    for (const section of this.sections) section.update(now);
+    this.describe();
+  }
+
+  private describe(): void {
+    const { theme, cell, large } = this.state;
+    this.themeButton.replaceChildren(themeIcon(theme));
+    this.themeButton.setAttribute("aria-label", `Theme: ${theme}`);
+    this.themeButton.title = `Theme: ${theme}`;
+    this.root.classList.toggle("enlarged", large);
+    this.page.inert = this.bar.inert = large;
+    const open = this.aside.classList.contains("open");
+    this.drawer.replaceChildren(h("b", {}, this.figures.name(cell)), h("span.dim", {}, open ? "close" : "show this head"));
+    this.drawer.setAttribute("aria-expanded", String(open));
+  }
+
+  private pull(open = !this.aside.classList.contains("open")): void {
+    this.aside.classList.toggle("open", open);
+    this.describe();
+  }
+
+  private fragment(): [Partial<State>, ExplorerState] {
+    const { hash } = window.location;
+    return [readFragment(hash, this.figures), read(hash, VIEW)];
+  }
+
+  private write(): void {
+    this.written = writeFragment(this.state, this.defaults, this.figures, this.opened.fragment);
+    try {
+      history.replaceState(null, "", this.written);
+    } catch {
+      // A page inside another may not be allowed to change its address.
+    }
+    this.written = window.location.hash;
+  }
+
+  private readonly readBack = (): void => {
+    if (window.location.hash === this.written) return;
+    const [asked, view] = this.fragment();
+    this.set({ large: false, ...asked });
+    this.opened.restore(view);
+    if (asked.cell && this.narrow) this.pull(true);
+  };
+
+  // Arrow keys on the grid move between heads; Escape leads back to the report.
+  private readonly key = (event: KeyboardEvent): void => {
+    if (event.key === "Escape") {
+      if (this.state.large) this.set({ large: false });
+      return this.pull(false);
+    }
+    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    const target = event.target instanceof Element ? event.target : null;
+    if (!step || event.altKey || event.ctrlKey || event.metaKey || !target?.closest(".grid")) return;
+    event.preventDefault();
+    this.set({ cell: this.figures.step(this.state.cell, step[0]!, step[1]!) });
+  };
+}
+
+async function main(): Promise<void> {
+  const root = document.getElementById("headscope");
+  if (!root) return;
+  try {
+    const payload = JSON.parse(document.getElementById("headscope-payload")?.textContent ?? "") as ReportPayload;
+    const [figures] = await Promise.all([Figures.load(payload, new Store(fromPage)), document.fonts.load('400 13px "Inter"')]);
+    const report = new Report(root, figures);
+    const wait = (): void => {
+      if (report.settled) root.dataset.ready = "true";
+      else requestAnimationFrame(wait);
+    };
+    wait();
+  } catch (error) {
+    // Never a blank page: say what is wrong.
+    const text = error instanceof Error ? error.message : String(error);
+    root.className = "hs";
+    root.append(h("p.failure", { role: "alert" }, `This report cannot be shown: ${text}.`));
+    throw error;
+  }
+}
+
+void main();
