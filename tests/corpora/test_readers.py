@@ -198,6 +198,39 @@ def test_words_too_many_are_cut_between_words(tmp_path: Path) -> None:
     assert corpus.counts.cuts == 2
 
 
+def test_tags_are_classes_of_the_pieces_of_their_words(tmp_path: Path) -> None:
+    line = {"words": ["the", "voussoirs", "hold", "voussoirs"], "tags": ["DET", "Noun", "VERB", "Noun"]}
+    content = (
+        json.dumps({**line, "pair_words": ["the", "arch"]}) + "\n" + json.dumps({"words": ["no", "tags"]})
+    )
+    tagged, plain = corpora.jsonl(write(tmp_path / "one.jsonl", content)).encoded(Reader(demo(), 512))
+    assert tagged.tokens is not None
+    assert plain.tokens is not None
+    for name, words in (("det", {0}), ("noun", {1, 3}), ("verb", {2})):
+        expected = [
+            word in words and text == 0
+            for word, text in zip(tagged.tokens.word_ids, tagged.tokens.sequence_ids, strict=True)
+        ]
+        assert tagged.tokens.classes[name].tolist() == expected
+    assert tagged.tokens.classes["noun"].sum() > 2  # voussoirs has several pieces
+    assert "noun" not in plain.tokens.classes
+
+
+def test_tags_stay_with_their_words_where_a_line_is_cut(tmp_path: Path) -> None:
+    words, tags = ["voussoirs", "cat", "sat"] * 6, ["noun", "noun", "verb"] * 6
+    found = list(long(tmp_path, {"words": words, "tags": tags}).encoded(Reader(demo(), 16)))
+    assert len(found) > 1
+    assert [tag for example in found for tag in example.tags or ()] == tags
+    for example in found:
+        assert example.tokens is not None
+        verbs = [
+            piece
+            for piece, verb in zip(example.tokens.pieces, example.tokens.mask("verb"), strict=True)
+            if verb
+        ]
+        assert set(verbs) <= {"sat"}
+
+
 def test_words_that_have_more_pieces_together(tmp_path: Path) -> None:
     class Slim(Reader):
         """Counts a word alone as one piece."""

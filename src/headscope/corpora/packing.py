@@ -10,8 +10,11 @@ from dataclasses import replace
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from headscope.corpora.example import Example
 from headscope.errors import InputError
+from headscope.tokens import BoolArray, Tokens
 
 if TYPE_CHECKING:
     from headscope.corpora.corpus import Counts, Encoder
@@ -152,7 +155,13 @@ def _parts(model: Encoder, example: Example, pieces: int, limit: int, layout: _L
         return [replace(example, text=part) for part in _split(model, example, limit - layout.single)]
     if example.words is not None and example.pair_words is None:
         room = limit - layout.single
-        return [replace(example, words=part) for part in _word_groups(model, example, example.words, room)]
+        parts: list[Example] = []
+        start = 0
+        for words in _word_groups(model, example, example.words, room):
+            tags = None if example.tags is None else example.tags[start : start + len(words)]
+            parts.append(replace(example, words=words, tags=tags))
+            start += len(words)
+        return parts
     what = "tokens taken as they are" if example.pieces is not None else "a pair of texts"
     size = pieces + _around(example, layout)
     raise example.error(f"expected at most {limit} tokens for {what}, found {size}")
@@ -196,9 +205,28 @@ def _encoded(model: Encoder, example: Example) -> Example:
         if example.pieces is not None:
             tokens = model.from_pieces(example.pieces)
         elif example.words is not None:
-            tokens = model.from_words(example.words, example.pair_words)
+            tokens = _tagged(model.from_words(example.words, example.pair_words), example)
         else:
             tokens = model.encode(example.text or "", example.pair)
     except InputError as error:
         raise example.error(error) from None
     return replace(example, tokens=tokens)
+
+
+def _tagged(tokens: Tokens, example: Example) -> Tokens:
+    """Tokens with a class of each of the example's tags, in lower case: the pieces of the words of text A."""
+    if example.tags is None or tokens.word_ids is None:
+        return tokens
+    words = tokens.word_ids.copy()
+    if tokens.sequence_ids is not None:
+        words[tokens.sequence_ids != 0] = -1
+    found: dict[str, BoolArray] = {}
+    for place, tag in enumerate(example.tags):
+        name = tag.lower()
+        if name in ("first", "special", *tokens.classes):
+            raise InputError(
+                f"tags[{place}]: expected another name than that of a class of tokens, found {tag!r}"
+            )
+        if name:
+            found[name] = found.get(name, np.zeros(len(tokens), np.bool_)) | (words == place)
+    return tokens.with_classes(**found)

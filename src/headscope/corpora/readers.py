@@ -76,7 +76,9 @@ def jsonl(paths: Paths) -> Corpus:
     An object has `text` (and `pair`), or `words` (and `pair_words`), or `tokens` (taken as they are, special
     ones included), and may have a `label` (string or number) and a `document` (string or number): lines of
     one file that follow one another with the same `document` are one document; a line without one is a
-    document of its own. Other keys are left alone, blank lines skipped.
+    document of its own. Beside `words` there may be `tags`, one a word: each makes a class of tokens, the pieces
+    of its words, named in lower case (``NOUN`` gives ``noun``, for measures such as ``noun_to_sep``). Other keys
+    are left alone, blank lines skipped.
 
     Raises `CorpusError` with file and line for anything else.
     """
@@ -149,14 +151,14 @@ def _read(line: Line) -> dict[str, Any]:
     if len(main) != 1:
         keys = " and ".join(map(repr, main)) or ", ".join(map(repr, row)) or "none"
         raise fail(f"expected one of the keys 'text', 'words' and 'tokens', found {keys}")
-    for key, partner in (("pair", "text"), ("pair_words", "words")):
+    for key, partner in (("pair", "text"), ("pair_words", "words"), ("tags", "words")):
         if key in row and main[0] != partner:
             raise fail(f"expected {key!r} only beside {partner!r}, found it beside {main[0]!r}")
     fields: dict[str, Any] = {}
     for key in ("text", "pair"):
         if key in row:
             fields[key] = _string(row[key], f"{key!r}", fail)
-    for key in ("words", "pair_words", "tokens"):
+    for key in ("words", "pair_words", "tokens", "tags"):
         if key in row:
             if not isinstance(row[key], list) or not row[key]:
                 kind = "an empty list" if row[key] == [] else _NAMES[type(row[key])]
@@ -164,6 +166,8 @@ def _read(line: Line) -> dict[str, Any]:
             values = cast(list[Any], row[key])
             strings = [_string(one, f"{key!r}[{place}]", fail) for place, one in enumerate(values)]
             fields["pieces" if key == "tokens" else key] = strings
+    if "tags" in fields and len(fields["tags"]) != len(fields["words"]):
+        raise fail(f"'tags': expected {len(fields['words'])}, one a word, found {len(fields['tags'])}")
     for key in ("label", "document"):
         value: Any = row.get(key)
         if value is not None and (isinstance(value, bool) or not isinstance(value, str | int | float)):
