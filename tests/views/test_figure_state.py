@@ -104,6 +104,7 @@ def both() -> list[Input]:
                 label=f"input {seed}",
                 neurons={"self": inner},
                 matrices={"gradient": {"self": slopes}},
+                notes={"gradient": "the loss"},
             )
         )
     return found
@@ -293,6 +294,28 @@ class TestAsThePage:
             "2 strongest",
         ):
             assert part in texts
-        assert "gradient in place of the weights" in " ".join(said({**HEAD, "quantity": "gradient"}))
+        assert "gradient of the loss in place of the weights" in " ".join(
+            said({**HEAD, "quantity": "gradient"})
+        )
         assert "rows 2–4 of 8, columns 3–6 of 8" in " ".join(said({**MATRIX, "zoom": (1, 3, 2, 4)}))
         assert "special" not in " ".join(said(HEAD))
+
+    def test_captions_name_every_head(self) -> None:
+        assert "layer 1, heads 0 to 3" in " ".join(said({**HEAD, "heads": [2, 0, 1, 3]}))
+        assert "L1H0, L1H2" in " ".join(said({**HEAD, "heads": [0, 2]}))
+
+    def test_a_cap_is_said_on_one_line(self) -> None:
+        one = Input({"self": some(heads=4)}, neurons={"self": neurons(softcap=[50.0] * 2)})
+        assert any("scores are capped softly: 50 × tanh(score / 50)" in text for text in said(NEURON, [one]))
+
+    def test_long_inputs_fit_a_page(self) -> None:
+        count = 400
+        weights = np.full((1, 1, count, count), 1e-4) + np.eye(count) * (1 - count * 1e-4)
+        long = Input({"self": wrap(weights, [f"t{place}" for place in range(count)])})
+        canvas = figures.figure([long], {"scale": "head"})
+        assert canvas.height < 1100
+        texts = said({"scale": "head", "pin": ("from", 100)}, [long])
+        assert "one of 3 tokens is named" in " ".join(texts)
+        assert "t100" in texts  # the pinned one always, which stands between two that are named
+        assert texts.count("t99") == 1  # on the other side only
+        assert texts.count("t3") == 2

@@ -181,7 +181,8 @@ def _what(one: Selection) -> str:
     if state["scale"] == "neuron":
         name = "weights"
     if name != "weights":
-        return {"norms": "‖α·v·W_O‖", "norm": "‖α·v·W_O‖"}.get(name, str(name)) + " in place of the weights"
+        called = "‖α·v·W_O‖" if name == "norms" else str(name)
+        return f"{called}{f' of {one.of}' if one.of else ''} in place of the weights"
     if state["renormalise"]:
         return "weights, rows renormalised over what is shown"
     hides = state["filter"] != "all" or not state["special"]
@@ -193,15 +194,19 @@ def _heads(one: Selection) -> str:
     if one.state["scale"] == "neuron":
         return f"L{one.layer}H{heads[-1]}"
     chosen = one.chosen()
-    if chosen[0].head is not None:
-        named = (
-            [f"L{one.layer}H{heads[-1]}"] if one.state["picture"] == "matrix" else [h.name for h in chosen]
-        )
-        return (
-            ", ".join(named) if len(named) < 4 else f"layer {one.layer}, heads {', '.join(map(str, heads))}"
-        )
-    listed = f" (heads {', '.join(map(str, heads))})" if len(heads) > 1 else ""
-    return chosen[0].name + listed
+    if chosen[0].head is None:
+        return chosen[0].name + (f" (heads {_listed(heads)})" if len(heads) > 1 else "")
+    if one.state["picture"] == "matrix":
+        return chosen[-1].name
+    many = f"layer {one.layer}, heads {_listed(heads)}"
+    return ", ".join(head.name for head in chosen) if len(chosen) < 4 else many
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    """``0, 3, 5``, and ``0 to 11`` where none is missing."""
+    ordered = sorted(numbers)
+    whole = ordered == list(range(ordered[0], ordered[-1] + 1))
+    return f"{ordered[0]} to {ordered[-1]}" if whole and len(ordered) > 2 else ", ".join(map(str, ordered))
 
 
 def _name(one: Input) -> str:

@@ -143,7 +143,7 @@ class Grid:
             if value > 0:
                 canvas.rectangle(x, y, cell * value / most, _BAR, colours.accent)
         name, text = f"L{layer}H{head}", _decimals(value) if finite else "–"
-        size = min(5.5, cell / 3.2)
+        size = min(5.5, cell / 3.5)
         for line, kind in enumerate(self.lines):
             middle = y + _BAR + 4.0 + 6.5 * line
             if kind != "value":

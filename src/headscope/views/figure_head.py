@@ -43,7 +43,11 @@ class HeadLines:
         self.words = token_width(canvas, (selection.query, selection.key), self.size, width * 0.24)
         self.rail = _RAIL if is_pair(selection.query) or is_pair(selection.key) else 0.0
         many = len(self.heads)
-        self.strip = 40.0 if many == 1 else float(np.clip(many * 9.0 + 6, 24, width * 0.26))
+        self.strip = (
+            float(np.clip(width * 0.13, 40, 64))
+            if many == 1
+            else float(np.clip(many * 9.0 + 6, 24, width * 0.26))
+        )
         self.height = _TOP + rows * self.row + 6
         self.drawn, self.left_out = self._found()
 
@@ -82,6 +86,8 @@ class HeadLines:
             said[0] += f", the {state['top_k']} strongest of each token"
         if self.left_out:
             said[0] += f"; {self.left_out:,} weaker ones are not drawn"
+        if self.selection.signed and len(self.heads) == 1:
+            said.append("blue positive, orange negative")
         if (pin := self.selection.pinned()) is not None:
             axis = self.selection.query if pin[0] == "from" else self.selection.key
             said.append(f"{pin[0]} {label(axis.pieces[pin[1]])}: its lines above {THIN}, the others faint")
@@ -205,24 +211,28 @@ class HeadLines:
         boxes: list[tuple[float, float, float, float]] = []
         inks: list[str] = []
         alphas: list[float] = []
+        named = max(1, int(np.ceil(5.0 / step)))
         for at, (head, column_) in enumerate(zip(self.heads, values, strict=True)):
-            left = start + at * step
-            if step >= 5:
-                ink = hue(head, len(values), colours)
-                canvas.text(
-                    left + step / 2 - 0.5, top - 7, str(head.head), 5.5, ink, align="center", bold=True
-                )
+            left, ink = start + at * step, hue(head, len(values), colours)
+            if at % named == 0:
+                middle = left + step / 2 - 0.5
+                canvas.text(middle, top - 7, str(head.head), 5.5, ink, align="center", bold=True)
             for place, value in enumerate(column_.tolist()):
-                box = (left, top + (place + 0.5) * self.row - bar / 2, step - 0.8, bar)
-                boxes += [box, box]
-                inks += [colours.track, hue(head, len(values), colours)]
-                alphas += [1.0, (0.6 if faint else 1.0) * min(abs(value) / scale, 1.0) ** 0.5]
+                strength = min(abs(value) / scale, 1.0) ** 0.5
+                y = top + (place + 0.5) * self.row - bar / 2
+                boxes += [(left, y, step - 0.8, bar)] * 2
+                inks += [colours.track, ink]
+                alphas += [1.0, (0.6 if faint else 1.0) * strength]
+                if (head.head or 0) >= len(colours.heads) and strength > 0.14:  # a hue that one before has
+                    boxes += [(left, y + bar * part, step - 0.8, bar * 0.14) for part in (0.22, 0.64)]
+                    inks += [colours.ground] * 2
+                    alphas += [0.55] * 2
         canvas.rectangles(boxes, inks, alphas)
 
     def _said(self, faint: bool) -> str:
         """What stands above the strip of one head."""
         if faint:
-            return "MEAN RECEIVED" if self.strip > 48 else "MEAN"
+            return "MEAN RECEIVED" if self.strip > 52 else "RECEIVED"
         if self.selection.against is not None:
             return "DIFFERENCE"
         name = str(self.selection.state["quantity"])

@@ -10,13 +10,14 @@ import numpy.typing as npt
 
 from headscope.errors import InputError
 from headscope.views.canvas import Canvas, label, share
-from headscope.views.figure_head import column, every, row_height, token_width
+from headscope.views.figure_head import THIN, column, every, row_height, token_width
 from headscope.views.palette import diverging
 from headscope.views.selection import Selection
 
 _TOP = 38.0
 _FOOT = 6.0
 _CHART = 30.0
+_NARROW = 300.0
 _HIDDEN = -1e8  # a bias that hides a key in place of a mask
 _UNSEEN = 0.01  # a key of weight 0 whose score would give it more than this share is masked
 _NEGATIVE, _POSITIVE = 1, 5  # stops of the diverging palette
@@ -51,15 +52,21 @@ class HeadNeurons:
 
     def notes(self) -> list[str]:
         """What the caption adds: what is done to q·k, and which key head serves the query head."""
-        found, said = self.selection.neurons, list[str]()
+        found, said = self.selection.neurons, ["blue positive, orange negative"]
         assert found is not None
+        query, best = self.selection.query.pieces[self.query], int(self.weight.argmax())
+        strong = np.argsort(-self.q[self.query] * self.k[best], kind="stable")[:3]
+        said.append(
+            f"{label(query)} looks most at {label(self.selection.key.pieces[best])} "
+            f"({self.weight[best]:.2f}); neurons {', '.join(map(str, strong))} add most to that score"
+        )
         if self.groups > 1:
             first = self.head // self.groups * self.groups
             said.append(
                 f"key head {self.head // self.groups} serves query heads {first} to {first + self.groups - 1}"
             )
         if cap := found.softcap[self.place]:
-            said.append(f"scores are capped softly: {cap:g} · tanh(score / {cap:g})")
+            said.append(f"scores are capped softly: {cap:g} × tanh(score / {cap:g})")
         if found.bias[self.place] is not None:
             said.append("a position bias is added to the scores")
         if self.sink is not None:
@@ -80,7 +87,7 @@ class HeadNeurons:
         more = 38.0 if extra is not None else 0.0
         blocks = 3 + (values is not None)
         axes = (selection.query, selection.key)
-        both = self.width >= 300 or axes[0].pieces != axes[1].pieces
+        both = self.width >= _NARROW or axes[0].pieces != axes[1].pieces
         fixed = (1 + both) * self.words + link + (blocks + 1) * gap + dot + soft + more
         block = max(12.0, (self.width - fixed) / blocks)
         at_q = x + self.words + 2
@@ -229,6 +236,8 @@ class HeadNeurons:
         size = self.q.shape[1]
         scale = f"÷ √{size}" if math.isclose(scaling, size**-0.5, rel_tol=1e-4) else f"× {scaling:.3g}"
         terms = "" if math.isclose(scaling, 1.0) else scale
+        if self.width < _NARROW:  # the caption says the rest
+            return terms or "score"
         terms += "" if bias is None else " + bias"
         terms += "" if cap is None else f", cap {cap:g}"
         return terms.strip() or "score"
@@ -274,8 +283,10 @@ class HeadNeurons:
         canvas.image(x, top, width, self.row * len(values), stripes, least=4)
 
     def _links(self, canvas: Canvas, left: float, right: float, top: float) -> None:
-        places = np.flatnonzero(self.seen)
+        places = np.flatnonzero(self.seen & (self.weight > (0.0 if len(self.seen) <= 64 else THIN)))
         places = places[np.argsort(self.weight[places])]
+        if not len(places):
+            return
         weight = np.clip(self.weight[places], 0.0, 1.0)
         start = np.full(len(places), top + (self.query + 0.5) * self.row)
         ends = [

@@ -74,6 +74,7 @@ class Selection:
         layers: the model's own index of each shown layer.
         signed: whether what is shown has negative values.
         scale: the largest magnitude of the quantity (1 for weights).
+        of: what the quantity is of, in a few words; None where nothing is said.
         against: what is subtracted, of the same shape; None where one input is shown.
     """
 
@@ -121,6 +122,7 @@ class Selection:
         if self.neurons is not None and self.neurons.norms is not None:
             self._by_name.setdefault("norms", self.neurons.norms)
         self._quantity = self._find()
+        self.of = one.notes.get(self.state["quantity"])
         self.signed = against is not None or any(
             bool((np.asarray(layer) < 0).any()) for layer in self._quantity
         )
