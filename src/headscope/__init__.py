@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from headscope.maps import AttentionMaps, wrap
     from headscope.measures.dataset import table
     from headscope.measures.measure import by_pairs, by_rows
+    from headscope.run.distance import distance
     from headscope.run.load import load
     from headscope.run.measure import measure
     from headscope.run.report import report
@@ -42,6 +43,7 @@ _WHERE = {
     "by_pairs": "headscope.measures.measure",
     "by_rows": "headscope.measures.measure",
     "capture": "headscope.attention.one",
+    "distance": "headscope.run.distance",
     "edit": "headscope.attention.edit",
     "generate": "headscope.attention.generate",
     "gradients": "headscope.attention.one",
@@ -70,6 +72,7 @@ __all__ = [
     "by_rows",
     "capture",
     "corpora",
+    "distance",
     "edit",
     "generate",
     "gradients",

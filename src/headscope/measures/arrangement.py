@@ -24,7 +24,7 @@ MAP_COLUMNS = ("layer", "head", "paper", "x", "y")
 
 _STARTS = 5  # of metric scaling: classical scaling, and places at random
 _STEPS = 1000
-_ENOUGH = 1e-9  # the share of the stress that a last step takes off
+_ENOUGH = 1e-6  # the share of the stress that a last step takes off
 
 
 def head_map(
@@ -40,8 +40,8 @@ def head_map(
         seed: of the places at random.
 
     Returns:
-        `MAP_COLUMNS`, a row a head. The map is centred, its longer axis is x, and of each axis the largest place is
-        positive; a unit is what a unit of distance is. ``attrs["stress"]`` is Kruskal's stress-1,
+        `MAP_COLUMNS`, a row a head. The map is centred, along its own axes, wider than high, and of each axis the
+        largest place is positive; a unit is what a unit of distance is. ``attrs["stress"]`` is Kruskal's stress-1,
         √(Σ (distance − map)² / Σ distance²): 0 for a perfect map.
     """
     if kind not in ("metric", "classical"):
@@ -218,6 +218,25 @@ def first_and_last(found: xr.Dataset) -> FirstAndLast:
     )
 
 
+def summary(found: xr.Dataset, *, seed: int = 0) -> list[str]:
+    """Two sentences: on heads of one layer, and on the first and the last layer; none where there is nothing to say."""
+    lines: list[str] = []
+    layers, member = _layers(found)
+    if len(layers) > 1 and member.sum(0).max() > 1:
+        own = same_layer(found, seed=seed)
+        lines.append(
+            f"within a layer {own.within:.4g}, between layers {own.between:.4g}: one-sided p = {own.p:.2g} "
+            f"({own.permutations:,} permutations of the heads over the layers)"
+        )
+    if len(layers) > 2:
+        ends = first_and_last(found)
+        lines.append(
+            f"the first and the last layer {ends.distance:.4g}, other pairs of layers {ends.others:.4g}: "
+            f"rank {ends.rank} of {ends.pairs} from the nearest"
+        )
+    return lines
+
+
 def _square(found: xr.Dataset) -> Floats:
     distances = np.asarray(found["distance"].transpose("head_a", "head_b").values, np.float64)
     if len(distances) < 2:
@@ -239,15 +258,15 @@ def _classical(distances: Floats) -> Floats:
 
 def _smacof(distances: Floats, places: Floats) -> Floats:
     """Places of less and less stress (de Leeuw 1977), each step the Guttman transform of the last."""
-    before = _stress(distances, places)
+    before = np.inf
     for _ in range(_STEPS):
         apart = _apart(places)
-        ratio = np.divide(distances, apart, out=np.zeros_like(apart), where=apart > 0)
-        places = (ratio.sum(1)[:, None] * places - ratio @ places) / len(places)
-        now = _stress(distances, places)
-        if before - now <= _ENOUGH * before:
+        now = float(((distances - apart) ** 2).sum())
+        if before - now <= _ENOUGH * now:
             break
         before = now
+        ratio = np.divide(distances, apart, out=np.zeros_like(apart), where=apart > 0)
+        places = (ratio.sum(1)[:, None] * places - ratio @ places) / len(places)
     return places
 
 
@@ -256,12 +275,15 @@ def _stress(distances: Floats, places: Floats) -> float:
 
 
 def _apart(places: Floats) -> Floats:
-    return np.sqrt(((places[:, None] - places) ** 2).sum(-1))
+    x, y = places.T
+    return np.hypot(x[:, None] - x, y[:, None] - y)
 
 
 def _turned(places: Floats) -> Floats:
-    """The same map, centred, along its own axes, of each the largest place positive."""
+    """The same map, centred, along its own axes, wider than high, of each axis the largest place positive."""
     places = places - places.mean(0)
     places = places @ np.linalg.svd(places, full_matrices=False)[2].T
+    if np.ptp(places[:, 1]) > np.ptp(places[:, 0]):
+        places = places[:, ::-1]
     largest = places[np.abs(places).argmax(0), np.arange(places.shape[1])]
     return places * np.where(largest < 0, -1.0, 1.0)

@@ -179,9 +179,9 @@ def check_place(path: str | os.PathLike[str]) -> None:
         raise InputError(f"{place}: cannot be written (a folder)")
 
 
-def check_suffix(path: str | os.PathLike[str]) -> None:
-    """Raise `InputError` where no format has the path's suffix."""
-    allowed = [*_WRITERS, ".nc"]
+def check_suffix(path: str | os.PathLike[str], allowed: Sequence[str] = ()) -> None:
+    """Raise `InputError` where no format has the path's suffix; by default the formats of `write`."""
+    allowed = allowed or [*_WRITERS, ".nc"]
     if Path(path).suffix.lower() not in allowed:
         found = Path(path).suffix or "none"
         raise InputError(
