@@ -532,7 +532,13 @@ def test_a_page_of_thumbnails_has_the_grid(open_page: Callable[..., Any]):
     assert page.locator(".rightpane").is_hidden()
 
 
-STATES = ["scale=model", "scale=head", "scale=head&heads=0,1,2,3,4,5,6,7,8,9,10,11", "picture=matrix", "scale=neuron"]
+STATES = [
+    "scale=model",
+    "scale=head",
+    "scale=head&heads=0,1,2,3,4,5,6,7,8,9,10,11",
+    "picture=matrix",
+    "scale=neuron",
+]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -568,3 +574,110 @@ def test_a_hundred_tokens_scroll_and_keep_their_lines(open_page: Callable[..., A
     page.wait_for_timeout(200)
     assert "of 120" in page.locator(".hv .sub").inner_text()
     assert colours(page, ".hv .base:nth-child(2)") > 3
+
+
+def test_a_screen_reader_gets_a_table_of_the_row(page: Any):
+    table = page.locator(".rightpane table").first
+    assert table.is_hidden(), "nothing is pointed at"
+    left(page, 2).click()
+    page.mouse.move(5, 5)
+    page.locator(".rightpane caption", has_text="From cat to each token").wait_for(state="attached")
+    assert table.locator("thead th").all_text_contents() == ["token", "L3H2"]
+    cells = table.locator("tbody tr").evaluate_all(
+        "rows => rows.map(r => [...r.cells].map(c => c.textContent))"
+    )
+    assert [name for name, _ in cells] == PIECES
+    assert [weight for _, weight in cells] == ["0.000", "1.000"] + ["0.000"] * (N - 2)
+    live = page.locator(".rightpane [aria-live=polite]")
+    assert live.text_content().startswith("cat looks most at the 1.000")
+    page.wait_for_timeout(500)
+    page.locator(".chips button").nth(13).click()
+    page.locator(".rightpane thead", has_text="L3H13").wait_for(state="attached")
+    assert table.locator("thead th").all_text_contents() == ["token", "L3H2", "L3H13"]
+    page.keyboard.press("Escape")
+    page.wait_for_timeout(400)
+    assert table.is_hidden()
+    assert live.text_content() == ""
+
+
+def test_tokens_are_reached_by_keyboard(page: Any):
+    column = page.get_by_role("listbox", name="from (query)")
+    assert column.get_by_role("option").count() == N
+    page.locator(".chips button").last.focus()
+    while not column.evaluate("e => e === document.activeElement"):
+        page.keyboard.press("Tab")
+    for key, wanted in (
+        ("ArrowDown", "the"),
+        ("ArrowDown", "cat"),
+        ("End", "[SEP]"),
+        ("ArrowUp", "end"),
+        ("Home", "[CLS]"),
+    ):
+        page.keyboard.press(key)
+        assert page.locator(".hv .toks.l .tok.on").inner_text() == wanted, key
+        at = column.get_attribute("aria-activedescendant")
+        assert page.locator(f"#{at}").inner_text() == wanted
+    assert title(page) == "Layer 3, head 2", "arrows do not leave the column"
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    assert "pin=from,1" in fragment(page)
+    assert column.get_by_role("option", selected=True).inner_text() == "the"
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    assert page.get_by_role("listbox", name="to (key)").evaluate("e => e === document.activeElement")
+    assert page.locator(".hv .toks.r .tok.on").inner_text() == "the"
+    page.keyboard.press("Escape")
+    assert "pin" not in fragment(page)
+    left(page, 2).click()
+    page.keyboard.press("ArrowRight")
+    assert title(page) == "Layer 3, head 3", "after a click arrow keys go from head to head"
+
+
+def test_pictures_have_roles_and_names(page: Any):
+    grid = page.get_by_role("application", name=re.compile("3 layers by 14 heads. L3H2 is open"))
+    grid.focus()
+    page.keyboard.press("ArrowDown")
+    settled(page)
+    assert page.get_by_role("application", name=re.compile("L4H2 is open")).count() == 1
+    assert page.get_by_role("group", name=f"L4H2: attention from {N} tokens to {N}").count() == 1
+    assert page.locator(".hx > [role=status]").text_content() == "Layer 4, head 2"
+    page.keyboard.press("m")
+    settled(page)
+    matrix = page.get_by_role("application", name=re.compile("L4H2 as a matrix"))
+    matrix.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".tip.on").inner_text().startswith("the → the")
+    page.keyboard.press("Enter")
+    assert "pin=from,1" in fragment(page)
+    page.wait_for_timeout(400)
+    assert page.locator(".rightpane [aria-live=polite]").text_content().startswith("the ")
+
+
+def test_rows_of_tokens_stay_under_a_filter(page: Any):
+    page.evaluate("window.row = document.querySelectorAll('.hv .toks.l .tok')[3]")
+    page.keyboard.press("s")
+    settled(page)
+    assert page.evaluate("[...document.querySelectorAll('.hv .toks.l .tok')].indexOf(window.row)") == 2
+    page.evaluate("window.row.firstChild.dispatchEvent(new MouseEvent('click', { bubbles: true }))")
+    assert "pin=from,3" in fragment(page)
+    page.keyboard.press("s")
+    settled(page)
+    assert page.locator(".hv .toks.l .tok").all_inner_texts() == PIECES
+
+
+def test_what_has_not_changed_is_not_drawn_again(page: Any):
+    page.evaluate(
+        """() => { window.cleared = []; const clear = CanvasRenderingContext2D.prototype.clearRect;
+             CanvasRenderingContext2D.prototype.clearRect = function (...all) {
+               window.cleared.push(this.canvas.closest(".hv") ? "head" : this.canvas.closest(".matrix") ? "matrix" : "");
+               clear.apply(this, all); } }"""
+    )
+    page.get_by_role("radio", name="Heat").click()
+    settled(page)
+    assert "head" not in page.evaluate("window.cleared")
+    assert "matrix" not in page.evaluate("window.cleared")
+    page.keyboard.press("s")
+    settled(page)
+    assert {"head", "matrix"} <= set(page.evaluate("window.cleared"))

@@ -54,7 +54,7 @@ const SCALES = ["model", "head", "neuron"] as const;
 const KEYS = [
   ["← →", "previous, next head"], ["↑ ↓", "previous, next layer"], ["Enter", "one scale closer"], ["Esc", "clear the pin, then one scale out"],
   ["1 2 3", "model, head, neurons"], ["a", "all heads, or only this one"], ["s", "special tokens on or off"], ["w", "words or pieces"],
-  ["m", "lines or matrix"], ["+ − 0", "zoom the matrix"], ["/", "find a token; Enter pins the next"], ["?", "this list"],
+  ["m", "lines or matrix"], ["+ − 0", "zoom the matrix"], ["/", "find a token; Enter pins the next"], ["Tab", "to the tokens: ↑ ↓ move, ← → other side, Enter pins"], ["?", "this list"],
 ] as const;
 
 export class Explorer implements Owner {
@@ -362,7 +362,7 @@ export class Explorer implements Owner {
     const typing = target?.matches("input:not([type=range]), select, textarea") === true;
     if (event.metaKey || event.ctrlKey || event.altKey || this.help.open || typing) return;
     if (target?.matches("input[type=range]") && event.key.startsWith("Arrow")) return;
-    if (event.key === "Enter" && target?.matches("button")) return;
+    if ((event.key === "Enter" || event.key === " ") && target?.matches("button")) return;
     const act = this.action(event.key);
     if (!act) return;
     event.preventDefault();

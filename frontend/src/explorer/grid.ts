@@ -12,7 +12,7 @@ import { lineSegments, type Thumb, Thumbs } from "./thumbs";
 export type GridKind = "beside" | "large" | "mini";
 
 export class Grid {
-  readonly canvas = h("canvas", { role: "img", tabindex: 0 });
+  readonly canvas = h("canvas", { role: "application", tabindex: 0, "aria-roledescription": "grid of heads" });
   private readonly ring = h("div.ring");
   private readonly hover = h("div.ring.hov", { hidden: true });
   private readonly top = h("div.collabels");
@@ -153,7 +153,6 @@ export class Grid {
     };
     if (this.lines || figures) chunk();
     else this.done = true;
-    this.canvas.setAttribute("aria-label", `Attention of ${scene.part.index.length} layers by ${this.columns.length} heads. ${scene.name(scene.head)} is open.`);
   }
 
   // The three strongest of each row in eight opacity classes, weakest first.
@@ -209,6 +208,7 @@ export class Grid {
   private mark(): void {
     const { scene } = this;
     const { layer } = scene.state;
+    this.canvas.setAttribute("aria-label", `Attention of ${scene.part.index.length} layers by ${this.columns.length} heads. ${scene.name(scene.head)} is open. Arrow keys move to the next head or layer, Enter comes closer.`);
     const find = (head: number): number => this.order.findIndex((cell) => cell.layer === layer && cell.head === head);
     this.set(this.ring, find(scene.head));
     this.root.querySelectorAll(".also").forEach((ring) => ring.remove());

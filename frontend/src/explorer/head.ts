@@ -12,7 +12,7 @@ import { type Lines, strongest } from "./lines";
 import { lineAt } from "./pick";
 import { nameOf } from "./quantities";
 import type { Scene } from "./scene";
-import { fill, mark, placeOf, widest } from "./tokens";
+import { fill, mark, placeOf, step, tell, widest } from "./tokens";
 
 const MOST = 4000;
 /** What is drawn at once, in hairlines; the rest follows, a part a frame. */
@@ -28,14 +28,14 @@ export class HeadLines {
   private readonly under = h("canvas.base", { "aria-hidden": "true" });
   private readonly base = h("canvas.base", { "aria-hidden": "true" });
   private readonly over = h("canvas.over", { "aria-hidden": "true" });
-  private readonly left = h("div.toks.l", { role: "list", "aria-label": "from" });
-  private readonly right = h("div.toks.r", { role: "list", "aria-label": "to" });
+  private readonly left = h("div.toks.l", { role: "listbox", tabindex: 0, "aria-label": "from (query)" });
+  private readonly right = h("div.toks.r", { role: "listbox", tabindex: 0, "aria-label": "to (key)" });
   private readonly body = h("div.hvbody", {}, this.left, this.right);
   private readonly stick = h("div.stick", {}, this.under, this.base, this.over);
   private readonly scroller = h("div.scroll", {}, this.stick, this.body);
   private readonly axis = h("div.axis");
   readonly caption = h("div.sub");
-  readonly root = h("div.hv", {}, this.axis, this.scroller, this.caption);
+  readonly root = h("div.hv", { role: "group" }, this.axis, this.scroller, this.caption);
   private box!: HeadBox;
   private lines: Lines = { buffer: new Uint32Array(), count: 0, left: 0 };
   private axisLeft = h("span.cap");
@@ -51,6 +51,8 @@ export class HeadLines {
   private job = 0;
   /** The lower canvas shows lines. */
   private below = false;
+  /** A column was focused by keyboard. */
+  private keyed = false;
   done = true;
 
   constructor(
@@ -87,6 +89,16 @@ export class HeadLines {
       scene.owner.hover(scene, null);
       scene.owner.tip(null);
     });
+    for (const [column, side] of [[this.left, "from"], [this.right, "to"]] as const) {
+      column.addEventListener("keydown", (event) => this.key(event, side));
+      // After a click arrow keys still go from head to head: only who came by keyboard moves among tokens.
+      column.addEventListener("pointerdown", () => (this.keyed = false));
+      column.addEventListener("focus", () => {
+        this.keyed = column.matches(":focus-visible");
+        if (this.keyed) this.go(side, scene.pinned?.[side] ?? Math.ceil(this.scrolled / this.box.row));
+      });
+      column.addEventListener("blur", () => scene.owner.hover(scene, null));
+    }
     painters.set(this.base, () => undefined);
     painters.set(this.under, () => undefined);
     painters.set(this.over, (pen) => this.picture(pen));
@@ -106,6 +118,7 @@ export class HeadLines {
       fill(this.right, scene.columns.items);
     }
     const maps = scene.shown();
+    this.root.setAttribute("aria-label", `${scene.name()}${maps.length > 1 ? ` and ${maps.length - 1} more` : ""}: attention from ${plural(scene.rows.items.length, "token")} to ${scene.columns.items.length}`);
     this.box = headBox({
       ...space,
       rows: scene.rows.items.length,
@@ -220,11 +233,33 @@ export class HeadLines {
     mark(this.right, focus?.to ?? null, "on");
     mark(this.left, pinned?.from ?? null, "pin");
     mark(this.right, pinned?.to ?? null, "pin");
+    tell(this.left, focus?.from ?? null, pinned?.from ?? null);
+    tell(this.right, focus?.to ?? null, pinned?.to ?? null);
     const pen = surface(this.over, box.width, box.height);
     const scrolled = this.scrolled;
     drawRails(pen, scene, box, scrolled);
     drawFocus(pen, scene, box, maps, focus, scrolled);
     this.heading(maps, focus?.from != null ? "right" : focus?.to != null ? "left" : "rest");
+  }
+
+  // From token to token by keyboard, and from side to side; Enter pins.
+  private key(event: KeyboardEvent, side: "from" | "to"): void {
+    const { scene } = this;
+    if (!this.keyed || event.metaKey || event.ctrlKey || event.altKey) return;
+    const at = scene.hovered?.[side] ?? scene.pinned?.[side] ?? 0;
+    const next = step(event.key, at, (side === "from" ? scene.rows : scene.columns).items.length);
+    const across = event.key === (side === "from" ? "ArrowRight" : "ArrowLeft");
+    if (next !== null) this.go(side, next);
+    else if (event.key === "Enter" || event.key === " ") scene.owner.pin(scene, side, at);
+    else if (across) (side === "from" ? this.right : this.left).focus({ preventScroll: true });
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  private go(side: "from" | "to", place: number): void {
+    this.show(place);
+    this.scene.owner.hover(this.scene, side === "from" ? { from: place, to: null } : { from: null, to: place });
   }
 
   // The names of heads above their columns of a strip.
@@ -296,9 +331,13 @@ export class HeadLines {
 
   /** Scroll so that a token can be seen. */
   reveal(side: "from" | "to", place: number): void {
+    this.show(place);
+    mark(side === "from" ? this.left : this.right, place, "hit");
+  }
+
+  private show(place: number): void {
     const y = place * this.box.row;
     if (y < this.scrolled || y + this.box.row > this.scrolled + this.box.height) this.scroller.scrollTop = y - this.box.height / 2;
-    mark(side === "from" ? this.left : this.right, place, "hit");
   }
 
   hits(from: readonly number[], to: readonly number[]): void {

@@ -40,7 +40,7 @@ export function headBox({ width, rows, columns, tokens, widest, maps, paired, ta
   const [leastLeft, mostLeft] = tiny ? [36, 60] : tight ? [66, 112] : [76, 168];
   const stripLeft = clamp(maps * 14 + 14, leastLeft, mostLeft) + rail;
   // Lines keep their room: where there is little, long tokens end in an ellipsis.
-  const lines = tiny ? 56 : 60;
+  const lines = 60;
   const spare = Math.floor((width - stripLeft - stripRight - lines) / 2);
   const room = Math.max(28, Math.min(clamp(Math.ceil(widest) + 16, 52, 150), spare));
   const row = rowHeight(tokens);

@@ -28,6 +28,7 @@ export class Matrix {
   size = 300;
   private drawn = "";
   private focused = "";
+  private keyed = false;
   private zoom: Zoom = [0, 1, 0, 1];
   private wide = 0;
   private tall = 0;
@@ -81,7 +82,39 @@ export class Matrix {
       },
       { passive: false },
     );
+    if (large) {
+      this.over.setAttribute("role", "application");
+      this.over.tabIndex = 0;
+      this.over.addEventListener("keydown", (event) => this.key(event));
+      // After a click arrow keys still go from head to head.
+      this.over.addEventListener("focus", () => (this.keyed = this.over.matches(":focus-visible")));
+      this.over.addEventListener("pointerdown", () => (this.keyed = false));
+      this.over.addEventListener("blur", () => {
+        scene.owner.hover(scene, null);
+        scene.owner.tip(null);
+      });
+    }
     painters.set(this.over, (pen) => this.marks(pen));
+  }
+
+  // From pair to pair by keyboard; Enter pins the row.
+  private key(event: KeyboardEvent): void {
+    const { scene, zoom } = this;
+    const { hovered } = scene;
+    if (!this.keyed || event.metaKey || event.ctrlKey || event.altKey) return;
+    const [row, column] = [hovered?.from ?? zoom[0], hovered?.to ?? zoom[2]];
+    const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    if (event.key === "Enter") scene.owner.pin(scene, "from", row);
+    else if (!move) return;
+    else {
+      const [down, right] = hovered ? move : [0, 0];
+      const to = { from: clamp(row + down!, zoom[0], zoom[0] + zoom[1] - 1), to: clamp(column + right!, zoom[2], zoom[2] + zoom[3] - 1) };
+      scene.owner.hover(scene, to);
+      const bounds = this.over.getBoundingClientRect();
+      scene.owner.tip(pairTip(scene, to.from, to.to), bounds.left + ((to.to + 1 - zoom[2]) / zoom[3]) * this.wide, bounds.top + ((to.from + 1 - zoom[0]) / zoom[1]) * this.tall);
+    }
+    event.preventDefault();
+    event.stopPropagation();
   }
 
   /** Closer or farther, about a cell or the middle. */
@@ -119,6 +152,7 @@ export class Matrix {
     [this.wide, this.tall] = [Math.max(1, Math.round(columns * cell)), Math.max(1, Math.round(rows * cell))];
     this.size = this.wide;
     this.title.textContent = `${scene.name(map.head)} as a matrix`;
+    if (this.large) this.over.setAttribute("aria-label", `${this.title.textContent}, from ${map.rows} tokens to ${map.columns}. Arrow keys move from pair to pair, Enter pins the row.`);
     const context = surface(this.canvas, this.wide, this.tall);
     const image = context.createImageData(this.canvas.width, this.canvas.height);
     const palette = PALETTES[scene.owner.theme];

@@ -9,6 +9,7 @@ import { HeadLines } from "./head";
 import { Matrix } from "./matrix";
 import { Neuron } from "./neuron";
 import { phrase, Ranks } from "./ranks";
+import { RowTable } from "./rowtable";
 import type { Scene } from "./scene";
 import { nameOf } from "./toolbar";
 
@@ -35,6 +36,7 @@ export class Pane {
   readonly large: Matrix;
   readonly neuron: Neuron;
   private readonly ranks: Ranks;
+  private readonly spoken: RowTable;
   private readonly left = h("div.left");
   readonly right = h("div.rightpane");
   private readonly summary = h("div.summary");
@@ -71,6 +73,7 @@ export class Pane {
     this.lines = new HeadLines(this.right, scene);
     this.large = new Matrix(this.right, scene, true);
     this.neuron = new Neuron(this.right, scene);
+    this.spoken = new RowTable(this.right, scene);
     this.root.append(this.left, this.right);
   }
 
@@ -127,6 +130,7 @@ export class Pane {
     const leftWidth = wide ? Math.min(580, Math.round(place.width * 0.41)) : place.width;
     this.summary.hidden = scale === "model";
     if (scale === "model") return;
+    if (scale === "head") this.spoken.update();
     this.drawGrid(leftWidth);
     const mini = place.form !== "wide";
     this.matrix.root.hidden = mini;
@@ -181,6 +185,7 @@ export class Pane {
 
   /** Only what is pointed at has changed. */
   focus(): void {
+    if (this.scene.state.scale === "head") this.spoken.update();
     if (!this.lines.root.hidden) this.lines.focus();
     if (!this.large.root.hidden) this.large.focus();
     if (!this.neuron.root.hidden) this.neuron.focus();
@@ -188,7 +193,7 @@ export class Pane {
   }
 
   destroy(): void {
-    for (const part of [this.grid, this.matrix, this.large, this.lines, this.neuron, this.ranks]) part.destroy();
+    for (const part of [this.grid, this.matrix, this.large, this.lines, this.neuron, this.ranks, this.spoken]) part.destroy();
     this.root.remove();
   }
 }

@@ -19,6 +19,7 @@ const rows = new WeakMap<Element, Row>();
 
 /** Show these tokens in a column. Rows that are there already stay: to build them is what a filter costs. */
 export function fill(element: HTMLElement, items: readonly Item[]): void {
+  const role = element.getAttribute("role") === "listbox" ? "option" : "listitem";
   const before = new Map<string, HTMLElement>();
   for (const row of [...(element.children as Iterable<HTMLElement>)]) {
     const known = rows.get(row);
@@ -27,7 +28,7 @@ export function fill(element: HTMLElement, items: readonly Item[]): void {
   }
   const wanted = items.map((item, place) => {
     const key = `${item.start} ${item.end} ${item.special} ${name(item)}`;
-    const row = before.get(key) ?? h(item.special ? "div.tok.sp" : "div.tok", { role: "option" }, tokenText(item));
+    const row = before.get(key) ?? h(item.special ? "div.tok.sp" : "div.tok", { role }, tokenText(item));
     before.delete(key);
     rows.set(row, { key, place });
     return row;
@@ -53,6 +54,29 @@ export function mark(column: HTMLElement, place: number | null, className: strin
   if (before === now) return;
   before?.classList.remove(className);
   now?.classList.add(className);
+}
+
+let columns = 0;
+
+/** Tell a screen reader which row of a listbox is pointed at, and which is pinned. */
+export function tell(column: HTMLElement, at: number | null, pinned: number | null): void {
+  column.id ||= `tokens-${columns++}`;
+  const id = `${column.id}-at`;
+  const row = at === null ? null : (column.children[at] ?? null);
+  const before = column.querySelector(`#${id}`);
+  if (before !== row) before?.removeAttribute("id");
+  if (row) row.id = id;
+  if (row) column.setAttribute("aria-activedescendant", id);
+  else column.removeAttribute("aria-activedescendant");
+  const chosen = pinned === null ? null : (column.children[pinned] ?? null);
+  for (const other of column.querySelectorAll("[aria-selected]")) if (other !== chosen) other.removeAttribute("aria-selected");
+  chosen?.setAttribute("aria-selected", "true");
+}
+
+/** Where a key leads from a row of `count`; null for keys that do not move. */
+export function step(key: string, at: number, count: number): number | null {
+  const to = { ArrowUp: at - 1, ArrowDown: at + 1, Home: 0, End: count - 1, PageUp: at - 10, PageDown: at + 10 }[key];
+  return to === undefined ? null : Math.min(count - 1, Math.max(0, to));
 }
 
 let ruler: CanvasRenderingContext2D | null = null;
