@@ -60,7 +60,7 @@ def capture_with_neurons(
             f"inputs, axis batch: neurons are of one input, found {rows} rows; give one at a time"
         )
     found: list[AttentionRecord] = []
-    outputs = _Projections(model.module) if values else None
+    outputs = Projections(model.module) if values else None
 
     def keep(record: AttentionRecord) -> None:
         found.append(record)
@@ -82,13 +82,13 @@ def _neurons(
     records: Sequence[AttentionRecord],
     query: BoolArray | slice,
     key: BoolArray | slice,
-    outputs: _Projections | None,
+    outputs: Projections | None,
 ) -> Neurons:
     v = norms = None
     if outputs is not None and all(record.v is not None for record in records):
         v = [_array(record.v)[:, key] for record in records if record.v is not None]
         found = [outputs.norms(record) for record in records]
-        known = [_numpy(norm)[:, query][:, :, key] for norm in found if norm is not None]
+        known = [_array(norm)[:, query][:, :, key] for norm in found if norm is not None]
         norms = known if len(known) == len(found) else None
     return Neurons(
         q=[_array(record.q)[:, query] for record in records],
@@ -121,7 +121,7 @@ def _bias(record: AttentionRecord, query: BoolArray | slice, key: BoolArray | sl
     return _numpy(total.expand(record.shape)[0])[:, query][:, :, key]
 
 
-class _Projections:
+class Projections:
     """The output projection of each attention call: the first linear map given what the heads gave."""
 
     def __init__(self, model: nn.Module) -> None:
@@ -151,14 +151,19 @@ class _Projections:
             self._waiting = record, context.transpose(1, 2).flatten(2)
 
     def norms(self, record: AttentionRecord) -> Tensor | None:
-        """``‖α · v · W_O‖``, ``[head query key]`` of the first row; None where W_O was not found."""
+        """``‖α · v · W_O‖``, ``[batch head query key]``; None where W_O was not found."""
         matrix = self._weights.get(id(record))
         if matrix is None:
             return None
-        values = record.values[0].float()
-        heads, _, size = values.shape
-        sent = torch.einsum("hkd,hdo->hko", values, matrix.float().reshape(heads, size, -1))
-        return record.weights()[0].float() * sent.square().sum(-1).sqrt()[:, None, :]
+        values = record.values.float()
+        _, heads, _, size = values.shape
+        sent = torch.einsum("bhkd,hdo->bhko", values, matrix.float().reshape(heads, size, -1))
+        return record.weights().float() * sent.square().sum(-1).sqrt()[:, :, None, :]
+
+    def forget(self) -> None:
+        """Let go of the calls so far."""
+        self._waiting = None
+        self._weights.clear()
 
     def _met(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
         if self._waiting is None or not inputs or not isinstance(inputs[0], Tensor):

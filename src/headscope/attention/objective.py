@@ -1,0 +1,264 @@
+"""What a gradient is of and what an ablation changes: one number of the output for each input of a batch.
+
+Inputs of a batch are independent, so the gradient of the sum of their numbers holds each one's own gradient:
+the number of an input is computed from its own row of the output, with the padding taken off, and depends
+neither on the batch nor on its place in it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import zlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from headscope.attention.scalar import Scalar, natural
+from headscope.errors import InputError
+from headscope.models.model import Model
+from headscope.tokens import BoolArray, Tokens
+
+SHARE = 0.15
+"""Share of the tokens that a masked language model's loss hides (Devlin et al. 2019, section 3.1)."""
+
+NAMES = "natural, masked-lm, causal-lm, logit:N, cosine"
+
+_LOSS, _COSINE = "the loss on the input", "the cosine of the two texts"
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """One number an input; made by `objective`.
+
+    Attributes:
+        model: whose output.
+        name: what was asked for.
+        of: the number of one input: takes its row of the output (batch axis kept, padding taken off), what the
+            module was given of it, and its tokens.
+        masked: hide a share of the tokens from the model.
+        seed: which tokens are hidden.
+        said: how many inputs each kind of number was taken of.
+    """
+
+    model: Model
+    name: str
+    of: Callable[[Any, Mapping[str, Tensor], Tokens, Counter[str]], Tensor]
+    masked: bool = False
+    seed: int = 0
+    said: Counter[str] = field(default_factory=Counter[str])
+
+    @property
+    def description(self) -> str:
+        """What the numbers are, for a result's record."""
+        if len(self.said) < 2:
+            return next(iter(self.said), self.name)
+        return "; ".join(f"{what} ({count} inputs)" for what, count in self.said.most_common())
+
+    @property
+    def module(self) -> nn.Module:
+        """What runs: the module with its head; of an encoder-decoder the encoder."""
+        return self.model.backbone if self.model.encoder_decoder else self.model.module
+
+    def prepare(self, tokens: Sequence[Tokens], *, token_types: bool = True) -> Prepared:
+        """A batch that is ready to run. Raises `InputError` where an input has no token to hide."""
+        ready: dict[str, Any] = dict(self.model.inputs(tokens, token_types=token_types))
+        rows = [
+            {name: array[place : place + 1, : len(each)] for name, array in ready.items()}
+            for place, each in enumerate(tokens)
+        ]
+        if self.masked:
+            width = max(map(len, tokens))
+            hide = np.zeros((len(tokens), width), np.bool_)
+            for place, each in enumerate(tokens):
+                hide[place, : len(each)] = hidden(each, self.seed)
+            where = torch.as_tensor(hide, device=self.model.device)
+            for place, each in enumerate(tokens):
+                rows[place]["hidden"] = where[place : place + 1, : len(each)]
+            mask: int = self.model.tokenizer.mask_token_id
+            ready["input_ids"] = ready["input_ids"].masked_fill(where, mask)
+        if "use_cache" in inspect.signature(self.module.forward).parameters:
+            ready["use_cache"] = False
+        return Prepared(self, tokens, ready, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A batch for one objective.
+
+    Attributes:
+        objective: what its numbers are.
+        tokens: the inputs.
+        ready: what the module takes.
+        rows: of each input what the numbers need, batch axis kept and padding taken off; the ids are the true
+            ones, and ``hidden`` says which of them the model does not see.
+    """
+
+    objective: Objective
+    tokens: Sequence[Tokens]
+    ready: Mapping[str, Any]
+    rows: Sequence[Mapping[str, Tensor]]
+
+    def run(self) -> Tensor:
+        """The numbers ``[input]`` of one forward pass, in float32 at least."""
+        output: Any = self.objective.module(**self.ready)
+        found: list[Tensor] = []
+        for place, (row, tokens) in enumerate(zip(self.rows, self.tokens, strict=True)):
+            own = _row(output, place, len(self.tokens), len(tokens), max(map(len, self.tokens)))
+            number = self.objective.of(own, row, tokens, self.objective.said)
+            if number.numel() != 1:
+                raise InputError(
+                    f"objective: expected one number an input, found shape {tuple(number.shape)}"
+                )
+            found.append(number.reshape(()).double() if number.dtype == torch.float64 else number.reshape(()))
+        return torch.stack([number if number.dtype.itemsize >= 4 else number.float() for number in found])
+
+
+def objective(model: Model, of: str | Scalar | Objective | None = None, *, seed: int = 0) -> Objective:
+    """What gradients are of: a name, or a function of what the module returns.
+
+    - ``masked-lm``: cross-entropy in nats a hidden token, where 15 % of an input's tokens (at least one; special
+      tokens never) are replaced by the mask token. Which ones follows from the seed and the input's ids alone.
+      All are replaced by the mask token; BERT's training replaces 80 % of them so.
+    - ``causal-lm``: cross-entropy of the next token, in nats a token.
+    - ``logit:N``: the logit of class N.
+    - ``cosine``: of the mean hidden states of the two texts of a pair, special tokens left out.
+    - ``natural`` (by default): ``masked-lm`` where a model can do it, else what
+      `headscope.attention.scalar.natural` says.
+    - a function: takes what the module returns for one input (batch axis kept, padding taken off), gives a scalar.
+
+    Raises `InputError` for another name, and where the model has no such number.
+    """
+    if isinstance(of, Objective):
+        return of
+    if of is not None and not isinstance(of, str):
+        return Objective(model, _called(of), _own(of))
+    name = of or "natural"
+    if name == "natural":
+        name = "masked-lm" if _masks(model) else name
+    if name == "masked-lm":
+        if not _masks(model):
+            raise InputError(
+                f"objective: masked-lm needs a model with a language-model head that sees both sides and a "
+                f"tokenizer with a mask token; {model.name} is not one"
+            )
+        return Objective(model, name, _masked_loss, masked=True, seed=seed)
+    if name == "causal-lm" and not (model.causal and _head(model)):
+        raise InputError(
+            f"objective: causal-lm needs a causal model with a language-model head; {model.name} is none"
+        )
+    if match := re.fullmatch(r"logit:(\d{1,9})", name):
+        return Objective(model, name, _logit(int(match[1])))
+    expected = {"natural": None, "causal-lm": _LOSS, "cosine": _COSINE}
+    if name not in expected:
+        raise InputError(f"objective: expected {NAMES} or a function of the output, found {name!r}")
+    return Objective(model, name, _natural(model, name, expected[name]))
+
+
+def hidden(tokens: Tokens, seed: int) -> BoolArray:
+    """Which tokens a masked language model does not see: `SHARE` of those that are not special, at least one."""
+    if tokens.ids is None:
+        raise InputError("objective: masked-lm needs inputs with ids, found tokens without")
+    special = np.zeros(len(tokens), np.bool_) if tokens.special_mask is None else tokens.special_mask
+    places = np.flatnonzero(~special)
+    if not len(places):
+        raise InputError("objective: masked-lm needs a token that is not special, found none in an input")
+    draw = np.random.default_rng([seed, zlib.crc32(np.ascontiguousarray(tokens.ids, "<i8").tobytes())])
+    found = np.zeros(len(tokens), np.bool_)
+    found[draw.choice(places, max(1, round(SHARE * len(places))), replace=False)] = True
+    return found
+
+
+def _head(model: Model) -> bool:
+    """Whether the module gives logits over the vocabulary."""
+    embeddings: Any = getattr(model.module, "get_output_embeddings", None)
+    return not model.encoder_decoder and embeddings is not None and embeddings() is not None
+
+
+def _masks(model: Model) -> bool:
+    mask = getattr(model.tokenizer, "mask_token_id", None)
+    return not model.causal and mask is not None and _head(model)
+
+
+def _masked_loss(output: Any, row: Mapping[str, Tensor], tokens: Tokens, said: Counter[str]) -> Tensor:
+    del tokens
+    where = row["hidden"][0]
+    said[f"the loss on {SHARE:.0%} of the tokens, masked"] += 1
+    logits = cast(Tensor, output.logits)[0, where]
+    return functional.cross_entropy(
+        logits.float() if logits.dtype.itemsize < 4 else logits, row["input_ids"][0, where]
+    )
+
+
+def _logit(place: int) -> Callable[..., Tensor]:
+    def of(output: Any, row: Mapping[str, Tensor], tokens: Tokens, said: Counter[str]) -> Tensor:
+        del row, tokens
+        logits = getattr(output, "logits", None)
+        if not isinstance(logits, Tensor) or logits.ndim != 2:
+            found = "none" if logits is None else f"shape {tuple(logits.shape)}"
+            raise InputError(
+                f"objective: logit:{place} needs one row of logits an input, as a classifier gives; found {found}"
+            )
+        if place >= logits.shape[1]:
+            raise InputError(f"objective: expected a class below {logits.shape[1]}, found logit:{place}")
+        said[f"the logit of class {place}"] += 1
+        return logits[0, place]
+
+    return of
+
+
+def _natural(model: Model, name: str, expected: str | None) -> Callable[..., Tensor]:
+    def of(output: Any, row: Mapping[str, Tensor], tokens: Tokens, said: Counter[str]) -> Tensor:
+        called: list[str] = []
+        number = natural(model, {"self": tokens}, row, called)(output)
+        if expected is not None and called[0] != expected:
+            raise InputError(f"objective: {name}: expected {expected}, but this input has {called[0]} only")
+        said[called[0]] += 1
+        return number
+
+    return of
+
+
+def _own(of: Scalar) -> Callable[..., Tensor]:
+    def own(output: Any, row: Mapping[str, Tensor], tokens: Tokens, said: Counter[str]) -> Tensor:
+        del row, tokens
+        number = of(output)
+        if not isinstance(number, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputError(f"objective: expected a tensor with one number, found {type(number).__name__}")
+        said[_called(of)] += 1
+        return number
+
+    return own
+
+
+def _called(of: Scalar) -> str:
+    name = getattr(of, "__name__", "")
+    return name if name.isidentifier() else "a function of the output"
+
+
+def _row(output: Any, place: int, batch: int, length: int, width: int) -> Any:
+    """One input's part of what the module returns, batch axis kept, padding taken off.
+
+    The second axis of an array of three axes and more is the tokens', where it is as long as the batch is wide;
+    so is that of the logits of a span's ends.
+    """
+
+    def cut(name: str, value: Any) -> Any:
+        if isinstance(value, (tuple, list)):
+            return tuple(cut(name, one) for one in cast("Sequence[Any]", value))
+        if not isinstance(value, Tensor) or not value.ndim or value.shape[0] != batch:
+            return value
+        own = value[place : place + 1]
+        tokens = own.ndim > 2 or name in ("start_logits", "end_logits")
+        return own[:, :length] if tokens and own.shape[1] == width else own
+
+    if isinstance(output, Mapping):
+        made = {str(name): cut(str(name), value) for name, value in cast("Mapping[Any, Any]", output).items()}
+        return cast(Any, type(cast(object, output)))(**made)
+    return cut("", output)
