@@ -29,9 +29,10 @@ export interface Owner {
   exact(scene: Scene, head: number, quantity: string, row: number): Promise<Float32Array> | null;
 }
 
-const HEADS: Record<Theme, readonly string[]> = {
-  light: ["#3566c4", "#dd7418", "#3f8f3a", "#c02f6d", "#7c52b8", "#2b9fc9", "#b58a0e", "#8a4b2f", "#d9493a", "#59646e", "#1c3d73", "#8aa51e"],
-  dark: ["#7fa6f5", "#f59b4b", "#7fc97a", "#f0719f", "#b796ee", "#5fcbef", "#e0ba43", "#c98d6d", "#fa8576", "#a6b0b9", "#a9bfea", "#bcd65c"],
+/** Neighbours differ in every colour vision: test/vision.test.ts measures how much. */
+export const HEADS: Record<Theme, readonly string[]> = {
+  light: ["#3b6bd0", "#d36700", "#2f9cc7", "#c4256f", "#73a143", "#824625", "#7a57ab", "#498848", "#4b5a5e", "#cd8330", "#173c6f", "#d63333"],
+  dark: ["#789bfd", "#fba267", "#6dd2ed", "#f66b9e", "#cee12c", "#cc8f63", "#b69ce4", "#87d48a", "#a7adbb", "#e0bb3e", "#a0bbfa", "#d8766e"],
 };
 export const ACCENT: Record<Theme, string> = { light: "#0f7b78", dark: "#45b3a5" };
 export const SIGNS: Record<Theme, { minus: string; plus: string }> = {

@@ -1,7 +1,7 @@
 """The colours of every figure: one palette for light ground and one for dark.
 
 Colour has one job at a time: teal is how much attention, blue and orange are signs, twelve hues tell heads
-apart (a head's number is always printed beside its hue).
+apart (a head's number is always printed beside its hue). Neighbouring heads differ in every colour vision.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ LIGHT = Palette(
     sequential=["#f6f8f8", "#e0efed", "#b4dcd6", "#74bdb6", "#2f938e", "#0f6466", "#08363d"],
     diverging=["#8f3d00", "#cf6a12", "#eeb27c", "#f5f5f3", "#9cc1e6", "#3579bf", "#12406f"],
     heads=[
-        "#3566c4",
-        "#dd7418",
-        "#3f8f3a",
-        "#c02f6d",
-        "#7c52b8",
-        "#2b9fc9",
-        "#b58a0e",
-        "#8a4b2f",
-        "#d9493a",
-        "#59646e",
-        "#1c3d73",
-        "#8aa51e",
+        "#3b6bd0",
+        "#d36700",
+        "#2f9cc7",
+        "#c4256f",
+        "#73a143",
+        "#824625",
+        "#7a57ab",
+        "#498848",
+        "#4b5a5e",
+        "#cd8330",
+        "#173c6f",
+        "#d63333",
     ],
 )
 
@@ -76,18 +76,18 @@ DARK = Palette(
     sequential=["#171c1f", "#17312f", "#18504d", "#1f7f78", "#45b3a5", "#9adfcb", "#effff6"],
     diverging=["#ffb469", "#d97a26", "#6f4423", "#1c2124", "#25486c", "#4288d0", "#8cc4ff"],
     heads=[
-        "#7fa6f5",
-        "#f59b4b",
-        "#7fc97a",
-        "#f0719f",
-        "#b796ee",
-        "#5fcbef",
-        "#e0ba43",
-        "#c98d6d",
-        "#fa8576",
-        "#a6b0b9",
-        "#a9bfea",
-        "#bcd65c",
+        "#789bfd",
+        "#fba267",
+        "#6dd2ed",
+        "#f66b9e",
+        "#cee12c",
+        "#cc8f63",
+        "#b69ce4",
+        "#87d48a",
+        "#a7adbb",
+        "#e0bb3e",
+        "#a0bbfa",
+        "#d8766e",
     ],
 )
 
