@@ -161,7 +161,7 @@ export class Opened implements Component<OpenedProps> {
     const { figures, measure, cell, example, large } = this.props;
     this.title.textContent = figures.name(cell);
     this.papers.textContent = `${figures.paper(cell)} in papers`;
-    this.figure.replaceChildren(`${measure.info.title} `, h("b", {}, figure(measure.value(cell), 2)));
+    this.figure.replaceChildren(h("span", {}, measure.info.title), h("b", {}, figure(measure.value(cell), measure.isShare ? 3 : 2)));
     this.select.selectedIndex = example;
     this.enlarge.textContent = large ? "Back to the report" : "Enlarge";
     const part = this.payload?.inputs[0]?.parts[0];
