@@ -217,6 +217,10 @@ def measure(
     pack: Pack = 128,
     limit: Limit = None,
     preset: Annotated[Preset | None, typer.Option(help="Follow the released code of a paper.")] = None,
+    objective: Annotated[
+        str | None,
+        typer.Option(help="What gradient_… is of: masked-lm, causal-lm, logit:N or cosine."),
+    ] = None,
     batch_size: Annotated[int, typer.Option(help="Inputs in a batch, at most.")] = 32,
     device: Device = None,
     dtype: Dtype = None,
@@ -241,17 +245,19 @@ def measure(
         check_suffix(output)
     texts = _corpus(corpus, format, pack)
     loaded = _load(model, device, dtype, revision, untrained, keep, trust_remote_code)
+    names = measures.split(",") if measures else None
     if estimate:
-        print(foresee(loaded, texts, batch_size=batch_size, limit=limit))
+        print(foresee(loaded, texts, measures=names, batch_size=batch_size, limit=limit))
         return
     if (texts.size_hint() or 0) > LONG:
-        _say(foresee(loaded, texts, batch_size=batch_size, limit=limit))
+        _say(foresee(loaded, texts, measures=names, batch_size=batch_size, limit=limit))
     found = run(
         loaded,
         texts,
-        measures=measures.split(",") if measures else None,
+        measures=names,
         by=by.value,
         preset=preset.value if preset else None,
+        objective=objective,
         batch_size=batch_size,
         limit=limit,
         progress=True,

@@ -44,6 +44,7 @@ class Objective:
             module was given of it, and its tokens.
         masked: hide a share of the tokens from the model.
         seed: which tokens are hidden.
+        own: the caller's function, if it is one.
         said: how many inputs each kind of number was taken of.
     """
 
@@ -52,6 +53,7 @@ class Objective:
     of: Callable[[Any, Mapping[str, Tensor], Tokens, Counter[str]], Tensor]
     masked: bool = False
     seed: int = 0
+    own: Scalar | None = None
     said: Counter[str] = field(default_factory=Counter[str])
 
     @property
@@ -60,6 +62,17 @@ class Objective:
         if len(self.said) < 2:
             return next(iter(self.said), self.name)
         return "; ".join(f"{what} ({count} inputs)" for what, count in self.said.most_common())
+
+    @property
+    def identity(self) -> str:
+        """What tells this objective from another one: its name, the seed, and the source of a function."""
+        if self.own is None:
+            return f"{self.name}, seed {self.seed}" if self.masked else self.name
+        try:
+            source = inspect.getsource(self.own)
+        except (OSError, TypeError):
+            source = repr(getattr(getattr(self.own, "__code__", None), "co_code", b""))
+        return f"{self.name} {zlib.crc32(source.encode()):08x}"
 
     @property
     def module(self) -> nn.Module:
@@ -138,7 +151,7 @@ def objective(model: Model, of: str | Scalar | Objective | None = None, *, seed:
     if isinstance(of, Objective):
         return of
     if of is not None and not isinstance(of, str):
-        return Objective(model, _called(of), _own(of))
+        return Objective(model, _called(of), _own(of), own=of)
     name = of or "natural"
     if name == "natural":
         name = "masked-lm" if _masks(model) else name

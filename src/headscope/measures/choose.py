@@ -85,6 +85,10 @@ def _of_matrix(measure: Measure, matrix: str) -> Measure:
         raise InputError(
             f"measures: {measure.name} is of the {measure.matrix} already, found {matrix}_ before it"
         )
+    if matrix == "gradient" and measure.statistic == "entropy":
+        raise InputError(
+            f"measures: gradient_{measure.name}: rows of gradients do not sum to 1, so they have no entropy"
+        )
     of = {"gradient": "size of the loss' gradient", "norm": "norm of what keys contribute"}[matrix]
     return replace(
         measure,

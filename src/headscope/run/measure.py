@@ -18,6 +18,9 @@ from typing import Any, Literal
 import torch
 import xarray as xr
 
+from headscope.attention.objective import Objective
+from headscope.attention.objective import objective as make_objective
+from headscope.attention.scalar import Scalar
 from headscope.corpora import Block, Corpus, Example, blocks
 from headscope.errors import InputError
 from headscope.measures.choose import choose
@@ -48,6 +51,7 @@ def measure(
     measures: Sequence[str | Measure] | None = None,
     by: Literal["token", "document"] = "token",
     preset: Preset | None = None,
+    objective: str | Scalar | Objective | None = None,
     batch_size: int = 32,
     limit: int | None = None,
     resume: str | os.PathLike[str] | None = None,
@@ -70,6 +74,9 @@ def measure(
         by: average over tokens, or over documents' means.
         preset: ``clark2019`` computes what the released code of that paper does: token types all 0, means of
             inputs and then over inputs, offsets over all rows, smoothed entropies, punctuation "." and ",".
+        objective: what the measures ``gradient_…`` are of, as `headscope.attention.objective.objective` takes it:
+            ``masked-lm``, ``causal-lm``, ``logit:N``, ``cosine``, or a function that takes what the module returns
+            for one input and gives a scalar tensor; by default what is natural for the model (docs/importance.md).
         batch_size: inputs in a batch, at most; long ones come in fewer.
         limit: measure at most this many inputs.
         resume: a folder of checkpoints: a run that was killed goes on from there, and ends with the same figures
@@ -103,10 +110,13 @@ def measure(
         raise InputError(f"measures: {chosen[0].name}: {chosen[0].absent(model.causal)}")
     unit: By = by if preset is None else "segment"
     long = Long(resume, None if shard is None else Shard.parse(shard), part, skip_failures)
-    task = Task(model, chosen, unit, preset)
+    needed = any(one.matrix == "gradient" for one in chosen)
+    of = make_objective(model, objective) if needed or objective is not None else None
+    task = Task(model, chosen, unit, preset, of)
     started = time.monotonic()
     pack = corpus.pack if isinstance(corpus, Corpus) else None
     options = {"by": unit, "preset": preset, "limit": limit, "batch_size": batch_size, "pack": pack}
+    options["objective"] = None if of is None else of.identity
     options = {name: value for name, value in options.items() if value is not None}
 
     def cut(read: Iterable[Example]) -> Iterator[Block]:
@@ -120,6 +130,8 @@ def measure(
     def close(reduced: Reduced[Sums]) -> tuple[xr.Dataset, dict[str, Any]]:
         meta = described(model, corpus)
         meta["options"] = {**options, **({"skip_failures": True} if skip_failures else {})}
+        if of is not None:
+            meta["objective"] = of.description
         if shard is not None:
             meta["shard"] = {"shard": shard, "of_blocks": reduced.blocks}
         about = {"meta": meta, "measures": [_definition(one) for one in chosen], "by": unit}
