@@ -1,0 +1,122 @@
+"""Dependency syntax of a treebank in every head of a model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from headscope.corpora import Corpus, Example, blocks
+from headscope.errors import InputError
+from headscope.measures.surface import PRESETS, Preset
+from headscope.measures.syntax import Words, by_offsets, dataset, predictions
+from headscope.models import Model
+from headscope.run.measure import bar, described, examples
+from headscope.run.stream import TOKENS_PER_INPUT
+from headscope.run.words import gold, word_maps
+from headscope.words import Rows
+
+OFFSETS = tuple(offset for offset in range(-5, 6) if offset)
+"""The baselines: the word at each of these distances."""
+
+_CODE_OFFSETS = tuple(range(-3, 3))
+
+
+def syntax(
+    model: Model,
+    treebank: Corpus | Iterable[Example],
+    *,
+    rows: Rows | None = None,
+    preset: Preset | None = None,
+    offsets: Sequence[int] | None = None,
+    least: int = 100,
+    seed: int = 0,
+    replicates: int = 1000,
+    limit: int | None = None,
+    batch_size: int = 32,
+    progress: bool = False,
+    command: str = "",
+) -> xr.Dataset:
+    """Accuracy of every head, in both directions, at every dependency relation (Clark et al. 2019, table 1).
+
+    A head's prediction of a word's head is the word that it looks at most (``dep->head``), or that looks at it
+    most (``head->dep``), among the other words of the sentence.
+
+    Args:
+        model: from `headscope.load`. Of an encoder-decoder the encoder is asked.
+        treebank: `headscope.corpora.conllu`, or examples with words, heads, relations and tokens.
+        rows: attention from a word is the ``mean`` over its pieces (the paper), or that of its ``first`` piece
+            (the released code, and the preset's default).
+        preset: ``clark2019`` does what the released code does: first pieces, token types all 0, offsets of −3 to
+            2 that are cut off at the sentence's ends, and a ``poss`` before ``'s`` that counts as right where the
+            prediction of ``'s`` is its head.
+        offsets: of the baselines.
+        least: instances that a relation needs for a best head to be named.
+        seed, replicates: of the bootstrap.
+        limit: at most so many sentences.
+        batch_size: sentences in a batch, at most.
+        progress: show progress on stderr.
+        command: what was typed, for the record.
+
+    Returns:
+        See `headscope.measures.syntax.dataset`; `headscope.measures.syntax.table` makes a table of it.
+
+    Raises:
+        CorpusError: a broken treebank, with file and line; a sentence that is longer than the model takes.
+    """
+    if rows not in (None, "mean", "first"):
+        raise InputError(f"rows: expected mean or first, found {rows!r}")
+    if preset is not None and preset not in PRESETS:
+        raise InputError(f"preset: expected {', '.join(PRESETS)}, found {preset!r}")
+    code = preset is not None
+    rows = rows or ("first" if code else "mean")
+    by = tuple(offsets) if offsets is not None else _CODE_OFFSETS if code else OFFSETS
+    started, words = time.monotonic(), None
+    with bar(treebank, limit, progress) as done:
+        stream = examples(model, treebank, limit)
+        for block in blocks(stream, batch_size=batch_size, tokens_per_batch=batch_size * TOKENS_PER_INPUT):
+            for batch in block:
+                found: dict[int, npt.NDArray[Any]] = {}
+                word_maps(
+                    model,
+                    batch,
+                    lambda layer, maps, found=found: _predict(found, layer, maps),
+                    rows=rows,
+                    token_types=not code,
+                )
+                words = words or Words(sorted(found), max(each.shape[1] for each in found.values()), by)
+                for place, example in enumerate(batch):
+                    _add(words, example, [found[layer][:, :, place] for layer in words.layers], code)
+                done(len(batch))
+    if words is None:
+        raise InputError("treebank: expected at least one sentence, found none")
+    meta = described(model, treebank)
+    options = {"rows": rows, "preset": preset, "limit": limit, "batch_size": batch_size}
+    meta["options"] = {name: value for name, value in options.items() if value is not None}
+    meta |= {"command": command, "seconds": round(time.monotonic() - started, 3)}
+    if isinstance(treebank, Corpus):
+        meta["broken"] = [str(error) for error in treebank.broken]
+    return dataset(words, seed=seed, replicates=replicates, least=least, meta=meta)
+
+
+def _predict(found: dict[int, npt.NDArray[Any]], layer: int, maps: npt.NDArray[Any]) -> None:
+    """Predictions of one layer, ``[direction head input word]``."""
+    found[layer] = np.stack(predictions(maps)).swapaxes(1, 2)
+
+
+def _add(words: Words, example: Example, predicted: Sequence[npt.NDArray[Any]], code: bool) -> None:
+    forms, heads, relations = gold(example)
+    count = len(forms)
+    right = np.zeros((2, len(predicted), words.heads, count), np.bool_)
+    for layer, each in enumerate(predicted):
+        right[:, layer, : each.shape[1]] = each[..., :count] == heads
+        if code:
+            for word in range(count - 1):
+                if relations[word] == "poss" and forms[word + 1] in ("'s", "s'"):
+                    right[:, layer, : each.shape[1], word] |= each[..., word + 1] == heads[word]
+    baselines = by_offsets(count, words.offsets, clip=code) == heads
+    words.add(relations, right, baselines)

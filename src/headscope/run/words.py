@@ -1,0 +1,78 @@
+"""Maps over the words of each input of a batch, layer by layer as the model runs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from headscope.attention.record import AttentionRecord
+from headscope.attention.recording import recording
+from headscope.corpora import Example
+from headscope.errors import RefusedError
+from headscope.models import Model
+from headscope.words import Rows
+
+Layer = Callable[[int, npt.NDArray[Any]], None]
+"""Is given each layer's index and its maps over words, ``[input head word word]``; 0 beyond an input's words."""
+
+
+def word_maps(
+    model: Model, batch: Sequence[Example], each: Layer, *, rows: Rows = "mean", token_types: bool = True
+) -> None:
+    """Run a batch of examples that are given as words, and show `each` the maps of every layer over them.
+
+    Attention to a word is the sum over its pieces, attention from it the mean (or that of the first piece);
+    special tokens are left out and nothing is renormalised (Clark et al. 2019, section 4.1). A word without any
+    piece gives and gets nothing. The sums are in float64.
+
+    Raises `RefusedError` for layers that look at other axes than the tokens.
+    """
+    for example in batch:
+        if example.words is None or example.tokens is None:
+            raise example.error("expected an input that is given as words, found a text")
+    inputs = [example.tokens for example in batch if example.tokens is not None]
+    width = max(len(example.words or ()) for example in batch)
+    length = max(map(len, inputs))
+    give, get = np.zeros((len(batch), width, length)), np.zeros((len(batch), length, width))
+    for place, (example, tokens) in enumerate(zip(batch, inputs, strict=True)):
+        if tokens.word_ids is None:
+            raise example.error("expected a tokenizer that tells words from pieces, found none")
+        pieces = np.flatnonzero(tokens.word_ids >= 0)
+        words = tokens.word_ids[pieces]
+        get[place, pieces, words] = 1.0
+        if rows == "mean":
+            give[place, words, pieces] = 1.0
+            give[place] /= give[place].sum(-1, keepdims=True).clip(1.0)
+        else:
+            first = np.unique(words, return_index=True)[1]
+            give[place, words[first], pieces[first]] = 1.0
+    device = model.device
+    left, right = (torch.as_tensor(array, device=device)[:, None] for array in (give, get))
+
+    def reduce(record: AttentionRecord) -> None:
+        if record.kind == "cross":
+            return
+        if (record.shape[0], *record.shape[2:]) != (len(batch), length, length):
+            raise RefusedError(
+                f"{record.module}: expected attention of {len(batch)} inputs over {length} tokens, found "
+                f"{record.shape[0]} from {record.shape[2]} to {record.shape[3]}"
+            )
+        each(record.layer, (left @ record.weights().double() @ right).cpu().numpy())
+
+    ready: dict[str, Any] = dict(model.inputs(inputs, token_types=token_types))
+    if "use_cache" in inspect.signature(model.backbone.forward).parameters:
+        ready["use_cache"] = False
+    with torch.no_grad(), recording(model.backbone, reduce):
+        model.backbone(**ready)
+
+
+def gold(example: Example) -> tuple[Sequence[str], npt.NDArray[np.int64], Sequence[str]]:
+    """Words, heads and relations. Raises `CorpusError` for an example without a tree."""
+    if example.words is None or example.heads is None or example.relations is None:
+        raise example.error("expected a sentence with words, heads and relations, found none")
+    return example.words, np.array(example.heads, np.int64), example.relations

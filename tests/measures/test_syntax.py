@@ -1,0 +1,128 @@
+"""Accuracies of dependency heads: by hand, planted, and what must hold of the intervals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headscope.errors import InputError
+from headscope.measures.syntax import (
+    ALL,
+    WITHOUT,
+    Words,
+    by_offsets,
+    dataset,
+    every_head,
+    false_discovery,
+    predictions,
+    table,
+)
+
+
+def test_predictions_by_hand() -> None:
+    """*the cat sleeps*: the row of each word, and its column, without the word itself."""
+    weights = np.array([[0.9, 0.1, 0.0], [0.2, 0.3, 0.5], [0.4, 0.4, 0.2]])
+    row, column = predictions(weights[None])
+    assert row.tolist() == [[1, 2, 0]]  # of equal weights the first
+    assert column.tolist() == [[2, 2, 1]]
+
+
+def test_offsets_by_hand() -> None:
+    assert by_offsets(3, [-2, -1, 1]).tolist() == [[-2, -2, 0], [-2, 0, 1], [1, 2, -2]]
+    assert by_offsets(3, [-2, -1, 1], clip=True).tolist() == [[-1, -1, 0], [-1, 0, 1], [1, 2, 2]]
+
+
+def planted(sentences: int = 60, seed: int = 0) -> Words:
+    """Two layers of two heads: L1H0 knows det by rows, L0H1 guesses; the offset 1 is right at half of det."""
+    draw = np.random.default_rng(seed)
+    words = Words([0, 1], 2, [-1, 1])
+    for _ in range(sentences):
+        relations = ["det", "nsubj", "root", "det", "obj", "punct"]
+        right = draw.random((2, 2, 2, 6)) < 0.2
+        right[:, :, :, 2] = False
+        det = np.array([name == "det" for name in relations])
+        right[0, 1, 0, det] = True
+        baselines = np.zeros((2, 6), bool)
+        baselines[1, 0] = True
+        words.add(relations, right, baselines)
+    return words
+
+
+def test_a_planted_head_is_found() -> None:
+    found = dataset(planted(), replicates=200)
+    best = table(found).set_index("relation")
+    row = best.loc["det"]
+    assert (row["layer"], row["head"], row["direction"], row["accuracy"]) == (1, 0, "dep->head", 1.0)
+    assert (row["baseline_offset"], row["baseline_accuracy"]) == (1, 0.5)
+    assert row["split_accuracy"] == 1.0
+    assert row["p"] == pytest.approx(1 / 201)
+    assert (best.loc[ALL, "n"], best.loc[WITHOUT, "n"]) == (360, 240)
+    assert found["accuracy"].sel(relation="det", direction="dep->head", layer=1, head=0) == 1.0
+
+
+def test_a_best_head_of_noise_is_no_better_on_other_sentences() -> None:
+    """All heads guess: the best one of 200 looks better than 0.2; scored on the other half it does not."""
+    draw = np.random.default_rng(1)
+    words = Words(range(10), 10, [])
+    for _ in range(100):
+        words.add(["obj"], draw.random((2, 10, 10, 1)) < 0.2, np.zeros((0, 1), bool))
+    row = table(dataset(words, replicates=200)).set_index("relation").loc["obj"]
+    assert row["accuracy"] > 0.28
+    assert row["split_accuracy"] == pytest.approx(0.2, abs=0.05)
+    assert row["split_low"] < 0.2 < row["split_high"]
+
+
+def test_few_instances_are_never_crowned() -> None:
+    best = table(dataset(planted(40), replicates=50)).set_index("relation")
+    assert set(best.index[best["few"]]) == {"det", "nsubj", "obj", "punct", "root"}
+    assert best.loc["nsubj", ["layer", "head", "accuracy", "p"]].isna().all()
+    assert best.loc["nsubj", "n"] == 40
+    every = every_head(dataset(planted(40), replicates=50))
+    assert len(every) == 8 * 7
+    assert every["accuracy"].notna().all()
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), sizes=st.lists(st.integers(1, 9), min_size=1, max_size=12))
+def test_accuracies_are_means_of_bits(seed: int, sizes: list[int]) -> None:
+    draw = np.random.default_rng(seed)
+    words, names, right = Words([0, 1, 2], 3, [1]), [], []
+    for size in sizes:
+        names += (relations := list(draw.choice(["a", "b", "root"], size)))
+        right.append(draw.random((19, size)) < 0.5)
+        words.add(relations, right[-1][:18].reshape(2, 3, 3, size), right[-1][18:])
+    bits, found = np.concatenate(right, 1), dataset(words, replicates=20, least=1)
+    for name in {ALL, *names}:
+        chosen = np.array([name in (ALL, each) for each in names])
+        one = found.sel(relation=name)
+        np.testing.assert_allclose(one["accuracy"].values.ravel(), bits[:18, chosen].mean(1))
+        np.testing.assert_allclose(one["baseline"].values, bits[18:, chosen].mean(1))
+        assert (one["ci_low"] <= one["accuracy"] + 1e-9).all() or len(sizes) < 8
+        assert int(one["n"]) == chosen.sum()
+    again = dataset(words, replicates=20, least=1)
+    assert found.identical(again)
+
+
+def test_intervals_cover() -> None:
+    """Of 100 corpora of heads that are right with 0.4, the 95 % interval holds 0.4 in most."""
+    held = 0
+    for seed in range(100):
+        draw = np.random.default_rng(seed)
+        words = Words([0], 1, [])
+        for _ in range(80):
+            words.add(["obj"] * 3, draw.random((2, 1, 1, 3)) < 0.4, np.zeros((0, 3), bool))
+        one = dataset(words, replicates=200, seed=seed).sel(relation="obj").isel(direction=0, layer=0, head=0)
+        held += float(one["ci_low"]) <= 0.4 <= float(one["ci_high"])
+    assert 87 <= held <= 100
+
+
+def test_false_discovery_by_hand() -> None:
+    found = false_discovery(np.array([0.01, 0.04, np.nan, 0.03, 0.5]))
+    np.testing.assert_allclose(found, [0.04, 0.16 / 3, np.nan, 0.16 / 3, 0.5])
+
+
+def test_no_sentence() -> None:
+    with pytest.raises(InputError, match="treebank: expected at least one sentence, found none"):
+        dataset(Words([0], 1, []))

@@ -1,0 +1,76 @@
+"""Syntax of a model's heads, against the counts of the code that Clark et al. released."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headscope as hs
+from headscope import corpora
+from headscope.errors import CorpusError, InputError
+from headscope.run.syntax import syntax
+from headscope.run.words import word_maps
+
+DIRECTIONS = {"dep->head": "dep->head", "head<-dep": "head->dep"}
+
+
+@pytest.mark.parametrize("rows", ["first", "mean"])
+def test_the_released_code(demo: Any, shared: Path, rows: str) -> None:
+    """Equal in counts: every head, direction and relation, and every baseline."""
+    reference = json.loads((shared / "reference" / f"syntax_{rows}.json").read_text())
+    treebank = corpora.conllu(shared / "data" / "ud_ewt" / "en_ewt-ud-test.conllu")
+    given = {} if rows == "first" else {"rows": rows}
+    found = syntax(demo, treebank, preset="clark2019", limit=150, replicates=2, **given)  # type: ignore[arg-type]
+    compared = 0
+    for theirs, ours in DIRECTIONS.items():
+        for relation, accuracies in reference["scores"][theirs].items():
+            one = found.sel(relation=relation, direction=ours)
+            n = int(one["n"])
+            assert n == reference["reln_counts"].get(relation, sum(reference["reln_counts"].values()))
+            counts = np.rint(np.array(accuracies) * n)
+            np.testing.assert_array_equal(np.rint(one["accuracy"].values * n), counts, err_msg=relation)
+            compared += counts.size
+    assert compared == 2 * 72 * len(reference["scores"]["dep->head"]) > 4000
+    for offset, by_relation in reference["baseline"].items():
+        for relation, accuracy in by_relation.items():
+            assert found["baseline"].sel(relation=relation, offset=int(offset)).item() == pytest.approx(
+                accuracy
+            )
+
+
+def test_word_maps_equal_those_of_one_input(demo: Any, shared: Path) -> None:
+    treebank = corpora.conllu(shared / "data" / "ud_ewt" / "en_ewt-ud-test.conllu")
+    batch = [example for example, _ in zip(treebank.encoded(demo), range(6), strict=False)]
+    for rows in ("mean", "first"):
+        seen: dict[int, Any] = {}
+        word_maps(demo, batch, lambda layer, maps, seen=seen: seen.update({layer: maps}), rows=rows)  # type: ignore[arg-type]
+        for place, example in enumerate(batch):
+            maps = hs.capture(demo, example.tokens).words(rows=rows)
+            inside = np.flatnonzero(maps.query.word_ids >= 0)
+            for layer, own in enumerate(maps.layers):
+                np.testing.assert_allclose(
+                    seen[layer][place, :, : len(inside), : len(inside)],
+                    own[:, inside][:, :, inside],
+                    atol=1e-5,
+                )
+                assert not seen[layer][place, :, len(inside) :].any()
+
+
+def test_batches_do_not_matter(demo: Any, shared: Path) -> None:
+    treebank = corpora.conllu(shared / "data" / "ud_ewt" / "en_ewt-ud-test.conllu")
+    one, many = (
+        syntax(demo, treebank, limit=24, replicates=2, batch_size=size, least=1)["accuracy"]
+        for size in (1, 24)
+    )
+    np.testing.assert_allclose(one, many.sel(relation=one["relation"]), atol=1.5 / 24)
+
+
+def test_examples_without_trees_are_refused(demo: Any) -> None:
+    with pytest.raises(CorpusError, match=r"texts\[0\].*expected an input that is given as words"):
+        syntax(demo, corpora.texts(["No tree here."]))
+    with pytest.raises(InputError, match="rows: expected mean or first, found 'last'"):
+        syntax(demo, corpora.texts(["No tree here."]), rows="last")  # type: ignore[arg-type]
