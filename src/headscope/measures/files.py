@@ -8,11 +8,12 @@ import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
-
-import xarray as xr
+from typing import TYPE_CHECKING, Any
 
 from headscope.errors import InputError, RunError
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 

@@ -181,7 +181,11 @@ def _figures(
     started: float,
 ) -> xr.Dataset:
     """The dataset of some blocks; one without figures for a shard that has none."""
-    meta = {**about, "command": command, "created": datetime.now(UTC).isoformat(timespec="seconds")}
+    meta: dict[str, Any] = {
+        **about,
+        "command": command,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
     meta["seconds"] = round(time.monotonic() - started, 3)
     if meta["options"].get("skip_failures"):
         meta["failures"] = failed(outcome)
@@ -190,7 +194,7 @@ def _figures(
         return xr.Dataset(attrs={"meta": json.dumps(meta, ensure_ascii=False)})
     meta["model"] = {**meta["model"], "layers": len(total.layers), "heads": total.s.shape[2]}
     meta["route"] = _route(total.counts)
-    return dataset(total, chosen, by=by, causal=meta["model"]["causal"], meta=meta)
+    return dataset(total, chosen, by=by, causal=bool(meta["model"]["causal"]), meta=meta)
 
 
 _ROUTE = "route "

@@ -1,0 +1,488 @@
+"""Runs that are killed, resumed, sharded and merged: the same bytes; and checkpoints that are not whole."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from toy_blocks import IDENTITY, Chunk, Corpus, Numbers, folder
+
+from headscope.errors import HeadscopeWarning, InputError, RunError
+from headscope.run.checkpoint import Folder, reduce
+from headscope.run.outcome import Outcome, Shard
+from headscope.run.parts import merge_parts, write_part
+from headscope.run.safefile import BrokenFileError, decode, encode, write
+
+HERE = Path(__file__).resolve().parents[1]
+
+
+def run(corpus: Corpus, own: Folder[Numbers] | None = None) -> Outcome[Numbers]:
+    if own is None:
+        return reduce(corpus, corpus.work).outcome
+    with own:
+        return reduce(corpus, corpus.work, folder=own, fingerprint=corpus.fingerprint).outcome
+
+
+def same(a: Outcome[Numbers], b: Outcome[Numbers]) -> None:
+    assert (a.sums is None) == (b.sums is None)
+    assert a.failures == b.failures
+    if a.sums is not None and b.sums is not None:
+        assert a.sums.values.tobytes() == b.sums.values.tobytes()
+        assert a.sums.names == b.sums.names
+
+
+def part(path: Path, place: Path, corpus: Corpus, shard: Shard, **more: Any) -> Path:
+    with folder(place, shard, **more) as own:
+        found = reduce(corpus, corpus.work, folder=own, fingerprint=corpus.fingerprint)
+        figures = xr.Dataset({"sum": ("x", np.zeros(2))}, attrs={"meta": "{}"})
+        write_part(path, figures, own, found, {"what": "toy"})
+    return path
+
+
+def merged(*paths: Path) -> Outcome[Numbers]:
+    return merge_parts(paths, "toy", Numbers.from_arrays).outcome
+
+
+class StopError(Exception):
+    pass
+
+
+def stopping(corpus: Corpus, at: int) -> Callable[[Chunk], Outcome[Numbers]]:
+    """As `Corpus.work`, but block `at` ends the run."""
+
+    def work(block: Chunk) -> Outcome[Numbers]:
+        if block.number == at:
+            raise StopError
+        return corpus.work(block)
+
+    return work
+
+
+# --- any cut, any end: the same bytes
+
+
+def test_the_order_of_additions_shows_in_the_digits() -> None:
+    """Else these tests would say nothing."""
+    corpus = Corpus(12)
+    own = [one for one in (corpus.work(block) for block in corpus) if one.sums is not None]
+    backwards: Outcome[Numbers] = Outcome()
+    for one in reversed(own):
+        backwards = backwards.then(one)
+    assert backwards.sums is not None
+    whole = run(Corpus(12)).sums
+    assert whole is not None
+    assert backwards.sums.values.tobytes() != whole.values.tobytes()
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    blocks=st.integers(0, 14),
+    stops=st.lists(st.integers(0, 14), max_size=4),
+    every=st.sampled_from([0.0, 1e9]),
+)
+def test_any_ends_on_the_way_give_the_same_bytes(blocks: int, stops: list[int], every: float) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        done = 0
+        for stop in stops:
+            corpus = Corpus(blocks)
+            with folder(Path(name), every=every) as own:
+                try:
+                    reduce(corpus, stopping(corpus, stop), folder=own, fingerprint=corpus.fingerprint)
+                    done = blocks
+                except StopError:
+                    done = max(done, stop)
+        corpus = Corpus(blocks)
+        same(run(corpus, folder(Path(name), every=every)), run(Corpus(blocks)))
+        assert corpus.worked == list(range(min(done, blocks), blocks))
+        assert len(list(Path(name).glob("total-*"))) <= 2
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    blocks=st.integers(1, 12),
+    shards=st.integers(1, 5),
+    stops=st.lists(st.integers(0, 12), min_size=5, max_size=5),
+    seed=st.randoms(use_true_random=False),
+)
+def test_any_shards_and_ends_merge_to_the_same_bytes(
+    blocks: int, shards: int, stops: list[int], seed: random.Random
+) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        paths: list[Path] = []
+        for number in range(1, shards + 1):
+            shard, place = Shard(number, shards), Path(name) / str(number)
+            corpus = Corpus(blocks)
+            with folder(place, shard) as own:
+                try:
+                    reduce(
+                        corpus,
+                        stopping(corpus, stops[number - 1]),
+                        folder=own,
+                        fingerprint=corpus.fingerprint,
+                    )
+                except StopError:
+                    assert stops[number - 1] in shard
+            again = Corpus(blocks)
+            paths.append(part(Path(name) / f"{number}.nc", place, again, shard))
+            assert sorted(corpus.worked + again.worked) == [n for n in range(blocks) if n in shard]
+        seed.shuffle(paths)
+        same(merged(*paths), run(Corpus(blocks)))
+
+
+def test_a_run_without_a_folder_keeps_nothing() -> None:
+    corpus = Corpus(4)
+    assert run(corpus).sums is not None
+    assert corpus.worked == [0, 1, 2, 3]
+
+
+def test_an_error_in_one_block_keeps_those_before(tmp_path: Path) -> None:
+    corpus = Corpus(9)
+    with folder(tmp_path, every=1e9) as own, pytest.raises(StopError):
+        reduce(corpus, stopping(corpus, 6), folder=own, fingerprint=corpus.fingerprint)
+    again = Corpus(9)
+    same(run(again, folder(tmp_path)), run(Corpus(9)))
+    assert again.worked == [6, 7, 8]
+
+
+# --- kill -9
+
+
+def worker(place: Path, *more: str) -> subprocess.Popen[str]:
+    command = [sys.executable, str(HERE / "toy_blocks.py"), str(place), *more]
+    environment = {**os.environ, "PYTHONPATH": str(HERE.parent / "src")}
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+
+
+def last_line(process: subprocess.Popen[str]) -> str:
+    out, errors = process.communicate()
+    assert process.returncode == 0, errors
+    return out.splitlines()[-1]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="kill -9")
+@pytest.mark.parametrize(("shard", "wanted"), [((), 24), (("2/2",), 8)], ids=["run", "shard"])
+def test_killed_at_random_moments(tmp_path: Path, shard: tuple[str, ...], wanted: int) -> None:
+    """While it starts, between blocks and in them, while checkpoints are written, up to the end."""
+    draw = random.Random(4)
+    expected = last_line(worker(tmp_path / "whole", *shard))
+    kills = place = 0
+    while kills < wanted:
+        for _ in range(draw.randint(2, 6)):
+            process = worker(tmp_path / str(place), *shard)
+            assert process.stdout is not None
+            if draw.random() < 0.85:
+                process.stdout.readline()  # the folder is open: from here on blocks are done
+            time.sleep(draw.uniform(0, 0.15))
+            if process.poll() is None:
+                process.kill()
+                kills += 1
+            process.communicate()
+            assert process.returncode in (0, -signal.SIGKILL)
+        assert last_line(worker(tmp_path / str(place), *shard)) == expected
+        place += 1
+
+
+# --- what is not whole
+
+
+def ready(place: Path, blocks: int = 6) -> list[Path]:
+    """The checkpoints of a run of so many blocks, the newest last."""
+    run(Corpus(blocks), folder(place))
+    files = sorted(place.glob("total-*"))
+    assert len(files) == 2
+    return files
+
+
+def flipped(data: bytes, place: int) -> bytes:
+    return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+
+
+BROKEN: dict[str, tuple[Callable[[bytes], bytes], str]] = {
+    "truncated": (lambda data: data[:-9], r"expected [\d,]+ bytes, found [\d,]+"),
+    "truncated in its header": (lambda data: data[:99], r"expected at least [\d,]+ bytes, found 99"),
+    "longer": (lambda data: data + b"x", r"expected [\d,]+ bytes, found [\d,]+"),
+    "a flipped bit": (
+        lambda data: flipped(data, len(data) - 5),
+        r"expected the checksum \w{12}, found \w{12}",
+    ),
+    "a flipped bit of the text": (
+        lambda data: flipped(data, data.index(b"toy")),
+        r"expected the checksum \w{12}, found \w{12}",
+    ),
+    "empty": (lambda data: b"", r"expected a checkpoint \(headscope.checkpoint/1\), found an empty file"),
+    "something else": (lambda data: b"PK\3\4 a zip file, say", "found something else"),
+    "short": (lambda data: b"abc", "found something else"),
+    "of another format": (
+        lambda data: data.replace(b"headscope.checkpoint/1", b"headscope.checkpoint/9"),
+        "expected the format headscope.checkpoint/1, found 'headscope.checkpoint/9'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_checkpoint_is_said_and_the_one_before_it_taken(tmp_path: Path, name: str) -> None:
+    newest = ready(tmp_path)[-1]
+    change, message = BROKEN[name]
+    newest.write_bytes(change(newest.read_bytes()))
+    corpus = Corpus(6)
+    with pytest.warns(
+        HeadscopeWarning, match=rf"^\S*{newest.name}: .*{message}; going on from total-00000005.safetensors$"
+    ):
+        same(run(corpus, folder(tmp_path)), run(Corpus(6)))
+    assert corpus.worked == [5]
+    with folder(tmp_path) as own:
+        assert own.resume()[0] == 6  # whole again
+
+
+def test_no_whole_checkpoint_is_an_error_and_nothing_is_lost(tmp_path: Path) -> None:
+    files = ready(tmp_path)
+    for file in files:
+        file.write_bytes(file.read_bytes()[:-1])
+    with (
+        folder(tmp_path) as own,
+        pytest.raises(
+            InputError, match=r"total-00000006.* bytes, found .*no other checkpoint is there: remove"
+        ),
+    ):
+        own.resume()
+    assert all(file.exists() for file in files)
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_block_of_a_shard_is_said_and_done_again(tmp_path: Path, name: str) -> None:
+    run(Corpus(6), folder(tmp_path, Shard(1, 2)))
+    broken = tmp_path / "block-00000002.safetensors"
+    change, message = BROKEN[name]
+    broken.write_bytes(change(broken.read_bytes()))
+    corpus = Corpus(6)
+    with pytest.warns(HeadscopeWarning, match=rf"^\S*{broken.name}: .*{message}; block 2 is done again$"):
+        run(corpus, folder(tmp_path, Shard(1, 2)))
+    assert corpus.worked == [2]
+
+
+@settings(max_examples=60, deadline=None)
+@given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
+def test_no_flipped_bit_goes_unseen(place: float, bit: int) -> None:
+    data = bytearray(encode({"a": np.arange(9.0), "b": np.array(["x", "ÿ"])}, {"sha256": "y"}))
+    decode(bytes(data), "file")
+    data[int(place * len(data))] ^= 1 << bit
+    with pytest.raises(BrokenFileError, match=r"^file: expected "):
+        decode(bytes(data), "file")
+
+
+def test_arrays_and_strings_come_back_exactly() -> None:
+    given_ = {
+        "f": np.array([[np.nan, -0.0, np.inf], [1e-310, 0.1, 3]]).T,
+        "scalar": np.array(2.5),
+        "i": np.array([2**62]),
+        "b": np.array([True, False]),
+        "s": np.array(["a", "", "é\n"]),
+        "none": np.array([], np.str_),
+    }
+    found, about = decode(encode(given_, {"x": [1, None]}), "file")
+    assert about == {"x": [1, None]}
+    assert set(found) == set(given_)
+    for name, array in given_.items():
+        assert found[name].shape == array.shape
+        assert found[name].tobytes() == array.tobytes()
+
+
+# --- what is of something else
+
+
+@pytest.mark.parametrize("shard", [None, Shard(1, 2)], ids=["run", "shard"])
+def test_another_run_is_refused_before_anything_is_done(tmp_path: Path, shard: Shard | None) -> None:
+    run(Corpus(4), folder(tmp_path, shard))
+    before = {file: file.read_bytes() for file in tmp_path.iterdir()}
+    for more, message in (
+        ({"model": {"name": "toy", "weights": "abd"}}, "model.weights: expected abd, found abc$"),
+        ({"versions": {"headscope": "2"}}, "versions.headscope: expected 2, found 1$"),
+        (
+            {"options": {"limit": 3}},
+            "options.limit: expected 3, found none; options.by: expected none, found token$",
+        ),
+    ):
+        with pytest.raises(InputError, match=rf"00\d\.safetensors: a checkpoint of another run: {message}"):
+            folder(tmp_path, shard, **more)
+    other = None if shard else Shard(2, 3)
+    with pytest.raises(InputError, match=r"another run: shard: expected (none|2/3), found (1/2|none)$"):
+        folder(tmp_path, other)
+    assert {file: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("shard", [None, Shard(1, 2)], ids=["run", "shard"])
+@pytest.mark.parametrize("other", [0, 2])
+def test_other_inputs_are_refused(tmp_path: Path, shard: Shard | None, other: int) -> None:
+    run(Corpus(6), folder(tmp_path, shard))
+    corpus = Corpus(6, other=other)
+    with pytest.raises(
+        InputError, match=r"a checkpoint of other inputs: in block.* of the corpus expected the inputs"
+    ):
+        run(corpus, folder(tmp_path, shard))
+    assert not corpus.worked
+    if other == 0:
+        assert corpus.read == [0]
+
+
+@pytest.mark.parametrize("shard", [None, Shard(1, 2)], ids=["run", "shard"])
+def test_a_shorter_corpus_is_refused(tmp_path: Path, shard: Shard | None) -> None:
+    run(Corpus(6), folder(tmp_path, shard))
+    with pytest.raises(InputError, match=r"expected a corpus of at least [56] blocks, found 3$"):
+        run(Corpus(3), folder(tmp_path, shard))
+
+
+def test_a_longer_corpus_goes_on(tmp_path: Path) -> None:
+    run(Corpus(6), folder(tmp_path))
+    corpus = Corpus(8)
+    same(run(corpus, folder(tmp_path)), run(Corpus(8)))
+    assert corpus.worked == [6, 7]
+
+
+def test_other_circumstances_are_said(tmp_path: Path) -> None:
+    with Folder(tmp_path, IDENTITY, Numbers.from_arrays, circumstances={"threads": 2}, every=0) as own:
+        reduce(Corpus(3), Corpus(3).work, folder=own)
+    with (
+        pytest.warns(HeadscopeWarning, match="the last digits may differ: threads: expected 4, found 2$"),
+        Folder(tmp_path, IDENTITY, Numbers.from_arrays, circumstances={"threads": 4}) as own,
+    ):
+        assert own.resume()[0] == 3
+
+
+@pytest.mark.skipif(os.name == "nt", reason="locks")
+def test_one_run_a_folder(tmp_path: Path) -> None:
+    with folder(tmp_path), pytest.raises(InputError, match="another run is at work here"):
+        folder(tmp_path)
+    folder(tmp_path).close()
+
+
+def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"file: cannot be used for checkpoints \(File exists\)"):
+        folder(tmp_path / "file")
+
+
+# --- a full disk
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_full_disk_leaves_the_checkpoint_before(
+    tmp_path: Path, call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(Corpus(4), folder(tmp_path))
+    before = sorted(file.name for file in tmp_path.iterdir())
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    corpus = Corpus(9)
+    with monkeypatch.context() as patch:
+        patch.setattr(f"headscope.measures.files.os.{call}", full)
+        with pytest.raises(
+            RunError, match=r"^\S*total-00000005.safetensors: cannot be written \(No space left on device\)$"
+        ):
+            run(corpus, folder(tmp_path))
+    assert sorted(file.name for file in tmp_path.iterdir()) == before
+    again = Corpus(9)
+    same(run(again, folder(tmp_path)), run(Corpus(9)))
+    assert again.worked == [4, 5, 6, 7, 8]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full")
+def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
+    write(tmp_path / "a.safetensors", b"before")
+    (tmp_path / f".a.{os.getpid()}.safetensors").symlink_to("/dev/full")
+    with pytest.raises(RunError, match=r"a\.safetensors: cannot be written \(No space left on device\)$"):
+        write(tmp_path / "a.safetensors", b"after")
+    assert [file.name for file in tmp_path.iterdir()] == ["a.safetensors"]
+    assert (tmp_path / "a.safetensors").read_bytes() == b"before"
+
+
+# --- parts
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> list[Path]:
+    return [part(tmp_path / f"{n}.nc", tmp_path / str(n), Corpus(7), Shard(n, 3)) for n in (1, 2, 3)]
+
+
+def test_a_part_is_a_dataset_too(parts: list[Path]) -> None:
+    with xr.open_dataset(parts[0], engine="h5netcdf") as found:
+        assert list(found.data_vars) == ["sum"]
+
+
+def test_missing_parts_are_named(parts: list[Path]) -> None:
+    with pytest.raises(
+        InputError,
+        match=r"expected all 7 blocks, found none of 1, 4 \(2 missing; the parts are the shards 3/3, 1/3\)$",
+    ):
+        merged(parts[2], parts[0])
+
+
+def test_blocks_in_two_parts_are_refused(parts: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"found block 0 \(shard 1/3\) in \S*1.nc as well$"):
+        merged(*parts, parts[0])
+    other = part(tmp_path / "half.nc", tmp_path / "half", Corpus(7), Shard(2, 2))
+    with pytest.raises(
+        InputError, match=r"half.nc: expected each block in one part, found block 1 \(shard 2/2\)"
+    ):
+        merged(parts[1], other)
+
+
+def test_parts_of_other_runs_and_inputs_are_refused(parts: list[Path], tmp_path: Path) -> None:
+    other = part(
+        tmp_path / "o.nc", tmp_path / "o", Corpus(7), Shard(3, 3), model={"name": "other", "weights": "abc"}
+    )
+    with pytest.raises(
+        InputError, match=r"o.nc: not of the same run as \S*1.nc: model.name: expected toy, found other$"
+    ):
+        merged(parts[0], parts[1], other)
+    longer = part(tmp_path / "l.nc", tmp_path / "l", Corpus(8), Shard(3, 3))
+    with pytest.raises(
+        InputError, match=r"l.nc: not of the same inputs as \S*1.nc: blocks: expected 7, found 8$"
+    ):
+        merged(parts[0], longer)
+    with pytest.raises(InputError, match=r"1.nc: expected a part of a run of distance, found one of toy$"):
+        merge_parts(parts, "distance", Numbers.from_arrays)
+
+
+def test_broken_parts_are_said(parts: list[Path], tmp_path: Path) -> None:
+    whole = parts[1].read_bytes()
+    parts[1].write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match=r"2.nc: expected a part, found a broken file \(.*truncated"):
+        merged(*parts)
+    place = whole.rindex(b"\0\0\0\0\0\0\xf8\x7f") + 2  # in the numbers of a block
+    parts[1].write_bytes(flipped(whole, place))
+    with pytest.raises(InputError, match=r"2.nc: block \d: expected the checksum \w+, found \w+$"):
+        merged(*parts)
+    xr.Dataset({"a": ("x", [1.0])}).to_netcdf(parts[1], engine="h5netcdf")
+    with pytest.raises(
+        InputError, match=r"2.nc: expected a part, made with --shard, found a file without sums"
+    ):
+        merged(*parts)
+    with pytest.raises(InputError, match=r"none.nc: no such file$"):
+        merged(tmp_path / "none.nc")
+    with pytest.raises(InputError, match="expected at least one file"):
+        merged()
+
+
+@pytest.mark.parametrize("text", ["0/3", "4/3", "1", "a/b", "1/0", "-1/3", "01/3"])
+def test_shards_that_are_none(text: str) -> None:
+    with pytest.raises(InputError, match="expected one such as 2/8"):
+        Shard.parse(text)
+    assert str(Shard.parse("2/8")) == "2/8"

@@ -1,0 +1,99 @@
+"""A corpus of numbers in blocks, and a worker that adds them up and can be killed: imports numpy and little else."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headscope.run.checkpoint import Folder, reduce
+from headscope.run.outcome import Failure, Outcome, Shard
+
+IDENTITY: Mapping[str, Any] = {
+    "kind": "toy",
+    "model": {"name": "toy", "weights": "abc"},
+    "options": {"by": "token"},
+    "versions": {"headscope": "1"},
+}
+
+
+@dataclass
+class Numbers:
+    """Sums whose last digits tell in which order they were added."""
+
+    values: np.ndarray
+    names: tuple[str, ...] = ("a", "ü")
+
+    def __add__(self, other: Numbers) -> Numbers:
+        return Numbers(self.values + other.values, self.names)
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        return {"values": self.values, "names": np.array(self.names)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Numbers:
+        return cls(np.asarray(arrays["values"]), tuple(map(str, arrays["names"])))
+
+
+class Chunk:
+    """A block of three numbers."""
+
+    def __init__(self, number: int, corpus: Corpus) -> None:
+        self.number, self._corpus = number, corpus
+
+    def __iter__(self) -> Iterator[int]:
+        self._corpus.read.append(self.number)
+        return iter(range(self.number * 3, self.number * 3 + 3))
+
+
+class Corpus:
+    def __init__(self, blocks: int, other: int | None = None) -> None:
+        self.blocks, self.other = blocks, other
+        self.read: list[int] = []
+        self.worked: list[int] = []
+
+    def __iter__(self) -> Iterator[Chunk]:
+        for number in range(self.blocks):
+            yield Chunk(number, self)
+
+    def fingerprint(self) -> str:
+        changed = self.other is not None and any(number >= self.other for number in self.read)
+        return f"{len(self.read)}{' other' if changed else ''}"
+
+    def work(self, block: Chunk) -> Outcome[Numbers]:
+        numbers = list(block)
+        self.worked.append(block.number)
+        draw = np.random.default_rng(block.number)
+        values = draw.normal(size=5) * 10.0 ** draw.integers(-8, 8, 5)
+        values[4] = np.nan
+        if block.number % 5 == 4:
+            return Outcome(None, (Failure(f"x:{numbers[0]}", "no"),))
+        return Outcome(Numbers(values), (Failure(f"x:{numbers[1]}", "no"),) if block.number % 3 == 2 else ())
+
+
+def folder(path: Path, shard: Shard | None = None, every: float = 0.0, **more: Any) -> Folder[Numbers]:
+    return Folder(path, {**IDENTITY, **more}, Numbers.from_arrays, shard=shard, every=every)
+
+
+def main(place: str, shard: str | None = None) -> None:
+    corpus = Corpus(40)
+
+    def work(block: Chunk) -> Outcome[Numbers]:
+        time.sleep(0.004)
+        return corpus.work(block)
+
+    with folder(Path(place), Shard.parse(shard) if shard else None) as own:
+        print("begun", flush=True)
+        found = reduce(corpus, work, folder=own, fingerprint=corpus.fingerprint).outcome
+    assert not {"torch", "transformers", "xarray", "pandas"} & set(sys.modules)
+    assert found.sums is not None
+    print(found.sums.values.tobytes().hex(), found.failures)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
