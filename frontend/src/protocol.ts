@@ -105,6 +105,8 @@ export interface Vectors {
  *
  * `groups` query heads share one key head; `key_head` is the place of the key head that serves each query
  * head, `keys` the model's own index of each key head. `bias` is [head query key]; `sinks` is a logit a head.
+ * `hidden` is [query key], 1 where no head of the layer sees the key for another reason than that it comes
+ * later (a window, padding).
  */
 export interface NeuronsInfo {
   q: Vectors;
@@ -117,6 +119,7 @@ export interface NeuronsInfo {
   softcap: number | null;
   bias: ArrayRef | null;
   sinks: number[] | null;
+  hidden: ArrayRef | null;
 }
 
 /**

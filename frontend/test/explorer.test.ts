@@ -7,6 +7,8 @@ import { headBox, rowHeight } from "../src/explorer/headlayout";
 import { rowCuts, strongest } from "../src/explorer/lines";
 import { moved, within, zoomed } from "../src/explorer/matrixlayout";
 import { neuronBox } from "../src/explorer/neuronlayout";
+import { type HeadBox } from "../src/explorer/headlayout";
+import { lineAt, rise } from "../src/explorer/pick";
 import { product, scores, span } from "../src/explorer/scores";
 import type { LayerNeurons } from "../src/explorer/source";
 import { changed, DEFAULTS, type Full, read, settle, write } from "../src/explorer/state";
@@ -192,14 +194,29 @@ test("scores are scaled, biased, capped and masked", () => {
     k: { numbers: Float32Array.from([1, 0, 0, 1]), shape: [1, 2, 2] },
     v: null,
     bias: { numbers: Float32Array.from([0, 0, 1, -1]), shape: [1, 2, 2] },
+    hidden: Uint8Array.from([0, 0, 1, 0]),
   };
-  const found = scores(neurons, 0, 1, true, Float32Array.from([0.7, 0.3]));
+  const found = scores({ ...neurons, hidden: null }, 0, 1, true);
+  expect([...found.dots]).toEqual([3, 4]);
+  expect([...found.bias!]).toEqual([1, -1]);
   expect([...found.scores]).toEqual([expect.closeTo(2 * Math.tanh(2.5 / 2)), expect.closeTo(2 * Math.tanh(1 / 2))]);
   expect([...found.masked]).toEqual([0, 0]);
-  expect([...scores(neurons, 0, 0, true, Float32Array.from([1, 0])).masked]).toEqual([0, 1]);
-  expect([...scores(neurons, 0, 0, false, Float32Array.from([1, 0])).masked], "no weight although the score would give it one").toEqual([0, 1]);
+  expect([...scores(neurons, 0, 0, true).masked]).toEqual([0, 1]);
+  expect([...scores(neurons, 0, 1, true).masked], "hidden by a mask").toEqual([1, 0]);
+  expect([...scores(neurons, 0, 0, false).masked]).toEqual([0, 0]);
   expect([...product(Float32Array.from([1, -2]), Float32Array.from([3, 4]))]).toEqual([3, -8]);
   expect(span([Float32Array.from({ length: 1000 }, (_, i) => i)])).toBeCloseTo(985, -1);
+});
+
+test("a line is where its curve is drawn", () => {
+  expect([rise(0), rise(0.5), rise(1)]).toEqual([expect.closeTo(0, 5), expect.closeTo(0.5, 5), expect.closeTo(1, 5)]);
+  const box = { x0: 0, x1: 100, row: 20 } as unknown as HeadBox;
+  const lines = { buffer: Uint32Array.from([0, 0, 0, 0, 2, 0]), count: 2, left: 0 };
+  expect(lineAt(box, lines, 0, 50, 31)).toEqual({ from: 2, to: 0 });
+  expect(lineAt(box, lines, 0, 50, 12)).toEqual({ from: 0, to: 0 });
+  expect(lineAt(box, lines, 0, 50, 20)).toBe(null);
+  expect(lineAt(box, lines, 20, 50, 11), "scrolled").toEqual({ from: 2, to: 0 });
+  expect(lineAt(box, lines, 0, 120, 31)).toBe(null);
 });
 
 test("pictures keep the strongest of what they cover", () => {

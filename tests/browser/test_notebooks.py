@@ -38,6 +38,13 @@ STEPS = (
     "print(view.state)",
     "view.state = {**view.state, 'layer': 0, 'heads': [0, 1]}",
 )
+ASKS = (
+    "import headscope as hs\n"
+    "view = hs.view(None, 'The cat sat on the mat.', layer=3, heads=[4], quantities=())\nview",
+    "import torch\n"
+    "slopes = hs.gradients(hs.load(), 'The cat sat on the mat.', lambda out: 0.5 * out[0].mean(1).square().sum())\n"
+    "print([float(view.matrix(3, 4)[2, 3]), float(slopes['self'][3][4, 2, 3]), list(view.inputs[0].matrices)])",
+)
 KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
 
 
@@ -159,9 +166,9 @@ def run_cell(tab: Any, place: int) -> str:
     return "".join(cell.locator(".jp-OutputArea-output[data-mime-type*=stdout]").all_inner_texts())
 
 
-def test_python_follows_the_widget_and_leads_it(lab: Server, tab: Any) -> None:
+def test_python_follows_the_widget_and_leads_it(jupyter: Server, tab: Any) -> None:
     errors = complaints(tab)
-    tab.goto(lab.write(STEPS)[1])
+    tab.goto(jupyter.write(STEPS)[1])
     tab.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
     run_cell(tab, 0)
     run_cell(tab, 1)
@@ -176,8 +183,48 @@ def test_python_follows_the_widget_and_leads_it(lab: Server, tab: Any) -> None:
     tab.locator(".inbook h2", has_text="Layer 0, 2 heads").wait_for(timeout=60_000)
     said = ast.literal_eval(run_cell(tab, 2))
     assert (said["layer"], said["heads"]) == (0, [0, 1])
-    lab.end_kernels()
     assert errors == []
+
+
+def test_python_gives_what_is_asked_for(jupyter: Server, tab: Any) -> None:
+    errors = complaints(tab)
+    path, url = jupyter.write(ASKS)
+    tab.goto(url)
+    tab.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
+    run_cell(tab, 0)
+    tab.wait_for_selector(".inbook .gridbox canvas", timeout=60_000)
+    tab.wait_for_selector(".inbook[data-busy]", state="detached")
+    tab.locator(".inbook .hv .toks.l .tok .t").nth(2).click()
+    pair = tab.locator(".inbook .hv .toks.r .tok .t").nth(3)
+    pair.hover()
+    exact, slope, rough = ast.literal_eval(run_cell(tab, 1))
+    assert f"{exact:.3g}" != f"{exact:.6g}", "a byte could not say this"
+    pair.hover()
+    tab.locator(".inbook .tip.on td.n", has_text=shown_as(exact)).wait_for(timeout=30_000)
+    assert rough == []
+    tab.locator(".inbook [aria-label=Draw] button[data-v=gradient]").click()
+    tab.locator(".inbook .status", has_text="gradient of half the squared norm of the mean").wait_for(
+        timeout=60_000
+    )
+    pair.hover()
+    tab.locator(".inbook .tip.on td.n", has_text=shown_as(slope)).wait_for(timeout=30_000)
+    assert ast.literal_eval(run_cell(tab, 1))[2] == ["gradient"]
+    tab.keyboard.press("Control+s")
+    for _ in range(60):
+        if "['gradient']" in str(nbformat.read(path, as_version=4)):
+            break
+        time.sleep(0.5)
+    tab.reload()  # the kernel still runs: what was added is there
+    tab.wait_for_selector(".inbook .gridbox canvas", timeout=60_000)
+    tab.locator(".inbook .status", has_text="gradient of half the squared norm of the mean").wait_for(
+        timeout=60_000
+    )
+    assert errors == []
+
+
+def shown_as(number: float) -> str:
+    """Six digits, as the tip writes them."""
+    return f"{number:.6g}".replace("-", "−")
 
 
 def test_every_view_renders(jupyter: Server, tab: Any) -> None:
@@ -211,3 +258,16 @@ def test_every_view_renders(jupyter: Server, tab: Any) -> None:
         frame.scroll_into_view_if_needed()
         frame.content_frame.locator("#headscope[data-ready]").wait_for(timeout=30_000)
     assert errors == []
+
+
+def test_a_notebook_without_widgets_has_its_picture(tmp_path: Path) -> None:
+    """What nbconvert makes of a notebook whose widgets' state was not kept."""
+    exporter = pytest.importorskip("nbconvert").HTMLExporter()
+    import headscope as hs
+
+    maps = hs.wrap([[[[1.0, 0.0], [0.5, 0.5]]]], ["a", "b"])
+    data = hs.head_view(maps)._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in data
+    cell = nbformat.v4.new_code_cell("view", outputs=[nbformat.v4.new_output("display_data", data=data)])
+    page, _ = exporter.from_notebook_node(nbformat.v4.new_notebook(cells=[cell]))
+    assert re.findall(r'<img[^>]*src="data:image/png;base64,(\S{40})', page) == [data["image/png"][:40]]

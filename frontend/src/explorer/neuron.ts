@@ -7,10 +7,16 @@ import { strip, surface } from "./canvas";
 import { value } from "./cut";
 import { bars, block, connectors, numbers } from "./neurondraw";
 import { type NeuronBox, neuronBox } from "./neuronlayout";
-import { product, scores, span, vector } from "./scores";
+import { product, type Scores, scores, span, vector } from "./scores";
 import type { LayerNeurons } from "./source";
 import type { Scene } from "./scene";
 import { fill, mark, placeOf, widest } from "./tokens";
+
+/** The shown keys of the query that is followed. */
+interface Row extends Scores {
+  readonly weights: Float32Array;
+  readonly sink: { readonly logit: number; readonly weight: number } | null;
+}
 
 const fixed = (x: number): string => (x < 0 ? "−" : "+") + Math.abs(x).toFixed(2);
 
@@ -37,7 +43,7 @@ export class Neuron {
   /** How far the rows are scrolled: kept, for reading it would lay the page out. */
   private offset = 0;
   private spans = { key: "", q: 1, k: 1, v: 1 };
-  private row: { scores: Float32Array; masked: Uint8Array; weights: Float32Array } | null = null;
+  private row: Row | null = null;
 
   constructor(
     element: HTMLElement,
@@ -143,13 +149,12 @@ export class Neuron {
     const { box, scene } = this;
     const { info } = layer;
     const cap = (x: number, width: number, title: string, below: string): HTMLElement => h("span", { style: `left:${x}px;width:${width}px` }, h("b", {}, title), h("em", {}, below));
-    const root = Math.sqrt(layer.q.shape[2]);
-    const scaled = Math.abs(info.scaling * root - 1) < 1e-4 ? `÷ √${layer.q.shape[2]}` : info.scaling === 1 ? "not scaled" : `× ${Number(info.scaling.toPrecision(3))}`;
+    const made = [scaling(layer), info.bias && "+ bias"].filter(Boolean).join(" ") || "not scaled";
     this.axis.replaceChildren(
       cap(box.q, box.block, "q", "query"),
       cap(box.k, box.block, "k", info.groups > 1 ? `key head ${info.keys[info.key_head[this.place] ?? 0]}` : "key"),
       cap(box.product, box.block, "q × k", "elementwise"),
-      cap(box.dot - 6, box.dotWidth + 12, "q · k", `${scaled}${info.bias ? " + bias" : ""}`),
+      cap(box.dot - 6, box.dotWidth + 12, "q · k", made),
       cap(box.soft, box.softWidth, "softmax", "weight"),
     );
     if (box.v) this.axis.append(cap(box.v, box.block, "v", "value"));
@@ -160,7 +165,8 @@ export class Neuron {
       notes.push(`Key head ${info.keys[info.key_head[this.place] ?? 0]} serves query heads ${served} to ${served + info.groups - 1}.`);
     }
     if (info.softcap) notes.push(`Scores are capped softly: ${info.softcap} · tanh(score / ${info.softcap}).`);
-    if (info.bias) notes.push("A position bias is added to the scores.");
+    if (info.bias) notes.push("A bias of the pair's positions is added to the scores.");
+    if (info.hidden) notes.push("A mask hides some keys from some queries: they are not seen.");
     if (info.sinks) notes.push("A learned sink, no token, takes part of each row.");
     if (scene.part.causal) notes.push("A query sees only itself and what stands before it.");
     if (scene.state.unit === "words") notes.push("Neurons are those of pieces.");
@@ -198,11 +204,16 @@ export class Neuron {
     if (!map) return;
     const columns = scene.columns.items;
     const weights = Float32Array.from(columns, (_, b) => value(map, query * map.columns + b));
-    const every = new Float32Array(layer.k.shape[1]).fill(NaN);
-    columns.forEach((column, b) => (every[column.start] = weights[b]!));
-    const found = scores(layer, place, item.start, scene.part.causal, every);
-    const pick = <T extends Float32Array | Uint8Array>(from: T): T => from.constructor === Uint8Array ? (Uint8Array.from(columns, (column) => from[column.start]!) as T) : (Float32Array.from(columns, (column) => from[column.start]!) as T);
-    const row = { scores: pick(found.scores), masked: pick(found.masked), weights };
+    const found = scores(layer, place, item.start, scene.part.causal);
+    const pick = (from: Float32Array): Float32Array => Float32Array.from(columns, (column) => from[column.start]!);
+    const row: Row = {
+      dots: pick(found.dots),
+      bias: found.bias && pick(found.bias),
+      scores: pick(found.scores),
+      masked: Uint8Array.from(columns, (column) => found.masked[column.start]!),
+      weights,
+      sink: this.sink(layer, item.start),
+    };
     this.row = row;
     const normMap = box.norm ? scene.map(scene.state.layer, scene.head, "norms") : null;
     const norm = (b: number): number | null => (normMap ? value(normMap, query * normMap.columns + b) : null);
@@ -238,13 +249,7 @@ export class Neuron {
       numbers(pen, box, y(b), { score: row.scores[b]!, weight: row.weights[b]!, masked: row.masked[b] === 1, norm: norm(b) }, most, theme, ink, scene.accent);
       (this.right.children[b] as HTMLElement).style.opacity = row.masked[b] ? "0.35" : String(0.6 + 0.4 * Math.min(1, Math.sqrt(row.weights[b]!) * 1.6));
     }
-    if (layer.info.sinks) {
-      const given = scene.part.sink?.[scene.part.index.indexOf(scene.state.layer)];
-      const numbersOf = given && scene.data.array(given);
-      const byte = numbersOf ? numbersOf[place * layer.q.shape[1] + item.start]! : NaN;
-      const taken = given?.encoding === "sqrt" ? (byte / 255) ** 2 : byte;
-      numbers(pen, box, y(columns.length), { score: layer.info.sinks[place] ?? NaN, weight: Number.isFinite(taken) ? taken : 0, masked: false, norm: null }, most, theme, ink, scene.accent);
-    }
+    if (row.sink) numbers(pen, box, y(columns.length), { score: row.sink.logit, weight: row.sink.weight, masked: false, norm: null }, most, theme, ink, scene.accent);
     const { neuron } = scene.hovered ?? {};
     if (neuron !== undefined) {
       pen.strokeStyle = ink("--ink");
@@ -255,7 +260,17 @@ export class Neuron {
     this.describe(query, row, neuron, mine, keyHead);
   }
 
-  private describe(query: number, row: { weights: Float32Array; masked: Uint8Array }, neuron: number | undefined, mine: Float32Array, keyHead: number): void {
+  // What the sink of this head takes of a query's row.
+  private sink(layer: LayerNeurons, query: number): Row["sink"] {
+    const { part, state, data } = this.scene;
+    const logit = layer.info.sinks?.[this.place];
+    if (logit === undefined) return null;
+    const given = part.sink?.[part.index.indexOf(state.layer)];
+    const byte = (given && data.array(given)?.[this.place * layer.q.shape[1] + query]) ?? 0;
+    return { logit, weight: given?.encoding === "sqrt" ? (byte / 255) ** 2 : byte };
+  }
+
+  private describe(query: number, row: Row, neuron: number | undefined, mine: Float32Array, keyHead: number): void {
     const { scene, layer, box } = this;
     const columns = scene.columns.items;
     let best = 0;
@@ -287,7 +302,8 @@ export class Neuron {
       const rows = where === "q" ? this.scene.rows.items.length : this.scene.columns.items.length;
       if (neuron >= 0 && neuron < size) return row >= 0 && row < rows ? { where, row, neuron } : null;
     }
-    return x > this.box.dot && x < this.box.right && row >= 0 && row < this.scene.columns.items.length ? { where: "row", row, neuron: -1 } : null;
+    const rows = this.scene.columns.items.length + (this.row?.sink ? 1 : 0);
+    return x > this.box.dot && x < this.box.right && row >= 0 && row < rows ? { where: "row", row, neuron: -1 } : null;
   }
 
   private move(event: PointerEvent): void {
@@ -308,13 +324,18 @@ export class Neuron {
       return scene.owner.tip(h("div", {}, name(item), h("span.dim", {}, ` q, neuron ${neuron} `), fixed(x)), event.clientX, event.clientY);
     }
     const query = scene.rows.items[scene.pinned?.from ?? this.query];
+    const { sink } = this.row ?? {};
+    if (sink && row === scene.columns.items.length) {
+      const content = h("table", {}, line("logit", fixed(sink.logit)), line("takes", sink.weight.toFixed(4)));
+      return scene.owner.tip(h("div", {}, name(query), " → ", h("b", {}, "sink"), content), event.clientX, event.clientY);
+    }
     scene.owner.hover(scene, where === "row" ? { from: null, to: row } : { from: null, to: row, neuron });
     const item = scene.columns.items[row];
     const title = [name(query), " → ", name(item)];
     if (!query || !item || !this.row) return;
     if (where === "row") {
-      const { masked, scores: all, weights } = this.row;
-      const content = masked[row] ? h("div.dim", {}, "this query cannot see this key") : h("table", {}, line("score", fixed(all[row]!)), line("weight", weights[row]!.toFixed(4)));
+      const { masked, weights } = this.row;
+      const content = masked[row] ? h("div.dim", {}, "this query cannot see this key") : h("table", {}, ...steps(layer, this.row, row).map(([label, x]) => line(label, fixed(x))), line("softmax: weight", weights[row]!.toFixed(4)));
       return scene.owner.tip(h("div", {}, ...title, content), event.clientX, event.clientY);
     }
     const [a, b] = [vector(layer.q, place, query.start)[neuron]!, vector(layer.k, layer.info.key_head[place] ?? 0, item.start)[neuron]!];
@@ -324,4 +345,21 @@ export class Neuron {
   destroy(): void {
     this.root.remove();
   }
+}
+
+/** How q·k is scaled, as the heading says it; null where it is not. */
+function scaling({ info, q }: LayerNeurons): string | null {
+  const size = q.shape[2];
+  if (Math.abs(info.scaling * Math.sqrt(size) - 1) < 1e-4) return `÷ √${size}`;
+  return info.scaling === 1 ? null : `× ${Number(info.scaling.toPrecision(3))}`;
+}
+
+/** From q·k to the score of one key, a number a step. */
+function steps(layer: LayerNeurons, { dots, bias, scores: all }: Row, key: number): [string, number][] {
+  const { info } = layer;
+  const scaled = scaling(layer);
+  const found: [string, number][] = [["q · k", dots[key]!]];
+  if (scaled) found.push([scaled, dots[key]! * info.scaling]);
+  if (bias) found.push(["bias", bias[key]!]);
+  return [...found, [info.softcap ? `score, capped at ±${info.softcap}` : "score", all[key]!]];
 }

@@ -10,35 +10,35 @@ export function vector(block: Block, head: number, token: number): Float32Array 
 }
 
 export interface Scores {
-  /** softcap(scaling · q·k + bias) for each key. */
+  /** q·k of each key. */
+  readonly dots: Float32Array;
+  /** What is added to scaling · q·k. */
+  readonly bias: Float32Array | null;
+  /** softcap(scaling · q·k + bias) of each key. */
   readonly scores: Float32Array;
   /** Keys that the query cannot see. */
   readonly masked: Uint8Array;
 }
 
-/**
- * The scores of one query with every key. `weights` is the row as the model computed it: a key is masked when it stands
- * after the query of a causal model, or has no weight although its score would give it one.
- */
-export function scores(layer: LayerNeurons, place: number, query: number, causal: boolean, weights: Float32Array): Scores {
-  const { info, q, k, bias } = layer;
+/** The scores of one query with every key, and what they are made of. */
+export function scores(layer: LayerNeurons, place: number, query: number, causal: boolean): Scores {
+  const { info, q, k, bias: biases, hidden } = layer;
   const mine = vector(q, place, query);
   const keyHead = info.key_head[place] ?? 0;
+  const [, queries] = q.shape;
   const [, keys] = k.shape;
-  const behind = keys - q.shape[1];
+  const behind = keys - queries;
+  const bias = biases ? biases.numbers.slice((place * queries + query) * keys, (place * queries + query + 1) * keys) : null;
+  const dots = new Float32Array(keys);
   const found = new Float32Array(keys);
   const masked = new Uint8Array(keys);
   for (let j = 0; j < keys; j++) {
-    let sum = info.scaling * dot(mine, vector(k, keyHead, j));
-    if (bias) sum += bias.numbers[(place * q.shape[1] + query) * keys + j]!;
+    dots[j] = dot(mine, vector(k, keyHead, j));
+    const sum = info.scaling * dots[j]! + (bias ? bias[j]! : 0);
     found[j] = info.softcap ? info.softcap * Math.tanh(sum / info.softcap) : sum;
-    if (causal && j > query + behind) masked[j] = 1;
+    if ((causal && j > query + behind) || hidden?.[query * keys + j]) masked[j] = 1;
   }
-  let best = 0;
-  for (let j = 1; j < keys; j++) if (weights[j]! > weights[best]!) best = j;
-  const total = found[best]! - Math.log(Math.max(1e-9, weights[best]!));
-  for (let j = 0; j < keys; j++) if (weights[j]! === 0 && Math.exp(found[j]! - total) > 0.01) masked[j] = 1;
-  return { scores: found, masked };
+  return { dots, bias, scores: found, masked };
 }
 
 export function dot(a: Float32Array, b: Float32Array): number {

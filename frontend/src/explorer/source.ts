@@ -17,6 +17,8 @@ export interface LayerNeurons {
   readonly k: Block;
   readonly v: Block | null;
   readonly bias: Block | null;
+  /** [query key]: 1 where no head of the layer sees the key. */
+  readonly hidden: Numbers | null;
 }
 
 export class Data {
@@ -67,8 +69,8 @@ export class Data {
   async loadNeurons(part: PartInfo, index: number): Promise<void> {
     const info = part.neurons?.[part.index.indexOf(index)];
     if (!info || this.blocks.has(info)) return;
-    const [q, k, v, bias] = await Promise.all([this.vectors(info.q), this.vectors(info.k), info.v && this.vectors(info.v), info.bias && this.plain(info.bias)]);
-    this.blocks.set(info, { info, q, k, v, bias });
+    const [q, k, v, bias, hidden] = await Promise.all([this.vectors(info.q), this.vectors(info.k), info.v && this.vectors(info.v), info.bias && this.plain(info.bias), info.hidden && this.store.get(info.hidden)]);
+    this.blocks.set(info, { info, q, k, v, bias, hidden });
   }
 
   /** A figure of a head; NaN where there is none. */

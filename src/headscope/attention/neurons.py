@@ -114,7 +114,7 @@ def _bias(record: AttentionRecord, query: BoolArray | slice, key: BoolArray | sl
                     f"{record.module}: a mask that shifts scores after a softcap cannot be shown"
                 )
             total = shift if total is None else total + shift
-    if total is None:
+    if total is None or not total.any():
         return None
     if total.ndim < 4:
         total = total.reshape((1,) * (4 - total.ndim) + total.shape)

@@ -77,22 +77,22 @@ def with_quantity(one: Input, name: str, found: Computed) -> Input:
 
 
 def with_quantities(
-    shown: Sequence[Input], origins: Sequence[Origin], asked: Sequence[str] | None
+    shown: Sequence[Input], origins: Sequence[Origin], asked: Sequence[str] | None, drawn: Sequence[str] = ()
 ) -> tuple[list[Input], list[Offer]]:
-    """Inputs with the matrices that are asked for (None: those that cost little), and what else can be had.
+    """Inputs with the matrices that are asked for (None: those that cost little) or drawn, and all that can be had.
 
     Unasked, the gradient comes along where it adds at most `PAGE_WEIGHTS` values and the model is small
     (`PAGE_WORK`), and the norms where both fit. What a model turns out not to give is then neither there nor offered.
     """
     inputs, offers = list(shown), list(dict.fromkeys(NAMES.values()))
     wanted = _little(shown, origins) if asked is None else asked
-    for name in dict.fromkeys(wanted):
+    for name in dict.fromkeys([*wanted, *drawn]):
         if any(name in one.matrices for one in inputs):
             continue  # the caller's own
         try:
             found = [origin.compute(name) for origin in origins]
         except (HeadscopeError, RuntimeError):
-            if asked is not None:
+            if asked is not None or name in drawn:
                 raise
             offers.remove(name)
             continue

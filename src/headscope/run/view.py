@@ -131,11 +131,10 @@ def view(
             shown = [replace(one, label=name) for one, name in zip(shown, names, strict=True)]
     offers: list[Offer] = []
     if len(origins) == len(shown):  # every input has a model behind it
-        shown, offers = with_quantities(shown, origins, asked.names)
-    elif origins and (names := asked.names):
-        found = {name: origins[0].compute(name) for name in dict.fromkeys(names)}
-        for name, each in found.items():
-            shown[0] = with_quantity(shown[0], name, each)
+        shown, offers = with_quantities(shown, origins, asked.names, asked.drawn)
+    elif origins:  # maps stand beside it
+        for name in dict.fromkeys([*(asked.names or ()), *asked.drawn]):
+            shown[0] = with_quantity(shown[0], name, origins[0].compute(name))
     return View(
         shown,
         state,
@@ -197,19 +196,23 @@ class _Asked:
 
     @property
     def names(self) -> list[str] | None:
-        """Matrices to compute; None where nothing is said. What the state draws is among them."""
-        drawn = [name for name in NAMES.values() if self.state.get("quantity") == name]
-        drawn += ["norms"] if self.state.get("values") is True else []
-        drawn = [name for name in dict.fromkeys(drawn) if name not in self.given]
+        """Matrices to compute; None where nothing is said."""
         if self.quantities is None:
-            return drawn or None
+            return None
         if isinstance(self.quantities, Mapping):
-            return drawn
+            return []
         if unknown := sorted(set(self.quantities) - set(NAMES)):
             raise InputError(
                 f"quantities: expected 'gradient' and 'norm', or {{name: arrays}}, found {unknown[0]!r}"
             )
-        return [NAMES[name] for name in self.quantities] + drawn
+        return [NAMES[name] for name in self.quantities]
+
+    @property
+    def drawn(self) -> list[str]:
+        """Matrices that the state shows, and that the caller has not given."""
+        found = [name for name in ("gradient", "norms") if self.state.get("quantity") == name]
+        found += ["norms"] if self.state.get("values") is True else []
+        return [name for name in dict.fromkeys(found) if name not in self.given]
 
 
 def _loaded(model: Any) -> Model:
@@ -217,7 +220,7 @@ def _loaded(model: Any) -> Model:
 
 
 def _given(maps: AttentionMaps | Parts, asked: _Asked) -> Input:
-    if asked.quantities is not None and asked.names:
+    if asked.names:
         raise InputError(
             "quantities: gradients and norms need a model; found maps (give arrays by name instead)"
         )

@@ -242,7 +242,7 @@ def _part(
         else None,
         sink=None
         if maps.sink is None or thumbnails
-        else [blobs.weights(row) for row in chosen.cut(maps.sink, "sink")],
+        else [blobs.weights(row, exact=exact) for row in chosen.cut(maps.sink, "sink")],
         neurons=None if neurons is None else _neurons(blobs, neurons, chosen, exact),
         quantities=[
             _quantity(blobs, kind, chosen.cut(found, kind), layers, exact, one.notes.get(kind))
@@ -363,9 +363,18 @@ def _neurons(blobs: Blobs, neurons: Neurons, chosen: _Chosen, exact: bool) -> li
                 softcap=None if (cap := neurons.softcap[place]) is None else float(cap),
                 bias=None if bias is None else _bias(blobs, bias, heads, chosen.maps),
                 sinks=None if sinks is None else [float(sinks[head]) for head in heads],
+                hidden=_hidden(blobs, chosen.maps, place),
             )
         )
     return found
+
+
+def _hidden(blobs: Blobs, maps: AttentionMaps, place: int) -> ArrayRef | None:
+    """The keys that no head of a layer gives any weight, but for those that come later in a causal part."""
+    hidden = ~np.asarray(maps.layers[place]).any(0)
+    if maps.causal:
+        hidden = np.tril(hidden)
+    return blobs.plain(hidden, "uint8") if hidden.any() else None
 
 
 def _bias(blobs: Blobs, bias: FloatArray, heads: Sequence[int], maps: AttentionMaps) -> ArrayRef:

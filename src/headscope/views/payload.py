@@ -118,6 +118,8 @@ class NeuronsInfo(TypedDict):
 
     `groups` query heads share one key head; `key_head` is the place of the key head that serves each query
     head, `keys` the model's own index of each key head. `bias` is [head query key]; `sinks` is a logit a head.
+    `hidden` is [query key], 1 where no head of the layer sees the key for another reason than that it comes
+    later (a window, padding).
     """
 
     q: Vectors
@@ -130,6 +132,7 @@ class NeuronsInfo(TypedDict):
     softcap: float | None
     bias: ArrayRef | None
     sinks: list[float] | None
+    hidden: ArrayRef | None
 
 
 class QuantityInfo(TypedDict):

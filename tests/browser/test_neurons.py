@@ -1,0 +1,199 @@
+"""The neuron view on captured models: what it shows adds up, whatever a family does between q·k and softmax."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from families import build, family
+
+from headscope.models.model import Model
+from headscope.run.load import load
+from headscope.run.view import view
+
+pytestmark = pytest.mark.browser
+
+
+def page_of(name: str, open_page: Callable[..., Any], **state: Any) -> tuple[Any, Any]:
+    found = family(name)
+    inputs = {key: value[:1] for key, value in found.inputs.items()}
+    shown = view(Model(build(found)), inputs=inputs, scale="neuron", exact=True, **state)
+    return open_page(shown.html(), height=1200), shown
+
+
+def settled(page: Any) -> None:
+    page.wait_for_selector(".hx[data-busy]", state="detached")
+
+
+def point(page: Any, row: int) -> dict[str, float] | None:
+    """What the tip of one key's score says: its numbers by label; None where the query cannot see the key."""
+    heading = page.locator(".axis.n span", has_text="softmax").bounding_box()
+    token = page.locator(".nv .toks.r .tok").nth(row).bounding_box()
+    page.mouse.move(heading["x"] + 10, token["y"] + token["height"] / 2)
+    tip = page.locator(".tip.on")
+    if "cannot see" in tip.inner_text():
+        return None
+    labels = tip.locator("td:not(.n)").all_inner_texts()
+    texts = tip.locator("td.n").all_inner_texts()
+    return {label: float(text.replace("−", "-")) for label, text in zip(labels, texts, strict=True)}
+
+
+def adds_up(page: Any, shown: Any, query: int, part: str | None = None) -> list[dict[str, float] | None]:
+    """Every key of the pinned query: the steps give the score, and softmax of the scores is the weight."""
+    state = shown.state
+    layer, head = state["layer"], state["heads"][0]
+    exact = shown.matrix(layer, head, part=part)[query]
+    rows = page.locator(".nv .toks.r .tok:not(.sink)").count()
+    assert rows == len(exact)
+    found = [point(page, row) for row in range(rows)]
+    sink = point(page, rows) if page.locator(".nv .tok.sink").count() else None
+    for numbers, weight in zip(found, exact, strict=True):
+        assert (numbers is None) == (weight == 0)
+        if numbers is None:
+            continue
+        assert numbers["softmax: weight"] == pytest.approx(weight, abs=6e-5)
+        scale = [value for label, value in numbers.items() if label[0] in "÷×"]
+        total = (scale or [numbers["q · k"]])[0] + numbers.get("bias", 0.0)
+        (score,) = [label for label in numbers if label.startswith("score")]
+        if capped := re.search(r"±([\d.]+)$", score):
+            total = float(capped[1]) * np.tanh(total / float(capped[1]))
+        assert numbers[score] == pytest.approx(total, abs=0.0151)
+    scores = {at: next(v for k, v in n.items() if k.startswith("score")) for at, n in enumerate(found) if n}
+    powers = {at: np.exp(score) for at, score in scores.items()}
+    whole = sum(powers.values()) + (np.exp(sink["logit"]) if sink else 0.0)
+    for at, power in powers.items():
+        assert power / whole == pytest.approx(exact[at], rel=0.02, abs=1e-4)
+    if sink:
+        assert sink["takes"] == pytest.approx(1 - exact.sum(), abs=1e-4)
+    return found
+
+
+CASES = {
+    "BERT": ("÷ √8", None),
+    "GPT-2": ("÷ √8", "sees only itself"),
+    "Llama": ("÷ √8", "Key head 1 serves query heads 2 to 3."),
+    "Gemma 2": (None, "Scores are capped softly: "),
+    "gpt-oss": ("÷ √8", "A learned sink, no token, takes part of each row."),
+    "Mistral": ("÷ √8", "A mask hides some keys"),
+    "BLOOM": ("÷ √8", "A bias of the pair's positions is added"),
+    "T5": ("+ bias", "A bias of the pair's positions is added"),
+    "DeBERTa": (None, None),
+    "Granite": ("× 0.3", None),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_shown_adds_up(name: str, open_page: Callable[..., Any]) -> None:
+    scale, note = CASES[name]
+    query = 8
+    layer = 0
+    page, shown = page_of(name, open_page, layer=layer, heads=[2], pin=("from", query))
+    heading = page.locator(".axis.n").inner_text()
+    about = page.locator(".nvhead").inner_text()
+    if scale:
+        assert scale in heading
+    if note:
+        assert note in about
+    if name == "Llama":
+        assert "key head 1" in heading
+    if "bias" in about:
+        assert "+ bias" in heading
+    found = adds_up(page, shown, query)
+    if name == "Mistral":
+        assert [numbers is None for numbers in found] == [not 4 < key <= query for key in range(len(found))]
+    if name == "T5":
+        assert any(numbers["bias"] != 0 for numbers in found if numbers)
+    page.mouse.move(5, 5)
+
+
+@pytest.mark.parametrize("name", ["T5", "BART"])
+def test_cross_attention(name: str, open_page: Callable[..., Any]) -> None:
+    page, shown = page_of(name, open_page, part="cross", layer=1, heads=[3], pin=("from", 2))
+    assert page.locator(".nv .toks.l .tok").count() == 7
+    assert page.locator(".nv .toks.r .tok").count() == 12
+    adds_up(page, shown, 2, "cross")
+
+
+def test_a_trained_model_with_shared_key_heads(shared: Path, open_page: Callable[..., Any]) -> None:
+    model = load(shared / "models" / "stories260K")
+    shown = view(
+        model,
+        "Once upon a time there was a cat",
+        scale="neuron",
+        layer=2,
+        heads=[5],
+        pin=("from", 6),
+        exact=True,
+    )
+    page = open_page(shown.html())
+    assert re.search(r"Key head \d serves query heads \d to \d\.", page.locator(".nvhead").inner_text())
+    adds_up(page, shown, 6)
+
+
+def test_bytes_are_near(open_page: Callable[..., Any]) -> None:
+    inputs = {"input_ids": torch.arange(3, 15)[None]}
+    model = Model(build(family("Llama")))
+    shown = view(model, inputs=inputs, scale="neuron", layer=1, heads=[1], pin=("from", 9))
+    page = open_page(shown.html())
+    exact = shown.matrix(1, 1)[9]
+    for row in range(12):
+        numbers = point(page, row)
+        assert (numbers is None) == (row > 9)
+        if numbers:
+            assert numbers["softmax: weight"] == pytest.approx(exact[row], abs=0.004)
+
+
+def test_a_newcomer_finds_values_and_all_neurons(open_page: Callable[..., Any]) -> None:
+    found = family("Llama")
+    shown = view(
+        Model(build(found)), inputs={key: value[:1] for key, value in found.inputs.items()}, heads=[1]
+    )
+    page = open_page(shown.html(), height=1200)
+    page.get_by_role("button", name="Expand into q and k").click()
+    page.get_by_role("switch", name="Values").click()
+    settled(page)
+    heading = page.locator(".axis.n").inner_text()
+    assert re.search(r"v\s+value", heading)
+    assert re.search(r"‖αvWₒ‖\s+added", heading)
+    page.locator(".nv .toks.r .tok .t").nth(3).hover()
+    assert page.locator(".vector h3").inner_text().startswith("All neurons of ")
+    inked = "c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(byte => byte !== 0)"
+    assert page.locator(".vector canvas").evaluate(inked)
+    page.get_by_role("button", name="Collapse to lines").click()
+    settled(page)
+    assert page.locator(".nv").is_hidden()
+
+
+def test_pairs_of_other_lengths_are_linked(demo: Model, open_page: Callable[..., Any]) -> None:
+    first = (
+        "The identical rovers will act as robotic geologists.",
+        "The rovers act as geologists, moving on six wheels.",
+    )
+    second = ("I am happy", "I am not sad")
+    page = open_page(view(demo, first, against=second, layer=1, heads=[2], filter="ab").html(), width=1500)
+    titles = page.locator(".rightpane h2")
+    lengths = [page.locator(".hv").nth(at).locator(".toks.l .tok").count() for at in (0, 1)]
+    assert lengths[0] != lengths[1]
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    settled(page)
+    assert titles.all_inner_texts() == ["Layer 2, head 3"] * 2
+    page.get_by_role("radio", name="B→A").click()
+    settled(page)
+    for at, (a, b) in enumerate((first, second)):
+        tokens = [
+            page.locator(".hv").nth(at).locator(f".toks.{side} .tok").all_inner_texts() for side in "lr"
+        ]
+        assert [each[0].lower() for each in tokens] == [b.split()[0].lower(), a.split()[0].lower()]
+    assert page.get_by_role("radio", name="1 − 2").is_disabled()
+    page.get_by_role("radio", name="Gradient").click()
+    settled(page)
+    assert "gradient of the cosine of the two texts" in page.locator(".status").inner_text()
+    page.keyboard.press("3")
+    settled(page)
+    assert page.locator(".nv:visible").count() == 2
