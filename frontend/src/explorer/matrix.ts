@@ -24,6 +24,7 @@ export class Matrix {
   private readonly frame = h("div.mframe", {}, this.columns, this.rows);
   private readonly tools = h("div.mtools", { "data-export": "no" });
   private readonly note = h("span.dim");
+  private readonly ends = h("figcaption", {}, h("span", {}, "from ↓"), h("span", {}, "to →"));
   readonly root: HTMLElement;
   size = 300;
   private drawn = "";
@@ -45,10 +46,9 @@ export class Matrix {
       h("button.link", { type: "button", onclick: () => scene.owner.set({ zoom: null }) }, "all of it"),
       this.note,
     );
-    const caption = h("figcaption", {}, h("span", {}, "from ↓"), h("span", {}, "to →"));
     this.root = large
-      ? h("figure.matrix.big", {}, this.tools, this.frame, caption)
-      : h("figure.matrix", {}, this.title, this.box, caption);
+      ? h("figure.matrix.big", {}, this.tools, this.frame, this.ends)
+      : h("figure.matrix", {}, this.title, this.box, this.ends);
     if (large) this.frame.append(this.box);
     element.append(this.root);
     this.over.addEventListener("pointermove", (event) => this.move(event));
@@ -164,6 +164,7 @@ export class Matrix {
       map.sign,
     );
     context.putImageData(image, 0, 0);
+    this.ends.style.width = `${left + this.wide}px`;
     if (this.large) this.labels(cell, left, top);
     this.focus();
   }
