@@ -386,7 +386,7 @@ def test_everything_that_can_be_pressed_has_a_name(open_page: Any, html: str):
     page = open_page(html)
     nameless = page.evaluate(
         """[...document.querySelectorAll("button, select, input, [tabindex='0']")].filter(element =>
-            !(element.getAttribute("aria-label") || element.textContent.trim())).map(element => element.outerHTML)"""
+            element.checkVisibility() && !(element.getAttribute("aria-label") || element.textContent.trim())).map(element => element.outerHTML)"""
     )
     assert nameless == []
     stops: list[str] = []
