@@ -1,0 +1,109 @@
+"""Inputs made of random tokens that come twice, on which induction and duplicate-token heads show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headscope.corpora import Example
+from headscope.errors import InputError
+from headscope.models import Model
+from headscope.models.pieces import classes, special_tokens
+from headscope.tokens import IntArray, Tokens
+
+MOST = 50
+"""So many random tokens are repeated, where model and vocabulary allow it."""
+
+
+def repeated_tokens(
+    model: Model, *, tokens: int | None = None, sequences: int = 64, seed: int = 0
+) -> list[Example]:
+    """Random tokens, and the same again, each sequence a document: ``<s> a b c a b c``.
+
+    Source: Elhage et al. 2021; Olsson et al. 2022. Nothing but the first copy tells what comes next in the second, so
+    what a head does there it does by matching tokens. Within a copy all tokens differ. Special tokens stand where the
+    tokenizer puts them around a text (``<s>`` in Llama, ``[CLS]`` and ``[SEP]`` in BERT, none in GPT-2); they, the
+    unknown token and pieces such as ``[unused7]`` are never drawn. A model without a tokenizer gets ids of its
+    vocabulary alone.
+
+    Args:
+        model: from `headscope.load`.
+        tokens: how many are repeated; by default 50, or as many as fit.
+        sequences: how many sequences.
+        seed: of the draw.
+
+    Raises `InputError` where that does not fit the model, and for models of pixels or frames.
+    """
+    if sequences < 1:
+        raise InputError(f"sequences: expected at least 1, found {sequences}")
+    vocabulary = _vocabulary(model)
+    before, after = _around(model)
+    room = len(vocabulary)
+    if model.max_length is not None:
+        room = min(room, (model.max_length - len(before) - len(after)) // 2)
+    size = min(MOST, room) if tokens is None else tokens
+    if not 2 <= size <= room:
+        raise InputError(f"tokens: expected 2 to {room} to repeat in an input of {model.name}, found {size}")
+    draw = np.random.default_rng(seed)
+    found: list[Example] = []
+    for number in range(sequences):
+        own = draw.choice(vocabulary, size, replace=False)
+        made = _tokens(model, np.concatenate([before, own, own, after]), len(before), len(after))
+        found.append(Example(tokens=made, document=number, source=f"repeated tokens, sequence {number}"))
+    return found
+
+
+def _vocabulary(model: Model) -> IntArray:
+    """Ids to draw from."""
+    size: Any = getattr(model.text_config, "vocab_size", None)
+    if model.tokenizer is None:
+        if not isinstance(size, int):
+            raise InputError(
+                f"{model.name}: expected a model of tokens, found no vocabulary and no tokenizer"
+            )
+        names = ("bos", "eos", "pad", "unk", "decoder_start", "mask", "sep", "cls")
+        hidden = {getattr(model.text_config, f"{name}_token_id", None) for name in names}
+        return np.array([number for number in range(size) if number not in hidden], np.int64)
+    tokenizer = model.tokenizer
+    size = min(len(tokenizer), size) if isinstance(size, int) else len(tokenizer)
+    hidden = {*special_tokens(tokenizer).ids, tokenizer.unk_token_id}
+    pieces: list[Any] = tokenizer.convert_ids_to_tokens(range(size))
+    return np.array(
+        [
+            number
+            for number, piece in enumerate(pieces)
+            if number not in hidden
+            and piece
+            and not str(piece).startswith(("[unused", "<unused", "<extra_id"))
+        ],
+        np.int64,
+    )
+
+
+def _around(model: Model) -> tuple[IntArray, IntArray]:
+    """The special tokens that the tokenizer puts before and after a text."""
+    if model.tokenizer is None:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    tokens = model.encode("A")
+    assert tokens.ids is not None
+    text = np.flatnonzero(~tokens.mask("special"))
+    return tokens.ids[: text[0]], tokens.ids[text[-1] + 1 :]
+
+
+def _tokens(model: Model, ids: IntArray, before: int, after: int) -> Tokens:
+    special = np.ones(len(ids), np.bool_)
+    special[before : len(ids) - after] = False
+    sequence = np.where(special, -1, 0)
+    if model.tokenizer is None:
+        return Tokens([str(number) for number in ids], ids, special_mask=special, sequence_ids=sequence)
+    pieces = [str(piece) for piece in model.tokenizer.convert_ids_to_tokens(ids.tolist())]
+    types = np.zeros(len(ids), np.int64) if model.encode("A").type_ids is not None else None
+    return Tokens(
+        pieces,
+        ids,
+        type_ids=types,
+        special_mask=special,
+        sequence_ids=sequence,
+        classes=classes(model.tokenizer, ids.tolist(), [False] * len(ids)),
+    )
