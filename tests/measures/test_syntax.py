@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.errors import InputError
+from headscope.measures.resample import false_discovery
 from headscope.measures.syntax import (
     ALL,
     WITHOUT,
@@ -15,7 +16,6 @@ from headscope.measures.syntax import (
     by_offsets,
     dataset,
     every_head,
-    false_discovery,
     predictions,
     table,
 )

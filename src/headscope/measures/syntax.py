@@ -9,7 +9,6 @@ chosen on other sentences than they are scored on.
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,7 +19,7 @@ import xarray as xr
 
 from headscope.errors import InputError
 from headscope.heads import Head
-from headscope.measures.measure import Floats
+from headscope.measures.resample import Answers, Resampling, false_discovery
 from headscope.tokens import BoolArray, IntArray
 
 DIRECTIONS = ("dep->head", "head->dep")
@@ -45,10 +44,6 @@ COLUMNS = (
 """Columns of the tables; that of best heads has `CHOSEN` as well."""
 
 CHOSEN = ("split_accuracy", "split_low", "split_high", "p", "q", "few")
-_CLUSTERS = 50_000
-_SPLITS = 100
-
-Bytes = npt.NDArray[np.uint8]
 
 
 def predictions(weights: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
@@ -76,7 +71,7 @@ def by_offsets(count: int, offsets: Sequence[int], *, clip: bool = False) -> Int
 
 
 class Words:
-    """Which predictions were right for each word of a treebank: a bit each, in a temporary file.
+    """Which predictions were right for each word of a treebank.
 
     Args:
         layers, heads: of the model; a head that a layer does not have is never right.
@@ -85,15 +80,8 @@ class Words:
 
     def __init__(self, layers: Sequence[int], heads: int, offsets: Sequence[int]) -> None:
         self.layers, self.heads, self.offsets = tuple(layers), heads, tuple(offsets)
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as this)
-        self._relations: list[IntArray] = []
-        self._sizes: list[int] = []
-        self.names: dict[str, int] = {}
-
-    @property
-    def width(self) -> int:
-        """Bits a word: heads in both directions, then the baselines."""
-        return 2 * len(self.layers) * self.heads + len(self.offsets)
+        self.sentences = 0
+        self.answers = Answers(2 * len(self.layers) * heads + len(self.offsets))
 
     def add(self, relations: Sequence[str], right: BoolArray, baselines: BoolArray) -> None:
         """One sentence.
@@ -103,25 +91,9 @@ class Words:
             right: ``[direction layer head word]``.
             baselines: ``[offset word]``.
         """
-        count = len(relations)
-        bits = np.concatenate([right.reshape(-1, count), baselines.reshape(-1, count)])
-        self._file.write(np.packbits(bits.T, axis=1).tobytes())
-        self._relations.append(
-            np.array([self.names.setdefault(name, len(self.names)) for name in relations], np.int64)
-        )
-        self._sizes.append(count)
-
-    def __len__(self) -> int:
-        return len(self._sizes)
-
-    def relation(self) -> tuple[IntArray, IntArray]:
-        """The number of each word's relation (in `names`), and of its sentence."""
-        return np.concatenate(self._relations), np.repeat(np.arange(len(self)), self._sizes)
-
-    def bits(self) -> Bytes:
-        """All bits, packed, ``[word byte]``."""
-        self._file.flush()
-        return np.memmap(self._file, np.uint8, "r").reshape(-1, -(-self.width // 8))
+        bits = np.concatenate([right.reshape(-1, len(relations)), baselines])
+        self.answers.add(relations, bits, self.sentences)
+        self.sentences += 1
 
 
 def dataset(
@@ -144,36 +116,39 @@ def dataset(
     Returns:
         ``accuracy``, ``ci_low``, ``ci_high`` of every head (95 % percentile intervals of a Poisson bootstrap over
         sentences), ``n`` of every relation, ``baseline`` over ``(relation, offset)``; and over ``relation``, where
-        a best head is named: ``best`` (its place among direction × layer × head); ``split_accuracy``: the best
-        head of one half of the sentences scored on the other, mean over 100 halvings, both ways; ``split_low``
-        and ``split_high``: 95 % of the replicates' best heads, each scored on the sentences that its replicate
-        left out (so the choosing is in the interval, and it is wider than one on all sentences); ``p`` that this
-        is no better than the best offset, chosen and scored alike, and ``q`` with the false discovery rate over
-        the relations.
+        a best head is named: ``best`` (its place among direction × layer × head, −1 for none);
+        ``split_accuracy``, ``split_low`` and ``split_high`` of choosing and scoring on different sentences
+        (`headscope.measures.resample.Chosen`); ``p`` that this is no better than the best offset, chosen and
+        scored alike, and ``q`` with the false discovery rate over the relations.
 
     Raises `InputError` when there is no sentence.
     """
-    if not len(words):
+    if not words.sentences:
         raise InputError("treebank: expected at least one sentence, found none")
-    relation, sentence = words.relation()
-    clusters = sentence // -(-len(words) // _CLUSTERS)
-    count = int(clusters[-1]) + 1
-    draw = np.random.default_rng(seed)
-    drawn = draw.poisson(1.0, (replicates, count)).astype(np.uint8)
-    halves = draw.permuted(np.tile(np.arange(count) % 2 == 0, (_SPLITS, 1)), axis=1)
+    resampling = Resampling(words.answers, seed=seed, replicates=replicates)
     shape = (len(DIRECTIONS), len(words.layers), words.heads)
-    heads = int(np.prod(shape))
-    outside = [words.names[name] for name in words.names if name.split(":")[0] in ("punct", "root")]
-    subsets = {ALL: np.ones(len(relation), np.bool_), WITHOUT: ~np.isin(relation, outside)}
-    sizes = np.bincount(relation, minlength=len(words.names))
-    names = sorted(words.names, key=lambda name: (-int(sizes[words.names[name]]), name))
-    subsets |= {name: relation == words.names[name] for name in names}
+    heads = slice(0, int(np.prod(shape)))
+    offsets = slice(heads.stop, words.answers.width)
     parts: dict[str, list[Any]] = {}
+    subsets = _subsets(words.answers)
     for chosen in subsets.values():
-        found = _of_relation(words, chosen, clusters, drawn, halves, heads, least)
-        for name, value in found.items():
+        own = resampling.of(chosen)
+        row: dict[str, Any] = {
+            "n": own.n,
+            "accuracy": own.value[heads],
+            "ci_low": own.low[heads],
+            "ci_high": own.high[heads],
+            "baseline": own.value[offsets],
+            "best": -1,
+            **dict.fromkeys(("split_accuracy", "split_low", "split_high", "p"), np.nan),
+        }
+        if own.n >= least:
+            best = own.chosen(heads)
+            row |= {"best": best.place, "split_accuracy": best.split, "split_low": best.low}
+            row["split_high"] = best.high
+            row["p"] = best.above(own.chosen(offsets)) if words.offsets else np.nan
+        for name, value in row.items():
             parts.setdefault(name, []).append(value)
-    p = np.array(parts["p"])
     variables: dict[str, Any] = {
         name: (("relation", "direction", "layer", "head"), np.stack(parts[name]).reshape(-1, *shape))
         for name in ("accuracy", "ci_low", "ci_high")
@@ -181,14 +156,9 @@ def dataset(
     variables["baseline"] = (("relation", "offset"), np.stack(parts["baseline"]))
     for name in ("n", "best", "split_accuracy", "split_low", "split_high", "p"):
         variables[name] = (("relation",), np.array(parts[name]))
-    variables["q"] = (("relation",), false_discovery(p))
-    described = {
-        **dict(meta or {}),
-        "sentences": len(words),
-        "seed": seed,
-        "replicates": replicates,
-        "least": least,
-    }
+    variables["q"] = (("relation",), false_discovery(np.array(parts["p"])))
+    described = {**dict(meta or {}), "sentences": words.sentences, "seed": seed}
+    described |= {"replicates": replicates, "least": least}
     return xr.Dataset(
         variables,
         coords={
@@ -202,93 +172,14 @@ def dataset(
     )
 
 
-def _of_relation(
-    words: Words,
-    chosen: BoolArray,
-    clusters: IntArray,
-    drawn: Bytes,
-    halves: BoolArray,
-    heads: int,
-    least: int,
-) -> dict[str, Any]:
-    """The figures of one relation."""
-    right, size, where = _by_cluster(words, np.flatnonzero(chosen), clusters)
-    total, n = right.sum(0, dtype=np.float64), int(size.sum())
-    accuracy = total / max(1, n)
-    weights = drawn[:, where].astype(np.float32)
-    inside, missing = _shares(weights, right, size), _shares((weights == 0).astype(np.float32), right, size)
-    drawn_some = inside[np.isfinite(inside[:, 0])]  # not those that drew no sentence of the relation
-    nothing = np.full((2, len(total)), np.nan)
-    low, high = np.percentile(drawn_some, [2.5, 97.5], axis=0) if len(drawn_some) else nothing
-    found: dict[str, Any] = {
-        "n": n,
-        "accuracy": accuracy[:heads] if n else np.full(heads, np.nan),
-        "ci_low": low[:heads],
-        "ci_high": high[:heads],
-        "baseline": accuracy[heads:],
-        "best": int(accuracy[:heads].argmax()),
-        **dict.fromkeys(("split_accuracy", "split_low", "split_high", "p"), np.nan),
-    }
-    if n < least:
-        return {**found, "best": -1}
-    both = [
-        _shares(half.astype(np.float32), right, size)[:, :heads]
-        for half in (halves[:, where], ~halves[:, where])
-    ]
-    scores = [_picked(one, other) for one, other in (both, both[::-1])]
-    if np.isnan(scores).all():  # all in one sentence: no halves
-        return found
-    found["split_accuracy"] = float(np.nanmean(scores))
-    apart = _picked(inside[:, :heads], missing[:, :heads])
-    if np.isfinite(apart).any():
-        found["split_low"], found["split_high"] = np.nanpercentile(apart, [2.5, 97.5])
-    if len(words.offsets):
-        gain = apart - _picked(inside[:, heads:], missing[:, heads:])
-        gain = gain[np.isfinite(gain)]
-        found["p"] = (1 + int((gain <= 0).sum())) / (len(gain) + 1)
-    return found
-
-
-def _by_cluster(
-    words: Words, rows: IntArray, clusters: IntArray
-) -> tuple[npt.NDArray[np.float32], Floats, IntArray]:
-    """How many of these words each prediction gets right ``[cluster prediction]``, their number, and the clusters."""
-    where, starts = np.unique(clusters[rows], return_index=True)
-    right = np.zeros((len(where), words.width), np.float32)
-    bits = words.bits()
-    ends = [*starts[1:], len(rows)]
-    for first in range(0, len(where), 512):
-        last = min(first + 512, len(where))
-        part = rows[starts[first] : ends[last - 1]]
-        unpacked = np.unpackbits(bits[part], axis=1, count=words.width)
-        right[first:last] = np.add.reduceat(
-            unpacked, starts[first:last] - starts[first], axis=0, dtype=np.float32
-        )
-    return right, np.diff([*starts, len(rows)]).astype(np.float64), where
-
-
-def _shares(weights: npt.NDArray[np.float32], right: npt.NDArray[np.float32], size: Floats) -> Floats:
-    """Accuracies under weights of the clusters, ``[replicate prediction]``; NaN where nothing is drawn."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return (weights @ right).astype(np.float64) / (weights @ size)[:, None]
-
-
-def _picked(chosen_on: Floats, scored_on: Floats) -> Floats:
-    """What the best of each row of one gets in the other; NaN where either has nothing."""
-    there = np.isfinite(chosen_on).all(1)
-    best = np.where(np.isfinite(chosen_on), chosen_on, -1.0).argmax(1)
-    return np.where(there, scored_on[np.arange(len(best)), best], np.nan)
-
-
-def false_discovery(p: Floats) -> Floats:
-    """Benjamini and Hochberg's adjusted p values (1995); NaN stays NaN and does not count."""
-    found = np.full(len(p), np.nan)
-    known = np.flatnonzero(np.isfinite(p))
-    order = known[np.argsort(p[known])]
-    ranks = np.arange(1, len(order) + 1)
-    adjusted = np.minimum.accumulate((p[order] * len(order) / ranks)[::-1])[::-1]
-    found[order] = np.minimum(adjusted, 1.0)
-    return found
+def _subsets(answers: Answers) -> dict[str, BoolArray]:
+    """The words of each row of the table: all, all but punctuation and roots, each relation by frequency."""
+    numbers = answers.numbers()
+    outside = [number for name, number in answers.labels.items() if name.split(":")[0] in ("punct", "root")]
+    sizes = np.bincount(numbers, minlength=len(answers.labels))
+    names = sorted(answers.labels, key=lambda name: (-int(sizes[answers.labels[name]]), name))
+    found = {ALL: np.ones(len(numbers), np.bool_), WITHOUT: ~np.isin(numbers, outside)}
+    return found | {name: numbers == answers.labels[name] for name in names}
 
 
 def table(found: xr.Dataset) -> pd.DataFrame:

@@ -1,0 +1,193 @@
+"""Right or wrong, instance by instance: accuracies of many predictors with intervals, and of the best of them.
+
+Instances come in clusters (sentences, documents) that are drawn together. Of a hundred heads one is best by chance;
+so a best head is also scored on clusters that it was not chosen on.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from headscope.measures.measure import Floats
+from headscope.tokens import BoolArray, IntArray
+
+Bytes = npt.NDArray[np.uint8]
+_CLUSTERS = 50_000
+_SPLITS = 100
+
+
+class Answers:
+    """Which of some predictors were right about each instance: a bit each, in a temporary file.
+
+    Args:
+        width: how many predictors there are.
+    """
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.labels: dict[str, int] = {}
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as this)
+        self._numbers: list[IntArray] = []
+        self._clusters: list[IntArray] = []
+
+    def add(self, labels: Sequence[str], right: BoolArray, cluster: int) -> None:
+        """Instances of a cluster, each with a label; `right` is ``[predictor instance]``. Clusters come in order."""
+        self._file.write(np.packbits(right.T, axis=1).tobytes())
+        numbers = [self.labels.setdefault(label, len(self.labels)) for label in labels]
+        self._numbers.append(np.array(numbers, np.int64))
+        self._clusters.append(np.full(len(labels), cluster))
+
+    def __len__(self) -> int:
+        return sum(map(len, self._numbers))
+
+    def numbers(self) -> IntArray:
+        """The number of each instance's label, by `labels`."""
+        return np.concatenate(self._numbers) if self._numbers else np.zeros(0, np.int64)
+
+    def clusters(self) -> IntArray:
+        """The cluster of each instance, counted from 0 without gaps; at most 50,000, neighbours joined beyond."""
+        if not self._clusters:
+            return np.zeros(0, np.int64)
+        found = np.unique(np.concatenate(self._clusters), return_inverse=True)[1]
+        return found // -(-(int(found[-1]) + 1) // _CLUSTERS)
+
+    def bits(self) -> Bytes:
+        """All bits, packed, ``[instance byte]``."""
+        self._file.flush()
+        return np.memmap(self._file, np.uint8, "r").reshape(-1, -(-self.width // 8))
+
+
+@dataclass(frozen=True)
+class Accuracies:
+    """Accuracies of all predictors on some instances.
+
+    Attributes:
+        n: instances.
+        value, low, high: accuracies and their 95 % intervals, ``[predictor]``; NaN without instances.
+        drawn: accuracies in each replicate, ``[replicate predictor]``; NaN where it drew none of the clusters.
+        left: the same on the clusters that the replicate left out.
+        halves: the same on one half of the clusters, and on the other.
+    """
+
+    n: int
+    value: Floats
+    low: Floats
+    high: Floats
+    drawn: Floats
+    left: Floats
+    halves: tuple[Floats, Floats]
+
+    def chosen(self, among: slice) -> Chosen:
+        """The best of some predictors (the first of equals), scored on what it was not chosen on."""
+        scores = [picked(one[:, among], other[:, among]) for one, other in (self.halves, self.halves[::-1])]
+        apart = picked(self.drawn[:, among], self.left[:, among])
+        nothing = np.isnan(scores).all() or np.isnan(apart).all()
+        low, high = (np.nan, np.nan) if nothing else np.nanpercentile(apart, [2.5, 97.5])
+        return Chosen(
+            int(self.value[among].argmax()),
+            np.nan if nothing else float(np.nanmean(scores)),
+            float(low),
+            float(high),
+            apart,
+        )
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The best predictor.
+
+    Attributes:
+        place: which one it is on all instances.
+        split: the best of one half of the clusters scored on the other: the mean over 100 halvings, both ways.
+        low, high: 95 % of the replicates' best, each scored on the clusters that its replicate left out: so the
+            choosing is in the interval, and it is wider than one on all clusters.
+        apart: these scores, ``[replicate]``.
+    """
+
+    place: int
+    split: float
+    low: float
+    high: float
+    apart: Floats
+
+    def above(self, other: Chosen) -> float:
+        """One-sided p that this is no better than another, chosen and scored alike."""
+        gain = self.apart - other.apart
+        gain = gain[np.isfinite(gain)]
+        return (1 + int((gain <= 0).sum())) / (len(gain) + 1)
+
+
+class Resampling:
+    """A Poisson bootstrap over clusters, and halvings of them.
+
+    Args:
+        answers: all instances.
+        seed: of both.
+        replicates: of the bootstrap.
+    """
+
+    def __init__(self, answers: Answers, *, seed: int = 0, replicates: int = 1000) -> None:
+        self._answers, self._clusters, self._bits = answers, answers.clusters(), answers.bits()
+        count = int(self._clusters[-1]) + 1
+        draw = np.random.default_rng(seed)
+        self._drawn = draw.poisson(1.0, (replicates, count)).astype(np.uint8)
+        self._halves = draw.permuted(np.tile(np.arange(count) % 2 == 0, (_SPLITS, 1)), axis=1)
+
+    def of(self, instances: BoolArray) -> Accuracies:
+        """Accuracies on some of the instances."""
+        right, size, where = self._by_cluster(np.flatnonzero(instances))
+        n = int(size.sum())
+        nothing = np.full(self._answers.width, np.nan)
+        value = right.sum(0, dtype=np.float64) / n if n else nothing
+        weights = self._drawn[:, where].astype(np.float32)
+        drawn = _shares(weights, right, size)
+        known = drawn[np.isfinite(drawn[:, 0])] if drawn.shape[1] else drawn
+        low, high = np.percentile(known, [2.5, 97.5], axis=0) if len(known) else (nothing, nothing)
+        half = self._halves[:, where].astype(np.float32)
+        left = _shares((weights == 0).astype(np.float32), right, size)
+        return Accuracies(
+            n, value, low, high, drawn, left, (_shares(half, right, size), _shares(1 - half, right, size))
+        )
+
+    def _by_cluster(self, rows: IntArray) -> tuple[npt.NDArray[np.float32], Floats, IntArray]:
+        """How many of these instances each predictor gets right ``[cluster predictor]``, their number, the clusters."""
+        width = self._answers.width
+        where, starts = np.unique(self._clusters[rows], return_index=True)
+        right = np.zeros((len(where), width), np.float32)
+        ends = [*starts[1:], len(rows)]
+        for first in range(0, len(where), 512):
+            last = min(first + 512, len(where))
+            part = rows[starts[first] : ends[last - 1]]
+            unpacked = np.unpackbits(self._bits[part], axis=1, count=width)
+            places = starts[first:last] - starts[first]
+            right[first:last] = np.add.reduceat(unpacked, places, axis=0, dtype=np.float32)
+        return right, np.diff([*starts, len(rows)]).astype(np.float64), where
+
+
+def _shares(weights: npt.NDArray[np.float32], right: npt.NDArray[np.float32], size: Floats) -> Floats:
+    """Accuracies under weights of the clusters, ``[replicate predictor]``; NaN where nothing is drawn."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (weights @ right).astype(np.float64) / (weights @ size)[:, None]
+
+
+def picked(chosen_on: Floats, scored_on: Floats) -> Floats:
+    """What the best of each row of one gets in the other; NaN where either has nothing."""
+    there = np.isfinite(chosen_on).all(1)
+    best = np.where(np.isfinite(chosen_on), chosen_on, -1.0).argmax(1)
+    return np.where(there, scored_on[np.arange(len(best)), best], np.nan)
+
+
+def false_discovery(p: Floats) -> Floats:
+    """Benjamini and Hochberg's adjusted p values (1995); NaN stays NaN and does not count."""
+    found = np.full(len(p), np.nan)
+    known = np.flatnonzero(np.isfinite(p))
+    order = known[np.argsort(p[known])]
+    ranks = np.arange(1, len(order) + 1)
+    adjusted = np.minimum.accumulate((p[order] * len(order) / ranks)[::-1])[::-1]
+    found[order] = np.minimum(adjusted, 1.0)
+    return found
