@@ -222,6 +222,21 @@ def measure(
         typer.Option(help="What gradient_… is of: masked-lm, causal-lm, logit:N or cosine."),
     ] = None,
     batch_size: Annotated[int, typer.Option(help="Inputs in a batch, at most.")] = 32,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Keep checkpoints here, and go on from them: the same figures to the last digit.",
+        ),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(metavar="I/N", help="Measure the I-th of N parts only, into -o PART.nc; then: merge."),
+    ] = None,
+    skip_failures: Annotated[
+        bool,
+        typer.Option("--skip-failures", help="Leave out inputs at which the model fails, and list them."),
+    ] = False,
     device: Device = None,
     dtype: Dtype = None,
     revision: Revision = None,
@@ -237,12 +252,17 @@ def measure(
     ] = None,
 ) -> None:
     """Measure every head over a corpus: offsets, separators, punctuation, entropy, each with its error."""
-    from headscope.measures.dataset import check_suffix, table, write
+    from headscope.measures.dataset import check_place, check_suffix
     from headscope.run.measure import estimate as foresee
     from headscope.run.measure import measure as run
 
     if output is not None:
         check_suffix(output)
+    elif shard is not None:
+        raise InputError("--shard: expected -o PART.nc for what the shard found, found no -o")
+    for place in (output, meta):
+        if place is not None:
+            check_place(place)
     texts = _corpus(corpus, format, pack)
     loaded = _load(model, device, dtype, revision, untrained, keep, trust_remote_code)
     names = measures.split(",") if measures else None
@@ -260,22 +280,44 @@ def measure(
         objective=objective,
         batch_size=batch_size,
         limit=limit,
+        resume=resume,
+        shard=shard,
+        part=output if shard is not None else None,
+        skip_failures=skip_failures,
         progress=True,
         command=_command(),
     )
-    described: dict[str, Any] = json.loads(found.attrs["meta"])
-    for name, reason in described.get("absent", {}).items():
-        _say(f"{name}: no row; {reason}")
+    if shard is not None:
+        of = json.loads(found.attrs["meta"])["shard"]["of_blocks"]
+        _say(f"{output}: shard {shard} of {of:,} blocks")
+        output = None
+    _figures(found, output, as_json, meta, quiet=shard is not None)
+
+
+@app.command()
+def merge(
+    parts: Annotated[
+        list[Path], typer.Argument(metavar="PART...", help="What measure --shard wrote: all parts.")
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help=".parquet, .csv, .json or .nc; else a table is printed."),
+    ] = None,
+    as_json: AsJson = False,
+    meta: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write the run's description here, as JSON.")
+    ] = None,
+) -> None:
+    """Put the parts of all shards together: the figures of one run over the whole corpus, to the last digit."""
+    from headscope.measures.dataset import check_place, check_suffix
+    from headscope.run.measure import merge as run
+
     if output is not None:
-        write(found, output)
-        _say(f"{output}: {len(table(found)):,} rows")
-    elif as_json:
-        rows: Any = table(found)
-        _print_json(json.loads(rows.to_json(orient="records")))
-    else:
-        print(_wide(table(found)))
-    if meta is not None:
-        meta.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
+        check_suffix(output)
+    for place in (output, meta):
+        if place is not None:
+            check_place(place)
+    _figures(run(parts, command=_command()), output, as_json, meta)
 
 
 @app.command()
@@ -467,6 +509,31 @@ def _corpus(paths: list[Path] | None, format: Format | None, pack: int) -> Corpu
     if len(formats) > 1:
         raise InputError("these files are text and jsonl; measure them apart, or say --format")
     return corpora.jsonl(paths) if formats == {Format.jsonl} else corpora.text(paths, pack=pack or None)
+
+
+def _figures(
+    found: Any, output: Path | None, as_json: bool, meta: Path | None, *, quiet: bool = False
+) -> None:
+    """Write or print the figures of heads, and say what has no row and what was left out."""
+    from headscope.measures.dataset import table, write
+
+    described: dict[str, Any] = json.loads(found.attrs["meta"])
+    for name, reason in described.get("absent", {}).items():
+        _say(f"{name}: no row; {reason}")
+    if left := described.get("failures", {}).get("count"):
+        _say(
+            f"left out {left:,} {'input' if left == 1 else 'inputs'} that failed; the description lists them"
+        )
+    if output is not None:
+        write(found, output)
+        _say(f"{output}: {len(table(found)):,} rows")
+    elif as_json and not quiet:
+        rows: Any = table(found)
+        _print_json(json.loads(rows.to_json(orient="records")))
+    elif not quiet:
+        print(_wide(table(found)))
+    if meta is not None:
+        meta.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
 
 
 def _wide(tidy: Any) -> str:

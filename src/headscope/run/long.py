@@ -113,7 +113,7 @@ def run_long(
             identity = {
                 "kind": kind,
                 "model": {**_model(model), "device": model.device.type, "weights": weights(model)},
-                "corpus": {"name": name, "limit": limit},
+                "corpus": {"name": name},
                 "options": options,
                 "versions": {key: each for key, each in versions().items() if key != "python"},
             }

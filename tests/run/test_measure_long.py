@@ -1,0 +1,401 @@
+"""Runs that are resumed, sharded, merged, or go on past failures: the figures of one plain run, to the last digit."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+import xarray as xr
+from torch import nn
+
+import headscope as hs
+from headscope import cli
+from headscope.corpora import Example, blocks
+from headscope.errors import HeadscopeWarning, InputError, RunError
+from headscope.measures.dataset import read, write
+from headscope.measures.measure import by_pairs
+from headscope.models import Model
+from headscope.run import measure as measuring
+from headscope.run.measure import measure, merge
+from headscope.run.stream import Task
+from headscope.tokens import Tokens
+
+WANTED = ["previous", "sep", "entropy", "to_user"]
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "blocks", functools.partial(blocks, size=4))
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return bert()
+
+
+def bert(seed: int = 0) -> Model:
+    torch.manual_seed(seed)
+    config = transformers.BertConfig(
+        vocab_size=60,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=48,
+        max_position_embeddings=64,
+        pad_token_id=0,
+    )
+    return Model(transformers.BertModel(config).eval(), name="small")
+
+
+def corpus(count: int = 30, bad: Sequence[int] = ()) -> list[Example]:
+    draw = np.random.default_rng(3)
+    found: list[Example] = []
+    for place in range(count):
+        length = int(draw.integers(3, 14))
+        ids = draw.integers(3, 58, length)
+        if place in bad:
+            ids[1] = 59
+        classes = {"user": draw.random(length) < 0.5, "sep": np.arange(length) == length - 1}
+        tokens = Tokens(["x"] * length, ids=ids, classes=classes)
+        found.append(Example(tokens=tokens, document=place // 2, source=f"corpus.txt:{place + 1}"))
+    return found
+
+
+def bare(found: xr.Dataset) -> xr.Dataset:
+    """Without what tells one run from another that gave the same."""
+    meta = json.loads(found.attrs["meta"])
+    for name in ("created", "seconds", "command"):
+        del meta[name]
+    return found.assign_attrs(meta=json.dumps(meta, sort_keys=True))
+
+
+def same(a: xr.Dataset, b: xr.Dataset) -> None:
+    xr.testing.assert_identical(bare(a), bare(b))
+
+
+class Fails(nn.Module):
+    """A model that fails on a token."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner, self.config = inner, inner.config
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> Any:
+        if (input_ids == 59).any():
+            raise RuntimeError("no such token")
+        return self.inner(input_ids=input_ids, attention_mask=attention_mask)
+
+
+def failing(model: Model) -> Model:
+    return Model(Fails(model.module), name="fails")
+
+
+# --- the same digits
+
+
+@pytest.mark.parametrize("options", [{}, {"by": "document"}, {"preset": "clark2019"}, {"limit": 17}], ids=str)
+def test_resumed_and_merged_runs_are_the_plain_run(
+    model: Model, tmp_path: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = measure(model, corpus(), measures=WANTED, batch_size=3, **options)
+    run = functools.partial(measure, model, measures=WANTED, batch_size=3, **options)
+    stopped = Task.block
+    done = 0
+
+    def stop(*arguments: Any) -> Any:
+        nonlocal done
+        done += 1
+        if done == 4:
+            raise KeyboardInterrupt
+        return stopped(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Task, "block", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run(corpus(), resume=tmp_path / "run")
+    assert [file.name for file in (tmp_path / "run").glob("total*")] == ["total-00000003.safetensors"]
+    same(run(corpus(), resume=tmp_path / "run"), plain)
+    paths = [tmp_path / f"{number}.nc" for number in (1, 2, 3)]
+    for number, path in enumerate(paths, 1):
+        more = {"resume": tmp_path / "shard"} if number == 2 else {}
+        run(corpus(), shard=f"{number}/3", part=path, **more)
+    whole = merge(paths[::-1], command="headscope merge")
+    same(whole, plain)
+    write(whole, tmp_path / "whole.nc")
+    same(read(tmp_path / "whole.nc"), plain)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "1.nc",
+        "2.nc",
+        "3.nc",
+        "run",
+        "shard",
+        "whole.nc",
+    ]
+
+
+def test_a_part_is_the_result_of_its_blocks(model: Model, tmp_path: Path) -> None:
+    found = measure(model, corpus(8), measures=["entropy"], shard="2/2", part=tmp_path / "part.nc")
+    xr.testing.assert_identical(read(tmp_path / "part.nc"), found)
+    alone = measure(model, corpus(8)[4:], measures=["entropy"])
+    np.testing.assert_array_equal(found["entropy"], alone["entropy"])
+    meta = json.loads(found.attrs["meta"])
+    assert meta["shard"] == {"shard": "2/2", "of_blocks": 2}
+    assert meta["corpus"]["examples"] == 4
+
+
+def test_more_shards_than_blocks(model: Model, tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.nc" for number in (1, 2, 3)]
+    for number, path in enumerate(paths, 1):
+        measure(model, corpus(8), measures=["entropy"], shard=f"{number}/3", part=path)
+    assert not read(paths[2]).data_vars
+    same(merge(paths), measure(model, corpus(8), measures=["entropy"]))
+
+
+def test_a_measure_of_ones_own_merges(model: Model, tmp_path: Path) -> None:
+    @by_pairs("even", "Mass on even places.")
+    def even(tokens: Tokens, queries: Any) -> Any:
+        return np.broadcast_to(np.arange(len(tokens)) % 2 == 0, (len(queries), len(tokens)))
+
+    for number in (1, 2):
+        measure(
+            model, corpus(), measures=[even, "entropy"], shard=f"{number}/2", part=tmp_path / f"{number}.nc"
+        )
+    plain = measure(model, corpus(), measures=[even, "entropy"])
+    same(merge([tmp_path / "1.nc", tmp_path / "2.nc"]), plain)
+
+    @by_pairs("even", "Mass on even places.")
+    def odd(tokens: Tokens, queries: Any) -> Any:
+        return np.broadcast_to(np.arange(len(tokens)) % 2 == 1, (len(queries), len(tokens)))
+
+    measure(model, corpus(), measures=[odd, "entropy"], shard="2/2", part=tmp_path / "2.nc")
+    with pytest.raises(
+        InputError, match=r"2.nc: not of the same run as \S*1.nc: options.definitions: expected"
+    ):
+        merge([tmp_path / "1.nc", tmp_path / "2.nc"])
+
+
+# --- what is refused
+
+
+def test_checkpoints_of_other_runs_are_refused(model: Model, tmp_path: Path) -> None:
+    measure(model, corpus(), measures=WANTED, resume=tmp_path)
+    for other, options, message in (
+        (bert(1), {}, "model.weights: expected"),
+        (
+            model,
+            {"measures": ["entropy"]},
+            "options.measures: expected entropy, found previous, sep, entropy, to_user",
+        ),
+        (model, {"batch_size": 7}, "options.batch_size: expected 7, found 32$"),
+        (model, {"by": "document"}, "options.by: expected document, found token$"),
+        (model, {"limit": 9}, "options.limit: expected 9, found none$"),
+        (model, {"shard": "1/2", "part": tmp_path / "x.nc"}, "shard: expected 1/2, found none$"),
+    ):
+        with pytest.raises(
+            InputError, match=rf"total-\d+.safetensors: a checkpoint of another run: {message}"
+        ):
+            measure(other, corpus(), **{"measures": WANTED, **options}, resume=tmp_path)
+
+
+def test_other_inputs_are_refused(model: Model, tmp_path: Path) -> None:
+    measure(model, corpus(), measures=WANTED, resume=tmp_path)
+    changed = corpus()
+    tokens = changed[20].tokens
+    assert tokens is not None
+    changed[20] = Example(
+        tokens=tokens.with_classes(user=np.ones(len(tokens), bool)), document=10, source="corpus.txt:21"
+    )
+    with pytest.raises(InputError, match="a checkpoint of other inputs: in blocks 0 to 7 of the corpus"):
+        measure(model, changed, measures=WANTED, resume=tmp_path)
+    with pytest.raises(InputError, match="a checkpoint of other inputs: in block 0 of the corpus"):
+        measure(model, corpus()[1:], measures=WANTED, resume=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"shard": "1/2"}, "shard: expected a file for its part"),
+        ({"part": "x.nc"}, "a part only of a shard"),
+        ({"shard": "3/2", "part": "x.nc"}, "expected one such as 2/8"),
+        (
+            {"shard": "1/2", "part": "x.csv"},
+            "x.csv: expected a name that ends in .nc for a shard's part, found .csv",
+        ),
+        ({"shard": "1/2", "part": "none/x.nc"}, r"none/x.nc: cannot be written"),
+    ],
+)
+def test_bad_options(
+    options: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=message):
+        measure(Model(nn.Linear(1, 1), name="none"), corpus(), **options)
+
+
+# --- inputs that fail
+
+
+def test_a_failure_keeps_what_was_before(model: Model, tmp_path: Path) -> None:
+    broken = failing(model)
+    with pytest.raises(
+        RunError, match=r"^corpus.txt:14: the model failed .*; what was done before is kept in \S*run$"
+    ):
+        measure(broken, corpus(bad=[13]), measures=WANTED, resume=tmp_path / "run")
+    with pytest.warns(HeadscopeWarning, match="left out: corpus.txt:14: the model failed"):
+        found = measure(
+            broken, corpus(bad=[13]), measures=WANTED, resume=tmp_path / "run", skip_failures=True
+        )
+    with pytest.warns(HeadscopeWarning):
+        same(found, measure(broken, corpus(bad=[13]), measures=WANTED, skip_failures=True))
+    with pytest.raises(InputError, match=r"left out 1 inputs that failed, corpus.txt:14 the first"):
+        measure(broken, corpus(bad=[13]), measures=WANTED, resume=tmp_path / "run")
+
+
+def test_failures_are_left_out_counted_and_listed(model: Model, tmp_path: Path) -> None:
+    """Alone, two in a batch, a whole block, the last input: the others' figures stay."""
+    bad = [1, 2, *range(8, 12), 29]
+    broken = failing(model)
+    with pytest.warns(HeadscopeWarning) as said:
+        found = measure(broken, corpus(bad=bad), measures=WANTED, skip_failures=True, batch_size=3)
+    assert len(said) == len(bad)
+    meta = json.loads(found.attrs["meta"])
+    assert meta["failures"]["count"] == len(bad)
+    assert sorted(each["input"] for each in meta["failures"]["inputs"]) == sorted(
+        f"corpus.txt:{place + 1}" for place in bad
+    )
+    assert meta["failures"]["inputs"][-1]["error"] == (
+        "corpus.txt:30: the model failed (RuntimeError: no such token)"
+    )
+    assert meta["corpus"]["examples"] == 30 - len(bad)
+    kept = [example for place, example in enumerate(corpus(bad=bad)) if place not in bad]
+    truth = measure(broken, kept, measures=WANTED)
+    for name in truth.data_vars:
+        np.testing.assert_allclose(found[name], truth[name], atol=1e-6, rtol=0, err_msg=str(name))
+    paths = [tmp_path / f"{number}.nc" for number in (1, 2)]
+    more: dict[str, Any] = {"measures": WANTED, "skip_failures": True, "batch_size": 3}
+    for number, path in enumerate(paths, 1):
+        with pytest.warns(HeadscopeWarning):
+            measure(broken, corpus(bad=bad), **more, shard=f"{number}/2", part=path)
+    same(merge(paths), found)
+
+
+def test_when_every_input_fails(model: Model) -> None:
+    with (
+        pytest.warns(HeadscopeWarning),
+        pytest.raises(RunError, match=r"every input failed, the first with: corpus"),
+    ):
+        measure(failing(model), corpus(6, bad=range(6)), measures=WANTED, skip_failures=True)
+
+
+def test_a_batch_that_fails_as_a_whole_ends_the_run(model: Model) -> None:
+    """Such as for memory: no input is to blame, so none is left out."""
+
+    class Small(Fails):
+        def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> Any:
+            if len(input_ids) > 2:
+                raise RuntimeError("out of memory")
+            return self.inner(input_ids=input_ids, attention_mask=attention_mask)
+
+    with pytest.raises(RunError, match="out of memory"):
+        measure(Model(Small(model.module), name="small"), corpus(), measures=WANTED, skip_failures=True)
+
+
+# --- the command line
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    monkeypatch.setattr("sys.argv", ["headscope", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    return int(stop.value.code or 0)
+
+
+def test_shards_and_merge_on_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    common = ["measure", "--pack", 24, "--measures", "previous,entropy", "--limit", 24]
+    assert run(monkeypatch, *common, "-o", tmp_path / "plain.nc") == 0
+    parts = [tmp_path / "a.nc", tmp_path / "b.nc"]
+    for number, part in enumerate(parts, 1):
+        assert (
+            run(
+                monkeypatch, *common, "--shard", f"{number}/2", "-o", part, "--resume", tmp_path / str(number)
+            )
+            == 0
+        )
+    found = capsys.readouterr()
+    assert found.out == ""
+    assert f"{parts[1]}: shard 2/2 of " in found.err
+    assert run(monkeypatch, "merge", parts[1], "-o", tmp_path / "merged.nc") == 2
+    assert "expected all " in capsys.readouterr().err
+    assert run(monkeypatch, "merge", *parts, "-o", tmp_path / "merged.nc") == 0
+    same(read(tmp_path / "merged.nc"), read(tmp_path / "plain.nc"))
+    assert run(monkeypatch, *common, "--shard", "1/2") == 2
+    assert "--shard: expected -o PART.nc" in capsys.readouterr().err
+    assert run(monkeypatch, *common[:-1], 20, "--resume", tmp_path / "1") == 2
+    err = capsys.readouterr().err
+    assert len(err.splitlines()) == 1
+    assert (
+        "a checkpoint of another run: options.limit: expected 20, found 24; shard: expected none, found 1/2"
+        in err
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="kill -9")
+def test_the_command_line_killed_and_started_again(tmp_path: Path) -> None:
+    lines = "\n".join(
+        f"Line {number} says that the cat number {number * 7} sat on the mat." for number in range(2000)
+    )
+    text = tmp_path / "text.txt"
+    text.write_text(lines, encoding="utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "headscope.cli",
+        "measure",
+        str(text),
+        "--pack",
+        "0",
+        "--batch-size",
+        "16",
+    ]
+    start = (
+        "from headscope.run import checkpoint; checkpoint.EVERY = 0; from headscope.cli import main; main()"
+    )
+    command[1:3] = ["-c", start.replace("EVERY = 0", "Folder.__init__.__kwdefaults__['every'] = 0.0")]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+
+    def begin(*more: str) -> subprocess.Popen[bytes]:
+        own = [*command, "--measures", "previous,entropy", *more]
+        return subprocess.Popen(own, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+    assert begin("-o", str(tmp_path / "plain.nc")).wait() == 0
+    draw, place, kills = random.Random(1), tmp_path / "run", 0
+    for wanted in (1, 3, 6):
+        process = begin("-o", str(tmp_path / "resumed.nc"), "--resume", str(place))
+        while process.poll() is None and not any(
+            int(file.stem[-8:]) >= wanted for file in place.glob("total-*.safetensors")
+        ):
+            time.sleep(0.01)
+        time.sleep(draw.uniform(0, 0.3))
+        process.kill()
+        assert process.wait() in (0, -signal.SIGKILL)
+        kills += process.returncode == -signal.SIGKILL
+    assert kills >= 2
+    assert begin("-o", str(tmp_path / "resumed.nc"), "--resume", str(place)).wait() == 0
+    same(read(tmp_path / "resumed.nc"), read(tmp_path / "plain.nc"))
+    assert hs.table(read(tmp_path / "plain.nc")).shape[0] == 144
