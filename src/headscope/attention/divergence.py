@@ -96,6 +96,7 @@ def _dots(a: Any, b: Any) -> Any:
     return (a[:, None, :] @ b[:, :, None])[:, 0, 0]
 
 
+@torch.no_grad()
 def distributions(
     records: Sequence[AttentionRecord],
     item: int,

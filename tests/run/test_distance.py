@@ -1,0 +1,289 @@
+"""Distances over a corpus: against the published figures, against whole maps, and what must not matter."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+import headscope as hs
+from headscope.attention.one import capture
+from headscope.corpora import Example
+from headscope.errors import InputError, RunError
+from headscope.measures.distance import heads
+from headscope.models import Model
+from headscope.run import distance as running
+from headscope.run.distance import Distances, distance
+from headscope.tokens import Tokens
+
+SMALL: dict[str, Any] = {
+    "vocab_size": 60,
+    "hidden_size": 32,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+    "max_position_embeddings": 64,
+}
+FAMILIES: dict[str, dict[str, Any]] = {
+    "bert": {},
+    "llama": {"num_key_value_heads": 2},
+    "gpt2": {"n_layer": 3, "n_head": 4, "n_embd": 32},
+    "mistral": {"num_key_value_heads": 2, "sliding_window": 4},
+    "gpt_oss": {
+        "num_key_value_heads": 2,
+        "num_local_experts": 2,
+        "num_experts_per_tok": 1,
+        "head_dim": 8,
+        "sliding_window": 4,
+        "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
+    },
+    "t5": {"d_model": 32, "num_layers": 3, "num_heads": 4, "d_kv": 8, "d_ff": 48},
+    "gptj": {"n_layer": 3, "n_head": 4, "n_embd": 32, "rotary_dim": 4, "n_positions": 64},
+    "bloom": {"n_layer": 3, "n_head": 4},
+}
+
+
+def small(kind: str) -> Model:
+    """A small model of a family, random but far from uniform attention."""
+    torch.manual_seed(0)
+    config = transformers.AutoConfig.for_model(kind, **{**SMALL, **FAMILIES[kind]}, pad_token_id=0)
+    module = getattr(transformers, type(config).__name__.removesuffix("Config") + "Model")(config).eval()
+    with torch.no_grad():
+        for name, parameter in module.named_parameters():
+            if parameter.ndim == 2 and "embed" not in name:
+                parameter.mul_(8.0)
+    return hs.load(module)
+
+
+def corpus(*lengths: int, documents: Sequence[int] | None = None) -> list[Example]:
+    draw = np.random.default_rng(1)
+    return [
+        Example(
+            tokens=Tokens(["x"] * length, ids=draw.integers(3, 60, length)),
+            document=place if documents is None else documents[place],
+            source=f"corpus.txt:{place + 1}",
+        )
+        for place, length in enumerate(lengths)
+    ]
+
+
+def from_maps(model: Model, examples: Sequence[Example]) -> np.ndarray:
+    """Mean divergences from whole maps in float64, one input at a time."""
+    total, rows = np.zeros(()), 0
+    for example in examples:
+        assert example.tokens is not None
+        ids = torch.tensor(example.tokens.ids)[None]
+        module = model.module.get_encoder() if model.encoder_decoder else model.module
+        maps: Any = capture(
+            Model(module, name="own"), inputs={"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+        )
+        weights = np.asarray(maps.weights, np.float64)
+        rest = 1.0 - weights.sum(-1, keepdims=True)
+        sink = bool((rest > 1e-3).any())
+        if sink:
+            weights = np.concatenate([weights, np.where(rest > 1e-6, rest, 0.0)], -1)
+        weights = weights.reshape(-1, *weights.shape[2:])[:, 1 if model.causal and not sink else 0 :]
+
+        def information(p: np.ndarray) -> np.ndarray:
+            return (p * np.log(np.where(p > 0, p, 1.0))).sum(-1)
+
+        own = information(weights)
+        mixed = information((weights[:, None] + weights) / 2)
+        total = total + ((own[:, None] + own) / 2 - mixed).sum(-1)
+        rows += weights.shape[1]
+    return total / rows
+
+
+@pytest.fixture(scope="module")
+def segments(demo: Model, shared: Path) -> list[Example]:
+    found = json.loads((shared / "reference" / "segments.json").read_text())
+    return [
+        Example(tokens=demo.from_pieces(one["tokens"]), document=place, source=f"segments:{place}")
+        for place, one in enumerate(found)
+    ]
+
+
+# --- the published code
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-6), ("float64", 1e-8)])
+def test_the_preset_gives_the_published_figures(
+    demo: Model, shared: Path, segments: list[Example], precision: Any, tolerance: float
+) -> None:
+    with np.load(shared / "reference" / "head_distances.npz") as reference:
+        truth, tokens = reference["js"], int(reference["n_tokens"])
+    found = distance(demo, segments, preset="clark2019", precision=precision)
+    assert found.attrs["n"] == tokens
+    assert heads(found)[13] == (1, 1)
+    np.testing.assert_allclose(found["distance"] / tokens, truth / tokens, atol=tolerance, rtol=0)
+
+
+def test_the_preset_is_not_the_default(demo: Model, shared: Path, segments: list[Example]) -> None:
+    preset = distance(demo, segments, preset="clark2019", limit=3)
+    exact = distance(demo, segments, limit=3)
+    assert abs(preset["distance"] / preset.attrs["n"] - exact["distance"]).max() > 1e-3
+
+
+# --- against whole maps
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_figures_are_those_of_whole_maps(kind: str) -> None:
+    """Padded and batched, with grouped queries, windows, sinks, biases, traced: as from maps one by one."""
+    model = small(kind)
+    examples = corpus(25, 5, 11, 8, 1, 9, 11, documents=[0, 0, 1, 1, 2, 3, 3])
+    truth = from_maps(model, examples)
+    assert truth.max() > 0.05
+    for batch_size in (1, 4):  # alone there is no padding and no mask
+        for precision in ("float32", "float64"):
+            found = distance(model, examples, batch_size=batch_size, precision=precision)
+            np.testing.assert_allclose(found["distance"], truth, atol=2e-6)
+
+
+def test_by_blocks_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, examples = small("llama"), corpus(25, 11)
+    whole = distance(model, examples)
+    monkeypatch.setattr(running, "_WEIGHTS", 12 * 25 * 3)
+    np.testing.assert_allclose(distance(model, examples)["distance"], whole["distance"], atol=1e-6)
+
+
+# --- what must not matter
+
+
+def test_batches_and_padding_do_not_matter(demo: Model) -> None:
+    texts = hs.corpora.builtin(pack=48)
+    first, other = (distance(demo, texts, batch_size=size, limit=12) for size in (1, 5))
+    np.testing.assert_allclose(first["distance"], other["distance"], atol=1e-5)
+    np.testing.assert_allclose(first["distance_se"], other["distance_se"], atol=1e-5)
+
+
+def test_a_run_gives_the_same_digits_again() -> None:
+    model, examples = small("bert"), corpus(9, 20, 4)
+    first, again = (distance(model, examples, rows=3) for _ in range(2))
+    np.testing.assert_array_equal(first["distance"], again["distance"])
+
+
+def test_blocks_add_up_to_the_corpus() -> None:
+    """Sums of blocks, each by a task of its own, in order: the digits of one run; about those of one block."""
+    model = small("bert")
+    examples = corpus(*([6, 9, 4] * 50), documents=[place // 3 for place in range(150)])
+    parts = list(Distances(model, rows=2).sums(examples))
+    assert len(parts) == 3
+    total = sum(parts[1:], parts[0])
+    found = distance(model, examples, rows=2)
+    square = np.zeros((12, 12))
+    square[np.triu_indices(12, 1)] = total.value()
+    np.testing.assert_array_equal(found["distance"], square + square.T)
+    one = Distances(model, rows=2).block([[example] for example in examples])
+    np.testing.assert_allclose(total.value(), one.value(), atol=1e-6)
+    np.testing.assert_allclose(total.error(), one.error(), atol=1e-6)
+    assert total.counts == one.counts
+
+
+def test_the_model_is_left_as_it_was() -> None:
+    model = small("bert")
+    before = model.module.config._attn_implementation
+    model.module.train()
+    distance(model, corpus(5))
+    assert model.module.config._attn_implementation == before
+    assert model.module.training
+
+
+# --- errors and rows
+
+
+def test_the_error_is_clustered_by_document() -> None:
+    model = small("bert")
+    examples = corpus(20, 20, 4, documents=[0, 0, 1])
+    one, other = (distance(model, part)["distance"] for part in (examples[:2], examples[2:]))
+    found = distance(model, examples)
+    mean = (40 * one + 4 * other) / 44
+    np.testing.assert_allclose(found["distance"], mean, atol=1e-7)
+    residuals = (40 * (one - mean)) ** 2 + (4 * (other - mean)) ** 2
+    np.testing.assert_allclose(found["distance_se"], np.sqrt(2 * residuals) / 44, atol=1e-6)
+    assert np.isnan(distance(model, examples[:2])["distance_se"]).all()
+
+
+def test_rows_that_are_drawn_stand_for_all() -> None:
+    """Means over draws come to the exact figure, though inputs differ in length; the error tells how far off one is."""
+    model = small("bert")
+    examples = corpus(30, 6, 3, 25, 12, 17, 8, 40)
+    exact = distance(model, examples)["distance"].values
+    draws = [distance(model, examples, rows=4, seed=seed) for seed in range(40)]
+    values = np.stack([one["distance"].values for one in draws])
+    assert draws[0].attrs["n"] == 7 * 4 + 3
+    off = np.triu_indices(12, 1)
+    spread = values.std(0, ddof=1)[off]
+    np.testing.assert_array_less(abs(values.mean(0) - exact)[off], 5 * spread / np.sqrt(40))
+    stated = np.mean([one["distance_se"].values[off] for one in draws])
+    assert stated > 0.7 * spread.mean()
+
+
+def test_the_draw_depends_on_the_input_alone() -> None:
+    model = small("bert")
+    examples = corpus(20, 30, 25)
+    together = [one.sums for one in Distances(model, rows=5, seed=1).run(examples)]
+    alone = [Distances(model, rows=5, seed=1).run([example])[0].sums for example in examples]
+    np.testing.assert_allclose(together, alone, atol=1e-4)
+    other = Distances(model, rows=5, seed=2).run(examples)[0].sums
+    assert abs(other - together[0]).max() > 1e-2
+    every = Distances(model, rows=100).run(examples)[0]
+    np.testing.assert_array_equal(every.sums, Distances(model).run(examples)[0].sums)
+    assert (every.rows, every.compared) == (20, 20)
+
+
+def test_the_first_token_of_a_causal_model_is_left_out(stories: Model) -> None:
+    texts = hs.corpora.texts(["Once upon a time, there was a little girl.", "She had a dog."])
+    found = distance(stories, texts)
+    described = json.loads(found.attrs["meta"])["corpus"]
+    assert found.attrs["n"] == described["rows"] == described["tokens"] - 2
+    only = [Example(tokens=Tokens(["x"], ids=np.array([5])), source="one.txt:1")]
+    with pytest.raises(InputError, match="a token that sees more than itself, found none"):
+        distance(small("gpt2"), only)
+
+
+# --- what is said
+
+
+def test_the_description() -> None:
+    found = distance(small("t5"), corpus(7, 8), rows=3, seed=5, limit=2, command="headscope distance")
+    meta = json.loads(found.attrs["meta"])
+    assert meta["options"] == {"rows": 3, "seed": 5, "limit": 2, "batch_size": 8, "precision": "float32"}
+    assert meta["command"] == "headscope distance"
+    assert meta["corpus"] == {"name": "examples", "documents": 2, "examples": 2, "tokens": 15, "rows": 6}
+    assert meta["model"]["name"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rows": 0}, "rows: expected at least 1, found 0"),
+        ({"limit": -1}, "limit: expected at least 1, found -1"),
+        ({"preset": "clark"}, "preset: expected clark2019, found 'clark'"),
+        ({"precision": "float16"}, "precision: expected float32 or float64, found 'float16'"),
+    ],
+)
+def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        distance(small("bert"), corpus(5), **options)
+
+
+def test_an_input_on_which_the_model_fails_is_named() -> None:
+    broken = corpus(5, 6, 7)
+    beyond = Tokens(["x"] * 6, ids=np.full(6, 99))  # of the vocabulary
+    broken[1] = Example(tokens=beyond, document=1, source="corpus.txt:2")
+    with pytest.raises(RunError, match=r"corpus\.txt:2: the model failed \(IndexError"):
+        distance(small("bert"), broken)
+
+
+def test_inputs_that_are_not_encoded() -> None:
+    with pytest.raises(InputError, match=r"a\.txt:3: expected an example with tokens"):
+        distance(small("bert"), [Example(text="a", source="a.txt:3")])
+    with pytest.raises(InputError, match="expected at least one input, found none"):
+        distance(small("bert"), [])
