@@ -39,7 +39,10 @@ def test_the_contract() -> None:
     for name in names(found):
         assert found[name].dims == found[f"{name}_se"].dims == found[f"{name}_n"].dims == ("layer", "head")
         assert found[f"{name}_chance"].dims == ("layer",)
-        assert set(found[name].attrs) == {"title", "description", "units", "by", "over", "source"}
+        assert set(found[name].attrs) == {
+            *("title", "description", "units", "by", "over", "source", "cites", "documents")
+        }
+        assert np.isfinite(found[name]).any()  # an attribute called "keys" would make this fail in xarray
     assert found["layer"].values.tolist() == [1, 3]
     assert found["head"].values.tolist() == [0, 1, 2]
     meta = json.loads(found.attrs["meta"])

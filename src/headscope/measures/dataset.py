@@ -67,7 +67,9 @@ def dataset(
             "by": by,
             "over": over,
             "source": measure.source,
-            "keys": " ".join(measure.keys),
+            "cites": " ".join(
+                measure.keys
+            ),  # not "keys": xarray would take a variable that has them for a mapping
             "documents": int(sums.documents[place]),
         }
         variables[measure.name] = (("layer", "head"), value[place], attrs)
