@@ -22,11 +22,15 @@ if TYPE_CHECKING:
     from headscope.heads import Head
     from headscope.maps import AttentionMaps, wrap
     from headscope.measures.dataset import table
+    from headscope.measures.flow import flow, rollout
     from headscope.measures.measure import by_pairs, by_rows
+    from headscope.run.ablation import ablation
     from headscope.run.distance import distance
+    from headscope.run.importance import importance, relevance
     from headscope.run.load import load
     from headscope.run.measure import measure
     from headscope.run.report import report
+    from headscope.run.roles import roles
     from headscope.run.view import head_view, model_view, neuron_view, view
     from headscope.tokens import Tokens
 
@@ -40,19 +44,25 @@ _WHERE = {
     "ShapeError": "headscope.errors",
     "Tokens": "headscope.tokens",
     "ablate": "headscope.attention.edit",
+    "ablation": "headscope.run.ablation",
     "by_pairs": "headscope.measures.measure",
     "by_rows": "headscope.measures.measure",
     "capture": "headscope.attention.one",
     "distance": "headscope.run.distance",
     "edit": "headscope.attention.edit",
+    "flow": "headscope.measures.flow",
     "generate": "headscope.attention.generate",
     "gradients": "headscope.attention.one",
     "head_view": "headscope.run.view",
+    "importance": "headscope.run.importance",
     "load": "headscope.run.load",
     "measure": "headscope.run.measure",
     "model_view": "headscope.run.view",
     "neuron_view": "headscope.run.view",
+    "relevance": "headscope.run.importance",
     "report": "headscope.run.report",
+    "roles": "headscope.run.roles",
+    "rollout": "headscope.measures.flow",
     "table": "headscope.measures.dataset",
     "view": "headscope.run.view",
     "wrap": "headscope.maps",
@@ -68,20 +78,26 @@ __all__ = [
     "ShapeError",
     "Tokens",
     "ablate",
+    "ablation",
     "by_pairs",
     "by_rows",
     "capture",
     "corpora",
     "distance",
     "edit",
+    "flow",
     "generate",
     "gradients",
     "head_view",
+    "importance",
     "load",
     "measure",
     "model_view",
     "neuron_view",
+    "relevance",
     "report",
+    "roles",
+    "rollout",
     "table",
     "view",
     "wrap",

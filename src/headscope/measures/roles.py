@@ -212,17 +212,20 @@ class _Test(NamedTuple):
 
 def _tests(found: Sequence[xr.Dataset], confidence: float) -> tuple[list[_Test], dict[str, str]]:
     """Every head against every role, with p and q; and why roles were not tested."""
+    if not found:
+        raise InputError("roles: expected at least one dataset, found none")
     tests: list[_Test] = []
     untested: dict[str, str] = {}
     for role in ROLES:
         dataset = next((one for one in found if role.measure in one.data_vars), None)
+        if role.causal and _causal(found[0]) is False:
+            untested[role.name] = "a role in causal models only"
+            continue
         if dataset is None:
             untested[role.name] = f"no figures of {role.measure}"
             continue
         documents = int(dataset[role.measure].attrs.get("documents", 0))
-        if role.causal and _causal(dataset) is False:
-            untested[role.name] = "a role in causal models only"
-        elif documents < 2:
+        if documents < 2:
             untested[role.name] = (
                 f"{role.measure} from {documents} document{'s' * (documents != 1)}; an error needs two"
             )

@@ -1,0 +1,297 @@
+"""Planted heads get exactly their role, and the statistics are what they are said to be."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import stats
+
+import headscope as hs
+from headscope.errors import InputError
+from headscope.measures.choose import choose
+from headscope.measures.dataset import dataset
+from headscope.measures.measure import mask, selection
+from headscope.measures.roles import COLUMNS, NONE, ROLES, bar, every, roles, sinks
+from headscope.measures.single import surface
+from headscope.measures.sums import Documents
+from headscope.tokens import Tokens
+
+Plan = Callable[[Tokens], np.ndarray]
+WORDS = "walk the cat old bridge saw water they rain looked at and stone fish door late".split()  # noqa: SIM905
+
+
+def over(plan: Plan, tokens: Tokens, causal: bool) -> np.ndarray:
+    """A map: each row's attention spread evenly over the keys that a plan points at; over all it sees, for none."""
+    count = len(tokens)
+    sight = np.tril(np.ones((count, count))) if causal else np.ones((count, count))
+    wanted = plan(tokens).astype(float) * sight
+    wanted = np.where(wanted.any(1, keepdims=True), wanted, sight)
+    return wanted / wanted.sum(1, keepdims=True)
+
+
+def at(offset: int) -> Plan:
+    return lambda tokens: np.eye(len(tokens), k=offset)
+
+
+def to(name: str) -> Plan:
+    return lambda tokens: np.tile(mask(tokens, name), (len(tokens), 1))
+
+
+def kinds(tokens: Tokens) -> np.ndarray:
+    names = {
+        word: number for number, word in enumerate(sorted({piece.casefold() for piece in tokens.pieces}))
+    }
+    found = np.array([names[piece.casefold()] for piece in tokens.pieces])
+    special = tokens.mask("special") | mask(tokens, "punctuation")
+    return np.where(special, -1 - np.arange(len(tokens)), found)
+
+
+def same(tokens: Tokens) -> np.ndarray:
+    kind, text = kinds(tokens), tokens.sequence_ids
+    assert text is not None
+    return (kind[:, None] == kind) & (text[:, None] == text) & ~np.eye(len(tokens), dtype=bool)
+
+
+def same_other(tokens: Tokens) -> np.ndarray:
+    kind, text = kinds(tokens), tokens.sequence_ids
+    assert text is not None
+    return (kind[:, None] == kind) & (text[:, None] != text)
+
+
+def sentence(tokens: Tokens) -> np.ndarray:
+    text = tokens.sequence_ids
+    assert text is not None
+    return text[:, None] == text
+
+
+def pieces(tokens: Tokens) -> np.ndarray:
+    word = tokens.word_ids
+    assert word is not None
+    return (word[:, None] == word) & (word >= 0) & sentence(tokens) & ~np.eye(len(tokens), dtype=bool)
+
+
+def earlier(tokens: Tokens) -> np.ndarray:
+    return np.tril(kinds(tokens)[:, None] == kinds(tokens), -1)
+
+
+def after_earlier(tokens: Tokens) -> np.ndarray:
+    found = np.zeros((len(tokens), len(tokens)))
+    found[:, 1:] = earlier(tokens)[:, :-1]
+    return found * ~np.eye(len(tokens), dtype=bool)
+
+
+def sampled(draw: np.random.Generator, pair: bool) -> Tokens:
+    """A made-up text or pair: words that come again in another case, a split word, punctuation."""
+    found: list[str] = [] if not pair else ["[CLS]"]
+    words, text = [-1] * len(found), [-1] * len(found)
+    for number in range(1 + pair):
+        size = int(draw.integers(24, 30))
+        own = [str(word) for word in draw.choice(WORDS, size)]
+        for place, word in enumerate(own):
+            parts = (
+                ["rain", "##bow", "##s"]
+                if word == "rain"
+                else [word.title() if draw.random() < 0.3 else word]
+            )
+            found += parts
+            words += [place] * len(parts)
+            text += [number] * len(parts)
+        found += [".", "[SEP]"] if pair else ["."]
+        words += [size, -1] if pair else [size]
+        text += [number, -1] if pair else [number]
+    made = Tokens.of(found)
+    return Tokens(
+        found,
+        special_mask=made.special_mask,
+        classes=made.classes,
+        word_ids=np.array(words),
+        sequence_ids=np.array(text),
+    )
+
+
+def gathered(
+    plans: Sequence[Plan], inputs: Sequence[Tokens], names: Sequence[str], causal: bool, noise: float = 0.0
+) -> xr.Dataset:
+    """Figures of planted heads, one layer of them, over inputs that are a document each."""
+    chosen = choose(names)
+    documents = Documents([measure.name for measure in chosen])
+    draw = np.random.default_rng(7)
+    for number, tokens in enumerate(inputs):
+        sight = (
+            np.tril(np.ones((len(tokens), len(tokens)))) if causal else np.ones((len(tokens), len(tokens)))
+        )
+        random = draw.random((len(plans), *sight.shape)) * sight
+        random /= random.sum(-1, keepdims=True)
+        weights = np.stack([over(plan, tokens, causal) for plan in plans]) * (1 - noise) + noise * random
+        maps = hs.wrap(weights[None], tokens, causal=causal)
+        single = {
+            measure.name: surface(maps, [measure, "current"])
+            for measure in chosen
+            if measure.name != "current"
+        }
+        single["current"] = surface(maps, ["current"])
+        counts = selection(chosen, tokens, causal)[1]
+        sums = np.zeros((len(chosen), 1, len(plans)))
+        chance = np.zeros((len(chosen), 1))
+        for place, measure in enumerate(chosen):
+            found = single[measure.name]
+            if measure.name in found:
+                sums[place] = found[measure.name].values * counts[place]
+                chance[place] = found[f"{measure.name}_chance"].values * counts[place]
+        documents.add(number, tokens, [0], sums, chance, counts)
+    meta = {"model": {"causal": causal}}
+    return dataset(documents.close(), chosen, causal=causal, meta=meta)
+
+
+def named(found: Any) -> list[set[str]]:
+    return [set(group["role"]) for _, group in found.groupby("head")]
+
+
+BOTH: Mapping[str, Plan] = {
+    "previous token": at(-1),
+    "next token": at(1),
+    "itself": at(0),
+    "[CLS]": to("cls"),
+    "separators": to("sep"),
+    "delimiters": lambda tokens: 2 * to("cls")(tokens) + to("sep")(tokens),  # there are two separators
+    "punctuation": to("punctuation"),
+    "same word": same,
+    "same word, other sentence": same_other,
+    "pieces of one word": pieces,
+    "bag of words": sentence,
+    "broad": lambda tokens: np.ones((len(tokens), len(tokens))),
+    NONE: at(-4),
+}
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.15])
+def test_planted_heads_that_see_both_ways(noise: float) -> None:
+    draw = np.random.default_rng(0)
+    inputs = [sampled(draw, pair=True) for _ in range(6)]
+    plans = [*BOTH.values()]
+    found = roles(gathered(plans, inputs, ["surface", "patterns"], False, noise))
+    assert named(found) == [{name} for name in BOTH]
+
+
+def repeated(draw: np.random.Generator) -> Tokens:
+    own = [f"x{number}" for number in draw.choice(400, 20, replace=False)]
+    return Tokens(own + own, special_mask=np.zeros(40, bool), sequence_ids=np.zeros(40, int))
+
+
+CAUSAL: Mapping[str, Plan] = {
+    "previous token": at(-1),
+    "itself": at(0),
+    "sink": to("first"),
+    "induction": after_earlier,
+    "duplicate token": earlier,
+    "broad": lambda tokens: np.ones((len(tokens), len(tokens))),
+    NONE: at(-4),
+}
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.15])
+def test_planted_heads_of_a_causal_model(noise: float) -> None:
+    draw = np.random.default_rng(1)
+    texts = [sampled(draw, pair=False) for _ in range(5)]
+    long = [Tokens.of([str(word) for word in draw.choice(WORDS, 128)]) for _ in range(3)]
+    plans = [*CAUSAL.values()]
+    found = roles(
+        gathered(plans, texts, ["surface", "patterns"], True, noise),
+        gathered(plans, long, ["sink", "current"], True, noise),
+        gathered(plans, [repeated(draw) for _ in range(5)], ["synthetic", "current"], True, noise),
+    )
+    assert named(found) == [{name} for name in CAUSAL]
+    assert found.attrs["untested"]["bag of words"] == "uniform attention has it already"
+
+
+def two(score: Sequence[float], error: float, documents: int = 9, measure: str = "previous") -> xr.Dataset:
+    """A dataset of one layer."""
+    heads = ("layer", "head")
+    return xr.Dataset(
+        {
+            measure: (heads, np.array([score]), {"documents": documents}),
+            f"{measure}_se": (heads, np.full((1, len(score)), error)),
+            f"{measure}_n": (heads, np.full((1, len(score)), 90.0)),
+            f"{measure}_chance": (("layer",), np.array([0.1])),
+        },
+        coords={"layer": [3], "head": np.arange(len(score))},
+        attrs={"meta": json.dumps({})},
+    )
+
+
+def test_p_and_q_and_intervals_by_hand() -> None:
+    found = every(two([0.6, 0.52, 0.4], 0.02))
+    t = [(score - 0.5) / 0.02 for score in (0.6, 0.52, 0.4)]
+    p = stats.t(8).sf(t)
+    np.testing.assert_allclose(found["p"], p)
+    # Benjamini-Hochberg: p · 3 / rank, from the largest p down
+    np.testing.assert_allclose(found["q"], [p[0] * 3, p[1] * 3 / 2, p[2]])
+    np.testing.assert_allclose(
+        found["ci_high"] - found["score"], 2.306004 * 0.02, rtol=1e-6
+    )  # t of 8 at 97.5 %
+    np.testing.assert_allclose(found["score"] - found["ci_low"], 2.306004 * 0.02, rtol=1e-6)
+    assert found["threshold"].tolist() == [0.5] * 3
+    assert found["paper"].tolist() == ["4-1", "4-2", "4-3"]
+    assert found["n"].tolist() == [90] * 3
+    assert tuple(found.columns) == COLUMNS
+    kept = roles(two([0.6, 0.52, 0.4], 0.02))
+    assert kept["role"].tolist() == ["previous token", NONE, NONE]
+    assert kept["score"].isna().tolist() == [False, True, True]
+    assert kept.attrs["tests"] == 3
+    loose = roles(two([0.6, 0.52, 0.4], 0.02), level=0.4)
+    assert loose["role"].tolist() == ["previous token", "previous token", NONE]
+
+
+def test_few_of_many_heads_without_a_role_are_named() -> None:
+    """Heads whose true score is the bar: 5 % of them pass alone, but a table of 200 that names one is as rare."""
+    draw = np.random.default_rng(3)
+    tables = alone = 0
+    for _ in range(40):
+        found = two(list(0.5 + 0.02 * draw.standard_t(8, 200)), 0.02)
+        tables += (roles(found)["role"] != NONE).any()
+        alone += (every(found)["p"] <= 0.05).sum()
+    assert tables <= 6
+    assert 320 <= alone <= 480
+
+
+def test_bars() -> None:
+    by_name = {role.name: role for role in ROLES}
+    assert bar(by_name["previous token"], np.array([0.1])) == 0.5
+    assert bar(by_name["sink"], np.array([0.035])) == 0.3
+    assert bar(by_name["bag of words"], np.array([0.6])) == pytest.approx(0.7)
+    assert bar(by_name["broad"], np.array([3.0])) == pytest.approx(3.0 - math.log(1.5))
+
+
+def test_every_role_has_a_measure_and_a_reason() -> None:
+    names = [role.name for role in ROLES]
+    assert len(set(names)) == len(names)
+    for role in ROLES:
+        assert choose([role.measure])
+        assert role.why
+        assert set(role.unless) <= set(names)
+
+
+def test_sinks() -> None:
+    found = two([0.29, 0.31, 0.9, np.nan], 0.01, measure="sink")
+    share = sinks(found)
+    assert share.values.tolist() == [pytest.approx(2 / 3)]
+    assert share.attrs["all"] == pytest.approx(2 / 3)
+    found["sink_chance"][:] = 0.5
+    assert sinks(found).values.tolist() == [pytest.approx(1 / 3)]
+    with pytest.raises(InputError, match="sinks: expected a dataset with the measure sink"):
+        sinks(two([0.5], 0.1))
+
+
+def test_what_cannot_be_tested() -> None:
+    with pytest.raises(InputError, match="roles: expected at least one dataset, found none"):
+        roles()
+    with pytest.raises(InputError, match="previous token: previous from 1 document; an error needs two"):
+        roles(two([0.9], 0.1, documents=1))
+    with pytest.raises(InputError, match="level: expected a number between 0 and 1, found 5"):
+        roles(two([0.9], 0.1), level=5)
