@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headscope.corpora import Example, blocks
+from headscope.corpora.batches import Reading
 from headscope.errors import InputError
 from headscope.tokens import Tokens
 
@@ -125,3 +127,34 @@ def test_examples_need_tokens() -> None:
     message = r"^x.txt:3: expected an example with tokens: give blocks\(corpus.encoded\(model\)\)$"
     with pytest.raises(InputError, match=message):
         [list(block) for block in blocks([Example(text="a", source="x.txt:3")])]
+
+
+def test_reading_counts_and_tells_corpora_apart() -> None:
+    def fingerprint(given: list[Example]) -> str:
+        reading = Reading(given)
+        assert list(reading) == given
+        assert reading.count == len(given)
+        return reading.fingerprint()
+
+    tokens = Tokens(["a", "b"], ids=np.array([1, 2]), classes={"user": np.array([True, False])})
+    base = fingerprint([Example(tokens=tokens, source="x:1")])
+    assert base == fingerprint([Example(tokens=tokens, source="moved:7")])
+    other = [
+        [Example(tokens=tokens, document=1)],
+        [Example(tokens=tokens)] * 2,
+        [Example(tokens=tokens.with_classes(user=np.array([True, True])))],
+        [Example(tokens=Tokens(["a", "c"], ids=np.array([1, 2]), classes=tokens.classes))],
+        [Example(tokens=Tokens(["a", "b"], ids=np.array([1, 3]), classes=tokens.classes))],
+        [Example(tokens=Tokens(["a", "b"], type_ids=np.array([1, 2]), classes=tokens.classes))],
+        [],
+    ]
+    assert len({base, *map(fingerprint, other)}) == len(other) + 1
+
+
+def test_a_fingerprint_is_of_what_was_read_so_far() -> None:
+    reading, short = Reading(examples([[3], [4], [5]])), Reading(examples([[3], [4]]))
+    for part in (reading, short):
+        next(both := iter(part))
+        next(both)
+    assert reading.fingerprint() == short.fingerprint()
+    assert reading.count == 2

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +14,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from headscope.errors import InputError
+from headscope.errors import InputError, RunError
 from headscope.measures.choose import choose
 from headscope.measures.dataset import COLUMNS, check_suffix, dataset, names, read, table, write
 from headscope.measures.sums import Documents
@@ -140,3 +144,76 @@ def test_reading_what_is_no_dataset(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=message):
             read(tmp_path / name)
+
+
+# --- whole or not at all
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".json", ".nc"])
+def test_a_full_disk_leaves_the_file_before(
+    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / f"heads{suffix}"
+    write(figures(["previous"]), path)
+    before = path.read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("headscope.measures.files.os.fsync", full)
+    with pytest.raises(RunError, match=rf"^\S*heads{suffix}: cannot be written \(No space left on device\)$"):
+        write(figures(["entropy"]), path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full")
+@pytest.mark.parametrize("suffix", [".csv", ".json", ".nc"])
+def test_a_disk_that_is_really_full(tmp_path: Path, suffix: str) -> None:
+    """HDF5 would crash the process when a write fails under it; here it does not see that."""
+    path = tmp_path / f"heads{suffix}"
+    path.symlink_to("/dev/full")
+    with pytest.raises(RunError, match="cannot be written \\(No space left on device\\)"):
+        write(figures(["previous"]), path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="limits")
+@pytest.mark.parametrize("size", [300, 8000, 20000])
+def test_a_disk_that_fills_up_on_the_way(tmp_path: Path, size: int) -> None:
+    code = f"""
+import resource, numpy as np, xarray as xr
+from pathlib import Path
+from headscope.errors import RunError
+from headscope.measures.dataset import write
+found = xr.Dataset({{"a": ("x", np.arange(4000.0))}}, attrs={{"meta": "m" * 9000}})
+write(found, "heads.nc")
+resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))
+try:
+    write(found * 2, "heads.nc")
+except RunError as error:
+    print(error)
+assert xr.load_dataset("heads.nc", engine="h5netcdf").identical(found)
+print([path.name for path in Path().iterdir()])
+"""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2] / "src")}
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.splitlines() == [
+        "heads.nc: cannot be written (File too large)",
+        "['heads.nc']",
+    ]
+
+
+def test_links_are_followed(tmp_path: Path) -> None:
+    (tmp_path / "real.csv").touch()
+    (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
+    write(figures(["previous"]), tmp_path / "link.csv")
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "real.csv").stat().st_size > 0
