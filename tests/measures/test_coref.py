@@ -1,0 +1,118 @@
+"""Mentions, their antecedents and the rules, on texts small enough for paper."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from headscope.errors import InputError
+from headscope.measures.coref import (
+    CANDIDATES,
+    Mentioned,
+    Mentions,
+    by_rules,
+    candidates,
+    dataset,
+    every_head,
+    items,
+    mention_head,
+    mentioned,
+    table,
+)
+
+
+def test_the_head_of_a_mention() -> None:
+    """*the dog that barks*: the word whose head is outside; a comma at the start does not count."""
+    heads, tags = [1, 4, 3, 1, -1], ["DET", "NOUN", "PRON", "VERB", "VERB"]
+    assert mention_head(0, 4, heads, tags) == 1
+    assert mention_head(2, 3, heads, tags) == 2
+    assert mention_head(0, 2, [2, 2, -1], ["PUNCT", "NOUN", "VERB"]) == 1
+
+
+def say(
+    head: int, word: str, cluster: str, kind: str = "nominal", text: str = "", **features: str
+) -> Mentioned:
+    return Mentioned(head, text or word, word, cluster, kind, features)
+
+
+# "Ann met a dog. The old dog liked her. It slept."
+ANN = say(0, "ann", "1", "proper", Number="Sing", Gender="Fem", Person="3")
+DOG = say(3, "dog", "2", text="a dog", Number="Sing", Person="3")
+OLD = say(7, "dog", "2", text="the old dog", Number="Sing", Person="3")
+HER = say(9, "her", "1", "pronoun", Number="Sing", Gender="Fem", Person="3")
+IT = say(11, "it", "2", "pronoun", Number="Sing", Gender="Neut", Person="3")
+WE = say(13, "we", "3", "pronoun", Number="Plur", Person="1")
+TEXT = [ANN, DOG, OLD, HER, IT, WE]
+
+
+def test_items_and_rules_by_hand() -> None:
+    found = items(TEXT)
+    assert [(item.mention.word, sorted(item.right)) for item in found] == [
+        ("dog", [3]),
+        ("her", [0]),
+        ("it", [3, 7]),
+    ]
+    old, her, it = map(by_rules, found)
+    assert old == {"nearest": 3, "head_match": 3, "head_match_else_nearest": 3, "sieve": 3}
+    assert her == {"nearest": 7, "head_match": None, "head_match_else_nearest": 7, "sieve": 7}
+    assert it == {
+        "nearest": 9,
+        "head_match": None,
+        "head_match_else_nearest": 9,
+        "sieve": 7,
+    }  # her is feminine
+
+
+def test_a_full_string_beats_a_nearer_head_word() -> None:
+    one, two = say(0, "dog", "1", text="a dog"), say(3, "dog", "2", text="the dog")
+    (item,) = items([one, two, say(6, "dog", "1", text="a dog")])
+    assert by_rules(item)["sieve"] == 0
+    assert by_rules(item)["head_match"] == 3
+
+
+def test_candidates_by_hand() -> None:
+    item = items(TEXT)[1]
+    assert candidates("preceding_mentions", item, TEXT, 15).tolist() == [0, 3, 7]
+    assert candidates("other_mentions", item, TEXT, 15).tolist() == [0, 3, 7, 11, 13]
+    assert candidates("any_word", item, TEXT, 12).tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11]
+
+
+def test_types_and_persons() -> None:
+    words, heads, tags = ["Ann", "likes", "her", "dog"], [1, -1, 3, 1], ["PROPN", "VERB", "PRON", "NOUN"]
+    features = [{"Number": "Sing"}, {}, {"Gender": "Fem"}, {}]
+    found = mentioned([(0, 1, "1"), (2, 4, "2"), (2, 3, "1")], words, heads, tags, features)
+    assert [(each.word, each.type, each.text) for each in found] == [
+        ("ann", "proper", "ann"),
+        ("dog", "nominal", "her dog"),
+        ("her", "pronoun", "her"),
+    ]
+    assert found[0].features == {"Number": "Sing", "Person": "3"}
+    assert found[2].features == {"Gender": "Fem"}
+
+
+def test_figures_by_hand() -> None:
+    mentions = Mentions([0, 2], 2)
+    right = np.zeros((3, 2, 2, 2), bool)
+    right[CANDIDATES.index("any_word"), 1, 0] = [True, False]
+    right[CANDIDATES.index("preceding_mentions"), 1, 1] = True
+    rules = np.array([[True, True], [False, False], [True, False], [True, True]])
+    for document in range(6):
+        mentions.add(["pronoun", "proper"], right, rules, document)
+    mentions.add([], np.zeros((3, 2, 2, 0), bool), np.zeros((4, 0), bool), 6)
+    found = dataset(mentions, replicates=50)
+    rows = table(found).set_index(["system", "candidates", "type"])
+    assert rows.loc[("nearest", "preceding_mentions", "all"), ["accuracy", "n"]].tolist() == [1.0, 12]
+    assert rows.loc[("head_match_else_nearest", "preceding_mentions", "all"), "accuracy"] == 0.5
+    best = rows.loc[("best_head", "preceding_mentions", "pronoun")]
+    assert (best["layer"], best["head"], best["paper"], best["accuracy"]) == (2, 1, "3-2", 1.0)
+    assert rows.loc[("best_head", "any_word", "proper"), "accuracy"] == 0.0
+    assert "nominal" not in rows.index.get_level_values("type")
+    assert len(every_head(found)) == 3 * 4 * 3
+    assert found["split"].sel(candidates="any_word") == pytest.approx(0.5)
+
+
+def test_nothing_to_evaluate() -> None:
+    with pytest.raises(
+        InputError, match="expected a mention with an antecedent in its window, found none in 0 windows"
+    ):
+        dataset(Mentions([0], 1))
