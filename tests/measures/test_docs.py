@@ -1,0 +1,57 @@
+"""docs/measures.md says what the definitions say."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headscope.measures.choose import GROUPS
+from headscope.measures.roles import ROLES
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def tool() -> Any:
+    spec = importlib.util.spec_from_file_location("measures_table", ROOT / "tools" / "measures_table.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_is_up_to_date(
+    tool: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tool.main(["--check"]) == 0, "run python tools/measures_table.py"
+    monkeypatch.setattr(tool, "ROOT", tmp_path)
+    monkeypatch.setattr(tool, "PAGE", tmp_path / "measures.md")
+    assert tool.main(["--check"]) == 1
+    assert "measures.md is out of date" in capsys.readouterr().err
+    assert tool.main([]) == 0
+    assert tool.main(["--check"]) == 0
+    assert tool.main(["--wrong"]) == 2
+
+
+def test_every_measure_and_role_is_there_and_examples_add_up(tool: Any) -> None:
+    page = tool.generate()
+    for group in GROUPS.values():
+        for name, measure in group.items():
+            section = page.split(f"### `{name}`\n")[1].split("\n#")[0]
+            assert measure.description in section
+            assert "- units: " in section
+            assert "- example: " in section
+    for role in ROLES:
+        assert f"| {role.name} | `{role.measure}` |" in page
+    sums = re.findall(r": \(([\d. +]+)\) / (\d+) [=≈] ([\d.]+)\n", page)
+    assert len(sums) > 20
+    for terms, count, value in sums:
+        numbers = [float(term) for term in terms.split(" + ")]
+        assert len(numbers) == int(count)
+        assert np.mean(numbers) == pytest.approx(float(value), abs=2e-3)

@@ -1,0 +1,288 @@
+"""Write docs/measures.md: every measure, from its definition, with an example worked out on paper.
+
+python tools/measures_table.py            write it
+python tools/measures_table.py --check    exit 1 when it is out of date
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import headscope as hs
+from headscope.measures.choose import GROUPS
+from headscope.measures.measure import Measure
+from headscope.measures.patterns import SINK_TOKENS
+from headscope.measures.roles import ROLES
+from headscope.measures.single import _row, surface
+from headscope.measures.sources import BIBTEX
+from headscope.tokens import Tokens
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "measures.md"
+
+PIECES = ["[CLS]", "walk", "walk", "##er", ",", "[SEP]", "Walk", "walk", "[SEP]"]
+TENTHS = """
+2 1 1 1 1 1 1 1 1
+1 1 2 1 0 1 2 1 1
+0 4 1 2 0 2 0 1 0
+0 2 5 1 0 1 0 1 0
+1 0 0 4 1 2 0 0 2
+5 0 0 0 0 3 0 0 2
+0 3 0 1 0 1 1 3 1
+1 2 1 0 0 1 4 0 1
+2 0 0 0 0 5 0 0 3
+"""
+COPIES = ["<s>", "a", "b", "a", "b"]
+COPIES_TENTHS = """
+10 0 0 0 0
+6 4 0 0 0
+2 5 3 0 0
+1 2 6 1 0
+3 1 1 4 1
+"""
+
+HEAD = """# Measures
+
+Each measure is a figure of every head: a statistic of single rows of its attention maps, averaged over the rows that
+count. This page is written by `python tools/measures_table.py` from the definitions that the program runs.
+
+```python
+import headscope as hs
+hs.measure(model, corpus)                                            # the group surface
+hs.measure(model, corpus, measures=["patterns", "entropy", "to_punctuation"])
+hs.roles(model, corpus)                                              # what each head does
+```
+
+On the command line, `headscope measure CORPUS --measures patterns,entropy,to_punctuation -o FILE`.
+
+**Averaging unit.** A figure is a mean over tokens: all rows that count, of all inputs, weigh the same. With
+`by="document"` it is a mean of documents' means; the preset `clark2019` takes the mean of inputs' means. Tokens are
+pieces; on `maps.words()` they are words. Each figure `m` comes with `m_se`, its standard error clustered by document,
+`m_n`, the number of rows, and `m_chance`, what uniform attention over the visible keys gives in the same rows.
+
+**Units.** A *share* is a part of a row's attention, 0 to 1, or of the rows, where it says so; entropies are in nats.
+
+**Sources.** `measure.cite()` prints BibTeX; the variables of a dataset carry the keys in `attrs["keys"]`. The entries
+stand at the end of this page.
+
+## The examples
+
+Examples are worked out on two maps of one head. A pair of texts, seen both ways (in tenths; a row is a query):
+
+{pair}
+
+and repeated tokens in a causal model:
+
+{copies}
+
+In the first, `##er` is taken for the rarest token and the comma for the next.
+"""
+
+INTRODUCTIONS = {
+    "surface": "Where a head looks by position and by kind of token, and how broadly: Clark et al. 2019, section 3.",
+    "patterns": 'The patterns of Vig\'s "Deconstructing BERT" (next and previous token are in the group above), how '
+    "far heads look, and attention sinks. A *word* is a run of pieces of one word, in any case, and no punctuation; a "
+    "*sentence* is a text (A or B) of the input.",
+    "confidence": "What the largest weight of a row says: Voita et al. 2019. The rarest tokens of each input are "
+    "marked by a first pass over the corpus (`headscope.run.rare.with_rarest`); `hs.roles` makes it. The paper's "
+    "syntactic heads need trees, and are not among these.",
+    "synthetic": "What a head does by matching tokens, for `headscope.run.synthetic.repeated_tokens(model)`; the "
+    "definitions hold for any text.",
+}
+
+FAMILIES = """## Any offset, any class of tokens
+
+| name | what it is |
+|---|---|
+| `offset-2`, `offset+3` | the weight that a token gives to the one so many places before or after it |
+| `to_<class>` | the mass that tokens give to a class of tokens |
+| `<class>_to_<class>` | the same of the tokens of a class, as in `noun_to_sep` |
+| `not_<class>_to_<class>` | the same of all tokens but those of a class, as in `not_noun_to_sep` |
+
+Classes are `first`, `special`, `sep`, `cls`, `bos`, `eos`, `punctuation`, and in lower case the tags of a treebank, or
+of `tags` beside `words` in JSON lines.
+
+## Your own measure
+
+A function of pairs says what a weight between two tokens is worth; a function of rows gets whole rows.
+
+```python
+# again.py
+import numpy as np
+import headscope as hs
+
+@hs.by_pairs("again", "Mean mass on earlier copies of the same piece.")
+def again(tokens, queries):                   # -> [query key]
+    pieces = np.array(tokens.pieces)
+    return (np.arange(len(tokens)) < queries[:, None]) & (pieces == pieces[queries, None])
+```
+
+`hs.measure(model, corpus, measures=["entropy", again])`, or `headscope measure --measures entropy,again.py:again`.
+"""
+
+ROLES_HEAD = """## Roles
+
+`hs.roles(model, corpus)` says what each head does. A head has a role when its score is above the bar: the threshold,
+or a quarter of the way from chance to 1, whichever is more (*broad*: uniform entropy − ln 1.5). Intervals are of
+Student's t with documents − 1 degrees of freedom and the standard error clustered by document; p is one-sided, of a
+score no higher than the bar, and q is p after Benjamini and Hochberg over all tests of all heads; roles with q ≤ 0.05
+are named. A head without any has one row, `none`. A role that uniform attention itself has to more than 0.9 is not
+tested.
+
+| role | measure | threshold | why | not named beside | models |
+|---|---|---|---|---|---|
+"""
+
+
+def example(pieces: list[str], tenths: str, causal: bool) -> hs.AttentionMaps:
+    """The map of an example."""
+    weights = np.array([row.split() for row in tenths.strip().split("\n")], np.float64) / 10
+    tokens = Tokens.of(pieces)
+    word = np.cumsum([not piece.startswith("##") for piece in pieces]) - 1
+    special = tokens.mask("special")
+    rarest = np.array([piece == "##er" for piece in pieces])
+    more = (
+        {}
+        if causal
+        else {"rarest": rarest, "rarest_two": rarest | np.array([piece == "," for piece in pieces])}
+    )
+    made = Tokens(
+        pieces,
+        special_mask=special,
+        word_ids=np.where(special, -1, word),
+        classes={**tokens.classes, **more},
+    )
+    return hs.wrap(weights[None, None], made, causal=causal)
+
+
+def drawn(maps: hs.AttentionMaps) -> str:
+    pieces = [f"`{piece}`" for piece in maps.query.pieces]
+    lines = [["", *pieces], ["---"] * (len(pieces) + 1)]
+    for piece, row in zip(pieces, maps[0, 0], strict=True):
+        lines.append([piece, *(f"{10 * weight:.0f}" if weight else "" for weight in row)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def number(value: float) -> str:
+    return f"{value:.3f}".rstrip("0").rstrip(".") if value else "0"
+
+
+def worked(measure: Measure, maps: hs.AttentionMaps) -> str | None:
+    """The rows of a measure, added up and divided; None where no row counts."""
+    tokens = maps.query
+    if measure.absent(maps.causal):
+        return None
+    chosen = np.flatnonzero(measure.select(tokens, maps.causal))
+    sight = np.tril(np.ones((len(tokens),) * 2)) if maps.causal else np.ones((len(tokens),) * 2)
+    if not len(chosen) or any(name not in tokens.classes and name != "special" for name in measure.needs):
+        return None
+    rows = _row(measure, maps.layers[0], tokens, 0.0, sight)[0, chosen]
+    value = surface(maps, [measure])[measure.name].item()
+    assert np.isclose(value, rows.mean())
+    names = ", ".join(f"`{tokens.pieces[place]}`" for place in chosen)
+    total = " + ".join(number(row) for row in rows)
+    if len(rows) == 1:
+        return f"{names}: {total}"
+    exact = np.isclose(value, round(value, 3), rtol=0, atol=1e-9)
+    return f"{names}: ({total}) / {len(rows)} {'=' if exact else '≈'} {number(value)}"
+
+
+def sink_example(measure: Measure) -> str:
+    count = SINK_TOKENS
+    sight = np.tril(np.ones((count, count)))
+    maps = hs.wrap((sight / sight.sum(1, keepdims=True))[None, None], Tokens.of(["x"] * count), causal=True)
+    value = surface(maps, [measure])["sink"].item()
+    return f"uniform causal attention in {count} tokens: (1/2 + 1/3 + … + 1/{count}) / {count - 1} ≈ {number(value)}"
+
+
+def rows_that_count(measure: Measure) -> str:
+    if measure.rows == "reach":
+        return "all tokens" if not measure.offset else f"tokens with one at {measure.offset:+d}"
+    return {
+        "all": "all tokens",
+        "choice": "all tokens; in a causal model all but the first",
+        "first": "the first token",
+        "class": f"tokens of the class `{measure.whose}`",
+        "not class": f"tokens that are not of the class `{measure.whose}`",
+        "pairs": "tokens that see at least one of those meant",
+    }[measure.rows]
+
+
+def definition(measure: Measure) -> str:
+    """The docstring of a measure's function, but for its own example."""
+    function = measure.pairs if measure.statistic == "pairs" else measure.function
+    text = (inspect.getdoc(function) or "") if function is not None else ""
+    return "\n\n".join(part for part in text.split("\n\n") if not part.startswith("Example:")).replace(
+        "``", "`"
+    )
+
+
+def section(measure: Measure, pair: hs.AttentionMaps, copies: hs.AttentionMaps, group: str) -> str:
+    lines = [f"### `{measure.name}`", "", measure.description]
+    if text := definition(measure):
+        lines += ["", text]
+    order = (copies, pair) if group == "synthetic" else (pair, copies)
+    found = (
+        sink_example(measure)
+        if measure.name == "sink"
+        else next(filter(None, (worked(measure, m) for m in order)), None)
+    )
+    keys = ", ".join(f"`{key}`" for key in measure.keys)
+    source = f"{measure.source} ({keys})" if measure.source else "none"
+    lines += [
+        "",
+        f"- units: {measure.units or 'the function’s own'}; averaged over: tokens",
+        f"- rows that count: {rows_that_count(measure)}",
+        f"- source: {source}",
+    ]
+    if found:
+        lines.append(f"- example: {found}")
+    return "\n".join(lines) + "\n"
+
+
+def generate() -> str:
+    pair, copies = example(PIECES, TENTHS, False), example(COPIES, COPIES_TENTHS, True)
+    parts = [HEAD.format(pair=drawn(pair), copies=drawn(copies))]
+    used: dict[str, None] = {}
+    for group, measures in GROUPS.items():
+        parts.append(f"## Group `{group}`\n\n{INTRODUCTIONS.get(group, '')}".rstrip() + "\n")
+        for measure in measures.values():
+            parts.append(section(measure, pair, copies, group))
+            used |= dict.fromkeys(measure.keys)
+    parts.append(FAMILIES)
+    table = ROLES_HEAD
+    for role in ROLES:
+        models = "causal" if role.causal else "all"
+        limit = f"{role.threshold:.2g}" if role.measure != "entropy" else "2/3 of the visible tokens"
+        beside = ", ".join(role.unless) or "–"
+        table += f"| {role.name} | `{role.measure}` | {limit} | {role.why} | {beside} | {models} |\n"
+    parts.append(table)
+    entries = "\n\n".join(BIBTEX[key] for key in BIBTEX if key in used or key == "benjamini1995")
+    parts.append(f"## Sources\n\n```bibtex\n{entries}\n```\n")
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(parts))
+
+
+def main(arguments: list[str]) -> int:
+    text = generate()
+    if arguments == ["--check"]:
+        if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:
+            print(
+                f"{PAGE.relative_to(ROOT)} is out of date: run python tools/measures_table.py",
+                file=sys.stderr,
+            )
+            return 1
+        return 0
+    if arguments:
+        print(__doc__, file=sys.stderr)
+        return 2
+    PAGE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
