@@ -143,6 +143,19 @@ def test_any_shards_and_ends_merge_to_the_same_bytes(
         same(merged(*paths), run(Corpus(blocks)))
 
 
+def test_a_shard_that_goes_on_gives_what_it_gives_at_once(tmp_path: Path) -> None:
+    """Its sums and its failures, in the order of its blocks, wherever it was stopped or lost a block."""
+    whole = run(Corpus(30), folder(tmp_path / "whole", Shard(2, 2)))
+    assert len(whole.failures) > 3
+    place = tmp_path / "shard"
+    run(Corpus(30), folder(place, Shard(2, 2)))
+    for lost in (3, 11, 17, 29):
+        (place / f"block-{lost:08d}.safetensors").unlink()
+    corpus = Corpus(30)
+    same(run(corpus, folder(place, Shard(2, 2))), whole)
+    assert corpus.worked == [3, 11, 17, 29]
+
+
 def test_a_run_without_a_folder_keeps_nothing() -> None:
     corpus = Corpus(4)
     assert run(corpus).sums is not None

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -313,6 +314,15 @@ def test_a_batch_that_fails_as_a_whole_ends_the_run(model: Model) -> None:
         measure(Model(Small(model.module), name="small"), corpus(), measures=WANTED, skip_failures=True)
 
 
+def test_a_document_that_cannot_be_kept_on_the_way_is_said(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headscope.run.long.LONG_DOCUMENT", 10)
+    whole = [replace(example, document=0) for example in corpus(20)]
+    with pytest.warns(HeadscopeWarning, match=r"^corpus.txt:\d+: a document of more than 10 inputs: nothing"):
+        measure(model, whole, measures=WANTED, resume=tmp_path)
+
+
 # --- the command line
 
 
@@ -357,26 +367,16 @@ def test_shards_and_merge_on_the_command_line(
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="kill -9")
 def test_the_command_line_killed_and_started_again(tmp_path: Path) -> None:
-    lines = "\n".join(
-        f"Line {number} says that the cat number {number * 7} sat on the mat." for number in range(2000)
+    lines = "\n\n".join(
+        f"Line {number} says that the cat number {number * 7} sat on the mat." for number in range(2560)
     )
     text = tmp_path / "text.txt"
     text.write_text(lines, encoding="utf-8")
-    command = [
-        sys.executable,
-        "-m",
-        "headscope.cli",
-        "measure",
-        str(text),
-        "--pack",
-        "0",
-        "--batch-size",
-        "16",
-    ]
-    start = (
-        "from headscope.run import checkpoint; checkpoint.EVERY = 0; from headscope.cli import main; main()"
+    start = (  # as headscope does, with a checkpoint after every block
+        "from headscope.run.checkpoint import Folder; Folder.__init__.__kwdefaults__['every'] = 0.0; "
+        "from headscope.cli import main; main()"
     )
-    command[1:3] = ["-c", start.replace("EVERY = 0", "Folder.__init__.__kwdefaults__['every'] = 0.0")]
+    command = [sys.executable, "-c", start, "measure", str(text), "--pack", "0", "--batch-size", "16"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
 
     def begin(*more: str) -> subprocess.Popen[bytes]:
@@ -385,13 +385,13 @@ def test_the_command_line_killed_and_started_again(tmp_path: Path) -> None:
 
     assert begin("-o", str(tmp_path / "plain.nc")).wait() == 0
     draw, place, kills = random.Random(1), tmp_path / "run", 0
-    for wanted in (1, 3, 6):
+    for wanted in (1, 2, 4):
         process = begin("-o", str(tmp_path / "resumed.nc"), "--resume", str(place))
         while process.poll() is None and not any(
             int(file.stem[-8:]) >= wanted for file in place.glob("total-*.safetensors")
         ):
             time.sleep(0.01)
-        time.sleep(draw.uniform(0, 0.3))
+        time.sleep(draw.uniform(0, 0.1))
         process.kill()
         assert process.wait() in (0, -signal.SIGKILL)
         kills += process.returncode == -signal.SIGKILL

@@ -33,6 +33,9 @@ from headscope.run.parts import write_part
 from headscope.run.progress import Progress, bar
 from headscope.run.safefile import Arrays
 
+LONG_DOCUMENT = 4096
+"""From so many inputs on, a document that cannot be checkpointed on the way is worth a warning."""
+
 Batches = Iterable[Sequence[Example]]
 
 
@@ -124,7 +127,8 @@ def run_long(
 
         def work(one: Block) -> Outcome[S]:
             shown.begin()
-            found = _left_out(one, block, shown) if long.skip_failures else Outcome(block(one, shown))
+            batches = one if folder is None else _watched(one)
+            found = _left_out(batches, block, shown) if long.skip_failures else Outcome(block(batches, shown))
             shown.reached(reading.count)
             return found
 
@@ -196,6 +200,21 @@ def _left_out(
                 raise  # together they fail, such as for memory: no input is to blame
             batches[at : at + 1] = [kept] if kept else list(islice(rest, 1)) if at == len(batches) - 1 else []
     return Outcome(None, tuple(failures))
+
+
+def _watched(block: Iterable[Sequence[Example]]) -> Iterator[Sequence[Example]]:
+    """The batches of a block; says once that one of a very long document cannot be kept on the way."""
+    inputs = 0
+    for batch in block:
+        if inputs <= LONG_DOCUMENT < inputs + len(batch):
+            warnings.warn(
+                f"{batch[0].source}: a document of more than {LONG_DOCUMENT:,} inputs: nothing of it is kept before it "
+                "ends; expected shorter ones (in text a blank line ends a document)",
+                HeadscopeWarning,
+                stacklevel=2,
+            )
+        inputs += len(batch)
+        yield batch
 
 
 def _nothing(_: int) -> None: ...
