@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from headscope.run.importance import importance, relevance
     from headscope.run.load import load
     from headscope.run.measure import measure
+    from headscope.run.neuron_patterns import neuron_patterns
     from headscope.run.report import report
     from headscope.run.roles import roles
+    from headscope.run.unused import unused_token
     from headscope.run.view import head_view, model_view, neuron_view, view
     from headscope.tokens import Tokens
 
@@ -58,12 +60,14 @@ _WHERE = {
     "load": "headscope.run.load",
     "measure": "headscope.run.measure",
     "model_view": "headscope.run.view",
+    "neuron_patterns": "headscope.run.neuron_patterns",
     "neuron_view": "headscope.run.view",
     "relevance": "headscope.run.importance",
     "report": "headscope.run.report",
     "roles": "headscope.run.roles",
     "rollout": "headscope.measures.flow",
     "table": "headscope.measures.dataset",
+    "unused_token": "headscope.run.unused",
     "view": "headscope.run.view",
     "wrap": "headscope.maps",
 }
@@ -93,12 +97,14 @@ __all__ = [
     "load",
     "measure",
     "model_view",
+    "neuron_patterns",
     "neuron_view",
     "relevance",
     "report",
     "roles",
     "rollout",
     "table",
+    "unused_token",
     "view",
     "wrap",
 ]

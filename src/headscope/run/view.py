@@ -83,7 +83,8 @@ def view(
         inputs: in place of a text, what the module takes; one row.
         neurons: queries and keys, for the neuron view; by default up to 8 MB of them.
         quantities: other matrices per pair to draw in place of the weights: ``"gradient"`` (of `of`) and
-            ``"norm"`` (‖α·v·W_O‖), computed here; or yours by name, ``[head query key]`` a layer, by part
+            ``"norm"`` (‖α·v·W_O‖), computed here; or yours by name, ``[head query key]`` a layer (or
+            ``[query key]`` for all its heads), by part
             where there are several. By default the gradient comes along where it adds at most 750,000 values
             (about 1 MB of a page) and the model's parameters times the tokens are at most 10¹⁰ (about a second
             to run backward), and the norm where both together fit; ``()`` leaves both out. What is not there
@@ -273,8 +274,18 @@ def _by_part(
             raise InputError(
                 f"quantities[{name!r}]: no part {unknown[0]!r}; this input has {', '.join(parts)}"
             )
-        made[name] = {part: [_array(layer) for layer in layers] for part, layers in by.items()}
+        made[name] = {
+            part: [_of_heads(_array(layer), parts[part], place) for place, layer in enumerate(layers)]
+            for part, layers in by.items()
+        }
     return made
+
+
+def _of_heads(layer: FloatArray, maps: AttentionMaps, place: int) -> FloatArray:
+    """A layer's matrix for every head: one ``[query key]``, such as of `headscope.rollout`, is that of them all."""
+    if layer.ndim != 2 or place >= len(maps):
+        return layer
+    return np.broadcast_to(layer, (len(maps.layers[place]), *layer.shape))
 
 
 def _array(layer: Any) -> FloatArray:

@@ -1,0 +1,216 @@
+"""How many dimensions of q × k carry a head's pattern, and which.
+
+Source: Vig 2019, "Deconstructing BERT, Part 2: Visualizing the Inner Workings of Attention", which shows the
+elementwise products of queries and keys of heads with three patterns; the figures here count what its pictures show.
+
+A score is a sum over dimensions, ``s_ij = scaling · Σ_d q_id k_jd``. A pattern parts the keys that a row sees into
+those inside and those outside; what dimension d adds to the pattern is the mean over rows of
+``scaling · q_id (mean of k_jd inside − mean of k_jd outside)``, and these add up to the mean difference of scores.
+Biases (T5's positions, ALiBi) are no part of q × k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+
+from headscope.heads import Head
+from headscope.maps import AttentionMaps
+from headscope.neurons import Neurons
+from headscope.tokens import BoolArray, Tokens
+
+Floats = npt.NDArray[np.float64]
+
+COLUMNS = (
+    *("layer", "head", "paper", "pattern", "weight", "score", "dimensions", "of", "which"),
+    *("positive_inside", "positive_outside", "key_dimensions", "key_dimensions_outside"),
+    *("weight_at_delimiter", "score_at_delimiter", "n"),
+)
+"""Columns of the tidy table, see `table`."""
+
+CARRY = 0.9
+"""Share of a pattern's score difference, or of a key's squared length, whose dimensions are counted."""
+
+
+class Pairs(NamedTuple):
+    """A pattern's pairs in one input, ``[query key]`` each; rows without a pair of either kind do not count."""
+
+    inside: BoolArray
+    outside: BoolArray
+
+
+def patterns(tokens: Tokens, causal: bool) -> dict[str, Pairs]:
+    """The pairs of each pattern that an input can show.
+
+    - ``delimiter``: from tokens that are no separators to separators, against all other keys;
+    - ``bag_of_words``: from tokens of a sentence to tokens of the same one, against those of the other (of a pair);
+    - ``next_token`` and ``previous_token``: to that token, against all other keys.
+    """
+    count = len(tokens)
+    sight = np.tri(count, dtype=np.bool_) if causal else np.ones((count, count), np.bool_)
+    found: dict[str, Pairs] = {}
+    if "sep" in tokens.classes and tokens.classes["sep"].any():
+        sep = tokens.classes["sep"]
+        rows = ~sep[:, None] & sight
+        found["delimiter"] = Pairs(rows & sep, rows & ~sep)
+    ids = tokens.sequence_ids
+    if ids is not None and {0, 1} <= set(ids.tolist()):
+        known = np.asarray(ids >= 0, np.bool_)
+        words = known[:, None] & known & sight
+        same = np.equal(ids[:, None], ids)
+        found["bag_of_words"] = Pairs(words & same, words & ~same)
+    for name, offset in (("next_token", 1), ("previous_token", -1)):
+        here = np.eye(count, k=offset, dtype=np.bool_) & sight
+        if here.any():
+            found[name] = Pairs(here, sight & ~here)
+    return found
+
+
+@dataclass
+class Carried:
+    """Sums over rows of one pattern in one layer; `add` takes in one input.
+
+    Attributes:
+        rows: how many rows counted.
+        each: what each dimension adds, ``[head dim]``.
+        weight: attention to the keys inside ``[head]``.
+        positive: positive products inside and outside, as shares of the row's ``[2 head]``.
+        keys: dimensions that hold `CARRY` of a key's squared length, of keys inside and outside ``[2 head]``.
+        at: the same as `rows`, `weight` and the score difference, of rows that are delimiters.
+    """
+
+    heads: int
+    size: int
+    rows: int = 0
+    each: Floats = field(init=False)
+    weight: Floats = field(init=False)
+    positive: Floats = field(init=False)
+    keys: Floats = field(init=False)
+    inputs: int = 0
+    at: int = 0
+    weight_at: Floats = field(init=False)
+    score_at: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.each = np.zeros((self.heads, self.size))
+        self.weight, self.weight_at, self.score_at = (np.zeros(self.heads) for _ in range(3))
+        self.positive, self.keys = np.zeros((2, self.heads)), np.zeros((2, self.heads))
+
+    def add(
+        self, q: Floats, k: Floats, scaling: float, weights: Floats, pairs: Pairs, delimiters: BoolArray
+    ) -> None:
+        """Take in one input: ``q [head query dim]``, ``k [head key dim]``, ``weights [head query key]``.
+
+        Rows that are delimiters are kept apart.
+        """
+        alive: BoolArray = np.logical_and(pairs.inside.any(1), pairs.outside.any(1))
+        inside, outside = _means(pairs.inside & alive[:, None]), _means(pairs.outside & alive[:, None])
+        added = scaling * q * ((inside - outside) @ k)  # [head query dim]
+        mass = (weights * pairs.inside).sum(-1)
+        plain, at = alive & ~delimiters, alive & delimiters
+        self.rows += int(plain.sum())
+        self.at += int(at.sum())
+        self.each += added[:, plain].sum(1)
+        self.weight += mass[:, plain].sum(1)
+        self.weight_at += mass[:, at].sum(1)
+        self.score_at += added[:, at].sum((1, 2))
+        agree = ((q > 0) * 1.0) @ ((k > 0) * 1.0).swapaxes(1, 2) + ((q < 0) * 1.0) @ ((k < 0) * 1.0).swapaxes(
+            1, 2
+        )
+        spread = _needed(k**2)
+        for place, share in enumerate((inside, outside)):
+            self.positive[place] += (agree * share)[:, plain].sum((1, 2)) / self.size
+            self.keys[place] += (spread[:, None] * share)[:, plain].sum((1, 2))
+
+
+def table(found: Mapping[tuple[int, str], Carried]) -> pd.DataFrame:
+    """One row a head and pattern, from the sums by layer and pattern, with `COLUMNS`:
+
+    - ``weight``: mean attention to the keys inside (share of a row);
+    - ``score``: mean score inside less outside, what softmax sees (no unit: log odds);
+    - ``dimensions``: the fewest whose parts add up to 90 % of ``score``, ``of`` so many; NaN where ``score`` is not
+      above 0, so that q × k does not carry the pattern; ``which``: their indices, largest part first;
+    - ``positive_inside``, ``positive_outside``: share of the products q_id k_jd that are above 0;
+    - ``key_dimensions``, ``key_dimensions_outside``: in how many dimensions the keys have 90 % of their squared length;
+    - ``weight_at_delimiter``, ``score_at_delimiter``: the same as ``weight`` and ``score``, of the rows that are
+      separators, which the other columns leave out; NaN without such rows;
+    - ``n``: rows. Means over inside (outside) keys are taken within a row first, then over rows.
+    """
+    rows: list[dict[str, Any]] = []
+    for (layer, pattern), sums in found.items():
+        if not sums.rows:
+            continue
+        each = sums.each / sums.rows
+        for head in range(sums.heads):
+            order = carrying(each[head])
+            rows.append(
+                {
+                    "layer": layer,
+                    "head": head,
+                    "paper": Head(layer, head).paper,
+                    "pattern": pattern,
+                    "weight": sums.weight[head] / sums.rows,
+                    "score": each[head].sum(),
+                    "dimensions": float(len(order)) if len(order) else np.nan,
+                    "of": sums.size,
+                    "which": " ".join(map(str, order)),
+                    "positive_inside": sums.positive[0, head] / sums.rows,
+                    "positive_outside": sums.positive[1, head] / sums.rows,
+                    "key_dimensions": sums.keys[0, head] / sums.rows,
+                    "key_dimensions_outside": sums.keys[1, head] / sums.rows,
+                    "weight_at_delimiter": sums.weight_at[head] / sums.at if sums.at else np.nan,
+                    "score_at_delimiter": sums.score_at[head] / sums.at if sums.at else np.nan,
+                    "n": sums.rows,
+                }
+            )
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def carrying(each: Floats, share: float = CARRY) -> list[int]:
+    """The fewest dimensions whose parts add up to a share of the whole, largest first; none where it is not above 0.
+
+    >>> carrying(np.array([1.0, 8.0, -1.0, 2.0]))  # of 10
+    [1, 3]
+    """
+    whole = each.sum()
+    if not whole > 0:
+        return []
+    order = np.argsort(-each, kind="stable")
+    count = int(np.argmax(np.cumsum(each[order]) >= share * whole)) + 1
+    return [int(place) for place in order[:count]]
+
+
+def sums_of(
+    inputs: Sequence[tuple[AttentionMaps, Neurons]], into: dict[tuple[int, str], Carried] | None = None
+) -> dict[tuple[int, str], Carried]:
+    """The sums of some inputs' maps and neurons, by the model's index of the layer and by pattern."""
+    found = {} if into is None else into
+    for maps, neurons in inputs:
+        tokens = maps.query
+        delimiters = tokens.classes.get("sep", np.zeros(len(tokens), np.bool_))
+        named = patterns(tokens, maps.causal)
+        for place, layer in enumerate(maps.index):
+            q = neurons.q[place].astype(np.float64)
+            k = np.repeat(neurons.k[place].astype(np.float64), neurons.groups(place), 0)
+            weights = maps.layers[place].astype(np.float64)
+            for name, pairs in named.items():
+                own = found.setdefault((layer, name), Carried(len(q), q.shape[2]))
+                own.add(q, k, neurons.scaling[place], weights, pairs, delimiters)
+    return found
+
+
+def _means(pairs: BoolArray) -> Floats:
+    """Pairs as weights that take the mean over each row's keys."""
+    return pairs / np.maximum(pairs.sum(1, keepdims=True), 1)
+
+
+def _needed(squares: Floats) -> Floats:
+    """How many of the last axis' entries, largest first, hold `CARRY` of its sum."""
+    ordered = -np.sort(-squares, -1)
+    total = np.cumsum(ordered, -1)
+    return 1.0 + (total < CARRY * total[..., -1:]).sum(-1)
