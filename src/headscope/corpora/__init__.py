@@ -7,6 +7,7 @@
 """
 
 from headscope.corpora.batches import Block, blocks
+from headscope.corpora.conll2012 import conll2012
 from headscope.corpora.corpus import Corpus, Counts, Encoder
 from headscope.corpora.example import Example, Mention
 from headscope.corpora.readers import builtin, jsonl, text, texts
@@ -21,6 +22,7 @@ __all__ = [
     "Mention",
     "blocks",
     "builtin",
+    "conll2012",
     "conllu",
     "jsonl",
     "text",

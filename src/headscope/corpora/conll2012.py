@@ -1,0 +1,142 @@
+"""The CoNLL-2012 shared task's files (OntoNotes): phrase structure and coreference in columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from headscope.corpora import collins
+from headscope.corpora.corpus import Corpus
+from headscope.corpora.example import Example, Mention
+from headscope.corpora.files import Files, Line, Paths
+from headscope.errors import CorpusError, InputError
+
+_LEAST = 12
+_TAGS: Mapping[str, str] = {
+    **dict.fromkeys(("PRP", "PRP$", "WP", "WP$", "EX"), "PRON"),
+    **dict.fromkeys(("NNP", "NNPS"), "PROPN"),
+    **dict.fromkeys(("NN", "NNS"), "NOUN"),
+    **dict.fromkeys((".", ",", ":", "``", "''", "-LRB-", "-RRB-", "HYPH", "NFP"), "PUNCT"),
+    **dict.fromkeys(("VB", "VBD", "VBG", "VBN", "VBP", "VBZ"), "VERB"),
+    **dict.fromkeys(("JJ", "JJR", "JJS"), "ADJ"),
+    **dict.fromkeys(("RB", "RBR", "RBS", "WRB"), "ADV"),
+    **dict.fromkeys(("DT", "PDT", "WDT"), "DET"),
+    **dict.fromkeys(("IN", "RP"), "ADP"),
+    "CC": "CCONJ",
+    "CD": "NUM",
+    "MD": "AUX",
+    "TO": "PART",
+    "POS": "PART",
+    "UH": "INTJ",
+}
+_PRONOUNS: Mapping[str, str] = {
+    "i me my mine myself": "Number=Sing Person=1",
+    "we us our ours ourselves": "Number=Plur Person=1",
+    "you your yours yourself yourselves": "Person=2",
+    "he him his himself": "Number=Sing Person=3 Gender=Masc",
+    "she her hers herself": "Number=Sing Person=3 Gender=Fem",
+    "it its itself": "Number=Sing Person=3 Gender=Neut",
+    "they them their theirs themselves": "Number=Plur Person=3",
+}
+_NUMBER: Mapping[str, str] = {"NN": "Sing", "NNP": "Sing", "NNS": "Plur", "NNPS": "Plur"}
+
+
+def conll2012(paths: Paths) -> Corpus:
+    """CoNLL-2012 files (``*_conll``): one sentence an example, with heads, tags, features and mentions.
+
+    Heads follow Collins' rules on the parse column (`headscope.corpora.collins`); relations are ``dep`` and ``root``.
+    Tags are universal ones of the Penn tags (PRP and WP pronouns, NNP proper, NN nominal); number, person and gender
+    are those of the tag or the pronoun. Each part of a document is a document.
+
+    Raises `CorpusError` with file and line for too few columns, brackets of the parse or of the coreference that do not
+    match, and words that are numbered otherwise than from 0.
+    """
+    files = Files(paths)
+    return Corpus(files.name, lambda: _examples(files), files=files)
+
+
+def _examples(files: Iterable[Line]) -> Iterator[Example]:
+    document, block, found = -1, list[Line](), False
+    line = None
+    for line in files:
+        if line.text.startswith("#begin"):
+            document += 1
+        elif line.text.strip() and not line.text.startswith("#"):
+            block.append(line)
+        elif block:
+            found = True
+            yield _sentence(block, max(document, 0))
+            block = []
+    if block:
+        found = True
+        yield _sentence(block, max(document, 0))
+    if not found:
+        raise CorpusError(line.path if line else "", None, "expected sentences, found none")
+
+
+def _sentence(block: Sequence[Line], document: int) -> Example:
+    rows: list[list[str]] = []
+    for number, line in enumerate(block):
+        columns = line.text.split()
+        if len(columns) < _LEAST:
+            raise CorpusError(
+                line.path, line.number, f"expected at least {_LEAST} columns, found {len(columns)}"
+            )
+        if columns[2] != str(number):
+            raise CorpusError(
+                line.path, line.number, f"expected the word number {number}, found {columns[2]!r}"
+            )
+        rows.append(columns)
+    words = [row[3] for row in rows]
+    penn = [row[4] for row in rows]
+    try:
+        heads = collins.heads(collins.read([row[5] for row in rows], penn), len(rows))
+        mentions = _mentions([row[-1] for row in rows])
+    except InputError as error:
+        raise CorpusError(block[0].path, block[0].number, str(error)) from None
+    return Example(
+        words=words,
+        heads=heads,
+        relations=["root" if head < 0 else "dep" for head in heads],
+        tags=[_TAGS.get(tag, "X") for tag in penn],
+        features=[_features(word, tag) for word, tag in zip(words, penn, strict=True)],
+        mentions=mentions,
+        document=document,
+        source=block[0].source,
+        name=f"{rows[0][0]}/{rows[0][1]}",
+    )
+
+
+def _features(word: str, tag: str) -> Mapping[str, str]:
+    if _TAGS.get(tag) == "PRON":
+        own = next((own for forms, own in _PRONOUNS.items() if word.lower() in forms.split()), "")
+        return dict(field.split("=") for field in own.split())
+    return {"Number": _NUMBER[tag]} if tag in _NUMBER else {}
+
+
+def _mentions(column: Sequence[str]) -> list[Mention]:
+    """Mentions from ``(1``, ``1)`` and ``(1)``, parted by ``|``."""
+    open_: dict[str, list[tuple[int, int]]] = {}
+    found: list[tuple[int, Mention]] = []
+    count = 0
+    for word, value in enumerate(column):
+        for part in value.split("|") if value not in ("-", "_") else ():
+            match = re.fullmatch(r"(\()?(\w+)(\))?", part)
+            if match is None or not (match[1] or match[3]):
+                raise InputError(f"word {word + 1}: expected coreference such as (1|2), found {value!r}")
+            if match[1]:
+                open_.setdefault(match[2], []).append((count, word))
+                count += 1
+            if match[3]:
+                if not open_.get(match[2]):
+                    raise InputError(
+                        f"word {word + 1}: expected '({match[2]}' before its end, found only {value!r}"
+                    )
+                order, start = open_[match[2]].pop()
+                found.append((order, Mention(start, word + 1, match[2])))
+    for cluster, starts in open_.items():
+        if starts:
+            raise InputError(
+                f"word {starts[-1][1] + 1}: expected the end of '({cluster}' in the sentence, found none"
+            )
+    return [mention for _, mention in sorted(found, key=lambda pair: pair[0])]

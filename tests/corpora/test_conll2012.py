@@ -1,0 +1,104 @@
+"""CoNLL-2012 files, and Collins' heads on trees small enough for paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headscope.corpora import Mention, collins, conll2012
+from headscope.errors import CorpusError, InputError
+
+
+def tree(*rows: str) -> list[int]:
+    """Heads of words that are given as ``tag bit``."""
+    tags, bits = zip(*(row.split() for row in rows), strict=True)
+    return collins.heads(collins.read(bits, tags), len(rows))
+
+
+def test_a_sentence() -> None:
+    """*The man in the hat slept.*"""
+    found = tree("DT (TOP(S(NP(NP*", "NN *)", "IN (PP*", "DT (NP*", "NN *)))", "VBD (VP*)", ". *))")
+    assert found == [1, 5, 1, 4, 2, -1, 5]
+
+
+@pytest.mark.parametrize(
+    ("rows", "head"),
+    [
+        (("NNP (NP*", "POS *)"), 1),  # Ann 's
+        (("NN (NP*", "CC *", "NN *)"), 0),  # cats and dogs
+        (("DT (NP*", "JJ *)"), 1),  # the rich
+        (("NP (NP(NP*)", "SBAR (SBAR*))"), 0),
+        (("TO (VP*", "VB (VP*))"), 0),  # to go
+        (("MD (VP*", "VB (VP*))"), 0),  # can go
+        (("IN (SBAR*", "NN (S*))"), 0),  # that he …
+        (("NN (NP(NP*)", "VBG (VP*))"), 0),
+        (("`` (NP*", "NN *", "'' *)"), 1),
+        (("CD (QP*", "CD *)"), 0),
+    ],
+)
+def test_heads_of_phrases(rows: tuple[str, ...], head: int) -> None:
+    assert [place for place, own in enumerate(tree(*rows)) if own < 0] == [head]
+
+
+def test_brackets_that_do_not_match() -> None:
+    for rows, message in (
+        (("NN (NP*", "NN *"), "word 2: expected the end of the phrase 'NP', found none"),
+        (("NN (NP*))", "NN *"), "word 1: expected an open phrase before"),
+        (("NN NP*",), "word 1: expected a parse bit such as"),
+    ):
+        with pytest.raises(InputError, match=message):
+            tree(*rows)
+
+
+FILE = """\
+#begin document (nw/x); part 000
+nw/x 0 0 Ann NNP (TOP(S(NP*) - - - - * (1)
+nw/x 0 1 saw VBD (VP* - - - - * -
+nw/x 0 2 her PRP$ (NP* - - - - * (2|(1)
+nw/x 0 3 dogs NNS *)))) - - - - * 2)
+
+nw/x 0 0 They PRP (TOP(S(NP*) - - - - * (2)
+nw/x 0 1 slept VBD (VP*))) - - - - * -
+
+#end document
+#begin document (nw/x); part 001
+nw/x 1 0 Yes UH (TOP(INTJ*)) - - - - * -
+
+#end document
+"""
+
+
+def test_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.gold_conll"
+    path.write_text(FILE)
+    first, second, third = conll2012(path)
+    assert first.words == ["Ann", "saw", "her", "dogs"]
+    assert first.heads == [1, -1, 3, 1]
+    assert first.tags == ["PROPN", "VERB", "PRON", "NOUN"]
+    assert first.features == [
+        {"Number": "Sing"},
+        {},
+        {"Number": "Sing", "Person": "3", "Gender": "Fem"},
+        {"Number": "Plur"},
+    ]
+    assert first.mentions == [Mention(0, 1, "1"), Mention(2, 4, "2"), Mention(2, 3, "1")]
+    assert (second.document, third.document, third.name) == (0, 1, "nw/x/1")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("dogs NNS *))))", "dogs NNS *)))", ":2: word 4: expected the end of the phrase 'TOP', found none"),
+        ("* 2)", "* -", ":2: word 3: expected the end of '.2' in the sentence, found none"),
+        ("(2|(1)", "(1)", ":2: word 4: expected '.2' before its end, found only '2.'"),
+        ("0 1 saw", "0 2 saw", ":3: expected the word number 1, found '2'"),
+        ("VBD (VP* - - - - * -\n", "VBD -\n", ":3: expected at least 12 columns, found 6"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, before: str, after: str, message: str) -> None:
+    assert before in FILE
+    path = tmp_path / "x.gold_conll"
+    path.write_text(FILE.replace(before, after, 1))
+    with pytest.raises(CorpusError, match=message):
+        list(conll2012(path))
