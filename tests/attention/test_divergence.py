@@ -102,9 +102,17 @@ def test_weights_too_small_for_their_dtype() -> None:
 def test_accelerators_compute_the_same(dtype: torch.dtype) -> None:
     """The calls that serve them, on a processor."""
     half = torch.tensor(draw_rows(5, 30, 8, 20), dtype=dtype).reshape(30, -1)
-    found = divergence._mixtures(torch, half, torch.zeros(30, 30, dtype=torch.float64), 7)
-    truth = divergence._mixtures(np, half.numpy(), np.zeros((30, 30)), 72)
+    found = divergence._mixtures(torch, torch.log, half, torch.zeros(30, 30, dtype=torch.float64), 7)
+    truth = divergence._mixtures(np, np.log, half.numpy(), np.zeros((30, 30)), 72)
     np.testing.assert_allclose(found, truth, rtol=2e-6 if dtype == torch.float32 else 1e-13)
+
+
+def test_either_logarithm_gives_nats(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = torch.tensor(draw_rows(7, 6, 8, 20))
+    truth = by_formula(weights.numpy())
+    for log, unit in ((np.log, 1.0), (np.log2, math.log(2))):
+        monkeypatch.setattr(divergence, "_logarithm", lambda _, own=(log, unit): own)
+        np.testing.assert_allclose(jensen_shannon(weights), truth, atol=1e-12)
 
 
 def test_threads_change_no_digit() -> None:
