@@ -12,6 +12,8 @@ import pytest
 import headscope as hs
 from headscope import corpora
 from headscope.errors import CorpusError, InputError
+from headscope.measures.syntax import table
+from headscope.measures.trees import UAS, UUAS, spanning_tree
 from headscope.run.syntax import syntax
 from headscope.run.words import word_maps
 
@@ -74,3 +76,27 @@ def test_examples_without_trees_are_refused(demo: Any) -> None:
         syntax(demo, corpora.texts(["No tree here."]))
     with pytest.raises(InputError, match="rows: expected mean or first, found 'last'"):
         syntax(demo, corpora.texts(["No tree here."]), rows="last")  # type: ignore[arg-type]
+
+
+def test_trees(demo: Any, shared: Path) -> None:
+    """Rows of their own beside the relations, equal to trees made one by one."""
+    pytest.importorskip("ufal.chu_liu_edmonds")
+    treebank = corpora.conllu(shared / "data" / "ud_ewt" / "en_ewt-ud-test.conllu")
+    found = syntax(demo, treebank, limit=12, replicates=5, trees=True, least=20)
+    right = dict.fromkeys((UAS, UUAS), 0)
+    edges = 0
+    for example, _ in zip(treebank.encoded(demo), range(12), strict=False):
+        maps = hs.capture(demo, example.tokens).words()
+        inside = np.flatnonzero(maps.query.word_ids >= 0)
+        heads = np.array(example.heads)
+        tree = spanning_tree(maps.layers[2][8][np.ix_(inside, inside)], int(np.argmin(heads)))
+        for word, head in enumerate(tree):
+            edges += head >= 0
+            right[UAS] += head >= 0 and heads[word] == head
+            right[UUAS] += head >= 0 and (heads[word] == head or heads[head] == word)
+    for name, count in right.items():
+        one = found.sel(relation=name, direction="dep->head", layer=2, head=8)
+        assert int(one["n"]) == edges
+        assert float(one["accuracy"]) * edges == pytest.approx(count)
+    assert np.isfinite(found["baseline"].sel(relation=UUAS, offset=[-1, 1])).all()
+    assert "tree UAS" in list(table(found)["relation"])

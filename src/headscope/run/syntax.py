@@ -12,6 +12,8 @@ import xarray as xr
 
 from headscope.corpora import Corpus, Example, blocks
 from headscope.errors import InputError
+from headscope.measures import trees as spanning
+from headscope.measures.resample import false_discovery
 from headscope.measures.surface import PRESETS, Preset
 from headscope.measures.syntax import Words, by_offsets, dataset, predictions
 from headscope.models import Model
@@ -34,6 +36,7 @@ def syntax(
     preset: Preset | None = None,
     offsets: Sequence[int] | None = None,
     least: int = 100,
+    trees: bool = False,
     seed: int = 0,
     replicates: int = 1000,
     limit: int | None = None,
@@ -56,6 +59,8 @@ def syntax(
             prediction of ``'s`` is its head.
         offsets: of the baselines.
         least: instances that a relation needs for a best head to be named.
+        trees: also the maximum spanning tree of each head, with the gold root (Htut et al. 2019): rows ``tree UAS`` and
+            ``tree UUAS`` (edges without their direction); baselines are chains of neighbours. Takes longer.
         seed, replicates: of the bootstrap.
         limit: at most so many sentences.
         batch_size: sentences in a batch, at most.
@@ -75,22 +80,29 @@ def syntax(
     code = preset is not None
     rows = rows or ("first" if code else "mean")
     by = tuple(offsets) if offsets is not None else _CODE_OFFSETS if code else OFFSETS
-    started, words = time.monotonic(), None
+    started, words, whole = time.monotonic(), None, None
     with bar(treebank, limit, progress) as done:
         stream = examples(model, treebank, limit)
         for block in blocks(stream, batch_size=batch_size, tokens_per_batch=batch_size * TOKENS_PER_INPUT):
             for batch in block:
                 found: dict[int, npt.NDArray[Any]] = {}
-                word_maps(
-                    model,
-                    batch,
-                    lambda layer, maps, found=found: _predict(found, layer, maps),
-                    rows=rows,
-                    token_types=not code,
-                )
-                words = words or Words(sorted(found), max(each.shape[1] for each in found.values()), by)
+                kept: dict[int, npt.NDArray[Any]] = {}
+
+                def look(layer: int, maps: npt.NDArray[Any], found: Any = found, kept: Any = kept) -> None:
+                    found[layer] = np.stack(predictions(maps)).swapaxes(1, 2)
+                    if trees:
+                        kept[layer] = maps
+
+                word_maps(model, batch, look, rows=rows, token_types=not code)
+                heads = max(each.shape[1] for each in found.values())
+                words = words or Words(sorted(found), heads, by)
+                whole = whole or Words(sorted(found), heads, (-1, 1))
                 for place, example in enumerate(batch):
                     _add(words, example, [found[layer][:, :, place] for layer in words.layers], code)
+                    if trees:
+                        count = len(example.words or ())
+                        own = [kept[layer][place, :, :count, :count] for layer in words.layers]
+                        spanning.add(whole, own, gold(example)[1])
                 done(len(batch))
     if words is None:
         raise InputError("treebank: expected at least one sentence, found none")
@@ -100,12 +112,17 @@ def syntax(
     meta |= {"command": command, "seconds": round(time.monotonic() - started, 3)}
     if isinstance(treebank, Corpus):
         meta["broken"] = [str(error) for error in treebank.broken]
-    return dataset(words, seed=seed, replicates=replicates, least=least, meta=meta)
+    made = dataset(words, seed=seed, replicates=replicates, least=least, meta=meta)
+    if not trees or whole is None:
+        return made
+    return _with_trees(made, dataset(whole, seed=seed, replicates=replicates, least=least))
 
 
-def _predict(found: dict[int, npt.NDArray[Any]], layer: int, maps: npt.NDArray[Any]) -> None:
-    """Predictions of one layer, ``[direction head input word]``."""
-    found[layer] = np.stack(predictions(maps)).swapaxes(1, 2)
+def _with_trees(found: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
+    """Both kinds of rows in one table, false discoveries counted over both."""
+    more = more.sel(relation=[spanning.UAS, spanning.UUAS])
+    joined = xr.concat([found, more], "relation", join="outer")
+    return joined.assign(q=(("relation",), false_discovery(joined["p"].values)))
 
 
 def _add(words: Words, example: Example, predicted: Sequence[npt.NDArray[Any]], code: bool) -> None:
