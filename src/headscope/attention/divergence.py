@@ -59,7 +59,7 @@ def jensen_shannon(weights: Tensor) -> Floats:
         array = weights.numpy()
         chunks = [np.ascontiguousarray(array[:, at : at + _CHUNK]) for at in range(0, array.shape[1], _CHUNK)]
         with ThreadPoolExecutor(torch.get_num_threads()) as threads:
-            for part in threads.map(_on_processor, chunks):
+            for part in (threads.map if len(chunks) > 1 else map)(_on_processor, chunks):
                 total += part
     else:
         for at in range(0, weights.shape[1], _DEVICE_CHUNK):
