@@ -91,6 +91,22 @@ def test_absent_measures_are_said(
     assert "next" not in found.out.splitlines()[0].split()
 
 
+def test_gradients_of_an_objective(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: Path
+) -> None:
+    text.write_text("The cat sat on the mat.\nIt was tired, so it slept.\n", encoding="utf-8")
+    names = "gradient_sep,norm_sep,sep"
+    options = ("--measures", names, "--objective", "cosine", "--json")
+    assert run(monkeypatch, "measure", text, *options) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["measure"] for row in rows} == set(names.split(","))
+    assert {row["measure"] for row in rows if row["chance"] is None} == {"gradient_sep", "norm_sep"}
+    assert run(monkeypatch, "measure", text, *options[:3], "loss") == 2
+    assert "objective: expected natural, masked-lm" in capsys.readouterr().err
+    assert run(monkeypatch, "measure", text, "--measures", "gradient_entropy") == 2
+    assert "rows of gradients do not sum to 1" in capsys.readouterr().err
+
+
 def test_estimate(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: Path) -> None:
     assert run(monkeypatch, "measure", text, "--estimate") == 0
     assert "2 inputs" in capsys.readouterr().out

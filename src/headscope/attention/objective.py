@@ -231,7 +231,8 @@ def _natural(model: Model, name: str, expected: str | None) -> Callable[..., Ten
         called: list[str] = []
         number = natural(model, {"self": tokens}, row, called)(output)
         if expected is not None and called[0] != expected:
-            raise InputError(f"objective: {name}: expected {expected}, but this input has {called[0]} only")
+            begins = " ".join(tokens.pieces[:8])
+            raise InputError(f"objective: {name}: expected {expected}, but {begins!r} … has {called[0]} only")
         said[called[0]] += 1
         return number
 

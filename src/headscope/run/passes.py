@@ -86,10 +86,7 @@ def slopes_of(batch: Prepared) -> tuple[Tensor, list[AttentionRecord], list[Tens
             slopes: Sequence[Tensor] = [torch.zeros_like(weights) for weights in given]
         else:
             slopes = torch.autograd.grad(numbers.sum(), given, allow_unused=True, materialize_grads=True)
-    causal = batch.objective.model.causal
-    hidden = [
-        slope * _seen(record, batch.tokens, causal) for slope, record in zip(slopes, records, strict=True)
-    ]
+    hidden = [slope * _seen(record, batch.tokens) for slope, record in zip(slopes, records, strict=True)]
     return (
         numbers.detach(),
         [_light(record, slope) for record, slope in zip(records, slopes, strict=True)],
@@ -153,7 +150,7 @@ def _ready(model: Model, inputs: Sequence[Tokens], token_types: bool) -> dict[st
     return ready
 
 
-def _seen(record: AttentionRecord, tokens: Sequence[Tokens], causal: bool) -> Tensor:
+def _seen(record: AttentionRecord, tokens: Sequence[Tokens]) -> Tensor:
     """Which weights count ``[batch|1 head|1 query key]``: no padding, nothing hidden."""
     _, _, queries, keys = record.shape
     device = record.q.device
@@ -164,8 +161,6 @@ def _seen(record: AttentionRecord, tokens: Sequence[Tokens], causal: bool) -> Te
     found = seen[:, None, None, :]
     if queries == keys:
         found = found & seen[:, None, :, None]
-        if causal:
-            found = found & torch.ones(queries, keys, dtype=torch.bool, device=device).tril()
     visible = record.visible()
     return found if visible is None else found & visible
 
