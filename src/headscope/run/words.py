@@ -18,17 +18,26 @@ from headscope.models import Model
 from headscope.words import Rows
 
 Layer = Callable[[int, npt.NDArray[Any]], None]
-"""Is given each layer's index and its maps over words, ``[input head word word]``; 0 beyond an input's words."""
+"""Is given each layer's index and its maps over words, ``[input head word word]``; 0 beyond an input's words.
+
+Further columns, where some were asked for, stand after those of the batch's widest input."""
 
 
 def word_maps(
-    model: Model, batch: Sequence[Example], each: Layer, *, rows: Rows = "mean", token_types: bool = True
+    model: Model,
+    batch: Sequence[Example],
+    each: Layer,
+    *,
+    rows: Rows = "mean",
+    token_types: bool = True,
+    columns: Sequence[Sequence[int]] | None = None,
 ) -> None:
     """Run a batch of examples that are given as words, and show `each` the maps of every layer over them.
 
     Attention to a word is the sum over its pieces, attention from it the mean (or that of the first piece);
     special tokens are left out and nothing is renormalised (Clark et al. 2019, section 4.1). A word without any
-    piece gives and gets nothing. The sums are in float64.
+    piece gives and gets nothing. The sums are in float64. `columns` names, for each input, tokens whose attention from
+    the words is wanted in further columns (−1: none, a column of 0).
 
     Raises `RefusedError` for layers that look at other axes than the tokens.
     """
@@ -38,13 +47,16 @@ def word_maps(
     inputs = [example.tokens for example in batch if example.tokens is not None]
     width = max(len(example.words or ()) for example in batch)
     length = max(map(len, inputs))
-    give, get = np.zeros((len(batch), width, length)), np.zeros((len(batch), length, width))
+    more = len(columns[0]) if columns else 0
+    give, get = np.zeros((len(batch), width, length)), np.zeros((len(batch), length, width + more))
     for place, (example, tokens) in enumerate(zip(batch, inputs, strict=True)):
         if tokens.word_ids is None:
             raise example.error("expected a tokenizer that tells words from pieces, found none")
         pieces = np.flatnonzero(tokens.word_ids >= 0)
         words = tokens.word_ids[pieces]
         get[place, pieces, words] = 1.0
+        for number, token in enumerate(columns[place] if columns else ()):
+            get[place, token, width + number] = token >= 0
         if rows == "mean":
             give[place, words, pieces] = 1.0
             give[place] /= give[place].sum(-1, keepdims=True).clip(1.0)
