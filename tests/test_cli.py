@@ -91,6 +91,29 @@ def test_absent_measures_are_said(
     assert "next" not in found.out.splitlines()[0].split()
 
 
+def test_roles(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: Path, tmp_path: Path
+) -> None:
+    line = text.read_text(encoding="utf-8")
+    text.write_text("\n\n".join(f"{name} said so. {line.splitlines()[0]}" for name in "ABCDEFGHIJ"))
+    assert run(monkeypatch, "roles", text, "--meta", tmp_path / "meta.json") == 0
+    printed = capsys.readouterr()
+    header = "layer head paper role score ci_low ci_high threshold chance p q n"
+    assert printed.out.splitlines()[0].split() == header.split()
+    assert "1-3 previous token" in printed.out
+    assert "induction: not tested (a role in causal models only)" in printed.err
+    assert "heads have no role" in printed.err
+    assert json.loads((tmp_path / "meta.json").read_text())["command"].startswith("headscope roles")
+    assert run(monkeypatch, "roles", text, "-o", tmp_path / "roles.csv") == 0
+    assert capsys.readouterr().out == ""
+    found = pd.read_csv(tmp_path / "roles.csv", dtype={"paper": str})
+    assert len(found.groupby(["layer", "head"])) == 72
+    assert set(found[(found["layer"] == 0) & (found["head"] == 2)]["role"]) == {"previous token"}
+    assert run(monkeypatch, "roles", text, "--level", "2") == 2
+    assert "level: expected a number between 0 and 1, found 2.0" in capsys.readouterr().err
+    assert run(monkeypatch, "roles", text, "-o", "roles.nc") == 2
+
+
 def test_gradients_of_an_objective(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: Path
 ) -> None:

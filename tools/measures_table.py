@@ -58,7 +58,8 @@ hs.measure(model, corpus, measures=["patterns", "entropy", "to_punctuation"])
 hs.roles(model, corpus)                                              # what each head does
 ```
 
-On the command line, `headscope measure CORPUS --measures patterns,entropy,to_punctuation -o FILE`.
+On the command line, `headscope measure CORPUS --measures patterns,entropy,to_punctuation -o FILE` and
+`headscope roles CORPUS -o FILE`.
 
 **Averaging unit.** A figure is a mean over tokens: all rows that count, of all inputs, weigh the same. With
 `by="document"` it is a mean of documents' means; the preset `clark2019` takes the mean of inputs' means. Tokens are
@@ -106,6 +107,13 @@ FAMILIES = """## Any offset, any class of tokens
 
 Classes are `first`, `special`, `sep`, `cls`, `bos`, `eos`, `punctuation`, and in lower case the tags of a treebank, or
 of `tags` beside `words` in JSON lines.
+
+## Attention variability
+
+`hs.variability(model, corpus)`: how much attention among the first 10 tokens differs between inputs, which two passes
+over the corpus tell: `Σₓ Σᵢ Σⱼ |αᵢⱼ(x) − ᾱᵢⱼ| / (2 Σₓ Σᵢ Σⱼ αᵢⱼ(x))`, ᾱ the mean over inputs x (Vig & Belinkov 2019).
+0 where attention depends on position alone, up to 1 where on the words alone. Example: one row gives (1, 0) in one
+input and (0, 1) in another: ᾱ = (½, ½), and (½ + ½ + ½ + ½) / (2 · 2) = 0.5.
 
 ## Your own measure
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from headscope.run.report import report
     from headscope.run.roles import roles
     from headscope.run.unused import unused_token
+    from headscope.run.variability import variability
     from headscope.run.view import head_view, model_view, neuron_view, view
     from headscope.tokens import Tokens
 
@@ -67,6 +68,7 @@ _WHERE = {
     "roles": "headscope.run.roles",
     "rollout": "headscope.measures.flow",
     "table": "headscope.measures.dataset",
+    "variability": "headscope.run.variability",
     "unused_token": "headscope.run.unused",
     "view": "headscope.run.view",
     "wrap": "headscope.maps",
@@ -105,6 +107,7 @@ __all__ = [
     "rollout",
     "table",
     "unused_token",
+    "variability",
     "view",
     "wrap",
 ]

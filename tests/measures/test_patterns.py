@@ -151,6 +151,8 @@ def test_positional_by_hand() -> None:
     maps = planted(list("abc"), {(0, 1): 0.9, (1, 0): 0.5, (1, 1): 0.1, (2, 0): 0.6})
     assert value(maps, "positional_previous") == pytest.approx(0.5)
     assert value(maps, "positional_next") == pytest.approx(0.5)
+    even = surface(planted(list("abcd"), {}), ["positional_next"])  # four largest weights: a quarter each
+    assert even["positional_next"].item() == pytest.approx(0.25)
     ahead = surface(planted(list("abc"), {}, causal=True), ["positional_next", "entropy"])
     assert names(ahead) == ["entropy"]
 

@@ -260,6 +260,14 @@ def test_few_of_many_heads_without_a_role_are_named() -> None:
     assert 320 <= alone <= 480
 
 
+def test_few_rows_that_agree_prove_little() -> None:
+    found = two([1.0], 0.0, documents=2)
+    found["previous_n"][:] = 4
+    test = every(found)
+    assert test["p"].item() == pytest.approx(stats.t(1).sf(0.5 / 0.25))
+    assert roles(found)["role"].tolist() == [NONE]
+
+
 def test_bars() -> None:
     by_name = {role.name: role for role in ROLES}
     assert bar(by_name["previous token"], np.array([0.1])) == 0.5

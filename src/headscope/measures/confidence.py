@@ -44,9 +44,10 @@ def confidence(weights: Floats, tokens: Tokens, queries: IntArray) -> Floats:
     return np.where(_between(tokens, queries), weights, 0.0).max(-1)
 
 
-def _largest_at(weights: Floats, keys: IntArray) -> Floats:
-    """1 for rows whose largest weight (the first, of several) is at the row's key, else 0; no key is -1."""
-    return (weights.argmax(-1) == keys).astype(np.float64)
+def _largest_on(weights: Floats, pairs: BoolArray) -> Floats:
+    """1 for rows whose largest weight is on one of the pairs ``[query key]``, else 0; of several largest, the share."""
+    largest = weights == weights.max(-1, keepdims=True)
+    return (largest & pairs).sum(-1) / largest.sum(-1)
 
 
 def _neighbours(tokens: Tokens, queries: IntArray, by: int) -> BoolArray:
@@ -64,7 +65,7 @@ def _positional(by: int, name: str, place: str) -> Measure:
 
         Example: in ``a b c``, *b* has its largest weight on *a*, and *c* on *a*: at −1 for one of two, 0.5.
         """
-        return _largest_at(weights, queries + by)
+        return _largest_on(weights, neighbour(tokens, queries))
 
     return by_rows(
         name,
@@ -93,8 +94,7 @@ def _rare(name: str, of: str, which: str) -> Measure:
         Example: in ``the old gnu`` *gnu* is the rarest; *the* and *old* have their largest weight on it, and *gnu* on
         *old*: 2 / 3.
         """
-        marked = tokens.classes.get(of, np.zeros(len(tokens), np.bool_))
-        return marked[weights.argmax(-1)].astype(np.float64)
+        return _largest_on(weights, rare(tokens, queries))
 
     return by_rows(
         name,

@@ -40,7 +40,6 @@ NONE = "none"
 EVIDENT = 0.9
 """A role that uniform attention has to this degree is not tested."""
 _ABOVE_CHANCE = 0.25
-_TINY = 1e-9  # a standard error below this is rounding
 
 
 @dataclass(frozen=True)
@@ -254,8 +253,8 @@ def _of_role(role: Role, dataset: xr.Dataset, documents: int, confidence: float)
     for (layer, head), own in np.ndenumerate(score):
         if not np.isfinite(own) or (name != "entropy" and chance[layer] > EVIDENT):
             continue
-        se = float(error[layer, head])
-        p = float(stats.t.sf((own - limit[layer]) / max(se, _TINY), documents - 1))
+        se = max(float(error[layer, head]), 1 / float(n[layer, head]))
+        p = float(stats.t.sf((own - limit[layer]) / se, documents - 1))
         index, place = int(dataset["layer"].values[layer]), int(dataset["head"].values[head])
         interval = (float(own - width * se), float(own + width * se))
         figures = (float(limit[layer]), float(chance[layer]), p, math.nan, int(n[layer, head]))

@@ -31,6 +31,7 @@ def roles(
     limit: int | None = None,
     seed: int = 0,
     progress: bool = False,
+    command: str = "",
 ) -> pd.DataFrame:
     """The roles of every head, with scores, confidence intervals, thresholds and q (see `headscope.measures.roles`).
 
@@ -42,7 +43,7 @@ def roles(
         model: from `headscope.load`.
         corpus: of at least two documents.
         level: the expected share of wrong roles among those named.
-        batch_size, limit, progress: as in `headscope.measure`.
+        batch_size, limit, progress, command: as in `headscope.measure`.
         seed: of the random tokens.
 
     Returns:
@@ -50,7 +51,17 @@ def roles(
         where thresholds come from, and ``attrs["untested"]`` which roles were not tested, and why.
     """
     text = with_rarest(model, corpus, limit=limit)
-    found = [measure(model, text, measures=_MEASURES, batch_size=batch_size, limit=limit, progress=progress)]
+    found = [
+        measure(
+            model,
+            text,
+            measures=_MEASURES,
+            batch_size=batch_size,
+            limit=limit,
+            progress=progress,
+            command=command,
+        )
+    ]
     meta = json.loads(found[0].attrs["meta"])
     meta["corpus"]["name"] = corpus.name
     if model.causal:
@@ -59,6 +70,7 @@ def roles(
         found.append(measure(model, repeated, measures=["induction", "duplicate"], batch_size=batch_size))
         meta["repeated_tokens"] = {"sequences": len(repeated), "seed": seed}
     table = definitions.roles(*found, level=level)
+    meta |= {"level": level, "tests": table.attrs["tests"], "untested": table.attrs["untested"]}
     table.attrs["meta"] = meta
     return table
 

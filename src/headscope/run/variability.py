@@ -1,0 +1,169 @@
+"""How much a head's attention differs between inputs: content against position (Vig & Belinkov 2019)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import xarray as xr
+
+from headscope.attention.record import AttentionRecord
+from headscope.attention.recording import recording
+from headscope.corpora import Corpus, Example, blocks
+from headscope.errors import InputError, RefusedError
+from headscope.models import Model
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Corner:
+    """The first rows and columns of one input.
+
+    Attributes:
+        block: the number of the corpus' block; all of a document is in one.
+        document: the input's document.
+        weights: ``[layer head query key]``; the last head is uniform attention over the visible keys.
+    """
+
+    block: int
+    document: int
+    weights: Floats
+
+
+def variability(
+    model: Model, corpus: Corpus, *, tokens: int = 10, batch_size: int = 32, limit: int | None = None
+) -> xr.Dataset:
+    """Attention variability of every head: 0 where it depends on position alone, up to 1 where on the input alone.
+
+    ``Σₓ Σᵢ Σⱼ |αᵢⱼ(x) − ᾱᵢⱼ| / (2 Σₓ Σᵢ Σⱼ αᵢⱼ(x))``, where ᾱ is the mean over inputs x, and i and j are among the
+    first `tokens` tokens (10 in the paper) of inputs that have as many. Source: Vig & Belinkov 2019, attention
+    variability.
+
+    Example: one row gives (1, 0) in one input and (0, 1) in another: ᾱ = (½, ½), and (½ + ½ + ½ + ½) / (2 · 2) = 0.5.
+    With ever more places for it to go, it tends to 1; uniform attention in inputs of one length has 0.
+
+    The corpus is read twice, for ᾱ and for the differences; memory does not depend on its length. Of a causal model
+    only the first tokens are run.
+
+    Args:
+        model: from `headscope.load`.
+        corpus: read twice.
+        tokens: how many first tokens.
+        batch_size, limit: as in `headscope.measure`.
+
+    Returns:
+        A dataset over ``(layer, head)`` with ``variability``, ``_se`` (of the ratio, clustered by document, with ᾱ
+        taken as known), ``_n`` (inputs) and ``_chance`` (uniform attention, which differs with the inputs' lengths).
+
+    Raises `InputError` where fewer than two inputs have so many tokens.
+    """
+    if tokens < 2:
+        raise InputError(f"tokens: expected at least 2, found {tokens}")
+    layers: list[int] = []
+    mean: Floats | None = None
+    inputs = 0
+    for corner in _corners(model, corpus, tokens, batch_size, limit, layers):
+        mean = corner.weights.copy() if mean is None else mean + corner.weights
+        inputs += 1
+    if mean is None or inputs < 2:
+        raise InputError(f"corpus: expected at least two inputs of {tokens} tokens, found {inputs}")
+    mean /= inputs
+    total = np.zeros((5, *mean.shape[:2]))  # ΣS, ΣW, ΣS², ΣSW, ΣW² over documents
+    documents = 0
+    for s, w in _documents(_corners(model, corpus, tokens, batch_size, limit, layers), mean):
+        total += np.stack([s, w, s * s, s * w, w * w])
+        documents += 1
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value: Floats = total[0] / total[1]
+        squares = np.maximum(total[2] - 2 * value * total[3] + value**2 * total[4], 0.0)
+        error: Floats = np.sqrt(documents / max(1, documents - 1) * squares) / total[1]
+    if documents < 2:
+        error = np.full_like(value, np.nan)
+    attrs = {
+        "title": "attention variability",
+        "description": f"How far the attention among the first {tokens} tokens is from its mean over inputs.",
+        "units": "share",
+        "by": "token",
+        "over": "pieces",
+        "source": "Vig & Belinkov 2019, attention variability",
+        "keys": "vig2019structure",
+        "documents": documents,
+    }
+    axes = ("layer", "head")
+    there = np.isfinite(value[:, :-1])
+    return xr.Dataset(
+        {
+            "variability": (axes, value[:, :-1], attrs),
+            "variability_se": (axes, error[:, :-1]),
+            "variability_n": (axes, np.where(there, float(inputs), np.nan)),
+            "variability_chance": (axes[:1], value[:, -1]),
+        },
+        coords={"layer": layers, "head": np.arange(value.shape[1] - 1)},
+    )
+
+
+def _documents(corners: Iterator[_Corner], mean: Floats) -> Iterator[tuple[Floats, Floats]]:
+    """Half the differences and the weights of each document, ``[layer head]``."""
+    found: dict[int, tuple[Floats, Floats]] = {}
+    block = 0
+    for corner in corners:
+        if corner.block != block:
+            yield from found.values()
+            found, block = {}, corner.block
+        s, w = np.abs(corner.weights - mean).sum((2, 3)) / 2, corner.weights.sum((2, 3))
+        before = found.get(corner.document)
+        found[corner.document] = (s, w) if before is None else (before[0] + s, before[1] + w)
+    yield from found.values()
+
+
+def _corners(
+    model: Model, corpus: Corpus, tokens: int, batch_size: int, limit: int | None, layers: list[int]
+) -> Iterator[_Corner]:
+    """The first rows and columns of each input that has as many."""
+    examples = islice(corpus.encoded(model), limit)
+    long = (_cut(model, example, tokens) for example in examples if len(example.tokens or ()) >= tokens)
+    for block in blocks(long, batch_size=batch_size, tokens_per_batch=batch_size * 128):
+        for batch in block:
+            for place, weights in enumerate(_run(model, batch, tokens, layers)):
+                yield _Corner(block.number, batch[place].document, weights)
+
+
+def _cut(model: Model, example: Example, tokens: int) -> Example:
+    """The first tokens of an input, where those that follow do not matter."""
+    if not model.causal or example.tokens is None:
+        return example
+    return replace(example, tokens=example.tokens.take(slice(0, tokens)))
+
+
+def _run(model: Model, batch: list[Example], tokens: int, layers: list[int]) -> Floats:
+    """``[input layer head query key]``; NaN for heads that a layer does not have; the last one is uniform."""
+    given = [example.tokens for example in batch if example.tokens is not None]
+    found: dict[int, Floats] = {}
+
+    def keep(record: AttentionRecord) -> None:
+        if record.kind == "cross":
+            return
+        if record.shape[2] != record.shape[3] or record.layer in found:
+            raise RefusedError(f"{record.module}: expected one self-attention a layer over whole inputs")
+        found[record.layer] = record.weights(slice(0, tokens))[..., :tokens].double().cpu().numpy()
+
+    module = model.backbone
+    ready = dict(model.inputs(given))
+    more = {"use_cache": False} if "use_cache" in inspect.signature(module.forward).parameters else {}
+    with torch.no_grad(), recording(module, keep, fused=True):
+        module(**ready, **more)
+    layers[:] = sorted(found)
+    heads = max(weights.shape[1] for weights in found.values())
+    result = np.full((len(batch), len(layers), heads + 1, tokens, tokens), np.nan)
+    for place, layer in enumerate(layers):
+        result[:, place, : found[layer].shape[1]] = found[layer]
+    for place, each in enumerate(given):
+        seen = np.tril(np.ones((tokens, tokens)))
+        result[place, :, -1] = seen / seen.sum(1, keepdims=True) if model.causal else 1.0 / len(each)
+    return result
