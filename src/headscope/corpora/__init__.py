@@ -10,6 +10,7 @@ from headscope.corpora.batches import Block, blocks
 from headscope.corpora.conll2012 import conll2012
 from headscope.corpora.corpus import Corpus, Counts, Encoder
 from headscope.corpora.example import Example, Mention
+from headscope.corpora.negations import negations
 from headscope.corpora.readers import builtin, jsonl, text, texts
 from headscope.corpora.treebank import conllu, word_heads
 
@@ -25,6 +26,7 @@ __all__ = [
     "conll2012",
     "conllu",
     "jsonl",
+    "negations",
     "text",
     "texts",
     "word_heads",

@@ -38,6 +38,8 @@ class Example:
         relations: the relation of each word to its head.
         features: the morphological features of each word.
         mentions: in the order in which they begin; None where the corpus has no coreference.
+        cue: places of the words of a negation's cue.
+        scope: places of the words in its scope.
     """
 
     text: str | None = None
@@ -55,6 +57,8 @@ class Example:
     relations: Sequence[str] | None = None
     features: Sequence[Mapping[str, str]] | None = None
     mentions: Sequence[Mention] | None = None
+    cue: Sequence[int] | None = None
+    scope: Sequence[int] | None = None
 
     def error(self, message: InputError | str) -> CorpusError:
         """An error that begins with the example's file and line."""

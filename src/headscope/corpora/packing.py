@@ -57,7 +57,7 @@ def fitted(
                 continue
             parts = [example]
             if limit is not None and pieces + _around(example, layout) > limit:
-                if example.heads is not None or example.mentions is not None:
+                if any(each is not None for each in (example.heads, example.mentions, example.scope)):
                     size = pieces + _around(example, layout)
                     raise example.error(f"expected at most {limit} tokens in a sentence, found {size}")
                 parts = _parts(model, example, pieces, limit, layout)
