@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -252,6 +253,19 @@ def test_a_corpus_gives_what_its_maps_give(demo: Any) -> None:
     for name in names(whole):
         np.testing.assert_allclose(stream[name], whole[name], atol=1e-5)
         np.testing.assert_allclose(stream[f"{name}_chance"], whole[f"{name}_chance"], atol=1e-5)
+
+
+def test_attention_from_tagged_words_to_separators(demo: Any, tmp_path: Path) -> None:
+    path = tmp_path / "tagged.jsonl"
+    path.write_text('{"words": ["the", "strawberries", "grow"], "tags": ["DET", "NOUN", "VERB"]}\n')
+    found = hs.measure(demo, hs.corpora.jsonl(path), measures=["noun_to_sep", "not_noun_to_sep"])
+    maps = hs.capture(demo, "the strawberries grow")
+    pieces = list(maps.query.pieces)
+    noun = np.array([piece not in ("[CLS]", "[SEP]", "the", "grow") for piece in pieces])
+    assert 1 <= noun.sum() == found["noun_to_sep_n"].max()
+    to_sep = maps.weights[..., pieces.index("[SEP]")]
+    np.testing.assert_allclose(found["noun_to_sep"], to_sep[..., noun].mean(-1), atol=1e-5)
+    np.testing.assert_allclose(found["not_noun_to_sep"], to_sep[..., ~noun].mean(-1), atol=1e-5)
 
 
 def test_every_measure_has_sources_that_can_be_cited() -> None:

@@ -145,6 +145,7 @@ def test_stories_have_neither_sinks_nor_induction_heads(stories: Any, shared: Pa
         {"induction", "sink", "duplicate token"} & set(found.attrs["untested"])
     )  # and it was looked for
     assert "previous token" in set(found["role"])
+    assert found.attrs["meta"]["sinks"] == {"all": 0.0, "by_layer": [0.0] * 5}
     long = hs.corpora.text(shared / "data" / "text" / "wikitext2-valid.txt", pack=256)
     share = sinks(hs.measure(stories, long, measures=["sink"], limit=8))
     assert share.attrs["all"] == 0

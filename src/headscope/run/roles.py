@@ -47,8 +47,9 @@ def roles(
         seed: of the random tokens.
 
     Returns:
-        One row a role, with `headscope.measures.roles.COLUMNS`; ``attrs["meta"]`` says what made it, ``attrs["roles"]``
-        where thresholds come from, and ``attrs["untested"]`` which roles were not tested, and why.
+        One row a role, with `headscope.measures.roles.COLUMNS`; ``attrs["meta"]`` says what made it (and under
+        ``sinks`` the share of heads, of all and by layer, whose first token is a sink), ``attrs["roles"]`` where
+        thresholds come from, and ``attrs["untested"]`` which roles were not tested, and why.
     """
     text = with_rarest(model, corpus, limit=limit)
     found = [
@@ -65,7 +66,11 @@ def roles(
     meta = json.loads(found[0].attrs["meta"])
     meta["corpus"]["name"] = corpus.name
     if model.causal:
-        found += _sinks(model, corpus, batch_size, limit)
+        sinks = _sinks(model, corpus, batch_size, limit)
+        found += sinks
+        for dataset in sinks:
+            share = definitions.sinks(dataset)
+            meta["sinks"] = {"all": share.attrs["all"], "by_layer": share.values.tolist()}
         repeated = repeated_tokens(model, seed=seed)
         found.append(measure(model, repeated, measures=["induction", "duplicate"], batch_size=batch_size))
         meta["repeated_tokens"] = {"sequences": len(repeated), "seed": seed}
