@@ -1,0 +1,61 @@
+"""`headscope check`: what can be captured of a model, and the checks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from headscope.cli.options import AsJson, Device, Dtype, Remote, Revision, Untrained, load, print_json
+
+
+def check(
+    model: Annotated[
+        str | None, typer.Argument(metavar="[MODEL]", help="Hub name or folder; the demo model by default.")
+    ] = None,
+    device: Device = None,
+    dtype: Dtype = None,
+    revision: Revision = None,
+    untrained: Untrained = None,
+    trust_remote_code: Remote = False,
+    as_json: AsJson = False,
+) -> None:
+    """What can be captured of a model, and the checks it passed."""
+    loaded = load(model, device, dtype, revision, untrained, None, trust_remote_code)
+    found = loaded.checked
+    if as_json:
+        print_json(
+            {
+                "model": loaded.name,
+                "route": found.route,
+                "output_error": found.output_error,
+                "parts": [vars(part) for part in found.parts],
+            }
+        )
+        return
+    print(
+        f"{loaded.name}: {type(loaded.module).__name__}, {loaded.parameters:,} weights, {loaded.dtype}, "
+        f"by {found.route}"
+    )
+    for part in found.parts:
+        heads, keys = _counts(part.heads), _counts(part.key_heads)
+        shared = "" if heads == keys else f" over {keys} key heads"
+        sight = "causal" if part.causal else "bidirectional" if part.name != "cross" else "decoder to encoder"
+        print(
+            f"  {part.name}: {part.layers} layers × {heads} heads{shared}, "
+            f"{sight}{', learned sink' if part.sink else ''}"
+        )
+        print(
+            f"    ok  rows sum to 1{' minus the sink' if part.sink else ''} (off by at most {part.row_error:.0e})"
+        )
+        print(
+            f"    ok  softmax recomputed from q and k equals the weights (off by at most {part.recompute_error:.0e})"
+        )
+        print(
+            f"    ok  an edit of the weights reaches the output (silencing one head moves it by {part.edit_effect:.0e})"
+        )
+    print(f"  ok  recording leaves the output as it is (moved by {found.output_error:.0e})")
+
+
+def _counts(numbers: Any) -> str:
+    return "/".join(map(str, dict.fromkeys(numbers)))
