@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from families import build, family
 from torch import Tensor, nn
 
 import headscope as hs
+from headscope.attention.record import AttentionRecord
 from headscope.corpora import Example
 from headscope.errors import InputError, RunError
 from headscope.measures.dataset import table
@@ -84,6 +87,27 @@ def test_importance_is_the_derivative_by_an_explicit_gate() -> None:
     assert (found.importance_n == 3).all()
     assert json.loads(found.attrs["meta"])["objective"] == "half_square"
     assert len(table(found)) == 12
+
+
+@pytest.mark.parametrize("name", ["Llama", "gpt-oss", "DeBERTa-v2", "BLOOM", "T5"])
+def test_importance_of_other_families_is_the_derivative_by_gates_on_their_weights(name: str) -> None:
+    model = Model(build(family(name)))
+    module = model.backbone if model.encoder_decoder else model.module
+    corpus = inputs(9, 12)
+    each: list[np.ndarray] = []
+    for tokens in corpus:
+        gates: dict[int, Tensor] = {}
+
+        def gated(record: AttentionRecord, gates: dict[int, Tensor] = gates) -> Tensor:
+            gates[record.layer] = torch.ones(record.shape[1], requires_grad=True)
+            return record.weights() * gates[record.layer][:, None, None]
+
+        with hs.edit(Model(module), gated):
+            number = one(module, tokens)
+        slopes = torch.autograd.grad(number, [gates[layer] for layer in sorted(gates)])
+        each.append(np.stack([slope.abs().numpy() for slope in slopes]))
+    found = hs.importance(model, corpus_of(corpus), objective=half_square)
+    np.testing.assert_allclose(found.importance.values, np.mean(each, 0), rtol=2e-3, atol=1e-4)
 
 
 def test_importance_normalised_by_layer() -> None:
@@ -219,3 +243,14 @@ def test_views_draw_rollout_for_every_head(demo: Model) -> None:
     for head in (0, 5):
         np.testing.assert_allclose(view.matrix(2, head, quantity="rollout"), rolled[2], atol=1e-6)
     assert "rollout" in view.html()
+
+
+def test_the_examples_of_the_docs_run(demo: Model) -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs" / "importance.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) > 5
+    space: dict[str, Any] = {
+        "hs": hs, "model": demo, "corpus": list(hs.corpora.builtin().encoded(demo))[:2], "torch": torch
+    }  # fmt: skip
+    for block in blocks:
+        exec(compile(block, "docs/importance.md", "exec"), space)
