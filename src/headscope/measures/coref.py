@@ -201,7 +201,7 @@ def dataset(
             np.ones(len(numbers), np.bool_) if kind == "all" else numbers == labels.get(kind, -1)
         )
         parts.setdefault("n", []).append(own.n)
-        for end, value in (("", own.value), ("_low", own.low), ("_high", own.high)):
+        for end, value in zip(("", "_low", "_high"), (own.value, *own.interval()), strict=True):
             parts.setdefault(f"accuracy{end}", []).append(value[: len(CANDIDATES) * heads].reshape(shape))
             parts.setdefault(f"rules{end}", []).append(value[len(CANDIDATES) * heads :])
         if kind == "all":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from headscope.measures.measure import Floats
 from headscope.tokens import BoolArray, IntArray
 
 Bytes = npt.NDArray[np.uint8]
+Singles = npt.NDArray[np.float32]
 _CLUSTERS = 50_000
 _SPLITS = 100
 
@@ -62,25 +64,54 @@ class Answers:
         return np.memmap(self._file, np.uint8, "r").reshape(-1, -(-self.width // 8))
 
 
-@dataclass(frozen=True)
+@dataclass
 class Accuracies:
     """Accuracies of all predictors on some instances.
 
     Attributes:
-        n: instances.
-        value, low, high: accuracies and their 95 % intervals, ``[predictor]``; NaN without instances.
-        drawn: accuracies in each replicate, ``[replicate predictor]``; NaN where it drew none of the clusters.
-        left: the same on the clusters that the replicate left out.
-        halves: the same on one half of the clusters, and on the other.
+        right: how many instances of each cluster each predictor gets right, ``[cluster predictor]``.
+        size: instances of each cluster.
+        weights: how often each replicate draws each cluster, ``[replicate cluster]``.
+        half: which clusters are in the first half, ``[split cluster]``, 0 or 1.
     """
 
-    n: int
-    value: Floats
-    low: Floats
-    high: Floats
-    drawn: Floats
-    left: Floats
-    halves: tuple[Floats, Floats]
+    right: Singles
+    size: Floats
+    weights: Singles
+    half: Singles
+
+    @property
+    def n(self) -> int:
+        """Instances."""
+        return int(self.size.sum())
+
+    @property
+    def value(self) -> Floats:
+        """Accuracies, ``[predictor]``; NaN without instances."""
+        total = self.right.sum(0, dtype=np.float64)
+        return total / self.n if self.n else np.full(len(total), np.nan)
+
+    def interval(self) -> tuple[Floats, Floats]:
+        """The ends of their 95 % intervals, ``[predictor]`` each; NaN without instances."""
+        known = self.drawn[np.isfinite(self.drawn[:, 0])]
+        nothing = np.full(self.right.shape[1], np.nan)
+        low, high = np.percentile(known, [2.5, 97.5], axis=0) if len(known) else (nothing, nothing)
+        return low, high
+
+    @cached_property
+    def drawn(self) -> Floats:
+        """Accuracies in each replicate, ``[replicate predictor]``; NaN where it drew none of the clusters."""
+        return _shares(self.weights, self.right, self.size)
+
+    @cached_property
+    def left(self) -> Floats:
+        """The same on the clusters that the replicate left out."""
+        return _shares((self.weights == 0).astype(np.float32), self.right, self.size)
+
+    @cached_property
+    def halves(self) -> tuple[Floats, Floats]:
+        """Accuracies on one half of the clusters and on the other, ``[split predictor]``."""
+        return _shares(self.half, self.right, self.size), _shares(1 - self.half, self.right, self.size)
 
     def chosen(self, among: slice) -> Chosen:
         """The best of some predictors (the first of equals), scored on what it was not chosen on."""
@@ -141,20 +172,10 @@ class Resampling:
     def of(self, instances: BoolArray) -> Accuracies:
         """Accuracies on some of the instances."""
         right, size, where = self._by_cluster(np.flatnonzero(instances))
-        n = int(size.sum())
-        nothing = np.full(self._answers.width, np.nan)
-        value = right.sum(0, dtype=np.float64) / n if n else nothing
-        weights = self._drawn[:, where].astype(np.float32)
-        drawn = _shares(weights, right, size)
-        known = drawn[np.isfinite(drawn[:, 0])] if drawn.shape[1] else drawn
-        low, high = np.percentile(known, [2.5, 97.5], axis=0) if len(known) else (nothing, nothing)
-        half = self._halves[:, where].astype(np.float32)
-        left = _shares((weights == 0).astype(np.float32), right, size)
-        return Accuracies(
-            n, value, low, high, drawn, left, (_shares(half, right, size), _shares(1 - half, right, size))
-        )
+        weights, half = self._drawn[:, where], self._halves[:, where]
+        return Accuracies(right, size, weights.astype(np.float32), half.astype(np.float32))
 
-    def _by_cluster(self, rows: IntArray) -> tuple[npt.NDArray[np.float32], Floats, IntArray]:
+    def _by_cluster(self, rows: IntArray) -> tuple[Singles, Floats, IntArray]:
         """How many of these instances each predictor gets right ``[cluster predictor]``, their number, the clusters."""
         width = self._answers.width
         where, starts = np.unique(self._clusters[rows], return_index=True)
@@ -169,7 +190,7 @@ class Resampling:
         return right, np.diff([*starts, len(rows)]).astype(np.float64), where
 
 
-def _shares(weights: npt.NDArray[np.float32], right: npt.NDArray[np.float32], size: Floats) -> Floats:
+def _shares(weights: Singles, right: Singles, size: Floats) -> Floats:
     """Accuracies under weights of the clusters, ``[replicate predictor]``; NaN where nothing is drawn."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return (weights @ right).astype(np.float64) / (weights @ size)[:, None]

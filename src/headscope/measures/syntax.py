@@ -133,11 +133,12 @@ def dataset(
     subsets = _subsets(words.answers)
     for chosen in subsets.values():
         own = resampling.of(chosen)
+        low, high = own.interval()
         row: dict[str, Any] = {
             "n": own.n,
             "accuracy": own.value[heads],
-            "ci_low": own.low[heads],
-            "ci_high": own.high[heads],
+            "ci_low": low[heads],
+            "ci_high": high[heads],
             "baseline": own.value[offsets],
             "best": -1,
             **dict.fromkeys(("split_accuracy", "split_low", "split_high", "p"), np.nan),
