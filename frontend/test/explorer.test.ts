@@ -11,9 +11,9 @@ import { type HeadBox } from "../src/explorer/headlayout";
 import { lineAt, rise } from "../src/explorer/pick";
 import { product, scores, span } from "../src/explorer/scores";
 import type { LayerNeurons } from "../src/explorer/source";
-import { changed, DEFAULTS, type Full, read, settle, write } from "../src/explorer/state";
+import { changed, DEFAULTS, type Full, read, settle, unequal, write } from "../src/explorer/state";
 import { SvgPen } from "../src/explorer/svg";
-import { lineSegments, pool } from "../src/explorer/thumbs";
+import { lineSegments, pool, poolBytes } from "../src/explorer/thumbs";
 import { paint, signedIndex, whole } from "../src/explorer/canvas";
 import type { ArrayRef, AxisInfo, ExplorerPayload, PartInfo } from "../src/protocol";
 
@@ -120,6 +120,40 @@ test("a state settles on what can be shown", () => {
   expect(state).toMatchObject({ layer: 2, heads: [0], scale: "head", side: "one", quantity: "weights", measure: "none", pin: null, part: "self" });
   expect(settle({ layer: 5, heads: [3, 1] }, payload()).heads).toEqual([1]);
   expect(settle({ side: "difference" }, payload(2)).side).toBe("difference");
+});
+
+test("inputs are subtracted where they show as many tokens", () => {
+  const two = payload(2);
+  const other: AxisInfo = { ...axis, pieces: ["[CLS]", "a", "dog", "[SEP]", "ran", "[SEP]"], words: { group: [0, 1, 2, 3, 4, 5], texts: ["[CLS]", "a", "dog", "[SEP]", "ran", "[SEP]"] } };
+  two.inputs[1]!.parts = [part({ query: other, key: other })];
+  const why = (asked: Partial<Full>): string | null => unequal(two, { ...settle({}, two), ...asked });
+  expect(why({})).toBeNull();
+  expect(why({ filter: "ab", special: false })).toBeNull();
+  expect(why({ unit: "words" })).toContain("these show 5 words and 6 words");
+  expect(why({ unit: "words", filter: "ab" })).toContain("1 words and 2 × 1 words");
+  const longer: AxisInfo = { ...other, pieces: [...other.pieces, "x"], special: [...other.special, false], sequences: [...other.sequences!, 1] };
+  two.inputs[1]!.parts = [part({ query: longer, key: longer })];
+  expect(why({})).toContain("6 pieces and 7 pieces");
+  expect(why({ filter: "aa" })).toBeNull();
+});
+
+test("a filter holds for every input that is shown", () => {
+  const two = payload(2);
+  const single: AxisInfo = { ...axis, sequences: [-1, 0, 0, 0, 0, -1] };
+  two.inputs[1]!.parts = [part({ query: single, key: single })];
+  expect(settle({ filter: "ab", side: "both" }, two).filter).toBe("all");
+  expect(settle({ filter: "ab", side: "one" }, two).filter).toBe("ab");
+});
+
+test("thumbnails are renormalised as maps are", () => {
+  const some = side(axis, { ...all, special: false });
+  const weights = Array.from({ length: 36 }, (_, i) => ((i * 7) % 11) / 40);
+  const one = layer(weights, 1, 6, 6);
+  for (const renormalise of [false, true]) {
+    const quick = poolBytes(one, 0, some.items, some.items, renormalise);
+    expect([...quick.codes]).toEqual([...pool(cut(one, 0, 0, some, some, renormalise)).codes]);
+  }
+  expect([...poolBytes(one, 0, some.items, some.items, true).codes]).not.toEqual([...poolBytes(one, 0, some.items, some.items, false).codes]);
 });
 
 test("thumbnails alone are a grid", () => {

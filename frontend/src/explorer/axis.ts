@@ -30,23 +30,36 @@ export interface Side {
   readonly key: string;
 }
 
-export function side(axis: AxisInfo, choice: Choice): Side {
+// The word ids of an axis where words are shown.
+const groups = (axis: AxisInfo, choice: Choice): readonly number[] | null => (choice.unit === "words" ? (axis.words?.group ?? null) : null);
+
+/** The first piece of each shown token, and the piece after its last. */
+function spans(axis: AxisInfo, choice: Choice): [number, number][] {
   const { pieces, special, sequences } = axis;
-  const group = choice.unit === "words" ? (axis.words?.group ?? null) : null;
-  const items: Item[] = [];
-  const of = new Int32Array(pieces.length).fill(-1);
+  const group = groups(axis, choice);
+  const found: [number, number][] = [];
   for (let start = 0; start < pieces.length; ) {
     let end = start + 1;
     if (group) while (end < pieces.length && group[end] === group[start]) end++;
-    const sequence = sequences?.[start] ?? -1;
-    const kept = (choice.special || !special[start]) && (choice.sequence === null || sequence === choice.sequence);
-    if (kept) {
-      of.fill(items.length, start, end);
-      const shown = group ? { mark: "", text: piece(axis.words?.texts[group[start]!] ?? "").text } : piece(pieces[start]!);
-      items.push({ start, end, ...shown, special: special[start] ?? false, sequence });
-    }
+    const kept = (choice.special || !special[start]) && (choice.sequence === null || sequences?.[start] === choice.sequence);
+    if (kept) found.push([start, end]);
     start = end;
   }
+  return found;
+}
+
+/** How many tokens are shown. */
+export const count = (axis: AxisInfo, choice: Choice): number => spans(axis, choice).length;
+
+export function side(axis: AxisInfo, choice: Choice): Side {
+  const { pieces, special, sequences } = axis;
+  const group = groups(axis, choice);
+  const of = new Int32Array(pieces.length).fill(-1);
+  const items = spans(axis, choice).map(([start, end], place): Item => {
+    of.fill(place, start, end);
+    const shown = group ? { mark: "", text: piece(axis.words?.texts[group[start]!] ?? "").text } : piece(pieces[start]!);
+    return { start, end, ...shown, special: special[start] ?? false, sequence: sequences?.[start] ?? -1 };
+  });
   return { items, of, all: items.length === pieces.length, key: `${choice.sequence}${choice.special}${choice.unit}` };
 }
 

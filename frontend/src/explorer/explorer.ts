@@ -7,6 +7,7 @@ import type { ExplorerPayload, ExplorerState } from "../protocol";
 import { find } from "./axis";
 import { png, svg } from "./export";
 import { HeadBar } from "./headbar";
+import { keysDialog } from "./keys";
 import { Data } from "./source";
 import { Pane, type Place } from "./panes";
 import { type Focus, type Owner, Scene } from "./scene";
@@ -51,11 +52,6 @@ const TINY = 600;
 /** Changes of these touch the grid alone. */
 const OF_GRID: ReadonlySet<keyof Full> = new Set(["draw", "measure", "sort", "least"]);
 const SCALES = ["model", "head", "neuron"] as const;
-const KEYS = [
-  ["← →", "previous, next head"], ["↑ ↓", "previous, next layer"], ["Enter", "one scale closer"], ["Esc", "clear the pin, then one scale out"],
-  ["1 2 3", "model, head, neurons"], ["a", "all heads, or only this one"], ["s", "special tokens on or off"], ["w", "words or pieces"],
-  ["m", "lines or matrix"], ["+ − 0", "zoom the matrix"], ["/", "find a token; Enter pins the next"], ["Tab", "to the tokens: ↑ ↓ move, ← → other side, Enter pins"], ["?", "this list"],
-] as const;
 
 export class Explorer implements Owner {
   state: Full;
@@ -66,7 +62,7 @@ export class Explorer implements Owner {
   private readonly headbar: HeadBar;
   private readonly shared = h("div.shared");
   private readonly main = h("div.main");
-  private readonly help: HTMLDialogElement;
+  private readonly help = keysDialog();
   private readonly live = h("div.hidden", { role: "status", "aria-live": "polite" });
   private readonly sizes: ResizeObserver;
   private panes: Pane[] = [];
@@ -93,8 +89,6 @@ export class Explorer implements Owner {
     root.tabIndex = -1;
     this.toolbar = new Toolbar(payload, this.set, { find: (text, next) => this.find(text, next), help: () => this.help.showModal(), save: (kind) => void this.save(kind) });
     this.headbar = new HeadBar(this);
-    const list = KEYS.flatMap(([keys, text]) => [h("dt", {}, ...keys.split(" ").map((key) => h("kbd", {}, key))), h("dd", {}, text)]);
-    this.help = h("dialog", { "aria-label": "Keys" }, h("span.cap", {}, "Keys"), h("dl", {}, ...list), h("button.link", { type: "button", onclick: () => this.help.close() }, "Close"));
     root.append(this.toolbar.bar, this.toolbar.tools, this.shared, this.main, this.toolbar.status, this.live, this.help);
     this.tipBox = new Tip(root);
     root.addEventListener("keydown", this.onKey);
@@ -258,13 +252,17 @@ export class Explorer implements Owner {
       const missing = this.panes.flatMap((pane) => pane.missing());
       if (missing.length > 0) await Promise.all(missing);
       if (first) await document.fonts.load("400 13px Inter").catch(() => undefined);
+      if (turn === this.turn) this.draw(keys.every((key) => OF_GRID.has(key)));
     } catch (error) {
-      this.main.replaceChildren(h("p.failure", { role: "alert" }, `This cannot be shown: ${error instanceof Error ? error.message : String(error)}.`));
-      delete this.root.dataset.busy;
-      return;
+      this.fail(error);
     }
-    if (turn !== this.turn) return;
-    this.draw(keys.every((key) => OF_GRID.has(key)));
+  }
+
+  // Never a blank page, nor one that stays busy: what went wrong is said in its place.
+  private fail(error: unknown): void {
+    this.form = "";
+    this.main.replaceChildren(h("p.failure", { role: "alert" }, `This cannot be shown: ${error instanceof Error ? error.message : String(error)}.`));
+    delete this.root.dataset.busy;
   }
 
   private draw(atOnce: boolean): void {
@@ -296,7 +294,11 @@ export class Explorer implements Owner {
     for (const pane of this.panes) pane.main(place);
     cancelAnimationFrame(this.frame);
     const rest = (): void => {
-      for (const pane of this.panes) pane.rest();
+      try {
+        for (const pane of this.panes) pane.rest();
+      } catch (error) {
+        return this.fail(error);
+      }
       delete root.dataset.busy;
       this.prefetch();
     };
@@ -324,6 +326,7 @@ export class Explorer implements Owner {
 
   private find(text: string, next: boolean): void {
     for (const { scene, lines } of this.panes) {
+      if (scene.lacking) continue;
       const [from, to] = [find(scene.rows, text), find(scene.columns, text)];
       lines.hits(from, to);
       if (text !== this.wanted) this.found = -1;
@@ -344,6 +347,7 @@ export class Explorer implements Owner {
     this.root.classList.add("exporting");
     try {
       const lead = this.panes[0]!;
+      if (this.panes.length === 1 && lead.scene.lacking) return;
       const element = this.panes.length > 1 ? this.main : state.scale === "model" ? lead.grid.root : lead.right;
       const name = `headscope-${state.scale === "model" ? "model" : `L${state.layer}H${state.heads.join("-")}`}`;
       const paper = this.ink("--bg");

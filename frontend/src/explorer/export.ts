@@ -10,6 +10,8 @@ interface Sink {
   rect(x: number, y: number, width: number, height: number, fill: string | null, stroke: string | null, radius: number): void;
   text(text: string, x: number, y: number, style: CSSStyleDeclaration): void;
   canvas(canvas: HTMLCanvasElement, x: number, y: number, width: number, height: number): void;
+  /** An SVG that is marked data-export="yes". */
+  drawing(drawing: SVGSVGElement, x: number, y: number): void;
 }
 
 const CLEAR = new Set(["transparent", "rgba(0, 0, 0, 0)"]);
@@ -34,6 +36,10 @@ function walk(root: HTMLElement, sink: Sink): void {
     for (const child of element.childNodes) {
       if (child instanceof HTMLElement) visit(child, own);
       else if (child instanceof Text && child.data.trim()) letters(child, style, own);
+      else if (child instanceof SVGSVGElement && child.dataset.export === "yes") {
+        const box = child.getBoundingClientRect();
+        sink.drawing(child, box.left - origin.left, box.top - origin.top);
+      }
     }
   };
   const letters = (node: Text, style: CSSStyleDeclaration, clip: DOMRect): void => {
@@ -66,6 +72,22 @@ function walk(root: HTMLElement, sink: Sink): void {
   visit(root, origin);
 }
 
+const INLINE = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "stroke-linejoin", "paint-order", "opacity", "font-family", "font-size", "font-weight", "text-anchor"];
+
+/** An SVG as text that needs no style sheet; what cannot be seen is left out. */
+export function inlined(drawing: SVGSVGElement): string {
+  const copy = drawing.cloneNode(true) as SVGSVGElement;
+  const [from, to] = [drawing, copy].map((root) => [root, ...root.querySelectorAll("*")]) as [Element[], Element[]];
+  from.forEach((element, i) => {
+    const style = getComputedStyle(element);
+    const target = to[i]!;
+    if (element instanceof SVGStyleElement || style.visibility === "hidden" || style.display === "none") return target.remove();
+    for (const name of INLINE) target.setAttribute(name, style.getPropertyValue(name));
+    for (const name of ["class", "style", "data-export", "role"]) target.removeAttribute(name);
+  });
+  return new XMLSerializer().serializeToString(copy);
+}
+
 const upper = (text: string, style: CSSStyleDeclaration): string => (style.textTransform === "uppercase" ? text.toUpperCase() : text);
 
 /** An element as an SVG document; canvases that have a painter become shapes. */
@@ -83,6 +105,7 @@ export function svg(root: HTMLElement, background: string): string {
       [pen.textAlign, pen.textBaseline] = ["left", "middle"];
       pen.fillText(upper(text, style), x, y);
     },
+    drawing: (drawing, x, y) => pen.raw(inlined(drawing), x, y),
     canvas: (canvas, x, y, w, h) => {
       const painter = painters.get(canvas);
       if (!painter) return pen.image(canvas.toDataURL("image/png"), x, y, w, h);
@@ -122,6 +145,7 @@ export async function png(root: HTMLElement, background: string): Promise<Blob> 
       [context.textAlign, context.textBaseline] = ["left", "middle"];
       context.fillText(upper(text, style), x, y);
     },
+    drawing: () => undefined,
     canvas: (source, x, y, w, h) => {
       const painter = painters.get(source);
       if (!painter) return context.drawImage(source, x, y, w, h);

@@ -4,6 +4,7 @@ import { h } from "../dom";
 import { figure, plural } from "../format";
 import { hasPair, name } from "./axis";
 import { type Pen, ratio, surface } from "./canvas";
+import { listboxes } from "./columns";
 import { type Shown, value } from "./cut";
 import { painters } from "./export";
 import { cost, drawFocus, drawLines, drawRails, OTHERS } from "./headdraw";
@@ -12,7 +13,7 @@ import { type Lines, strongest } from "./lines";
 import { lineAt } from "./pick";
 import { nameOf } from "./quantities";
 import type { Scene } from "./scene";
-import { fill, mark, placeOf, step, tell, widest } from "./tokens";
+import { fill, mark, placeOf, tell, widest } from "./tokens";
 
 const MOST = 4000;
 /** What is drawn at once, in hairlines; the rest follows, a part a frame. */
@@ -51,8 +52,6 @@ export class HeadLines {
   private job = 0;
   /** The lower canvas shows lines. */
   private below = false;
-  /** A column was focused by keyboard. */
-  private keyed = false;
   done = true;
 
   constructor(
@@ -68,19 +67,7 @@ export class HeadLines {
       });
     });
     for (const [column, side] of [[this.left, "from"], [this.right, "to"]] as const) {
-      column.addEventListener("pointerover", (event) => {
-        const place = placeOf(event);
-        if (place !== null) scene.owner.hover(scene, side === "from" ? { from: place, to: null } : { from: null, to: place });
-      });
       column.addEventListener("pointermove", (event) => this.tip(event, side));
-      column.addEventListener("pointerleave", () => {
-        scene.owner.hover(scene, null);
-        scene.owner.tip(null);
-      });
-      column.addEventListener("click", (event) => {
-        const place = placeOf(event);
-        if (place !== null && !String(getSelection())) scene.owner.pin(scene, side, place);
-      });
     }
     this.body.addEventListener("click", (event) => {
       if (event.target === this.body) this.pick(event);
@@ -89,16 +76,7 @@ export class HeadLines {
       scene.owner.hover(scene, null);
       scene.owner.tip(null);
     });
-    for (const [column, side] of [[this.left, "from"], [this.right, "to"]] as const) {
-      column.addEventListener("keydown", (event) => this.key(event, side));
-      // After a click arrow keys still go from head to head: only who came by keyboard moves among tokens.
-      column.addEventListener("pointerdown", () => (this.keyed = false));
-      column.addEventListener("focus", () => {
-        this.keyed = column.matches(":focus-visible");
-        if (this.keyed) this.go(side, scene.pinned?.[side] ?? Math.ceil(this.scrolled / this.box.row));
-      });
-      column.addEventListener("blur", () => scene.owner.hover(scene, null));
-    }
+    listboxes(scene, { from: this.left, to: this.right }, { first: () => Math.ceil(this.scrolled / this.box.row), show: (place) => this.show(place) });
     painters.set(this.base, () => undefined);
     painters.set(this.under, () => undefined);
     painters.set(this.over, (pen) => this.picture(pen));
@@ -240,26 +218,6 @@ export class HeadLines {
     drawRails(pen, scene, box, scrolled);
     drawFocus(pen, scene, box, maps, focus, scrolled);
     this.heading(maps, focus?.from != null ? "right" : focus?.to != null ? "left" : "rest");
-  }
-
-  // From token to token by keyboard, and from side to side; Enter pins.
-  private key(event: KeyboardEvent, side: "from" | "to"): void {
-    const { scene } = this;
-    if (!this.keyed || event.metaKey || event.ctrlKey || event.altKey) return;
-    const at = scene.hovered?.[side] ?? scene.pinned?.[side] ?? 0;
-    const next = step(event.key, at, (side === "from" ? scene.rows : scene.columns).items.length);
-    const across = event.key === (side === "from" ? "ArrowRight" : "ArrowLeft");
-    if (next !== null) this.go(side, next);
-    else if (event.key === "Enter" || event.key === " ") scene.owner.pin(scene, side, at);
-    else if (across) (side === "from" ? this.right : this.left).focus({ preventScroll: true });
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
-  }
-
-  private go(side: "from" | "to", place: number): void {
-    this.show(place);
-    this.scene.owner.hover(this.scene, side === "from" ? { from: place, to: null } : { from: null, to: place });
   }
 
   // The names of heads above their columns of a strip.

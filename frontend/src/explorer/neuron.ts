@@ -5,12 +5,13 @@ import { h } from "../dom";
 import { figure, shown } from "../format";
 import { strip, surface } from "./canvas";
 import { value } from "./cut";
+import { listboxes } from "./columns";
 import { bars, block, connectors, numbers } from "./neurondraw";
 import { type NeuronBox, neuronBox } from "./neuronlayout";
 import { product, type Scores, scores, span, vector } from "./scores";
 import type { LayerNeurons } from "./source";
 import type { Scene } from "./scene";
-import { fill, mark, placeOf, widest } from "./tokens";
+import { fill, mark, tell, widest } from "./tokens";
 
 /** The shown keys of the query that is followed. */
 interface Row extends Scores {
@@ -23,8 +24,8 @@ const fixed = (x: number): string => (x < 0 ? "−" : "+") + Math.abs(x).toFixed
 export class Neuron {
   private readonly canvas = h("canvas", { "aria-hidden": "true" });
   private readonly over = h("canvas.ov", { "aria-hidden": "true" });
-  private readonly left = h("div.toks.l", { role: "list", "aria-label": "query" });
-  private readonly right = h("div.toks.r", { role: "list", "aria-label": "key" });
+  private readonly left = h("div.toks.l", { role: "listbox", tabindex: 0, "aria-label": "query" });
+  private readonly right = h("div.toks.r", { role: "listbox", tabindex: 0, "aria-label": "key" });
   private readonly stick = h("div.stick", {}, this.canvas, this.over);
   private readonly body = h("div.nvbody", {}, this.left, this.right);
   private readonly scroller = h("div.scroll", {}, this.stick, this.body);
@@ -58,15 +59,7 @@ export class Neuron {
         this.draw();
       });
     });
-    this.left.addEventListener("pointerover", (event) => owner.hover(scene, { from: placeOf(event), to: null }));
-    this.right.addEventListener("pointerover", (event) => owner.hover(scene, { from: null, to: placeOf(event) }));
-    for (const [column, side] of [[this.left, "from"], [this.right, "to"]] as const) {
-      column.addEventListener("pointerleave", () => owner.hover(scene, null));
-      column.addEventListener("click", (event) => {
-        const place = placeOf(event);
-        if (place !== null && !String(getSelection())) owner.pin(scene, side, place);
-      });
-    }
+    listboxes(scene, { from: this.left, to: this.right }, { first: () => Math.ceil(this.scrolled / this.box.row), show: (place) => this.show(place) });
     this.body.addEventListener("pointermove", (event) => this.move(event));
     this.body.addEventListener("pointerleave", () => {
       owner.hover(scene, null);
@@ -107,7 +100,7 @@ export class Neuron {
       this.width = widest(scene.rows.items, scene.columns.items);
       fill(this.left, scene.rows.items);
       fill(this.right, scene.columns.items);
-      if (layer.info.sinks) this.right.append(h("div.tok.sp.sink", {}, h("span.t", { title: "A learned logit that takes part of the softmax and stands for no token" }, "sink")));
+      if (layer.info.sinks) this.right.append(h("div.tok.sp.sink", { role: "option", "aria-disabled": "true" }, h("span.t", { title: "A learned logit that takes part of the softmax and stands for no token" }, "sink")));
     }
     const { values } = scene.state;
     const sinks = layer.info.sinks ? 1 : 0;
@@ -122,6 +115,7 @@ export class Neuron {
       tallest,
     });
     const { box } = this;
+    this.root.classList.toggle("slim", box.narrow);
     this.root.style.setProperty("--rh", `${box.row}px`);
     this.root.style.setProperty("--tw", `${box.tokens}px`);
     this.scroller.style.height = this.stick.style.height = `${box.height}px`;
@@ -150,15 +144,17 @@ export class Neuron {
     const { info } = layer;
     const cap = (x: number, width: number, title: string, below: string): HTMLElement => h("span", { style: `left:${x}px;width:${width}px` }, h("b", {}, title), h("em", {}, below));
     const made = [scaling(layer), info.bias && "+ bias"].filter(Boolean).join(" ") || "not scaled";
+    // Where there is little room the note above names the key head.
+    const shared = info.groups > 1 && !box.narrow;
     this.axis.replaceChildren(
       cap(box.q, box.block, "q", "query"),
-      cap(box.k, box.block, "k", info.groups > 1 ? `key head ${info.keys[info.key_head[this.place] ?? 0]}` : "key"),
-      cap(box.product, box.block, "q × k", "elementwise"),
-      cap(box.dot - 6, box.dotWidth + 12, "q · k", made),
-      cap(box.soft, box.softWidth, "softmax", "weight"),
+      cap(box.k, box.block, "k", shared ? `key head ${info.keys[info.key_head[this.place] ?? 0]}` : "key"),
+      cap(box.product, box.block, box.narrow ? "q×k" : "q × k", box.narrow ? "each" : "elementwise"),
+      cap(box.dot - 6, box.dotWidth + 12, box.narrow ? "q·k" : "q · k", made),
+      cap(box.soft - (box.narrow ? 8 : 0), box.softWidth + (box.narrow ? 16 : 0), "softmax", "weight"),
     );
     if (box.v) this.axis.append(cap(box.v, box.block, "v", "value"));
-    if (box.norm) this.axis.append(cap(box.norm, box.normWidth, "‖αvWₒ‖", "added"));
+    if (box.norm) this.axis.append(cap(box.norm - (box.narrow ? 8 : 0), box.normWidth + (box.narrow ? 8 : 0), "‖αvWₒ‖", "added"));
     const notes: string[] = [];
     if (info.groups > 1) {
       const served = info.keys[info.key_head[this.place] ?? 0]! * info.groups;
@@ -175,6 +171,11 @@ export class Neuron {
 
   private get scrolled(): number {
     return Math.min(this.offset, Math.max(0, this.box.full - this.box.height));
+  }
+
+  private show(place: number): void {
+    const y = place * this.box.row;
+    if (y < this.scrolled || y + this.box.row > this.scrolled + this.box.height) this.scroller.scrollTop = y - this.box.height / 2;
   }
 
   private draw(): void {
@@ -229,6 +230,8 @@ export class Neuron {
     mark(this.left, scene.pinned?.from ?? null, "pin");
     mark(this.right, scene.hovered?.to ?? null, "on");
     mark(this.right, scene.pinned?.to ?? null, "pin");
+    tell(this.left, scene.hovered?.from ?? null, scene.pinned?.from ?? null);
+    tell(this.right, scene.hovered?.to ?? null, scene.pinned?.to ?? null);
     // Other queries recede.
     const top = query * box.row - scrolled;
     pen.fillStyle = ink("--veil");
@@ -244,7 +247,7 @@ export class Neuron {
       most.norm = Math.max(most.norm, norm(b) ?? 0);
     });
     pen.fillStyle = ink("--line2");
-    pen.fillRect(Math.round(box.dot + box.dotWidth * 0.36), -scrolled, 1, columns.length * box.row);
+    if (!box.narrow) pen.fillRect(Math.round(box.dot + box.dotWidth * 0.36), -scrolled, 1, columns.length * box.row);
     for (let b = first; b < Math.min(last, columns.length); b++) {
       numbers(pen, box, y(b), { score: row.scores[b]!, weight: row.weights[b]!, masked: row.masked[b] === 1, norm: norm(b) }, most, theme, ink, scene.accent);
       (this.right.children[b] as HTMLElement).style.opacity = row.masked[b] ? "0.35" : String(0.6 + 0.4 * Math.min(1, Math.sqrt(row.weights[b]!) * 1.6));

@@ -2,7 +2,7 @@
 
 import { css, PALETTES, type Theme } from "../color";
 import { weight as short } from "../format";
-import { FONT, type Pen, surface } from "./canvas";
+import { FONT, type Pen, ratio, surface } from "./canvas";
 import type { NeuronBox } from "./neuronlayout";
 
 const clip = (x: number): number => Math.max(-1, Math.min(1, x));
@@ -25,7 +25,8 @@ export function block(context: CanvasRenderingContext2D, box: NeuronBox, x: numb
     if (each) for (let d = 0; d < size; d++) pixels[row * size + d] = lut[Math.round(127.5 + 127.5 * clip(each[d]! / scale))]!;
   });
   small.putImageData(image, 0, 0);
-  context.imageSmoothingEnabled = false;
+  // Neurons narrower than a pixel are averaged, wider ones keep their edges.
+  context.imageSmoothingEnabled = box.block * ratio() < size;
   vectors.forEach((each, row) => {
     if (each) context.drawImage(canvas, 0, row, size, 1, x, (first + row) * box.row + 2 - scrolled, box.block, box.row - 4);
   });
@@ -43,6 +44,7 @@ export function numbers(pen: Pen, box: NeuronBox, y: number, row: RowNumbers, to
   pen.font = `500 11px ${FONT}`;
   pen.textBaseline = "middle";
   pen.textAlign = "right";
+  if (box.narrow) return narrowNumbers(pen, box, y, row, top, theme, ink, accent);
   if (row.masked) {
     pen.fillStyle = ink("--ink3");
     pen.fillText("not seen", box.dot + box.dotWidth + 6, y + 0.5);
@@ -53,7 +55,7 @@ export function numbers(pen: Pen, box: NeuronBox, y: number, row: RowNumbers, to
   pen.fillStyle = tint(length >= 0 ? 0.76 : -0.76, theme);
   pen.fillRect(length >= 0 ? zero + 1 : zero + length, y - 5, Math.abs(length), 10);
   pen.fillStyle = ink("--ink2");
-  pen.fillText((Math.abs(row.score) >= 100 ? row.score.toFixed(0) : row.score.toFixed(1)).replace("-", "−"), box.dot + box.dotWidth + 6, y + 0.5);
+  pen.fillText(scoreText(row.score), box.dot + box.dotWidth + 6, y + 0.5);
   const bar = (box.softWidth - 30) * Math.min(1, row.weight);
   pen.fillStyle = accent;
   pen.fillRect(box.soft + box.softWidth - 4 - bar, y - 6, bar, 12);
@@ -65,7 +67,28 @@ export function numbers(pen: Pen, box: NeuronBox, y: number, row: RowNumbers, to
   pen.fillRect(box.norm + 4, y - 4, ((box.normWidth - 34) * row.norm) / top.norm, 8);
   pen.globalAlpha = 1;
   pen.fillStyle = ink("--ink2");
-  pen.fillText(row.norm < top.norm * 0.005 ? "·" : row.norm.toPrecision(2).replace(/^0\./, "."), box.norm + box.normWidth, y + 0.5);
+  pen.fillText(normText(row.norm, top.norm), box.norm + box.normWidth, y + 0.5);
+}
+
+const scoreText = (score: number): string => (Math.abs(score) >= 100 ? score.toFixed(0) : score.toFixed(1)).replace("-", "−");
+const normText = (norm: number, most: number): string => (norm < most * 0.005 ? "·" : norm.toPrecision(2).replace(/^0\./, "."));
+
+// The same where there is little room: each number over its bar.
+function narrowNumbers(pen: Pen, box: NeuronBox, y: number, row: RowNumbers, top: { score: number; norm: number }, theme: Theme, ink: (name: string) => string, accent: string): void {
+  const put = (text: string, x: number, width: number, share: number, color: string, faint: boolean): void => {
+    pen.fillStyle = ink(faint ? "--ink3" : "--ink2");
+    pen.fillText(text, x + width, y - 1);
+    const bar = width * Math.min(1, share);
+    pen.fillStyle = color;
+    pen.fillRect(x + width - bar, y + box.row / 2 - 3.5, bar, 2.5);
+  };
+  if (row.masked) {
+    pen.fillStyle = ink("--ink3");
+    return pen.fillText("–", box.dot + box.dotWidth, y - 1);
+  }
+  put(scoreText(row.score), box.dot, box.dotWidth, Math.abs(row.score) / top.score, tint(row.score >= 0 ? 0.76 : -0.76, theme), false);
+  put(short(row.weight), box.soft, box.softWidth, row.weight, accent, row.weight < 0.005);
+  if (row.norm !== null) put(normText(row.norm, top.norm), box.norm, box.normWidth, row.norm / top.norm, ink("--ink3"), false);
 }
 
 /** From the query to the keys it looks at. */

@@ -4,6 +4,8 @@ import { clamp } from "../dom";
 
 export interface NeuronBox {
   readonly width: number;
+  /** On a phone or in half a column: numbers stand over their bars, and blocks may be narrower than their neurons. */
+  readonly narrow: boolean;
   readonly row: number;
   readonly tokens: number;
   /** Width of a block of neurons; whole half pixels a neuron where there is room. */
@@ -35,15 +37,19 @@ export interface NeuronRoom {
   readonly tallest: number;
 }
 
+/** Below this width the view is narrow. */
+const NARROW = 520;
+
 export function neuronBox({ width, rows, tokens, widest, size, vectors, norms, tallest }: NeuronRoom): NeuronBox {
-  const wide = width > 700;
+  const [narrow, wide] = [width < NARROW, width > 700];
   const row = tokens > 64 ? 17 : tokens > 20 ? 20 : 24;
-  const room = clamp(Math.ceil(widest) + 18, 48, wide ? 124 : 92);
-  const [connector, gap] = wide ? [44, 18] : [30, 12];
-  const [dotWidth, softWidth, normWidth] = [wide ? 72 : 58, wide ? 88 : 62, norms ? 58 : 0];
+  const room = narrow ? clamp(Math.ceil(widest) + 14, 36, Math.max(46, Math.round(width * 0.15))) : clamp(Math.ceil(widest) + 18, 48, wide ? 124 : 92);
+  const [connector, gap] = narrow ? [18, 6] : wide ? [44, 18] : [30, 12];
+  const [dotWidth, softWidth] = narrow ? [30, 34] : [wide ? 72 : 58, wide ? 88 : 62];
+  const normWidth = !norms ? 0 : narrow ? 36 : 58;
   const blocks = vectors ? 4 : 3;
-  const fixed = 2 * room + connector + 3 * gap + dotWidth + softWidth + normWidth + (vectors ? gap : 0) + 8;
-  let block = Math.min(Math.max(24, Math.floor((width - fixed) / blocks)), size * 8);
+  const fixed = 2 * room + connector + 3 * gap + dotWidth + softWidth + normWidth + (vectors ? gap : 0) + (norms && narrow ? gap : 0) + 8;
+  let block = Math.min(Math.max(narrow ? 20 : 24, Math.floor((width - fixed) / blocks)), size * 8);
   if (block / size >= 1) block = (Math.floor((block * 2) / size) / 2) * size;
   const q = room + 4;
   const k = q + block + connector;
@@ -54,5 +60,5 @@ export function neuronBox({ width, rows, tokens, widest, size, vectors, norms, t
   const v = vectors ? right + room + 4 : 0;
   const norm = norms ? (vectors ? v + block + 8 : Math.max(right + room, width - normWidth)) : 0;
   const full = rows * row + 4;
-  return { width, row, tokens: room, block, q, k, product, dot, dotWidth, soft, softWidth, right, v, norm, normWidth, full, height: full <= 900 ? full : tallest };
+  return { width, narrow, row, tokens: room, block, q, k, product, dot, dotWidth, soft, softWidth, right, v, norm, normWidth, full, height: full <= 900 ? full : tallest };
 }

@@ -23,8 +23,8 @@ export interface Place {
 
 /** Below this width the measures stand under the small grid, not beside it. */
 const STACKED = 560;
-/** The neuron view is no narrower than this: it moves sideways in a box of its own. */
-const NEURONS = 520;
+/** The neuron view is no narrower than this, with value vectors or without: it moves sideways in a box of its own. */
+const NEURONS = { without: 288, values: 360 };
 const SIGNED_TICKS = [-1, 0, 1];
 const TICKS = [0, 0.05, 0.25, 0.5, 1];
 
@@ -43,6 +43,8 @@ export class Pane {
   private readonly title = h("h2");
   private readonly say = h("span.say");
   private readonly which = h("div.which");
+  /** Stands in the place of pictures that cannot be drawn. */
+  private readonly gap = h("p.gap", { role: "status" });
   private readonly draw: Segments<"draw">;
   private readonly measure: Select;
   private readonly sort: HTMLButtonElement;
@@ -66,7 +68,7 @@ export class Pane {
     this.gridHead = h("div.panehead", { "data-export": "no" }, h("h2", {}, "Heads"), this.draw.root, h("label.field", {}, h("span.cap", {}, "Show"), this.measure.input), this.sort, this.least, h("span.grow"), this.legend);
     this.gridPane = h("div.gridpane", {}, this.gridHead);
     this.grid = new Grid(this.gridPane, scene);
-    this.left.append(this.which, this.gridPane, this.summary);
+    this.left.append(this.which, this.gap, this.gridPane, this.summary);
     this.matrix = new Matrix(this.summary, scene, false);
     this.ranks = new Ranks(this.summary, scene);
     this.right.append(h("div.panehead", {}, this.title, this.say, h("span.grow"), this.corner), this.slot);
@@ -79,6 +81,7 @@ export class Pane {
 
   missing(): Promise<void>[] {
     const { data, part } = this.scene;
+    if (this.scene.lacking) return [];
     const measures = part.measures.filter((measure) => !data.array(measure.values)).map((measure) => data.loadArray(measure.values));
     return [...this.grid.missing(), ...this.scene.missing(), ...measures];
   }
@@ -109,18 +112,23 @@ export class Pane {
     left.style.width = `${leftWidth}px`;
     const rightWidth = wide ? width - leftWidth - 40 : width;
     right.style.width = `${rightWidth}px`;
-    right.hidden = model;
+    const { lacking } = scene;
+    right.hidden = model || lacking !== null;
+    this.gap.hidden = lacking === null;
+    this.gap.textContent = lacking;
+    this.gridPane.hidden = lacking !== null;
     this.which.hidden = form !== "half";
     this.which.replaceChildren(h("b", {}, String(scene.place + 1)), h("bdi", {}, nameOf(scene.input)));
     this.lines.root.hidden = state.scale !== "head" || state.picture !== "lines";
     this.large.root.hidden = state.scale !== "head" || state.picture !== "matrix";
     this.neuron.root.hidden = state.scale !== "neuron";
+    if (lacking !== null) return;
     this.heading();
     if (model) return this.drawGrid(leftWidth);
     const tallest = wide ? Math.min(1000, Math.max(620, place.room - 40)) : Math.max(480, Math.min(place.room - 60, 900));
     if (!this.lines.root.hidden) this.lines.update({ width: rightWidth, tallest });
     if (!this.large.root.hidden) this.large.update(rightWidth, Math.max(420, place.room - 60));
-    if (!this.neuron.root.hidden) this.neuron.update(Math.max(NEURONS, rightWidth), tallest);
+    if (!this.neuron.root.hidden) this.neuron.update(Math.max(state.values ? NEURONS.values : NEURONS.without, rightWidth), tallest);
   }
 
   rest(): void {
@@ -128,9 +136,9 @@ export class Pane {
     const { scale } = scene.state;
     const wide = place.form === "wide" && scale !== "model";
     const leftWidth = wide ? Math.min(580, Math.round(place.width * 0.41)) : place.width;
-    this.summary.hidden = scale === "model";
-    if (scale === "model") return;
-    if (scale === "head") this.spoken.update();
+    this.summary.hidden = scale === "model" || scene.lacking !== null;
+    if (this.summary.hidden) return;
+    this.spoken.update();
     this.drawGrid(leftWidth);
     const mini = place.form !== "wide";
     this.matrix.root.hidden = mini;
@@ -185,7 +193,8 @@ export class Pane {
 
   /** Only what is pointed at has changed. */
   focus(): void {
-    if (this.scene.state.scale === "head") this.spoken.update();
+    if (this.scene.lacking) return;
+    if (this.scene.state.scale !== "model") this.spoken.update();
     if (!this.lines.root.hidden) this.lines.focus();
     if (!this.large.root.hidden) this.large.focus();
     if (!this.neuron.root.hidden) this.neuron.focus();

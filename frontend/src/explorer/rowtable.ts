@@ -38,7 +38,7 @@ export class RowTable {
   private write(): void {
     const { scene } = this;
     const { focus } = scene;
-    const told = `${scene.key}${JSON.stringify(focus)}`;
+    const told = `${scene.key}${scene.state.scale}${JSON.stringify(focus)}`;
     if (told === this.told) return;
     this.told = told;
     const [from, to] = [focus?.from ?? null, focus?.to ?? null];
@@ -47,7 +47,7 @@ export class RowTable {
       this.live.textContent = "";
       return;
     }
-    const maps = scene.shown();
+    const maps = this.maps();
     const [rows, columns] = [scene.rows.items, scene.columns.items];
     const others = from !== null ? columns : rows;
     const at = (map: Shown, other: number): number => value(map, from !== null ? from * map.columns + other : other * map.columns + to!);
@@ -60,6 +60,14 @@ export class RowTable {
     const listed = ranked.slice(0, MOST).sort((a, b) => a - b);
     this.body.replaceChildren(...listed.map((other) => h("tr", {}, h("th", { scope: "row" }, h("bdi", {}, name(others[other]))), ...maps.map((map) => h("td", {}, figure(at(map, other)))))));
     this.live.textContent = from !== null && to !== null ? this.pair(maps, from, to) : this.sentence(maps, one, from !== null, others, at);
+  }
+
+  // Beside q and k stand the weights of one head, whatever else is drawn.
+  private maps(): readonly Shown[] {
+    const { scene } = this;
+    if (scene.state.scale !== "neuron") return scene.shown();
+    const map = scene.map(scene.state.layer, scene.head, "weights");
+    return map ? [map] : [];
   }
 
   private pair(maps: readonly Shown[], from: number, to: number): string {

@@ -5,7 +5,8 @@ import type { PartInfo } from "../protocol";
 import { type Side, side } from "./axis";
 import { combine, cut, difference, type Shown } from "./cut";
 import type { Data } from "./source";
-import { type Full, headsOf, partOf } from "./state";
+import { has, nameOf } from "./quantities";
+import { choices, type Full, headsOf, partOf, unequal } from "./state";
 
 /** Places of the tokens that are pointed at, on their shown axes; null for none. */
 export interface Focus {
@@ -67,15 +68,22 @@ export class Scene {
 
   /** Read the tokens again: the state has changed. */
   refresh(): void {
-    const { part, filter, special, scale } = this.state;
-    // Neurons are those of pieces: words have none.
-    const unit = scale === "neuron" ? "pieces" : this.state.unit;
+    const { rows, columns } = choices(this.state);
     this.against?.refresh();
-    this.part = partOf(this.input, part);
-    const letter = (at: number): 0 | 1 | null => (filter === "all" ? null : filter[at] === "a" ? 0 : 1);
-    this.rows = side(this.part.query, { sequence: letter(0), special, unit });
-    this.columns = side(this.part.key, { sequence: letter(1), special, unit });
+    this.part = partOf(this.input, this.state.part);
+    this.rows = side(this.part.query, rows);
+    this.columns = side(this.part.key, columns);
     this.hovered = null;
+  }
+
+  /** Why nothing can be drawn, in a sentence; null where it can. */
+  get lacking(): string | null {
+    const { against, state } = this;
+    for (const one of [this, ...(against ? [against] : [])]) {
+      if (!has(one.part, state.quantity)) return `Input ${one.place + 1} has no ${nameOf(state.quantity)}: it came as maps, and a ${nameOf(state.quantity)} needs a model or to be given with them.`;
+    }
+    const why = against && unequal(this.data.payload, state);
+    return why && `${why}. Show them side by side, or let another filter make them equal.`;
   }
 
   /** The open head and, before it, the others that are shown. */
@@ -100,6 +108,7 @@ export class Scene {
   /** What must be decoded before the scene can be shown; empty when all is there. */
   missing(): Promise<void>[] {
     const { data, part, state } = this;
+    if (this.lacking) return [];
     const layers = state.aggregate === "layers" ? part.index : [state.layer];
     const wanted = layers.filter((layer) => !data.layer(part, layer, state.quantity)).map((layer) => data.load(part, layer, state.quantity));
     if (state.scale === "neuron") {

@@ -1,7 +1,7 @@
 // The state as a value: defaults, what a payload can show of it, and the fragment of a page.
 
 import type { ExplorerPayload, ExplorerState, InputInfo, PartInfo } from "../protocol";
-import { hasPair } from "./axis";
+import { type Choice, count, hasPair } from "./axis";
 
 export type Full = Required<ExplorerState>;
 
@@ -29,10 +29,22 @@ export const partOf = (input: InputInfo, name: string): PartInfo => input.parts.
 /** The heads of a layer, by the model's own indices. */
 export const headsOf = (part: PartInfo, layer: number): readonly number[] => part.heads[part.index.indexOf(layer)] ?? [];
 
-/** The difference of two inputs can be drawn: their maps have one shape. */
-export function comparable(payload: ExplorerPayload, part: string): boolean {
-  const [a, b] = payload.inputs.map((input) => partOf(input, part));
-  return !!a && !!b && payload.inputs.length === 2 && a.query.pieces.length === b.query.pieces.length && a.key.pieces.length === b.key.pieces.length;
+/** Which queries and which keys a state shows. Neurons are those of pieces: words have none. */
+export function choices({ filter, special, unit, scale }: Full): { rows: Choice; columns: Choice } {
+  const one = (at: number): Choice => ({ sequence: filter === "all" ? null : filter[at] === "a" ? 0 : 1, special, unit: scale === "neuron" ? "pieces" : unit });
+  return { rows: one(0), columns: one(1) };
+}
+
+/** Why one input cannot be subtracted from the other as the state shows them; null where it can. */
+export function unequal(payload: ExplorerPayload, state: Full): string | null {
+  const { rows, columns } = choices(state);
+  const sizes = payload.inputs.map((input) => {
+    const { query, key } = partOf(input, state.part);
+    const [from, to] = [count(query, rows), count(key, columns)];
+    return from === to ? `${from} ${state.unit}` : `${from} × ${to} ${state.unit}`;
+  });
+  if (sizes[0] === sizes[1]) return null;
+  return `1 − 2 needs as many tokens in both inputs; these show ${sizes.join(" and ")}`;
 }
 
 /** The state that comes nearest to what is asked for and can be shown. */
@@ -43,15 +55,16 @@ export function settle(asked: ExplorerState, payload: ExplorerPayload): Full {
   if (inputs.length !== 2) state.side = "one";
   const part = partOf(inputs[state.input]!, state.part);
   state.part = part.name;
-  if (state.side === "difference" && (!comparable(payload, part.name) || part.layers.length === 0)) state.side = "both";
+  if (state.side === "difference" && part.layers.length === 0) state.side = "both";
   if (!part.index.includes(state.layer)) state.layer = part.index[0] ?? 0;
   const heads = headsOf(part, state.layer);
   state.heads = state.heads.filter((head) => heads.includes(head));
   if (state.heads.length === 0) state.heads = heads.slice(0, 1);
-  if (!hasPair(part.query) || !hasPair(part.key)) state.filter = "all";
+  const seen = state.side === "one" ? [part] : inputs.map((input) => partOf(input, state.part));
+  if (!seen.every((each) => hasPair(each.query) && hasPair(each.key))) state.filter = "all";
   if (!part.query.words || !part.key.words) state.unit = "pieces";
   // A payload of thumbnails has the grid alone.
-  if (part.layers.length === 0) [state.scale, state.unit] = ["model", "pieces"];
+  if (part.layers.length === 0) [state.scale, state.unit, state.renormalise] = ["model", "pieces", false];
   if (state.scale === "neuron" && (!part.neurons || state.side === "difference")) state.scale = "head";
   if (!part.measures.some((measure) => measure.name === state.measure)) [state.measure, state.sort, state.least] = ["none", false, 0];
   if (!part.quantities.some((quantity) => quantity.name === state.quantity)) state.quantity = "weights";

@@ -39,6 +39,11 @@ export class SvgPen implements Pen {
     this.parts.push("</g>");
   }
 
+  /** A drawing that is SVG already, from this corner. */
+  raw(drawing: string, x: number, y: number): void {
+    this.parts.push(`<g transform="translate(${round(x)} ${round(y)})">${drawing}</g>`);
+  }
+
   image(url: string, x: number, y: number, width: number, height: number): void {
     this.parts.push(`<image href="${url}" x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" preserveAspectRatio="none" style="image-rendering:pixelated"/>`);
   }

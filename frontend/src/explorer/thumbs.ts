@@ -1,5 +1,6 @@
 // Small pictures of maps: at most 64 × 64, each cell the largest of what it covers.
 
+import { SQUARE } from "../data";
 import type { Item, Side } from "./axis";
 import { cut, difference, type Layer, type Shown } from "./cut";
 import type { Scene } from "./scene";
@@ -34,8 +35,8 @@ export function pool(map: Pick<Shown, "rows" | "columns" | "codes" | "sign">): T
   return { rows, columns, codes, sign };
 }
 
-/** Pool the shown rows and columns of a layer's bytes without cutting them out first. */
-function poolBytes(layer: Layer, place: number, rows: readonly Item[], columns: readonly Item[]): Thumb {
+/** Pool the shown rows and columns of a layer's bytes without cutting them out first; as `cut` renormalises. */
+export function poolBytes(layer: Layer, place: number, rows: readonly Item[], columns: readonly Item[], renormalise: boolean): Thumb {
   const [, queries, keys] = layer.shape;
   const bytes = layer.numbers as Uint8Array;
   const [r, c] = [Math.min(LARGEST, rows.length), Math.min(LARGEST, columns.length)];
@@ -45,8 +46,13 @@ function poolBytes(layer: Layer, place: number, rows: readonly Item[], columns: 
   for (let a = 0; a < rows.length; a++) {
     const row = place * queries * keys + rows[a]!.start * keys;
     const into = Math.floor((a * r) / rows.length) * c;
+    let sum = 0;
+    if (renormalise) for (let b = 0; b < from.length; b++) sum += SQUARE[bytes[row + from[b]!]!]!;
+    // A code is a root: what divides the weights divides the codes by its own root.
+    const grown = sum > 1e-6 ? 1 / Math.sqrt(sum) : 1;
     for (let b = 0; b < from.length; b++) {
-      const code = bytes[row + from[b]!]!;
+      const byte = bytes[row + from[b]!]!;
+      const code = renormalise ? Math.min(255, Math.round(byte * grown)) : byte;
       const cell = into + to[b]!;
       if (code > codes[cell]!) codes[cell] = code;
     }
@@ -86,12 +92,19 @@ export class Thumbs {
   constructor(private readonly scene: Scene) {}
 
   private get ready(): boolean {
-    return this.scene.part.thumbs !== null && this.scene.state.quantity === "weights" && !this.scene.against;
+    return this.scene.part.thumbs !== null && this.scene.state.quantity === "weights" && !this.scene.against && !this.renormalise;
+  }
+
+  // Rows are renormalised from whole maps: a ready thumbnail has the largest of its blocks alone.
+  private get renormalise(): boolean {
+    const { state, part } = this.scene;
+    return state.renormalise && state.quantity === "weights" && part.layers.length > 0;
   }
 
   missing(): Promise<void>[] {
     const { scene } = this;
     const { data, part, state } = scene;
+    if (scene.lacking) return [];
     if (this.ready) return data.array(part.thumbs!) ? [] : [data.loadArray(part.thumbs!)];
     const layers = (one: Scene): Promise<void>[] =>
       part.index.filter((layer) => !data.layer(one.part, layer, state.quantity)).map((layer) => data.load(one.part, layer, state.quantity));
@@ -100,7 +113,7 @@ export class Thumbs {
 
   get(layer: number, head: number): Thumb | null {
     const { scene } = this;
-    const key = `${scene.place}|${scene.state.part}|${scene.state.quantity}|${scene.rows.key}|${scene.columns.key}|${scene.state.filter}`;
+    const key = `${scene.place}|${scene.state.part}|${scene.state.quantity}|${scene.rows.key}|${scene.columns.key}|${scene.state.filter}|${this.renormalise}`;
     let known = this.cache.get(key);
     if (!known) {
       if (this.cache.size > 9) this.cache.clear();
@@ -129,8 +142,8 @@ export class Thumbs {
     const place = scene.part.heads[scene.part.index.indexOf(layer)]?.indexOf(head) ?? -1;
     if (!found || place < 0) return null;
     const plain = found.numbers instanceof Uint8Array && found.encoding === "sqrt" && scene.state.unit === "pieces";
-    if (plain) return poolBytes(found, place, scene.rows.items, scene.columns.items);
-    return pool(cut(found, place, head, scene.rows, scene.columns, false));
+    if (plain) return poolBytes(found, place, scene.rows.items, scene.columns.items, this.renormalise);
+    return pool(cut(found, place, head, scene.rows, scene.columns, this.renormalise));
   }
 
   private fromPayload(layer: number, head: number): Thumb | null {
