@@ -12,7 +12,7 @@ from headscope.corpora.corpus import Corpus, Counts, Encoder
 from headscope.corpora.example import Example, Mention
 from headscope.corpora.negations import negations
 from headscope.corpora.readers import builtin, jsonl, text, texts
-from headscope.corpora.treebank import conllu, word_heads
+from headscope.corpora.treebank import builtin_trees, conllu, word_heads
 
 __all__ = [
     "Block",
@@ -23,6 +23,7 @@ __all__ = [
     "Mention",
     "blocks",
     "builtin",
+    "builtin_trees",
     "conll2012",
     "conllu",
     "jsonl",

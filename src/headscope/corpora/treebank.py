@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from importlib import resources
 from typing import Any, Literal, NamedTuple, cast
 
 import conllu as reader
@@ -37,11 +38,7 @@ def conllu(
     do not count from 1, a head that is no number, is out of range or is the word itself, no root or two, a
     cycle, a relation that is missing, and entity brackets that do not match.
     """
-    for name, value, allowed in (("words", words, Words), ("relations", relations, Relations)):
-        if value not in allowed.__args__:
-            raise InputError(f"{name}: expected {' or '.join(allowed.__args__)}, found {value!r}")
-    read = partial(_sentence, surface=words == "surface", main=relations == "main")
-    return _corpus(paths, read, skip_broken)
+    return _corpus(paths, _reader(words, relations), skip_broken)
 
 
 def word_heads(paths: Paths, *, skip_broken: bool = False) -> Corpus:
@@ -50,6 +47,19 @@ def word_heads(paths: Paths, *, skip_broken: bool = False) -> Corpus:
     Each sentence is a document of its own. Arguments and errors as in `conllu`.
     """
     return _corpus(paths, _pairs, skip_broken)
+
+
+def builtin_trees(*, words: Words = "syntactic", relations: Relations = "full") -> Corpus:
+    """The sentences of `headscope.corpora.builtin` with hand-made trees and coreference, one an example.
+
+    The trees follow Universal Dependencies v2 as English-EWT has it; a cluster of coreference has at least two
+    mentions, of whole noun phrases or pronouns. Arguments as in `conllu`.
+    """
+    name = "builtin.conllu"
+    content = (resources.files("headscope.corpora") / "data" / name).read_text("utf-8")
+    lines = [Line(name, number, line) for number, line in enumerate(content.split("\n"), 1)]
+    read = _reader(words, relations)
+    return Corpus("built-in treebank", partial(_sentences, lines, name, read, None))
 
 
 class _Rows(NamedTuple):
@@ -74,19 +84,31 @@ class _Place:
         self.started = False
 
 
+def _reader(words: Words, relations: Relations) -> Read:
+    """What reads a sentence of CoNLL-U with these options."""
+    for name, value, allowed in (("words", words, Words), ("relations", relations, Relations)):
+        if value not in allowed.__args__:
+            raise InputError(f"{name}: expected {' or '.join(allowed.__args__)}, found {value!r}")
+    return partial(_sentence, surface=words == "surface", main=relations == "main")
+
+
 def _corpus(paths: Paths, read: Read, skip_broken: bool) -> Corpus:
     files = Files(paths)
+    last = files.paths[-1]
     corpus = Corpus(
-        files.name, lambda: _sentences(files, read, corpus.broken if skip_broken else None), files=files
+        files.name, lambda: _sentences(files, last, read, corpus.broken if skip_broken else None), files=files
     )
     return corpus
 
 
-def _sentences(files: Files, read: Read, broken: list[CorpusError] | None) -> Iterator[Example]:
+def _sentences(
+    lines: Iterable[Line], last: str, read: Read, broken: list[CorpusError] | None
+) -> Iterator[Example]:
+    """The sentences of some lines; `last` is the file to name where there is nothing to read."""
     place, found = _Place(), False
     if broken is not None:
         broken.clear()
-    for block in _blocks(files):
+    for block in _blocks(lines):
         if block[0].path != place.path:
             place.path, place.layout, place.started = block[0].path, None, False
             place.document += 1
@@ -100,15 +122,13 @@ def _sentences(files: Files, read: Read, broken: list[CorpusError] | None) -> It
         found = True
         yield example
     if not found:
-        raise CorpusError(
-            place.path or files.paths[-1], None, "expected sentences, found none that can be read"
-        )
+        raise CorpusError(place.path or last, None, "expected sentences, found none that can be read")
 
 
-def _blocks(files: Iterable[Line]) -> Iterator[list[Line]]:
+def _blocks(lines: Iterable[Line]) -> Iterator[list[Line]]:
     """Runs of lines between blank ones, of one file each, that hold a word."""
     block: list[Line] = []
-    for line in files:
+    for line in lines:
         if block and line.path != block[0].path:
             yield block
             block = []
