@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -208,6 +210,17 @@ def test_batch_size_does_not_matter(demo: Model, batch_size: int) -> None:
     found = hs.measure(demo, corpus, measures=names, batch_size=batch_size)
     for name in found.data_vars:
         np.testing.assert_allclose(found[name], expected[name], rtol=1e-3, atol=1e-6)
+
+
+def test_a_checkpoint_is_of_one_objective(tmp_path: Path) -> None:
+    model, corpus = hs.load(build(family("BERT"))), corpus_of(inputs(9, 12, 7))
+    names = ["gradient_to_sep", "previous"]
+    first = hs.measure(model, corpus, measures=names, objective=half_square, resume=tmp_path)
+    again = hs.measure(model, corpus, measures=names, objective=half_square, resume=tmp_path)
+    np.testing.assert_array_equal(first.gradient_to_sep, again.gradient_to_sep)
+    assert json.loads(first.attrs["meta"])["objective"] == "half_square"
+    with pytest.raises(InputError, match="objective"):
+        hs.measure(model, corpus, measures=names, objective="natural", resume=tmp_path)
 
 
 def masked_model() -> Model:

@@ -129,8 +129,8 @@ class Prepared:
                 raise InputError(
                     f"objective: expected one number an input, found shape {tuple(number.shape)}"
                 )
-            found.append(number.reshape(()).double() if number.dtype == torch.float64 else number.reshape(()))
-        return torch.stack([number if number.dtype.itemsize >= 4 else number.float() for number in found])
+            found.append(number.reshape(()) if number.dtype.itemsize >= 4 else number.reshape(()).float())
+        return torch.stack(found)
 
 
 def objective(model: Model, of: str | Scalar | Objective | None = None, *, seed: int = 0) -> Objective:

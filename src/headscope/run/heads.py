@@ -13,7 +13,7 @@ from headscope.measures.measure import Measure
 from headscope.measures.sums import Documents, Floats, Sums
 from headscope.models import Model
 from headscope.run.measure import bar, examples
-from headscope.run.stream import TOKENS_PER_INPUT
+from headscope.run.stream import TOKENS_PER_INPUT, named, tokens_of
 from headscope.tokens import Tokens
 
 
@@ -55,7 +55,7 @@ def over_inputs(
         for block in blocks(examples(model, corpus, limit), batch_size=batch_size, tokens_per_batch=most):
             gathered = Documents(names, "segment")
             for batch in block:
-                tokens = [_tokens(example) for example in batch]
+                tokens = [tokens_of(example) for example in batch]
                 found = _figures(figures, batch, tokens)
                 there = np.ones(found.values.shape[:2]) if found.there is None else found.there
                 for example, each, values, count in zip(batch, tokens, found.values, there, strict=True):
@@ -83,22 +83,5 @@ def _figures(
         return figures(tokens)
     except HeadscopeError:
         raise
-    except Exception as failure:
-        culprit, error = batch[0], failure
-        for example, each in zip(batch, tokens, strict=True):
-            try:
-                figures([each])
-            except Exception as own:
-                culprit, error = example, own
-                break
-        lines = str(error).strip().splitlines()
-        which = culprit.source or f"document {culprit.document}"
-        raise RunError(
-            f"{which}: the model failed ({type(error).__name__}: {lines[0] if lines else 'no message'})"
-        ) from failure
-
-
-def _tokens(example: Example) -> Tokens:
-    if example.tokens is None:
-        raise example.error("expected an example with tokens: give corpus.encoded(model)")
-    return example.tokens
+    except Exception as error:
+        raise named(error, batch, figures) from error

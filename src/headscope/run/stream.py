@@ -71,11 +71,11 @@ class Task:
 
     def _add(self, documents: Documents, batch: Sequence[Example]) -> None:
         try:
-            found = self.run([_tokens(example) for example in batch])
+            found = self.run([tokens_of(example) for example in batch])
         except HeadscopeError:
             raise
         except Exception as error:
-            raise self._named(error, batch) from error
+            raise named(error, batch, self.run) from error
         for place, example in enumerate(batch):
             if not found.finite[place]:
                 raise RunError(f"{example.source}: expected finite attention weights, found others")
@@ -108,24 +108,26 @@ class Task:
                 found[matrix] = passes.gradient(self.objective, tokens, make, token_types=types)
         return by_matrix(found, self.measures)
 
-    def _named(self, error: Exception, batch: Sequence[Example]) -> RunError:
-        """The error of a batch as that of the input that causes it."""
-        culprit = batch[0]
-        if len(batch) > 1:
-            for example in batch:
-                try:
-                    self.run([_tokens(example)])
-                except Exception as own:
-                    culprit, error = example, own
-                    break
-        lines = str(error).strip().splitlines()
-        which = culprit.source or f"document {culprit.document}"
-        return RunError(
-            f"{which}: the model failed ({type(error).__name__}: {lines[0] if lines else 'no message'})"
-        )
+
+def named(error: Exception, batch: Sequence[Example], run: Callable[[Sequence[Tokens]], object]) -> RunError:
+    """The error of a batch as that of the input that causes it, found by running the inputs one by one."""
+    culprit = batch[0]
+    if len(batch) > 1:
+        for example in batch:
+            try:
+                run([tokens_of(example)])
+            except Exception as own:
+                culprit, error = example, own
+                break
+    lines = str(error).strip().splitlines()
+    which = culprit.source or f"document {culprit.document}"
+    return RunError(
+        f"{which}: the model failed ({type(error).__name__}: {lines[0] if lines else 'no message'})"
+    )
 
 
-def _tokens(example: Example) -> Tokens:
+def tokens_of(example: Example) -> Tokens:
+    """The tokens of an example. Raises `CorpusError` where it has none."""
     if example.tokens is None:
         raise example.error("expected an example with tokens: give corpus.encoded(model)")
     return example.tokens
