@@ -11,6 +11,7 @@ from headscope.corpora.conll2012 import conll2012
 from headscope.corpora.corpus import Corpus, Counts, Encoder
 from headscope.corpora.example import Example, Mention
 from headscope.corpora.negations import negations
+from headscope.corpora.pairs import pairs
 from headscope.corpora.readers import builtin, jsonl, text, texts
 from headscope.corpora.treebank import builtin_trees, conllu, word_heads
 
@@ -28,6 +29,7 @@ __all__ = [
     "conllu",
     "jsonl",
     "negations",
+    "pairs",
     "text",
     "texts",
     "word_heads",

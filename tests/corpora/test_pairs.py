@@ -1,0 +1,131 @@
+"""Tables of labelled texts: the formats that are known, one's own columns, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headscope import corpora
+from headscope.errors import CorpusError, InputError
+
+MRPC = (
+    "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\r\n"
+    '1\t702876\t702977\tAmrozi accused his brother, whom he called "the witness.\tHe said so.\r\n'
+    "0\t2108705\t2108831\tYucaipa owned it.\tYucaipa sold it.\r\n"
+)
+
+
+def rows(path: Path, **options: str) -> list[tuple[str | None, str | None, object, int]]:
+    return [(one.text, one.pair, one.label, one.document) for one in corpora.pairs(path, **options)]
+
+
+def write(path: Path, content: str) -> Path:
+    path.write_text(content, encoding="utf-8", newline="")
+    return path
+
+
+@pytest.mark.parametrize("name", ["msr_paraphrase_train.txt", "train.tsv"])
+def test_the_paraphrase_corpus_is_read_without_quoting(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / name, MRPC)
+    assert rows(path) == [
+        ('Amrozi accused his brother, whom he called "the witness.', "He said so.", "1", 0),
+        ("Yucaipa owned it.", "Yucaipa sold it.", "0", 1),
+    ]
+    assert [one.source for one in corpora.pairs(path)] == [f"{path}:2", f"{path}:3"]
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "expected"),
+    [
+        ("index\tsentence1\tsentence2\tlabel", "0\ta\tb\tentailment", ("a", "b", "entailment", 0)),
+        ("id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate", "7\t1\t2\ta\tb\t1", ("a", "b", "1", 0)),
+        ("index\tquestion\tsentence\tlabel", "0\ta\tb\tno", ("a", "b", "no", 0)),
+        ("index\tsentence1\tsentence2\tlabel1\tgold_label", "0\ta\tb\tx\ty", ("a", "b", "y", 0)),
+        ("sentence\tlabel", "a\t0", ("a", None, "0", 0)),
+    ],
+)
+def test_glue_is_known(tmp_path: Path, header: str, row: str, expected: tuple[object, ...]) -> None:
+    assert rows(write(tmp_path / "dev.tsv", f"{header}\n{row}\n")) == [expected]
+
+
+def test_own_columns_and_documents(tmp_path: Path) -> None:
+    path = write(tmp_path / "own.csv", 'kind,one,two,page\nx,"a, ""b""\nc",d,p\ny,e,f,q\nx,g,h,p\n')
+    options = {"label": "kind", "text_a": "one", "document": "page"}
+    assert rows(path, **options) == [('a, "b"\nc', None, "x", 0), ("e", None, "y", 1), ("g", None, "x", 0)]
+    assert [one.source for one in corpora.pairs(path, **options)] == [f"{path}:{n}" for n in (2, 4, 5)]
+    lines = [{"text": "a", "pair": "b", "label": 0, "document": 5}, {"text": "c", "pair": "d", "label": True}]
+    lines[1]["document"] = 5
+    path = write(tmp_path / "own.jsonl", "\n".join(map(json.dumps, lines)))
+    assert rows(path) == [("a", "b", "0", 0), ("c", "d", "true", 0)]
+
+
+@given(
+    st.lists(
+        st.tuples(*[st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1)] * 2), min_size=1
+    )
+)
+def test_csv_is_what_was_written(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[tuple[str, str]]
+) -> None:
+    path = tmp_path_factory.mktemp("csv") / "own.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerows([("text", "pair", "label"), *((f".{a}", f".{b}", "x") for a, b in texts)])
+    assert [(one[0], one[1]) for one in rows(path)] == [(f".{a}", f".{b}") for a, b in texts]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "message"),
+    [
+        ("a.tsv", "text\tlabel\na\t1\tx\n", {}, ":2: expected 2 columns, found 3"),
+        ("a.tsv", "text\tlabel\n\t1\n", {}, ":2: 'text': expected some text, found ''"),
+        ("a.tsv", "text\tlabel\na\t\n", {}, ":2: 'label': expected a string or a number, found ''"),
+        ("a.tsv", "text\tlabel\n", {}, ": expected rows of texts, found none"),
+        ("a.tsv", "text\ttext\n", {}, ":1: expected columns of different names, found 'text' twice"),
+        ("a.tsv", "text\tlabel\na\t1\n", {"label": "kind"}, ":2: expected a column 'kind', found 'text', 'label'"),
+        (
+            "a.tsv",
+            "words\tlabel\na\t1\n",
+            {},
+            ":2: expected columns of texts that are known (or text_a and text_b), found 'words', 'label'",
+        ),
+        (
+            "a.tsv",
+            "text\tkind\na\t1\n",
+            {},
+            ":2: expected a column 'Quality' or 'is_duplicate' or 'gold_label' or 'label' (or label), found 'text', 'kind'",
+        ),
+        (
+            "a.csv",
+            'text,label\n"a" b,1\n',
+            {},
+            ":2: expected a row of a .csv file, found one that is broken (',' expected after '\"')",
+        ),
+        ("a.jsonl", '{"text": 1, "label": 1}', {}, ":1: 'text': expected a string, found int"),
+        ("a.jsonl", '{"text": "a", "label": 1}\n{"text": "a"}', {}, ":2: 'label': expected a string or a number, found none"),
+        ("a.jsonl", "[1]", {}, ":1: expected a JSON object, found list"),
+        ("a.jsonl", "{", {}, ":1: expected a JSON object, found broken JSON (Expecting property name enclosed in double quotes: line 1 column 2 (char 1))"),
+        ("a.tsv", "text\tlabel\na\t1\n", {"label": "text"}, ":2: expected different columns, found 'text', 'text'"),
+    ],
+)  # fmt: skip
+def test_what_is_broken_is_named(
+    tmp_path: Path, name: str, content: str, options: dict[str, str], message: str
+) -> None:
+    path = write(tmp_path / name, content)
+    with pytest.raises(CorpusError) as error:
+        rows(path, **options)
+    assert str(error.value) == f"{path}{message}"
+
+
+def test_other_suffixes_and_text_b_alone(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"expected a name that ends in \.tsv, \.txt, \.csv, \.jsonl, found \.xlsx"
+    ):
+        corpora.pairs(tmp_path / "a.xlsx")
+    with pytest.raises(InputError, match="text_b: expected text_a beside it"):
+        corpora.pairs(tmp_path / "a.tsv", text_b="b")
