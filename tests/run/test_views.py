@@ -188,9 +188,34 @@ class TestQuantities:
 
     def test_maps_offer_nothing(self, demo, maps) -> None:
         assert view(maps).payload["offers"] == []
-        assert view(demo, (TEXT, OTHER), against=maps).payload["offers"] == []
         with pytest.raises(InputError, match="cannot compute 'gradient'"):
             view(maps).add("gradient")
+
+    def test_maps_beside_a_model_hold_what_they_were_given(self, demo, maps) -> None:
+        pair = (TEXT, OTHER)
+        assert [sorted(one.matrices) for one in view(demo, pair, against=maps).inputs] == [
+            ["gradient", "norms"],
+            [],
+        ]
+        asked = view(demo, pair, against=maps, quantities=("gradient",))
+        assert [sorted(one.matrices) for one in asked.inputs] == [["gradient"], []]
+        later = view(demo, pair, against=maps, quantities=())
+        assert [offer["name"] for offer in later.payload["offers"]] == ["gradient", "norms"]
+        later.add("gradient")
+        assert [sorted(one.matrices) for one in later.inputs] == [["gradient"], []]
+
+    def test_values_that_are_asked_for_later_are_in_the_picture(self, demo) -> None:
+        state = {"scale": "neuron", "layer": 1, "heads": [2], "values": True, "pin": ("from", 2)}
+        later = view(demo, TEXT, quantities=())
+        later.add("norms")
+        later.state = state
+        there = view(demo, TEXT, quantities=("norm",))
+        there.state = state
+        for asked, given in zip(
+            later.inputs[0].neurons["self"].v, there.inputs[0].neurons["self"].v, strict=True
+        ):
+            np.testing.assert_array_equal(asked, given)
+        assert later.picture("svg") == there.picture("svg")
 
     def test_what_the_model_cannot_give_is_not_offered(self, demo, monkeypatch) -> None:
         def refuse(*_, **__):

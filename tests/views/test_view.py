@@ -10,9 +10,12 @@ import pytest
 from view_sample import neurons, some
 
 from headscope.errors import InputError
+from headscope.maps import AttentionMaps
+from headscope.tokens import Tokens
 from headscope.views import page as pages
 from headscope.views import view as views_view
 from headscope.views.explorer import Input
+from headscope.views.figure import picture
 from headscope.views.view import WIDGET, Computed, View, framed, page_of
 from headscope.views.widget import exact, quantity
 
@@ -59,6 +62,47 @@ class TestState:
         with pytest.raises(InputError, match="no key 'colour'"):
             shown.state = {"colour": 1}
         assert shown.state == {}
+
+    def test_inputs_are_subtracted_where_they_show_as_many_tokens(self) -> None:
+        def one(pieces: list[str], special: int, sequences: list[int], words: list[int]) -> Input:
+            size = len(pieces)
+            tokens = Tokens(
+                pieces,
+                special_mask=np.arange(size) < special,
+                sequence_ids=np.array(sequences),
+                word_ids=np.array(words),
+            )
+            return Input({"self": AttentionMaps([np.full((2, size, size), 1 / size)], tokens, tokens)})
+
+        first = one(["[CLS]", "a", "##b", "c"], 1, [-1, 0, 0, 1], [-1, 0, 0, 0])
+        second = one(["[CLS]", "x", "y", "z"], 1, [-1, 0, 1, 1], [-1, 0, 0, 1])
+        both = [first, second]
+        for state, sizes in (
+            ({}, None),
+            ({"special": False}, None),
+            ({"unit": "words"}, "3 × 3 and 4 × 4"),
+            ({"filter": "aa"}, "2 × 2 and 1 × 1"),
+            ({"filter": "ab"}, "2 × 1 and 1 × 2"),
+            ({"filter": "aa", "unit": "words"}, None),
+            ({"filter": "bb", "special": False}, "1 × 1 and 2 × 2"),
+        ):
+            state = {**state, "side": "difference"}
+            if sizes is None:
+                assert View(both, state).picture("svg")
+                continue
+            with pytest.raises(InputError, match=f"show as many tokens; found {sizes}"):
+                View(both, state)
+            with pytest.raises(InputError, match=f"these show {sizes}"):
+                picture("svg", both, state)
+
+    def test_a_notebook_shows_the_rest_where_there_is_no_picture(self) -> None:
+        pytest.importorskip("anywidget")
+        maps = some(heads=4)
+        shown = View([Input({"self": maps}, matrices={"x": {"self": maps.layers}}), Input({"self": maps})])
+        shown.state = {"side": "both", "quantity": "x"}  # the second input has none
+        data = shown._repr_mimebundle_()
+        assert "image/png" not in data
+        assert WIDGET in data
 
 
 class TestFiles:

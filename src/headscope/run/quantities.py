@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
@@ -15,7 +15,7 @@ from headscope.errors import HeadscopeError, InputError
 from headscope.models import Model
 from headscope.views.explorer import Input
 from headscope.views.payload import Offer
-from headscope.views.view import Computed
+from headscope.views.view import Computed, with_quantity
 
 PAGE_WEIGHTS = 750_000
 """Up to how many values other matrices come with a view unasked: a byte each, about 1 MB of a page in base64."""
@@ -63,17 +63,6 @@ class Origin:
             name = getattr(self.of, "__name__", "")
             said.append(name if name.isidentifier() else "the number given as of=")
         return Computed(slopes, said[0], None)
-
-
-def with_quantity(one: Input, name: str, found: Computed) -> Input:
-    """An input with one more matrix, and with the value vectors that came along."""
-    kept = {part: layers for part, layers in found.matrices.items() if part in one.parts}
-    notes = {**one.notes, name: found.of} if found.of else one.notes
-    inner = dict(one.neurons)
-    for part, values in (found.values or {}).items():
-        if part in inner:
-            inner[part] = replace(inner[part], v=values)
-    return replace(one, matrices={**one.matrices, name: kept}, notes=notes, neurons=inner)
 
 
 def with_quantities(

@@ -21,7 +21,7 @@ from headscope.maps import AttentionMaps, FloatArray
 from headscope.models import Model
 from headscope.neurons import Neurons
 from headscope.run.load import load
-from headscope.run.quantities import NAMES, Origin, with_quantities, with_quantity
+from headscope.run.quantities import NAMES, Origin, with_quantities
 from headscope.tokens import Tokens
 from headscope.views.explorer import Input
 from headscope.views.payload import Offer
@@ -131,11 +131,9 @@ def view(
             names = _names(ready, against)
             shown = [replace(one, label=name) for one, name in zip(shown, names, strict=True)]
     offers: list[Offer] = []
-    if len(origins) == len(shown):  # every input has a model behind it
-        shown, offers = with_quantities(shown, origins, asked.names, asked.drawn)
-    elif origins:  # maps stand beside it
-        for name in dict.fromkeys([*(asked.names or ()), *asked.drawn]):
-            shown[0] = with_quantity(shown[0], name, origins[0].compute(name))
+    if origins:  # maps that stand beside a model hold what they were given
+        made, offers = with_quantities(shown[: len(origins)], origins, asked.names, asked.drawn)
+        shown = [*made, *shown[len(origins) :]]
     return View(
         shown,
         state,

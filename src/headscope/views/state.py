@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast, get_args, get_type_hints
 
 from headscope.errors import InputError
-from headscope.views.payload import ExplorerState, InputInfo, MeasureColumn, PartInfo
+from headscope.views.payload import AxisInfo, ExplorerState, InputInfo, MeasureColumn, PartInfo
 
 STATE: dict[str, str] = {
     "scale": "'model', 'head' or 'neuron'",
@@ -191,18 +191,33 @@ def _check_names(state: ExplorerState, part: PartInfo, inputs: Sequence[InputInf
 
 
 def _check_difference(state: ExplorerState, inputs: Sequence[InputInfo]) -> None:
-    """Two inputs can be subtracted where their maps have one shape."""
+    """Two inputs can be subtracted where they show as many tokens: as pieces or words, filtered or whole."""
     if len(inputs) != 2:
         raise InputError(f"state: side 'difference' needs two inputs; found {len(inputs)}")
     sizes = [
-        (len(part["query"]["pieces"]), len(part["key"]["pieces"]))
+        tuple(_count(part[axis], state, at) for at, axis in enumerate(("query", "key")))
         for part in (_part(state, one) for one in inputs)
     ]
     if sizes[0] != sizes[1]:
         raise InputError(
-            "state: side 'difference' needs inputs of as many tokens; found {} × {} and {} × {} "
+            "state: side 'difference' needs inputs that show as many tokens; found {} × {} and {} × {} "
             "(side='both' shows them side by side)".format(*sizes[0], *sizes[1])
         )
+
+
+def _count(axis: AxisInfo, state: ExplorerState, at: int) -> int:
+    """How many tokens of an axis are shown; `at`: 0 for queries, 1 for keys."""
+    filter_, words = state.get("filter", "all"), axis["words"]
+    wanted = None if filter_ == "all" else "ab".index(filter_[at])
+    kept = [
+        place
+        for place, special in enumerate(axis["special"])
+        if (state.get("special", True) or not special)
+        and (wanted is None or (axis["sequences"] or [])[place] == wanted)
+    ]
+    if state.get("unit") == "words" and words is not None:
+        return len({words["group"][place] for place in kept})
+    return len(kept)
 
 
 def _wrong(key: str, value: Any, allowed: str) -> InputError:

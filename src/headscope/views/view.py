@@ -48,6 +48,17 @@ class Computed(NamedTuple):
     values: Mapping[str, Sequence[FloatArray]] | None = None
 
 
+def with_quantity(one: Input, name: str, found: Computed) -> Input:
+    """An input with one more matrix, and with the value vectors that came along."""
+    kept = {part: layers for part, layers in found.matrices.items() if part in one.parts}
+    notes = {**one.notes, name: found.of} if found.of else one.notes
+    neurons = dict(one.neurons)
+    for part, values in (found.values or {}).items():
+        if part in neurons:
+            neurons[part] = replace(neurons[part], v=values)
+    return replace(one, matrices={**one.matrices, name: kept}, notes=notes, neurons=neurons)
+
+
 class View:
     """An explorer of one or more inputs.
 
@@ -76,7 +87,7 @@ class View:
         """Arguments as for `headscope.views.explorer.explorer_payload`; raises what it raises.
 
         Args:
-            compute: gives an offered matrix by its name, one for each input.
+            compute: gives an offered matrix by its name, for each input that has a model behind it: the first ones.
         """
         self.inputs = list(inputs)
         self._payload, self.blobs = explorer_payload(
@@ -203,9 +214,7 @@ class View:
         made: list[Added] = []
         before = set(self.blobs.buffers)
         for place, found in enumerate(self._compute(name)):
-            one = self.inputs[place]
-            notes = {**one.notes, name: found.of} if found.of else one.notes
-            one = replace(one, matrices={**one.matrices, name: found.matrices}, notes=notes)
+            one = with_quantity(self.inputs[place], name, found)
             made += add_quantity(
                 self._payload, self.blobs, place, one, name, values=found.values, **self._include
             )
@@ -240,7 +249,8 @@ class View:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         data: dict[str, Any] = {"text/plain": repr(self)}
-        with suppress(RunError):  # no matplotlib: no picture, but still the rest
+        # No matplotlib, or a state of which there is no picture (inputs that a filter makes unequal): still the rest.
+        with suppress(RunError, InputError):
             data["image/png"] = base64.b64encode(self.picture("png", dots=NOTEBOOK_DOTS)).decode("ascii")
         try:
             shown: Any = self.widget()._repr_mimebundle_()  # data, or data and metadata
