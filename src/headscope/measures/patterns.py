@@ -180,6 +180,42 @@ def other_sentence(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     return (text[queries, None] != text) & (text[queries] >= 0)[:, None] & (text >= 0)
 
 
+@by_pairs(
+    "a_to_b",
+    "Mean share of the attention of a token of text A that goes to tokens of text B.",
+    title="A to B",
+    source="Vig 2019, part 2",
+    keys=_TWO,
+)
+def a_to_b(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
+    """From the tokens of text A to those of text B, special ones left out. Not in causal models, where A comes first.
+
+    Example: in ``[CLS] a [SEP] b c [SEP]``, *a* gives 0.2 to *b* and 0.3 to *c*: 0.5.
+    """
+    return _between(tokens, queries, 0, 1)
+
+
+@by_pairs(
+    "b_to_a",
+    "Mean share of the attention of a token of text B that goes to tokens of text A.",
+    title="B to A",
+    source="Vig 2019, part 2",
+    keys=_TWO,
+)
+def b_to_a(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
+    """From the tokens of text B to those of text A, special ones left out.
+
+    Example: in ``[CLS] a [SEP] b c [SEP]``, *b* gives 0.6 to *a*, and *c* 0.2: (0.6 + 0.2) / 2 = 0.4.
+    """
+    return _between(tokens, queries, 1, 0)
+
+
+def _between(tokens: Tokens, queries: IntArray, start: int, end: int) -> BoolArray:
+    """The tokens of one text, for the queries of the other."""
+    text = lexicon(tokens).text
+    return (text[queries] == start)[:, None] & (text == end)
+
+
 @by_rows(
     "bag_of_words",
     "Mean product of the share of attention that a token of a text gives to its own text and its evenness there, the "
@@ -260,6 +296,8 @@ PATTERNS: Mapping[str, Measure] = {
         DELIMITER,
         own_sentence,
         other_sentence,
+        a_to_b,
+        b_to_a,
         bag_of_words,
         distance,
         sink,
