@@ -25,13 +25,16 @@ if TYPE_CHECKING:
     from headscope.measures.flow import flow, rollout
     from headscope.measures.measure import by_pairs, by_rows
     from headscope.run.ablation import ablation
+    from headscope.run.coref import coreference
     from headscope.run.distance import distance
     from headscope.run.importance import importance, relevance
     from headscope.run.load import load
     from headscope.run.measure import measure
+    from headscope.run.merge import merge
     from headscope.run.neuron_patterns import neuron_patterns
     from headscope.run.report import report
     from headscope.run.roles import roles
+    from headscope.run.syntax import syntax
     from headscope.run.unused import unused_token
     from headscope.run.variability import variability
     from headscope.run.view import head_view, model_view, neuron_view, view
@@ -51,6 +54,7 @@ _WHERE = {
     "by_pairs": "headscope.measures.measure",
     "by_rows": "headscope.measures.measure",
     "capture": "headscope.attention.one",
+    "coreference": "headscope.run.coref",
     "distance": "headscope.run.distance",
     "edit": "headscope.attention.edit",
     "flow": "headscope.measures.flow",
@@ -60,6 +64,7 @@ _WHERE = {
     "importance": "headscope.run.importance",
     "load": "headscope.run.load",
     "measure": "headscope.run.measure",
+    "merge": "headscope.run.merge",
     "model_view": "headscope.run.view",
     "neuron_patterns": "headscope.run.neuron_patterns",
     "neuron_view": "headscope.run.view",
@@ -67,6 +72,7 @@ _WHERE = {
     "report": "headscope.run.report",
     "roles": "headscope.run.roles",
     "rollout": "headscope.measures.flow",
+    "syntax": "headscope.run.syntax",
     "table": "headscope.measures.dataset",
     "variability": "headscope.run.variability",
     "unused_token": "headscope.run.unused",
@@ -88,6 +94,7 @@ __all__ = [
     "by_pairs",
     "by_rows",
     "capture",
+    "coreference",
     "corpora",
     "distance",
     "edit",
@@ -98,6 +105,7 @@ __all__ = [
     "importance",
     "load",
     "measure",
+    "merge",
     "model_view",
     "neuron_patterns",
     "neuron_view",
@@ -105,6 +113,7 @@ __all__ = [
     "report",
     "roles",
     "rollout",
+    "syntax",
     "table",
     "unused_token",
     "variability",

@@ -13,11 +13,14 @@ from typing import Any, NoReturn
 import typer
 
 from headscope.cli.check import check
+from headscope.cli.coref import coref
 from headscope.cli.distance import distance
-from headscope.cli.measure import measure, merge
+from headscope.cli.measure import measure
+from headscope.cli.merge import merge
 from headscope.cli.options import say
 from headscope.cli.report import report
 from headscope.cli.roles import roles
+from headscope.cli.syntax import syntax
 from headscope.cli.view import view
 from headscope.errors import HeadscopeError, InputError, ModelError
 
@@ -29,7 +32,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (check, view, measure, merge, distance, roles, report):
+for command in (check, view, measure, merge, distance, roles, syntax, coref, report):
     app.command()(command)
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from headscope.cli.options import (
+    TABLES,
     AsJson,
     Corpora,
     Device,
@@ -17,36 +18,47 @@ from headscope.cli.options import (
     Limit,
     Meta,
     ModelName,
+    Output,
     Pack,
     Precision,
     Remote,
+    Resume,
     Revision,
+    SkipFailures,
     TextFormat,
     Theme,
     Untrained,
     WhichPreset,
+    WhichShard,
+    check_places,
     command,
     corpus_of,
     load,
-    print_json,
+    print_rows,
     say,
+    say_left_out,
+    say_part,
+    write_meta,
 )
+from headscope.errors import InputError
+
+PICTURES = (".svg", ".pdf", ".png")
+MAPS = (*TABLES, *PICTURES)
+MapFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--map",
+        metavar="FILE",
+        help="Also the heads' map: .parquet, .csv or .json; .svg, .pdf or .png for a figure.",
+    ),
+]
 
 
 def distance(
     corpus: Corpora = None,
     model: ModelName = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", help=".parquet, .csv, .json or .nc: all pairs of heads."),
-    ] = None,
-    map: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Also the heads' map: .parquet, .csv or .json; .svg, .pdf or .png for a figure.",
-        ),
-    ] = None,
+    output: Output = None,
+    map: MapFile = None,
     format: TextFormat = None,
     rows: Annotated[
         int | None, typer.Option(help="Compare only this many rows of each input, drawn at random.")
@@ -56,6 +68,9 @@ def distance(
     precision: Annotated[
         Precision, typer.Option(help="float64: of the model's own eager weights, at twice the time.")
     ] = Precision.float32,
+    resume: Resume = None,
+    shard: WhichShard = None,
+    skip_failures: SkipFailures = False,
     theme: Annotated[Theme, typer.Option(help="Colours of the figure.")] = Theme.auto,
     pack: Pack = 128,
     limit: Limit = None,
@@ -70,19 +85,14 @@ def distance(
     meta: Meta = None,
 ) -> None:
     """Jensen–Shannon distances between all heads over a corpus, and how heads and layers lie to one another."""
-    from headscope.measures.arrangement import by_layer, head_map, summary
-    from headscope.measures.dataset import check_place, check_suffix, write, write_table
-    from headscope.measures.distance import table
     from headscope.run.distance import distance as run
 
-    pictures = (".svg", ".pdf", ".png")
-    if output is not None:
-        check_suffix(output)
-    if map is not None:
-        check_suffix(map, [".parquet", ".csv", ".json", *pictures])
-    for place in (output, map, meta):
-        if place is not None:
-            check_place(place)
+    if shard is not None and output is None:
+        raise InputError("--shard: expected -o PART.nc for what the shard found, found no -o")
+    if shard is not None and map is not None:
+        raise InputError("--map: expected no shard, found one; give it to merge")
+    check_places(output, meta)
+    check_places(map, suffixes=MAPS)
     texts = corpus_of(corpus, format, pack)
     loaded = load(model, device, dtype, revision, untrained, keep, trust_remote_code)
     found = run(
@@ -94,33 +104,60 @@ def distance(
         precision=precision.value,
         batch_size=batch_size,
         limit=limit,
+        resume=resume,
+        shard=shard,
+        part=output if shard is not None else None,
+        skip_failures=skip_failures,
         progress=True,
         command=command(),
     )
+    if shard is not None:
+        say_part(found, output, shard)
+        write_meta(meta, json.loads(found.attrs["meta"]))
+        return
+    distances(found, output, map, as_json, meta, seed=seed, theme=theme)
+
+
+def distances(
+    found: Any,
+    output: Path | None,
+    map: Path | None,
+    as_json: bool,
+    meta: Path | None,
+    *,
+    seed: int = 0,
+    theme: Theme = Theme.auto,
+) -> None:
+    """Write distances and their map, and print what they say."""
+    from headscope.measures.arrangement import by_layer, head_map, summary
+    from headscope.measures.dataset import write, write_table
+    from headscope.measures.distance import table
+    from headscope.measures.files import replacing
+
+    described: dict[str, Any] = json.loads(found.attrs["meta"])
+    say_left_out(described)
     if output is not None:
         write(found, output, table)
         say(f"{output}: {len(table(found)):,} rows")
     if map is not None:
         places = head_map(found, seed=seed)
-        if map.suffix.lower() in pictures:
+        if map.suffix.lower() in PICTURES:
             from headscope.views import figure_clusters
 
             drawn = figure_clusters.figure(
                 found, places=places, theme="dark" if theme == Theme.dark else "light"
             )
-            map.write_bytes(drawn.save(map.suffix.lower()[1:], figure_clusters.about(found)))
+            with replacing(map) as place:
+                place.write_bytes(drawn.save(map.suffix.lower()[1:], figure_clusters.about(found)))
         else:
             write_table(places, map)
         say(f"{map}: {len(places):,} heads, stress {places.attrs['stress']:.3f}")
     if as_json:
-        rows_found: Any = table(found)
-        print_json(json.loads(rows_found.to_json(orient="records")))
+        print_rows(table(found))
     else:
         print("mean distance of the heads of two layers, " + found["distance"].attrs["units"])
         layers: Any = by_layer(found).to_pandas()
         print(layers.round(3).to_string(na_rep=""))
         for line in summary(found, seed=seed):
             print(line)
-    if meta is not None:
-        described: dict[str, Any] = json.loads(found.attrs["meta"])
-        meta.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
+    write_meta(meta, described)

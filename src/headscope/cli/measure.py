@@ -1,4 +1,4 @@
-"""`headscope measure`: figures of every head over a corpus, and the parts of shards put together."""
+"""`headscope measure`: figures of every head over a corpus."""
 
 from __future__ import annotations
 
@@ -22,15 +22,22 @@ from headscope.cli.options import (
     Output,
     Pack,
     Remote,
+    Resume,
     Revision,
+    SkipFailures,
     TextFormat,
     Untrained,
     WhichPreset,
+    WhichShard,
+    check_places,
     command,
     corpus_of,
     load,
-    print_json,
+    print_rows,
     say,
+    say_left_out,
+    say_part,
+    write_meta,
 )
 from headscope.errors import InputError
 
@@ -55,21 +62,9 @@ def measure(
         typer.Option(help="What gradient_… is of: masked-lm, causal-lm, logit:N or cosine."),
     ] = None,
     batch_size: Annotated[int, typer.Option(help="Inputs in a batch, at most.")] = 32,
-    resume: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Keep checkpoints here, and go on from them: the same figures to the last digit.",
-        ),
-    ] = None,
-    shard: Annotated[
-        str | None,
-        typer.Option(metavar="I/N", help="Measure the I-th of N parts only, into -o PART.nc; then: merge."),
-    ] = None,
-    skip_failures: Annotated[
-        bool,
-        typer.Option("--skip-failures", help="Leave out inputs at which the model fails, and list them."),
-    ] = False,
+    resume: Resume = None,
+    shard: WhichShard = None,
+    skip_failures: SkipFailures = False,
     device: Device = None,
     dtype: Dtype = None,
     revision: Revision = None,
@@ -83,17 +78,12 @@ def measure(
     meta: Meta = None,
 ) -> None:
     """Measure every head over a corpus: offsets, separators, punctuation, entropy, each with its error."""
-    from headscope.measures.dataset import check_place, check_suffix
     from headscope.run.measure import estimate as foresee
     from headscope.run.measure import measure as run
 
-    if output is not None:
-        check_suffix(output)
-    elif shard is not None:
+    if shard is not None and output is None:
         raise InputError("--shard: expected -o PART.nc for what the shard found, found no -o")
-    for place in (output, meta):
-        if place is not None:
-            check_place(place)
+    check_places(output, meta)
     texts = corpus_of(corpus, format, pack)
     loaded = load(model, device, dtype, revision, untrained, keep, trust_remote_code)
     names = measures.split(",") if measures else None
@@ -119,33 +109,12 @@ def measure(
         command=command(),
     )
     if shard is not None:
-        of = json.loads(found.attrs["meta"])["shard"]["of_blocks"]
-        say(f"{output}: shard {shard} of {of:,} blocks")
+        say_part(found, output, shard)
         output = None
-    _figures(found, output, as_json, meta, quiet=shard is not None)
+    figures(found, output, as_json, meta, quiet=shard is not None)
 
 
-def merge(
-    parts: Annotated[
-        list[Path], typer.Argument(metavar="PART...", help="What measure --shard wrote: all parts.")
-    ],
-    output: Output = None,
-    as_json: AsJson = False,
-    meta: Meta = None,
-) -> None:
-    """Put the parts of all shards together: the figures of one run over the whole corpus, to the last digit."""
-    from headscope.measures.dataset import check_place, check_suffix
-    from headscope.run.measure import merge as run
-
-    if output is not None:
-        check_suffix(output)
-    for place in (output, meta):
-        if place is not None:
-            check_place(place)
-    _figures(run(parts, command=command()), output, as_json, meta)
-
-
-def _figures(
+def figures(
     found: Any, output: Path | None, as_json: bool, meta: Path | None, *, quiet: bool = False
 ) -> None:
     """Write or print the figures of heads, and say what has no row and what was left out."""
@@ -154,18 +123,15 @@ def _figures(
     described: dict[str, Any] = json.loads(found.attrs["meta"])
     for name, reason in described.get("absent", {}).items():
         say(f"{name}: no row; {reason}")
-    if left := described.get("failures", {}).get("count"):
-        say(f"left out {left:,} {'input' if left == 1 else 'inputs'} that failed; the description lists them")
+    say_left_out(described)
     if output is not None:
         write(found, output)
         say(f"{output}: {len(table(found)):,} rows")
     elif as_json and not quiet:
-        rows: Any = table(found)
-        print_json(json.loads(rows.to_json(orient="records")))
+        print_rows(table(found))
     elif not quiet:
         print(_wide(table(found)))
-    if meta is not None:
-        meta.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
+    write_meta(meta, described)
 
 
 def _wide(tidy: Any) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
@@ -22,6 +24,22 @@ class Format(StrEnum):
 
     text = "text"
     jsonl = "jsonl"
+    conllu = "conllu"
+
+
+class Annotations(StrEnum):
+    """How trees and coreference are written down."""
+
+    conllu = "conllu"
+    conll2012 = "conll2012"
+    word_heads = "word-heads"
+
+
+class FromWord(StrEnum):
+    """What attention from a word is, of its pieces."""
+
+    first = "first"
+    mean = "mean"
 
 
 class By(StrEnum):
@@ -67,6 +85,11 @@ class Preset(StrEnum):
     clark2019 = "clark2019"
 
 
+TABLES = (".parquet", ".csv", ".json")
+"""Suffixes of what is written as a table only."""
+
+E = TypeVar("E", bound=StrEnum)
+
 ModelName = Annotated[
     str | None,
     typer.Option("-m", "--model", metavar="MODEL", help="Hub name or folder; the demo model by default."),
@@ -85,6 +108,30 @@ Pack = Annotated[
     int, typer.Option(help="Fill inputs of text with whole lines up to this many pieces; 0: a line an input.")
 ]
 Limit = Annotated[int | None, typer.Option(help="Stop after this many inputs.")]
+Sentences = Annotated[int | None, typer.Option("--limit", help="Stop after this many sentences.")]
+AnnotatedFormat = Annotated[
+    Annotations | None,
+    typer.Option(
+        "--format",
+        help="By default told from the name: .conllu, …_conll (CoNLL-2012), .txt (word head-relation).",
+    ),
+]
+Resume = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Keep checkpoints here, and go on from them: the same figures to the last digit.",
+    ),
+]
+WhichShard = Annotated[
+    str | None,
+    typer.Option(
+        "--shard", metavar="I/N", help="Work on the I-th of N parts only, into -o PART.nc; then: merge."
+    ),
+]
+SkipFailures = Annotated[
+    bool, typer.Option("--skip-failures", help="Leave out inputs at which the model fails, and list them.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Corpora = Annotated[
     list[Path] | None, typer.Argument(metavar="[CORPUS]...", help="Files; the built-in corpus by default.")
@@ -94,7 +141,8 @@ Output = Annotated[
     typer.Option("-o", "--output", help=".parquet, .csv, .json or .nc; else a table is printed."),
 ]
 TextFormat = Annotated[
-    Format | None, typer.Option("--format", help="By default told from the suffix: .jsonl, else text.")
+    Format | None,
+    typer.Option("--format", help="By default told from the suffix: .jsonl, .conllu, else text."),
 ]
 WhichPreset = Annotated[Preset | None, typer.Option("--preset", help="Follow the released code of a paper.")]
 Meta = Annotated[
@@ -131,10 +179,88 @@ def corpus_of(paths: list[Path] | None, format: Format | None, pack: int) -> Cor
 
     if not paths:
         return corpora.builtin(pack=pack or None)
-    formats = {format or (Format.jsonl if path.suffix == ".jsonl" else Format.text) for path in paths}
-    if len(formats) > 1:
-        raise InputError("these files are text and jsonl; measure them apart, or say --format")
-    return corpora.jsonl(paths) if formats == {Format.jsonl} else corpora.text(paths, pack=pack or None)
+    suffixes = {".jsonl": Format.jsonl, ".conllu": Format.conllu}
+    kind = _one_of([format or suffixes.get(path.suffix.lower(), Format.text) for path in paths])
+    if kind == Format.text:
+        return corpora.text(paths, pack=pack or None)
+    return (corpora.jsonl if kind == Format.jsonl else corpora.conllu)(paths)
+
+
+def annotated(
+    paths: list[Path] | None,
+    format: Annotations | None,
+    *,
+    words: Literal["syntactic", "surface"] = "syntactic",
+    relations: Literal["full", "main"] = "full",
+    skip_broken: bool = False,
+) -> Corpus:
+    """The sentences with annotations in these files, or the built-in ones.
+
+    Raises `InputError` where a name does not tell the format, and for what the format does not have.
+    """
+    from headscope import corpora
+
+    if not paths:
+        return corpora.builtin_trees(words=words, relations=relations)
+    kind = _one_of([format or _annotations(path) for path in paths])
+    if kind != Annotations.conllu:
+        for option, off in (("--words", words == "syntactic"), ("--relations", relations == "full")):
+            if not off:
+                raise InputError(f"{option}: expected CoNLL-U, found {kind}")
+    if kind == Annotations.conllu:
+        return corpora.conllu(paths, words=words, relations=relations, skip_broken=skip_broken)
+    if kind == Annotations.word_heads:
+        return corpora.word_heads(paths, skip_broken=skip_broken)
+    if skip_broken:
+        raise InputError(f"--skip-broken: expected CoNLL-U or word-heads, found {kind}")
+    return corpora.conll2012(paths)
+
+
+def _annotations(path: Path) -> Annotations:
+    name = path.name.lower()
+    for end, kind in (
+        (".conllu", Annotations.conllu),
+        ("_conll", Annotations.conll2012),
+        (".txt", Annotations.word_heads),
+    ):
+        if name.endswith(end):
+            return kind
+    raise InputError(f"{path}: expected a name that ends in .conllu, _conll or .txt; or say --format")
+
+
+def _one_of(formats: list[E]) -> E:
+    kinds = list(dict.fromkeys(formats))
+    if len(kinds) > 1:
+        raise InputError(f"these files are {' and '.join(kinds)}; give them apart, or say --format")
+    return kinds[0]
+
+
+def check_places(*places: Path | None, suffixes: Sequence[str] = ()) -> None:
+    """Raise `InputError` where nothing can be written, or the first has none of the suffixes (by default: of `write`).
+
+    To be told before a long run, not after it.
+    """
+    from headscope.measures.dataset import check_place, check_suffix
+
+    if places and places[0] is not None:
+        check_suffix(places[0], suffixes)
+    for place in places:
+        if place is not None:
+            check_place(place)
+
+
+def print_rows(rows: Any) -> None:
+    """Print a table as JSON: a list of rows."""
+    print_json(json.loads(rows.to_json(orient="records")))
+
+
+def write_meta(meta: Path | None, described: Mapping[str, Any]) -> None:
+    """Write a run's description, where that was asked for."""
+    from headscope.measures.files import replacing
+
+    if meta is not None:
+        with replacing(meta) as place:
+            place.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
 
 
 def command() -> str:
@@ -150,3 +276,51 @@ def print_json(value: Any) -> None:
 def say(message: str) -> None:
     """Print a line on stderr."""
     print(message, file=sys.stderr)
+
+
+def say_part(found: Any, output: Path | None, shard: str) -> None:
+    """Say what a shard has written."""
+    of = json.loads(found.attrs["meta"])["shard"]["of_blocks"]
+    say(f"{output}: shard {shard} of {of:,} blocks")
+
+
+def say_left_out(described: Mapping[str, Any]) -> None:
+    """Say how many inputs failed and were left out."""
+    if left := described.get("failures", {}).get("count"):
+        noun = "input" if left == 1 else "inputs"
+        say(f"left out {left:,} {noun} that failed; the description lists them")
+
+
+def on_screen(rows: Any, few: Sequence[bool] = (), *, dropped: Sequence[str] = ()) -> str:
+    """A table of heads to read: their names first, three digits; rows of `few` instances grey on a terminal.
+
+    Columns in `dropped` are left out.
+    """
+    from headscope.heads import Head
+
+    heads = zip(rows["layer"], rows["head"], strict=True)
+    names = ["" if rows["head"].isna()[place] else str(Head(*head)) for place, head in enumerate(heads)]
+    shown = rows.drop(columns=["head", *dropped]).rename(columns={"layer": "name"}).assign(name=names)
+    for column in shown.select_dtypes("float"):
+        shown[column] = ["" if value != value else f"{value:.3f}" for value in shown[column]]
+    lines: list[str] = shown.astype(object).where(shown.notna(), "").to_string(index=False).splitlines()
+    if few and sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
+        grey = [f"\x1b[90m{line}\x1b[0m" if one else line for line, one in zip(lines[1:], few, strict=True)]
+        lines[1:] = grey
+    return "\n".join(lines)
+
+
+def table_out(
+    rows: Any, found: Any, output: Path | None, as_json: bool, meta: Path | None, shown: str
+) -> None:
+    """Write a table (or the dataset it is of, as .nc), or print it as JSON or as it is `shown`."""
+    from headscope.measures.dataset import write
+
+    if output is not None:
+        write(found, output, lambda _: rows)
+        say(f"{output}: {len(rows):,} rows")
+    elif as_json:
+        print_rows(rows)
+    else:
+        print(shown)
+    write_meta(meta, json.loads(found.attrs["meta"]))

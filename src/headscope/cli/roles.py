@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from headscope.cli.options import (
+    TABLES,
     AsJson,
     Corpora,
     Device,
@@ -22,11 +22,13 @@ from headscope.cli.options import (
     Revision,
     TextFormat,
     Untrained,
+    check_places,
     command,
     corpus_of,
     load,
-    print_json,
+    print_rows,
     say,
+    write_meta,
 )
 
 
@@ -50,15 +52,11 @@ def roles(
     meta: Meta = None,
 ) -> None:
     """What each head does: its roles, with scores, intervals, thresholds and q."""
-    from headscope.measures.dataset import check_place, check_suffix, write_table
+    from headscope.measures.dataset import write_table
     from headscope.measures.roles import NONE
     from headscope.run.roles import roles as run
 
-    if output is not None:
-        check_suffix(output, [".parquet", ".csv", ".json"])
-    for place in (output, meta):
-        if place is not None:
-            check_place(place)
+    check_places(output, meta, suffixes=TABLES)
     texts = corpus_of(corpus, format, pack)
     loaded = load(model, device, dtype, revision, untrained, keep, trust_remote_code)
     options: dict[str, Any] = {"level": level, "batch_size": batch_size, "limit": limit, "seed": seed}
@@ -70,9 +68,8 @@ def roles(
         write_table(found, output)
         say(f"{output}: {len(found):,} rows")
     elif as_json:
-        print_json(json.loads(found.to_json(orient="records")))
+        print_rows(found)
     else:
         print(named.round(4).to_string(index=False) if len(named) else "no head has a role")
     say(f"{len(found) - len(named)} heads have no role")
-    if meta is not None:
-        meta.write_text(json.dumps(found.attrs["meta"], indent=2) + "\n", encoding="utf-8")
+    write_meta(meta, found.attrs["meta"])

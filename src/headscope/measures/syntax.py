@@ -224,9 +224,9 @@ def _head(one: xr.Dataset, direction: int, layer: int, head: int) -> dict[str, A
 
 
 def _baseline(one: xr.Dataset) -> dict[str, Any]:
-    if not one["offset"].size:
+    if not np.isfinite(one["baseline"].values).any():  # of whole trees
         return {"baseline_offset": None, "baseline_accuracy": np.nan}
-    best = int(one["baseline"].values.argmax())
+    best = int(np.nanargmax(one["baseline"].values))
     return {
         "baseline_offset": int(one["offset"][best]),
         "baseline_accuracy": float(one["baseline"].values[best]),

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import json
+import os
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -17,14 +21,19 @@ import xarray as xr
 from headscope.attention.divergence import distributions, jensen_shannon
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
-from headscope.corpora import Corpus, Example, blocks
+from headscope.corpora import Block, Corpus, Example, blocks
 from headscope.errors import HeadscopeError, InputError, RefusedError, RunError
 from headscope.heads import Head
 from headscope.measures.distance import SMOOTHING, PairDocuments, PairSums, dataset
 from headscope.measures.surface import Preset
 from headscope.models import Model
-from headscope.run import measure as measuring
+from headscope.run.checkpoint import Reduced
+from headscope.run.long import Long, described, failed, run_long
+from headscope.run.outcome import Outcome, Shard
+from headscope.run.parts import merge_parts
 from headscope.tokens import Tokens
+
+KIND = "distance"
 
 BLOCK = 64
 """Inputs of a numbered block: few, because a document's sums have a number for every pair of heads."""
@@ -77,8 +86,7 @@ class Distances:
         self, examples: Iterable[Example], batch_size: int = 8, done: Callable[[int], None] | None = None
     ) -> Iterator[PairSums]:
         """The sums of each block of whole documents, in order; `done` is told how many inputs were read."""
-        most = batch_size * TOKENS_PER_INPUT
-        for block in blocks(examples, size=BLOCK, batch_size=batch_size, tokens_per_batch=most):
+        for block in _cut(examples, batch_size):
             yield self.block(block, done)
 
     def block(
@@ -189,6 +197,10 @@ def distance(
     precision: Precision = "float32",
     batch_size: int = 8,
     limit: int | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    shard: str | None = None,
+    part: str | os.PathLike[str] | None = None,
+    skip_failures: bool = False,
     progress: bool = False,
     command: str = "",
 ) -> xr.Dataset:
@@ -213,6 +225,7 @@ def distance(
             attention makes, at twice the time and with all maps of a batch in memory.
         batch_size: inputs in a batch, at most; long ones come in fewer.
         limit: compare on at most this many inputs.
+        resume, shard, part, skip_failures: as in `headscope.measure` (docs/streams.md).
         progress: show progress on stderr.
         command: what was typed, for the record.
 
@@ -232,22 +245,68 @@ def distance(
         raise InputError(f"preset: expected clark2019, found {preset!r}")
     if precision not in DTYPES:
         raise InputError(f"precision: expected float32 or float64, found {precision!r}")
+    long = Long(resume, None if shard is None else Shard.parse(shard), part, skip_failures)
     task = Distances(model, rows, seed, preset, precision)
     started = time.monotonic()
-    total: PairSums | None = None
-    with measuring.bar(corpus, limit, progress) as done:
-        for sums in task.sums(measuring.examples(model, corpus, limit), batch_size, done):
-            total = sums if total is None else total + sums
-    if total is None:
-        raise InputError("corpus: expected at least one input, found none")
     pack = corpus.pack if isinstance(corpus, Corpus) else None
     options = {"rows": rows, "preset": preset, "precision": precision, "limit": limit}
     options |= {"batch_size": batch_size, "pack": pack}
     options |= {"seed": seed} if rows is not None else {}
-    meta = measuring.described(model, corpus)
-    meta["options"] = {name: value for name, value in options.items() if value is not None}
-    meta |= {"command": command, "seconds": round(time.monotonic() - started, 3), "route": "blocks of rows"}
-    return dataset(total, preset=preset, meta=meta)
+    options = {name: value for name, value in options.items() if value is not None}
+
+    def close(reduced: Reduced[PairSums]) -> tuple[xr.Dataset, dict[str, Any]]:
+        meta = described(model, corpus) | {"route": "blocks of rows"}
+        meta["options"] = {**options, **({"skip_failures": True} if skip_failures else {})}
+        if shard is not None:
+            meta["shard"] = {"shard": shard, "of_blocks": reduced.blocks}
+        return _figures(reduced.outcome, preset, meta, command, started), {"meta": meta, "preset": preset}
+
+    return run_long(
+        model,
+        corpus,
+        long,
+        kind=KIND,
+        options=options,
+        cut=partial(_cut, batch_size=batch_size),
+        block=task.block,
+        load=PairSums.from_arrays,
+        close=close,
+        limit=limit,
+        progress=progress,
+        title="comparing",
+    )
+
+
+def merge(parts: Sequence[str | os.PathLike[str]], *, command: str = "") -> xr.Dataset:
+    """The distances over a whole corpus from the parts of all its shards; see `headscope.merge`."""
+    started = time.monotonic()
+    merged = merge_parts(parts, KIND, PairSums.from_arrays)
+    meta = {name: value for name, value in merged.about["meta"].items() if name != "shard"}
+    if merged.outcome.sums is None:
+        raise InputError("parts: expected at least one input, found none")
+    return _figures(merged.outcome, merged.about["preset"], meta, command, started)
+
+
+def _cut(examples: Iterable[Example], batch_size: int) -> Iterator[Block]:
+    return blocks(examples, size=BLOCK, batch_size=batch_size, tokens_per_batch=batch_size * TOKENS_PER_INPUT)
+
+
+def _figures(
+    outcome: Outcome[PairSums],
+    preset: Preset | None,
+    about: Mapping[str, Any],
+    command: str,
+    started: float,
+) -> xr.Dataset:
+    """The dataset of some blocks; one without figures for a shard that has none."""
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    seconds = round(time.monotonic() - started, 3)
+    meta: dict[str, Any] = {**about, "command": command, "created": created, "seconds": seconds}
+    if meta["options"].get("skip_failures"):
+        meta["failures"] = failed(outcome)
+    if outcome.sums is None or ("shard" in meta and not outcome.sums.n > 0):
+        return xr.Dataset(attrs={"meta": json.dumps(meta, ensure_ascii=False)})
+    return dataset(outcome.sums, preset=preset, meta=meta)
 
 
 def _tokens(example: Example) -> Tokens:

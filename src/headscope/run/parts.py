@@ -121,6 +121,12 @@ def merge_parts(paths: Sequence[str | os.PathLike[str]], kind: str, load: Callab
     return Merged(outcome, first.header["about"])
 
 
+def kind_of(path: str | os.PathLike[str]) -> str:
+    """Of which kind of run a part is, such as ``measure``. Raises `InputError` for a file that is broken or no part."""
+    with _opened(os.fspath(path)) as part:
+        return str(part.header["identity"].get("kind"))
+
+
 @dataclass
 class _Part:
     path: str

@@ -1,0 +1,112 @@
+"""`headscope coref`: coreference in every head."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headscope.cli.options import (
+    AnnotatedFormat,
+    AsJson,
+    Device,
+    Dtype,
+    FromWord,
+    Keep,
+    Meta,
+    ModelName,
+    Output,
+    Remote,
+    Revision,
+    Sentences,
+    Untrained,
+    annotated,
+    check_places,
+    command,
+    load,
+    on_screen,
+    say,
+    table_out,
+)
+
+
+class Among(StrEnum):
+    """Among what a head chooses an antecedent."""
+
+    preceding_mentions = "preceding_mentions"
+    other_mentions = "other_mentions"
+    any_word = "any_word"
+
+
+def coref(
+    documents: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FILE]...",
+            help="Coreference: .conllu with Entity= or CoNLL-2012; the built-in corpus by default.",
+        ),
+    ] = None,
+    model: ModelName = None,
+    output: Output = None,
+    format: AnnotatedFormat = None,
+    limit: Sentences = None,
+    candidates: Annotated[
+        Among | None, typer.Option(help="Among what a head chooses; by default all three ways.")
+    ] = None,
+    all_heads: Annotated[
+        bool, typer.Option("--all-heads", help="Every head, not only rules and the best heads.")
+    ] = False,
+    window: Annotated[
+        int, typer.Option(help="Tokens of an input: documents are cut into runs of whole sentences.")
+    ] = 128,
+    rows: Annotated[
+        FromWord, typer.Option(help="Attention from a word: the mean over its pieces, or that of the first.")
+    ] = FromWord.mean,
+    seed: Annotated[int, typer.Option(help="Of the intervals and of the halves.")] = 0,
+    batch_size: Annotated[int, typer.Option(help="Windows in a batch, at most.")] = 32,
+    device: Device = None,
+    dtype: Dtype = None,
+    revision: Revision = None,
+    untrained: Untrained = None,
+    keep: Keep = None,
+    trust_remote_code: Remote = False,
+    as_json: AsJson = False,
+    meta: Meta = None,
+) -> None:
+    """Which head finds antecedents: accuracies by type of mention with intervals, beside four rules."""
+    from headscope.measures.coref import every_head, table
+    from headscope.run.coref import coreference as run
+
+    check_places(output, meta)
+    sentences = annotated(documents, format)
+    loaded = load(model, device, dtype, revision, untrained, keep, trust_remote_code)
+    found = run(
+        loaded,
+        sentences,
+        window=window,
+        rows=rows.value,
+        seed=seed,
+        limit=limit,
+        batch_size=batch_size,
+        progress=True,
+        command=command(),
+    )
+    if candidates is not None:
+        found = found.sel(candidates=[candidates.value])
+    made = every_head(found) if all_heads else table(found)
+    if not all_heads:
+        say(_held_out(found))
+    table_out(made, found, output, as_json, meta, on_screen(made))
+
+
+def _held_out(found: Any) -> str:
+    """What choosing the best head on some documents and scoring it on others gives."""
+    shown = [
+        f"{name} {float(one['split']):.3f} ({float(one['split_low']):.3f} to {float(one['split_high']):.3f})"
+        for name in found["candidates"].values
+        if float((one := found.sel(candidates=name))["split"]) >= 0
+    ]
+    what = "best heads chosen and scored on different documents: "
+    return what + (", ".join(shown) or "not with one document")

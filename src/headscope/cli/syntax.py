@@ -1,0 +1,122 @@
+"""`headscope syntax`: dependency relations in every head."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headscope.cli.options import (
+    AnnotatedFormat,
+    AsJson,
+    Device,
+    Dtype,
+    FromWord,
+    Keep,
+    Meta,
+    ModelName,
+    Output,
+    Remote,
+    Revision,
+    Sentences,
+    Untrained,
+    WhichPreset,
+    annotated,
+    check_places,
+    command,
+    load,
+    on_screen,
+    say,
+    table_out,
+)
+
+
+class WordKind(StrEnum):
+    """What a word of a treebank is."""
+
+    syntactic = "syntactic"
+    surface = "surface"
+
+
+class RelationKind(StrEnum):
+    """Relations with their subtypes, or without."""
+
+    full = "full"
+    main = "main"
+
+
+def syntax(
+    treebank: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[TREEBANK]...", help="Trees, .conllu and others; the built-in ones by default."
+        ),
+    ] = None,
+    model: ModelName = None,
+    output: Output = None,
+    format: AnnotatedFormat = None,
+    limit: Sentences = None,
+    rows: Annotated[
+        FromWord | None,
+        typer.Option(help="Attention from a word: the mean over its pieces (default), or that of the first."),
+    ] = None,
+    all_heads: Annotated[
+        bool,
+        typer.Option("--all-heads", help="Every head and direction, not only the best of each relation."),
+    ] = False,
+    preset: WhichPreset = None,
+    trees: Annotated[
+        bool, typer.Option("--trees", help="Also the maximum spanning tree of each head: UAS and UUAS.")
+    ] = False,
+    words: Annotated[WordKind, typer.Option(help="Of CoNLL-U: do and n't, or don't.")] = WordKind.syntactic,
+    relations: Annotated[
+        RelationKind, typer.Option(help="Of CoNLL-U: nsubj:pass as it is, or as nsubj.")
+    ] = RelationKind.full,
+    skip_broken: Annotated[
+        bool, typer.Option("--skip-broken", help="Leave out broken sentences, and list them.")
+    ] = False,
+    least: Annotated[int, typer.Option(help="Instances that a relation needs to get a best head.")] = 100,
+    seed: Annotated[int, typer.Option(help="Of the intervals and of the halves.")] = 0,
+    batch_size: Annotated[int, typer.Option(help="Sentences in a batch, at most.")] = 32,
+    device: Device = None,
+    dtype: Dtype = None,
+    revision: Revision = None,
+    untrained: Untrained = None,
+    keep: Keep = None,
+    trust_remote_code: Remote = False,
+    as_json: AsJson = False,
+    meta: Meta = None,
+) -> None:
+    """Which head finds which dependency relation: accuracies with intervals, beside the best fixed offset."""
+    from headscope.measures.syntax import every_head, table
+    from headscope.run.syntax import syntax as run
+
+    check_places(output, meta)
+    sentences = annotated(
+        treebank, format, words=words.value, relations=relations.value, skip_broken=skip_broken
+    )
+    loaded = load(model, device, dtype, revision, untrained, keep, trust_remote_code)
+    found = run(
+        loaded,
+        sentences,
+        rows=rows.value if rows else None,
+        preset=preset.value if preset else None,
+        least=least,
+        trees=trees,
+        seed=seed,
+        limit=limit,
+        batch_size=batch_size,
+        progress=True,
+        command=command(),
+    )
+    for error in sentences.broken:
+        say(f"left out: {error}")
+    best: Any = table(found)
+    few = [bool(one) for one in best["few"]]
+    if any(few):
+        say(f"{sum(few)} of {len(few)} rows have fewer than {least} instances, and no best head")
+    made = every_head(found) if all_heads else best
+    shown = on_screen(made) if all_heads else on_screen(made, few, dropped=["few"])
+    table_out(made, found, output, as_json, meta, shown)
