@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -37,7 +37,13 @@ def report(
     ),
     format: TextFormat = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
-    examples: Annotated[int, typer.Option(help="How many examples to show heads on.")] = 3,
+    examples: Annotated[int, typer.Option(help="How many examples to show heads on, at most.")] = 20,
+    sections: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B", help="Of figures, gradients, roles, clusters, cards, table; by default all."
+        ),
+    ] = None,
     pack: Pack = 128,
     limit: Limit = None,
     device: Device = None,
@@ -55,7 +61,21 @@ def report(
     started = time.monotonic()
     texts = corpus_of(text, format, pack)
     loaded = load(model, device, dtype, revision, untrained, keep, trust_remote_code)
-    page = run(loaded, texts, title=title, examples=examples, limit=limit, progress=True, command=command())
+    options: dict[str, Any] = {"-m": model, "--format": format.value if format else None}
+    options |= {"--pack": None if pack == 128 else pack, "--device": device, "--dtype": dtype}
+    options |= {"--revision": revision, "--untrained": untrained, "--keep": keep}
+    given = [word for name, value in options.items() if value is not None for word in (name, str(value))]
+    page = run(
+        loaded,
+        texts,
+        title=title,
+        examples=examples,
+        sections=sections.split(",") if sections else None,
+        limit=limit,
+        progress=True,
+        command=command(),
+        given=([*map(str, text or [])], [*given, *(["--trust-remote-code"] if trust_remote_code else [])]),
+    )
     output.write_text(page, encoding="utf-8")
     size, seconds = output.stat().st_size / 1e6, time.monotonic() - started
     print(f"{output.resolve()}  ({size:.1f} MB, {seconds:.0f} s; open it in a browser, it needs no network)")
