@@ -43,18 +43,22 @@ export function poolBytes(layer: Layer, place: number, rows: readonly Item[], co
   const codes = new Uint8Array(r * c);
   const from = Int32Array.from(columns, (item) => item.start);
   const to = Int32Array.from(columns, (_, b) => Math.floor((b * c) / columns.length));
+  const line = new Uint8Array(c);
   for (let a = 0; a < rows.length; a++) {
     const row = place * queries * keys + rows[a]!.start * keys;
     const into = Math.floor((a * r) / rows.length) * c;
+    line.fill(0);
     let sum = 0;
-    if (renormalise) for (let b = 0; b < from.length; b++) sum += SQUARE[bytes[row + from[b]!]!]!;
-    // A code is a root: what divides the weights divides the codes by its own root.
-    const grown = sum > 1e-6 ? 1 / Math.sqrt(sum) : 1;
     for (let b = 0; b < from.length; b++) {
       const byte = bytes[row + from[b]!]!;
-      const code = renormalise ? Math.min(255, Math.round(byte * grown)) : byte;
-      const cell = into + to[b]!;
-      if (code > codes[cell]!) codes[cell] = code;
+      if (byte > line[to[b]!]!) line[to[b]!] = byte;
+      if (renormalise) sum += SQUARE[byte]!;
+    }
+    // A code is a root: what divides the weights of a row divides its codes by its own root, the largest ones too.
+    const grown = renormalise && sum > 1e-6 ? 1 / Math.sqrt(sum) : 1;
+    for (let b = 0; b < c; b++) {
+      const code = Math.min(255, Math.round(line[b]! * grown));
+      if (code > codes[into + b]!) codes[into + b] = code;
     }
   }
   return { rows: r, columns: c, codes, sign: null };
