@@ -16,10 +16,11 @@ MAY_IMPORT = {
     "models": CORE,
     "attention": CORE | {"models"},
     "measures": CORE,
+    "probes": CORE | {"corpora", "models", "attention", "measures"},
     "views": CORE | {"measures"},
-    "run": CORE | {"corpora", "models", "attention", "measures", "views"},
+    "run": CORE | {"corpora", "models", "attention", "measures", "probes", "views"},
     "bertviz": CORE | {"models", "attention", "views", "run"},
-    "cli": CORE | {"corpora", "models", "attention", "measures", "views", "run"},
+    "cli": CORE | {"corpora", "models", "attention", "measures", "probes", "views", "run"},
 }
 HEAVY = {"torch", "transformers"}
 TORCH_FREE = CORE | {"corpora", "measures", "views"}

@@ -1,0 +1,12 @@
+"""Probing classifiers: what can be read off a model's attention, words or hidden states by a small trained function.
+
+Clark et al. 2019 (section 5, table 3), Hewitt and Manning 2019, Hewitt and Liang 2019; see docs/probes.md.
+`headscope.probe` trains and scores them on treebanks.
+"""
+
+from headscope.probes.fit import Fitted, fit
+from headscope.probes.pairs import AttentionProbe, DistanceProbe
+from headscope.probes.structural import TreeDepth, TreeDistance
+from headscope.probes.trees import Trees
+
+__all__ = ["AttentionProbe", "DistanceProbe", "Fitted", "TreeDepth", "TreeDistance", "Trees", "fit"]

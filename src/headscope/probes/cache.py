@@ -1,0 +1,145 @@
+"""What probes are trained on, on disk: an array a sentence, one after another in one file.
+
+Sentences are read one by one from any place, so memory does not grow with the treebank. Maps are kept as whole
+numbers from 0 to 255 of √w (``uint8``), hidden states as ``float16``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from headscope.errors import InputError, RefusedError
+from headscope.measures.files import replacing
+from headscope.tokens import IntArray
+
+Precision = Literal["uint8", "float16", "float32"]
+
+_FORMAT = "headscope.probes/1"
+_SPARE = 1 << 28
+"""Bytes of the disk that are left free."""
+
+
+class Store:
+    """The arrays of all sentences in one file of a folder. Use it in a `with` statement.
+
+    Args:
+        folder: where it is kept; made where there is none. What an earlier run wrote there is gone on with.
+        name: of the file.
+        sizes: how many numbers each sentence has.
+        precision: how they are kept: ``uint8`` for numbers from 0 to 1.
+        identity: what the numbers are of, as JSON.
+
+    Raises `InputError` for a folder that holds the numbers of something else, and where the disk is too small.
+    """
+
+    def __init__(
+        self, folder: Path, name: str, sizes: IntArray, precision: Precision, identity: Mapping[str, Any]
+    ) -> None:
+        self.precision: Precision = precision
+        self._starts: IntArray = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self._dtype = np.dtype(precision)
+        self._about = folder / f"{name}.json"
+        self._identity = json.loads(json.dumps({"format": _FORMAT, "precision": precision, **identity}))
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self.done = self._resume()
+            self._file = open(folder / f"{name}.bin", "r+b" if self.done else "w+b")  # noqa: SIM115
+        except OSError as error:
+            raise InputError(f"{folder}: cannot be used ({error.strerror})") from None
+        self._file.truncate(int(self._starts[self.done]) * self._dtype.itemsize)
+        needed = int(self._starts[-1] - self._starts[self.done]) * self._dtype.itemsize
+        free = shutil.disk_usage(folder).free - _SPARE
+        if needed > free:
+            self._file.close()
+            raise InputError(
+                f"{folder}: expected {needed / 1e9:,.1f} GB to be free for {name}, found {max(0, free) / 1e9:,.1f}; "
+                "use fewer sentences, or a folder on a larger disk"
+            )
+
+    def _resume(self) -> int:
+        """How many sentences are there already."""
+        if not self._about.is_file():
+            return 0
+        try:
+            about: dict[str, Any] = json.loads(self._about.read_text(encoding="utf-8"))
+            identity, done = about["identity"], int(about["done"])
+            size = self._about.with_suffix(".bin").stat().st_size
+        except (OSError, ValueError, KeyError, TypeError):
+            raise InputError(f"{self._about}: expected what a probe wrote, found something else") from None
+        if identity != self._identity:
+            names = {*identity, *self._identity}
+            differing = sorted(name for name in names if identity.get(name) != self._identity.get(name))
+            raise InputError(
+                f"{self._about}: is of another run; expected the same {', '.join(differing)}. Give another folder"
+            )
+        if not 0 <= done < len(self._starts) or size < int(self._starts[done]) * self._dtype.itemsize:
+            raise InputError(f"{self._about}: expected {done:,} sentences beside it, found {size:,} bytes")
+        return done
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        self._file.close()
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the whole file."""
+        return int(self._starts[-1]) * self._dtype.itemsize
+
+    def append(self, arrays: Sequence[npt.NDArray[Any]]) -> None:
+        """The next sentences, as `kept` made them. They are safe on disk afterwards."""
+        for array in arrays:
+            expected = int(self._starts[self.done + 1] - self._starts[self.done])
+            if array.size != expected or array.dtype != self._dtype:
+                raise ValueError(f"expected {expected} numbers of {self._dtype}, found {array.shape}")
+            self._file.seek(int(self._starts[self.done]) * self._dtype.itemsize)
+            self._file.write(np.ascontiguousarray(array).data)
+            self.done += 1
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        with replacing(self._about) as place:
+            place.write_text(
+                json.dumps({"identity": self._identity, "done": self.done}) + "\n", encoding="utf-8"
+            )
+
+    def read(self, sentence: int, start: int = 0, count: int = -1) -> npt.NDArray[Any]:
+        """The numbers of a sentence, or `count` of them from `start` on, flat and as they are kept."""
+        whole = int(self._starts[sentence + 1] - self._starts[sentence])
+        self._file.seek((int(self._starts[sentence]) + start) * self._dtype.itemsize)
+        return np.fromfile(self._file, self._dtype, whole - start if count < 0 else count)
+
+
+def kept(values: npt.NDArray[Any], precision: Precision, what: str) -> npt.NDArray[Any]:
+    """Numbers as they are kept on disk."""
+    if precision == "uint8":
+        return np.rint(np.sqrt(values.clip(0.0, 1.0)) * 255.0).astype(np.uint8)
+    with np.errstate(over="ignore"):
+        found = values.astype(precision)
+    if not np.isfinite(found).all():
+        raise RefusedError(
+            f"{what}: expected numbers that fit {precision}, found {float(np.abs(values).max()):.3g}"
+        )
+    return found
+
+
+def restored(values: npt.NDArray[Any], device: torch.device) -> Tensor:
+    """The numbers again, in float32 on a device."""
+    found = torch.as_tensor(values, device=device)
+    if found.dtype == torch.uint8:
+        return (found.float() / 255.0).square_()
+    return found.float()

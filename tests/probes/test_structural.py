@@ -1,0 +1,88 @@
+"""The structural probe of Hewitt and Manning 2019."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from planted_probes import random_heads
+
+from headscope.probes.pairs import Batch
+from headscope.probes.structural import TreeDepth, TreeDistance, tree_distances
+from headscope.probes.trees import ancestors, depths, distances
+
+
+def forest(sizes: list[int], seed: int = 0) -> tuple[list[np.ndarray], Batch]:
+    """Random trees and random states in float64; states in the padding are noise."""
+    draw = np.random.default_rng(seed)
+    heads = [np.array(random_heads(draw, size)) for size in sizes]
+    width = max(sizes)
+    gold = torch.full((len(sizes), width), -1)
+    for place, each in enumerate(heads):
+        gold[place, : len(each)] = torch.as_tensor(each + 1)
+    states = torch.as_tensor(draw.normal(size=(len(sizes), width, 7)))
+    return heads, Batch(torch.tensor(sizes), gold, states=states)
+
+
+def probes(rank: int = 3) -> tuple[TreeDistance, TreeDepth]:
+    torch.manual_seed(0)
+    return TreeDistance(7, rank=rank).double(), TreeDepth(7, rank=rank).double()
+
+
+def test_gold_distances_and_losses_by_loops() -> None:
+    heads, batch = forest([4, 1, 9])
+    near, deep = (probe.requires_grad_(False) for probe in probes())
+    assert batch.states is not None
+    between, far, low = tree_distances(batch), near(batch), deep(batch)
+    loss = depth_loss = 0.0
+    for place, each in enumerate(heads):
+        size = len(each)
+        np.testing.assert_array_equal(between[place, :size, :size], distances(each))
+        for one in range(size):
+            for other in range(size):
+                apart = (batch.states[place, one] - batch.states[place, other]) @ near.map
+                assert far[place, one, other].item() == pytest.approx(float(apart @ apart), abs=1e-9)
+                loss += abs(far[place, one, other].item() - distances(each)[one, other]) / size**2
+            mapped = batch.states[place, one] @ deep.map
+            assert low[place, one].item() == pytest.approx(float(mapped @ mapped))
+            depth_loss += abs(low[place, one].item() - depths(each)[one]) / size
+    assert near.loss(batch)[0].item() == pytest.approx(loss)
+    assert deep.loss(batch)[0].item() == pytest.approx(depth_loss)
+    assert near.loss(batch)[1] == deep.loss(batch)[1] == 3
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_gradients(which: int) -> None:
+    _, batch = forest([4, 2, 6])
+    probe = probes()[which]
+    with torch.no_grad():
+        probe.map.normal_()
+
+    def loss(value: torch.Tensor) -> torch.Tensor:
+        return torch.func.functional_call(_Loss(probe), {"probe.map": value}, (batch,))
+
+    assert torch.autograd.gradcheck(loss, probe.map.detach().clone().requires_grad_())
+
+
+class _Loss(torch.nn.Module):
+    def __init__(self, probe: TreeDistance | TreeDepth) -> None:
+        super().__init__()
+        self.probe = probe
+
+    def forward(self, batch: Batch) -> torch.Tensor:
+        return self.probe.loss(batch)[0]
+
+
+def test_states_in_which_a_tree_is_drawn_fit_exactly() -> None:
+    """States of which each number is one edge on the way to the root: squared distances are those of the tree."""
+    heads, batch = forest([5, 8])
+    states = torch.zeros(2, 8, 8, dtype=torch.float64)
+    for place, each in enumerate(heads):
+        above = ancestors(each).astype(float)
+        above[:, each < 0] = 0
+        states[place, : len(each), : len(each)] = torch.as_tensor(above)
+    drawn = Batch(batch.lengths, batch.gold, states=states)
+    for probe in (TreeDistance(8).double(), TreeDepth(8).double()):
+        with torch.no_grad():
+            probe.map.copy_(torch.eye(8))
+        assert probe.loss(drawn)[0].item() == pytest.approx(0.0, abs=1e-12)
