@@ -42,7 +42,7 @@ function rgb([L, a, b]: Triple): Triple {
 }
 
 /** 256 colours between the stops, as little-endian RGBA pixels. */
-function ramp(stops: readonly string[]): Uint32Array {
+export function ramp(stops: readonly string[]): Uint32Array {
   const labs = stops.map(oklab);
   return Uint32Array.from({ length: 256 }, (_, i) => {
     const x = (i / 255) * (labs.length - 1);

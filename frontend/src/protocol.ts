@@ -277,13 +277,140 @@ export interface MeasuresSection {
 }
 
 /**
- * The named measures against the layer, a point a head.
+ * The named measures against the layer, a point a head. `command` gives the same figures again.
  */
 export interface LayersSection {
   kind: "layers";
   title: string;
   about: string;
   measures: string[];
+  command: string | null;
+}
+
+/**
+ * Some measures on one scale, each called by what tells it from the others.
+ */
+export interface PanelInfo {
+  title: string;
+  measures: string[];
+  names: string[];
+}
+
+/**
+ * Kinds of tokens against one another, by layer: figures 2 and 3 of Clark et al. 2019.
+ */
+export interface ClassesSection {
+  kind: "classes";
+  title: string;
+  about: string;
+  panels: PanelInfo[];
+  command: string | null;
+}
+
+/**
+ * A role of a head: its score between `low` and `high`, the bar it passed, and how sure that is.
+ */
+export interface RoleRow {
+  layer: number;
+  head: number;
+  role: string;
+  units: string;
+  score: number;
+  low: number;
+  high: number;
+  threshold: number;
+  chance: number;
+  p: number;
+  q: number;
+  n: number;
+}
+
+/**
+ * What heads do: the roles that they have, the heads without, and what was not tested.
+ */
+export interface RolesSection {
+  kind: "roles";
+  title: string;
+  about: string;
+  rows: RoleRow[];
+  without: Part[];
+  why: Record<string, string>;
+  untested: Absent[];
+  command: string | null;
+}
+
+/**
+ * Heads on a plane by their distances, and layers by the mean distances of their heads.
+ *
+ * `layer`, `head`, `role` (None: none), `cluster` (counted from 1) and `near` (places of the nearest heads) are
+ * of the heads in their order, like `places`, x and y of each. `layers` are the axes of `between`, the mean
+ * distances of two layers' heads (None: there is no such pair).
+ */
+export interface ClustersSection {
+  kind: "clusters";
+  title: string;
+  about: string;
+  layer: number[];
+  head: number[];
+  role: (string | null)[];
+  cluster: number[];
+  near: number[][];
+  places: number[][];
+  layers: number[];
+  between: ((number | null)[])[];
+  units: string;
+  lines: string[];
+  command: string | null;
+}
+
+/**
+ * An example by its place among those of the page, with a head's score on it.
+ *
+ * `rank` counts from the strongest of all inputs (None: not among the first); `decile` is from 1 to 10, the strongest.
+ */
+export interface CardExample {
+  example: number;
+  score: number;
+  rank: number | null;
+  decile: number;
+}
+
+/**
+ * One head: its roles, and real examples by the named measure: the strongest, and one of each decile.
+ */
+export interface CardInfo {
+  layer: number;
+  head: number;
+  roles: string[];
+  measure: string;
+  units: string;
+  least: boolean;
+  strongest: CardExample[];
+  sample: CardExample[];
+}
+
+/**
+ * A card a head. `inputs` is how many inputs the examples are chosen from.
+ */
+export interface CardsSection {
+  kind: "cards";
+  title: string;
+  about: string;
+  cards: CardInfo[];
+  inputs: number;
+  command: string | null;
+}
+
+/**
+ * A section that could not be made, and why.
+ */
+export interface FailedSection {
+  kind: "failed";
+  title: string;
+  about: string;
+  name: string;
+  reason: string;
+  command: string | null;
 }
 
 /**
@@ -333,7 +460,7 @@ export interface ReportPayload {
   error: ArrayRef;
   count: ArrayRef;
   chance: ArrayRef;
-  sections: (SummarySection | MeasuresSection | LayersSection | HeadsSection | AbsentSection | MethodsSection)[];
+  sections: (SummarySection | MeasuresSection | LayersSection | ClassesSection | RolesSection | ClustersSection | CardsSection | FailedSection | HeadsSection | AbsentSection | MethodsSection)[];
   examples: ExplorerPayload[];
   options: Record<string, string>;
   versions: Record<string, string>;

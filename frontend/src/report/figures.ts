@@ -158,19 +158,27 @@ export class Figures {
   }
 }
 
-/** Rows of the tidy table: the columns of `headscope measure`. */
-export function tidy(figures: Figures): string {
-  const number = (x: number): string => (Number.isFinite(x) ? String(x) : "");
-  const lines = ["layer,head,paper,measure,value,se,n"];
-  for (const measure of figures.measures) {
-    for (const cell of figures.cells) {
-      if (!Number.isFinite(measure.value(cell))) continue;
-      const place = [figures.layerOf(cell), figures.headOf(cell), figures.paper(cell), quoted(measure.name)];
-      const values = [measure.value(cell), measure.error(cell), measure.count(cell)].map(number);
-      lines.push([...place, ...values].join(","));
-    }
-  }
-  return `${lines.join("\n")}\n`;
+/** Rows of the tidy table: the columns of `headscope measure`, of all measures or of some. */
+export function tidy(figures: Figures, measures: readonly Measure[] = figures.measures): string {
+  const rows = measures.flatMap((measure) =>
+    figures.cells
+      .filter((cell) => Number.isFinite(measure.value(cell)))
+      .map((cell) => [
+        ...[figures.layerOf(cell), figures.headOf(cell), figures.paper(cell), measure.name],
+        ...[measure.value(cell), measure.error(cell), measure.count(cell)],
+      ]),
+  );
+  return csv(["layer", "head", "paper", "measure", "value", "se", "n"], rows);
 }
+
+/** A table as CSV; what is no number is empty. */
+export function csv(columns: readonly string[], rows: readonly (readonly (string | number | null)[])[]): string {
+  const text = (value: string | number | null): string =>
+    typeof value === "number" ? (Number.isFinite(value) ? String(value) : "") : quoted(value ?? "");
+  return `${[columns, ...rows].map((row) => row.map(text).join(",")).join("\n")}\n`;
+}
+
+/** How the name of a file begins that is saved from a report. */
+export const stem = (payload: ReportPayload): string => payload.model.name.replace(/[^\w.-]+/g, "-").replace(/^[-.]+/, "") || "model";
 
 const quoted = (text: string): string => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);

@@ -3,7 +3,8 @@
 import { h } from "../dom";
 import { errorFigure, figure, plural } from "../format";
 import type { HeadsSection } from "../protocol";
-import { type Figures, type Measure, tidy } from "./figures";
+import { download } from "../explorer/save";
+import { type Figures, type Measure, stem, tidy } from "./figures";
 import { parseFilter } from "./filter";
 import { type Cell, type Component, type Host, same, type Section } from "./host";
 import { figureTip } from "./tip";
@@ -193,10 +194,7 @@ export class Table implements Component<TableProps> {
 
   private save(): void {
     const { figures } = this.props;
-    const url = URL.createObjectURL(new Blob([tidy(figures)], { type: "text/csv" }));
-    const name = figures.payload.model.name.replace(/[^\w.-]+/g, "-").replace(/^[-.]+/, "") || "model";
-    h("a", { href: url, download: `${name}-heads.csv` }).click();
-    setTimeout(() => URL.revokeObjectURL(url), 1000);
+    download(`${stem(figures.payload)}-heads.csv`, new Blob([tidy(figures)], { type: "text/csv" }));
   }
 }
 

@@ -47,7 +47,15 @@ export interface Component<Props> {
   destroy(): void;
 }
 
-/** A section of the report: fills an element, and returns what follows the state, if anything does. */
-export type Section<Info> = (element: HTMLElement, info: Info, host: Host) => Component<Now> | void;
+/** What a section may return: what follows the state, and what can be saved of it. */
+export interface Drawn extends Partial<Component<Now>> {
+  /** Its data as a table. */
+  csv?(): string;
+  /** What its picture shows. */
+  readonly picture?: HTMLElement;
+}
+
+/** A section of the report: fills an element, and returns what follows the state or can be saved, if anything. */
+export type Section<Info> = (element: HTMLElement, info: Info, host: Host) => Drawn | void;
 
 export const same = (a: Cell, b: Cell): boolean => a.layer === b.layer && a.head === b.head;

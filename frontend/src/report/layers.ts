@@ -3,8 +3,9 @@
 import * as Plot from "@observablehq/plot";
 import { h, s } from "../dom";
 import type { LayersSection } from "../protocol";
-import type { Figures, Measure } from "./figures";
-import { type Cell, type Component, type Host, same, type Section } from "./host";
+import { type Figures, type Measure, tidy } from "./figures";
+import type { Cell, Component, Drawn, Host, Section } from "./host";
+import { type Point, Points } from "./points";
 import { figureTip } from "./tip";
 
 export interface ChartProps {
@@ -17,13 +18,6 @@ export interface ChartProps {
 const HEIGHT = 176;
 /** Heads above this share are named. */
 export const NAMED = 0.5;
-const REACH = 16;
-
-interface Point {
-  readonly cell: Cell;
-  readonly x: number;
-  readonly y: number;
-}
 
 interface Box {
   readonly x0: number;
@@ -74,25 +68,18 @@ export class LayerChart implements Component<ChartProps> {
   private readonly note = h("span.dim");
   private readonly box = h("div.plot");
   private readonly root = h("figure.chart", {}, h("figcaption", {}, this.title, this.note), this.box);
-  private readonly ring = s("circle", { class: "ring", r: 6 });
-  private readonly hover = s("circle", { class: "hov", r: 5, visibility: "hidden" });
-  private points: Point[] = [];
+  private readonly points: Points;
 
   constructor(
     element: HTMLElement,
     private props: ChartProps,
-    private readonly host: Host,
+    host: Host,
   ) {
     element.append(this.root);
     this.title.append(
       h("button.link", { type: "button", onclick: () => host.set({ measure: this.props.measure.name }) }, props.measure.info.title),
     );
-    this.box.addEventListener("pointermove", (event) => this.move(event));
-    this.box.addEventListener("pointerleave", () => this.point(null));
-    this.box.addEventListener("click", (event) => {
-      const near = this.near(event);
-      if (near) host.open(near.cell);
-    });
+    this.points = new Points(this.box, host, ({ cell }) => figureTip(this.props.figures, this.props.measure, cell));
     this.draw();
   }
 
@@ -100,7 +87,7 @@ export class LayerChart implements Component<ChartProps> {
     const before = this.props;
     this.props = { ...before, ...props };
     if (this.props.width !== before.width || this.props.figures !== before.figures) this.draw();
-    else this.select();
+    else this.points.select(this.props.cell);
   }
 
   destroy(): void {
@@ -167,10 +154,9 @@ export class LayerChart implements Component<ChartProps> {
     plot.setAttribute("role", "img");
     plot.setAttribute("aria-label", this.describe(marks.length));
     const [x, y] = [plot.scale("x"), plot.scale("y")];
-    this.points = marks.map((mark) => ({ cell: mark.cell, x: x?.apply(mark.x) as number, y: y?.apply(mark.y) as number }));
-    plot.append(this.hover, this.ring, ...this.names(width));
-    this.box.replaceChildren(plot);
-    this.select();
+    const points = marks.map((mark): Point => ({ cell: mark.cell, x: x?.apply(mark.x) as number, y: y?.apply(mark.y) as number, series: 0 }));
+    this.points.show(plot, points, this.props.cell);
+    plot.append(...this.names(points, width));
   }
 
   private describe(count: number): string {
@@ -180,53 +166,18 @@ export class LayerChart implements Component<ChartProps> {
     return `${measure.info.title} of ${count} heads by layer${most}`;
   }
 
-  private names(width: number): SVGTextElement[] {
+  private names(points: readonly Point[], width: number): SVGTextElement[] {
     const { figures, measure } = this.props;
     this.note.textContent = "";
     if (!measure.isShare) return [];
-    const above = this.points
+    const above = points
       .filter(({ cell }) => measure.value(cell) > NAMED)
       .sort((a, b) => measure.value(b.cell) - measure.value(a.cell));
     this.note.textContent = above.length > 0 ? `${above.length} above .5` : "none above .5";
     const named = above.map(({ cell, x, y }) => ({ x, y, text: figures.name(cell) }));
-    return placeNames(named, width, 8, this.points).map(({ x, y, text, anchor }) =>
+    return placeNames(named, width, 8, points).map(({ x, y, text, anchor }) =>
       s("text", { class: "name", x, y, dy: "0.32em", "text-anchor": anchor }, text),
     );
-  }
-
-  private select(): void {
-    const point = this.points.find(({ cell }) => same(cell, this.props.cell));
-    this.ring.setAttribute("visibility", point ? "visible" : "hidden");
-    if (!point) return;
-    this.ring.setAttribute("cx", String(point.x));
-    this.ring.setAttribute("cy", String(point.y));
-  }
-
-  private near(event: MouseEvent): Point | null {
-    const bounds = this.box.getBoundingClientRect();
-    const [x, y] = [event.clientX - bounds.left, event.clientY - bounds.top];
-    let best: Point | null = null;
-    let least = REACH ** 2;
-    for (const point of this.points) {
-      const distance = (point.x - x) ** 2 + (point.y - y) ** 2;
-      if (distance < least) [best, least] = [point, distance];
-    }
-    return best;
-  }
-
-  private move(event: PointerEvent): void {
-    this.point(this.near(event), event);
-  }
-
-  private point(point: Point | null, event?: PointerEvent): void {
-    this.box.style.cursor = point ? "pointer" : "default";
-    this.hover.setAttribute("visibility", point ? "visible" : "hidden");
-    if (point) {
-      this.hover.setAttribute("cx", String(point.x));
-      this.hover.setAttribute("cy", String(point.y));
-    }
-    const { figures, measure } = this.props;
-    this.host.tip(point ? figureTip(figures, measure, point.cell) : null, event?.clientX, event?.clientY);
   }
 }
 
@@ -238,8 +189,9 @@ interface ChartsProps {
 }
 
 /** Facets: as many a row as have room. */
-class Charts implements Component<ChartsProps> {
+class Charts implements Drawn {
   private readonly root = h("div.charts");
+  readonly picture = this.root;
   private readonly charts: LayerChart[];
 
   constructor(
@@ -257,6 +209,10 @@ class Charts implements Component<ChartsProps> {
     const { figures, cell } = this.props;
     const width = this.chartWidth();
     for (const chart of this.charts) chart.update({ figures, cell, width });
+  }
+
+  csv(): string {
+    return tidy(this.props.figures, this.props.measures);
   }
 
   destroy(): void {

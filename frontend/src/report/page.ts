@@ -9,7 +9,7 @@ import { h, s } from "../dom";
 import { read } from "../explorer/state";
 import type { ExplorerState, ReportPayload } from "../protocol";
 import { Figures } from "./figures";
-import type { Cell, Component, Host, Now, State, ThemeChoice } from "./host";
+import type { Cell, Drawn, Host, Now, State, ThemeChoice } from "./host";
 import { Opened } from "./opened";
 import { lead, provenance, shape } from "./prose";
 import { draw } from "./sections";
@@ -48,7 +48,7 @@ class Report implements Host {
   private readonly watch: ThemeWatch;
   private readonly pointer: Tip;
   private readonly defaults: State;
-  private readonly sections: Component<Now>[] = [];
+  private readonly sections: Drawn[] = [];
   private readonly opened: Opened;
   private readonly sizes = new ResizeObserver(() => this.refresh());
   private state: State;
@@ -74,7 +74,7 @@ class Report implements Host {
     root.append(this.bar, h("div.columns", {}, this.page, this.aside), this.live);
     this.pointer = new Tip(root);
 
-    this.page.append(lead(payload));
+    this.page.append(lead(payload), this.contents(payload));
     for (const info of payload.sections) {
       const section = draw(this.page, info, this);
       if (section) this.sections.push(section);
@@ -138,6 +138,14 @@ class Report implements Host {
     return { ...this.now, figures: this.figures, example, large, width: Math.max(220, this.aside.clientWidth - 40) };
   }
 
+  // Where the sections are. The address holds the page's state, so these are no links with a fragment.
+  private contents({ sections }: ReportPayload): HTMLElement {
+    const titled = sections.filter(({ title }) => title);
+    const go = (place: number): void => this.page.querySelectorAll("section > .sectionhead")[place]?.scrollIntoView({ behavior: "smooth", block: "start" });
+    const entries = titled.map(({ title }, place) => h("li", {}, h("button.link", { type: "button", onclick: () => go(place) }, title)));
+    return h("nav.contents", { "aria-label": "Contents" }, h("ul", {}, ...entries));
+  }
+
   private topbar({ model, layers }: ReportPayload): HTMLElement {
     const kind = model.causal ? ", causal" : "";
     return h(
@@ -156,7 +164,7 @@ class Report implements Host {
     if (key === this.last) return;
     this.last = key;
     this.opened.update(side);
-    for (const section of this.sections) section.update(now);
+    for (const section of this.sections) section.update?.(now);
     this.describe();
   }
 

@@ -1,22 +1,63 @@
 // The sections of a report, by the kind that their payload names.
 
 import { h } from "../dom";
+import { svg } from "../explorer/export";
+import { download } from "../explorer/save";
 import type { ReportPayload } from "../protocol";
 import { section as absent } from "./absent";
+import { section as cards } from "./cards";
+import { section as classes } from "./classes";
+import { section as clusters } from "./clusters";
+import { section as failed } from "./failed";
+import { stem } from "./figures";
 import { section as heads } from "./heads";
-import type { Component, Host, Now, Section } from "./host";
+import type { Drawn, Host, Section } from "./host";
 import { section as layers } from "./layers";
 import { section as measures } from "./measures";
 import { section as methods } from "./methods";
+import { section as roles } from "./roles";
 import { section as summary } from "./summary";
 
 type Info = ReportPayload["sections"][number];
 
-const SECTIONS: { readonly [Kind in Info["kind"]]: Section<Extract<Info, { kind: Kind }>> } = { summary, measures, layers, heads, absent, methods };
+const SECTIONS: { readonly [Kind in Info["kind"]]: Section<Extract<Info, { kind: Kind }>> } = {
+  summary,
+  measures,
+  layers,
+  classes,
+  roles,
+  clusters,
+  cards,
+  failed,
+  heads,
+  absent,
+  methods,
+};
 
-/** Draw a section, with its heading, at the end of a page. */
-export function draw(page: HTMLElement, info: Info, host: Host): Component<Now> | void {
-  const element = h("section", { "data-section": info.kind }, info.title && h("h2", {}, info.title), info.about && h("p.about", {}, info.about));
+/** Draw a section at the end of a page: its heading, what can be saved of it, and the command that gives it again. */
+export function draw(page: HTMLElement, info: Info, host: Host): Drawn | void {
+  const saves = h("span.saves");
+  const head = h("div.sectionhead", {}, info.title && h("h2", {}, info.title), saves);
+  const element = h("section", { "data-section": info.kind }, info.title && head, info.about && h("p.about", {}, info.about));
   page.append(element);
-  return (SECTIONS[info.kind] as Section<Info>)(element, info, host);
+  const drawn = (SECTIONS[info.kind] as Section<Info>)(element, info, host);
+  if (drawn) offer(saves, drawn, `${stem(host.figures.payload)}-${slug(info.title)}`);
+  if ("command" in info && info.command) element.append(h("p.again", {}, "The same figures: ", h("code", {}, info.command)));
+  return drawn;
 }
+
+function offer(saves: HTMLElement, drawn: Drawn, name: string): void {
+  const { picture } = drawn;
+  if (drawn.csv) saves.append(save("CSV", () => download(`${name}.csv`, new Blob([drawn.csv?.() ?? ""], { type: "text/csv" }))));
+  if (picture) {
+    const draw = (): void => {
+      const ground = getComputedStyle(picture.closest(".hs") ?? picture).backgroundColor;
+      download(`${name}.svg`, new Blob([svg(picture, ground)], { type: "image/svg+xml" }));
+    };
+    saves.append(save("SVG", draw));
+  }
+}
+
+const save = (text: string, onclick: () => void): HTMLElement => h("button.link", { type: "button", onclick, title: `Save as ${text}` }, text);
+
+const slug = (title: string): string => title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");

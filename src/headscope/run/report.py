@@ -2,30 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import json
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
+from typing import Any
+
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import xarray as xr
 
 from headscope.attention.neurons import capture_with_neurons
 from headscope.attention.parts import Parts
-from headscope.corpora import Corpus, builtin
-from headscope.errors import InputError
+from headscope.corpora import Corpus, Example, builtin
+from headscope.errors import HeadscopeError, InputError
+from headscope.heads import Head
 from headscope.maps import AttentionMaps
+from headscope.measures import roles as definitions
+from headscope.measures.gradients import FIGURE_3
 from headscope.models import Model
+from headscope.run import cards
+from headscope.run.distance import distance
 from headscope.run.load import load
 from headscope.run.measure import measure
+from headscope.run.rare import with_rarest
+from headscope.run.roles import roles
 from headscope.tokens import Tokens
 from headscope.views.explorer import Input
-from headscope.views.report import report_page
+from headscope.views.report import FIGURES, TABLE, report_page
+from headscope.views.sections import Cards, Classes, Clusters, Failed, Roles, Section
 
-EXAMPLE_TOKENS = 48
-"""The most tokens an example is packed to: a map that can be read on a page."""
+SECTIONS: Mapping[str, str] = {
+    FIGURES: "every measure as a map of heads and by layer (figures 2 and 4)",
+    "gradients": "what attention matters, by gradients (figure 3)",
+    "roles": "patterns and roles of heads, tested",
+    "clusters": "the map of heads by their distances (figure 6)",
+    "cards": "head by head, with real examples",
+    TABLE: "all heads, all figures",
+}
+"""What a report is made of, by the names that ``--sections`` takes."""
+
+EXAMPLES = 20
+"""How many inputs of the corpus a page shows heads on."""
+
+EXAMPLE_TOKENS = 32
+"""The most tokens an example is packed to: a map that can be read on a page, and a page that stays small."""
 
 NEURON_BYTES = 400_000
 """Up to how many bytes queries and keys come with the examples; the later ones go without."""
 
-SEARCHED = 1000
-"""How many inputs at the head of a corpus are searched for examples."""
+LEVEL = 0.05
+"""The expected share of wrong roles among those named."""
+
+_PATTERNS = "patterns,positional_previous,positional_next,rare_word"
+_TIMES = {
+    "patterns": 1.5,
+    "gradients": 2.5,
+    "clusters": 2.0,
+    "cards": 0.5,
+}  # of the time of the surface measures
+_SAID = {
+    "patterns": "patterns and roles",
+    "gradients": "gradients, forward and backward",
+    "clusters": "distances between all heads",
+    "cards": "examples for each head",
+}
+_INSTEAD = {"sink": "first"}  # of which short inputs say nothing
+_SILENT = ("rare_word",)  # needs a corpus that was read twice
 
 
 def report(
@@ -33,10 +80,12 @@ def report(
     corpus: Corpus | None = None,
     *,
     title: str | None = None,
-    examples: int | Sequence[str | tuple[str, str]] = 3,
+    examples: int | Sequence[str | tuple[str, str]] = EXAMPLES,
+    sections: Sequence[str] | None = None,
     limit: int | None = None,
     progress: bool = False,
     command: str = "",
+    given: tuple[Sequence[str], Sequence[str]] | None = None,
 ) -> str:
     """One self-contained HTML page about a model: what every head does, and the explorer of it on examples.
 
@@ -44,30 +93,223 @@ def report(
         model: from `headscope.load`; the demo model by default.
         corpus: from `headscope.corpora`; the built-in corpus by default.
         title: of the page.
-        examples: texts or pairs to show heads on, or how many to take from the corpus.
+        examples: texts or pairs to show heads on, or how many to choose from the corpus.
+        sections: which of `SECTIONS`; all by default. One that fails says why in the page.
         limit: measure at most this many inputs.
-        progress: show progress on stderr.
+        progress: show progress on stderr, and say beforehand what takes long.
         command: what was typed, for the page's own record.
+        given: the files and the options that were typed, for the commands that give single figures again.
+
+    Raises:
+        InputError: a section that there is not; a corpus without inputs.
+        CorpusError: a broken corpus, with file and line.
+        RunError: the model failed on an input while the surface measures were taken.
     """
+    asked = list(SECTIONS) if sections is None else list(sections)
+    for name in asked:
+        if name not in SECTIONS:
+            raise InputError(f"sections: expected {', '.join(SECTIONS)}, found {name!r}")
     model = load() if model is None else model
     corpus = builtin() if corpus is None else corpus
-    dataset = measure(model, corpus, limit=limit, progress=progress, command=command)
-    texts = _examples(model, corpus, examples) if isinstance(examples, int) else examples
-    return report_page(dataset, _within([_input(model, text) for text in texts]), title=title)
+    return _Report(model, corpus, asked, examples, limit, progress, command, given).page(title)
 
 
-def _examples(model: Model, corpus: Corpus, count: int) -> list[Tokens]:
-    """A few short inputs, each from another document of the corpus."""
+@dataclass
+class _Report:
+    """What is asked for, and what was found so far."""
+
+    model: Model
+    corpus: Corpus
+    sections: Sequence[str]
+    examples: int | Sequence[str | tuple[str, str]]
+    limit: int | None
+    progress: bool
+    command: str
+    given: tuple[Sequence[str], Sequence[str]] | None
+    _found: dict[str, xr.Dataset] = field(default_factory=dict[str, xr.Dataset])
+    _table: pd.DataFrame | None = None
+
+    def page(self, title: str | None) -> str:
+        """The whole page. The surface measures must be there; any other part may fail."""
+        started = time.monotonic()
+        dataset = self.surface
+        made: dict[str, Section] = {}
+        if "gradients" in self.sections:
+            made["gradients"] = self._made("gradients", self._gradients)
+        wanted = {"roles", FIGURES, "clusters", "cards"} & set(self.sections)
+        if wanted:
+            failed = self._made("roles", self._roles)
+            if "roles" in self.sections:
+                made["roles"] = failed
+        if "clusters" in self.sections:
+            made["clusters"] = self._made("clusters", self._clusters)
+        inputs: list[Input] = []
+        if "cards" in self.sections or self.examples:
+            made["cards"] = self._made("cards", lambda: self._cards(inputs))
+            if "cards" not in self.sections and isinstance(made["cards"], Cards):
+                del made["cards"]
+        for more in (self._found.get("patterns"), self._found.get("gradients")):
+            if more is not None:
+                dataset = _joined(dataset, more)
+        meta: dict[str, Any] = json.loads(dataset.attrs["meta"])
+        meta["seconds"] = round(time.monotonic() - started, 3)
+        dataset.attrs["meta"] = json.dumps(meta, ensure_ascii=False)
+        return report_page(
+            dataset,
+            inputs,
+            sections=[made[name] for name in SECTIONS if name in made],
+            parts=self.sections,
+            roles=None if self._table is None else self.leading,
+            commands={
+                "surface": self.again("measure"),
+                "patterns": self.again("measure", "--measures", _PATTERNS),
+            },
+            title=title,
+        )
+
+    @cached_property
+    def surface(self) -> xr.Dataset:
+        """The surface measures."""
+        return measure(
+            self.model, self.corpus, limit=self.limit, progress=self.progress, command=self.command
+        )
+
+    @property
+    def leading(self) -> dict[Head, str]:
+        """The first role of each head that has one."""
+        return {head: own[0] for head, own in self.having.items()}
+
+    @property
+    def having(self) -> dict[Head, list[str]]:
+        """The roles of each head that has one."""
+        found: dict[Head, list[str]] = {}
+        table: Any = self._table
+        for row in () if table is None else table.itertuples():
+            if row.role != definitions.NONE:
+                found.setdefault(Head(int(row.layer), int(row.head)), []).append(str(row.role))
+        return found
+
+    def again(self, *words: str) -> str | None:
+        """The command that gives a figure again; None where none was typed."""
+        if self.given is None:
+            return None
+        files, options = self.given
+        if words[0] == "report":
+            files = [word for file in files for word in ("--text", file)]
+        limit = [] if self.limit is None else ["--limit", str(self.limit)]
+        return shlex.join(["headscope", words[0], *files, *options, *limit, *words[1:]])
+
+    def _made(self, name: str, make: Callable[[], Section]) -> Section:
+        """A section, or one that says why it could not be made."""
+        self._say_time({"roles": "patterns"}.get(name, name))
+        try:
+            return make()
+        except Exception as error:
+            text = str(error).strip() or "no message"
+            reason = (
+                text
+                if isinstance(error, HeadscopeError)
+                else f"{type(error).__name__}: {text.splitlines()[0]}"
+            )
+            self._say(f"headscope: section {name}: {reason}")
+            return Failed(
+                name, f"Not made: {SECTIONS[name]}", reason, self.again("report", "--sections", name)
+            )
+
+    def _say_time(self, name: str) -> None:
+        seconds = float(json.loads(self.surface.attrs["meta"]).get("seconds", 0.0)) * _TIMES[name]
+        self._say(f"{_SAID[name]}: about {max(1, round(seconds))} s")
+
+    def _say(self, text: str) -> None:
+        if self.progress:
+            print(text, file=sys.stderr)
+
+    def _gradients(self) -> Section:
+        options: dict[str, Any] = {"limit": self.limit, "progress": self.progress}
+        found = measure(self.model, self.corpus, measures=FIGURE_3, **options)
+        self._found["gradients"] = found
+        meta: dict[str, Any] = json.loads(found.attrs["meta"])
+        names = {"separators": "sep", "[CLS]": "cls", "punctuation": "punctuation", "other tokens": "others"}
+        there = [str(name) for name in found.data_vars]
+        n = max(int(found[f"{name}_n"].max()) for name in there if f"{name}_n" in there)
+        about = (
+            "How much the model's output depends on attention to each kind of token: the mean size of ∂L/∂α by one "
+            f"weight, where L is {meta['objective']}. Lines are means of layers, points heads; {n:,} tokens of "
+            f"{meta['corpus']['examples']:,} inputs. Where a head looks at what the output does not depend on, its "
+            "attention does little (Clark et al. 2019, §3.2, figure 3)."
+        )
+        panel = {called: f"gradient_each_{name}" for called, name in names.items()}
+        measures = ",".join(f"headscope.measures.gradients:{one.name[14:].upper()}" for one in FIGURE_3)
+        return Classes(
+            "What attention matters, by layer",
+            about,
+            {"Size of the gradient by a weight on": panel},
+            there,
+            self.again("measure", "--measures", measures),
+        )
+
+    def _roles(self) -> Section:
+        options: dict[str, Any] = {"limit": self.limit, "progress": self.progress}
+        text = with_rarest(self.model, self.corpus, limit=self.limit)
+        self._found["patterns"] = measure(self.model, text, measures=_PATTERNS.split(","), **options)
+        if self.model.causal:  # sinks and induction have inputs of their own
+            table = roles(self.model, self.corpus, level=LEVEL, limit=self.limit)
+        else:
+            table = definitions.roles(self.surface, self._found["patterns"], level=LEVEL)
+        self._table = table
+        documents = json.loads(self.surface.attrs["meta"])["corpus"].get("documents")
+        return Roles(table, LEVEL, documents, self.again("roles"))
+
+    def _clusters(self) -> Section:
+        found = distance(self.model, self.corpus, limit=self.limit, progress=self.progress)
+        return Clusters(found, self.leading, command=self.again("distance", "--map", "map.csv"))
+
+    def _cards(self, inputs: list[Input]) -> Section:
+        own = self.examples
+        if isinstance(own, int):
+            read: Iterator[Example] = _short(self.model, self.corpus, self.limit)
+        else:
+            read = (Example(tokens=_tokens(self.model, text)) for text in own)
+        measures = {role.name: role.measure for role in definitions.ROLES}
+        scored = {
+            head: cards.Scored(
+                _INSTEAD.get(measures[role], measures[role]),
+                "nats" if measures[role] == "entropy" else "share",
+            )
+            for head, role in self.leading.items()
+            if measures[role] not in _SILENT
+        }
+        count = own if isinstance(own, int) else len(own)
+        chosen = cards.choose_examples(
+            self.model, read, scored, self.having, count=count, every=not isinstance(own, int)
+        )
+        inputs += _within([_input(self.model, tokens) for tokens in chosen.tokens])
+        return Cards(chosen.cards, chosen.inputs, len(inputs), self.again("report", "--sections", "cards"))
+
+
+def _joined(dataset: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
+    """Figures of the same heads, and why others are absent."""
+    both = dataset.assign({str(name): more[name] for name in more.data_vars if name not in dataset})
+    meta, other = json.loads(dataset.attrs["meta"]), json.loads(more.attrs["meta"])
+    meta["absent"] = {**meta.get("absent", {}), **other.get("absent", {})}
+    if "objective" in other:
+        meta["options"] = {**meta.get("options", {}), "objective": other["objective"]}
+    both.attrs["meta"] = json.dumps(meta, ensure_ascii=False)
+    return both
+
+
+def _short(model: Model, corpus: Corpus, limit: int | None) -> Iterator[Example]:
+    """The inputs of a corpus that can be read on a page; lines are packed to fewer tokens."""
     if corpus.pack is not None:
-        corpus = Corpus(corpus.name, corpus.__iter__, pack=min(corpus.pack, EXAMPLE_TOKENS))
-    first: dict[int, Tokens] = {}
-    for example in islice(corpus.encoded(model), SEARCHED):
-        tokens = example.tokens
-        if tokens is not None and len(tokens) <= 2 * EXAMPLE_TOKENS:
-            first.setdefault(example.document, tokens)
-    chosen = list(first.values())
-    step = max(1, len(chosen) // max(1, count))
-    return chosen[::step][:count]
+        corpus = copy(corpus)
+        corpus.pack = min(corpus.pack or EXAMPLE_TOKENS, EXAMPLE_TOKENS)
+    for example in islice(corpus.encoded(model), None if limit is None else 4 * limit):
+        if example.tokens is not None and len(example.tokens) <= 2 * EXAMPLE_TOKENS:
+            yield example
+
+
+def _tokens(model: Model, text: str | tuple[str, str]) -> Tokens:
+    return model.encode(text) if isinstance(text, str) else model.encode(*text)
 
 
 def _input(model: Model, text: str | tuple[str, str] | Tokens) -> Input:

@@ -284,12 +284,132 @@ class MeasuresSection(TypedDict):
 
 
 class LayersSection(TypedDict):
-    """The named measures against the layer, a point a head."""
+    """The named measures against the layer, a point a head. `command` gives the same figures again."""
 
     kind: Literal["layers"]
     title: str
     about: str
     measures: list[str]
+    command: str | None
+
+
+class PanelInfo(TypedDict):
+    """Some measures on one scale, each called by what tells it from the others."""
+
+    title: str
+    measures: list[str]
+    names: list[str]
+
+
+class ClassesSection(TypedDict):
+    """Kinds of tokens against one another, by layer: figures 2 and 3 of Clark et al. 2019."""
+
+    kind: Literal["classes"]
+    title: str
+    about: str
+    panels: list[PanelInfo]
+    command: str | None
+
+
+class RoleRow(TypedDict):
+    """A role of a head: its score between `low` and `high`, the bar it passed, and how sure that is."""
+
+    layer: int
+    head: int
+    role: str
+    units: str
+    score: float
+    low: float
+    high: float
+    threshold: float
+    chance: float
+    p: float
+    q: float
+    n: int
+
+
+class RolesSection(TypedDict):
+    """What heads do: the roles that they have, the heads without, and what was not tested."""
+
+    kind: Literal["roles"]
+    title: str
+    about: str
+    rows: list[RoleRow]
+    without: list[Part]
+    why: dict[str, str]
+    untested: list[Absent]
+    command: str | None
+
+
+class ClustersSection(TypedDict):
+    """Heads on a plane by their distances, and layers by the mean distances of their heads.
+
+    `layer`, `head`, `role` (None: none), `cluster` (counted from 1) and `near` (places of the nearest heads) are
+    of the heads in their order, like `places`, x and y of each. `layers` are the axes of `between`, the mean
+    distances of two layers' heads (None: there is no such pair).
+    """
+
+    kind: Literal["clusters"]
+    title: str
+    about: str
+    layer: list[int]
+    head: list[int]
+    role: list[str | None]
+    cluster: list[int]
+    near: list[list[int]]
+    places: list[list[float]]
+    layers: list[int]
+    between: list[list[float | None]]
+    units: str
+    lines: list[str]
+    command: str | None
+
+
+class CardExample(TypedDict):
+    """An example by its place among those of the page, with a head's score on it.
+
+    `rank` counts from the strongest of all inputs (None: not among the first); `decile` is from 1 to 10, the strongest.
+    """
+
+    example: int
+    score: float
+    rank: int | None
+    decile: int
+
+
+class CardInfo(TypedDict):
+    """One head: its roles, and real examples by the named measure: the strongest, and one of each decile."""
+
+    layer: int
+    head: int
+    roles: list[str]
+    measure: str
+    units: str
+    least: bool
+    strongest: list[CardExample]
+    sample: list[CardExample]
+
+
+class CardsSection(TypedDict):
+    """A card a head. `inputs` is how many inputs the examples are chosen from."""
+
+    kind: Literal["cards"]
+    title: str
+    about: str
+    cards: list[CardInfo]
+    inputs: int
+    command: str | None
+
+
+class FailedSection(TypedDict):
+    """A section that could not be made, and why."""
+
+    kind: Literal["failed"]
+    title: str
+    about: str
+    name: str
+    reason: str
+    command: str | None
 
 
 class HeadsSection(TypedDict):
@@ -317,7 +437,19 @@ class MethodsSection(TypedDict):
     about: str
 
 
-SectionInfo = SummarySection | MeasuresSection | LayersSection | HeadsSection | AbsentSection | MethodsSection
+SectionInfo = (
+    SummarySection
+    | MeasuresSection
+    | LayersSection
+    | ClassesSection
+    | RolesSection
+    | ClustersSection
+    | CardsSection
+    | FailedSection
+    | HeadsSection
+    | AbsentSection
+    | MethodsSection
+)
 
 
 class ReportPayload(TypedDict):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -12,6 +12,10 @@ import numpy.typing as npt
 import xarray as xr
 
 from headscope.errors import InputError
+from headscope.heads import Head
+from headscope.measures.confidence import CONFIDENCE
+from headscope.measures.patterns import PATTERNS
+from headscope.measures.surface import MEASURES
 from headscope.views.columns import measure_names
 from headscope.views.explorer import Input, explorer_payload
 from headscope.views.page import page, plain_text
@@ -23,8 +27,11 @@ from headscope.views.payload import (
     ModelInfo,
     ReportPayload,
 )
-from headscope.views.sections import Heads, Layers, Measures, Methods, Section, Unmeasured
+from headscope.views.sections import Classes, Heads, Layers, Measures, Methods, Section, Unmeasured
 from headscope.views.summary import Column, Summary
+
+FIGURES, TABLE = "figures", "table"
+"""The parts of a report that come from the figures alone: curves and maps by layer, and the table of heads."""
 
 
 def report_page(
@@ -32,6 +39,9 @@ def report_page(
     examples: Sequence[Input] = (),
     *,
     sections: Sequence[Section] = (),
+    parts: Collection[str] = (FIGURES, TABLE),
+    roles: Mapping[Head, str] | None = None,
+    commands: Mapping[str, str | None] | None = None,
     title: str | None = None,
     exact: bool = False,
 ) -> str:
@@ -43,10 +53,22 @@ def report_page(
         examples: inputs on which the page shows a head, one explorer each. The layers and heads of their first
             part are the dataset's.
         sections: further sections, after the figures by layer and before the table.
+        parts: which of `FIGURES` and `TABLE` the page has.
+        roles: the leading role of heads that have one, for the summary.
+        commands: what gives the ``surface`` figures and those of ``patterns`` again.
         title: the page's title; by default it names the model.
         exact: ship the maps in float32 instead of bytes (weights off by less than 0.004).
     """
-    payload, texts = report_payload(dataset, examples, sections=sections, title=title, exact=exact)
+    payload, texts = report_payload(
+        dataset,
+        examples,
+        sections=sections,
+        parts=parts,
+        roles=roles,
+        commands=commands,
+        title=title,
+        exact=exact,
+    )
     return page(payload, texts, bundle="report", title=payload["title"])
 
 
@@ -55,6 +77,9 @@ def report_payload(
     examples: Sequence[Input] = (),
     *,
     sections: Sequence[Section] = (),
+    parts: Collection[str] = (FIGURES, TABLE),
+    roles: Mapping[Head, str] | None = None,
+    commands: Mapping[str, str | None] | None = None,
     title: str | None = None,
     exact: bool = False,
 ) -> tuple[ReportPayload, dict[str, str]]:
@@ -67,19 +92,19 @@ def report_payload(
     columns = [_column(dataset, name) for name in names]
     measures = [_measure(dataset[name], name) for name in names]
     absent = {str(name): str(reason) for name, reason in _mapping(meta.get("absent")).items()}
+    corpus = _corpus(meta.get("corpus"))
     blobs = Blobs()
     shown: list[Section] = [
-        Summary(columns, layers, heads),
-        Measures(),
-        Layers(measures, shares=True),
-        Layers(measures, shares=False),
+        Summary(columns, layers, heads, roles),
+        *(by_layer(measures, corpus, commands or {}) if FIGURES in parts else ()),
         *sections,
-        Heads(),
+        *([Heads()] if TABLE in parts else ()),
         Unmeasured(absent),
         Methods(),
     ]
+    beside = dataset[[str(name) for name in dataset.data_vars if _base(str(name)) in MEASURES]]
     opened = [
-        _example(one, place, dataset, layers, heads, model["name"], exact)
+        _example(one, place, beside if beside else dataset, layers, heads, model["name"], exact)
         for place, one in enumerate(examples)
     ]
     payload = ReportPayload(
@@ -87,7 +112,7 @@ def report_payload(
         version=1,
         title=f"Where {model['name']} looks" if title is None else plain_text(title),
         model=model,
-        corpus=_corpus(meta.get("corpus")),
+        corpus=corpus,
         measures=measures,
         layers=layers,
         heads=heads,
@@ -108,6 +133,60 @@ def report_payload(
     for place, (_, arrays) in enumerate(opened):
         texts |= {f"{place}-{name}": text for name, text in arrays.texts.items()}
     return payload, texts
+
+
+def by_layer(
+    measures: Sequence[MeasureInfo], corpus: CorpusInfo, commands: Mapping[str, str | None]
+) -> list[Section]:
+    """Figures 2 to 4: every measure as a map of heads and by layer; those of gradients have their own section."""
+    counted = [(corpus["tokens"], "tokens"), (corpus["examples"], "inputs")]
+    n = " of ".join(f"{count:,} {noun}" for count, noun in counted if count)
+    n = f" Means over {n}." if n else ""
+    names = [one["name"] for one in measures if not one["name"].startswith("gradient_")]
+    shares = [one["name"] for one in measures if one["units"] == "share" and one["name"] in names]
+    surface, patterns = commands.get("surface"), commands.get("patterns")
+    return [
+        Measures(),
+        Layers(
+            "Where heads look, by layer",
+            f"Heads that give more than half of their attention are named.{n}",
+            [name for name in shares if name not in PATTERNS and name not in CONFIDENCE],
+            surface,
+        ),
+        Classes(
+            "Kinds of tokens, by layer",
+            "Lines are means of layers, points heads. Left what all tokens give to each kind of token, right what "
+            "separators and all others give to separators: a head that does nothing else leaves its attention there "
+            ""
+            f"(Clark et al. 2019, figure 2).{n}",
+            {
+                "Attention to": {"separators": "sep", "[CLS]": "cls", "punctuation": "punctuation"},
+                "Attention to separators from": {"separators": "sep_sep", "other tokens": "rest_sep"},
+            },
+            names,
+            surface,
+        ),
+        Layers(
+            "How widely heads look, by layer",
+            f"A head at 0 nats looks at one token (Clark et al. 2019, figure 4).{n}",
+            [name for name in names if name not in shares],
+            surface,
+        ),
+        Layers(
+            "Words, sentences and delimiters, by layer",
+            f"Patterns after Vig 2018 and Voita et al. 2019, each a share of attention.{n}",
+            [name for name in shares if name in PATTERNS or name in CONFIDENCE],
+            patterns,
+        ),
+    ]
+
+
+def _base(name: str) -> str:
+    """The measure of a variable of a dataset."""
+    for part in ("_se", "_n", "_chance"):
+        if name not in MEASURES:
+            name = name.removesuffix(part)
+    return name
 
 
 def _column(dataset: xr.Dataset, name: str) -> Column:

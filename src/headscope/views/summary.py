@@ -38,15 +38,23 @@ class Column:
 
 @dataclass(frozen=True)
 class Summary:
-    """The section that opens the report: what its figures say. `layers` and `heads` are the columns' indices."""
+    """The section that opens the report: what its figures say.
+
+    `layers` and `heads` are the columns' indices; `roles` the leading role of heads that have one, None where
+    roles were not looked for.
+    """
 
     columns: Sequence[Column]
     layers: Sequence[int]
     heads: Sequence[int]
+    roles: Mapping[Head, str] | None = None
 
     def info(self, blobs: Blobs) -> SummarySection | None:
         """The section; None where no head has a figure."""
         lines = summary(self.columns, self.layers, self.heads)
+        if self.roles is not None:
+            there = sum(np.isfinite(np.stack([one.values for one in self.columns])).any(0).ravel())
+            lines.insert(0, _roles(self.roles, int(there)))
         return SummarySection(kind="summary", title="", about="", lines=lines) if lines else None
 
 
@@ -70,6 +78,24 @@ def summary(columns: Sequence[Column], layers: Sequence[int], heads: Sequence[in
 
 
 _Place = tuple[Head, float]
+
+
+def _roles(roles: Mapping[Head, str], heads: int) -> list[Part]:
+    """How many heads have a role, and which roles there are, each with a first head."""
+    if not roles:
+        return [_text(f"None of the {heads} heads has one of the roles that are tested for.")]
+    having = "head has" if len(roles) == 1 else "heads have"
+    parts = [_text(f"{len(roles)} of {heads} {having} a role: ")]
+    by_role: dict[str, list[Head]] = {}
+    for head, role in sorted(roles.items()):
+        by_role.setdefault(role, []).append(head)
+    for position, (role, own) in enumerate(sorted(by_role.items(), key=lambda one: -len(one[1]))):
+        parts += [_text(f"{'; ' if position else ''}{role} ")]
+        for place, head in enumerate(own[:_NAMED]):
+            parts += [*_comma(place), _head(head)]
+        if len(own) > _NAMED:
+            parts.append(_text(f" and {len(own) - _NAMED} more"))
+    return [*parts, _text(".")]
 
 
 def _ranked(column: Column, layers: Sequence[int], heads: Sequence[int]) -> list[_Place]:

@@ -1,0 +1,72 @@
+// Points that stand for heads in a drawing: pointed at they say what they are, chosen they open their head.
+
+import { s } from "../dom";
+import { type Cell, type Host, same } from "./host";
+
+export interface Point {
+  readonly cell: Cell;
+  readonly x: number;
+  readonly y: number;
+  /** Which of several series it belongs to. */
+  readonly series: number;
+}
+
+const REACH = 16;
+
+export class Points {
+  private readonly rings = s("g");
+  private readonly hover = s("circle", { class: "hov", r: 5, visibility: "hidden" });
+  private points: readonly Point[] = [];
+
+  constructor(
+    private readonly box: HTMLElement,
+    private readonly host: Host,
+    private readonly tip: (point: Point) => Node,
+    /** Whether the open head keeps its colour within a ring. */
+    private readonly hollow = false,
+  ) {
+    box.addEventListener("pointermove", (event) => this.point(this.near(event), event));
+    box.addEventListener("pointerleave", () => this.point(null));
+    box.addEventListener("click", (event) => {
+      const near = this.near(event);
+      if (near) host.open(near.cell);
+    });
+  }
+
+  /** Take over the points of a drawing, and put it in place of the last one. */
+  show(drawing: SVGSVGElement, points: readonly Point[], cell: Cell): void {
+    this.points = points;
+    drawing.dataset.export = "yes";
+    drawing.append(this.hover, this.rings);
+    this.box.replaceChildren(drawing);
+    this.select(cell);
+  }
+
+  /** Mark the open head. */
+  select(cell: Cell): void {
+    const marked = this.points.filter((point) => same(point.cell, cell));
+    this.rings.replaceChildren(...marked.map(({ x, y }) => s("circle", { class: this.hollow ? "ring hollow" : "ring", cx: x, cy: y, r: 6 })));
+  }
+
+  private near(event: MouseEvent): Point | null {
+    const bounds = this.box.getBoundingClientRect();
+    const [x, y] = [event.clientX - bounds.left, event.clientY - bounds.top];
+    let best: Point | null = null;
+    let least = REACH ** 2;
+    for (const point of this.points) {
+      const distance = (point.x - x) ** 2 + (point.y - y) ** 2;
+      if (distance < least) [best, least] = [point, distance];
+    }
+    return best;
+  }
+
+  private point(point: Point | null, event?: PointerEvent): void {
+    this.box.style.cursor = point ? "pointer" : "default";
+    this.hover.setAttribute("visibility", point ? "visible" : "hidden");
+    if (point) {
+      this.hover.setAttribute("cx", String(point.x));
+      this.hover.setAttribute("cy", String(point.y));
+    }
+    this.host.tip(point && this.tip(point), event?.clientX, event?.clientY);
+  }
+}
