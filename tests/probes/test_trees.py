@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_probes import random_heads, random_trees
 
@@ -58,6 +58,7 @@ def test_control_task() -> None:
 
 
 @given(st.integers(1, 15), st.integers(0, 1000))
+@settings(deadline=None)
 def test_distances_are_those_of_walking(count: int, seed: int) -> None:
     heads = np.array(random_heads(np.random.default_rng(seed), count))
     steps = np.where(np.eye(count, dtype=bool), 0, 99)

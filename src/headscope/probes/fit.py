@@ -19,6 +19,9 @@ from headscope.tokens import IntArray
 HELD_OUT = 0.1
 """Share of the training sentences on which it is decided when to stop."""
 
+GAIN = 5e-4
+"""By what share the loss on the held-out sentences has to fall for an epoch to be a gain."""
+
 PATIENCE = 3
 """After so many epochs in a row without a gain training stops."""
 
@@ -133,7 +136,7 @@ def fit(
         found = evaluate(probe, data, held)
         if not np.isfinite(total) or not np.isfinite(found):
             raise RunError(f"probe: expected a finite loss, found {total / count} in epoch {epoch}")
-        better = found < state.held_out
+        better = found < state.held_out * (1 - GAIN)
         state.losses.append((total / count, found))
         state.stale = 0 if better else state.stale + 1
         kept = {name: each for name, each in state.arrays.items() if name.startswith("best.")}
@@ -164,8 +167,8 @@ def _misses(state: Fitted) -> int:
     """Epochs without a gain so far."""
     best, misses = state.before, 0
     for _, found in state.losses:
-        misses += not found < best
-        best = min(best, found)
+        better = found < best * (1 - GAIN)
+        misses, best = misses + (not better), found if better else best
     return misses
 
 

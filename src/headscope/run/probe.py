@@ -43,7 +43,7 @@ Kind = Literal[
 KINDS: tuple[str, ...] = get_args(Kind)
 """In the order of table 3."""
 
-RATES = {"attention": 0.05, "attention+words": 0.005, "distance+words": 0.002, "structural": 0.002}
+RATES = {"attention": 0.05, "attention+words": 0.001, "distance+words": 0.001, "structural": 0.0005}
 """Adam's first rate for each kind."""
 
 _NAMES = {"reinitialised": "attention+words, re-initialised"}
