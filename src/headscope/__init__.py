@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from headscope.run.variability import variability
     from headscope.run.view import head_view, model_view, neuron_view, view
     from headscope.tokens import Tokens
+    from headscope.views.figure_measure import figure
 
 _WHERE = {
     "AttentionMaps": "headscope.maps",
@@ -57,6 +58,7 @@ _WHERE = {
     "coreference": "headscope.run.coref",
     "distance": "headscope.run.distance",
     "edit": "headscope.attention.edit",
+    "figure": "headscope.views.figure_measure",
     "flow": "headscope.measures.flow",
     "generate": "headscope.attention.generate",
     "gradients": "headscope.attention.one",
@@ -98,6 +100,7 @@ __all__ = [
     "corpora",
     "distance",
     "edit",
+    "figure",
     "flow",
     "generate",
     "gradients",

@@ -42,7 +42,7 @@ export function draw(page: HTMLElement, info: Info, host: Host): Drawn | void {
   page.append(element);
   const drawn = (SECTIONS[info.kind] as Section<Info>)(element, info, host);
   if (drawn) offer(saves, drawn, `${stem(host.figures.payload)}-${slug(info.title)}`);
-  if ("command" in info && info.command) element.append(h("p.again", {}, "The same figures: ", h("code", {}, info.command)));
+  if ("command" in info && info.command) element.append(h("p.again", {}, info.kind === "failed" ? "To try again: " : "The same figures: ", h("code", {}, info.command)));
   return drawn;
 }
 

@@ -41,6 +41,10 @@ from headscope.cli.options import (
 )
 from headscope.errors import InputError
 
+PICTURES = (".svg", ".pdf", ".png")
+SUFFIXES = (".parquet", ".csv", ".json", ".nc", *PICTURES)
+"""What ``-o`` may end in: a table, the dataset, or a figure of the measures."""
+
 LONG = 500_000
 """From how many bytes of corpus on a run first says what it will take."""
 
@@ -83,7 +87,7 @@ def measure(
 
     if shard is not None and output is None:
         raise InputError("--shard: expected -o PART.nc for what the shard found, found no -o")
-    check_places(output, meta)
+    check_places(output, meta, suffixes=() if shard is not None else SUFFIXES)
     texts = corpus_of(corpus, format, pack)
     loaded = load(model, device, dtype, revision, untrained, keep, trust_remote_code)
     names = measures.split(",") if measures else None
@@ -118,13 +122,18 @@ def figures(
     found: Any, output: Path | None, as_json: bool, meta: Path | None, *, quiet: bool = False
 ) -> None:
     """Write or print the figures of heads, and say what has no row and what was left out."""
-    from headscope.measures.dataset import table, write
+    from headscope.measures.dataset import names, table, write
 
     described: dict[str, Any] = json.loads(found.attrs["meta"])
     for name, reason in described.get("absent", {}).items():
         say(f"{name}: no row; {reason}")
     say_left_out(described)
-    if output is not None:
+    if output is not None and output.suffix.lower() in PICTURES:
+        from headscope.views.figure_measure import figure
+
+        drawn = figure(found, names(found)).save(output)
+        say(f"{drawn}: a figure of {len(names(found))} measures")
+    elif output is not None:
         write(found, output)
         say(f"{output}: {len(table(found)):,} rows")
     elif as_json and not quiet:

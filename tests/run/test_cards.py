@@ -1,0 +1,108 @@
+"""Examples of heads, against scores that are computed from whole maps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headscope as hs
+from headscope.corpora import Example
+from headscope.run import cards
+from headscope.run.cards import Scored, choose_examples
+
+SUBJECTS = ("the cat", "a very old dog", "nobody", "the children of the village", "my aunt")
+VERBS = ("slept .", "saw the moon , and then the stars .", "ran ?", "sang a song to the king !", "left")
+TEXTS = [f"{subject} {verb}" for subject in SUBJECTS for verb in VERBS]
+PREVIOUS, NONE = hs.Head(0, 2), hs.Head(3, 4)
+SCORED = {PREVIOUS: Scored("previous")}
+
+
+def examples(model: Any) -> Iterator[Example]:
+    for place, text in enumerate(TEXTS):
+        yield Example(tokens=model.encode(text), document=place)
+
+
+@pytest.fixture(scope="module")
+def scores(demo: Any) -> dict[hs.Head, list[float]]:
+    """Of each text: the weight that L0H2 gives to the previous token, and the entropy of L3H4."""
+    found: dict[hs.Head, list[float]] = {PREVIOUS: [], NONE: []}
+    for text in TEXTS:
+        maps = hs.capture(demo, text)
+        found[PREVIOUS].append(float(np.diagonal(maps[PREVIOUS], -1).mean()))
+        rows = np.asarray(maps[NONE], np.float64)
+        found[NONE].append(float(-(rows * np.log(rows)).sum(-1).mean()))
+    return found
+
+
+def text_of(tokens: Any) -> str:
+    return " ".join(piece for piece in tokens.pieces if not piece.startswith("["))
+
+
+@pytest.mark.parametrize(("strongest", "sample"), [(8, 256), (3, 6)])
+def test_scores_and_ranks_are_those_of_all_inputs(
+    demo: Any, scores: Any, monkeypatch: Any, strongest: int, sample: int
+) -> None:
+    monkeypatch.setattr(cards, "STRONGEST", strongest)
+    monkeypatch.setattr(cards, "SAMPLE", sample)
+    monkeypatch.setattr(cards, "BATCH", 4)
+    chosen = choose_examples(demo, examples(demo), SCORED, {PREVIOUS: ["previous token"]}, count=7)
+    assert chosen.inputs == len(TEXTS)
+    assert len(chosen.tokens) == 7
+    texts = [text_of(tokens) for tokens in chosen.tokens]
+    assert len(set(texts)) == 7
+    assert len(chosen.cards) == 72
+    for head, sign in ((PREVIOUS, 1), (NONE, -1)):
+        (card,) = [one for one in chosen.cards if one.head == head]
+        assert (card.measure, card.least) == (("previous", False) if sign > 0 else ("entropy", True))
+        order = np.argsort(-sign * np.array(scores[head]))
+        for shown in (*card.strongest, *card.sample):
+            place = TEXTS.index(texts[shown.example])
+            assert abs(shown.score - scores[head][place]) < 1e-4
+            rank = int(np.flatnonzero(order == place)[0]) + 1
+            assert shown.rank == (rank if rank <= strongest else None)
+            if sample >= len(TEXTS):
+                assert abs(shown.decile - (11 - rank / 2.5)) <= 1
+        assert [one.rank for one in card.strongest] == sorted(one.rank for one in card.strongest)
+        assert [one.decile for one in card.sample] == sorted(
+            {one.decile for one in card.sample}, reverse=True
+        )
+    (card,) = [one for one in chosen.cards if one.head == PREVIOUS]
+    assert card.roles == ["previous token"]
+
+
+def test_most_heads_get_a_strong_example_and_many_deciles(demo: Any) -> None:
+    chosen = choose_examples(demo, examples(demo), SCORED, {}, count=12)
+    assert np.mean([bool(card.strongest) for card in chosen.cards]) > 0.9
+    assert np.mean([len(card.sample) for card in chosen.cards]) > 5
+
+
+def test_little_is_kept_of_a_long_corpus(demo: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(cards, "STRONGEST", 1)
+    monkeypatch.setattr(cards, "SAMPLE", 3)
+    monkeypatch.setattr(cards, "BATCH", 2)
+    sizes: list[int] = []
+    add = cards._add
+
+    def counted(kept: Any, *rest: Any, **more: Any) -> None:
+        add(kept, *rest, **more)
+        sizes.append(len(kept.inputs))
+        assert set(kept.inputs) <= {*kept.top.ravel().tolist(), *kept.sample}
+
+    monkeypatch.setattr(cards, "_add", counted)
+    only = {hs.Head(layer, head): Scored("previous") for layer in range(6) for head in range(12)}
+    choose_examples(demo, examples(demo), only, {}, count=2)
+    assert len(sizes) == 13
+    assert max(sizes) < len(TEXTS)
+
+
+def test_your_own_come_all_in_their_order(demo: Any) -> None:
+    chosen = choose_examples(demo, examples(demo), {}, {}, count=0, every=True)
+    assert [text_of(tokens) for tokens in chosen.tokens] == TEXTS
+
+
+def test_nothing_of_nothing(demo: Any) -> None:
+    chosen = choose_examples(demo, [], {}, {}, count=3)
+    assert (chosen.tokens, chosen.cards, chosen.inputs) == ([], [], 0)
