@@ -62,6 +62,40 @@ def test_blocks_are_whole_documents_and_all_is_there(
             assert [size(one) for one in batch] == sorted(map(size, batch), reverse=True)
 
 
+@given(DOCUMENTS, st.integers(1, 6), st.integers(1, 3))
+def test_blocks_may_end_in_the_midst_of_a_document(
+    documents: list[list[int]], block_size: int, windows: int
+) -> None:
+    """All is there in order; a block is as long as it may be, and knows which documents are elsewhere as well."""
+    given_ = examples(documents)
+    found: list[tuple[list[Example], set[int]]] = []
+    for block in blocks(given_, size=block_size, windows=windows):
+        read = [one for batch in block for one in batch]
+        found.append((sorted(read, key=given_.index), block.open))
+    assert [one for own, _ in found for one in own] == given_
+    of = [{one.document for one in own} for own, _ in found]
+    for number, (own, open_) in enumerate(found):
+        others = set().union(*of[:number], *of[number + 1 :])
+        assert open_ == of[number] & others
+        ends = [
+            place
+            for place in range(1, len(own) + 1)
+            if place == len(own) or own[place].document != own[place - 1].document
+        ]
+        if number < len(found) - 1:
+            whole = [place for place in ends if place >= block_size and place <= windows * block_size]
+            goes_on = found[number + 1][0][0].document == own[-1].document
+            assert len(own) == (windows * block_size if goes_on else whole[0])
+            assert goes_on or len(whole) == 1
+        assert len(own) <= windows * block_size
+
+
+def test_windows_change_nothing_where_documents_are_short() -> None:
+    given_ = examples([[3, 4], [5], [1, 2, 3], [4], [6, 6]])
+    a = [list(block) for block in blocks(given_, size=2, batch_size=2)]
+    assert [list(block) for block in blocks(given_, size=2, batch_size=2, windows=2)] == a
+
+
 def test_batches_are_sorted_within_a_window() -> None:
     """Seven examples of one document, windows of four: sorted by length in each, ties in their order."""
     (block,) = (list(block) for block in blocks(examples([[3, 9, 3, 5, 1, 2, 8]]), size=4, batch_size=2))
@@ -117,7 +151,7 @@ def test_nothing_in_nothing_out() -> None:
     assert list(blocks([])) == []
 
 
-@pytest.mark.parametrize("name", ["size", "batch_size", "tokens_per_batch"])
+@pytest.mark.parametrize("name", ["size", "windows", "batch_size", "tokens_per_batch"])
 def test_numbers_are_checked(name: str) -> None:
     with pytest.raises(InputError, match=f"^{name}: expected at least 1, found 0$"):
         blocks([], **{name: 0})  # type: ignore[arg-type]

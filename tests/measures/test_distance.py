@@ -79,6 +79,30 @@ def test_parts_add_up(seed: int, cut: int) -> None:
     assert both.counts == whole.counts
 
 
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6), documents=st.integers(1, 4), size=st.integers(1, 4))
+def test_documents_that_are_cut_count_once(seed: int, documents: int, size: int) -> None:
+    """Blocks of `size` inputs, wherever documents end: in whole numbers the very sums of the whole."""
+    inputs = [(d, np.floor(8 * sums), rows, rows) for d, sums, rows, _ in draw_inputs(seed, documents)]
+    parts = [inputs[start : start + size] for start in range(0, len(inputs), size)]
+    found: PairSums | None = None
+    for number, part in enumerate(parts):
+        others = {one[0] for place, other in enumerate(parts) if place != number for one in other}
+        gathered = PairDocuments()
+        for document, sums, rows, compared in part:
+            gathered.add(document, HEADS, sums, rows, compared, rows)
+        own = PairSums.from_arrays(gathered.close(others).to_arrays())
+        found = own if found is None else PairSums.from_arrays((found + own).to_arrays())
+    assert found is not None
+    whole = gather(inputs)
+    assert found.closed().counts == whole.counts
+    for name, array in whole.to_arrays().items():
+        if array.dtype.kind == "f" and not name.startswith("open"):
+            np.testing.assert_array_equal(found.closed().to_arrays()[name], array, err_msg=name)
+    np.testing.assert_array_equal(found.value(), whole.value())
+    np.testing.assert_array_equal(found.error(), whole.error())
+
+
 def test_the_order_of_documents_changes_no_digit() -> None:
     single = list({one[0]: one for one in draw_inputs(3, 8)}.values())
     a, b = gather(single), gather(single[::-1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -92,6 +93,56 @@ def test_parts_add_up(seed: int, cut: int, by: By) -> None:
     assert whole.counts["documents"] == 8
 
 
+def in_blocks(inputs: Sequence[Input], by: By, cuts: Sequence[int]) -> list[Sums]:
+    """The sums of runs of inputs that end at `cuts`, wherever that is."""
+    edges = [0, *sorted({cut for cut in cuts if 0 < cut < len(inputs)}), len(inputs)]
+    parts = [inputs[start:end] for start, end in pairwise(edges)]
+    found: list[Sums] = []
+    for number, part in enumerate(parts):
+        others = {one[0] for place, other in enumerate(parts) if place != number for one in other}
+        documents = Documents(["a", "b"], by)
+        for document, sums, chance, divisors in part:
+            documents.add(document, Tokens(["x", "y"]), LAYERS, sums, chance, divisors)
+        found.append(documents.close(others & {one[0] for one in part}))
+    return found
+
+
+def total(blocks: Sequence[Sums], *, stored: bool) -> Sums:
+    """From the left; `stored`: each block, and each total, to a file and back."""
+    there = (lambda sums: Sums.from_arrays(sums.to_arrays())) if stored else (lambda sums: sums)
+    found = there(blocks[0])
+    for block in blocks[1:]:
+        found = there(found + there(block))
+        assert len(found.open) <= 1
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    documents=st.integers(1, 5),
+    cuts=st.lists(st.integers(1, 14), max_size=14),
+    by=st.sampled_from(["token", "document", "segment"]),
+)
+def test_documents_that_are_cut_count_once(seed: int, documents: int, cuts: list[int], by: By) -> None:
+    """Wherever blocks end, figures and counts are those of the whole; in whole numbers to the last digit."""
+    inputs = [(d, np.floor(8 * s), np.floor(8 * c), n) for d, s, c, n in draw_inputs(seed, documents)]
+    whole, blocks = gather(inputs, by), in_blocks(inputs, by, cuts)
+    found = total(blocks, stored=False)
+    kept = total(blocks, stored=True)
+    assert found.closed().counts == whole.counts
+    for name, array in whole.to_arrays().items():
+        if array.dtype.kind == "f" and not name.startswith("open"):
+            own = found.closed().to_arrays()[name]
+            np.testing.assert_array_equal(kept.closed().to_arrays()[name], own)
+            np.testing.assert_allclose(own, array, rtol=0 if by == "token" else 1e-12, atol=0)
+    for figures in (Sums.value, Sums.error, Sums.by_chance):
+        np.testing.assert_array_equal(figures(kept), figures(found))
+        np.testing.assert_allclose(
+            figures(found), figures(whole), rtol=1e-6 if figures is Sums.error else 1e-12, atol=1e-7
+        )
+
+
 def test_the_order_of_inputs_changes_no_digit_across_documents() -> None:
     """Batches sorted by length mix documents: the sums are reduced in the order of documents all the same."""
     inputs = draw_inputs(3, 8)
@@ -157,6 +208,8 @@ def test_parts_of_different_runs_do_not_add() -> None:
         gather(draw_inputs(0, 2)) + documents.close()
     documents = Documents(["a", "b"])
     documents.add(0, Tokens(["x"]), LAYERS, np.zeros((2, 2, 4)), np.zeros((2, 2)), np.ones(2))
+    with pytest.raises(InputError, match="same by in both parts, found token and segment"):
+        gather(draw_inputs(0, 2)) + gather(draw_inputs(0, 2), "segment")
     with pytest.raises(InputError, match="as many heads"):
         gather(draw_inputs(0, 2)) + documents.close()
 

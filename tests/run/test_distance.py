@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import transformers
 import headscope as hs
 from headscope.attention.one import capture
 from headscope.corpora import Example
-from headscope.errors import InputError, RunError
+from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.measures.distance import heads
 from headscope.models import Model
 from headscope.run import distance as running
@@ -287,3 +288,72 @@ def test_inputs_that_are_not_encoded() -> None:
         distance(small("bert"), [Example(text="a", source="a.txt:3")])
     with pytest.raises(InputError, match="expected at least one input, found none"):
         distance(small("bert"), [])
+
+
+@pytest.mark.parametrize("options", [{}, {"rows": 3}, {"preset": "clark2019"}], ids=str)
+def test_resumed_and_merged_runs_are_the_plain_run(
+    options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the last digit, with blocks that end in the midst of a document."""
+    monkeypatch.setattr(running, "BLOCK", 2)
+    monkeypatch.setattr(running, "WINDOWS", 2)
+    model = small("bert")
+    given = corpus(*range(4, 18), documents=[0, *[1] * 9, 2, 2, 3, 3])
+    run = partial(distance, model, given, batch_size=2, **options)
+    plain = run()
+    stopped, done = Distances.block, 0
+
+    def stop(*arguments: Any) -> Any:
+        nonlocal done
+        done += 1
+        if done == 3:
+            raise KeyboardInterrupt
+        return stopped(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Distances, "block", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run(resume=tmp_path / "run")
+    assert (tmp_path / "run" / "total-00000002.safetensors").exists()
+    parts = [tmp_path / "1.nc", tmp_path / "2.nc"]
+    for number, part in enumerate(parts, 1):
+        run(shard=f"{number}/2", part=part)
+    for found in (run(resume=tmp_path / "run"), hs.merge(parts[::-1])):
+        np.testing.assert_array_equal(found["distance"], plain["distance"])
+        np.testing.assert_array_equal(found["distance_se"], plain["distance_se"])
+        assert found.attrs["n"] == plain.attrs["n"]
+        assert json.loads(found.attrs["meta"])["corpus"]["documents"] == 4
+    monkeypatch.setattr(running, "WINDOWS", None)
+    np.testing.assert_allclose(run()["distance"], plain["distance"], atol=1e-6)
+    with pytest.raises(
+        InputError, match=r"a checkpoint of another run: options.batch_size: expected 1, found 2"
+    ):
+        distance(model, given, batch_size=1, resume=tmp_path / "run", **options)
+
+
+def test_merge_takes_parts_of_one_kind(tmp_path: Path) -> None:
+    model, given = small("bert"), corpus(4, 5, 6)
+    distance(model, given, shard="1/1", part=tmp_path / "a.nc")
+    hs.measure(model, given, measures=["entropy"], shard="1/1", part=tmp_path / "b.nc")
+    assert "entropy" in hs.merge([tmp_path / "b.nc"])
+    with pytest.raises(InputError, match=r"b.nc: not of the same run as \S*a.nc: kind: expected distance"):
+        hs.merge([tmp_path / "a.nc", tmp_path / "b.nc"])
+    with pytest.raises(InputError, match=r"^parts: expected at least one file, found none$"):
+        hs.merge([])
+
+
+def test_inputs_that_fail_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, given = small("bert"), corpus(4, 5, 6, 7)
+    run, bad = Distances.run, given[2]
+
+    def failing(self: Distances, batch: Sequence[Example]) -> Any:
+        if any(one is bad for one in batch):
+            raise RuntimeError("no such token")
+        return run(self, batch)
+
+    monkeypatch.setattr(Distances, "run", failing)
+    with pytest.warns(HeadscopeWarning, match=r"left out: corpus.txt:3: the model failed \(RuntimeError"):
+        found = distance(model, given, skip_failures=True)
+    meta = json.loads(found.attrs["meta"])
+    assert [each["input"] for each in meta["failures"]["inputs"]] == ["corpus.txt:3"]
+    assert found.attrs["n"] == 4 + 5 + 7

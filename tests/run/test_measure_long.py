@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,73 @@ def test_resumed_and_merged_runs_are_the_plain_run(
         "shard",
         "whole.nc",
     ]
+
+
+def long_documents() -> list[Example]:
+    """One short document, one of 22 inputs, and two short ones: blocks of 8 inputs end in the midst of the second."""
+    number = [0] + [1] * 22 + [2] * 3 + [3] * 4
+    return [
+        replace(example, document=each) for example, each in zip(corpus(len(number)), number, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("options", [{}, {"by": "document"}, {"skip_failures": True}], ids=str)
+def test_a_long_document_is_kept_on_the_way(
+    model: Model, tmp_path: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Interrupted in the midst of it, and in shards: the digits of a plain run, and the figures of one block."""
+    monkeypatch.setattr(measuring, "WINDOWS", 2)
+    run = functools.partial(measure, model, long_documents(), measures=WANTED, batch_size=3, **options)
+    plain = run()
+    assert json.loads(plain.attrs["meta"])["corpus"]["documents"] == 4
+    for first in (1, 2, 3):
+        stopped, done = Task.block, 0
+
+        def stop(*arguments: Any, stopped: Any = stopped, first: int = first) -> Any:
+            nonlocal done
+            done += 1
+            if done > first:
+                raise KeyboardInterrupt
+            return stopped(*arguments)
+
+        place = tmp_path / f"run{first}"
+        with monkeypatch.context() as patch:
+            patch.setattr(Task, "block", stop)
+            with pytest.raises(KeyboardInterrupt):
+                run(resume=place)
+        assert [file.name for file in place.glob("total*")] == [f"total-{first:08d}.safetensors"]
+        same(run(resume=place), plain)
+    for count in (2, 3):
+        paths = [tmp_path / f"{number}-{count}.nc" for number in range(1, count + 1)]
+        for number, path in enumerate(paths, 1):
+            own = run(shard=f"{number}/{count}", part=path)
+            assert json.loads(own.attrs["meta"])["shard"]["of_blocks"] == 4
+        same(merge(paths), plain)
+    monkeypatch.setattr(measuring, "WINDOWS", None)
+    whole = run()
+    for name in whole.data_vars:
+        np.testing.assert_allclose(plain[name], whole[name], rtol=1e-6, atol=1e-9, err_msg=str(name))
+
+
+def test_inputs_of_a_cut_document_that_fail_are_left_out(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A whole block in the midst of a document, too: what is left of the document is still one."""
+    monkeypatch.setattr(measuring, "WINDOWS", 2)
+    documents = [each.document for each in long_documents()]
+    bad = [
+        replace(example, document=each)
+        for example, each in zip(corpus(len(documents), bad=range(8, 16)), documents, strict=True)
+    ]
+    run = functools.partial(measure, failing(model), measures=WANTED, skip_failures=True, batch_size=3)
+    with pytest.warns(HeadscopeWarning, match=r"left out: corpus.txt:\d+: the model failed"):
+        found = run(bad)
+    meta = json.loads(found.attrs["meta"])
+    assert (meta["corpus"]["documents"], meta["failures"]["count"]) == (4, 8)
+    for number in (1, 2):
+        with pytest.warns(HeadscopeWarning, match="left out") if number == 2 else nullcontext():
+            run(bad, shard=f"{number}/2", part=tmp_path / f"{number}.nc")
+    same(merge([tmp_path / "2.nc", tmp_path / "1.nc"]), found)
 
 
 def test_a_part_is_the_result_of_its_blocks(model: Model, tmp_path: Path) -> None:
@@ -312,15 +380,6 @@ def test_a_batch_that_fails_as_a_whole_ends_the_run(model: Model) -> None:
 
     with pytest.raises(RunError, match="out of memory"):
         measure(Model(Small(model.module), name="small"), corpus(), measures=WANTED, skip_failures=True)
-
-
-def test_a_document_that_cannot_be_kept_on_the_way_is_said(
-    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("headscope.run.long.LONG_DOCUMENT", 10)
-    whole = [replace(example, document=0) for example in corpus(20)]
-    with pytest.warns(HeadscopeWarning, match=r"^corpus.txt:\d+: a document of more than 10 inputs: nothing"):
-        measure(model, whole, measures=WANTED, resume=tmp_path)
 
 
 # --- the command line

@@ -13,14 +13,16 @@ from headscope.errors import InputError
 
 
 class Block:
-    """A numbered run of whole documents, in batches. Its batches are read once, before the next block.
+    """A numbered run of documents, in batches. Its batches are read once, before the next block.
 
     Attributes:
         number: from 0, in the order of the corpus.
+        open: the documents that have examples in other blocks as well; known when the batches have been read.
     """
 
     def __init__(self, number: int, batches: Iterator[list[Example]]) -> None:
         self.number = number
+        self.open: set[int] = set()
         self._batches: Iterator[list[Example]] | None = batches
 
     def __repr__(self) -> str:
@@ -83,9 +85,14 @@ def _content(example: Example) -> Iterator[bytes]:
 
 
 def blocks(
-    examples: Iterable[Example], *, size: int = 256, batch_size: int = 32, tokens_per_batch: int | None = None
+    examples: Iterable[Example],
+    *,
+    size: int = 256,
+    windows: int | None = None,
+    batch_size: int = 32,
+    tokens_per_batch: int | None = None,
 ) -> Iterator[Block]:
-    """Cut a stream of encoded examples into blocks of whole documents.
+    """Cut a stream of encoded examples into blocks, of whole documents where `windows` does not say otherwise.
 
     A block ends with the first document that ends at or after its `size`-th example. In it, each window of
     `size` examples is sorted by length, longest first, and cut into batches; so memory holds one window,
@@ -94,36 +101,59 @@ def blocks(
     Args:
         examples: examples with tokens; those of a document follow one another.
         size: examples of a block, and of a window.
+        windows: a block ends after so many windows at the latest, though that may be in the midst of a document,
+            which is then among its `open` ones.
         batch_size: most examples of a batch.
         tokens_per_batch: most tokens of a batch, padding included (but a batch has at least one example).
 
     Yields blocks in order; what was left unread of a block is passed over when the next one is asked for.
     """
-    for name, value in (("size", size), ("batch_size", batch_size), ("tokens_per_batch", tokens_per_batch)):
+    numbers = {
+        "size": size,
+        "windows": windows,
+        "batch_size": batch_size,
+        "tokens_per_batch": tokens_per_batch,
+    }
+    for name, value in numbers.items():
         if value is not None and value < 1:
             raise InputError(f"{name}: expected at least 1, found {value}")
-    return _blocks(iter(examples), size, batch_size, tokens_per_batch)
+    longest = None if windows is None else windows * size
+    return _blocks(iter(examples), size, longest, batch_size, tokens_per_batch)
 
 
 def _blocks(
-    stream: Iterator[Example], size: int, batch_size: int, tokens_per_batch: int | None
+    stream: Iterator[Example],
+    size: int,
+    longest: int | None,
+    batch_size: int,
+    tokens_per_batch: int | None,
 ) -> Iterator[Block]:
     ahead = next(stream, None)
     number = 0
+    cut: int | None = None  # the document in the midst of which the last block ended
 
-    def inputs() -> Iterator[Example]:
-        nonlocal ahead
-        taken = 0
+    def inputs(open_: set[int]) -> Iterator[Example]:
+        nonlocal ahead, cut
+        if cut is not None:
+            open_.add(cut)
+        taken, cut = 0, None
         while ahead is not None:
             example, ahead = ahead, next(stream, None)
             taken += 1
+            goes_on = ahead is not None and ahead.document == example.document
+            full = longest is not None and taken >= longest
+            if full and goes_on:
+                cut = example.document
+                open_.add(cut)
             yield example
-            if taken >= size and ahead is not None and ahead.document != example.document:
+            if full or (taken >= size and not goes_on):
                 return
 
     while ahead is not None:
-        batches = _batches(inputs(), size, batch_size, tokens_per_batch)
+        open_: set[int] = set()
+        batches = _batches(inputs(open_), size, batch_size, tokens_per_batch)
         block = Block(number, batches)
+        block.open = open_
         yield block
         block._batches = None  # pyright: ignore[reportPrivateUsage]
         for _ in batches:

@@ -46,6 +46,7 @@ def dataset(
 
     Raises `InputError` when no measure says anything.
     """
+    sums = sums.closed()
     counts = {name[6:]: count for name, count in sums.counts.items() if name.startswith("class ")}
     absent = without(measures, causal, counts)
     for place, measure in enumerate(measures):

@@ -7,7 +7,7 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -28,7 +28,7 @@ from headscope.measures.distance import SMOOTHING, PairDocuments, PairSums, data
 from headscope.measures.surface import Preset
 from headscope.models import Model
 from headscope.run.checkpoint import Reduced
-from headscope.run.long import Long, described, failed, run_long
+from headscope.run.long import WINDOWS, Long, described, failed, run_long
 from headscope.run.outcome import Outcome, Shard
 from headscope.run.parts import merge_parts
 from headscope.tokens import Tokens
@@ -85,14 +85,21 @@ class Distances:
     def sums(
         self, examples: Iterable[Example], batch_size: int = 8, done: Callable[[int], None] | None = None
     ) -> Iterator[PairSums]:
-        """The sums of each block of whole documents, in order; `done` is told how many inputs were read."""
+        """The sums of each block, in order; `done` is told how many inputs were read."""
         for block in _cut(examples, batch_size):
-            yield self.block(block, done)
+            yield self.block(block, done, block.open)
 
     def block(
-        self, block: Iterable[Sequence[Example]], done: Callable[[int], None] | None = None
+        self,
+        block: Iterable[Sequence[Example]],
+        done: Callable[[int], None] | None = None,
+        open: Collection[int] = (),
     ) -> PairSums:
-        """The sums of one block of whole documents, given as batches; `done` is told how many were read."""
+        """The sums of one block, given as batches.
+
+        `done` is told how many inputs were read. `open` are the documents that have inputs in other blocks as well;
+        looked at when all batches have been read.
+        """
         documents = PairDocuments()
         for batch in block:
             try:
@@ -108,7 +115,7 @@ class Distances:
                 documents.add(example.document, one.heads, one.sums, one.rows, one.compared, count)
             if done is not None:
                 done(len(batch))
-        return documents.close()
+        return documents.close(open)
 
     def run(self, batch: Sequence[Example]) -> list[Compared]:
         """The sums of each input of one batch."""
@@ -288,7 +295,8 @@ def merge(parts: Sequence[str | os.PathLike[str]], *, command: str = "") -> xr.D
 
 
 def _cut(examples: Iterable[Example], batch_size: int) -> Iterator[Block]:
-    return blocks(examples, size=BLOCK, batch_size=batch_size, tokens_per_batch=batch_size * TOKENS_PER_INPUT)
+    most = batch_size * TOKENS_PER_INPUT
+    return blocks(examples, size=BLOCK, windows=WINDOWS, batch_size=batch_size, tokens_per_batch=most)
 
 
 def _figures(
@@ -304,7 +312,7 @@ def _figures(
     meta: dict[str, Any] = {**about, "command": command, "created": created, "seconds": seconds}
     if meta["options"].get("skip_failures"):
         meta["failures"] = failed(outcome)
-    if outcome.sums is None or ("shard" in meta and not outcome.sums.n > 0):
+    if outcome.sums is None or ("shard" in meta and not outcome.sums.closed().n > 0):
         return xr.Dataset(attrs={"meta": json.dumps(meta, ensure_ascii=False)})
     return dataset(outcome.sums, preset=preset, meta=meta)
 

@@ -8,7 +8,7 @@ import os
 import platform
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -33,10 +33,11 @@ from headscope.run.parts import write_part
 from headscope.run.progress import Progress, bar
 from headscope.run.safefile import Arrays
 
-LONG_DOCUMENT = 4096
-"""From so many inputs on, a document that cannot be checkpointed on the way is worth a warning."""
+WINDOWS = 4
+"""A block ends after so many of its windows, in the midst of a document that is longer."""
 
 Batches = Iterable[Sequence[Example]]
+Work = Callable[[Batches, Callable[[int], None], Collection[int]], S]
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def run_long(
     kind: str,
     options: Mapping[str, Any],
     cut: Callable[[Iterable[Example]], Iterator[Block]],
-    block: Callable[[Batches, Callable[[int], None]], S],
+    block: Work[S],
     load: Callable[[Arrays], S],
     close: Callable[[Reduced[S]], tuple[xr.Dataset, Mapping[str, Any]]],
     limit: int | None = None,
@@ -92,7 +93,8 @@ def run_long(
         kind: of the run, such as ``measure``.
         options: all that decides about its figures, as JSON.
         cut: makes numbered blocks of the examples.
-        block: the sums of a block's batches; tells how many inputs it has worked on.
+        block: the sums of a block's batches; tells how many inputs it has worked on, and is given the documents that
+            have inputs in other blocks as well, all of them known when the batches have been read.
         load: makes sums of what their `to_arrays` gave.
         close: makes the figures, and what merging needs to make them.
         limit: use at most this many inputs.
@@ -127,8 +129,9 @@ def run_long(
 
         def work(one: Block) -> Outcome[S]:
             shown.begin()
-            batches = one if folder is None else _watched(one)
-            found = _left_out(batches, block, shown) if long.skip_failures else Outcome(block(batches, shown))
+            found = (
+                _left_out(one, block, shown) if long.skip_failures else Outcome(block(one, shown, one.open))
+            )
             shown.reached(reading.count)
             return found
 
@@ -165,8 +168,8 @@ def examples(model: Model, corpus: Corpus | Iterable[Example], limit: int | None
 
 
 def _left_out(
-    block: Iterable[Sequence[Example]],
-    sums: Callable[[Batches, Callable[[int], None]], S],
+    block: Block,
+    sums: Work[S],
     done: Progress,
 ) -> Outcome[S]:
     """The sums of a block without the inputs that fail: each batch that fails is looked through, and the block done
@@ -186,12 +189,12 @@ def _left_out(
 
     while batches:
         try:
-            return Outcome(sums(given(), done), tuple(failures))
+            return Outcome(sums(given(), done, block.open), tuple(failures))
         except RunError:
             kept: list[Example] = []
             for example in batches[at]:
                 try:
-                    sums([[example]], _nothing)
+                    sums([[example]], _nothing, ())
                     kept.append(example)
                 except RunError as error:
                     failures.append(Failure(example.source or f"document {example.document}", str(error)))
@@ -200,21 +203,6 @@ def _left_out(
                 raise  # together they fail, such as for memory: no input is to blame
             batches[at : at + 1] = [kept] if kept else list(islice(rest, 1)) if at == len(batches) - 1 else []
     return Outcome(None, tuple(failures))
-
-
-def _watched(block: Iterable[Sequence[Example]]) -> Iterator[Sequence[Example]]:
-    """The batches of a block; says once that one of a very long document cannot be kept on the way."""
-    inputs = 0
-    for batch in block:
-        if inputs <= LONG_DOCUMENT < inputs + len(batch):
-            warnings.warn(
-                f"{batch[0].source}: a document of more than {LONG_DOCUMENT:,} inputs: nothing of it is kept before it "
-                "ends; expected shorter ones (in text a blank line ends a document)",
-                HeadscopeWarning,
-                stacklevel=2,
-            )
-        inputs += len(batch)
-        yield batch
 
 
 def _nothing(_: int) -> None: ...

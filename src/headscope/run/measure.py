@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -30,7 +30,7 @@ from headscope.measures.sums import By, Sums
 from headscope.measures.surface import Preset
 from headscope.models import Model
 from headscope.run.checkpoint import Reduced
-from headscope.run.long import Batches, Long, described, examples, failed, run_long
+from headscope.run.long import WINDOWS, Batches, Long, described, examples, failed, run_long
 from headscope.run.outcome import Outcome, Shard
 from headscope.run.parts import merge_parts
 from headscope.run.progress import bar
@@ -120,11 +120,12 @@ def measure(
     options = {name: value for name, value in options.items() if value is not None}
 
     def cut(read: Iterable[Example]) -> Iterator[Block]:
-        return blocks(read, batch_size=batch_size, tokens_per_batch=batch_size * TOKENS_PER_INPUT)
+        most = batch_size * TOKENS_PER_INPUT
+        return blocks(read, windows=WINDOWS, batch_size=batch_size, tokens_per_batch=most)
 
-    def block(batches: Batches, done: Callable[[int], None]) -> Sums:
+    def block(batches: Batches, done: Callable[[int], None], open: Collection[int]) -> Sums:
         task.routes = Counter()
-        sums = task.block(batches, done)
+        sums = task.block(batches, done, open)
         return replace(sums, counts=sums.counts + Counter(_routes(task.routes)))
 
     def close(reduced: Reduced[Sums]) -> tuple[xr.Dataset, dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import get_args
@@ -60,14 +60,23 @@ class Task:
         for block in blocks(examples, batch_size=batch_size, tokens_per_batch=most):
             yield self.block(block, done)
 
-    def block(self, block: Iterable[Sequence[Example]], done: Callable[[int], None] | None = None) -> Sums:
-        """The sums of one block of whole documents, given as batches; `done` is told how many were read."""
+    def block(
+        self,
+        block: Iterable[Sequence[Example]],
+        done: Callable[[int], None] | None = None,
+        open: Collection[int] = (),
+    ) -> Sums:
+        """The sums of one block, given as batches.
+
+        `done` is told how many inputs were read. `open` are the documents that have inputs in other blocks as well;
+        looked at when all batches have been read.
+        """
         documents = Documents([measure.name for measure in self.measures], self.by)
         for batch in block:
             self._add(documents, batch)
             if done is not None:
                 done(len(batch))
-        return documents.close()
+        return documents.close(open)
 
     def _add(self, documents: Documents, batch: Sequence[Example]) -> None:
         try:
