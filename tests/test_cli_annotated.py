@@ -1,0 +1,238 @@
+"""`headscope syntax`, `headscope coref`, and CoNLL-U for `headscope measure`: what they print, write and refuse."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import xarray as xr
+
+from headscope import cli
+from headscope.measures import coref, syntax
+
+TREES = """# sent_id = a-1
+1	The	the	DET	DT	_	2	det	_	_
+2	cat	cat	NOUN	NN	_	3	nsubj	_	_
+3	sleeps	sleep	VERB	VBZ	_	0	root	_	_
+4	.	.	PUNCT	.	_	3	punct	_	_
+
+# sent_id = a-2
+1-2	Don't	_	_	_	_	_	_	_	_
+1	Do	do	AUX	VB	_	3	aux	_	_
+2	n't	not	PART	RB	_	3	advmod	_	_
+3	wake	wake	VERB	VB	_	0	root	_	_
+4	it	it	PRON	PRP	_	3	obj:x	_	_
+
+"""
+BROKEN = TREES + "# sent_id = a-3\n1\tGo\tgo\tVERB\tVB\t_\t7\troot\t_\t_\n\n"
+PAIRS = "The 2-det\ncat 3-nsubj\nsleeps 0-root\n. 3-punct\n\nGo 0-root\n! 1-punct\n"
+CONLL = """#begin document (d); part 000
+d 0 0 John NNP (TOP(S(NP*) - - - - * (1)
+d 0 1 said VBD (VP* - - - - * -
+d 0 2 he PRP (SBAR(S(NP*) - - - - * (1)
+d 0 3 slept VBD (VP*)))))) - - - - * -
+
+#end document
+"""
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    monkeypatch.setattr("sys.argv", ["headscope", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    return int(stop.value.code or 0)
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, content in (
+        ("trees.conllu", TREES),
+        ("broken.conllu", BROKEN),
+        ("pairs.txt", PAIRS),
+        ("d.v4_gold_conll", CONLL),
+        ("data.tsv", PAIRS),
+    ):
+        Path(name).write_text(content, encoding="utf-8")
+
+
+def rows_of(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    return json.loads(capsys.readouterr().out)
+
+
+def test_syntax_of_the_built_in_trees(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a file; few instances: no best head, said, and grey on a terminal only."""
+    common = ("syntax", "--limit", 8, "--least", 10, "--seed", 3)
+    assert run(monkeypatch, *common, "--meta", "meta.json") == 0
+    printed = capsys.readouterr()
+    header, *lines = printed.out.splitlines()
+    assert header.split()[:6] == ["relation", "n", "name", "paper", "direction", "accuracy"]
+    assert lines[0].split()[0] == "all"
+    assert lines[0].split()[2].startswith("L")
+    assert "\x1b" not in printed.out
+    assert "rows have fewer than 10 instances, and no best head" in printed.err
+    meta = json.loads(Path("meta.json").read_text())
+    assert (meta["sentences"], meta["seed"], meta["least"]) == (8, 3, 10)
+    assert meta["command"].startswith("headscope syntax --limit 8")
+    assert run(monkeypatch, *common, "--json") == 0
+    rows = rows_of(capsys)
+    assert [len(row) for row in rows] == [len(syntax.COLUMNS) + len(syntax.CHOSEN)] * len(lines)
+    assert all((row["layer"] is None) == row["few"] == (row["n"] < 10) for row in rows)
+    screen = Terminal()
+    monkeypatch.setattr("sys.stdout", screen)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert run(monkeypatch, *common) == 0
+    grey = [line.startswith("\x1b[90m") for line in screen.getvalue().splitlines()[1:]]
+    assert grey == [row["few"] for row in rows]
+
+
+def test_syntax_writes_all_heads(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, "syntax", "trees.conllu", "--all-heads", "-o", "all.csv") == 0
+    found = capsys.readouterr()
+    assert found.out == ""
+    assert "all.csv: " in found.err
+    table = pd.read_csv("all.csv", dtype={"paper": str})
+    assert tuple(table.columns) == syntax.COLUMNS
+    assert (table.groupby("relation").size() == 2 * 72).all()
+    assert set(table[table["relation"] == "all"]["n"]) == {8}
+    assert run(monkeypatch, "syntax", "trees.conllu", "--least", 1, "--trees", "-o", "best.nc") == 0
+    with xr.open_dataset("best.nc") as dataset:
+        assert dataset["accuracy"].dims == ("relation", "direction", "layer", "head")
+        assert {"tree UAS", "tree UUAS"} <= set(dataset["relation"].values)
+
+
+@pytest.mark.parametrize(
+    ("options", "words", "relations"),
+    [
+        ([], 8, {"obj:x", "aux", "advmod"}),
+        (["--relations", "main"], 8, {"obj", "aux", "advmod"}),
+        (["--words", "surface"], 7, {"obj:x", "aux"}),
+    ],
+)
+def test_words_and_relations(
+    options: list[str],
+    words: int,
+    relations: set[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(monkeypatch, "syntax", "trees.conllu", "--least", 1, "--json", *options) == 0
+    rows = rows_of(capsys)
+    assert rows[0]["n"] == words
+    extra = {"all", "all but punct, root", "det", "nsubj", "root", "punct"}
+    assert {row["relation"] for row in rows} == relations | extra
+
+
+def test_other_formats_and_the_preset(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`word head-relation` lines by name and by --format; the preset's offsets and first pieces."""
+    common = ("--least", 1, "--json", "--preset", "clark2019")
+    assert run(monkeypatch, "syntax", "pairs.txt", *common, "--meta", "meta.json") == 0
+    rows = rows_of(capsys)
+    assert rows[0]["n"] == 6
+    options = json.loads(Path("meta.json").read_text())["options"]
+    assert (options["rows"], options["preset"]) == ("first", "clark2019")
+    assert run(monkeypatch, "syntax", "data.tsv", "--format", "word-heads", *common) == 0
+    assert rows_of(capsys) == rows
+    assert run(monkeypatch, "syntax", "d.v4_gold_conll", *common) == 0
+    assert {row["relation"] for row in rows_of(capsys)} >= {"dep", "root"}
+
+
+def test_broken_sentences_are_left_out_on_request_and_listed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = "broken.conllu:15: sentence a-3: expected a head from 0 to 1, found 7"
+    assert run(monkeypatch, "syntax", "broken.conllu") == 2
+    assert line in capsys.readouterr().err
+    assert run(monkeypatch, "syntax", "broken.conllu", "--skip-broken", "--json", "--meta", "m.json") == 0
+    found = capsys.readouterr()
+    assert f"left out: {line}" in found.err
+    assert json.loads(found.out)[0]["n"] == 8
+    assert json.loads(Path("m.json").read_text())["broken"] == [line]
+
+
+def test_coref_of_the_built_in_corpus(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    common = ("coref", "--limit", 40)
+    assert run(monkeypatch, *common, "--meta", "meta.json") == 0
+    printed = capsys.readouterr()
+    assert printed.out.split()[:4] == ["system", "candidates", "name", "paper"]
+    assert "best heads chosen and scored on different documents: preceding_mentions 0." in printed.err
+    assert json.loads(Path("meta.json").read_text())["options"]["window"] == 128
+    assert run(monkeypatch, *common, "--json", "--candidates", "any_word") == 0
+    rows = rows_of(capsys)
+    assert tuple(rows[0]) == coref.COLUMNS
+    assert {row["candidates"] for row in rows if row["system"] == "best_head"} == {"any_word"}
+    assert {row["system"] for row in rows} == {*coref.RULES, "best_head"}
+    assert run(monkeypatch, *common, "--all-heads", "--window", 64, "-o", "all.parquet") == 0
+    table = pd.read_parquet("all.parquet")
+    assert tuple(table.columns) == coref.COLUMNS
+    assert set(table["system"]) == {"head"}
+    assert len(table[table["type"] == "all"]) == 3 * 72
+
+
+def test_coref_of_conll_2012(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, "coref", "d.v4_gold_conll", "--json") == 0
+    found = capsys.readouterr()
+    rows = json.loads(found.out)
+    assert "different documents: not with one document" in found.err
+    nearest = [row for row in rows if row["system"] == "nearest"]
+    assert [(row["type"], row["accuracy"], row["n"]) for row in nearest] == [
+        ("all", 1.0, 1),
+        ("pronoun", 1.0, 1),
+    ]
+
+
+def test_measure_reads_conllu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """By suffix and by --format: the words of the treebank, tagged."""
+    names = ("previous", "to_noun")
+    common = ("--measures", ",".join(names), "--json", "--meta", "meta.json")
+    assert run(monkeypatch, "measure", "trees.conllu", *common) == 0
+    rows = rows_of(capsys)
+    assert {row["measure"] for row in rows} == set(names)
+    counted = json.loads(Path("meta.json").read_text())["corpus"]
+    assert (counted["examples"], counted["words"]) == (2, 8)
+    Path("data.tsv").write_text(TREES, encoding="utf-8")
+    assert run(monkeypatch, "measure", "data.tsv", "--format", "conllu", *common) == 0
+    assert rows_of(capsys) == rows
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["syntax", "none.conllu"], "none.conllu: expected a file, found nothing there"),
+        (["syntax", "data.tsv"], "data.tsv: expected a name that ends in .conllu, _conll or .txt"),
+        (["syntax", "pairs.txt", "trees.conllu"], "these files are word-heads and conllu; give them apart"),
+        (["syntax", "pairs.txt", "--words", "surface"], "--words: expected CoNLL-U, found word-heads"),
+        (["syntax", "d.v4_gold_conll", "--skip-broken"], "--skip-broken: expected CoNLL-U or word-heads"),
+        (["syntax", "-o", "heads.html"], "heads.html: expected a name that ends in .parquet, .csv, .json, .nc"),
+        (["syntax", "--meta", "nowhere/m.json"], "nowhere/m.json: cannot be written (no such folder)"),
+        (["coref", "trees.conllu"], "trees.conllu:2: expected coreference (# global.Entity and Entity= in MISC)"),
+        (["coref", "--window", "8"], "expected at most 8 tokens in a sentence, found"),
+        (["measure", "trees.conllu", "pairs.txt"], "these files are conllu and text; give them apart"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line_and_code_2(
+    arguments: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(monkeypatch, *arguments) == 2
+    found = capsys.readouterr()
+    assert found.out == ""
+    assert len(found.err.strip().splitlines()) == 1, found.err
+    assert message in found.err
