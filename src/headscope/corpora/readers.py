@@ -28,8 +28,8 @@ def text(paths: Paths, *, pack: int | None = 128) -> Corpus:
     """Plain text: one sentence or paragraph a line, a blank line between documents, UTF-8.
 
     Args:
-        paths: a file or several; a document never goes on in the next file. pack: whole lines of a document
-        are packed into inputs of at most so many tokens, special ones included:
+        paths: a file or several; a document never goes on in the next file.
+        pack: whole lines of a document are packed into inputs of at most so many tokens, special ones included:
             ``[CLS] a [SEP] b [SEP]``, with the line border nearest to the middle between a and b (``[CLS] a
             [SEP]`` for one line), or whatever the tokenizer puts around two texts; plain windows for causal
             models and tokenizers that put nothing between two texts. Lines are joined by a space. A line that
