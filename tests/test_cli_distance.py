@@ -80,3 +80,39 @@ def test_bad_usage_is_one_line_and_code_2(
     assert found.out == ""
     assert message in found.err
     assert len(found.err.strip().splitlines()) == 1
+
+
+def test_shards_and_merge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The table of the parts is that of one run, digit for digit; the map is made of all parts."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("headscope.run.distance.BLOCK", 2)
+    names = ("cat", "dog", "cow", "hen", "bee", "ant")
+    Path("a.txt").write_text("\n\n".join(f"The {name} sat." for name in names), encoding="utf-8")
+    assert run(monkeypatch, "a.txt", "-o", "plain.csv", "--resume", "kept") == 0
+    for number in (1, 2):
+        capsys.readouterr()
+        assert run(monkeypatch, "a.txt", "-o", f"{number}.nc", "--shard", f"{number}/2") == 0
+        found = capsys.readouterr()
+        assert found.out == ""
+        assert f"{number}.nc: shard {number}/2 of 3 blocks" in found.err
+    monkeypatch.setattr("sys.argv", ["headscope", "merge", "2.nc", "1.nc", "-o", "m.csv", "--map", "m.svg"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 0
+    assert Path("m.csv").read_bytes() == Path("plain.csv").read_bytes()
+    assert "within a layer" in capsys.readouterr().out
+    assert Path("m.svg").stat().st_size > 4000
+    for arguments, message in (
+        (["a.txt", "--shard", "1/2"], "--shard: expected -o PART.nc for what the shard found, found no -o"),
+        (["a.txt", "--shard", "1/2", "-o", "p.nc", "--map", "m.csv"], "--map: expected no shard, found one"),
+        (
+            ["a.txt", "--rows", "3", "--resume", "kept"],
+            "a checkpoint of another run: options.rows: expected 3",
+        ),
+    ):
+        assert run(monkeypatch, *arguments) == 2
+        found = capsys.readouterr().err
+        assert message in found
+        assert len(found.strip().splitlines()) == 1
