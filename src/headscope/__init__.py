@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from headscope import corpora
+    from headscope import compare, corpora, probes
     from headscope.attention.edit import ablate, edit
     from headscope.attention.generate import generate
     from headscope.attention.one import capture, gradients
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from headscope.run.measure import measure
     from headscope.run.merge import merge
     from headscope.run.neuron_patterns import neuron_patterns
+    from headscope.run.probe import probe
     from headscope.run.report import report
     from headscope.run.roles import roles
     from headscope.run.syntax import syntax
@@ -70,6 +71,7 @@ _WHERE = {
     "model_view": "headscope.run.view",
     "neuron_patterns": "headscope.run.neuron_patterns",
     "neuron_view": "headscope.run.view",
+    "probe": "headscope.run.probe",
     "relevance": "headscope.run.importance",
     "report": "headscope.run.report",
     "roles": "headscope.run.roles",
@@ -96,6 +98,7 @@ __all__ = [
     "by_pairs",
     "by_rows",
     "capture",
+    "compare",
     "coreference",
     "corpora",
     "distance",
@@ -112,6 +115,8 @@ __all__ = [
     "model_view",
     "neuron_patterns",
     "neuron_view",
+    "probe",
+    "probes",
     "relevance",
     "report",
     "roles",
@@ -127,8 +132,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Public names load what they need when they are first used."""
-    if name == "corpora":
-        return importlib.import_module("headscope.corpora")
+    if name in ("compare", "corpora", "probes"):
+        return importlib.import_module(f"headscope.{name}")
     if name in _WHERE:
         value = getattr(importlib.import_module(_WHERE[name]), name)
         globals()[name] = value
