@@ -130,7 +130,7 @@ test("inputs are subtracted where they show as many tokens", () => {
   expect(why({})).toBeNull();
   expect(why({ filter: "ab", special: false })).toBeNull();
   expect(why({ unit: "words" })).toContain("these show 5 words and 6 words");
-  expect(why({ unit: "words", filter: "ab" })).toContain("1 words and 2 × 1 words");
+  expect(why({ unit: "words", filter: "ab" })).toContain("these show 1 word and 2 × 1 words");
   const longer: AxisInfo = { ...other, pieces: [...other.pieces, "x"], special: [...other.special, false], sequences: [...other.sequences!, 1] };
   two.inputs[1]!.parts = [part({ query: longer, key: longer })];
   expect(why({})).toContain("6 pieces and 7 pieces");

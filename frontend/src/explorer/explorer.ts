@@ -1,13 +1,13 @@
 // The explorer: one head at three distances, of one input or two.
 
-import { clamp, h } from "../dom";
+import { h } from "../dom";
 import type { Theme } from "../color";
 import type { Store } from "../data";
 import type { ExplorerPayload, ExplorerState } from "../protocol";
 import { find } from "./axis";
 import { png, svg } from "./export";
 import { HeadBar } from "./headbar";
-import { keysDialog } from "./keys";
+import { action, keysDialog } from "./keys";
 import { Data } from "./source";
 import { Pane, type Place } from "./panes";
 import { type Focus, type Owner, Scene } from "./scene";
@@ -51,7 +51,6 @@ const WIDE = 1040;
 const TINY = 600;
 /** Changes of these touch the grid alone. */
 const OF_GRID: ReadonlySet<keyof Full> = new Set(["draw", "measure", "sort", "least"]);
-const SCALES = ["model", "head", "neuron"] as const;
 
 export class Explorer implements Owner {
   state: Full;
@@ -113,6 +112,7 @@ export class Explorer implements Owner {
 
   destroy(): void {
     this.turn++;
+    this.form = "";
     cancelAnimationFrame(this.frame);
     this.sizes.disconnect();
     this.root.removeEventListener("keydown", this.onKey);
@@ -122,7 +122,7 @@ export class Explorer implements Owner {
 
   /** Everything has been drawn. */
   get settled(): boolean {
-    return this.root.dataset.busy === undefined && this.panes.length > 0 && this.panes.every((pane) => pane.settled);
+    return this.root.dataset.busy === undefined && this.drawn;
   }
 
   readonly set = (change: Partial<Full>): void => {
@@ -259,7 +259,7 @@ export class Explorer implements Owner {
   }
 
   // Never a blank page, nor one that stays busy: what went wrong is said in its place.
-  private fail(error: unknown): void {
+  fail(error: unknown): void {
     this.form = "";
     this.main.replaceChildren(h("p.failure", { role: "alert" }, `This cannot be shown: ${error instanceof Error ? error.message : String(error)}.`));
     delete this.root.dataset.busy;
@@ -299,11 +299,28 @@ export class Explorer implements Owner {
       } catch (error) {
         return this.fail(error);
       }
+      if (!this.drawn) this.draws();
       delete root.dataset.busy;
       this.prefetch();
     };
     if (atOnce) rest();
     else this.frame = requestAnimationFrame(rest);
+  }
+
+  private get drawn(): boolean {
+    return this.panes.length > 0 && this.panes.every((pane) => pane.settled);
+  }
+
+  // What is pointed at stands; the mark is there until the rest has followed.
+  private draws(): void {
+    const { root } = this;
+    if (root.dataset.drawing) return;
+    root.dataset.drawing = "true";
+    const look = (): void => {
+      if (this.drawn || this.form === "") delete root.dataset.drawing;
+      else requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look);
   }
 
   // The layers beside the open one are decoded while nothing else is to be done.
@@ -344,6 +361,8 @@ export class Explorer implements Owner {
 
   private async save(kind: "svg" | "png"): Promise<void> {
     const { state } = this;
+    // Not a picture that is half drawn.
+    while (this.root.dataset.busy || this.root.dataset.drawing) await new Promise((frame) => requestAnimationFrame(frame));
     this.root.classList.add("exporting");
     try {
       const lead = this.panes[0]!;
@@ -367,37 +386,12 @@ export class Explorer implements Owner {
     if (event.metaKey || event.ctrlKey || event.altKey || this.help.open || typing) return;
     if (target?.matches("input[type=range]") && event.key.startsWith("Arrow")) return;
     if ((event.key === "Enter" || event.key === " ") && target?.matches("button")) return;
-    const act = this.action(event.key);
+    const { state, headbar, toolbar, help, set } = this;
+    const matrix = state.scale === "head" && state.picture === "matrix" ? this.panes[0]?.large : undefined;
+    const act = action(event.key, { state, headbar, matrix, set, search: () => toolbar.search.focus(), help: () => help.showModal() });
     if (!act) return;
     event.preventDefault();
     event.stopPropagation();
     act();
   }
-
-  private action(key: string): (() => void) | null {
-    const { state, headbar } = this;
-    const at = SCALES.indexOf(state.scale);
-    const to = (place: number) => (): void => this.set({ scale: SCALES[clamp(place, 0, 2)]! });
-    const matrix = state.scale === "head" && state.picture === "matrix" ? this.panes[0]?.large : undefined;
-    const actions: Record<string, () => void> = {
-      ArrowLeft: () => headbar.move(0, -1),
-      ArrowRight: () => headbar.move(0, 1),
-      ArrowUp: () => headbar.move(-1, 0),
-      ArrowDown: () => headbar.move(1, 0),
-      Enter: to(at + 1),
-      Escape: () => (state.pin ? this.set({ pin: null }) : state.zoom ? this.set({ zoom: null }) : to(at - 1)()),
-      1: to(0),
-      2: to(1),
-      3: to(2),
-      a: () => headbar.toggleAll(),
-      s: () => this.set({ special: !state.special }),
-      w: () => this.set({ unit: state.unit === "words" ? "pieces" : "words" }),
-      m: () => this.set({ picture: state.picture === "matrix" ? "lines" : "matrix" }),
-      "/": () => this.toolbar.search.focus(),
-      "?": () => this.help.showModal(),
-      ...(matrix ? { "+": () => matrix.step(1 / 1.5), "=": () => matrix.step(1 / 1.5), "-": () => matrix.step(1.5), 0: () => this.set({ zoom: null }) } : {}),
-    };
-    return Object.hasOwn(actions, key) ? actions[key]! : null;
-  }
 }
-

@@ -5,8 +5,9 @@ import { h } from "../dom";
 import { figure } from "../format";
 import type { MeasureColumn } from "../protocol";
 import { FONT, paint, ratio, surface, whole } from "./canvas";
-import { type Box, box, LINES_UP_TO, places } from "./gridlayout";
+import { type Box, box, LINES_UP_TO, places, queue } from "./gridlayout";
 import type { Scene } from "./scene";
+import { inSlices } from "./slices";
 import { lineSegments, type Thumb, Thumbs } from "./thumbs";
 
 export type GridKind = "beside" | "large" | "mini";
@@ -23,6 +24,11 @@ export class Grid {
   private order: { layer: number; head: number }[] = [];
   private job = 0;
   private drawn = "";
+  private layout = "";
+  /** The heads that any layer has, by the model's own indices. */
+  private columns: number[] = [];
+  /** The places that still show what was there before. */
+  private readonly veiled = new Set<number>();
   kind: GridKind = "beside";
   width = 400;
   /** The last drawing is complete. */
@@ -68,6 +74,7 @@ export class Grid {
   update(width: number, kind: GridKind, room: number): void {
     const { state, part, owner } = this.scene;
     [this.width, this.kind] = [width, kind];
+    this.columns = [...new Set(part.heads.flat())].sort((a, b) => a - b);
     const sorted = state.sort && !!this.measure && kind !== "mini";
     const noted = !!this.measure && kind !== "mini";
     this.box = box({ layers: part.index.length, heads: this.columns.length, width, kind, room, noted, sorted });
@@ -76,14 +83,9 @@ export class Grid {
       this.drawn = key;
       this.order = places(this.scene, sorted ? this.measure : undefined);
       this.labels(sorted);
-      this.draw();
+      void this.draw();
     }
     this.mark();
-  }
-
-  /** The heads that any layer has, by the model's own indices. */
-  private get columns(): number[] {
-    return [...new Set(this.scene.part.heads.flat())].sort((a, b) => a - b);
   }
 
   private labels(sorted: boolean): void {
@@ -107,52 +109,106 @@ export class Grid {
     return [(place % across) * this.box.step, Math.floor(place / across) * this.box.down];
   }
 
-  private draw(): void {
-    const { scene, box, order } = this;
-    const { theme } = scene.owner;
-    const context = surface(this.canvas, box.width - box.gutter, box.height - box.top);
-    const scale = ratio();
+  // What stands here keeps its place under a veil until what replaces it is made: seen cells first, a slice a frame.
+  private async draw(): Promise<void> {
+    const { order, thumbs, scene } = this;
     const job = ++this.job;
+    const { key } = thumbs;
     this.done = false;
-    const { measure } = this;
+    const context = this.clear();
+    const cells = queue(order, this.inSight(), ({ layer, head }) => thumbs.quick(layer, head));
+    for (const place of cells) if (!thumbs.quick(order[place]!.layer, order[place]!.head)) this.veil(context, place);
+    const cell = this.painter(context);
+    try {
+      // The scene may show other tokens before this grid is told of it: its thumbnails are not those of this job.
+      const whole = await inSlices(cells, {
+        needs: (place) => thumbs.needs(order[place]!.layer),
+        one: (place) => {
+          this.veiled.delete(place);
+          cell(place);
+        },
+        going: () => job === this.job && thumbs.key === key,
+      });
+      if (job !== this.job) return;
+      if (!whole) this.drawn = "";
+      this.done = true;
+    } catch (error) {
+      if (job !== this.job) return;
+      this.done = true;
+      scene.owner.fail(error);
+    }
+  }
+
+  // The canvas, emptied where its cells are not those that stood there.
+  private clear(): CanvasRenderingContext2D {
+    const { box } = this;
+    const layout = [JSON.stringify(box), ratio(), this.scene.part.name, this.order.map(({ layer, head }) => `${layer}.${head}`)].join("|");
+    const context = layout === this.layout ? this.canvas.getContext("2d") : null;
+    if (context) return context;
+    this.layout = layout;
+    this.veiled.clear();
+    return surface(this.canvas, box.width - box.gutter, box.height - box.top);
+  }
+
+  private veil(context: CanvasRenderingContext2D, place: number): void {
+    if (this.veiled.has(place)) return;
+    this.veiled.add(place);
+    const { ink } = this.scene.owner;
+    const { cell } = this.box;
+    const [x, y] = this.corner(place);
+    context.save();
+    context.beginPath();
+    context.rect(x, y, cell, cell);
+    context.clip();
+    context.globalAlpha = 0.6;
+    context.fillStyle = ink("--bg");
+    context.fillRect(x, y, cell, cell);
+    context.globalAlpha = 1;
+    context.strokeStyle = ink("--line2");
+    context.lineWidth = 1;
+    context.beginPath();
+    for (let at = 4; at < 2 * cell; at += 5) {
+      context.moveTo(x + at, y);
+      context.lineTo(x, y + at);
+    }
+    context.stroke();
+    context.restore();
+  }
+
+  // The first and the last place that can be seen.
+  private inSight(): [number, number] {
+    const { top } = this.canvas.getBoundingClientRect();
+    const { down } = this.box;
+    const across = this.columns.length;
+    return [Math.floor(-top / down) * across, Math.ceil((window.innerHeight - top) / down) * across - 1];
+  }
+
+  // Draws the cell at a place of the order as the state asks now.
+  private painter(context: CanvasRenderingContext2D): (place: number) => void {
+    const { scene, box, order, measure, lines } = this;
+    const scale = ratio();
     const figures = measure && this.kind !== "mini" ? order.map(({ layer, head }) => scene.data.figure(scene.part, measure, layer, head)) : null;
     const most = Math.max(1e-9, ...(figures ?? []).filter(Number.isFinite));
-    const thumbs = order.map(({ layer, head }) => (head < 0 ? null : this.thumbs.get(layer, head)));
-    if (!this.lines) {
-      const image = context.createImageData(this.canvas.width, this.canvas.height);
-      const pixels = { data: new Uint32Array(image.data.buffer), stride: this.canvas.width };
-      const side = Math.round(box.cell * scale);
-      const palette = PALETTES[theme];
-      thumbs.forEach((thumb, place) => {
-        if (!thumb) return;
-        const [x, y] = this.corner(place);
-        paint(pixels, Math.round(x * scale), Math.round(y * scale), side, side, whole(thumb.codes, thumb.rows, thumb.columns), thumb.sign ? palette.diverging : palette.sequential, thumb.sign);
-      });
-      context.putImageData(image, 0, 0);
-    }
+    const side = Math.round(box.cell * scale);
+    const image = context.createImageData(side, side);
+    const pixels = { data: new Uint32Array(image.data.buffer), stride: side };
+    const palette = PALETTES[scene.owner.theme];
     const paper = scene.owner.ink("--panel");
-    const one = (place: number): void => {
+    return (place) => {
       const { layer, head } = order[place]!;
-      const thumb = thumbs[place];
-      if (head < 0) return;
+      const thumb = this.thumbs.get(layer, head);
       const [x, y] = this.corner(place);
-      if (this.lines && thumb) {
+      context.clearRect(x - 1, y - 1, box.step, box.down);
+      if (thumb && lines) {
         context.fillStyle = paper;
         context.fillRect(x, y, box.cell, box.cell);
         this.strokes(context, thumb, x, y);
+      } else if (thumb) {
+        paint(pixels, 0, 0, side, side, whole(thumb.codes, thumb.rows, thumb.columns), thumb.sign ? palette.diverging : palette.sequential, thumb.sign);
+        context.putImageData(image, Math.round(x * scale), Math.round(y * scale));
       }
       if (figures) this.note(context, x, y, layer, head, figures[place]!, most);
     };
-    let next = 0;
-    const chunk = (): void => {
-      if (job !== this.job) return;
-      const from = performance.now();
-      while (next < order.length && performance.now() - from < 12) one(next++);
-      if (next < order.length) requestAnimationFrame(chunk);
-      else this.done = true;
-    };
-    if (this.lines || figures) chunk();
-    else this.done = true;
   }
 
   // The three strongest of each row in eight opacity classes, weakest first.

@@ -59,3 +59,11 @@ export function places(scene: Scene, measure: MeasureColumn | undefined): { laye
   };
   return all.filter((cell) => cell.head >= 0).sort((a, b) => figure(b) - figure(a));
 }
+
+/** The places of the heads in the order in which they are drawn: those that cost nothing, those in sight, the others. */
+export function queue(order: readonly { layer: number; head: number }[], [first, last]: readonly [number, number], quick: (cell: { layer: number; head: number }) => boolean): number[] {
+  const heads = order.flatMap(({ head }, place) => (head < 0 ? [] : [place]));
+  const turn = (place: number): number => (quick(order[place]!) ? 0 : place >= first && place <= last ? 1 : 2);
+  const turns = order.map((_, place) => turn(place));
+  return heads.sort((a, b) => turns[a]! - turns[b]! || a - b);
+}

@@ -1,6 +1,11 @@
 // The keys of an explorer, and the dialog that lists them.
 
-import { h } from "../dom";
+import { clamp, h } from "../dom";
+import type { HeadBar } from "./headbar";
+import type { Matrix } from "./matrix";
+import type { Full } from "./state";
+
+const SCALES = ["model", "head", "neuron"] as const;
 
 const KEYS = [
   ["← →", "previous, next head"], ["↑ ↓", "previous, next layer"], ["Enter", "one scale closer"], ["Esc", "clear the pin, then one scale out"],
@@ -12,4 +17,40 @@ export function keysDialog(): HTMLDialogElement {
   const list = KEYS.flatMap(([keys, text]) => [h("dt", {}, ...keys.split(" ").map((key) => h("kbd", {}, key))), h("dd", {}, text)]);
   const dialog = h("dialog", { "aria-label": "Keys" }, h("span.cap", {}, "Keys"), h("dl", {}, ...list), h("button.link", { type: "button", onclick: () => dialog.close() }, "Close"));
   return dialog;
+}
+
+/** What the keys act on. */
+export interface Keyed {
+  readonly state: Full;
+  readonly headbar: Pick<HeadBar, "move" | "toggleAll">;
+  /** The matrix that is drawn large, where there is one. */
+  readonly matrix: Pick<Matrix, "step"> | undefined;
+  set(change: Partial<Full>): void;
+  search(): void;
+  help(): void;
+}
+
+/** What a key does; null where it does nothing. */
+export function action(key: string, { state, headbar, matrix, set, search, help }: Keyed): (() => void) | null {
+  const at = SCALES.indexOf(state.scale);
+  const to = (place: number) => (): void => set({ scale: SCALES[clamp(place, 0, 2)]! });
+  const actions: Record<string, () => void> = {
+    ArrowLeft: () => headbar.move(0, -1),
+    ArrowRight: () => headbar.move(0, 1),
+    ArrowUp: () => headbar.move(-1, 0),
+    ArrowDown: () => headbar.move(1, 0),
+    Enter: to(at + 1),
+    Escape: () => (state.pin ? set({ pin: null }) : state.zoom ? set({ zoom: null }) : to(at - 1)()),
+    1: to(0),
+    2: to(1),
+    3: to(2),
+    a: () => headbar.toggleAll(),
+    s: () => set({ special: !state.special }),
+    w: () => set({ unit: state.unit === "words" ? "pieces" : "words" }),
+    m: () => set({ picture: state.picture === "matrix" ? "lines" : "matrix" }),
+    "/": search,
+    "?": help,
+    ...(matrix ? { "+": () => matrix.step(1 / 1.5), "=": () => matrix.step(1 / 1.5), "-": () => matrix.step(1.5), 0: () => set({ zoom: null }) } : {}),
+  };
+  return Object.hasOwn(actions, key) ? actions[key]! : null;
 }

@@ -28,6 +28,8 @@ export interface Owner {
   ink(name: string): string;
   /** Exact values of a head's row, by pieces; null where nobody can be asked. */
   exact(scene: Scene, head: number, quantity: string, row: number): Promise<Float32Array> | null;
+  /** Say what went wrong in the place of the pictures. */
+  fail(error: unknown): void;
 }
 
 /** Neighbours differ in every colour vision: test/vision.test.ts measures how much. */

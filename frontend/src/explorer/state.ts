@@ -41,7 +41,7 @@ export function unequal(payload: ExplorerPayload, state: Full): string | null {
   const sizes = payload.inputs.map((input) => {
     const { query, key } = partOf(input, state.part);
     const [from, to] = [count(query, rows), count(key, columns)];
-    return from === to ? `${from} ${state.unit}` : `${from} × ${to} ${state.unit}`;
+    return from === to ? `${from} ${from === 1 ? state.unit.slice(0, -1) : state.unit}` : `${from} × ${to} ${state.unit}`;
   });
   if (sizes[0] === sizes[1]) return null;
   return `1 − 2 needs as many tokens in both inputs; these show ${sizes.join(" and ")}`;

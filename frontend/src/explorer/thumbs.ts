@@ -90,6 +90,9 @@ export function lineSegments(thumb: Thumb): number[][] {
   return classes;
 }
 
+/** How many sets of thumbnails are kept: one a filter, matrix and way of scaling. */
+const KEPT = 10;
+
 export class Thumbs {
   private readonly cache = new Map<string, Map<string, Thumb>>();
 
@@ -105,40 +108,55 @@ export class Thumbs {
     return state.renormalise && state.quantity === "weights" && part.layers.length > 0;
   }
 
-  missing(): Promise<void>[] {
+  /** What the thumbnails are of: it changes with all that changes them. */
+  get key(): string {
     const { scene } = this;
-    const { data, part, state } = scene;
-    if (scene.lacking) return [];
-    if (this.ready) return data.array(part.thumbs!) ? [] : [data.loadArray(part.thumbs!)];
-    const layers = (one: Scene): Promise<void>[] =>
-      part.index.filter((layer) => !data.layer(one.part, layer, state.quantity)).map((layer) => data.load(one.part, layer, state.quantity));
-    return [...layers(scene), ...(scene.against ? layers(scene.against) : [])];
+    return [scene.place, scene.part.name, scene.state.quantity, scene.rows.key, scene.columns.key, this.renormalise].join("|");
   }
 
-  get(layer: number, head: number): Thumb | null {
+  /** The payload's own thumbnails, where they serve; the layers that others are made of are asked for by `needs`. */
+  missing(): Promise<void>[] {
+    const { data, part, lacking } = this.scene;
+    return lacking || !this.ready || data.array(part.thumbs!) ? [] : [data.loadArray(part.thumbs!)];
+  }
+
+  /** What must be decoded before the thumbnails of a layer can be made; null when all is there. */
+  needs(layer: number): Promise<unknown> | null {
     const { scene } = this;
-    const key = `${scene.place}|${scene.state.part}|${scene.state.quantity}|${scene.rows.key}|${scene.columns.key}|${scene.state.filter}|${this.renormalise}`;
-    let known = this.cache.get(key);
-    if (!known) {
-      if (this.cache.size > 9) this.cache.clear();
-      this.cache.set(key, (known = new Map()));
-    }
+    const { quantity } = scene.state;
+    const lacking = [scene, ...(scene.against ? [scene.against] : [])].filter((one) => one.part.index.includes(layer) && !scene.data.layer(one.part, layer, quantity));
+    return this.ready || lacking.length === 0 ? null : Promise.all(lacking.map((one) => scene.data.load(one.part, layer, quantity)));
+  }
+
+  /** A thumbnail that costs nothing: made before, or in the payload. */
+  quick(layer: number, head: number): boolean {
+    return this.ready || this.made().has(`${layer}.${head}`);
+  }
+
+  /** A thumbnail, made now where it was not; null where there is no such head or `needs` was not waited for. */
+  get(layer: number, head: number): Thumb | null {
+    const made = this.made();
     const name = `${layer}.${head}`;
-    let thumb = known.get(name) ?? null;
-    if (!thumb) {
-      thumb = this.make(layer, head);
-      if (thumb) known.set(name, thumb);
-    }
+    const thumb = made.get(name) ?? this.make(layer, head);
+    if (thumb) made.set(name, thumb);
     return thumb;
+  }
+
+  // The set that is shown now; the one that was not shown for longest gives way.
+  private made(): Map<string, Thumb> {
+    const { cache, key } = this;
+    const found = cache.get(key) ?? new Map<string, Thumb>();
+    cache.delete(key);
+    cache.set(key, found);
+    if (cache.size > KEPT) cache.delete(cache.keys().next().value!);
+    return found;
   }
 
   private make(layer: number, head: number): Thumb | null {
     const { scene } = this;
     if (this.ready) return this.fromPayload(layer, head);
-    const mine = this.one(scene, layer, head);
-    if (!mine || !scene.against) return mine;
-    const [a, b] = [scene.map(layer, head), scene.against.map(layer, head)];
-    return a && b ? pool(difference(a, b)) : mine;
+    const [a, b] = scene.against ? [scene.map(layer, head), scene.against.map(layer, head)] : [null, null];
+    return a && b ? pool(difference(a, b)) : this.one(scene, layer, head);
   }
 
   private one(scene: Scene, layer: number, head: number): Thumb | null {
@@ -153,8 +171,8 @@ export class Thumbs {
   private fromPayload(layer: number, head: number): Thumb | null {
     const { part, data, rows, columns } = this.scene;
     const all = data.array(part.thumbs!);
-    if (!(all instanceof Uint8Array)) return null;
     const at = part.index.indexOf(layer);
+    if (!(all instanceof Uint8Array) || at < 0) return null;
     const before = part.heads.slice(0, at).reduce((sum, heads) => sum + heads.length, 0);
     const place = before + part.heads[at]!.indexOf(head);
     const [, height = 0, width = 0] = part.thumbs!.shape;
