@@ -43,7 +43,7 @@ Kind = Literal[
 KINDS: tuple[str, ...] = get_args(Kind)
 """In the order of table 3."""
 
-RATES = {"attention": 0.05, "attention+words": 0.001, "distance+words": 0.001, "structural": 0.0005}
+RATES = {"attention": 0.05, "attention+words": 0.001, "distance+words": 0.001, "structural": 0.002}
 """Adam's first rate for each kind."""
 
 _NAMES = {"reinitialised": "attention+words, re-initialised"}
@@ -103,7 +103,7 @@ def probe(
         raise InputError(f"precision: expected {', '.join(get_args(Precision))}, found {precision!r}")
     started = time.monotonic()
     with ExitStack() as stack:
-        folder = Path(resume) if resume is not None else None
+        place = resume or stack.enter_context(tempfile.TemporaryDirectory(prefix="headscope-"))
         run = _Run(
             model,
             (_Side("train", train, limit), _Side("dev", dev, None)),
@@ -113,7 +113,7 @@ def probe(
             precision,
             batch_size,
             progress,
-            folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="headscope-"))),
+            _made(Path(place)),
             stack,
         )
         rows = [row for kind in chosen for row in run.rows(kind)]
@@ -128,6 +128,15 @@ def probe(
             "seconds": round(time.monotonic() - started, 3),
         }
         return dataset(rows, run.dev.trees, seed=seed, replicates=replicates, meta=meta)
+
+
+def _made(folder: Path) -> Path:
+    """A folder, made where there is none."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be used ({error.strerror})") from None
+    return folder
 
 
 def _kinds(kinds: Sequence[str]) -> list[str]:
