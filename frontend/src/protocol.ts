@@ -1,6 +1,181 @@
 // Generated from src/headscope/views/payload.py by tools/protocol.py: edit that, and run this.
 
 /**
+ * A row of table 1 of Clark et al. 2019: its label, best head, accuracy, and the best offset's.
+ */
+export interface PrintedFigure {
+  label: string;
+  head: string;
+  value: number;
+  offset: number;
+  baseline: number;
+}
+
+/**
+ * A sentence with its tree: the place of each word's head (-1: the root), and its place among the examples.
+ */
+export interface TreeSentence {
+  words: string[];
+  heads: number[];
+  relations: string[];
+  example: number | null;
+}
+
+/**
+ * What a head does in a sentence.
+ *
+ * `words` are those in the relation, `predicted` the head's choices for them, `right` whether they are their heads.
+ * `arcs` are [word, word, weight]: attention from the first to the second.
+ */
+export interface TreeShown {
+  sentence: number;
+  words: number[];
+  predicted: number[];
+  right: boolean[];
+  arcs: number[][];
+}
+
+/**
+ * A relation and its best head, None where it has too few instances for one.
+ *
+ * `right` and `wrong` are sentences in which the head is right on all words of the relation, or wrong on one or more;
+ * `looked` is from how many sentences they were drawn.
+ */
+export interface SyntaxRow {
+  relation: string;
+  n: number;
+  few: boolean;
+  layer: number | null;
+  head: number | null;
+  direction: string | null;
+  accuracy: number | null;
+  low: number | null;
+  high: number | null;
+  split: number | null;
+  split_low: number | null;
+  split_high: number | null;
+  p: number | null;
+  q: number | null;
+  offset: number | null;
+  baseline: number | null;
+  printed: PrintedFigure | null;
+  right: TreeShown[];
+  wrong: TreeShown[];
+  looked: number;
+}
+
+/**
+ * Table 1: the best head of each relation, and sentences that show it. `others` have no counterpart here.
+ */
+export interface SyntaxSection {
+  kind: "syntax";
+  title: string;
+  about: string;
+  rows: SyntaxRow[];
+  sentences: TreeSentence[];
+  others: PrintedFigure[];
+  notes: string[];
+  command: string | null;
+}
+
+/**
+ * An accuracy and its interval.
+ */
+export interface CorefCell {
+  accuracy: number;
+  low: number;
+  high: number;
+}
+
+/**
+ * A text with mentions, [first word, word after its last, head word] each; its place among the examples.
+ */
+export interface CorefWindow {
+  words: string[];
+  mentions: number[][];
+  example: number | null;
+}
+
+/**
+ * A mention, the word that a head chooses for it, and the mentions that would be right, by their places.
+ */
+export interface CorefShown {
+  window: number;
+  mention: number;
+  predicted: number;
+  weight: number;
+  antecedents: number[];
+  right: boolean;
+}
+
+/**
+ * A system: a rule, or the best head for a definition of candidates. `cells` are by type, None where none is.
+ */
+export interface CorefRow {
+  system: string;
+  candidates: string;
+  layer: number | null;
+  head: number | null;
+  cells: (CorefCell | null)[];
+  split: CorefCell | null;
+  shown: CorefShown[];
+}
+
+/**
+ * A row of a printed table, None where nothing is printed.
+ */
+export interface PrintedRow {
+  label: string;
+  values: (number | null)[];
+}
+
+/**
+ * Table 2: systems by types of mentions. `counts` are mentions of each type.
+ */
+export interface CorefSection {
+  kind: "coref";
+  title: string;
+  about: string;
+  types: string[];
+  counts: number[];
+  rows: CorefRow[];
+  windows: CorefWindow[];
+  printed: PrintedRow[];
+  notes: string[];
+  command: string | null;
+}
+
+/**
+ * A probe's scores with their intervals; None where it has none.
+ */
+export interface ProbeRow {
+  probe: string;
+  uas: number | null;
+  low: number | null;
+  high: number | null;
+  uuas: number | null;
+  spearman: number | null;
+  control: number | null;
+  selectivity: number | null;
+  parameters: number;
+  printed: number | null;
+}
+
+/**
+ * Table 3. `small` says why nothing is to be concluded from it, where that is so.
+ */
+export interface ProbesSection {
+  kind: "probes";
+  title: string;
+  about: string;
+  small: string | null;
+  rows: ProbeRow[];
+  printed: PrintedRow[];
+  notes: string[];
+  command: string | null;
+}
+
+/**
  * An array in a blob: little-endian, in C order, gzip, base64.
  *
  * With the encoding "sqrt" a byte b stands for the weight (b / 255)², which is off by less than 0.004. With
@@ -460,7 +635,7 @@ export interface ReportPayload {
   error: ArrayRef;
   count: ArrayRef;
   chance: ArrayRef;
-  sections: (SummarySection | MeasuresSection | LayersSection | ClassesSection | RolesSection | ClustersSection | CardsSection | FailedSection | HeadsSection | AbsentSection | MethodsSection)[];
+  sections: (SummarySection | MeasuresSection | LayersSection | ClassesSection | RolesSection | ClustersSection | SyntaxSection | CorefSection | ProbesSection | CardsSection | FailedSection | HeadsSection | AbsentSection | MethodsSection)[];
   examples: ExplorerPayload[];
   options: Record<string, string>;
   versions: Record<string, string>;

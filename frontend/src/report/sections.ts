@@ -8,6 +8,7 @@ import { section as absent } from "./absent";
 import { section as cards } from "./cards";
 import { section as classes } from "./classes";
 import { section as clusters } from "./clusters";
+import { section as coref } from "./coref";
 import { section as failed } from "./failed";
 import { stem } from "./figures";
 import { section as heads } from "./heads";
@@ -15,8 +16,10 @@ import type { Drawn, Host, Section } from "./host";
 import { section as layers } from "./layers";
 import { section as measures } from "./measures";
 import { section as methods } from "./methods";
+import { section as probes } from "./probes";
 import { section as roles } from "./roles";
 import { section as summary } from "./summary";
+import { section as syntax } from "./syntax";
 
 type Info = ReportPayload["sections"][number];
 
@@ -27,6 +30,9 @@ const SECTIONS: { readonly [Kind in Info["kind"]]: Section<Extract<Info, { kind:
   classes,
   roles,
   clusters,
+  syntax,
+  coref,
+  probes,
   cards,
   failed,
   heads,

@@ -19,6 +19,7 @@ from headscope.cli.options import (
     Revision,
     TextFormat,
     Untrained,
+    annotated,
     command,
     corpus_of,
     load,
@@ -31,6 +32,16 @@ def report(
         list[Path] | None,
         typer.Option("--text", help="Text or jsonl to measure; the built-in corpus by default."),
     ] = None,
+    treebank: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Trees for tables 1 and 3: .conllu, _conll or word-heads .txt; the built-in ones by default."
+        ),
+    ] = None,
+    coref: Annotated[
+        list[Path] | None,
+        typer.Option(help="Coreference for table 2: .conllu or _conll; the built-in corpus by default."),
+    ] = None,
     model: ModelName = None,
     output: Annotated[Path, typer.Option("-o", "--output", help="The page to write, .html.")] = Path(
         "report.html"
@@ -41,7 +52,8 @@ def report(
     sections: Annotated[
         str | None,
         typer.Option(
-            metavar="A,B", help="Of figures, gradients, roles, clusters, cards, table; by default all."
+            metavar="A,B",
+            help="Of figures, gradients, roles, clusters, syntax, coref, probes, cards, table; by default all.",
         ),
     ] = None,
     pack: Pack = 128,
@@ -72,9 +84,12 @@ def report(
         examples=examples,
         sections=sections.split(",") if sections else None,
         limit=limit,
+        treebank=annotated(treebank, None) if treebank else None,
+        coref=annotated(coref, None) if coref else None,
         progress=True,
         command=command(),
         given=([*map(str, text or [])], [*given, *(["--trust-remote-code"] if trust_remote_code else [])]),
+        annotated={"--treebank": [*map(str, treebank or [])], "--coref": [*map(str, coref or [])]},
     )
     output.write_text(page, encoding="utf-8")
     size, seconds = output.stat().st_size / 1e6, time.monotonic() - started

@@ -72,7 +72,7 @@ def coreference(
     size = window if model.max_length is None else min(window, model.max_length)
     started, mentions = time.monotonic(), None
     with bar(corpus, limit, progress) as done:
-        stream = _windows(model, islice(corpus, limit), size)
+        stream = windows(model, islice(corpus, limit), size)
         for block in blocks(stream, batch_size=batch_size, tokens_per_batch=batch_size * TOKENS_PER_INPUT):
             found: list[_Window] = []
             for batch in block:
@@ -141,7 +141,7 @@ class _Window:
         mentions.add([item.mention.type for item in self._items], right, rules, self.example.document)
 
 
-def _windows(model: Model, examples: Iterable[Example], window: int) -> Iterator[Example]:
+def windows(model: Model, examples: Iterable[Example], window: int) -> Iterator[Example]:
     """Runs of whole sentences of a document that fit into a window, encoded."""
     around = len(model.encode("A")) - sum(model.count(["A"]))
     for _, document in groupby(examples, key=lambda example: example.document):

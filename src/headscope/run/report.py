@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any
 
@@ -31,6 +31,13 @@ from headscope.run.load import load
 from headscope.run.measure import measure
 from headscope.run.rare import with_rarest
 from headscope.run.roles import roles
+from headscope.run.sections_linguistics import (
+    LINGUISTIC,
+    Gallery,
+    coref_section,
+    probes_section,
+    syntax_section,
+)
 from headscope.tokens import Tokens
 from headscope.views.explorer import Input
 from headscope.views.report import FIGURES, TABLE, report_page
@@ -41,6 +48,9 @@ SECTIONS: Mapping[str, str] = {
     "gradients": "what attention matters, by gradients (figure 3)",
     "roles": "patterns and roles of heads, tested",
     "clusters": "the map of heads by their distances (figure 6)",
+    "syntax": "dependency relations (table 1)",
+    "coref": "coreference (table 2)",
+    "probes": "probes for trees (table 3)",
     "cards": "head by head, with real examples",
     TABLE: "all heads, all figures",
 }
@@ -83,9 +93,12 @@ def report(
     examples: int | Sequence[str | tuple[str, str]] = EXAMPLES,
     sections: Sequence[str] | None = None,
     limit: int | None = None,
+    treebank: Corpus | None = None,
+    coref: Corpus | None = None,
     progress: bool = False,
     command: str = "",
     given: tuple[Sequence[str], Sequence[str]] | None = None,
+    annotated: Mapping[str, Sequence[str]] | None = None,
 ) -> str:
     """One self-contained HTML page about a model: what every head does, and the explorer of it on examples.
 
@@ -96,22 +109,30 @@ def report(
         examples: texts or pairs to show heads on, or how many to choose from the corpus.
         sections: which of `SECTIONS`; all by default. One that fails says why in the page.
         limit: measure at most this many inputs.
+        treebank: sentences with trees for syntax and probes; the built-in ones by default.
+        coref: documents with trees and coreference; the built-in ones by default.
         progress: show progress on stderr, and say beforehand what takes long.
         command: what was typed, for the page's own record.
         given: the files and the options that were typed, for the commands that give single figures again.
+        annotated: the same of the files of ``--treebank`` and ``--coref``, by the names of these options.
 
     Raises:
         InputError: a section that there is not; a corpus without inputs.
-        CorpusError: a broken corpus, with file and line.
+        CorpusError: a broken corpus or treebank, with file and line.
         RunError: the model failed on an input while the surface measures were taken.
     """
     asked = list(SECTIONS) if sections is None else list(sections)
     for name in asked:
         if name not in SECTIONS:
             raise InputError(f"sections: expected {', '.join(SECTIONS)}, found {name!r}")
+    for read in (treebank, coref):  # a broken file is told before the model runs for long
+        for _ in read or ():
+            pass
     model = load() if model is None else model
     corpus = builtin() if corpus is None else corpus
-    return _Report(model, corpus, asked, examples, limit, progress, command, given).page(title)
+    return _Report(
+        model, corpus, asked, examples, limit, treebank, coref, progress, command, given, annotated or {}
+    ).page(title)
 
 
 @dataclass
@@ -123,9 +144,12 @@ class _Report:
     sections: Sequence[str]
     examples: int | Sequence[str | tuple[str, str]]
     limit: int | None
+    treebank: Corpus | None
+    coref: Corpus | None
     progress: bool
     command: str
     given: tuple[Sequence[str], Sequence[str]] | None
+    annotated: Mapping[str, Sequence[str]]
     _found: dict[str, xr.Dataset] = field(default_factory=dict[str, xr.Dataset])
     _table: pd.DataFrame | None = None
 
@@ -148,6 +172,10 @@ class _Report:
             made["cards"] = self._made("cards", lambda: self._cards(inputs))
             if "cards" not in self.sections and isinstance(made["cards"], Cards):
                 del made["cards"]
+        gallery = Gallery(inputs, (lambda tokens: _input(self.model, tokens)) if self.examples else None)
+        for name in LINGUISTIC:
+            if name in self.sections:
+                made[name] = self._made(name, partial(self._linguistic, name, gallery))
         for more in (self._found.get("patterns"), self._found.get("gradients")):
             if more is not None:
                 dataset = _joined(dataset, more)
@@ -195,13 +223,15 @@ class _Report:
             return None
         files, options = self.given
         if words[0] == "report":
-            files = [word for file in files for word in ("--text", file)]
+            named = {"--text": files, **self.annotated}
+            files = [word for name, own in named.items() for file in own for word in (name, file)]
         limit = [] if self.limit is None else ["--limit", str(self.limit)]
         return shlex.join(["headscope", words[0], *files, *options, *limit, *words[1:]])
 
     def _made(self, name: str, make: Callable[[], Section]) -> Section:
         """A section, or one that says why it could not be made."""
-        self._say_time({"roles": "patterns"}.get(name, name))
+        if name not in LINGUISTIC:
+            self._say_time({"roles": "patterns"}.get(name, name))
         try:
             return make()
         except Exception as error:
@@ -285,6 +315,35 @@ class _Report:
         )
         inputs += _within([_input(self.model, tokens) for tokens in chosen.tokens])
         return Cards(chosen.cards, chosen.inputs, len(inputs), self.again("report", "--sections", "cards"))
+
+    def _linguistic(self, name: str, gallery: Gallery) -> Section:
+        given = {"syntax": self.treebank, "coref": self.coref, "probes": self.treebank}[name]
+        options: dict[str, Any] = {"limit": self.limit, "progress": self.progress}
+        if name == "syntax":
+            return syntax_section(
+                self.model, given, gallery, command=self._on("syntax", "--treebank"), **options
+            )
+        if name == "coref":
+            return coref_section(self.model, given, gallery, command=self._on("coref", "--coref"), **options)
+        return probes_section(self.model, given, **options)
+
+    def _on(self, command: str, option: str) -> str | None:
+        """The command that gives a table again, on the files of an option or on the built-in trees."""
+        if self.given is None:
+            return None
+        limit = [] if self.limit is None else ["--limit", str(self.limit)]
+        files = self.annotated.get(option, ())
+        return shlex.join(["headscope", command, *files, *_of_model(self.given[1]), *limit])
+
+
+def _of_model(options: Sequence[str]) -> list[str]:
+    """Of options, those that name the model: a treebank is not packed, and tells its own format."""
+    kept: list[str] = []
+    pairs = iter(options)
+    for name in pairs:
+        value = [] if name == "--trust-remote-code" else [next(pairs)]
+        kept += [] if name in ("--format", "--pack") else [name, *value]
+    return kept
 
 
 def _joined(dataset: xr.Dataset, more: xr.Dataset) -> xr.Dataset:

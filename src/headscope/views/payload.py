@@ -1,7 +1,8 @@
 """What travels from Python to the page.
 
-The classes here are the wire: ``tools/protocol.py`` generates ``frontend/src/protocol.ts`` from them, so both
-sides agree. A payload is plain JSON; arrays stand beside it as blobs, and `ArrayRef` says how to read one.
+The classes here and in `payload_linguistics` are the wire: ``tools/protocol.py`` generates
+``frontend/src/protocol.ts`` from them, so both sides agree. A payload is plain JSON; arrays stand beside it as
+blobs, and `ArrayRef` says how to read one.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.errors import ShapeError
+from headscope.views.payload_linguistics import CorefSection, ProbesSection, SyntaxSection
 
 DType = Literal["uint8", "int32", "float32", "float64"]
 Encoding = Literal["plain", "sqrt", "signed"]
@@ -444,6 +446,9 @@ SectionInfo = (
     | ClassesSection
     | RolesSection
     | ClustersSection
+    | SyntaxSection
+    | CorefSection
+    | ProbesSection
     | CardsSection
     | FailedSection
     | HeadsSection

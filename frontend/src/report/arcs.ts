@@ -1,0 +1,94 @@
+// A sentence with a head's attention as arcs over its words: figure 5 of Clark et al. 2019.
+
+import { h, s } from "../dom";
+import type { TreeSentence, TreeShown } from "../protocol";
+
+const GAP = 13;
+const EDGE = 8;
+const BASE = 6;
+const STEP = 9;
+const HIGHEST = 96;
+/** Attention of the relation is drawn at least so wide. */
+const LEAST = 1.3;
+
+export type Kind = "found" | "missed" | "chose";
+
+export interface Arc {
+  readonly from: number;
+  readonly to: number;
+  readonly weight: number;
+  /** What it says of the relation; null: nothing. */
+  readonly kind: Kind | null;
+}
+
+/** Which arcs are of the relation: between its words and their heads, found or missed, or what was chosen instead. */
+export function kinds(sentence: TreeSentence, shown: TreeShown, towards: boolean): Arc[] {
+  const key = (word: number, other: number): string => (towards ? `${word} ${other}` : `${other} ${word}`);
+  const named = new Map<string, Kind>();
+  shown.words.forEach((word, i) => {
+    if (!shown.right[i]) named.set(key(word, shown.predicted[i]!), "chose");
+  });
+  shown.words.forEach((word, i) => named.set(key(word, sentence.heads[word]!), shown.right[i] ? "found" : "missed"));
+  const arcs = shown.arcs.map(([from, to, weight]) => ({ from: from!, to: to!, weight: weight!, kind: named.get(`${from} ${to}`) ?? null }));
+  const order = [null, "missed", "chose", "found"];
+  return arcs.sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind) || a.weight - b.weight);
+}
+
+let ruler: CanvasRenderingContext2D | null = null;
+
+function widthOf(text: string): number {
+  ruler ??= document.createElement("canvas").getContext("2d");
+  if (!ruler) return 7 * text.length;
+  ruler.font = '600 12px Inter, -apple-system, "Segoe UI", system-ui, Arial, sans-serif';
+  return ruler.measureText(text).width;
+}
+
+/** The picture. `tip` shows what an arc of the relation is. */
+export function picture(sentence: TreeSentence, shown: TreeShown, towards: boolean, tip: (text: string | null, event?: PointerEvent) => void): SVGElement {
+  const { words } = sentence;
+  const middles: number[] = [];
+  let right = EDGE;
+  for (const word of words) {
+    const width = widthOf(word);
+    middles.push(right + width / 2);
+    right += width + GAP;
+  }
+  const width = Math.ceil(right - GAP + EDGE);
+  const arcs = kinds(sentence, shown, towards);
+  const rise = ({ from, to }: Arc): number => Math.min(HIGHEST, BASE + STEP * Math.abs(from - to) + 6);
+  const ground = Math.ceil(Math.max(...arcs.map(rise), BASE) * 0.75) + 6;
+  const asked = new Set(shown.words);
+  const drawn = arcs.flatMap((arc) => {
+    const sign = Math.sign(arc.to - arc.from);
+    const [x, y] = [middles[arc.from]! + 2.5 * sign, middles[arc.to]! - 2.5 * sign];
+    const top = ground - rise(arc);
+    const path = s("path", { d: `M${x} ${ground}C${x} ${top} ${y} ${top} ${y} ${ground}`, class: arc.kind ?? "other" });
+    path.setAttribute("stroke-width", String(arc.kind ? Math.max(LEAST, 6 * arc.weight) : 6 * arc.weight));
+    if (!arc.kind) {
+      path.setAttribute("stroke-opacity", "0.28");
+      return [path];
+    }
+    const text = `${words[arc.from]} → ${words[arc.to]}  ${arc.weight.toFixed(3)}`;
+    path.addEventListener("pointermove", (event) => tip(text, event as PointerEvent));
+    path.addEventListener("pointerleave", () => tip(null));
+    return [path, s("path", { d: `M${y - 3.4} ${ground - 4.5}h6.8L${y} ${ground + 1}z`, class: `tip-${arc.kind}`, style: "stroke:none" })];
+  });
+  const texts = words.map((word, i) => s("text", { x: middles[i]!, y: ground + 15, class: asked.has(i) ? "asked" : "" }, word));
+  return s("svg", { width, height: ground + 20, viewBox: `0 0 ${width} ${ground + 20}`, class: "arcs", "aria-hidden": "true" }, ...drawn, ...texts);
+}
+
+/** What the colours mean. */
+export function key(): HTMLElement {
+  const sample = (kind: Kind | "other"): SVGElement =>
+    s("svg", { width: 22, height: 10, viewBox: "0 0 22 10", class: "arcs", "aria-hidden": "true" }, s("path", { d: "M2 9C4 1 18 1 20 9", class: kind, "stroke-width": kind === "other" ? 1.5 : 2 }));
+  const entry = (kind: Kind | "other", text: string): HTMLElement => h("span", {}, sample(kind), text);
+  return h(
+    "div.key",
+    {},
+    entry("found", "the relation, found"),
+    entry("missed", "the relation, missed"),
+    entry("chose", "what the head chose instead"),
+    entry("other", "other attention"),
+    h("span.dim", {}, "arrows point to what is looked at; wider is more"),
+  );
+}

@@ -1,0 +1,39 @@
+// Probes for dependency trees: what all heads know together.
+
+import { h } from "../dom";
+import { whole } from "../format";
+import type { ProbesSection } from "../protocol";
+import { csv } from "./figures";
+import type { Section } from "./host";
+import { bar, notes, number, printed, range, share, table } from "./linguistics";
+
+const COLUMNS = ["probe", "0 – 1", "UAS", "UUAS", "control task", "selectivity", "parameters", "printed"];
+
+export const section: Section<ProbesSection> = (element, info) => {
+  const rows = info.rows.map((row) =>
+    h(
+      "tr",
+      { style: "cursor:default" },
+      h("th", { scope: "row" }, row.probe),
+      h("td.graph", {}, bar(row.uas, row.low, row.high)),
+      h("td.n.strong", {}, share(row.uas), row.low !== null && h("span.range", {}, range(row.low, row.high))),
+      number(share(row.uuas)),
+      number(share(row.control)),
+      number(row.selectivity === null ? "–" : share(row.selectivity).replace(/^-0?/, "−")),
+      number(whole(row.parameters)),
+      h("td.n.dim", {}, printed(row.printed)),
+    ),
+  );
+  const others = info.printed.map(({ label, values }) =>
+    h("tr.off", {}, h("th", { scope: "row" }, label), ...Array.from({ length: COLUMNS.length - 2 }, () => h("td")), h("td.n", {}, printed(values[0] ?? null))),
+  );
+  if (info.small) element.append(h("p.why", { role: "note" }, info.small));
+  element.append(table("Probes", COLUMNS, new Set(COLUMNS.slice(2)), [rows, others]), notes(info.notes));
+  return {
+    csv: () =>
+      csv(
+        ["probe", "uas", "uas_low", "uas_high", "uuas", "spearman", "control", "selectivity", "parameters"],
+        info.rows.map((row) => [row.probe, row.uas, row.low, row.high, row.uuas, row.spearman, row.control, row.selectivity, row.parameters]),
+      ),
+  };
+};
