@@ -18,6 +18,7 @@ from headscope.cli.distance import distance
 from headscope.cli.measure import measure
 from headscope.cli.merge import merge
 from headscope.cli.options import say
+from headscope.cli.probe import probe
 from headscope.cli.report import report
 from headscope.cli.roles import roles
 from headscope.cli.syntax import syntax
@@ -32,7 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (check, view, measure, merge, distance, roles, syntax, coref, report):
+for command in (check, view, measure, merge, distance, roles, syntax, coref, probe, report):
     app.command()(command)
 
 
