@@ -129,14 +129,13 @@ def run_long(
 
         def work(one: Block) -> Outcome[S]:
             shown.begin()
-            found = (
+            shown.reached(reading.count - 1)  # the first input of the block is read already
+            return (
                 _left_out(one, block, shown) if long.skip_failures else Outcome(block(one, shown, one.open))
             )
-            shown.reached(reading.count)
-            return found
 
         def passed() -> None:
-            (shown.reached if long.shard else shown.passed)(reading.count)
+            (shown.reached if long.shard else shown.passed)(reading.count - 1)
 
         fingerprint = str if folder is None else reading.fingerprint
         try:
