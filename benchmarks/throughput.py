@@ -3,7 +3,8 @@
     python benchmarks/throughput.py            all three
     python benchmarks/throughput.py --short    128 tokens, BERT-base's size: budget 1.15 × the plain pass
     python benchmarks/throughput.py --long     8,192 tokens, causal, 12 heads: 2.5 × its time, 1.3 × its memory
-    python benchmarks/throughput.py --memory   memory over a corpus and one of four times its size
+    python benchmarks/throughput.py --memory   memory over a corpus and ones of 4 and 16 times its size, and of inputs
+                                               of 2,048 to 32,768 tokens (one causal layer; --lengths for others)
 
 The plain pass is the model with its fused attention (``sdpa``), on the same batches. Weights are random: time
 does not depend on them. Times are medians of repeats that alternate, after one of each to warm up; memory is the
@@ -20,7 +21,6 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -34,13 +34,15 @@ from headscope.run.stream import Task
 from headscope.tokens import Tokens
 
 LONG = 8192
+LENGTHS = "2048,8192,32768"
+CORPUS = 300
 
 
 def bert() -> PreTrainedModel:
     return BertModel(BertConfig(attn_implementation="sdpa")).eval()
 
 
-def causal(layers: int = 3) -> PreTrainedModel:
+def causal(layers: int, length: int) -> PreTrainedModel:
     """Layers of BERT-base's size, 12 heads of 64, rotary positions."""
     config = LlamaConfig(
         vocab_size=8192,
@@ -49,7 +51,7 @@ def causal(layers: int = 3) -> PreTrainedModel:
         num_hidden_layers=layers,
         num_attention_heads=12,
         num_key_value_heads=12,
-        max_position_embeddings=LONG,
+        max_position_embeddings=length,
         attn_implementation="sdpa",
     )
     return LlamaModel(config).eval()
@@ -107,7 +109,7 @@ def short(repeats: int, names: list[str] | None) -> None:
 
 
 def long(repeats: int, names: list[str] | None) -> None:
-    model = Causal(causal(), name="causal, random weights")
+    model = Causal(causal(3, LONG), name="causal, random weights")
     batch = inputs(1, LONG)
     task = Task(model, choose(names))
     one, measured = alternating(repeats, lambda: plain(model, batch), lambda: task.run(batch))
@@ -115,49 +117,80 @@ def long(repeats: int, names: list[str] | None) -> None:
         f"{LONG:,} tokens, causal, 3 × 12 heads: plain {one:.2f} s, measured {measured:.2f} s, "
         f"{measured / one:.2f} × (budget 2.5), {task.route}"
     )
-    alone, both = (apart(way, names) for way in ("plain", "measured"))
+    own, both = (apart(f"{way} {LONG} 3", names)["peak"] for way in ("plain", "measured"))
     print(
-        f"the same, peak memory: plain {alone:.0f} MB, measured {both:.0f} MB, {both / alone:.3f} × (budget 1.3)"
+        f"the same, peak memory: plain {own:.0f} MB, measured {both:.0f} MB, {both / own:.3f} × (budget 1.3)"
     )
 
 
-def memory(names: list[str] | None) -> None:
-    small, large = (apart(f"corpus {count}", names) for count in (300, 1200))
+def memory(names: list[str] | None, count: int, lengths: list[int]) -> None:
+    """Peak memory by the size of the corpus, in short documents and in one, and by an input's length."""
+    for kind, about in (("short", "documents of 3 inputs"), ("one", "one document")):
+        print(f"peak memory over inputs of 128 tokens, {about} (constant: 1)")
+        first = 0.0
+        for times in (1, 4, 16):
+            found = apart(f"corpus {count * times} {kind}", names)
+            first = first or found["peak"]
+            ratio = found["peak"] / first
+            print(
+                f"  {count * times:>7,} inputs {found['peak']:7.0f} MB {ratio:6.3f} × {found['seconds']:7.1f} s"
+            )
     print(
-        f"peak memory over 300 and 1,200 inputs of 128 tokens: {small:.0f} and {large:.0f} MB, "
-        f"{large / small:.3f} × (constant: 1)"
+        "peak memory by length, one causal layer of 12 heads, above what the process has before it (budget 1.3)"
     )
+    for length in lengths:
+        own, both = (apart(f"{way} {length} 1", names) for way in ("plain", "measured"))
+        more, all_ = own["peak"] - own["before"], both["peak"] - both["before"]
+        print(
+            f"  {length:>7,} tokens: plain {own['peak']:6.0f} MB, measured {both['peak']:6.0f} MB, "
+            f"{both['peak'] / own['peak']:.3f} ×; above the loaded model {more:.0f} and {all_:.0f} MB "
+            f"({1e6 * all_ / length / 1024:.1f} KB a token); {own['seconds']:.2f} and {both['seconds']:.2f} s"
+        )
 
 
-def apart(way: str, names: list[str] | None) -> float:
-    """Peak memory in MB of one way in a process of its own."""
+def apart(way: str, names: list[str] | None) -> dict[str, float]:
+    """Memory in MB (``before`` and ``peak``) and seconds of one way in a process of its own."""
     arguments = ["--apart", way, *(["--measures", ",".join(names)] if names else [])]
     arguments += ["--threads", str(torch.get_num_threads())]
     found = subprocess.run(
         [sys.executable, __file__, *arguments], check=True, capture_output=True, text=True
     ).stdout
-    return float(json.loads(found)["peak"])
+    return json.loads(found)
 
 
 def alone(way: str, names: list[str] | None) -> None:
-    if way.startswith("corpus "):
+    kind, number, more = way.split()
+    if kind == "corpus":
         config = BertConfig(
-            hidden_size=192, num_hidden_layers=12, num_attention_heads=12, intermediate_size=768
+            hidden_size=96, num_hidden_layers=4, num_attention_heads=12, intermediate_size=192
         )
+        model = Model(BertModel(config).eval(), name="small")
         tokens = inputs(16, 128)
         examples = (
-            Example(tokens=tokens[place % 16], document=place // 3, source=f"random:{place}")
-            for place in range(int(way.split()[1]))
+            Example(
+                tokens=tokens[place % 16],
+                document=0 if more == "one" else place // 3,
+                source=f"random:{place}",
+            )
+            for place in range(int(number))
         )
-        measure(Model(BertModel(config).eval(), name="small"), examples, measures=names)
+
+        def run() -> object:
+            return measure(model, examples, measures=names)
+
     else:
-        model: Any = Causal(causal(), name="causal, random weights")
-        batch = inputs(1, LONG)
-        if way == "plain":
-            plain(model, batch)
-        else:
-            Task(model, choose(names)).run(batch)
-    print(json.dumps({"peak": peak()}))
+        length = int(number)
+        long_model = Causal(causal(int(more), length), name="causal, random weights")
+        batch = inputs(1, length)
+
+        def run() -> object:
+            if kind == "plain":
+                return plain(long_model, batch)
+            return Task(long_model, choose(names)).run(batch)
+
+    before, started = peak(), time.perf_counter()
+    run()
+    print(json.dumps({"before": before, "peak": peak(), "seconds": time.perf_counter() - started}))
 
 
 def peak() -> float:
@@ -179,6 +212,8 @@ def main() -> None:
     parser.add_argument("--repeats", type=int)
     parser.add_argument("--measures", help="names, parted by commas; default: all")
     parser.add_argument("--threads", type=int)
+    parser.add_argument("--lengths", default=LENGTHS, help=f"of --memory, in tokens; default: {LENGTHS}")
+    parser.add_argument("--inputs", type=int, default=CORPUS, help=f"of --memory's corpus; default: {CORPUS}")
     parser.add_argument("--apart", help=argparse.SUPPRESS)
     options = parser.parse_args()
     torch.manual_seed(0)
@@ -197,7 +232,7 @@ def main() -> None:
     if options.long or every:
         long(options.repeats or 3, names)
     if options.memory or every:
-        memory(names)
+        memory(names, options.inputs, [int(each) for each in options.lengths.split(",")])
 
 
 if __name__ == "__main__":
