@@ -1,0 +1,272 @@
+"""The sections that a whole report adds: kinds of tokens, roles, the map of heads, cards."""
+
+from __future__ import annotations
+
+import csv
+import io
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from report_sample import dataset, example
+
+from headscope.heads import Head
+from headscope.measures.roles import COLUMNS
+from headscope.views.report import report_page
+from headscope.views.sections import Card, Cards, Classes, Clusters, Failed, Roles, Shown
+
+pytestmark = pytest.mark.browser
+
+HEADS = [Head(layer, head) for layer in range(3) for head in range(4)]
+ROLES = {Head(1, 2): "previous token", Head(0, 1): "separators"}
+
+
+def roles() -> pd.DataFrame:
+    rows = [
+        (
+            head.layer,
+            head.head,
+            head.paper,
+            ROLES.get(head, "none"),
+            *((0.8, 0.75, 0.85, 0.5, 0.01, 1e-9, 2e-8, 12345) if head in ROLES else (np.nan,) * 7 + (0,)),
+        )
+        for head in HEADS
+    ]
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    table.attrs = {"tests": 99, "roles": {"previous token": "because"}, "untested": {"sink": "not causal"}}
+    return table
+
+
+def distances() -> xr.Dataset:
+    """Heads on a line, so that the map is known: head k at k."""
+    place = np.arange(len(HEADS), dtype=float) / 20
+    found = np.abs(place[:, None] - place)
+    coords: dict[str, Any] = {}
+    for side in "ab":
+        coords[f"head_{side}"] = [str(head) for head in HEADS]
+        coords[f"layer_{side}"] = (f"head_{side}", [head.layer for head in HEADS])
+        coords[f"index_{side}"] = (f"head_{side}", [head.head for head in HEADS])
+    axes = ("head_a", "head_b")
+    return xr.Dataset(
+        {"distance": (axes, found, {"units": "nats a token"})}, coords=coords, attrs={"n": 500, "meta": "{}"}
+    )
+
+
+def card(head: Head) -> Card:
+    return Card(
+        head,
+        [ROLES[head]] if head in ROLES else [],
+        "previous" if head in ROLES else "entropy",
+        "share" if head in ROLES else "nats",
+        head not in ROLES,
+        [Shown(1, 0.9, 1, 10)],
+        [Shown(1, 0.9, 1, 10), Shown(0, 0.4, None, 5), Shown(2, 0.1, None, 1)],
+    )
+
+
+@pytest.fixture(scope="module")
+def html() -> str:
+    words = (["[CLS]", *(f"{name}{i}" for i in range(9)), "[SEP]"] for name in ("ant", "bee", "cow"))
+    panels = {"Attention to": {"separators": "sep", "first": "first"}}
+    return report_page(
+        dataset(),
+        [example(pieces=pieces, seed=seed) for seed, pieces in enumerate(words)],
+        sections=[
+            Classes("By kind", "About kinds.", panels, ["sep", "first"], "headscope measure --limit 3"),
+            Roles(roles(), 0.05, 60, "headscope roles"),
+            Clusters(distances(), ROLES, command="headscope distance --map map.csv"),
+            Cards([card(head) for head in HEADS], 40, 3),
+            Failed("probes", "Not made: probes", "RuntimeError: <b>no</b> memory", "headscope report"),
+        ],
+        roles=ROLES,
+    )
+
+
+def opened(page: Any, layer: int, head: int, fragment: str = "") -> None:
+    page.wait_for_function(
+        """([layer, head, fragment]) => document.querySelector(".explorer h2:not(.gridpane *)").textContent ===
+            `Layer ${layer}, head ${head}` && !document.querySelector(".hx[data-busy]") && location.hash.includes(fragment)""",
+        arg=[layer, head, fragment],
+        timeout=5000,
+    )
+    assert page.locator(".openhead h2").inner_text() == f"L{layer}H{head}"
+
+
+def click_middle(page: Any, mark: Any) -> None:
+    mark.scroll_into_view_if_needed()
+    box = mark.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+
+def saved(page: Any, section: str, kind: str) -> str:
+    with page.expect_download() as download:
+        page.locator(f"[data-section={section}] .saves").first.get_by_role("button", name=kind).click()
+    assert download.value.suggested_filename.startswith("a-model-")
+    return Path(download.value.path()).read_text(encoding="utf-8")
+
+
+def test_every_section_is_there_with_its_caption_and_command(open_page: Any, html: str):
+    page = open_page(html)
+    for kind, text, command in (
+        ("classes >> nth=0", "About kinds.", "headscope measure --limit 3"),
+        ("roles", "99 tests over 60 documents", "headscope roles"),
+        ("clusters", "500 tokens", "headscope distance --map map.csv"),
+    ):
+        section = page.locator(
+            f"[data-section={kind}]" if ">>" not in kind else "[data-section=classes]"
+        ).first
+        assert text in section.locator(".about").inner_text()
+        assert section.locator(".again code").inner_text() == command
+    assert "40 short inputs were scored" in page.locator("[data-section=cards] > .about").inner_text()
+    failed = page.locator("[data-section=failed]")
+    assert failed.locator(".why").inner_text() == "RuntimeError: <b>no</b> memory"
+    assert "2 of 12 heads have a role" in page.locator(".findings").first.inner_text()
+
+
+def test_a_point_of_each_map_opens_its_head(open_page: Any, html: str):
+    page = open_page(html, fragment="#head=L0H0")
+    for panel, head in ((0, Head(2, 3)), (1, Head(1, 2))):
+        dots = page.locator("[data-section=clusters] .map").nth(panel).locator("circle.head")
+        assert dots.count() == 12
+        # On a line: the map's first axis is the order of the heads, the largest place positive.
+        order = dots.evaluate_all(
+            "dots => dots.map((dot, i) => [+dot.getAttribute('cx'), i]).sort((a, b) => a[0] - b[0]).map(x => x[1])"
+        )
+        places = [HEADS.index(head), 11 - HEADS.index(head)]
+        found = []
+        for place in places:  # either way round
+            click_middle(page, dots.nth(order[place]))
+            page.wait_for_timeout(50)
+            found.append(page.locator(".openhead h2").inner_text())
+        assert str(head) in found
+        assert page.locator("[data-section=clusters] circle.ring").count() == 2
+
+
+def test_the_map_says_what_a_point_is(open_page: Any, html: str):
+    page = open_page(html)
+    name = page.locator("[data-section=clusters] .map .name", has_text="L1H2").first
+    name.scroll_into_view_if_needed()
+    dot = page.locator("[data-section=clusters] .map").nth(1).locator("circle.head:not(.none)").last
+    dot.hover(force=True)
+    tip = page.locator(".report > .tip.on").inner_text()
+    assert "nearest: " in tip
+    assert any(role in tip for role in ROLES.values())
+    assert page.locator("[data-section=clusters] .key").nth(1).inner_text().split() == [
+        *("separators", "1", "previous", "token", "1", "none", "of", "these", "10"),
+    ]
+
+
+def test_layers_by_their_distance(open_page: Any, html: str):
+    page = open_page(html)
+    cells = page.locator("[data-section=clusters] .between tbody tr").nth(0).locator("td").all_inner_texts()
+    # Layers 0 and 1 are four heads apart, each a twentieth: on average 0.2.
+    assert cells[1:] == [".20", ".40"]
+    assert "p = " in page.locator("[data-section=clusters] .findings").inner_text()
+
+
+def test_a_row_of_the_roles_opens_its_head(open_page: Any, html: str):
+    page = open_page(html, fragment="#head=L0H0")
+    rows = page.locator(".roles tbody tr")
+    assert rows.count() == 2
+    rows.nth(1).locator("td").nth(1).click()
+    opened(page, 1, 2)
+    assert rows.nth(1).get_attribute("aria-selected") == "true"
+    assert rows.nth(0).get_attribute("aria-selected") == "false"
+    page.locator("[data-section=roles] summary", has_text="10 heads have none").click()
+    page.locator(".headlist .headlink", has_text="L2H0").click()
+    opened(page, 2, 0)
+
+
+def test_a_point_of_a_kind_opens_its_head(open_page: Any, html: str):
+    page = open_page(html, fragment="#head=L0H0")
+    section = page.locator("[data-section=classes]")
+    dot = section.locator("[aria-label=dot] circle").nth(12 + 6)  # of the second kind, L1H2
+    click_middle(page, dot)
+    opened(page, 1, 2)
+    assert section.locator("circle.ring").count() == 2  # once a kind
+    assert section.locator(".key").inner_text().split() == ["separators", "first"]
+
+
+def test_a_card_opens_its_head_on_its_examples(open_page: Any, html: str):
+    page = open_page(html, fragment="#head=L1H2")
+    cards = page.locator(".card")
+    assert cards.count() == 2
+    one = page.locator(".card[data-head=L0H1]")
+    assert "separators" in one.locator("header").inner_text()
+    assert "highest of 12" in one.locator(".best").inner_text()
+    one.locator(".line").click()
+    opened(page, 0, 1, "example=1")
+    assert page.locator(".toks.l .tok").nth(1).inner_text() == "bee0"
+    assert one.get_attribute("data-open") is not None
+    one.locator(".tenth").nth(1).click()
+    opened(page, 0, 1, "example=0")
+    assert page.locator(".toks.l .tok").nth(1).inner_text() == "ant0"
+    one.locator(".tenth").nth(2).hover()
+    assert "10th tenth" in page.locator(".report > .tip.on").inner_text()
+    one.locator(".tenth").nth(2).click()
+    opened(page, 0, 1, "example=2")
+    assert one.locator(".tenths > .none").count() == 7
+    page.get_by_role("switch", name="All 12 heads").click()
+    assert cards.count() == 12
+    page.locator(".card[data-head=L2H3] header .headlink").click()
+    opened(page, 2, 3)
+    page.get_by_role("switch", name="All 12 heads").click()
+    assert [each.get_attribute("data-head") for each in cards.all()] == ["L0H1", "L1H2", "L2H3"]
+
+
+def test_what_is_saved(open_page: Any, html: str):
+    page = open_page(html)
+    rows = list(csv.DictReader(io.StringIO(saved(page, "roles", "CSV"))))
+    assert list(rows[0]) == list(COLUMNS)
+    assert [row["role"] for row in rows] == [ROLES.get(head, "none") for head in HEADS]
+    assert [row["paper"] for row in rows] == [head.paper for head in HEADS]
+    rows = list(csv.DictReader(io.StringIO(saved(page, "clusters", "CSV"))))
+    assert list(rows[0])[:5] == ["layer", "head", "paper", "x", "y"]
+    place = np.array([float(row["x"]) for row in rows])
+    assert np.allclose(np.abs(np.diff(place)), 0.05, atol=1e-3)
+    rows = list(csv.DictReader(io.StringIO(saved(page, "cards", "CSV"))))
+    assert len(rows) == 12 * 4
+    assert rows[0]["text"].startswith("bee0")
+    rows = list(csv.DictReader(io.StringIO(saved(page, "classes", "CSV"))))
+    assert {row["measure"] for row in rows} == {"sep", "first"}
+    for section, least in (("classes", 24), ("clusters", 24), ("layers", 48)):
+        drawn = ET.fromstring(saved(page, section, "SVG"))
+        circles = [each for each in drawn.iter() if each.tag.endswith("circle")]
+        assert len(circles) >= least
+        assert all(each.get("class") is None for each in drawn.iter())
+        texts = {"".join(each.itertext()) for each in drawn.iter() if each.tag.endswith("text")}
+        assert texts & {"Attention to", "By layer", "previous token"}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_colours_follow_the_ground(open_page: Any, html: str, scheme: str):
+    page = open_page(html, scheme=scheme)
+    first = page.locator("[data-section=clusters] .map").nth(0).locator("circle.head").first
+    before = first.get_attribute("fill")
+    page.emulate_media(color_scheme="dark" if scheme == "light" else "light")
+    page.wait_for_function(
+        "before => document.querySelector('circle.head').getAttribute('fill') !== before", arg=before
+    )
+    page.emulate_media(media="print")
+    page.wait_for_selector(".hs[data-theme=light]")
+    assert not page.locator(".saves").first.is_visible()
+    assert page.locator(".again").first.is_visible()
+
+
+@pytest.mark.parametrize("width", [390, 700, 1000, 1400])
+def test_nothing_is_wider_than_the_window(open_page: Any, html: str, width: int):
+    page = open_page(html, width=width, height=800)
+    page.get_by_role("switch", name="All 12 heads").click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_the_contents_lead_to_the_sections(open_page: Any, html: str):
+    page = open_page(html)
+    page.locator(".contents").get_by_role("button", name="Heads that attend alike").click()
+    page.wait_for_function(
+        "() => Math.abs(document.querySelector('[data-section=clusters] h2').getBoundingClientRect().top) < 120"
+    )
