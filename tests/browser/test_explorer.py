@@ -99,7 +99,7 @@ def page(open_page: Callable[..., Any], html: str) -> Any:
 def settled(page: Any) -> None:
     # A new size or theme is noticed with the next frame.
     page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    page.wait_for_selector(".hx[data-busy]", state="detached")
+    page.wait_for_selector(".hx:not([data-busy]):not([data-drawing])")
 
 
 def eventually(page: Any, holds: Callable[[], bool]) -> None:

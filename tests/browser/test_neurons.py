@@ -27,7 +27,7 @@ def page_of(name: str, open_page: Callable[..., Any], **state: Any) -> tuple[Any
 
 
 def settled(page: Any) -> None:
-    page.wait_for_selector(".hx[data-busy]", state="detached")
+    page.wait_for_selector(".hx:not([data-busy]):not([data-drawing])")
 
 
 def point(page: Any, row: int) -> dict[str, float] | None:

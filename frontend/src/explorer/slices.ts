@@ -30,9 +30,7 @@ export async function inSlices<T>(items: readonly T[], work: Work<T>, clock = SC
     const needed = work.needs(item);
     if (needed) {
       await needed;
-      // What is decoded comes in a task of its own: the work on it begins with a frame.
-      await clock.frame();
-      end = clock.now() + SLICE;
+      end = clock.now() + SLICE; // the page was free while it waited
       if (!work.going()) return false;
     }
     work.one(item);
