@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import typer
 
 from headscope.cli.check import check
+from headscope.cli.compare import compare
 from headscope.cli.coref import coref
 from headscope.cli.distance import distance
 from headscope.cli.measure import measure
@@ -35,6 +36,7 @@ app = typer.Typer(
 )
 for command in (check, view, measure, merge, distance, roles, syntax, coref, probe, report):
     app.command()(command)
+app.add_typer(compare, name="compare")
 
 
 def main() -> NoReturn:

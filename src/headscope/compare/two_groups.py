@@ -90,8 +90,9 @@ def compare(
             f"found {values.shape}"
         )
     design = Design(np.asarray(second, np.bool_), np.asarray(document, np.int64))
-    width = int(np.prod(shape))
-    family: npt.NDArray[np.int64] = np.tile(np.arange(shape[1] * shape[2]), int(shape[0]))  # heads
+    count, height, across = (int(size) for size in shape)
+    width = count * height * across
+    family = np.tile(np.arange(height * across), count)  # heads
     flat = np.asarray(values, np.float64).reshape(len(values), width)
     keep = np.flatnonzero(np.isfinite(flat).any(0))
     own = differences(flat[:, keep], design)

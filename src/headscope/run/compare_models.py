@@ -100,11 +100,8 @@ def models(
         raise InputError(f"by: expected token or document, found {by!r}")
     if any(one.matrix != "weights" for one in chosen):
         raise InputError("measures: expected measures of attention weights, found one of gradients or norms")
-    if a.causal != b.causal:
-        one, other = (a, b) if a.causal else (b, a)
-        raise InputError(
-            f"models: {one.name} is causal and {other.name} is not: heads have no counterparts; compare them by role"
-        )
+    if (why := counterparts(a, b)) is not None:
+        raise InputError(f"models: {why}; compare them by role")
     over = "pieces" if same_tokens(a, b, corpus) else "words"
     started = time.monotonic()
     total: Sums | None = None
@@ -144,6 +141,27 @@ def same_tokens(a: Model, b: Model, corpus: object) -> bool:
         return False
     first = (list(islice(corpus.encoded(model), 8)) for model in (a, b))
     return all(tokens_of(one).pieces == tokens_of(other).pieces for one, other in zip(*first, strict=False))
+
+
+def counterparts(a: Model, b: Model) -> str | None:
+    """Why heads of two models have no counterparts, as far as their configurations say; None where they have."""
+    if a.causal != b.causal:
+        one, other = (a, b) if a.causal else (b, a)
+        return f"{one.name} is causal and {other.name} is not: heads have no counterparts"
+    shapes = [
+        (
+            getattr(one.text_config, "num_hidden_layers", None),
+            getattr(one.text_config, "num_attention_heads", None),
+        )
+        for one in (a, b)
+    ]
+    if shapes[0] == shapes[1]:
+        return None
+    told = [
+        f"{one.name} has {layers} layers × {heads} heads"
+        for one, (layers, heads) in zip((a, b), shapes, strict=True)
+    ]
+    return f"{told[0]}, {told[1]}: heads have no counterparts"
 
 
 class Pieces:

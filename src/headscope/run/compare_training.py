@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -26,6 +26,9 @@ from headscope.run.measure import measure
 COLUMNS = ("checkpoint", "layer", "head", "paper", "measure", "value", "se", "n", "chance")
 """Columns of the tidy table, one row a checkpoint, measure and head."""
 
+MEASURES = ("surface", "patterns")
+"""What is measured unless measures are named."""
+
 Checkpoint = str | os.PathLike[str] | Model
 
 
@@ -43,7 +46,12 @@ class Training:
     @property
     def table(self) -> pd.DataFrame:
         """One row a checkpoint, measure and head, with `COLUMNS`."""
-        return tidy(self.figures, COLUMNS, "value", ("checkpoint",))
+        return table(self.figures)
+
+
+def table(found: xr.Dataset) -> pd.DataFrame:
+    """One row a checkpoint, measure and head, with `COLUMNS`. Heads that a layer does not have have no row."""
+    return tidy(found, COLUMNS, "value", ("checkpoint",))
 
 
 def training(
@@ -56,7 +64,7 @@ def training(
     limit: int | None = None,
     progress: bool = False,
     command: str = "",
-    loader: Callable[..., Model] = load,
+    **options: Any,
 ) -> Training:
     """Measure every head at each of several checkpoints of one model, one after the other.
 
@@ -64,8 +72,9 @@ def training(
         checkpoints: hub names or folders, each with ``@REVISION`` behind it where one is meant, or loaded models, in
             order; or one folder that holds ``checkpoint-N`` folders, as transformers' Trainer writes them.
         corpus: from `headscope.corpora`; read once a checkpoint.
-        measures, by, batch_size, limit, progress, command: as in `headscope.measure`.
-        loader: what loads a name; takes ``revision=``.
+        measures: names or definitions; by default `MEASURES`.
+        by, batch_size, limit, progress, command: as in `headscope.measure`.
+        **options: of `headscope.load`, for checkpoints that are named: ``device``, ``dtype``, ….
 
     Raises:
         InputError: fewer than two checkpoints, one that is named twice, or checkpoints of different shapes.
@@ -77,7 +86,7 @@ def training(
     labels: list[str] = []
     for checkpoint in listed(checkpoints):
         name, revision = ("", None) if isinstance(checkpoint, Model) else parted(os.fspath(checkpoint))
-        model = checkpoint if isinstance(checkpoint, Model) else loader(name, revision=revision)
+        model = checkpoint if isinstance(checkpoint, Model) else load(name, revision=revision, **options)
         label = (
             ", ".join([Path(model.name).name, *model.notes[:1]]) if not name else revision or Path(name).name
         )
@@ -89,7 +98,7 @@ def training(
         own = measure(
             model,
             corpus,
-            measures=measures,
+            measures=MEASURES if measures is None else measures,
             by=by,
             batch_size=batch_size,
             limit=limit,
