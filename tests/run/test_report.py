@@ -6,11 +6,19 @@ import json
 import re
 from typing import Any
 
+import numpy as np
+import pytest
 import torch
 import transformers
 
 import headscope as hs
+from headscope.errors import InputError
+from headscope.measures.arrangement import head_map
+from headscope.measures.choose import choose
 from headscope.models import Model
+
+OWN = ["figures", "gradients", "roles", "clusters", "cards", "table"]
+FEW = ["figures", "cards"]
 
 
 def part(example: Any) -> Any:
@@ -28,7 +36,7 @@ def payload(page: str) -> Any:
 
 
 def test_a_causal_model(stories: Model) -> None:
-    found = payload(hs.report(stories, examples=2, limit=20))
+    found = payload(hs.report(stories, examples=2, limit=4, sections=FEW))
     assert found["model"]["causal"]
     assert {entry["measure"] for one in found["sections"] for entry in one.get("absent", [])} >= {
         "next",
@@ -44,7 +52,9 @@ def test_the_encoder_of_an_encoder_decoder(demo: Model) -> None:
         vocab_size=30522, d_model=32, d_kv=8, d_ff=24, num_layers=2, num_heads=4, decoder_start_token_id=0
     )
     model = hs.load((transformers.T5ForConditionalGeneration(config).eval(), demo.tokenizer))
-    found = payload(hs.report(model, hs.corpora.texts(["The cat sat.", "A dog barked at the moon."])))
+    found = payload(
+        hs.report(model, hs.corpora.texts(["The cat sat.", "A dog barked at the moon."]), sections=FEW)
+    )
     assert (found["model"]["layers"], found["model"]["heads"]) == (2, 4)
     assert part(found["examples"][0])["name"] == "encoder"
     assert part(found["examples"][0])["query"]["pieces"][:3] == ["[CLS]", "the", "cat"]
@@ -52,7 +62,9 @@ def test_the_encoder_of_an_encoder_decoder(demo: Model) -> None:
 
 
 def test_examples_of_your_own(demo: Model) -> None:
-    found = payload(hs.report(demo, hs.corpora.texts(["The cat sat."]), examples=["Why?", ("A b.", "C d.")]))
+    found = payload(
+        hs.report(demo, hs.corpora.texts(["The cat sat."]), examples=["Why?", ("A b.", "C d.")], sections=FEW)
+    )
     assert [part(example)["query"]["pieces"] for example in found["examples"]] == [
         ["[CLS]", "why", "?", "[SEP]"],
         ["[CLS]", "a", "b", ".", "[SEP]", "c", "d", ".", "[SEP]"],
@@ -61,14 +73,122 @@ def test_examples_of_your_own(demo: Model) -> None:
 
 def test_queries_and_keys_come_while_there_is_room(demo: Model, monkeypatch: Any) -> None:
     corpus = hs.corpora.texts(["The cat sat."])
-    first, second = payload(hs.report(demo, corpus, examples=["Why?", "Why not?"]))["examples"]
+    first, second = payload(hs.report(demo, corpus, examples=["Why?", "Why not?"], sections=FEW))["examples"]
     assert part(first)["neurons"][0]["q"]["codes"]["shape"] == [12, 4, 32]
     assert part(second)["neurons"] is not None
     monkeypatch.setattr("headscope.run.report.NEURON_BYTES", 6 * 12 * 4 * 32 * 2)
-    first, second = payload(hs.report(demo, corpus, examples=["Why?", "Why not?"]))["examples"]
+    first, second = payload(hs.report(demo, corpus, examples=["Why?", "Why not?"], sections=FEW))["examples"]
     assert part(first)["neurons"] is not None
     assert part(second)["neurons"] is None
 
 
+TEXTS = [
+    f"{who} {what}"
+    for who in ("The cat", "A dog", "Nobody")
+    for what in ("sat.", "ran, and slept.", "saw it.")
+]
+
+
+def sections(page: str) -> dict[str, Any]:
+    """The sections of a page by kind; of several of a kind the last."""
+    return {one["kind"]: one for one in payload(page)["sections"]}
+
+
+@pytest.fixture(scope="module")
+def whole(demo: Model) -> str:
+    given = (["a file.txt"], ["-m", "some/model"])
+    return hs.report(demo, hs.corpora.texts(TEXTS), examples=4, sections=OWN, limit=9, given=given)
+
+
+def test_the_sections_that_are_asked_for(demo: Model, whole: str) -> None:
+    kinds = [one["kind"] for one in payload(whole)["sections"]]
+    figures = ["measures", "layers", "layers", "layers"]
+    assert [kind for kind in kinds if kind not in ("absent", "classes")] == [
+        *("summary", *figures, "roles", "clusters", "cards", "heads", "methods"),
+    ]
+    assert kinds.count("classes") == 2
+    corpus = hs.corpora.texts(TEXTS[:2])
+    few = payload(hs.report(demo, corpus, examples=1, sections=["table"]))
+    assert [one["kind"] for one in few["sections"] if one["kind"] != "absent"] == [
+        "summary",
+        "heads",
+        "methods",
+    ]
+    assert len(few["examples"]) == 1
+    with pytest.raises(InputError, match=r"sections: expected figures, gradients, .*table, found 'all'"):
+        hs.report(demo, corpus, sections=["all"])
+
+
+def test_roles_are_those_of_the_command(demo: Model, whole: str) -> None:
+    table: Any = hs.roles(demo, hs.corpora.texts(TEXTS), limit=9)
+    expected = [
+        (row.layer, row.head, row.role, row.score) for row in table.itertuples() if row.role != "none"
+    ]
+    found = [
+        (row["layer"], row["head"], row["role"], row["score"]) for row in sections(whole)["roles"]["rows"]
+    ]
+    assert [one[:3] for one in found] == [one[:3] for one in expected]
+    assert np.allclose([one[3] for one in found], [one[3] for one in expected])
+    assert (0, 2, "previous token") in [one[:3] for one in found]
+    assert len(sections(whole)["roles"]["without"]) == 72 - len({one[:2] for one in found})
+
+
+def test_the_map_is_that_of_the_command(demo: Model, whole: str) -> None:
+    found = hs.distance(demo, hs.corpora.texts(TEXTS), limit=9)
+    clusters = sections(whole)["clusters"]
+    own = np.array(clusters["places"])
+    expected: Any = head_map(found)
+    assert np.allclose(own, expected[["x", "y"]], atol=1e-4)
+    near = found["distance"].values + np.diag([np.inf] * 72)
+    assert [row[0] for row in clusters["near"]] == near.argmin(1).tolist()
+    assert (
+        "L0H2" in payload(whole)["sections"][0]["lines"][0][2]["text"]
+        or clusters["role"][2] == "previous token"
+    )
+
+
+def test_cards_name_examples_of_the_page(whole: str) -> None:
+    cards, examples = sections(whole)["cards"], payload(whole)["examples"]
+    assert (len(cards["cards"]), cards["inputs"], len(examples)) == (72, 9, 4)
+    for card in cards["cards"]:
+        assert {one["example"] for one in card["sample"]} <= set(range(4))
+    (card,) = [one for one in cards["cards"] if (one["layer"], one["head"]) == (0, 2)]
+    assert card["measure"] == "previous"
+    for shown in card["strongest"]:
+        pieces = part(examples[shown["example"]])["query"]["pieces"]
+        assert pieces[1] in ("the", "a", "nobody")
+
+
+def test_commands_give_the_same_figures_again(whole: str) -> None:
+    found = [one.get("command") for one in payload(whole)["sections"] if one.get("command")]
+    assert "headscope measure 'a file.txt' -m some/model --limit 9" in found
+    assert "headscope roles 'a file.txt' -m some/model --limit 9" in found
+    assert "headscope distance 'a file.txt' -m some/model --limit 9 --map map.csv" in found
+    assert "headscope report --text 'a file.txt' -m some/model --limit 9 --sections cards" in found
+    (gradients,) = [one for one in found if "gradients" in one]
+    names = gradients.split("--measures ")[1].split(",")
+    assert [choose([name])[0].name for name in names] == [
+        f"gradient_each_{one}" for one in ("sep", "cls", "punctuation", "others")
+    ]
+
+
+def test_a_section_that_fails_takes_no_other_with_it(demo: Model, monkeypatch: Any, capsys: Any) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise ValueError("out of <memory>\nand more")
+
+    monkeypatch.setattr("headscope.run.report.distance", fail)
+    corpus = hs.corpora.texts(TEXTS)
+    page = hs.report(
+        demo, corpus, examples=2, sections=["roles", "clusters", "cards"], limit=4, progress=True
+    )
+    found = sections(page)
+    assert found["failed"]["name"] == "clusters"
+    assert found["failed"]["reason"] == "ValueError: out of <memory>"
+    assert {"roles", "cards", "methods"} <= set(found)
+    said = capsys.readouterr().err
+    assert "section clusters: ValueError: out of <memory>" in said
+    assert re.search(r"distances between all heads: about \d+ s", said)
+
+
 def test_the_page_of_the_built_in_corpus_stays_small(demo: Model) -> None:
-    assert len(hs.report(demo, limit=6)) < 1_500_000
+    assert len(hs.report(demo, limit=3, sections=OWN)) < 3_000_000
