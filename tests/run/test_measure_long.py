@@ -194,6 +194,14 @@ def test_a_long_document_is_kept_on_the_way(
         np.testing.assert_allclose(plain[name], whole[name], rtol=1e-6, atol=1e-9, err_msg=str(name))
 
 
+@pytest.mark.parametrize("count", [8, 9])
+def test_a_corpus_that_has_grown_is_another_one(model: Model, tmp_path: Path, count: int) -> None:
+    """What was its last document may go on now."""
+    measure(model, corpus(count), measures=WANTED, resume=tmp_path)
+    with pytest.raises(InputError, match="a checkpoint of other inputs: in blocks 0 to "):
+        measure(model, corpus(count + 6), measures=WANTED, resume=tmp_path)
+
+
 def test_inputs_of_a_cut_document_that_fail_are_left_out(
     model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

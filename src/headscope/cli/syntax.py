@@ -60,7 +60,9 @@ def syntax(
     limit: Sentences = None,
     rows: Annotated[
         FromWord | None,
-        typer.Option(help="Attention from a word: the mean over its pieces (default), or that of the first."),
+        typer.Option(
+            help="Attention from a word: mean over its pieces, or of the first; the preset's default is first, else mean."
+        ),
     ] = None,
     all_heads: Annotated[
         bool,
