@@ -187,6 +187,24 @@ class TestPictures:
         assert {"first", "second"} <= set(found)
         assert found.count("FROM") == 2
 
+    @pytest.mark.parametrize("place", [0, 1])
+    @pytest.mark.parametrize("scale", ["model", "head"])
+    def test_an_input_that_lacks_the_matrix_says_so_in_its_panel(self, place: int, scale: str) -> None:
+        maps = some()
+        given = Input({"self": maps}, label="given", matrices={"gradient": {"self": maps.layers}})
+        two = [given, Input({"self": maps}, label="maps")][:: 1 if place else -1]
+        found = svg_texts(two, scale=scale, side="both", quantity="gradient")
+        said = f"Input {place + 1} has no gradient: it came as maps, and a gradient needs a model or to be given with them."
+        assert said in " ".join(found)
+        assert {"given", "maps"} <= set(found)
+        assert any("gradient in place of the weights" in text for text in found)
+        if scale == "head":
+            assert found.count("FROM") == 1
+        with pytest.raises(InputError, match=f"^state: Input {place + 1} has no gradient: it came as maps"):
+            figure(two, {"side": "difference", "quantity": "gradient"})
+        with pytest.raises(InputError, match=r"quantity takes 'weights'.*; found 'norms'"):
+            figure(two, {"side": "both", "quantity": "norms"})
+
     def test_the_same_input_gives_the_same_file(self) -> None:
         one = Input({"self": some()})
         for kind in ("svg", "pdf"):

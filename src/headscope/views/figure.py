@@ -19,7 +19,7 @@ from headscope.views.figure_matrix import HeadMatrix
 from headscope.views.figure_neurons import HeadNeurons
 from headscope.views.page import plain_text
 from headscope.views.palette import palette
-from headscope.views.selection import DEFAULTS, Selection
+from headscope.views.selection import DEFAULTS, Selection, part_of, quantities
 
 COLUMN, TEXT = 3.3, 6.9
 """Widths in inches: one column of a paper of two, and the whole text."""
@@ -29,6 +29,22 @@ GAP = 18.0
 FOOT = 14.0
 
 FORMATS = ("svg", "pdf", "png")
+
+NORMS = "‖α·v·W_O‖"
+
+
+class Gap:
+    """The sentence in the place of a picture that cannot be drawn."""
+
+    def __init__(self, sentence: str, width: float) -> None:
+        self.lines = wrap(sentence, max(16, int(width / 3.6)))
+        self.height = 10.0 * len(self.lines) + 8
+
+    def draw(self, canvas: Canvas, left: float, top: float) -> None:
+        """Print it, from a corner in points."""
+        for line, text in enumerate(self.lines):
+            canvas.text(left, top + 8 + 10 * line, text, 7.0, canvas.colours.ink2)
+
 
 Drawing = Grid | HeadLines | HeadMatrix | HeadNeurons
 
@@ -68,6 +84,11 @@ def figure(
     shown: Sequence[Input] = (
         inputs if side == "both" else [inputs[0 if side != "one" else int(state["input"])]]
     )
+    gaps = [None if side == "one" else _gap(one, place, state) for place, one in enumerate(inputs)]
+    if None not in gaps:
+        gaps = [None for _ in inputs]  # no input has such a matrix: the selection says which they have
+    for gap in filter(None, gaps if side == "difference" else ()):
+        raise InputError(f"state: {gap.rstrip('.')}")
     include = (include_layers, include_heads)
     selections = [
         Selection(
@@ -77,27 +98,30 @@ def figure(
             measures=measures if one is inputs[0] else None,
             against=Selection(inputs[1], state, *include) if side == "difference" else None,
         )
-        for one in shown
+        for one, gap in zip(shown, gaps, strict=False)
+        if gap is None
     ]
     full = inches * POINTS - 2 * MARGIN
     each = (full - GAP * (len(shown) - 1)) / len(shown)
     measure = Canvas(10, 10, colours)
     drawings = [_drawing(selection)(selection, each, measure) for selection in selections]
+    drawn = iter(drawings)
+    panels = [Gap(gap, each) if gap else next(drawn) for gap in gaps[: len(shown)]]
     names = [_name(one) for one in shown] if side == "both" else []
     if side == "difference":
         names = [" − ".join(_short(_name(one), each / 8.0) for one in inputs)]
     top = MARGIN + (14.0 if title else 0.0) + (12.0 if names else 0.0)
     said = wrapped(caption(selections, drawings), full / 3.0)
     foot = FOOT + 8.0 * (len(said) - 1)
-    height = top + max(drawing.height for drawing in drawings) + foot + MARGIN
+    height = top + max(panel.height for panel in panels) + foot + MARGIN
     canvas = Canvas(inches * POINTS, height, colours)
     if title:
         canvas.text(MARGIN, MARGIN + 5, plain_text(title), 9.0, bold=True)
-    for place, drawing in enumerate(drawings):
+    for place, panel in enumerate(panels):
         left = MARGIN + place * (each + GAP)
         if names:
             canvas.text(left, top - 7, _short(names[place], each / 4.0), 7.0, colours.ink2)
-        drawing.draw(canvas, left, top)
+        panel.draw(canvas, left, top)
     for line, text in enumerate(said):
         canvas.text(MARGIN, height - MARGIN - foot + 11 + 8 * line, text, 6.0, colours.ink3)
     return canvas
@@ -128,6 +152,16 @@ def about(inputs: Sequence[Input], state: Mapping[str, Any]) -> dict[str, str]:
         "description": description,
         "creator": f"headscope {headscope.__version__}",
     }
+
+
+def _gap(one: Input, place: int, state: Mapping[str, Any]) -> str | None:
+    """Why an input cannot be drawn: it lacks the state's matrix. As in the page (``lacking`` of ``scene.ts``)."""
+    name = state["quantity"]
+    if name == "weights" or name in quantities(one, part_of(one, state)):
+        return None
+    called = NORMS if name == "norms" else str(name)
+    why = f"it came as maps, and a {called} needs a model or to be given with them"
+    return f"Input {place + 1} has no {called}: {why}."
 
 
 def wrapped(text: str, longest: float) -> list[str]:
@@ -181,7 +215,7 @@ def _what(one: Selection) -> str:
     if state["scale"] == "neuron":
         name = "weights"
     if name != "weights":
-        called = "‖α·v·W_O‖" if name == "norms" else str(name)
+        called = NORMS if name == "norms" else str(name)
         return f"{called}{f' of {one.of}' if one.of else ''} in place of the weights"
     if state["renormalise"]:
         return "weights, rows renormalised over what is shown"

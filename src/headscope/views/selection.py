@@ -64,6 +64,23 @@ class Figures:
     values: Mapping[tuple[int, int], float]
 
 
+def part_of(one: Input, state: Mapping[str, Any]) -> str:
+    """The part of an input that a state shows: the one it names, or the input's first."""
+    named = str(state.get("part"))
+    return named if named in one.parts else next(iter(one.parts))
+
+
+def quantities(one: Input, part: str) -> dict[str, Sequence[npt.NDArray[Any]]]:
+    """What one part of an input has beside its weights, by name: ``[head query key]`` a layer."""
+    found: dict[str, Sequence[npt.NDArray[Any]]] = {
+        name: by_part[part] for name, by_part in one.matrices.items() if part in by_part
+    }
+    neurons = one.neurons.get(part)
+    if neurons is not None and neurons.norms is not None:
+        found.setdefault("norms", neurons.norms)
+    return found
+
+
 class Selection:
     """What a state shows of one input, or of one minus another.
 
@@ -91,9 +108,7 @@ class Selection:
         self.state = {**DEFAULTS, **state}
         if self.state["scale"] == "neuron":
             self.state["unit"] = "pieces"  # words have no neurons
-        self.part: str = str(self.state.get("part"))
-        if self.part not in one.parts:
-            self.part = next(iter(one.parts))
+        self.part = part_of(one, self.state)
         self.maps: AttentionMaps = one.parts[self.part]
         self.neurons: Neurons | None = one.neurons.get(self.part)
         self.layers = [
@@ -118,9 +133,7 @@ class Selection:
         if not len(self.rows) or not len(self.columns):
             raise InputError("state: the filter leaves no token; show special tokens, or another filter")
         self.query, self.key = whole[0].take(self.rows), whole[1].take(self.columns)
-        self._by_name = {kind: found[self.part] for kind, found in one.matrices.items() if self.part in found}
-        if self.neurons is not None and self.neurons.norms is not None:
-            self._by_name.setdefault("norms", self.neurons.norms)
+        self._by_name = quantities(one, self.part)
         self._quantity = self._find()
         self.of = one.notes.get(self.state["quantity"])
         self.signed = against is not None or any(
