@@ -63,7 +63,8 @@ export function picture(sentence: TreeSentence, shown: TreeShown, towards: boole
     const [x, y] = [middles[arc.from]! + 2.5 * sign, middles[arc.to]! - 2.5 * sign];
     const top = ground - rise(arc);
     const path = s("path", { d: `M${x} ${ground}C${x} ${top} ${y} ${top} ${y} ${ground}`, class: arc.kind ?? "other" });
-    path.setAttribute("stroke-width", String(arc.kind ? Math.max(LEAST, 6 * arc.weight) : 6 * arc.weight));
+    const wide = arc.kind ? Math.max(LEAST, 6 * arc.weight) : 6 * arc.weight;
+    path.setAttribute("stroke-width", String(wide));
     if (!arc.kind) {
       path.setAttribute("stroke-opacity", "0.28");
       return [path];
@@ -71,7 +72,8 @@ export function picture(sentence: TreeSentence, shown: TreeShown, towards: boole
     const text = `${words[arc.from]} → ${words[arc.to]}  ${arc.weight.toFixed(3)}`;
     path.addEventListener("pointermove", (event) => tip(text, event as PointerEvent));
     path.addEventListener("pointerleave", () => tip(null));
-    return [path, s("path", { d: `M${y - 3.4} ${ground - 4.5}h6.8L${y} ${ground + 1}z`, class: `tip-${arc.kind}`, style: "stroke:none" })];
+    const half = 2.8 + 0.6 * wide;
+    return [path, s("path", { d: `M${y - half} ${ground - 1.4 * half}h${2 * half}L${y} ${ground + 2}z`, class: `tip-${arc.kind}`, style: "stroke:none" })];
   });
   const texts = words.map((word, i) => s("text", { x: middles[i]!, y: ground + 15, class: asked.has(i) ? "asked" : "" }, word));
   return s("svg", { width, height: ground + 20, viewBox: `0 0 ${width} ${ground + 20}`, class: "arcs", "aria-hidden": "true" }, ...drawn, ...texts);

@@ -5,7 +5,7 @@ import { code, paper, whole } from "../format";
 import type { CorefCell, CorefRow, CorefSection, CorefShown, CorefWindow, PrintedRow } from "../protocol";
 import { csv } from "./figures";
 import { type Cell, type Drawn, type Host, type Now, same, type Section } from "./host";
-import { notes, printed, range, share, table } from "./linguistics";
+import { notes, range, share, table } from "./linguistics";
 
 const CLOSE = /^(?:[.,;:!?)\]}%…”’]|n't$|'\w*$|’\w*$)/;
 const OPEN = /[([{“‘$]$/;
@@ -92,7 +92,7 @@ class Coref implements Drawn {
       h("th", { scope: "row" }, button ?? name, label && h("span.dim", {}, label)),
       h("td.dim", {}, row.candidates.replaceAll("_", " ")),
       ...row.cells.map(figureOf),
-      h("td.n", { title: row.split && `95 % ${range(row.split.low, row.split.high)}` }, share(row.split?.accuracy ?? null)),
+      h("td.n", { title: row.split && `95\u00a0% ${range(row.split.low, row.split.high)}` }, share(row.split?.accuracy ?? null)),
     );
     if (cell && button) this.rows.push({ row, cell, element, button });
     return element;
@@ -100,7 +100,7 @@ class Coref implements Drawn {
 
   private printed({ label, values }: PrintedRow): HTMLElement {
     const named = ["all", "pronoun", "proper", "nominal"];
-    const cells = this.info.types.map((type) => h("td.n", {}, printed(values[named.indexOf(type)] ?? null)));
+    const cells = this.info.types.map((type) => h("td.n", {}, share(values[named.indexOf(type)] ?? null, 2)));
     return h("tr.off", {}, h("th", { scope: "row" }, label), h("td", {}, "printed"), ...cells, h("td"));
   }
 

@@ -5,9 +5,9 @@ import { whole } from "../format";
 import type { ProbesSection } from "../protocol";
 import { csv } from "./figures";
 import type { Section } from "./host";
-import { bar, notes, number, printed, range, share, table } from "./linguistics";
+import { bar, notes, number, range, share, table } from "./linguistics";
 
-const COLUMNS = ["probe", "0 – 1", "UAS", "UUAS", "control task", "selectivity", "parameters", "printed"];
+const COLUMNS = ["probe", "0 – 1", "UAS", "UUAS", "control", "selectivity", "parameters", "printed"];
 
 export const section: Section<ProbesSection> = (element, info) => {
   const rows = info.rows.map((row) =>
@@ -19,13 +19,13 @@ export const section: Section<ProbesSection> = (element, info) => {
       h("td.n.strong", {}, share(row.uas), row.low !== null && h("span.range", {}, range(row.low, row.high))),
       number(share(row.uuas)),
       number(share(row.control)),
-      number(row.selectivity === null ? "–" : share(row.selectivity).replace(/^-0?/, "−")),
+      number(share(row.selectivity)),
       number(whole(row.parameters)),
-      h("td.n.dim", {}, printed(row.printed)),
+      h("td.n.dim", {}, share(row.printed, 2)),
     ),
   );
   const others = info.printed.map(({ label, values }) =>
-    h("tr.off", {}, h("th", { scope: "row" }, label), ...Array.from({ length: COLUMNS.length - 2 }, () => h("td")), h("td.n", {}, printed(values[0] ?? null))),
+    h("tr.off", {}, h("th.wraps", { scope: "row" }, label), ...Array.from({ length: COLUMNS.length - 2 }, () => h("td")), h("td.n", {}, share(values[0] ?? null, 2))),
   );
   if (info.small) element.append(h("p.why", { role: "note" }, info.small));
   element.append(table("Probes", COLUMNS, new Set(COLUMNS.slice(2)), [rows, others]), notes(info.notes));

@@ -6,11 +6,11 @@ import type { PrintedFigure, SyntaxRow, SyntaxSection, TreeShown } from "../prot
 import { key, picture } from "./arcs";
 import { csv } from "./figures";
 import { type Cell, type Drawn, type Host, type Now, same, type Section } from "./host";
-import { bar, notes, number, printed, range, share, table } from "./linguistics";
+import { bar, notes, number, range, share, table } from "./linguistics";
 import { chanceOf } from "./roles";
 
-const COLUMNS = ["relation", "n", "head", "direction", "0 – 1", "accuracy", "split", "best offset", "q", "printed"];
-const NUMBERS = new Set(["n", "accuracy", "split", "best offset", "q", "printed"]);
+const COLUMNS = ["relation", "n", "best head", "0 – 1", "accuracy", "split", "offset", "q", "printed"];
+const NUMBERS = new Set(["n", "accuracy", "split", "offset", "q", "printed"]);
 
 const signed = (offset: number): string => (offset < 0 ? `−${-offset}` : `+${offset}`);
 const arrow = (direction: string): string => direction.replace("->", "→");
@@ -55,19 +55,19 @@ class Syntax implements Drawn {
       if (cell) this.host.set({ cell });
     };
     const button = cell ? h("button.headname", { type: "button", "aria-pressed": "false" }, row.relation) : null;
-    const base = row.baseline === null || row.offset === null ? "–" : `${share(row.baseline)} at ${signed(row.offset)}`;
-    const split = `chosen on one half, scored on the other: 95 % ${range(row.split_low, row.split_high)}`;
+    const split = `chosen on one half, scored on the other: 95\u00a0% ${range(row.split_low, row.split_high)}`;
     const element = h(
       cell ? "tr" : "tr.off",
       { onclick: cell ? open : null, title: row.few ? "Too few instances for a best head" : null },
       h("th", { scope: "row" }, button ?? row.relation),
       number(whole(row.n)),
-      h("td", {}, row.layer === null || row.head === null ? "–" : h("b", {}, code(row.layer, row.head)), nameIn(row) && h("span.dim", {}, `  ${nameIn(row)}`)),
-      h("td.dim", {}, row.direction === null ? "" : arrow(row.direction)),
+      row.layer === null || row.head === null || row.direction === null
+        ? h("td", {}, "–")
+        : h("td", {}, h("b", {}, code(row.layer, row.head)), h("span.dim", {}, `  ${nameIn(row)}`), h("span.range", {}, arrow(row.direction))),
       h("td.graph", {}, bar(row.accuracy, row.low, row.high, row.baseline)),
       h("td.n.strong", {}, share(row.accuracy), row.low !== null && h("span.range", {}, range(row.low, row.high))),
       h("td.n", { title: row.split === null ? null : split }, share(row.split)),
-      number(base),
+      h("td.n", {}, share(row.baseline), row.offset !== null && h("span.range", {}, `at ${signed(row.offset)}`)),
       h("td.n", { title: row.p === null ? null : `p = ${chanceOf(row.p)}` }, row.q === null ? "–" : chanceOf(row.q)),
       this.printed(row.printed),
     );
@@ -77,8 +77,8 @@ class Syntax implements Drawn {
 
   private printed(one: PrintedFigure | null): HTMLElement {
     if (!one) return h("td.n.dim", {}, "–");
-    const title = `${one.label}: head ${one.head}, best offset ${printed(one.baseline)} at ${signed(one.offset)}`;
-    return h("td.n.dim", { title }, `${one.label} ${one.head} `, h("span", {}, printed(one.value)));
+    const title = `${one.label}: head ${one.head}, best offset ${share(one.baseline)} at ${signed(one.offset)}`;
+    return h("td.n.dim", { title }, share(one.value), h("span.range", {}, `${one.label} ${one.head}`));
   }
 
   // A relation that only the printed table has.

@@ -110,7 +110,7 @@ class Coref:
         return (
             "Of a mention that refers to something mentioned before, the word that its head word looks at "
             "most is taken "
-            f"for the antecedent. Accuracies with 95 % intervals over {n:,} mentions in "
+            f"for the antecedent. Accuracies with 95 % intervals over {n:,} mentions in "
             f"{int(meta['windows']):,} windows of "
             f"whole sentences of at most {window} tokens of {plain_text(str(name))} (Clark et al. 2019, "
             "§4.3, table 2). "

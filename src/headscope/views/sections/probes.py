@@ -48,7 +48,7 @@ class Probes:
                 "Right-branching takes the next word. Trained on "
                 f"{self.train:,} sentences of {plain_text(self.corpus)}, scored on {words:,} words of "
                 f"{self.dev:,} others "
-                "(Clark et al. 2019, §5, table 3). UAS leaves out punctuation; intervals are 95 %, of a "
+                "(Clark et al. 2019, §5, table 3). UAS leaves out punctuation; intervals are 95 %, of a "
                 "bootstrap over "
                 "sentences."
             ),

@@ -118,7 +118,7 @@ class Syntax:
             "(head→dep), is taken for its head in the tree. Each row is a relation with the head that is "
             "right most "
             f"often, over {n:,} words in {int(meta['sentences']):,} sentences of {plain_text(str(name))} "
-            "(Clark et al. 2019, §4.2, table 1). Bars are accuracies with 95 % intervals; the dashed line "
+            "(Clark et al. 2019, §4.2, table 1). Bars are accuracies with 95 % intervals; the dashed line "
             "is the best "
             "fixed offset. Choose a row to see where its head is right and where it is wrong, as in figure 5."
         )

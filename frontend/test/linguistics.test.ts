@@ -1,0 +1,29 @@
+import { expect, it } from "vitest";
+import { kinds } from "../src/report/arcs";
+import { marks } from "../src/report/coref";
+import { share } from "../src/report/linguistics";
+
+const sentence = { words: ["the", "old", "cat", "sat"], heads: [2, 2, 3, -1], relations: ["det", "amod", "nsubj", "root"], example: 0 };
+
+it("tells what was found, what was missed and what was chosen instead", () => {
+  const shown = { sentence: 0, words: [0], predicted: [1], right: [false], arcs: [[0, 1, 0.5], [0, 2, 0.2], [1, 2, 0.3]] };
+  const found = new Map(kinds(sentence, shown, true).map(({ from, to, kind }) => [`${from}${to}`, kind]));
+  expect(found).toEqual(new Map([["01", "chose"], ["02", "missed"], ["12", null]]));
+  expect(kinds(sentence, { ...shown, predicted: [2], right: [true] }, true).map(({ kind }) => kind)).toEqual([null, null, "found"]);
+});
+
+it("reads attention from the head where the column is asked", () => {
+  const shown = { sentence: 0, words: [0], predicted: [2], right: [true], arcs: [[0, 2, 0.4], [2, 0, 0.6]] };
+  expect(kinds(sentence, shown, false).find(({ kind }) => kind === "found")).toMatchObject({ from: 2, to: 0, weight: 0.6 });
+});
+
+it("marks the mention, what it refers to and what was chosen", () => {
+  const window = { words: ["Anna", "saw", "her", "cat", "."], mentions: [[0, 1, 0], [2, 3, 2], [2, 4, 3]], example: null };
+  const shown = { window: 0, mention: 1, predicted: 0, weight: 0.1, antecedents: [0], right: true };
+  expect(marks(window, shown)).toEqual(["before choice right", "", "mention", "", ""]);
+  expect(marks(window, { ...shown, predicted: 3, right: false })).toEqual(["before", "", "mention", "choice", ""]);
+});
+
+it("writes shares as papers do", () => {
+  expect([share(0.8664), share(1), share(0), share(null), share(-0.1172)]).toEqual([".866", "1", ".000", "–", "−.117"]);
+});

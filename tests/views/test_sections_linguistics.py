@@ -1,0 +1,148 @@
+"""What the sections of syntax, coreference and probes send to the page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headscope.measures.coref import CANDIDATES, RULES, Mentions
+from headscope.measures.coref import dataset as coref_dataset
+from headscope.measures.syntax import Words
+from headscope.measures.syntax import dataset as syntax_dataset
+from headscope.views.page import script_json
+from headscope.views.payload import Blobs
+from headscope.views.sections import Coref, Probes, Syntax
+from headscope.views.sections.coref import Chosen, Window
+from headscope.views.sections.syntax import Looked, Shown, Tree
+
+
+def syntax_found(least: int = 10) -> xr.Dataset:
+    """20 sentences "det nsubj root": L1H0 is right on det by its rows, L0H1 on nsubj by its columns in 3 of 4."""
+    words = Words([0, 1], 2, (-1, 1))
+    for number in range(20):
+        right = np.zeros((2, 2, 2, 3), np.bool_)
+        right[0, 1, 0, 0] = True
+        right[1, 0, 1, 1] = number % 4 > 0
+        baselines = np.array([[False, False, False], [number % 2 == 0, False, False]])
+        words.add(["det", "nsubj" if number else "csubj", "root"], right, baselines)
+    return syntax_dataset(words, replicates=50, least=least)
+
+
+def row(info: Any, name: str) -> Any:
+    return next(one for one in info["rows"] if one["relation"] == name)
+
+
+def test_relations_stand_beside_their_baseline_and_the_printed_figure() -> None:
+    info = Syntax(syntax_found(), command="headscope syntax x.conllu").info(Blobs())
+    det = row(info, "det")
+    assert (det["n"], det["layer"], det["head"], det["direction"], det["accuracy"]) == (
+        20,
+        1,
+        0,
+        "dep->head",
+        1,
+    )
+    assert (det["offset"], det["baseline"]) == (1, 0.5)
+    assert det["printed"] == {"label": "det", "head": "8-11", "value": 0.943, "offset": 1, "baseline": 0.517}
+    nsubj = row(info, "nsubj")
+    assert (nsubj["layer"], nsubj["head"], nsubj["direction"], nsubj["n"]) == (0, 1, "head->dep", 19)
+    assert nsubj["low"] <= nsubj["accuracy"] == 15 / 19 <= nsubj["high"]
+    assert info["command"] == "headscope syntax x.conllu"
+    assert "60 words in 20 sentences" in info["about"]
+    assert script_json(info)  # no NaN
+
+
+def test_few_instances_are_never_crowned_and_roots_have_no_row() -> None:
+    info = Syntax(syntax_found(), shown={"csubj": Shown()}).info(Blobs())
+    few = row(info, "csubj")
+    assert few["few"]
+    assert [few[key] for key in ("layer", "head", "direction", "accuracy", "q", "split")] == [None] * 6
+    assert few["n"] == 1
+    assert [one["relation"] for one in info["rows"]] == [
+        "all",
+        "all but punct, root",
+        "det",
+        "nsubj",
+        "csubj",
+    ]
+    assert any("fewer than 10 instances" in note for note in info["notes"])
+
+
+def test_labels_of_the_paper_are_mapped_or_said_to_have_no_counterpart() -> None:
+    info = Syntax(syntax_found()).info(Blobs())
+    assert {one["label"] for one in info["others"]} == {"prep", "pobj"}
+    text = " ".join(info["notes"])
+    for pair in (
+        "dobj as obj",
+        "nn as compound",
+        "poss as nmod:poss",
+        "auxpass as aux:pass",
+        "prt as compound:prt",
+    ):
+        assert pair in text
+    assert "det as" not in text
+    assert "Wall Street Journal" in text
+
+
+def test_sentences_travel_without_what_garbles_a_page() -> None:
+    looked = Looked(0, [0], [2], [False], [(0, 2, 0.123456)])
+    info = Syntax(
+        syntax_found(),
+        [Tree(["a\u202e", "b", "c"], [1, -1, 1], ["det", "root", "obj"], 7)],
+        {"det": Shown([], [looked], 9)},
+    ).info(Blobs())
+    assert info["sentences"] == [
+        {
+            "words": ["a\ufffd", "b", "c"],
+            "heads": [1, -1, 1],
+            "relations": ["det", "root", "obj"],
+            "example": 7,
+        }
+    ]
+    det = row(info, "det")
+    assert det["wrong"][0]["arcs"] == [[0, 2, 0.123]]
+    assert (det["right"], det["looked"]) == ([], 9)
+
+
+def test_coreference_has_rules_best_heads_and_only_types_that_there_are() -> None:
+    mentions = Mentions([3, 5], 2)
+    right = np.zeros((len(CANDIDATES), 2, 2, 4), np.bool_)
+    right[:2, 1, 0] = True  # L5H0 among mentions
+    right[2, 0, 1, :3] = True  # L3H1 among all words
+    for document in range(6):
+        mentions.add(["pronoun"] * 3 + ["nominal"], right, np.eye(len(RULES), 4, dtype=np.bool_), document)
+    chosen = Chosen(0, 1, 2, 0.25, [0], right=False)
+    info = Coref(
+        coref_dataset(mentions, replicates=50),
+        [Window(["Ann", "saw", "it"], [(0, 1, 0), (2, 3, 2)], 4)],
+        {"any_word": [chosen]},
+        48,
+    ).info(Blobs())
+    assert (info["types"], info["counts"]) == (["all", "pronoun", "nominal"], [24, 18, 6])
+    assert [one["system"] for one in info["rows"]] == [*RULES, "best_head", "best_head", "best_head"]
+    heads = {one["candidates"]: one for one in info["rows"][4:]}
+    assert [(heads[name]["layer"], heads[name]["head"]) for name in CANDIDATES] == [(5, 0), (5, 0), (3, 1)]
+    assert [cell and cell["accuracy"] for cell in heads["any_word"]["cells"]] == [0.75, 1, 0]
+    assert [cell and cell["accuracy"] for cell in info["rows"][0]["cells"]] == [0.25, 1 / 3, 0]
+    assert heads["any_word"]["shown"][0]["antecedents"] == [0]
+    assert heads["other_mentions"]["shown"] == []
+    assert info["windows"][0]["mentions"] == [[0, 1, 0], [2, 3, 2]]
+    assert {one["label"]: one["values"] for one in info["printed"]}["head 5-4"] == [0.65, 0.64, 0.73, 0.58]
+    assert script_json(info)
+
+
+def test_probes_stand_beside_what_is_printed() -> None:
+    numbers = {"uas": 0.6, "uas_low": 0.5, "uas_high": 0.7, "uuas": 0.65, "spearman": np.nan}
+    numbers |= {"control": 0.4, "selectivity": 0.2, "parameters": 144, "n": 500}
+    found = xr.Dataset(
+        {name: (("probe",), [value]) for name, value in numbers.items()}, {"probe": ["attention"]}
+    )
+    info = Probes(found, "trees", 100, 30, "Too small.").info(Blobs())
+    (own,) = info["rows"]
+    assert (own["uas"], own["selectivity"], own["spearman"], own["printed"]) == (0.6, 0.2, None, 0.61)
+    assert "attention" not in {one["label"] for one in info["printed"]}
+    assert len(info["printed"]) == 5
+    assert info["small"] == "Too small."
+    assert "100 sentences of trees, scored on 500 words of 30 others" in info["about"]
