@@ -61,7 +61,7 @@ def syntax(
     rows: Annotated[
         FromWord | None,
         typer.Option(
-            help="Attention from a word: mean over its pieces, or of the first; the preset's default is first, else mean."
+            help="Of a word's pieces, the mean or the first; by default the mean, and the first by the preset."
         ),
     ] = None,
     all_heads: Annotated[
