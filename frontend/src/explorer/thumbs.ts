@@ -124,8 +124,15 @@ export class Thumbs {
   needs(layer: number): Promise<unknown> | null {
     const { scene } = this;
     const { quantity } = scene.state;
-    const lacking = [scene, ...(scene.against ? [scene.against] : [])].filter((one) => one.part.index.includes(layer) && !scene.data.layer(one.part, layer, quantity));
-    return this.ready || lacking.length === 0 ? null : Promise.all(lacking.map((one) => scene.data.load(one.part, layer, quantity)));
+    if (this.ready) return null;
+    const wanted = [scene, ...(scene.against ? [scene.against] : [])].flatMap((one) => {
+      const lacks = (at: number): boolean => one.part.index.includes(at) && !scene.data.layer(one.part, at, quantity);
+      if (!lacks(layer)) return [];
+      // A part without thumbnails of its own is small: its layers are decoded together, which is sooner done.
+      const layers = one.part.thumbs ? [layer] : one.part.index.filter(lacks);
+      return layers.map((at) => scene.data.load(one.part, at, quantity));
+    });
+    return wanted.length > 0 ? Promise.all(wanted) : null;
   }
 
   /** A thumbnail that costs nothing: made before, or in the payload. */
