@@ -79,7 +79,8 @@ def cost(path: str) -> None:
             arguments = [sys.executable, __file__, path, "--apart", folder, "--epochs", str(epochs)]
             found = json.loads(subprocess.run(arguments, check=True, capture_output=True, text=True).stdout)
             print(
-                f"attention+words, {what}, of the trees and of the control task, scored: {found['seconds']:.0f} s, "
+                f"attention+words, {what}, of the trees and of the control task, scored: {found['seconds']:.0f} s "
+                f"({found['cpu']:.0f} s of the processor), "
                 f"peak memory {found['peak']:,.0f} MB (budget 120 s, 2,000 MB)"
             )
 
@@ -87,9 +88,13 @@ def cost(path: str) -> None:
 def alone(path: str, folder: str, epochs: int) -> None:
     model = hs.load()
     train, dev = sides(model, path)
-    started = time.perf_counter()
+    started, cpu = time.perf_counter(), time.process_time()
     probe(model, train, dev, kinds=["attention+words"], epochs=epochs, resume=folder)
-    print(json.dumps({"seconds": time.perf_counter() - started, "peak": peak()}))
+    print(
+        json.dumps(
+            {"seconds": time.perf_counter() - started, "cpu": time.process_time() - cpu, "peak": peak()}
+        )
+    )
 
 
 def peak() -> float:
