@@ -92,10 +92,12 @@ class Accuracies:
         return total / self.n if self.n else np.full(len(total), np.nan)
 
     def interval(self) -> tuple[Floats, Floats]:
-        """The ends of their 95 % intervals, ``[predictor]`` each; NaN without instances."""
+        """The ends of their 95 % intervals, ``[predictor]`` each; NaN with fewer than two clusters."""
         known = self.drawn[np.isfinite(self.drawn[:, 0])]
-        nothing = np.full(self.right.shape[1], np.nan)
-        low, high = np.percentile(known, [2.5, 97.5], axis=0) if len(known) else (nothing, nothing)
+        if len(self.size) < 2 or not len(known):
+            nothing = np.full(self.right.shape[1], np.nan)
+            return nothing, nothing
+        low, high = np.percentile(known, [2.5, 97.5], axis=0)
         return low, high
 
     @cached_property

@@ -143,7 +143,7 @@ def dataset(
             "best": -1,
             **dict.fromkeys(("split_accuracy", "split_low", "split_high", "p"), np.nan),
         }
-        if own.n >= least:
+        if own.n >= least and row["accuracy"].any():  # of roots no head is right
             best = own.chosen(heads)
             row |= {"best": best.place, "split_accuracy": best.split, "split_low": best.low}
             row["split_high"] = best.high
