@@ -1,20 +1,21 @@
 # make report   install into .venv and write the report of the demo model on the built-in corpus
 # make check    lint, types, unit tests: the quick part
-# make test     everything: lint, types, unit, model, browser and front-end tests
+# make test     everything: lint, types, unit, model, browser and front-end tests, the documentation
+# make docs     the site of the documentation, into site/
 
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UNIT := -m "not browser and not slow"
 
-.PHONY: report check test lint types unit slow frontend browser bench clean
+.PHONY: report check test lint types unit slow frontend browser docs bench clean
 
 report: .venv/installed
 	HF_HUB_OFFLINE=1 $(BIN)/headscope report -o report.html
 
 check: lint types unit
 
-test: check frontend slow browser
+test: check docs frontend slow browser
 
 lint: .venv/tools
 	$(BIN)/ruff check .
@@ -38,11 +39,15 @@ frontend: .venv/tools
 	$(BIN)/python tools/npm.py run check
 	$(BIN)/python tools/npm.py test
 
+docs: .venv/tools
+	$(BIN)/python tools/measures_table.py --check
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 bench: .venv/tools
 	$(BIN)/python benchmarks/throughput.py
 
 clean:
-	rm -rf .venv frontend/node_modules report.html dist
+	rm -rf .venv frontend/node_modules report.html dist site
 
 .venv/installed: pyproject.toml constraints.txt hatch_build.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "headscope needs Python 3.11 or newer; say which with PYTHON=..."; exit 1; }
@@ -53,5 +58,5 @@ clean:
 	touch $@
 
 .venv/tools: .venv/installed
-	$(PIP) -c constraints.txt --group test
+	$(PIP) -c constraints.txt --group test --group docs
 	touch $@

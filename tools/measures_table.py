@@ -68,7 +68,7 @@ pieces; on `maps.words()` they are words. Each figure `m` comes with `m_se`, its
 
 **Units.** A *share* is a part of a row's attention, 0 to 1, or of the rows, where it says so; entropies are in nats.
 
-**Sources.** `measure.cite()` prints BibTeX; the variables of a dataset carry the keys in `attrs["keys"]`. The entries
+**Sources.** `measure.cite()` prints BibTeX; the variables of a dataset carry the keys in `attrs["cites"]`. The entries
 stand at the end of this page.
 
 ## The examples

@@ -1,0 +1,293 @@
+"""The documentation: every block of code runs, prints what the page shows, and the site has no broken link."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import inspect
+import io
+import re
+import shlex
+import sys
+import tomllib
+import warnings
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import torch
+import transformers
+import typer
+from docs_blocks import Block, blocks, missing, same
+from small_tokenizers import byte_level
+
+import headscope as hs
+from headscope import cli
+from headscope.models.load import demo_folder
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCKS = {str(page.relative_to(ROOT)): blocks(page, ROOT) for page in PAGES}
+RUN = sorted(
+    page
+    for page, found in BLOCKS.items()
+    if any(each.kind in ("python", "console") and not each.reason for each in found)
+)
+
+PAIRS = """Quality\t#1 ID\t#2 ID\t#1 String\t#2 String
+1\t1\t2\tThe bank cut its rates on Tuesday .\tOn Tuesday the bank cut its rates .
+0\t3\t4\tThe bank cut its rates on Tuesday .\tThe bank kept its rates as they were .
+1\t5\t6\tShe sold the old house .\tThe old house was sold by her .
+0\t7\t8\tShe sold the old house .\tThe new house was sold to her .
+1\t9\t10\tHe missed the last train .\tThe last train left without him .
+0\t11\t12\tHe missed the last train .\tThe last train was late .
+1\t13\t14\tThe firm hired ten people .\tTen people were hired by the firm .
+0\t15\t16\tThe firm hired ten people .\tTen people left the firm .
+"""
+
+LESS = {"report": ["--limit", "4"]}  # a page of few inputs; tests/run/test_report.py makes whole ones
+
+MEASURES = "docs/measures.md"  # is written by a tool and speaks of any model and corpus
+
+
+@pytest.mark.parametrize("page", BLOCKS)
+def test_blocks_are_of_known_kinds(page: str) -> None:
+    for block in BLOCKS[page]:
+        assert block.kind in ("python", "console", "text", "bibtex", "json", ""), (
+            f"{block.name}: {block.kind!r}"
+        )
+        if block.kind not in ("python", "console"):
+            assert not block.reason, f"{block.name}: only code can be left out"
+            hidden = [line for line in block.lines if re.match(r"(\$|headscope) ", line)]
+            assert not hidden, f"{block.name}: commands belong in a console block: {hidden[0]}"
+
+
+@pytest.mark.parametrize("page", BLOCKS)
+def test_commands_parse(page: str) -> None:
+    """All of them, those that are not run too."""
+    for block in BLOCKS[page]:
+        if block.kind == "console":
+            for command, _ in block.commands():
+                check_command(command, block.name)
+
+
+@pytest.mark.parametrize("page", BLOCKS)
+def test_python_that_is_not_run_calls_what_exists(page: str) -> None:
+    for block in BLOCKS[page]:
+        if block.kind == "python" and block.reason:
+            for call in ast.walk(ast.parse("\n".join(block.lines))):
+                if isinstance(call, ast.Call):
+                    check_call(call, block.name)
+
+
+def check_command(command: str, where: str) -> None:
+    words = shlex.split(command, comments=True)
+    if words[0] == "headscope":
+        parse(typer.main.get_command(cli.app), words, where)
+    elif words[0] == "make":
+        makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+        assert re.search(rf"^{re.escape(words[1])}:", makefile, re.MULTILINE), (
+            f"{where}: no target {words[1]}"
+        )
+    elif words[:2] == ["pip", "install"]:
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        named = re.fullmatch(r"headscope(?:\[(\w+(?:,\w+)*)\])?", words[2])
+        assert named, f"{where}: {command}"
+        assert set((named[1] or "demo").split(",")) <= set(project["optional-dependencies"]), (
+            f"{where}: {command}"
+        )
+    else:
+        pytest.fail(f"{where}: a command that no test knows: {command}")
+
+
+def parse(command: Any, words: list[str], where: str) -> None:
+    """Fail where the command line does not take these words."""
+    try:
+        context = command.make_context(words[0], words[1:])
+        while hasattr(context.command, "resolve_command"):
+            rest = [*context._protected_args, *context.args]
+            name, inner, rest = context.command.resolve_command(context, rest)
+            context = inner.make_context(name, rest, parent=context)
+    except click.exceptions.Exit:
+        pass  # --help
+    except Exception as error:
+        pytest.fail(f"{where}: {' '.join(words)}: {error}")
+
+
+def check_call(call: ast.Call, where: str) -> None:
+    name = ast.unparse(call.func)
+    if not re.fullmatch(r"hs(\.\w+)+", name):
+        return
+    try:
+        found = functools.reduce(getattr, name.split(".")[1:], hs)
+    except AttributeError as error:
+        pytest.fail(f"{where}: {error}")
+    inspect.signature(found).bind_partial(
+        *call.args, **{each.arg: None for each in call.keywords if each.arg is not None}
+    )
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Small models in folders that have the names of large ones."""
+    folder = tmp_path_factory.mktemp("models")
+    tokenizer = byte_level()
+    torch.manual_seed(0)
+    size = {"vocab_size": len(tokenizer), "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 256}
+    transformers.GPT2LMHeadModel(transformers.GPT2Config(**size)).save_pretrained(folder / "gpt2")
+    tokenizer.save_pretrained(folder / "gpt2")
+    (folder / "bert-base-uncased").symlink_to(demo_folder())
+    return folder
+
+
+@pytest.fixture
+def place(demo: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files that pages name; models are loaded once."""
+    data = resources.files("headscope.corpora") / "data"
+    text, trees = ((data / f"builtin.{end}").read_text("utf-8") for end in ("txt", "conllu"))
+    (tmp_path / "docs").mkdir()
+    for name in ("wiki.txt", "a.txt", "b.txt"):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    for name in ("train.conllu", "dev.conllu", "docs/a.conllu"):
+        (tmp_path / name).write_text(trees, encoding="utf-8")
+    (tmp_path / "pairs.tsv").write_text(PAIRS, encoding="utf-8")
+    chats = (
+        '{"text": "Hello there, who are you?", "pair": "It is me."}\n{"words": ["He", "did", "not", "see"]}\n'
+    )
+    (tmp_path / "chats.jsonl").write_text(chats, encoding="utf-8")
+    scopes = '{"words": ["He", "did", "not", "see"], "cue": [2], "scope": [0, 1, 3]}\n'
+    (tmp_path / "scopes.jsonl").write_text(scopes * 4, encoding="utf-8")
+    for model in small.iterdir():
+        (tmp_path / model.name).symlink_to(model.resolve())
+    from headscope.run import load
+
+    original = load.load
+
+    @functools.cache
+    def once(model: Any = None, **options: Any) -> Any:
+        named = {key: value for key, value in options.items() if value not in (None, False)}
+        return demo if model is None and not named else original(model, **named)
+
+    monkeypatch.setattr(load, "load", once)
+    monkeypatch.setattr(hs, "load", once)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", RUN)
+def test_a_page_runs(page: str, place: Path, demo: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    space: dict[str, Any] = {"__name__": "__main__"}
+    if page == MEASURES:
+        space |= {"model": demo, "corpus": hs.corpora.texts(["The cat sat. It slept.", "We like the cats."])}
+    for block in BLOCKS[page]:
+        if block.reason:
+            continue
+        if block.kind == "python":
+            run_python(block, space)
+        elif block.kind == "console":
+            for command, shown in block.commands():
+                run_command(command, shown, block.name, place, monkeypatch)
+
+
+def run_python(block: Block, space: dict[str, Any]) -> None:
+    with spoken() as (out, _):
+        exec(compile(block.code, block.page, "exec"), space)
+    lost = missing(block.shown, out.getvalue())
+    assert not lost, f"{block.name} shows\n" + "\n".join(lost) + "\nbut printed\n" + out.getvalue()
+
+
+def run_command(
+    command: str, shown: list[str], where: str, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = shlex.split(command, comments=True)
+    assert words[0] == "headscope", f"{where}: say why this is not run: {command}"
+    words = [found for word in words for found in expanded(word, place)] + LESS.get(words[1], [])
+    monkeypatch.setattr(sys, "argv", words)
+    with spoken() as (out, err), pytest.raises(SystemExit) as left:
+        cli.main()
+    came = f"{out.getvalue()}\n{err.getvalue()}"
+    wrong = 2 if shown and shown[0].startswith("headscope: ") else 0
+    assert left.value.code == wrong, f"{where}: {command}\n{came}"
+    lost = missing(shown, out.getvalue(), err.getvalue())
+    assert not lost, f"{where} shows\n" + "\n".join(lost) + f"\nbut {command} printed\n{came}"
+
+
+def expanded(word: str, place: Path) -> list[str]:
+    """What a shell makes of a pattern."""
+    return sorted(str(found.relative_to(place)) for found in place.glob(word)) if "*" in word else [word]
+
+
+@contextlib.contextmanager
+def spoken() -> Iterator[tuple[io.StringIO, io.StringIO]]:
+    out, err = io.StringIO(), io.StringIO()
+    with warnings.catch_warnings(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        warnings.simplefilter("default")
+        yield out, err
+
+
+def test_output_is_compared() -> None:
+    assert same("L0H2 0.996 e", "  L0H2   0.995 e")
+    assert not same("L0H2 0.996", "L0H2 0.990")
+    assert not same("L0H2 0.996", "L0H3 0.996")
+    assert not same("12 heads", "13 heads")
+    assert same("off by 2e-07", "off by 5e-07")
+    assert missing(["a 1", "…", "c"], "a 1\nb\nc") == []
+    assert missing(["a 1", "c"], "a 1\nb\nc") == ["a 1", "c"]
+    assert missing(["a", "…", "b"], "b\na") == ["b"]
+    assert missing(["a", "…", "b"], "b", "a") == []
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    build = pytest.importorskip("mkdocs.commands.build")
+    config = pytest.importorskip("mkdocs.config").load_config(str(ROOT / "mkdocs.yml"), strict=True)
+    config.site_dir = str(tmp_path_factory.mktemp("site"))
+    config.plugins.on_startup(command="build", dirty=False)
+    build.build(config)  # raises where there is a warning, such as of a broken link
+    return Path(config.site_dir)
+
+
+class Fetched(HTMLParser):
+    """What a browser fetches to show a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        named = dict(attrs)
+        link = named.get("href") if tag == "link" and named.get("rel") != "canonical" else named.get("src")
+        if link:
+            self.found.append(link)
+
+
+@pytest.mark.slow
+def test_the_site_builds_and_needs_no_network(site: Path) -> None:
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) > 30
+    for page in pages:
+        parser = Fetched()
+        parser.feed(page.read_text(encoding="utf-8"))
+        assert parser.found
+        for link in parser.found:
+            if page.name == "404.html":
+                link = link.removeprefix("/")
+            assert not re.match(r"(https?:)?//", link), f"{page.relative_to(site)} fetches {link}"
+            base = site if page.name == "404.html" else page.parent
+            assert (base / link.split("?")[0].split("#")[0]).resolve().exists(), f"{page}: no {link}"
+    for sheet in site.rglob("*.css"):
+        assert not re.search(r"url\(['\"]?(https?:)?//", sheet.read_text(encoding="utf-8")), sheet
+
+
+def test_the_readme_links_to_what_exists() -> None:
+    links = re.findall(r"\]\(([^)#]+)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert len(links) > 5
+    for link in links:
+        assert link.startswith("https://") or (ROOT / link).exists(), link
