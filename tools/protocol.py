@@ -49,9 +49,9 @@ def interface(cls: Any) -> str:
 
 def generate() -> str:
     sys.path.insert(0, str(ROOT / "src"))
-    from headscope.views import payload, payload_linguistics
+    from headscope.views import blobs, payload, payload_linguistics
 
-    found = [*vars(payload_linguistics).values(), *vars(payload).values()]
+    found = [*vars(blobs).values(), *vars(payload_linguistics).values(), *vars(payload).values()]
     classes = list(dict.fromkeys(value for value in found if is_typeddict(value)))
     return "\n".join([HEADER, *(interface(cls) for cls in classes)])
 

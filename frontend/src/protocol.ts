@@ -1,6 +1,30 @@
 // Generated from src/headscope/views/payload.py by tools/protocol.py: edit that, and run this.
 
 /**
+ * An array in a blob: little-endian, in C order, gzip, base64.
+ *
+ * With the encoding "sqrt" a byte b stands for the weight (b / 255)², which is off by less than 0.004. With
+ * "signed" it stands for ±((b - 127) / 127)², the sign that of b - 127: a share of a scale said beside it.
+ */
+export interface ArrayRef {
+  dtype: "uint8" | "int32" | "float32" | "float64";
+  shape: number[];
+  encoding: "plain" | "sqrt" | "signed";
+  data: string;
+}
+
+/**
+ * Vectors ``[head token dim]`` in bytes: ``low + step · code``, `low` and `step` ``[head dim]``.
+ *
+ * Exact ones are float32 in `codes` with no `low` and `step`.
+ */
+export interface Vectors {
+  codes: ArrayRef;
+  low: ArrayRef | null;
+  step: ArrayRef | null;
+}
+
+/**
  * A row of table 1 of Clark et al. 2019: its label, best head, accuracy, and the best offset's.
  */
 export interface PrintedFigure {
@@ -79,12 +103,12 @@ export interface SyntaxSection {
 }
 
 /**
- * An accuracy and its interval.
+ * An accuracy and its interval, where there is one.
  */
 export interface CorefCell {
   accuracy: number;
-  low: number;
-  high: number;
+  low: number | null;
+  high: number | null;
 }
 
 /**
@@ -176,19 +200,6 @@ export interface ProbesSection {
 }
 
 /**
- * An array in a blob: little-endian, in C order, gzip, base64.
- *
- * With the encoding "sqrt" a byte b stands for the weight (b / 255)², which is off by less than 0.004. With
- * "signed" it stands for ±((b - 127) / 127)², the sign that of b - 127: a share of a scale said beside it.
- */
-export interface ArrayRef {
-  dtype: "uint8" | "int32" | "float32" | "float64";
-  shape: number[];
-  encoding: "plain" | "sqrt" | "signed";
-  data: string;
-}
-
-/**
  * The model that was measured.
  */
 export interface ModelInfo {
@@ -262,17 +273,6 @@ export interface AxisInfo {
   special: boolean[];
   sequences: number[] | null;
   words: WordsInfo | null;
-}
-
-/**
- * Vectors ``[head token dim]`` in bytes: ``low + step · code``, `low` and `step` ``[head dim]``.
- *
- * Exact ones are float32 in `codes` with no `low` and `step`.
- */
-export interface Vectors {
-  codes: ArrayRef;
-  low: ArrayRef | null;
-  step: ArrayRef | null;
 }
 
 /**

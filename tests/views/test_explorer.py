@@ -12,8 +12,9 @@ from headscope.maps import AttentionMaps
 from headscope.neurons import Neurons
 from headscope.tokens import Tokens
 from headscope.views import explorer
+from headscope.views.blobs import Blobs, decode
 from headscope.views.explorer import Input, explorer_page, explorer_payload, views_page
-from headscope.views.payload import Blobs, ExplorerPayload, decode
+from headscope.views.payload import ExplorerPayload
 from headscope.views.state import STATE, check_state
 
 PIECES = ["[CLS]", "one", "##s", "[SEP]", "two", "[SEP]"]

@@ -14,10 +14,10 @@ from view_sample import PIECES, neurons, some, tokens
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps, wrap
 from headscope.views import figure as figures
+from headscope.views.blobs import decode
 from headscope.views.explorer import Input, explorer_payload
 from headscope.views.figure_grid import tint
 from headscope.views.palette import LIGHT, diverging
-from headscope.views.payload import decode
 from headscope.views.selection import DEFAULTS, Selection
 from headscope.views.state import STATE
 from headscope.views.view import View

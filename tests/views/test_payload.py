@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from headscope.errors import ShapeError
-from headscope.views.payload import Blobs, decode
+from headscope.views.blobs import Blobs, decode
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -11,8 +11,8 @@ from headscope.measures.coref import CANDIDATES, RULES, Mentions
 from headscope.measures.coref import dataset as coref_dataset
 from headscope.measures.syntax import Words
 from headscope.measures.syntax import dataset as syntax_dataset
+from headscope.views.blobs import Blobs
 from headscope.views.page import script_json
-from headscope.views.payload import Blobs
 from headscope.views.sections import Coref, Probes, Syntax
 from headscope.views.sections.coref import Chosen, Window
 from headscope.views.sections.syntax import Looked, Shown, Tree

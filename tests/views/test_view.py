@@ -99,7 +99,7 @@ class TestState:
         pytest.importorskip("anywidget")
         maps = some(heads=4)
         shown = View([Input({"self": maps}, matrices={"x": {"self": maps.layers}}), Input({"self": maps})])
-        shown.state = {"side": "both", "quantity": "x"}  # the second input has none
+        shown.state = {"side": "difference", "quantity": "x"}  # the second input has none
         data = shown._repr_mimebundle_()
         assert "image/png" not in data
         assert WIDGET in data

@@ -13,8 +13,9 @@ import xarray as xr
 from headscope import kernels
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps, FloatArray
+from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
-from headscope.views.payload import Blobs, MeasureColumn
+from headscope.views.payload import MeasureColumn
 
 ORDER = (
     "previous",

@@ -16,13 +16,12 @@ from headscope.errors import HeadscopeWarning, InputError, ShapeError
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.neurons import Neurons
 from headscope.tokens import Tokens
+from headscope.views.blobs import ArrayRef, Blobs, Vectors
 from headscope.views.columns import from_corpus, from_input
 from headscope.views.page import page, plain_text
 from headscope.views.payload import (
     Added,
-    ArrayRef,
     AxisInfo,
-    Blobs,
     ExplorerPayload,
     ExplorerState,
     InputInfo,
@@ -30,7 +29,6 @@ from headscope.views.payload import (
     Offer,
     PartInfo,
     QuantityInfo,
-    Vectors,
     ViewsPayload,
     WordsInfo,
 )

@@ -1,37 +1,16 @@
 """What travels from Python to the page.
 
-The classes here and in `payload_linguistics` are the wire: ``tools/protocol.py`` generates
+The classes here, in `payload_linguistics` and in `blobs` are the wire: ``tools/protocol.py`` generates
 ``frontend/src/protocol.ts`` from them, so both sides agree. A payload is plain JSON; arrays stand beside it as
 blobs, and `ArrayRef` says how to read one.
 """
 
 from __future__ import annotations
 
-import base64
-import gzip
-from typing import Any, Literal, TypedDict
+from typing import Literal, TypedDict
 
-import numpy as np
-import numpy.typing as npt
-
-from headscope.errors import ShapeError
+from headscope.views.blobs import ArrayRef, Vectors
 from headscope.views.payload_linguistics import CorefSection, ProbesSection, SyntaxSection
-
-DType = Literal["uint8", "int32", "float32", "float64"]
-Encoding = Literal["plain", "sqrt", "signed"]
-
-
-class ArrayRef(TypedDict):
-    """An array in a blob: little-endian, in C order, gzip, base64.
-
-    With the encoding "sqrt" a byte b stands for the weight (b / 255)², which is off by less than 0.004. With
-    "signed" it stands for ±((b - 127) / 127)², the sign that of b - 127: a share of a scale said beside it.
-    """
-
-    dtype: DType
-    shape: list[int]
-    encoding: Encoding
-    data: str
 
 
 class ModelInfo(TypedDict):
@@ -102,17 +81,6 @@ class AxisInfo(TypedDict):
     special: list[bool]
     sequences: list[int] | None
     words: WordsInfo | None
-
-
-class Vectors(TypedDict):
-    """Vectors ``[head token dim]`` in bytes: ``low + step · code``, `low` and `step` ``[head dim]``.
-
-    Exact ones are float32 in `codes` with no `low` and `step`.
-    """
-
-    codes: ArrayRef
-    low: ArrayRef | None
-    step: ArrayRef | None
 
 
 class NeuronsInfo(TypedDict):
@@ -484,78 +452,3 @@ class ReportPayload(TypedDict):
     created: str | None
     seconds: float | None
     route: str | None
-
-
-class Blobs:
-    """The arrays of a payload, by name.
-
-    >>> blobs = Blobs()
-    >>> blobs.weights(np.eye(2))["encoding"]
-    'sqrt'
-    >>> list(blobs.texts)
-    ['0']
-    """
-
-    def __init__(self) -> None:
-        self.buffers: dict[str, bytes] = {}
-
-    @property
-    def texts(self) -> dict[str, str]:
-        """What stands in a page: each buffer in base64."""
-        return {name: base64.b64encode(buffer).decode("ascii") for name, buffer in self.buffers.items()}
-
-    def plain(self, array: npt.ArrayLike, dtype: DType = "float64") -> ArrayRef:
-        """Keep an array as it is."""
-        return self._add(np.asarray(array), dtype, "plain")
-
-    def weights(self, array: npt.ArrayLike, *, exact: bool = False) -> ArrayRef:
-        """Keep attention weights: a byte of the root each (off by less than 0.004), or `exact` float32."""
-        weights = np.asarray(array)
-        if exact:
-            return self._add(weights, "float32", "plain")
-        if weights.size and not (weights.min() >= 0 and weights.max() <= 1 + 1e-3):
-            raise ShapeError(
-                f"weights: expected values from 0 to 1, found {weights.min():.4g} to {weights.max():.4g}"
-            )
-        codes = np.rint(255 * np.sqrt(np.minimum(weights, 1.0)))
-        return self._add(codes, "uint8", "sqrt")
-
-    def shares(self, array: npt.ArrayLike, scale: float, *, signed: bool, exact: bool = False) -> ArrayRef:
-        """Keep values as shares of `scale`, their largest magnitude: a byte each, or `exact` float32."""
-        values = np.asarray(array) / scale
-        if exact:
-            return self._add(values, "float32", "plain")
-        if not signed:
-            return self.weights(values)
-        codes = 127 + np.rint(127 * np.sign(values) * np.sqrt(np.minimum(np.abs(values), 1.0)))
-        return self._add(codes, "uint8", "signed")
-
-    def vectors(self, array: npt.ArrayLike, *, exact: bool = False) -> Vectors:
-        """Keep vectors ``[head token dim]``: 256 steps over the range of each neuron, or `exact` float32."""
-        vectors = np.asarray(array, np.float32)
-        if exact:
-            return {"codes": self._add(vectors, "float32", "plain"), "low": None, "step": None}
-        low, high = vectors.min(1, keepdims=True), vectors.max(1, keepdims=True)
-        step = np.maximum((high - low) / 255.0, 1e-12)
-        codes = np.rint((vectors - low) / step)
-        return {
-            "codes": self._add(codes, "uint8", "plain"),
-            "low": self.plain(low[:, 0], "float32"),
-            "step": self.plain(step[:, 0], "float32"),
-        }
-
-    def _add(self, array: npt.NDArray[Any], dtype: DType, encoding: Encoding) -> ArrayRef:
-        name = str(len(self.buffers))
-        raw = np.ascontiguousarray(array, dtype=np.dtype(dtype).newbyteorder("<")).tobytes()
-        self.buffers[name] = gzip.compress(raw, 6, mtime=0)
-        return {"dtype": dtype, "shape": list(array.shape), "encoding": encoding, "data": name}
-
-
-def decode(ref: ArrayRef, texts: dict[str, str]) -> npt.NDArray[Any]:
-    """The array that an `ArrayRef` stands for: what the page reads."""
-    raw = gzip.decompress(base64.b64decode(texts[ref["data"]]))
-    array = np.frombuffer(raw, np.dtype(ref["dtype"]).newbyteorder("<")).reshape(ref["shape"])
-    if ref["encoding"] == "signed":
-        share = (array - 127.0) / 127.0
-        return np.sign(share) * share**2
-    return (array / 255.0) ** 2 if ref["encoding"] == "sqrt" else array

@@ -81,11 +81,11 @@ class SyntaxSection(TypedDict):
 
 
 class CorefCell(TypedDict):
-    """An accuracy and its interval."""
+    """An accuracy and its interval, where there is one."""
 
     accuracy: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
 
 
 class CorefWindow(TypedDict):

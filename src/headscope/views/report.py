@@ -16,17 +16,11 @@ from headscope.heads import Head
 from headscope.measures.confidence import CONFIDENCE
 from headscope.measures.patterns import PATTERNS
 from headscope.measures.surface import MEASURES
+from headscope.views.blobs import Blobs
 from headscope.views.columns import measure_names
 from headscope.views.explorer import Input, explorer_payload
 from headscope.views.page import page, plain_text
-from headscope.views.payload import (
-    Blobs,
-    CorpusInfo,
-    ExplorerPayload,
-    MeasureInfo,
-    ModelInfo,
-    ReportPayload,
-)
+from headscope.views.payload import CorpusInfo, ExplorerPayload, MeasureInfo, ModelInfo, ReportPayload
 from headscope.views.sections import Classes, Heads, Layers, Measures, Methods, Section, Unmeasured
 from headscope.views.summary import Column, Summary
 

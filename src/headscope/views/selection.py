@@ -15,9 +15,9 @@ from headscope.errors import InputError, ShapeError
 from headscope.maps import AttentionMaps
 from headscope.neurons import Neurons
 from headscope.tokens import IntArray, Tokens
+from headscope.views.blobs import Blobs, decode
 from headscope.views.columns import from_corpus, from_input
 from headscope.views.explorer import Input
-from headscope.views.payload import Blobs, decode
 
 Matrix = npt.NDArray[np.float64]
 

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.heads import Head
-from headscope.views.payload import Blobs, Part, SummarySection
+from headscope.views.blobs import Blobs
+from headscope.views.payload import Part, SummarySection
 
 HALF = 0.5
 _NAMED = 5  # heads named in a sentence; the rest are counted

@@ -18,9 +18,10 @@ import xarray as xr
 
 from headscope.errors import InputError, RunError
 from headscope.maps import FloatArray
+from headscope.views.blobs import Blobs
 from headscope.views.explorer import Input, add_quantity, explorer_payload, views_page
 from headscope.views.figure import FORMATS, picture
-from headscope.views.payload import Added, Blobs, ExplorerPayload, ExplorerState, Offer
+from headscope.views.payload import Added, ExplorerPayload, ExplorerState, Offer
 from headscope.views.state import check_state
 
 SUFFIXES = (".html", *(f".{kind}" for kind in FORMATS))

@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 
 from headscope.errors import HeadscopeError, RunError
+from headscope.views.blobs import Blobs
 from headscope.views.page import bundle_file
-from headscope.views.payload import Added, Blobs, ExplorerPayload
+from headscope.views.payload import Added, ExplorerPayload
 
 Matrix = Callable[..., Any]
 Add = Callable[[str], Any]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from headscope.views.payload import Blobs, SectionInfo
+from headscope.views.blobs import Blobs
+from headscope.views.payload import SectionInfo
 
 
 class Section(Protocol):

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from headscope.heads import Head
-from headscope.views.payload import Blobs, CardExample, CardInfo, CardsSection
+from headscope.views.blobs import Blobs
+from headscope.views.payload import CardExample, CardInfo, CardsSection
 
 
 class Shown(NamedTuple):

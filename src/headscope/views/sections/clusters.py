@@ -12,7 +12,8 @@ import xarray as xr
 from headscope.heads import Head
 from headscope.measures import arrangement
 from headscope.measures.distance import heads
-from headscope.views.payload import Blobs, ClustersSection
+from headscope.views.blobs import Blobs
+from headscope.views.payload import ClustersSection
 
 _NEAR = 3  # nearest heads that a point names
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import xarray as xr
 
+from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
-from headscope.views.payload import Blobs
 from headscope.views.payload_linguistics import (
     CorefCell,
     CorefRow,
@@ -198,6 +198,7 @@ def _cells(one: xr.Dataset, name: str, places: Sequence[int]) -> list[CorefCell 
 
 
 def _cell(accuracy: float, low: float, high: float) -> CorefCell | None:
-    if not all(map(math.isfinite, (accuracy, low, high))):
+    if not math.isfinite(accuracy):
         return None
-    return CorefCell(accuracy=accuracy, low=low, high=high)
+    known = math.isfinite(low) and math.isfinite(high)
+    return CorefCell(accuracy=accuracy, low=low if known else None, high=high if known else None)

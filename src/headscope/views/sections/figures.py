@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
 from headscope.views.payload import (
     Absent,
     AbsentSection,
-    Blobs,
     ClassesSection,
     FailedSection,
     HeadsSection,

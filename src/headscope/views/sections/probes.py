@@ -8,8 +8,8 @@ from typing import Any
 
 import xarray as xr
 
+from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
-from headscope.views.payload import Blobs
 from headscope.views.payload_linguistics import PrintedRow, ProbeRow, ProbesSection
 from headscope.views.sections.printed import AS_PROBES, TABLE_3
 

@@ -9,7 +9,8 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 
 from headscope.heads import Head
 from headscope.measures.roles import NONE, ROLES
-from headscope.views.payload import Absent, Blobs, Part, RoleRow, RolesSection
+from headscope.views.blobs import Blobs
+from headscope.views.payload import Absent, Part, RoleRow, RolesSection
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from typing import Any
 import xarray as xr
 
 from headscope.measures.syntax import ALL, WITHOUT, table
+from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
-from headscope.views.payload import Blobs
 from headscope.views.payload_linguistics import (
     PrintedFigure,
     SyntaxRow,
