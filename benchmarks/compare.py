@@ -21,7 +21,8 @@ import numpy as np
 import headscope as hs
 from headscope.compare.two_groups import compare
 from headscope.corpora import Example
-from headscope.run.values import Values, values
+from headscope.measures.choose import choose
+from headscope.run.values import Singles, Values, values
 
 MEASURES = ("surface", "patterns")
 
@@ -37,17 +38,17 @@ def pairs() -> Values:
     return values(model, examples, MEASURES)
 
 
-def run(seed: int, found: Values, effect: float) -> tuple[int, bool]:
+def run(seed: int, own: Singles, names: list[str], effect: float) -> tuple[int, bool]:
     """How many heads one run finds, and whether the planted one is among them."""
     draw = np.random.default_rng(seed)
-    inputs, measures, layers, heads = found.values.shape
+    inputs, measures, layers, heads = own.shape
     second = draw.permutation(np.arange(inputs) % 2 == 0)
-    own, head = found.values, int(draw.integers(heads))
+    head = int(draw.integers(heads))
     if effect:
         own = own.copy()
         spread = np.nanstd(own[:, :, -1, head], axis=0)
         own[second, :, -1, head] += effect * spread * draw.choice([-1, 1], measures)
-    q = compare(own, second, np.arange(inputs), found.measures, found.layers, seed=seed)["q"].values
+    q = compare(own, second, np.arange(inputs), choose(names), range(layers), seed=seed)["q"].values
     differs = (np.nan_to_num(q, nan=1.0) < 0.05).any(0)
     return int(differs.sum()), bool(differs[layers - 1, head])
 
@@ -65,14 +66,15 @@ def main() -> None:
     found = pairs()
     inputs, measures, layers, heads = found.values.shape
     print(f"{inputs} inputs, {measures} measures, {layers} × {heads} heads, {asked.runs} runs")
+    given = {"own": found.values, "names": [one.name for one in found.measures]}
     with ProcessPoolExecutor(asked.jobs) as pool:
-        shuffled = list(pool.map(partial(run, found=found, effect=0.0), range(asked.runs)))
+        shuffled = list(pool.map(partial(run, **given, effect=0.0), range(asked.runs)))
         most = round(0.09 * asked.runs)
         count = sum(one > 0 for one, _ in shuffled)
         print(
             f"shuffled labels: {count} of {asked.runs} runs find something (at most {most}): {verdict(count <= most)}"
         )
-        planted = list(pool.map(partial(run, found=found, effect=asked.effect), range(asked.runs)))
+        planted = list(pool.map(partial(run, **given, effect=asked.effect), range(asked.runs)))
     there = sum(right for _, right in planted)
     alone = sum(right and one == 1 for one, right in planted)
     print(

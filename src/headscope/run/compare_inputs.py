@@ -51,7 +51,7 @@ class Inputs:
         js = self.figures["js"].stack(place=("layer", "head"))
         layer, head = js.dropna("place").idxmax("place").item()
         state = {"side": "difference", "layer": int(layer), "heads": [int(head)], **state}
-        if self.a.partial:
+        if self.a.partial or self.b.partial:
             return view(self.a, against=self.b, **state)
         return view(self.model, self.texts[0], against=self.texts[1], **state)
 
