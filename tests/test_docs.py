@@ -28,6 +28,7 @@ from small_tokenizers import byte_level
 
 import headscope as hs
 from headscope import cli
+from headscope.errors import HeadscopeWarning
 from headscope.models.load import demo_folder
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -228,7 +229,8 @@ def expanded(word: str, place: Path) -> list[str]:
 def spoken() -> Iterator[tuple[io.StringIO, io.StringIO]]:
     out, err = io.StringIO(), io.StringIO()
     with warnings.catch_warnings(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        warnings.simplefilter("default")
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("default", HeadscopeWarning)
         yield out, err
 
 
