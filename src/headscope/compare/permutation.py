@@ -26,6 +26,9 @@ Bools = npt.NDArray[np.bool_]
 PERMUTATIONS = 20_000
 """How often labels are permuted, at least."""
 
+FEW = 8
+"""Figures of fewer units in a group have statistics with long tails: they are a family beside that of the others."""
+
 _CELLS = 1 << 18  # statistics, or random ranks, that are held at a time
 _TINY = 1e-20  # of a figure's own spread, squared: what is below it is rounding
 _ROUNDING = 1e-6  # of a figure: values are kept in float32
@@ -161,7 +164,8 @@ def permute(
     Args:
         values: ``[input figure]``, NaN where an input has no such figure.
         design: groups and documents.
-        family: the number of each figure's family, such as its head; by default all are of one.
+        family: the number of each figure's family, such as its head; by default all are of one. Figures that fewer
+            than `FEW` units of a group have are a family of their own beside it.
         permutations: at least as many as there are families times 40 are made, so that a family that differs can be
             found whatever their number.
         seed: of the permutations.
@@ -174,11 +178,15 @@ def permute(
     members = np.unique(np.zeros(width, np.int64) if family is None else family, return_inverse=True)[1]
     if members.shape != (width,):
         raise InputError(f"family, axis figure: expected {width} numbers, found {members.shape}")
+    groups = list(patterns(values))
+    parts = [(columns, _Part(values[np.ix_(there, columns)], there, design)) for there, columns in groups]
+    few = np.zeros(width, np.int64)
+    for columns, part in parts:
+        few[columns] = part.few
+    members = np.unique(2 * members + few, return_inverse=True)[1]
     order = np.argsort(members, kind="stable")  # figures of a family stand together
     starts = np.flatnonzero(np.diff(members[order], prepend=-1))
     permutations = max(permutations, 40 * len(starts))
-    groups = list(patterns(values))
-    parts = [(columns, _Part(values[np.ix_(there, columns)], there, design)) for there, columns in groups]
     known = [(columns, part) for columns, part in parts if part.tested]
     observed = np.full(width, np.nan)
     for columns, part in known:
@@ -241,7 +249,7 @@ class _Part:
 
     def __init__(self, values: npt.NDArray[np.floating], there: Bools, design: Design) -> None:
         part = design.take(there)
-        self.tested = part is not None
+        self.tested, self.few = part is not None, True
         if part is None:
             return
         own = np.asarray(values, np.float64)
@@ -265,6 +273,7 @@ class _Part:
         self._total = self._squares.sum(0)
         self.labels = np.zeros(count, np.bool_)
         self.labels[unit] = part.second
+        self.few = min(int(self.labels.sum()), int((~self.labels).sum())) < FEW
         self._stratum = stratum
         self._sorted = self.labels[np.argsort(stratum, kind="stable")]
 

@@ -28,6 +28,7 @@ PANELS = 6
 _ACROSS, _GAP, _HEAD, _AXIS = 3, 14.0, 14.0, 12.0
 _CELL = 16.0
 _SMALL = 6.0
+_MOST = 20.0  # of an effect that is drawn
 
 
 def groups_figure(
@@ -49,11 +50,11 @@ def groups_figure(
     """
     meta: dict[str, Any] = json.loads(found.attrs["meta"])
     effect, q = (found[name].transpose("measure", "layer", "head").values for name in ("effect", "q"))
+    effect = np.clip(effect, -_MOST, _MOST)
     finite = np.where(np.isfinite(effect), np.abs(effect), -1.0).max((1, 2))
     least = np.where(np.isfinite(q), q, 2.0).min((1, 2))
-    places = _chosen(found, measures, np.lexsort((-finite, least)))
-    top = float(np.nanmax(np.where(np.isfinite(effect[places]), np.abs(effect[places]), np.nan)))
-    scale = _above(top)
+    places = _chosen(found, measures, np.lexsort((-finite, least))[: int((finite >= 0).sum())])
+    scale = _above(float(np.nan_to_num(np.abs(effect[places])).max()))
     first, second = (f"{one['label']} (n = {one['inputs']:,})" for one in _groups(meta))
     count = int((np.nan_to_num(q, nan=2.0).min(0) <= level).sum())
     words = [
@@ -65,7 +66,12 @@ def groups_figure(
 
     def panel(canvas: Canvas, place: int, x: float, y: float, cell: tuple[float, float]) -> None:
         _cells(
-            canvas, diverging(effect[place] / scale, canvas.colours), np.isfinite(effect[place]), x, y, cell
+            canvas,
+            diverging(np.nan_to_num(effect[place]) / scale, canvas.colours),
+            np.isfinite(effect[place]),
+            x,
+            y,
+            cell,
         )
         for layer, head in np.argwhere(np.nan_to_num(q[place], nan=2.0) <= level):
             left, top = x + head * cell[0], y + layer * cell[1]
@@ -111,7 +117,7 @@ def models_figure(found: xr.Dataset, *, theme: Theme = "light", width: Width = "
     top = MARGIN + _HEAD
     canvas.text(left, MARGIN + 4, "drift of each head", 8.0, bold=True)
     canvas.text(right, MARGIN + 4, "mean of each layer", 8.0, bold=True)
-    _cells(canvas, sequential(js / scale, colours), np.isfinite(js), left, top, (cell, cell))
+    _cells(canvas, sequential(np.nan_to_num(js) / scale, colours), np.isfinite(js), left, top, (cell, cell))
     _numbers(canvas, found, left, top, (cell, cell))
     wide = MARGIN + full - right - 8.0
     _ticks(canvas, right, top + high_of, wide, scale)

@@ -1,0 +1,134 @@
+"""`headscope compare`: its files, what it prints, and bad usage."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from headscope.cli import main
+from headscope.compare import two_groups, two_inputs, two_models, two_roles
+from headscope.run import compare_training
+
+LINES = [
+    "The cat sat on the mat.",
+    "It was late.",
+    "She sold the car.",
+    "Rain fell on the town.",
+    "They ran home.",
+]
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr("sys.argv", ["headscope", "compare", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    return int(stop.value.code or 0)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        f"{n % 2}\t{a}\t{b if n % 2 else a}"
+        for n, (a, b) in enumerate(zip(LINES * 2, LINES[::-1] * 2, strict=True))
+    ]
+    Path("pairs.tsv").write_text("Quality\t#1 String\t#2 String\n" + "\n".join(rows), encoding="utf-8")
+    Path("a.txt").write_text("\n\n".join(LINES[:3]), encoding="utf-8")
+    return tmp_path
+
+
+def test_groups(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    more = [
+        "--measures",
+        "a_to_b,same_word,sink",
+        "--figure",
+        "g.svg",
+        "--view",
+        "g.html",
+        "--meta",
+        "m.json",
+    ]
+    assert run(monkeypatch, "groups", "pairs.tsv", "--label", "Quality", "-o", "g.csv", *more) == 0
+    said = capsys.readouterr().err
+    assert "group A: label 0, 5 inputs of " in said
+    assert "sink: no row; no row of the inputs has such a token" in said
+    rows = pd.read_csv("g.csv")
+    assert tuple(rows.columns) == two_groups.COLUMNS
+    assert set(rows["measure"]) == {"a_to_b", "same_word"} or set(rows["measure"]) == {"a_to_b"}
+    assert "A − B" in Path("g.svg").read_text(encoding="utf-8")
+    assert "<html" in Path("g.html").read_text(encoding="utf-8")[:200]
+    assert json.loads(Path("m.json").read_text())["effect"] == "Hedges' g"
+    assert run(monkeypatch, "groups", "pairs.tsv", "--measures", "a_to_b") == 0
+    assert "heads differ between the groups at q ≤ 0.05 (72 heads, 1 measures" in capsys.readouterr().out
+    assert run(monkeypatch, "groups", "pairs.tsv", "--label", "kind") == 2
+    assert (
+        "pairs.tsv:2: expected a column 'kind', found 'Quality', '#1 String', '#2 String'"
+        in capsys.readouterr().err
+    )
+    assert run(monkeypatch, "groups", "pairs.tsv", "--figure", "g.html") == 2
+
+
+def test_models(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    more = ["--untrained", "0", "--measures", "previous", "--figure", "m.svg"]
+    assert run(monkeypatch, "models", "demo", "a.txt", "-o", "m.csv", "--roles", "r.csv", *more) == 0
+    rows = pd.read_csv("m.csv")
+    assert tuple(rows.columns) == two_models.COLUMNS
+    assert len(rows) == 72
+    assert tuple(pd.read_csv("r.csv").columns) == two_roles.COLUMNS
+    drawn = Path("m.svg").read_text(encoding="utf-8")
+    assert "untrained, seed 0" in drawn
+    assert run(monkeypatch, "models", "demo", "demo", "a.txt", "--measures", "previous") == 0
+    said = capsys.readouterr().out
+    assert "the heads that moved most" in said
+    assert "means of layers" in said
+    assert ", 0 lost, 0 gained" in said
+    assert run(monkeypatch, "models", "demo") == 2
+    assert "models: expected two (or --untrained SEED), found one" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_models_of_other_shapes(
+    place: Path, shared: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stories = str(shared / "models" / "stories260K")
+    assert run(monkeypatch, "models", "demo", stories, "a.txt", "--json") == 0
+    said = capsys.readouterr()
+    assert "heads have no counterparts: compared by role" in said.err
+    assert tuple(json.loads(said.out)[0]) == two_roles.BY_ROLE
+
+
+def test_inputs(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = ["inputs", "The cat sat.", "The dog sat."]
+    assert run(monkeypatch, *texts, "-o", "i.html") == 0
+    assert run(monkeypatch, *texts, "-o", "i.csv", "--measures", "previous") == 0
+    assert tuple(pd.read_csv("i.csv").columns) == two_inputs.COLUMNS
+    assert run(monkeypatch, *texts) == 0
+    assert "cat / dog" in capsys.readouterr().out
+    longer = ["inputs", "The cat sat.", "The small cat sat."]
+    assert run(monkeypatch, *longer) == 2
+    assert "found 6 and 7; align them by word" in capsys.readouterr().err
+    assert (
+        run(
+            monkeypatch, *longer, "--align", "word", "--pair1", "It ran.", "--pair2", "It ran.", "-o", "w.svg"
+        )
+        == 0
+    )
+
+
+def test_training(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from headscope.models.load import demo_folder
+
+    for number in (2, 10):
+        Path(f"runs/checkpoint-{number}").parent.mkdir(exist_ok=True)
+        Path(f"runs/checkpoint-{number}").symlink_to(demo_folder(), target_is_directory=True)
+    more = ["--corpus", "a.txt", "--measures", "previous,entropy", "--figure", "t.svg"]
+    assert run(monkeypatch, "training", "runs", "-o", "t.csv", *more) == 0
+    rows = pd.read_csv("t.csv")
+    assert tuple(rows.columns) == compare_training.COLUMNS
+    assert rows["checkpoint"].unique().tolist() == ["checkpoint-2", "checkpoint-10"]
+    assert "previous token" in Path("t.svg").read_text(encoding="utf-8")
+    assert run(monkeypatch, "training", "runs/checkpoint-2") == 2
+    assert "or a folder with checkpoint-N folders" in capsys.readouterr().err
