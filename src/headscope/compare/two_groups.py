@@ -156,7 +156,9 @@ def told(found: xr.Dataset, level: float = LEVEL) -> str:
         return "no measure could be compared: none has two inputs in each group"
     heads = rows.groupby(["layer", "head"])["q"].min()
     count, least = int((heads <= level).sum()), float(heads.min())
-    tests = f"{len(heads)} heads, {rows['measure'].nunique()} measures, {meta['permutations']:,} permutations"
+    measures = rows["measure"].nunique()
+    noun = "measure" if measures == 1 else "measures"
+    tests = f"{len(heads)} heads, {measures} {noun}, {meta['permutations']:,} permutations"
     if not count:
         return f"no head differs between the groups at q ≤ {level:g}: the smallest q is {least:.2g} ({tests})"
     noun = "head differs" if count == 1 else "heads differ"
