@@ -171,7 +171,7 @@ def place(demo: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     @functools.cache
     def once(model: Any = None, **options: Any) -> Any:
-        named = {key: value for key, value in options.items() if value not in (None, False)}
+        named = {key: value for key, value in options.items() if value is not None and value is not False}
         return demo if model is None and not named else original(model, **named)
 
     monkeypatch.setattr(load, "load", once)
