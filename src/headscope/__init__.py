@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from headscope.run.load import load
     from headscope.run.measure import measure
     from headscope.run.merge import merge
+    from headscope.run.negation import negation
     from headscope.run.neuron_patterns import neuron_patterns
     from headscope.run.probe import probe
     from headscope.run.report import report
@@ -69,6 +70,7 @@ _WHERE = {
     "measure": "headscope.run.measure",
     "merge": "headscope.run.merge",
     "model_view": "headscope.run.view",
+    "negation": "headscope.run.negation",
     "neuron_patterns": "headscope.run.neuron_patterns",
     "neuron_view": "headscope.run.view",
     "probe": "headscope.run.probe",
@@ -113,6 +115,7 @@ __all__ = [
     "measure",
     "merge",
     "model_view",
+    "negation",
     "neuron_patterns",
     "neuron_view",
     "probe",
