@@ -106,11 +106,6 @@ class Accuracies:
         return _shares(self.weights, self.right, self.size)
 
     @cached_property
-    def left(self) -> Floats:
-        """The same on the clusters that the replicate left out."""
-        return _shares((self.weights == 0).astype(np.float32), self.right, self.size)
-
-    @cached_property
     def halves(self) -> tuple[Floats, Floats]:
         """Accuracies on one half of the clusters and on the other, ``[split predictor]``."""
         return _shares(self.half, self.right, self.size), _shares(1 - self.half, self.right, self.size)
@@ -118,7 +113,7 @@ class Accuracies:
     def chosen(self, among: slice) -> Chosen:
         """The best of some predictors (the first of equals), scored on what it was not chosen on."""
         scores = [picked(one[:, among], other[:, among]) for one, other in (self.halves, self.halves[::-1])]
-        apart = picked(self.drawn[:, among], self.left[:, among])
+        apart = self._left_out(among)
         nothing = np.isnan(scores).all() or np.isnan(apart).all()
         low, high = (np.nan, np.nan) if nothing else np.nanpercentile(apart, [2.5, 97.5])
         return Chosen(
@@ -128,6 +123,14 @@ class Accuracies:
             float(high),
             apart,
         )
+
+    def _left_out(self, among: slice) -> Floats:
+        """What each replicate's best gets on the clusters that it left out, ``[replicate]``; NaN where none are."""
+        best = np.where(np.isfinite(self.drawn[:, among]), self.drawn[:, among], -1.0).argmax(1)
+        left = self.weights == 0
+        with np.errstate(invalid="ignore", divide="ignore"):
+            score = (self.right[:, among][:, best].T * left).sum(1, dtype=np.float64) / (left @ self.size)
+        return np.where(np.isfinite(self.drawn[:, 0]), score, np.nan)
 
 
 @dataclass(frozen=True)

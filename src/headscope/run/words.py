@@ -64,7 +64,7 @@ def word_maps(
             first = np.unique(words, return_index=True)[1]
             give[place, words[first], pieces[first]] = 1.0
     device = model.device
-    left, right = (torch.as_tensor(array, device=device)[:, None] for array in (give, get))
+    left, right = (torch.as_tensor(array, device=device) for array in (give, get))
 
     def reduce(record: AttentionRecord) -> None:
         if record.kind == "cross":
@@ -74,7 +74,11 @@ def word_maps(
                 f"{record.module}: expected attention of {len(batch)} inputs over {length} tokens, found "
                 f"{record.shape[0]} from {record.shape[2]} to {record.shape[3]}"
             )
-        each(record.layer, (left @ record.weights().double() @ right).cpu().numpy())
+        weights = record.weights().double()
+        heads = weights.shape[1]
+        got = (weights.flatten(1, 2) @ right).view(len(batch), heads, length, -1)
+        maps = (left @ got.transpose(1, 2).flatten(2)).view(len(batch), width, heads, -1).transpose(1, 2)
+        each(record.layer, maps.cpu().numpy())
 
     ready: dict[str, Any] = dict(model.inputs(inputs, token_types=token_types))
     if "use_cache" in inspect.signature(model.backbone.forward).parameters:
