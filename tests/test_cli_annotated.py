@@ -106,6 +106,7 @@ def test_syntax_writes_all_heads(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert tuple(table.columns) == syntax.COLUMNS
     assert (table.groupby("relation").size() == 2 * 72).all()
     assert set(table[table["relation"] == "all"]["n"]) == {8}
+    pytest.importorskip("ufal.chu_liu_edmonds")
     assert run(monkeypatch, "syntax", "trees.conllu", "--least", 1, "--trees", "-o", "best.nc") == 0
     with xr.open_dataset("best.nc") as dataset:
         assert dataset["accuracy"].dims == ("relation", "direction", "layer", "head")
