@@ -96,7 +96,9 @@ def test_models_of_other_shapes(
     place: Path, shared: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stories = str(shared / "models" / "stories260K")
-    assert run(monkeypatch, "models", "demo", stories, "a.txt", "--json") == 0
+    assert (
+        run(monkeypatch, "models", "demo", stories, "--json") == 0
+    )  # the built-in corpus: three lines prove no role
     said = capsys.readouterr()
     assert "heads have no counterparts: compared by role" in said.err
     assert tuple(json.loads(said.out)[0]) == two_roles.BY_ROLE
