@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,14 +29,6 @@ DECAY = 0.5
 """What the rate is multiplied by after each epoch without a gain."""
 
 Arrays = dict[str, npt.NDArray[Any]]
-
-
-class Trainable(Protocol):
-    """A probe."""
-
-    def loss(self, batch: Batch) -> tuple[Tensor, int]:
-        """A sum, and over how much."""
-        ...
 
 
 @dataclass
