@@ -7,6 +7,7 @@ so a best head is also scored on clusters that it was not chosen on.
 from __future__ import annotations
 
 import tempfile
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,6 +35,7 @@ class Answers:
         self.width = width
         self.labels: dict[str, int] = {}
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as this)
+        weakref.finalize(self, self._file.close)
         self._numbers: list[IntArray] = []
         self._clusters: list[IntArray] = []
 
