@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 import headscope as hs
+from headscope.measures.choose import choose
 from headscope.measures.gradients import CLS, FIGURE_3, OTHERS, PUNCTUATION, SEP
 from headscope.tokens import Tokens
 
@@ -36,6 +37,11 @@ def test_each_class_is_averaged_over_its_keys() -> None:
         assert np.allclose(measure.worth(tokens(), queries), [row, row])
         assert measure.matrix == "gradient"
         assert "clark2019" in measure.cite()
+
+
+def test_figure_3_is_asked_for_by_one_name() -> None:
+    assert choose(["gradients"]) == list(FIGURE_3)
+    assert choose(["gradient_each_sep"]) == [SEP]
 
 
 def test_it_is_the_sum_over_the_class_by_its_size(demo: Any) -> None:

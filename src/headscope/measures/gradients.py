@@ -4,7 +4,7 @@
 so a class of many tokens has much. To compare classes, these measures divide by how many such keys there are: the
 size of the gradient by one weight. What L is, the objective says (`headscope.attention.objective`).
 
-They are asked for by their place: ``--measures headscope.measures.gradients:SEP``.
+They are asked for together, ``--measures gradients``, or by name.
 """
 
 from __future__ import annotations

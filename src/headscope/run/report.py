@@ -269,13 +269,12 @@ class _Report:
             "attention does little (Clark et al. 2019, §3.2, figure 3)."
         )
         panel = {called: f"gradient_each_{name}" for called, name in names.items()}
-        measures = ",".join(f"headscope.measures.gradients:{one.name[14:].upper()}" for one in FIGURE_3)
         return Classes(
             "What attention matters, by layer",
             about,
             {"Size of the gradient by a weight on": panel},
             there,
-            self.again("measure", "--measures", measures),
+            self.again("measure", "--measures", "gradients"),
         )
 
     def _roles(self) -> Section:
