@@ -94,9 +94,9 @@ INTRODUCTIONS = {
     "syntactic heads need trees, and are not among these.",
     "synthetic": "What a head does by matching tokens, for `headscope.run.synthetic.repeated_tokens(model)`; the "
     "definitions hold for any text.",
-    "gradients": "How much the model's output depends on attention to each kind of token, figure 3 of Clark et al.: the "
-    "size of ∂L/∂α by one weight, so that kinds of many and of few tokens compare. `--objective` says what L is. The "
-    "examples take the tenths above for sizes of gradients.",
+    "gradients": "How much the model's output depends on attention to each kind of token, figure 3 of Clark et al.: "
+    "the size of ∂L/∂α by one weight, so that kinds of many and of few tokens compare. `--objective` says what L is. "
+    "The examples take the tenths above for sizes of gradients.",
 }
 
 FAMILIES = """## Any offset, any class of tokens
