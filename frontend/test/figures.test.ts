@@ -3,6 +3,7 @@ import { parseFilter } from "../src/report/filter";
 import { scaleOf, tidy } from "../src/report/figures";
 import { readFragment, writeFragment } from "../src/report/state";
 import { ordered } from "../src/report/heads";
+import { csv } from "../src/report/table";
 import { figures } from "./sample";
 
 const at = (layer: number, head: number) => ({ layer, head });
@@ -48,9 +49,9 @@ test.each([
 test("a filter on a measure that is not there is none", async () => expect(parseFilter("nonsense>1", await figures())).toBeNull());
 
 test("the tidy table has the command's columns and no rows without a value", async () => {
-  const lines = tidy(await figures()).trimEnd().split("\n");
+  const lines = csv(tidy(await figures())).trimEnd().split("\n");
   expect(lines).toHaveLength(1 + 10);
-  expect(lines.slice(0, 2)).toEqual(["layer,head,paper,measure,value,se,n", "3,0,4-1,previous,0.1,0.01,100"]);
+  expect(lines.slice(0, 2)).toEqual(["layer,head,paper,measure,value,se,n,chance", "3,0,4-1,previous,0.1,0.01,100,0.05"]);
 });
 
 test("scales: shares by the root, entropies up to the uniform line, differences about zero", () => {

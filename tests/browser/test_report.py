@@ -140,12 +140,12 @@ def test_the_table_sorts_filters_and_opens(open_page: Any, html: str):
 def test_the_table_is_saved_with_every_digit(open_page: Any, html: str):
     page = open_page(html)
     with page.expect_download() as download:
-        page.get_by_role("button", name="Download CSV").click()
-    assert download.value.suggested_filename == "a-model-heads.csv"
+        page.locator("[data-section=heads] .saves").get_by_role("button", name="CSV").click()
+    assert download.value.suggested_filename == "a-model-all-heads-all-figures.csv"
     rows = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text(encoding="utf-8"))))
     data = dataset()
     assert len(rows) == 6 * 12
-    assert list(rows[0]) == ["layer", "head", "paper", "measure", "value", "se", "n"]
+    assert list(rows[0]) == ["layer", "head", "paper", "measure", "value", "se", "n", "chance"]
     for row in rows:
         assert float(row["value"]) == data[row["measure"]].values[int(row["layer"]), int(row["head"])]
 

@@ -9,81 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
-import xarray as xr
-from report_sample import dataset, example
+from report_whole import HEADS, ROLES, whole_report
 
 from headscope.heads import Head
 from headscope.measures.roles import COLUMNS
-from headscope.views.report import report_page
-from headscope.views.sections import Card, Cards, Classes, Clusters, Failed, Roles, Shown
 
 pytestmark = pytest.mark.browser
-
-HEADS = [Head(layer, head) for layer in range(3) for head in range(4)]
-ROLES = {Head(1, 2): "previous token", Head(0, 1): "separators"}
-
-
-def roles() -> pd.DataFrame:
-    rows = [
-        (
-            head.layer,
-            head.head,
-            head.paper,
-            ROLES.get(head, "none"),
-            *((0.8, 0.75, 0.85, 0.5, 0.01, 1e-9, 2e-8, 12345) if head in ROLES else (np.nan,) * 7 + (0,)),
-        )
-        for head in HEADS
-    ]
-    table = pd.DataFrame(rows, columns=list(COLUMNS))
-    table.attrs = {"tests": 99, "roles": {"previous token": "because"}, "untested": {"sink": "not causal"}}
-    return table
-
-
-def distances() -> xr.Dataset:
-    """Heads on a line, so that the map is known: head k at k."""
-    place = np.arange(len(HEADS), dtype=float) / 20
-    found = np.abs(place[:, None] - place)
-    coords: dict[str, Any] = {}
-    for side in "ab":
-        coords[f"head_{side}"] = [str(head) for head in HEADS]
-        coords[f"layer_{side}"] = (f"head_{side}", [head.layer for head in HEADS])
-        coords[f"index_{side}"] = (f"head_{side}", [head.head for head in HEADS])
-    axes = ("head_a", "head_b")
-    return xr.Dataset(
-        {"distance": (axes, found, {"units": "nats a token"})}, coords=coords, attrs={"n": 500, "meta": "{}"}
-    )
-
-
-def card(head: Head) -> Card:
-    return Card(
-        head,
-        [ROLES[head]] if head in ROLES else [],
-        "previous" if head in ROLES else "entropy",
-        "share" if head in ROLES else "nats",
-        head not in ROLES,
-        [Shown(1, 0.9, 1, 10)],
-        [Shown(1, 0.9, 1, 10), Shown(0, 0.4, None, 5), Shown(2, 0.1, None, 1)],
-    )
 
 
 @pytest.fixture(scope="module")
 def html() -> str:
-    words = (["[CLS]", *(f"{name}{i}" for i in range(9)), "[SEP]"] for name in ("ant", "bee", "cow"))
-    panels = {"Attention to": {"separators": "sep", "first": "first"}}
-    return report_page(
-        dataset(),
-        [example(pieces=pieces, seed=seed) for seed, pieces in enumerate(words)],
-        sections=[
-            Classes("By kind", "About kinds.", panels, ["sep", "first"], "headscope measure --limit 3"),
-            Roles(roles(), 0.05, 60, "headscope roles"),
-            Clusters(distances(), ROLES, command="headscope distance --map map.csv"),
-            Cards([card(head) for head in HEADS], 40, 3),
-            Failed("probes", "Not made: probes", "RuntimeError: <b>no</b> memory", "headscope report"),
-        ],
-        roles=ROLES,
-    )
+    return whole_report()
 
 
 def opened(page: Any, layer: int, head: int, fragment: str = "") -> None:
@@ -104,7 +41,7 @@ def click_middle(page: Any, mark: Any) -> None:
 
 def saved(page: Any, section: str, kind: str) -> str:
     with page.expect_download() as download:
-        page.locator(f"[data-section={section}] .saves").first.get_by_role("button", name=kind).click()
+        page.locator(f"[data-section={section}] .saves").first.get_by_role("button", name=kind).first.click()
     assert download.value.suggested_filename.startswith("a-model-")
     return Path(download.value.path()).read_text(encoding="utf-8")
 

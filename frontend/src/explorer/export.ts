@@ -91,7 +91,7 @@ export function inlined(drawing: SVGSVGElement): string {
 const upper = (text: string, style: CSSStyleDeclaration): string => (style.textTransform === "uppercase" ? text.toUpperCase() : text);
 
 /** An element as an SVG document; canvases that have a painter become shapes. */
-export function svg(root: HTMLElement, background: string): string {
+export function svg(root: HTMLElement, background: string, title = ""): string {
   const { width, height } = root.getBoundingClientRect();
   const pen = new SvgPen(Math.ceil(width), Math.ceil(height));
   pen.fillStyle = background;
@@ -114,7 +114,7 @@ export function svg(root: HTMLElement, background: string): string {
       pen.end();
     },
   });
-  return pen.document();
+  return pen.document(title);
 }
 
 /** An element as a PNG, twice as many pixels as on the screen. */

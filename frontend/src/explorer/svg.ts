@@ -25,8 +25,9 @@ export class SvgPen implements Pen {
     private readonly height: number,
   ) {}
 
-  document(): string {
-    return `<svg xmlns="http://www.w3.org/2000/svg" width="${this.width}" height="${this.height}" viewBox="0 0 ${this.width} ${this.height}">${this.parts.join("")}</svg>`;
+  document(title = ""): string {
+    const named = title && `<title>${escape(title)}</title>`;
+    return `<svg xmlns="http://www.w3.org/2000/svg" width="${this.width}" height="${this.height}" viewBox="0 0 ${this.width} ${this.height}">${named}${this.parts.join("")}</svg>`;
   }
 
   /** What follows stands in a box of its own, until `end`. */

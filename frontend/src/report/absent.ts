@@ -6,4 +6,5 @@ import type { Section } from "./host";
 
 export const section: Section<AbsentSection> = (element, { absent }) => {
   element.append(h("dl.notes", {}, ...absent.flatMap(({ measure, reason }) => [h("dt", {}, measure), h("dd", {}, reason)])));
+  return { tables: { measures: () => ({ columns: { measure: "text", reason: "text" }, rows: absent.map(({ measure, reason }) => [measure, reason]) }) } };
 };

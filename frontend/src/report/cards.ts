@@ -5,8 +5,9 @@ import { h } from "../dom";
 import { nameOf } from "../explorer/toolbar";
 import { figure, paper, plural, whole } from "../format";
 import type { CardExample, CardInfo, CardsSection } from "../protocol";
-import { csv, type Figures, type Measure } from "./figures";
+import { type Figures, HEAD, type Measure } from "./figures";
 import { type Cell, type Drawn, type Host, type Now, same, type Section } from "./host";
+import type { Table } from "./table";
 
 const FIGURES = 3;
 const TENTHS = [10, 9, 8, 7, 6, 5, 4, 3, 2, 1];
@@ -42,6 +43,7 @@ class Standing {
 }
 
 class Cards implements Drawn {
+  readonly tables = { cards: () => this.table() };
   private readonly grid = h("div.cards");
   private readonly every: HTMLButtonElement;
   private readonly status = h("span.dim", { role: "status" });
@@ -85,7 +87,7 @@ class Cards implements Drawn {
     this.status.textContent = this.all ? "" : `${plural(roles, "head")} with a role, and the head that is open`;
   }
 
-  csv(): string {
+  private table(): Table {
     const rows = this.info.cards.flatMap((card) => {
       const one = (kind: string) => (shown: CardExample) => [
         ...[card.layer, card.head, paper(card.layer, card.head), card.roles.join("; "), card.measure, kind],
@@ -93,7 +95,8 @@ class Cards implements Drawn {
       ];
       return [...card.strongest.map(one("strongest")), ...card.sample.map(one("decile"))];
     });
-    return csv(["layer", "head", "paper", "roles", "measure", "kind", "score", "rank", "decile", "example", "text"], rows);
+    const columns = { roles: "text", measure: "text", kind: "text", score: "float", rank: "int", decile: "int", example: "int", text: "text" } as const;
+    return { columns: { ...HEAD, ...columns }, rows };
   }
 
   private toggle(): void {

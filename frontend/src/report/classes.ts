@@ -8,6 +8,7 @@ import type { ClassesSection, PanelInfo } from "../protocol";
 import { type Figures, type Measure, tidy } from "./figures";
 import type { Cell, Component, Drawn, Host, Now, Section } from "./host";
 import { type Point, Points } from "./points";
+import type { Table } from "./table";
 import { figureTip } from "./tip";
 
 interface PanelProps {
@@ -130,6 +131,7 @@ const superscript = (n: number): string => [...String(n)].map((c) => (c === "-" 
 
 class Panels implements Drawn {
   readonly picture = h("div.charts.panels");
+  readonly tables = { measures: () => this.table() };
   private readonly panels: Panel[];
 
   constructor(
@@ -145,7 +147,7 @@ class Panels implements Drawn {
     for (const panel of this.panels) panel.update({ ...now, width: this.width(now) });
   }
 
-  csv(): string {
+  private table(): Table {
     const names = new Set(this.info.panels.flatMap((panel) => panel.measures));
     return tidy(this.host.figures, [...names].map((name) => this.host.figures.measure(name)));
   }

@@ -5,10 +5,11 @@ import { h, s } from "../dom";
 import { HEADS } from "../explorer/scene";
 import { paper } from "../format";
 import type { ClustersSection } from "../protocol";
-import { csv } from "./figures";
+import { HEAD } from "./figures";
 import type { Cell, Drawn, Host, Now, Section } from "./host";
 import { placeNames } from "./layers";
 import { type Point, Points } from "./points";
+import type { Table } from "./table";
 
 const EDGE = 22;
 const NAMED = 24;
@@ -22,6 +23,7 @@ function layerHues(count: number, theme: Theme): string[] {
 
 class Clusters implements Drawn {
   readonly picture = h("div.clusters");
+  readonly tables = { heads: () => this.heads(), layers: () => this.layers() };
   private readonly maps = h("div.maps");
   private readonly table = h("div.between");
   private readonly boxes: readonly { box: HTMLElement; key: HTMLElement; points: Points }[];
@@ -55,10 +57,16 @@ class Clusters implements Drawn {
     this.last = key;
   }
 
-  csv(): string {
+  private heads(): Table {
     const { layer, head, places, role, cluster } = this.info;
-    const rows = layer.map((own, i) => [own, head[i]!, paper(own, head[i]!), places[i]![0]!, places[i]![1]!, role[i] ?? "", cluster[i]!]);
-    return csv(["layer", "head", "paper", "x", "y", "role", "cluster"], rows);
+    const rows = layer.map((own, i) => [own, head[i]!, paper(own, head[i]!), places[i]![0]!, places[i]![1]!, role[i] ?? null, cluster[i]!]);
+    return { columns: { ...HEAD, x: "float", y: "float", role: "text", cluster: "int" }, rows };
+  }
+
+  private layers(): Table {
+    const { layers, between } = this.info;
+    const rows = layers.flatMap((one, i) => layers.map((other, j) => [one, other, between[i]?.[j] ?? null]));
+    return { columns: { layer_a: "int", layer_b: "int", distance: "float" }, rows };
   }
 
   private name(i: number): string {

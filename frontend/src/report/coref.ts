@@ -3,9 +3,10 @@
 import { h } from "../dom";
 import { code, paper, whole } from "../format";
 import type { CorefCell, CorefRow, CorefSection, CorefShown, CorefWindow, PrintedRow } from "../protocol";
-import { csv } from "./figures";
+import { HEAD } from "./figures";
 import { type Cell, type Drawn, type Host, type Now, same, type Section } from "./host";
 import { notes, range, share, table } from "./linguistics";
+import type { Table } from "./table";
 
 const CLOSE = /^(?:[.,;:!?)\]}%…”’]|n't$|'\w*$|’\w*$)/;
 const OPEN = /[([{“‘$]$/;
@@ -44,6 +45,7 @@ function text(window: CorefWindow, shown: CorefShown): HTMLElement {
 }
 
 class Coref implements Drawn {
+  readonly tables = { coreference: () => this.table() };
   private readonly cases = h("div.cases");
   private readonly rows: { row: CorefRow; cell: Cell; element: HTMLElement; button: HTMLElement }[] = [];
 
@@ -65,7 +67,7 @@ class Coref implements Drawn {
     for (const { cell, element } of this.rows) element.setAttribute("aria-selected", String(same(cell, now.cell)));
   }
 
-  csv(): string {
+  private table(): Table {
     const rows = this.info.rows.flatMap(({ system, candidates, layer, head, cells }) =>
       cells.flatMap((cell, i) => {
         const label = layer === null || head === null ? null : paper(layer, head);
@@ -73,7 +75,7 @@ class Coref implements Drawn {
         return figures ? [[system, candidates, layer, head, label, this.info.types[i] ?? "", ...figures]] : [];
       }),
     );
-    return csv(["system", "candidates", "layer", "head", "paper", "type", "accuracy", "ci_low", "ci_high", "n"], rows);
+    return { columns: { system: "text", candidates: "text", ...HEAD, type: "text", accuracy: "float", ci_low: "float", ci_high: "float", n: "int" }, rows };
   }
 
   private row(row: CorefRow): HTMLElement {

@@ -5,6 +5,7 @@ import type { Store } from "../data";
 import { code, paper } from "../format";
 import type { MeasureInfo, ReportPayload } from "../protocol";
 import type { Cell } from "./host";
+import type { Table } from "./table";
 
 /** How a measure's values become positions from 0 to 1 on a palette or a strip. */
 export interface Scale {
@@ -159,26 +160,23 @@ export class Figures {
 }
 
 /** Rows of the tidy table: the columns of `headscope measure`, of all measures or of some. */
-export function tidy(figures: Figures, measures: readonly Measure[] = figures.measures): string {
+export function tidy(figures: Figures, measures: readonly Measure[] = figures.measures): Table {
   const rows = measures.flatMap((measure) =>
     figures.cells
       .filter((cell) => Number.isFinite(measure.value(cell)))
       .map((cell) => [
         ...[figures.layerOf(cell), figures.headOf(cell), figures.paper(cell), measure.name],
-        ...[measure.value(cell), measure.error(cell), measure.count(cell)],
+        ...[measure.value(cell), measure.error(cell), measure.count(cell), measure.chance(cell.layer)],
       ]),
   );
-  return csv(["layer", "head", "paper", "measure", "value", "se", "n"], rows);
+  return {
+    columns: { ...HEAD, measure: "text", value: "float", se: "float", n: "int", chance: "float" },
+    rows,
+  };
 }
 
-/** A table as CSV; what is no number is empty. */
-export function csv(columns: readonly string[], rows: readonly (readonly (string | number | null)[])[]): string {
-  const text = (value: string | number | null): string =>
-    typeof value === "number" ? (Number.isFinite(value) ? String(value) : "") : quoted(value ?? "");
-  return `${[columns, ...rows].map((row) => row.map(text).join(",")).join("\n")}\n`;
-}
+/** The columns that say which head a row is about. */
+export const HEAD = { layer: "int", head: "int", paper: "text" } as const;
 
 /** How the name of a file begins that is saved from a report. */
 export const stem = (payload: ReportPayload): string => payload.model.name.replace(/[^\w.-]+/g, "-").replace(/^[-.]+/, "") || "model";
-
-const quoted = (text: string): string => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);

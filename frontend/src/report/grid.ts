@@ -2,6 +2,8 @@
 
 import { css, isLight, type Theme } from "../color";
 import { clamp, fit, h } from "../dom";
+import type { Pen } from "../explorer/canvas";
+import { painters } from "../explorer/export";
 import { weight } from "../format";
 import type { Figures, Measure } from "./figures";
 import { type Cell, type Component, type Host, same } from "./host";
@@ -27,7 +29,7 @@ export function layout(rows: number, columns: number, width: number, height: num
 
 /** Paint every cell of a measure; what has no value stays empty. */
 export function paintCells(
-  context: CanvasRenderingContext2D,
+  context: Pen,
   { figures, measure, theme }: Pick<GridProps, "figures" | "measure" | "theme">,
   { size, gap }: { size: number; gap: number },
   [left, top]: readonly [number, number],
@@ -83,14 +85,18 @@ export class Grid implements Component<GridProps> {
     const context = fit(this.canvas, ...size);
     this.root.style.width = `${size[0]}px`;
     this.root.style.height = `${size[1]}px`;
-    paintCells(context, this.props, this.box, [LABEL.left, LABEL.top]);
-    this.labels(context, step);
-    if (this.box.size >= 30) this.numbers(context, step);
+    const paint = (pen: Pen): void => {
+      paintCells(pen, this.props, this.box, [LABEL.left, LABEL.top]);
+      this.labels(pen, step);
+      if (this.box.size >= 30) this.numbers(pen, step);
+    };
+    paint(context);
+    painters.set(this.canvas, paint);
     this.root.setAttribute("aria-label", `Heat map of ${measure.info.title}, layers by heads. Arrow keys move between heads.`);
     this.select();
   }
 
-  private labels(context: CanvasRenderingContext2D, step: number): void {
+  private labels(context: Pen, step: number): void {
     const { figures } = this.props;
     context.font = `500 11px ${FONT}`;
     context.fillStyle = getComputedStyle(this.root).getPropertyValue("--ink3");
@@ -107,7 +113,7 @@ export class Grid implements Component<GridProps> {
     }
   }
 
-  private numbers(context: CanvasRenderingContext2D, step: number): void {
+  private numbers(context: Pen, step: number): void {
     const { figures, measure, theme } = this.props;
     const write = (value: number): string => (measure.isShare ? weight(value) : value.toFixed(value >= 10 ? 0 : 1));
     context.font = `500 9.5px ${FONT}`;

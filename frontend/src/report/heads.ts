@@ -3,10 +3,9 @@
 import { h } from "../dom";
 import { errorFigure, figure, plural } from "../format";
 import type { HeadsSection } from "../protocol";
-import { download } from "../explorer/save";
-import { type Figures, type Measure, stem, tidy } from "./figures";
+import { type Figures, type Measure, tidy } from "./figures";
 import { parseFilter } from "./filter";
-import { type Cell, type Component, type Host, same, type Section } from "./host";
+import { type Cell, type Component, type Drawn, type Host, same, type Section } from "./host";
 import { figureTip } from "./tip";
 
 export interface TableProps {
@@ -38,7 +37,8 @@ export function ordered(figures: Figures, { key, down }: Order): Cell[] {
   });
 }
 
-export class Table implements Component<TableProps> {
+export class Table implements Component<TableProps>, Drawn {
+  readonly tables = { heads: () => tidy(this.props.figures) };
   private readonly status = h("span.dim", { role: "status" });
   private readonly input = h("input.find", {
     type: "search",
@@ -71,8 +71,7 @@ export class Table implements Component<TableProps> {
     private props: TableProps,
     private readonly host: Host,
   ) {
-    const save = h("button.cta", { type: "button", onclick: () => this.save() }, "Download CSV");
-    this.root.append(h("div.ctl", {}, this.input, this.errors, this.status, h("span.grow"), save), this.scroll);
+    this.root.append(h("div.ctl", {}, this.input, this.errors, this.status), this.scroll);
     element.append(this.root);
     this.body.addEventListener("click", (event) => {
       const row = this.rowOf(event.target);
@@ -190,11 +189,6 @@ export class Table implements Component<TableProps> {
     const on = this.errors.getAttribute("aria-checked") !== "true";
     this.errors.setAttribute("aria-checked", String(on));
     this.scroll.classList.toggle("errors", on);
-  }
-
-  private save(): void {
-    const { figures } = this.props;
-    download(`${stem(figures.payload)}-heads.csv`, new Blob([tidy(figures)], { type: "text/csv" }));
   }
 }
 

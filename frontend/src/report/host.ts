@@ -2,6 +2,7 @@
 
 import type { Theme } from "../color";
 import type { Figures, Measure } from "./figures";
+import type { Table } from "./table";
 
 /** A head by its place along the arrays' axes (not the model's index). */
 export interface Cell {
@@ -37,6 +38,8 @@ export interface Host {
   open(cell: Cell, example?: number): void;
   /** Show a head's figures: its row in the table. */
   row(cell: Cell): void;
+  /** What is made while the page is in light colours, whatever the reader sees. */
+  light<T>(make: () => T): T;
   /** Show a tip beside the pointer, or hide it. */
   tip(content: Node | null, x?: number, y?: number): void;
 }
@@ -49,8 +52,8 @@ export interface Component<Props> {
 
 /** What a section may return: what follows the state, and what can be saved of it. */
 export interface Drawn extends Partial<Component<Now>> {
-  /** Its data as a table. */
-  csv?(): string;
+  /** Its data: tables by name, made when they are saved. */
+  readonly tables?: { readonly [name: string]: () => Table };
   /** What its picture shows. */
   readonly picture?: HTMLElement;
 }

@@ -192,6 +192,7 @@ interface ChartsProps {
 class Charts implements Drawn {
   private readonly root = h("div.charts");
   readonly picture = this.root;
+  readonly tables = { measures: () => tidy(this.props.figures, this.props.measures) };
   private readonly charts: LayerChart[];
 
   constructor(
@@ -209,10 +210,6 @@ class Charts implements Drawn {
     const { figures, cell } = this.props;
     const width = this.chartWidth();
     for (const chart of this.charts) chart.update({ figures, cell, width });
-  }
-
-  csv(): string {
-    return tidy(this.props.figures, this.props.measures);
   }
 
   destroy(): void {

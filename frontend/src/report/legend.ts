@@ -1,7 +1,9 @@
 // The scale of a palette, with its ticks at their places.
 
-import { PALETTES, type Theme } from "../color";
+import { css, PALETTES, type Theme } from "../color";
 import { fit, h } from "../dom";
+import type { Pen } from "../explorer/canvas";
+import { painters } from "../explorer/export";
 import type { Component } from "./host";
 import type { Scale } from "./figures";
 
@@ -50,6 +52,12 @@ export class Legend implements Component<LegendProps> {
     new Uint32Array(image.data.buffer).set(lut);
     strip.getContext("2d")?.putImageData(image, 0, 0);
     context.drawImage(strip, 0, 0, width, height);
+    painters.set(this.canvas, (pen: Pen) => {
+      for (let x = 0; x < width; x++) {
+        pen.fillStyle = css(lut[Math.round((255 * (x + 0.5)) / width)]!);
+        pen.fillRect(x, 0, Math.min(1.5, width - x), height);
+      }
+    });
     this.ticks.replaceChildren(
       ...scale.ticks.map((tick) => h("span", { style: `left:${scale.tint(tick) * width}px` }, tickText(tick))),
     );

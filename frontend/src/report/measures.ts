@@ -2,11 +2,13 @@
 
 import type { Theme } from "../color";
 import { fit, h } from "../dom";
+import type { Pen } from "../explorer/canvas";
+import { painters } from "../explorer/export";
 import { errorFigure, figure } from "../format";
 import type { MeasuresSection } from "../protocol";
-import type { Figures, Measure } from "./figures";
+import { type Figures, type Measure, tidy } from "./figures";
 import { Grid, layout, paintCells } from "./grid";
-import { type Cell, type Component, type Host, same, type Section } from "./host";
+import { type Cell, type Component, type Drawn, type Host, same, type Section } from "./host";
 import { Legend } from "./legend";
 import { figureTip } from "./tip";
 
@@ -64,8 +66,9 @@ export class Thumbs implements Component<MeasuresProps> {
     const gap = pitch >= 5 ? 1 : pitch >= 3 ? 0.5 : 0;
     const [width, height] = [figures.columns * pitch, figures.rows * pitch];
     for (const { measure, canvas } of this.buttons) {
-      const context = fit(canvas, width, height);
-      paintCells(context, { figures, measure, theme }, { size: pitch - gap, gap }, [0, 0]);
+      const paint = (pen: Pen): void => paintCells(pen, { figures, measure, theme }, { size: pitch - gap, gap }, [0, 0]);
+      paint(fit(canvas, width, height));
+      painters.set(canvas, paint);
     }
   }
 
@@ -137,13 +140,15 @@ export class Ranking implements Component<MeasuresProps> {
 }
 
 /** The whole section: thumbs above; the chosen measure large, with its name, scale and strongest heads. */
-export class Measures implements Component<MeasuresProps> {
+export class Measures implements Component<MeasuresProps>, Drawn {
   private readonly title = h("h3");
   private readonly about = h("p.about");
   private readonly legendBox = h("div");
   private readonly gridBox = h("div.gridbox");
   private readonly side = h("div.side");
   private readonly root = h("div.measures");
+  readonly picture = this.root;
+  readonly tables = { measures: () => tidy(this.props.figures) };
   private readonly thumbs: Thumbs;
   private readonly grid: Grid;
   private readonly ranking: Ranking;

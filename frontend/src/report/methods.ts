@@ -14,4 +14,7 @@ export const section: Section<MethodsSection> = (element, _, host) => {
     ];
   });
   element.append(h("dl.notes", {}, ...entries));
+  const rows = host.figures.measures.map(({ info: { name, title, description, units, by, over, source } }) => [name, title, description, units, by, over, source]);
+  const columns = { measure: "text", title: "text", description: "text", units: "text", by: "text", over: "text", source: "text" } as const;
+  return { tables: { measures: () => ({ columns, rows }) } };
 };

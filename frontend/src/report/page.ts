@@ -125,6 +125,10 @@ class Report implements Host {
     row?.querySelector("button")?.focus({ preventScroll: true });
   }
 
+  light<T>(make: () => T): T {
+    return this.watch.light(make);
+  }
+
   tip(content: Node | null, x?: number, y?: number): void {
     this.pointer.show(content, x, y);
   }

@@ -3,7 +3,6 @@
 import { h } from "../dom";
 import { whole } from "../format";
 import type { ProbesSection } from "../protocol";
-import { csv } from "./figures";
 import type { Section } from "./host";
 import { bar, notes, number, range, share, table } from "./linguistics";
 
@@ -30,10 +29,11 @@ export const section: Section<ProbesSection> = (element, info) => {
   if (info.small) element.append(h("p.why", { role: "note" }, info.small));
   element.append(table("Probes", COLUMNS, new Set(COLUMNS.slice(2)), [rows, others]), notes(info.notes));
   return {
-    csv: () =>
-      csv(
-        ["probe", "uas", "uas_low", "uas_high", "uuas", "spearman", "control", "selectivity", "parameters"],
-        info.rows.map((row) => [row.probe, row.uas, row.low, row.high, row.uuas, row.spearman, row.control, row.selectivity, row.parameters]),
-      ),
+    tables: {
+      probes: () => ({
+        columns: { probe: "text", uas: "float", uas_low: "float", uas_high: "float", uuas: "float", spearman: "float", control: "float", selectivity: "float", parameters: "int" },
+        rows: info.rows.map((row) => [row.probe, row.uas, row.low, row.high, row.uuas, row.spearman, row.control, row.selectivity, row.parameters]),
+      }),
+    },
   };
 };

@@ -3,8 +3,9 @@
 import { h, s } from "../dom";
 import { figure, paper, plural, whole } from "../format";
 import type { RoleRow, RolesSection } from "../protocol";
-import { csv, type Figures } from "./figures";
+import { type Figures, HEAD } from "./figures";
 import { type Cell, type Drawn, type Host, type Now, same, type Section } from "./host";
+import type { Table } from "./table";
 
 const WIDE = 116;
 
@@ -33,6 +34,7 @@ export function chanceOf(p: number): string {
 }
 
 class Roles implements Drawn {
+  readonly tables = { roles: () => this.saved() };
   private readonly rows: { cell: Cell; element: HTMLElement }[] = [];
 
   constructor(
@@ -50,15 +52,15 @@ class Roles implements Drawn {
     for (const { cell, element } of this.rows) element.setAttribute("aria-selected", String(same(cell, now.cell)));
   }
 
-  csv(): string {
-    const columns = ["layer", "head", "paper", "role", "score", "ci_low", "ci_high", "threshold", "chance", "p", "q", "n"];
+  private saved(): Table {
+    const columns = { role: "text", score: "float", ci_low: "float", ci_high: "float", threshold: "float", chance: "float", p: "float", q: "float", n: "int" } as const;
     const held = this.info.rows.map((row) => [
       ...[row.layer, row.head, paper(row.layer, row.head), row.role, row.score, row.low, row.high],
       ...[row.threshold, row.chance, row.p, row.q, row.n],
     ]);
     const none = this.info.without.map(({ layer, head }) => [layer, head, paper(layer ?? 0, head ?? 0), "none", ...Array<null>(7).fill(null), 0]);
     const rows = [...held, ...none].sort((a, b) => Number(a[0]) - Number(b[0]) || Number(a[1]) - Number(b[1]));
-    return csv(columns, rows);
+    return { columns: { ...HEAD, ...columns }, rows };
   }
 
   private table(figures: Figures): HTMLElement {

@@ -1,8 +1,6 @@
 // The sections of a report, by the kind that their payload names.
 
 import { h } from "../dom";
-import { svg } from "../explorer/export";
-import { download } from "../explorer/save";
 import type { ReportPayload } from "../protocol";
 import { section as absent } from "./absent";
 import { section as cards } from "./cards";
@@ -10,7 +8,6 @@ import { section as classes } from "./classes";
 import { section as clusters } from "./clusters";
 import { section as coref } from "./coref";
 import { section as failed } from "./failed";
-import { stem } from "./figures";
 import { section as heads } from "./heads";
 import type { Drawn, Host, Section } from "./host";
 import { section as layers } from "./layers";
@@ -18,6 +15,7 @@ import { section as measures } from "./measures";
 import { section as methods } from "./methods";
 import { section as probes } from "./probes";
 import { section as roles } from "./roles";
+import { offer } from "./saves";
 import { section as summary } from "./summary";
 import { section as syntax } from "./syntax";
 
@@ -47,23 +45,7 @@ export function draw(page: HTMLElement, info: Info, host: Host): Drawn | void {
   const element = h("section", { "data-section": info.kind }, info.title && head, info.about && h("p.about", {}, info.about));
   page.append(element);
   const drawn = (SECTIONS[info.kind] as Section<Info>)(element, info, host);
-  if (drawn) offer(saves, drawn, `${stem(host.figures.payload)}-${slug(info.title)}`);
+  if (drawn) offer(saves, info.title, drawn, host);
   if ("command" in info && info.command) element.append(h("p.again", {}, info.kind === "failed" ? "To try again: " : "The same figures: ", h("code", {}, info.command)));
   return drawn;
 }
-
-function offer(saves: HTMLElement, drawn: Drawn, name: string): void {
-  const { picture } = drawn;
-  if (drawn.csv) saves.append(save("CSV", () => download(`${name}.csv`, new Blob([drawn.csv?.() ?? ""], { type: "text/csv" }))));
-  if (picture) {
-    const draw = (): void => {
-      const ground = getComputedStyle(picture.closest(".hs") ?? picture).backgroundColor;
-      download(`${name}.svg`, new Blob([svg(picture, ground)], { type: "image/svg+xml" }));
-    };
-    saves.append(save("SVG", draw));
-  }
-}
-
-const save = (text: string, onclick: () => void): HTMLElement => h("button.link", { type: "button", onclick, title: `Save as ${text}` }, text);
-
-const slug = (title: string): string => title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");

@@ -4,10 +4,11 @@ import { h } from "../dom";
 import { code, paper, plural, whole } from "../format";
 import type { PrintedFigure, SyntaxRow, SyntaxSection, TreeShown } from "../protocol";
 import { key, picture } from "./arcs";
-import { csv } from "./figures";
+import { HEAD } from "./figures";
 import { type Cell, type Drawn, type Host, type Now, same, type Section } from "./host";
 import { bar, notes, number, range, share, table } from "./linguistics";
 import { chanceOf } from "./roles";
+import type { Table } from "./table";
 
 const COLUMNS = ["relation", "n", "best head", "0 – 1", "accuracy", "split", "offset", "q", "printed"];
 const NUMBERS = new Set(["n", "accuracy", "split", "offset", "q", "printed"]);
@@ -16,6 +17,7 @@ const signed = (offset: number): string => (offset < 0 ? `−${-offset}` : `+${o
 const arrow = (direction: string): string => direction.replace("->", "→");
 
 class Syntax implements Drawn {
+  readonly tables = { relations: () => this.table() };
   readonly picture = h("div.cases");
   private readonly rows: { row: SyntaxRow; cell: Cell | null; element: HTMLElement; button: HTMLElement | null }[] = [];
   private chosen: SyntaxRow | null = null;
@@ -38,14 +40,14 @@ class Syntax implements Drawn {
     for (const { cell, element } of this.rows) element.setAttribute("aria-selected", String(cell !== null && same(cell, now.cell)));
   }
 
-  csv(): string {
-    const columns = ["relation", "n", "layer", "head", "paper", "direction", "accuracy", "ci_low", "ci_high", "baseline_offset", "baseline_accuracy"];
-    const more = ["split_accuracy", "split_low", "split_high", "p", "q", "few"];
+  private table(): Table {
+    const columns = { relation: "text", n: "int", ...HEAD, direction: "text", accuracy: "float", ci_low: "float", ci_high: "float", baseline_offset: "int", baseline_accuracy: "float" } as const;
+    const more = { split_accuracy: "float", split_low: "float", split_high: "float", p: "float", q: "float", few: "flag" } as const;
     const rows = this.info.rows.map((row) => [
       ...[row.relation, row.n, row.layer, row.head, nameIn(row), row.direction, row.accuracy, row.low, row.high, row.offset, row.baseline],
-      ...[row.split, row.split_low, row.split_high, row.p, row.q, String(row.few)],
+      ...[row.split, row.split_low, row.split_high, row.p, row.q, row.few],
     ]);
-    return csv([...columns, ...more], rows);
+    return { columns: { ...columns, ...more }, rows };
   }
 
   private row(row: SyntaxRow): HTMLElement {

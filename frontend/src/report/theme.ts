@@ -5,7 +5,7 @@ import type { ThemeChoice } from "./host";
 
 export class ThemeWatch {
   private readonly system = window.matchMedia("(prefers-color-scheme: dark)");
-  private readonly print = window.matchMedia("print");
+  private readonly paper = window.matchMedia("print");
   private choice: ThemeChoice = "auto";
   private printing = false;
 
@@ -15,7 +15,7 @@ export class ThemeWatch {
     private readonly changed: (theme: Theme) => void,
   ) {
     this.system.addEventListener("change", this.apply);
-    this.print.addEventListener("change", this.onPrint);
+    this.paper.addEventListener("change", this.onPrint);
     window.addEventListener("beforeprint", this.onPrint);
     window.addEventListener("afterprint", this.onPrint);
     this.apply();
@@ -27,6 +27,17 @@ export class ThemeWatch {
     return this.system.matches ? "dark" : "light";
   }
 
+  /** What is made while the theme is light. */
+  light<T>(make: () => T): T {
+    const before = this.printing;
+    this.print(true);
+    try {
+      return make();
+    } finally {
+      this.print(before);
+    }
+  }
+
   choose(choice: ThemeChoice): void {
     this.choice = choice;
     this.apply();
@@ -34,7 +45,7 @@ export class ThemeWatch {
 
   destroy(): void {
     this.system.removeEventListener("change", this.apply);
-    this.print.removeEventListener("change", this.onPrint);
+    this.paper.removeEventListener("change", this.onPrint);
     window.removeEventListener("beforeprint", this.onPrint);
     window.removeEventListener("afterprint", this.onPrint);
   }
@@ -47,7 +58,11 @@ export class ThemeWatch {
 
   // Paper is white: canvases are repainted in the light palette before they are printed.
   private readonly onPrint = (event: Event): void => {
-    this.printing = event.type === "beforeprint" || (event.type === "change" && this.print.matches);
-    this.apply();
+    this.print(event.type === "beforeprint" || (event.type === "change" && this.paper.matches));
   };
+
+  private print(on: boolean): void {
+    this.printing = on;
+    this.apply();
+  }
 }
