@@ -21,6 +21,9 @@ from headscope.models import Model
 from headscope.run.measure import described
 from headscope.run.values import Values, values
 from headscope.run.view import view
+from headscope.views.figure_compare import Width, about, groups_figure
+from headscope.views.figure_measure import Figure
+from headscope.views.palette import Theme
 from headscope.views.view import View
 
 MEASURES = ("surface", "patterns")
@@ -55,6 +58,22 @@ class Groups:
     def told(self, level: float = statistics.LEVEL) -> str:
         """One sentence: how many heads differ, or that none does."""
         return statistics.told(self.figures, level)
+
+    def figure(
+        self,
+        measures: Sequence[str] | None = None,
+        *,
+        level: float = statistics.LEVEL,
+        theme: Theme = "light",
+        width: Width = "text",
+    ) -> Figure:
+        """Effect sizes of every head, a panel a measure; heads whose q is at most `level` have an edge.
+
+        By default the six measures of the smallest q. `theme` and `width` are as in `headscope.figure`. The figure
+        shows itself in a notebook, and has ``save("groups.svg")``.
+        """
+        canvas = groups_figure(self.figures, measures, level=level, theme=theme, width=width)
+        return Figure(canvas, about(self.figures, "Two groups"))
 
     def view(
         self, measure: str | None = None, layer: int | None = None, head: int | None = None, **state: Any

@@ -28,6 +28,9 @@ from headscope.run.distance import Distances
 from headscope.run.measure import bar, described, examples
 from headscope.run.stream import TOKENS_PER_INPUT, Task, named, tokens_of
 from headscope.tokens import Tokens
+from headscope.views.figure_compare import Width, about, models_figure
+from headscope.views.figure_measure import Figure
+from headscope.views.palette import Theme
 
 MEASURES = ("surface", "patterns")
 """What is compared unless measures are named."""
@@ -59,6 +62,15 @@ class Models:
     def layers(self) -> pd.DataFrame:
         """One row a layer: the means over its heads."""
         return statistics.by_layer(self.figures)
+
+    def figure(self, *, theme: Theme = "light", width: Width = "text") -> Figure:
+        """How far every head moved, and the mean of each layer with its 95 % interval.
+
+        `theme` and `width` are as in `headscope.figure`. The figure shows itself in a notebook, and has
+        ``save("models.svg")``.
+        """
+        canvas = models_figure(self.figures, theme=theme, width=width)
+        return Figure(canvas, about(self.figures, "Two models"))
 
 
 def models(

@@ -22,6 +22,9 @@ from headscope.measures.measure import Measure
 from headscope.models import Model
 from headscope.run.load import load
 from headscope.run.measure import measure
+from headscope.views.figure_compare import Width, about, training_figure
+from headscope.views.figure_measure import Figure
+from headscope.views.palette import Theme
 
 COLUMNS = ("checkpoint", "layer", "head", "paper", "measure", "value", "se", "n", "chance")
 """Columns of the tidy table, one row a checkpoint, measure and head."""
@@ -47,6 +50,17 @@ class Training:
     def table(self) -> pd.DataFrame:
         """One row a checkpoint, measure and head, with `COLUMNS`."""
         return table(self.figures)
+
+    def figure(
+        self, measures: Sequence[str] | None = None, *, theme: Theme = "light", width: Width = "text"
+    ) -> Figure:
+        """Measures over checkpoints, a panel a measure, a line a head; by default the six that changed most.
+
+        `theme` and `width` are as in `headscope.figure`. The figure shows itself in a notebook, and has
+        ``save("training.svg")``.
+        """
+        canvas = training_figure(self.figures, measures, theme=theme, width=width)
+        return Figure(canvas, about(self.figures, "Over training"))
 
 
 def table(found: xr.Dataset) -> pd.DataFrame:

@@ -186,6 +186,10 @@ class Canvas:
             warnings.warn(fonts.complaint(self._missing), HeadscopeWarning, stacklevel=5)
         return file.getvalue()
 
+    def _repr_png_(self) -> bytes:
+        """What a notebook shows."""
+        return self.save("png", {"title": "", "description": "", "creator": "headscope"}, 160.0)
+
 
 def label(piece: str, longest: int = 24) -> str:
     """A piece as it is printed: without the marks of its tokenizer but for ``##``, and not endless."""
