@@ -3,11 +3,13 @@
 python benchmarks/treebank.py TREEBANK.conllu [--limit 2000] [--coref FILE.conllu ...]
 
 Both sides read the same sentences in the same batches with the demo model; the plain pass runs its own fused attention.
+They take turns, and the fastest turn of each counts.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import resource
 import sys
@@ -45,16 +47,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("treebank", type=Path)
     parser.add_argument("--limit", type=int, default=2000)
+    parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--coref", type=Path, nargs="*", default=[])
     options = parser.parse_args()
     model = hs.load()
     treebank = hs.corpora.conllu(options.treebank)
     plain(model, treebank, 64)
-    alone = plain(model, treebank, options.limit)
-    started = time.perf_counter()
-    found = syntax(model, treebank, limit=options.limit)
-    whole = time.perf_counter() - started
-    n = int(found["n"].sel(relation="all"))
+    alone, whole, n = math.inf, math.inf, 0
+    for _ in range(options.turns):
+        alone = min(alone, plain(model, treebank, options.limit))
+        started = time.perf_counter()
+        found = syntax(model, treebank, limit=options.limit)
+        whole = min(whole, time.perf_counter() - started)
+        n = int(found["n"].sel(relation="all"))
     print(
         f"syntax, {options.limit:,} sentences, {n:,} words: plain pass {alone:.1f} s, end to end {whole:.1f} s "
         f"({whole / alone:.2f} ×; budget 1.5)"

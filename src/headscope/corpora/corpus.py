@@ -158,6 +158,5 @@ def _word_sizes(tokens: Tokens) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     if tokens.word_ids is None:
         return np.zeros(0, np.int64)
     sequence = np.zeros(len(tokens), np.int64) if tokens.sequence_ids is None else tokens.sequence_ids
-    inside = tokens.word_ids >= 0
-    words = np.stack([sequence[inside], tokens.word_ids[inside]])
-    return np.unique(words, axis=1, return_counts=True)[1]
+    words = sequence * (tokens.word_ids.max(initial=0) + 1) + tokens.word_ids
+    return np.unique(words[tokens.word_ids >= 0], return_counts=True)[1]

@@ -14,7 +14,7 @@ import numpy as np
 
 from headscope.corpora.example import Example
 from headscope.errors import InputError
-from headscope.tokens import BoolArray, Tokens
+from headscope.tokens import Tokens
 
 if TYPE_CHECKING:
     from headscope.corpora.corpus import Counts, Encoder
@@ -220,13 +220,15 @@ def _tagged(tokens: Tokens, example: Example) -> Tokens:
     words = tokens.word_ids.copy()
     if tokens.sequence_ids is not None:
         words[tokens.sequence_ids != 0] = -1
-    found: dict[str, BoolArray] = {}
+    numbers: dict[str, int] = {}
     for place, tag in enumerate(example.tags):
         name = tag.lower()
         if name in ("first", "special", *tokens.classes):
             raise InputError(
                 f"tags[{place}]: expected another name than that of a class of tokens, found {tag!r}"
             )
-        if name:
-            found[name] = found.get(name, np.zeros(len(tokens), np.bool_)) | (words == place)
-    return tokens.with_classes(**found)
+        numbers.setdefault(name, len(numbers))
+    own = np.array([*(numbers[tag.lower()] for tag in example.tags), -1])[
+        words
+    ]  # the last for those of no word
+    return tokens.with_classes(**{name: own == number for name, number in numbers.items() if name})

@@ -155,7 +155,7 @@ def _sentence(block: list[Line], place: _Place, *, surface: bool, main: bool) ->
         if (columns := line.text.count("\t") + 1) != _COLUMNS:
             raise fail(line, f"expected {_COLUMNS} columns parted by tabs, found {columns}")
     try:
-        tokens: list[dict[str, Any]] = list(reader.parse("\n".join(line.text for line in lines) + "\n\n")[0])
+        tokens: list[dict[str, Any]] = list(_parse("\n".join(line.text for line in lines)))
     except Exception as error:
         raise _culprit(lines, error, fail) from None
     kept = [(token, line) for token, line in zip(tokens, lines, strict=True) if isinstance(token["id"], int)]
@@ -193,6 +193,13 @@ def _sentence(block: list[Line], place: _Place, *, surface: bool, main: bool) ->
     return _on_surface(example, tokens) if surface else example
 
 
+def _parse(sentence: str) -> reader.TokenList:
+    def as_it_is(line: list[str], column: int) -> str:
+        return line[column]
+
+    return reader.parse(sentence + "\n\n", field_parsers={"deps": as_it_is})[0]  # nothing reads these
+
+
 def _metadata(block: list[Line], place: _Place) -> dict[str, str]:
     """The comments of a sentence; documents and the layout of entities are noted in `place`."""
     found: dict[str, str] = {}
@@ -216,7 +223,7 @@ def _culprit(
         if not re.fullmatch(r"\d+|_", head):
             return fail(line, f"expected a number as head, found {head!r}")
         try:
-            reader.parse(line.text + "\n\n")
+            _parse(line.text)
         except Exception as own:
             return fail(line, f"expected CoNLL-U, found a line that cannot be read ({own})")
     return fail(lines[0], f"expected CoNLL-U, found a sentence that cannot be read ({error})")

@@ -129,9 +129,9 @@ class Accuracies:
     def _left_out(self, among: slice) -> Floats:
         """What each replicate's best gets on the clusters that it left out, ``[replicate]``; NaN where none are."""
         best = np.where(np.isfinite(self.drawn[:, among]), self.drawn[:, among], -1.0).argmax(1)
-        left = self.weights == 0
-        with np.errstate(invalid="ignore", divide="ignore"):
-            score = (self.right[:, among][:, best].T * left).sum(1, dtype=np.float64) / (left @ self.size)
+        few, which = np.unique(best, return_inverse=True)
+        score = _shares((self.weights == 0).astype(np.float32), self.right[:, among][:, few], self.size)
+        score = score[np.arange(len(best)), which]
         return np.where(np.isfinite(self.drawn[:, 0]), score, np.nan)
 
 

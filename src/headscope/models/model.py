@@ -159,9 +159,10 @@ class Model:
         return self.tokenizer
 
     def _fits(self, tokens: Tokens) -> Tokens:
-        if self.max_length is not None and len(tokens) > self.max_length:
+        most = self.max_length
+        if most is not None and len(tokens) > most:
             raise InputError(
-                f"text: {len(tokens)} tokens, but {self.name} takes at most {self.max_length}; give a shorter text, "
+                f"text: {len(tokens)} tokens, but {self.name} takes at most {most}; give a shorter text, "
                 "or measure it as a corpus, which splits it"
             )
         return tokens

@@ -36,8 +36,8 @@ def word_maps(
 
     Attention to a word is the sum over its pieces, attention from it the mean (or that of the first piece);
     special tokens are left out and nothing is renormalised (Clark et al. 2019, section 4.1). A word without any
-    piece gives and gets nothing. The sums are in float64. `columns` names, for each input, tokens whose attention from
-    the words is wanted in further columns (−1: none, a column of 0).
+    piece gives and gets nothing. The sums are in float32 (a float64 model's in float64). `columns` names, for each
+    input, tokens whose attention from the words is wanted in further columns (−1: none, a column of 0).
 
     Raises `RefusedError` for layers that look at other axes than the tokens.
     """
@@ -48,7 +48,8 @@ def word_maps(
     width = max(len(example.words or ()) for example in batch)
     length = max(map(len, inputs))
     more = len(columns[0]) if columns else 0
-    give, get = np.zeros((len(batch), width, length)), np.zeros((len(batch), length, width + more))
+    give = np.zeros((len(batch), width, length), np.float32)
+    get = np.zeros((len(batch), length, width + more), np.float32)
     for place, (example, tokens) in enumerate(zip(batch, inputs, strict=True)):
         if tokens.word_ids is None:
             raise example.error("expected a tokenizer that tells words from pieces, found none")
@@ -74,10 +75,12 @@ def word_maps(
                 f"{record.module}: expected attention of {len(batch)} inputs over {length} tokens, found "
                 f"{record.shape[0]} from {record.shape[2]} to {record.shape[3]}"
             )
-        weights = record.weights().double()
+        weights = record.weights()
+        weights = weights.to(torch.promote_types(weights.dtype, torch.float32))
         heads = weights.shape[1]
-        got = (weights.flatten(1, 2) @ right).view(len(batch), heads, length, -1)
-        maps = (left @ got.transpose(1, 2).flatten(2)).view(len(batch), width, heads, -1).transpose(1, 2)
+        got = (weights.flatten(1, 2) @ right.to(weights)).view(len(batch), heads, length, -1)
+        maps = left.to(weights) @ got.transpose(1, 2).flatten(2)
+        maps = maps.view(len(batch), width, heads, -1).transpose(1, 2)
         each(record.layer, maps.cpu().numpy())
 
     ready: dict[str, Any] = dict(model.inputs(inputs, token_types=token_types))
