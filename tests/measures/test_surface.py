@@ -133,7 +133,7 @@ def test_named_offsets_are_offsets() -> None:
     [
         (
             ["previous", "attention"],
-            "expected surface, patterns, confidence, synthetic, previous, .*, same_word, .*file.py:name, found 'attention'",
+            "expected surface, patterns, confidence, synthetic, gradients, previous, .*, same_word, .*file.py:name, found 'attention'",
         ),
         (["offset2"], "found 'offset2'"),
         (["offset-"], "found 'offset-'"),
