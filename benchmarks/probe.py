@@ -28,6 +28,7 @@ from headscope.probes.results import table
 from headscope.run.probe import KINDS, probe
 
 SENTENCES = 1500
+KEYS = ("uas", "uas_punct", "uuas", "spearman", "depth_spearman", "root_accuracy", "selectivity")
 
 
 def sides(model: Any, path: str) -> tuple[list[Any], list[Any]]:
@@ -49,10 +50,7 @@ def seeds(path: str, count: int, kinds: list[str]) -> None:
         f"{model.name}: trained on {len(train):,} sentences, scored on {len(dev):,}; mean ± deviation, {count} seeds"
     )
     for name, rows in found.items():
-        figures = [
-            (key, [row[key] for row in rows])
-            for key in ("uas", "uas_punct", "uuas", "spearman", "selectivity")
-        ]
+        figures = [(key, [row[key] for row in rows]) for key in KEYS]
         told = [f"{key} {spread(values)}" for key, values in figures if values[0] == values[0]]
         print(f"  {name}: {', '.join(told)}")
 

@@ -83,17 +83,26 @@ def test_a_file(tmp_path: Path) -> None:
         {"Number": "Plur"},
     ]
     assert first.mentions == [Mention(0, 1, "1"), Mention(2, 4, "2"), Mention(2, 3, "1")]
-    assert (second.document, third.document, third.name) == (0, 1, "nw/x/1")
+    assert (second.document, third.document, third.name) == (0, 1, "nw/x/1/0")
+    assert second.name == "nw/x/0/1"
 
 
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("dogs NNS *))))", "dogs NNS *)))", ":2: word 4: expected the end of the phrase 'TOP', found none"),
-        ("* 2)", "* -", ":2: word 3: expected the end of '.2' in the sentence, found none"),
-        ("(2|(1)", "(1)", ":2: word 4: expected '.2' before its end, found only '2.'"),
-        ("0 1 saw", "0 2 saw", ":3: expected the word number 1, found '2'"),
-        ("VBD (VP* - - - - * -\n", "VBD -\n", ":3: expected at least 12 columns, found 6"),
+        (
+            "dogs NNS *))))",
+            "dogs NNS *)))",
+            ":5: sentence nw/x/0/0: word 4: expected the end of the phrase 'TOP', found none",
+        ),
+        (
+            "* 2)",
+            "* -",
+            ":4: sentence nw/x/0/0: word 3: expected the end of '.2' in the sentence, found none",
+        ),
+        ("(2|(1)", "(1)", ":5: sentence nw/x/0/0: word 4: expected '.2' before its end, found only '2.'"),
+        ("0 1 saw", "0 2 saw", ":3: sentence nw/x/0/0: expected the word number 1, found '2'"),
+        ("VBD (VP* - - - - * -\n", "VBD -\n", ":3: sentence nw/x/0/0: expected at least 12 columns, found 6"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, before: str, after: str, message: str) -> None:

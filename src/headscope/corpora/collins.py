@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from headscope.errors import InputError
+from headscope.corpora.files import WordError
 
 Side = Literal["left", "right"]
 
@@ -55,13 +55,13 @@ class Phrase:
 def read(bits: Sequence[str], tags: Sequence[str]) -> Phrase:
     """The tree of a sentence from CoNLL's parse bits, one a word, with ``*`` where the word stands.
 
-    Raises `InputError` for brackets that do not match.
+    Raises `WordError` for brackets that do not match.
     """
     root = Phrase("TOP")
     open_ = [root]
     for word, (bit, tag) in enumerate(zip(bits, tags, strict=True)):
         if not re.fullmatch(r"(\([^()*\s]+)*\*\)*", bit):
-            raise InputError(f"word {word + 1}: expected a parse bit such as (NP*) or *, found {bit!r}")
+            raise WordError(word, f"expected a parse bit such as (NP*) or *, found {bit!r}")
         for label in re.findall(r"\(([^()*]+)", bit):
             phrase = Phrase(re.split(r"[-=|]", label)[0])
             open_[-1].children.append(phrase)
@@ -69,12 +69,10 @@ def read(bits: Sequence[str], tags: Sequence[str]) -> Phrase:
         open_[-1].children.append(Phrase(tag, head=word))
         for _ in range(bit.count(")")):
             if len(open_) == 1:
-                raise InputError(
-                    f"word {word + 1}: expected an open phrase before ')', found none in {bit!r}"
-                )
+                raise WordError(word, f"expected an open phrase before ')', found none in {bit!r}")
             open_.pop()
     if len(open_) > 1:
-        raise InputError(f"word {len(bits)}: expected the end of the phrase {open_[-1].label!r}, found none")
+        raise WordError(len(bits) - 1, f"expected the end of the phrase {open_[-1].label!r}, found none")
     return root
 
 

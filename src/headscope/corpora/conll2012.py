@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from headscope.corpora import collins
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example, Mention
-from headscope.corpora.files import Files, Line, Paths
-from headscope.errors import CorpusError, InputError
+from headscope.corpora.files import Files, Line, Paths, WordError
+from headscope.errors import CorpusError
 
 _LEAST = 12
 _TAGS: Mapping[str, str] = {
@@ -41,59 +41,78 @@ _PRONOUNS: Mapping[str, str] = {
 _NUMBER: Mapping[str, str] = {"NN": "Sing", "NNP": "Sing", "NNS": "Plur", "NNPS": "Plur"}
 
 
-def conll2012(paths: Paths) -> Corpus:
+def conll2012(paths: Paths, *, skip_broken: bool = False) -> Corpus:
     """CoNLL-2012 files (``*_conll``): one sentence an example, with heads, tags, features and mentions.
 
     Heads follow Collins' rules on the parse column (`headscope.corpora.collins`); relations are ``dep`` and ``root``.
     Tags are universal ones of the Penn tags (PRP and WP pronouns, NNP proper, NN nominal); number, person and gender
-    are those of the tag or the pronoun. Each part of a document is a document.
+    are those of the tag or the pronoun. Each part of a document is a document. With `skip_broken` broken sentences are
+    left out, and the corpus lists them in `broken`.
 
-    Raises `CorpusError` with file and line for too few columns, brackets of the parse or of the coreference that do not
-    match, and words that are numbered otherwise than from 0.
+    Raises `CorpusError` with file, line and sentence (``DOCUMENT/PART/NUMBER``, counted from 0) for too few columns,
+    brackets of the parse or of the coreference that do not match, and words that are numbered otherwise than from 0.
     """
     files = Files(paths)
-    return Corpus(files.name, lambda: _examples(files), files=files)
+    corpus = Corpus(files.name, lambda: _examples(files, corpus.broken if skip_broken else None), files=files)
+    return corpus
 
 
-def _examples(files: Iterable[Line]) -> Iterator[Example]:
-    document, block, found = -1, list[Line](), False
-    line = None
-    for line in files:
-        if line.text.startswith("#begin"):
-            document += 1
-        elif line.text.strip() and not line.text.startswith("#"):
-            block.append(line)
-        elif block:
-            found = True
-            yield _sentence(block, max(document, 0))
-            block = []
-    if block:
+def _examples(files: Files, broken: list[CorpusError] | None) -> Iterator[Example]:
+    found = False
+    if broken is not None:
+        broken.clear()
+    for block, document, number in _blocks(files):
+        try:
+            example = _sentence(block, document, number)
+        except CorpusError as error:
+            if broken is None:
+                raise
+            broken.append(error)
+            continue
         found = True
-        yield _sentence(block, max(document, 0))
+        yield example
     if not found:
-        raise CorpusError(line.path if line else "", None, "expected sentences, found none")
+        what = "none that can be read" if broken else "none"
+        raise CorpusError(files.paths[-1], None, f"expected sentences, found {what}")
 
 
-def _sentence(block: Sequence[Line], document: int) -> Example:
+def _blocks(lines: Iterable[Line]) -> Iterator[tuple[list[Line], int, int]]:
+    """The lines of each sentence, the number of its document, and its number in it."""
+    document, number, block = -1, 0, list[Line]()
+    for line in lines:
+        if line.text.strip() and not line.text.startswith("#"):
+            block.append(line)
+            continue
+        if block:
+            yield block, max(document, 0), number
+            block, number = [], number + 1
+        if line.text.startswith("#begin"):
+            document, number = document + 1, 0
+    if block:
+        yield block, max(document, 0), number
+
+
+def _sentence(block: Sequence[Line], document: int, place: int) -> Example:
     rows: list[list[str]] = []
+    name = "/".join([*block[0].text.split()[:2], str(place)])
+
+    def fail(word: int, message: str) -> CorpusError:
+        return CorpusError(block[word].path, block[word].number, f"sentence {name}: {message}")
+
     for number, line in enumerate(block):
         columns = line.text.split()
         if len(columns) < _LEAST:
-            raise CorpusError(
-                line.path, line.number, f"expected at least {_LEAST} columns, found {len(columns)}"
-            )
+            raise fail(number, f"expected at least {_LEAST} columns, found {len(columns)}")
         if columns[2] != str(number):
-            raise CorpusError(
-                line.path, line.number, f"expected the word number {number}, found {columns[2]!r}"
-            )
+            raise fail(number, f"expected the word number {number}, found {columns[2]!r}")
         rows.append(columns)
     words = [row[3] for row in rows]
     penn = [row[4] for row in rows]
     try:
         heads = collins.heads(collins.read([row[5] for row in rows], penn), len(rows))
         mentions = _mentions([row[-1] for row in rows])
-    except InputError as error:
-        raise CorpusError(block[0].path, block[0].number, str(error)) from None
+    except WordError as error:
+        raise fail(error.word, str(error)) from None
     return Example(
         words=words,
         heads=heads,
@@ -103,7 +122,7 @@ def _sentence(block: Sequence[Line], document: int) -> Example:
         mentions=mentions,
         document=document,
         source=block[0].source,
-        name=f"{rows[0][0]}/{rows[0][1]}",
+        name=name,
     )
 
 
@@ -123,20 +142,16 @@ def _mentions(column: Sequence[str]) -> list[Mention]:
         for part in value.split("|") if value not in ("-", "_") else ():
             match = re.fullmatch(r"(\()?(\w+)(\))?", part)
             if match is None or not (match[1] or match[3]):
-                raise InputError(f"word {word + 1}: expected coreference such as (1|2), found {value!r}")
+                raise WordError(word, f"expected coreference such as (1|2), found {value!r}")
             if match[1]:
                 open_.setdefault(match[2], []).append((count, word))
                 count += 1
             if match[3]:
                 if not open_.get(match[2]):
-                    raise InputError(
-                        f"word {word + 1}: expected '({match[2]}' before its end, found only {value!r}"
-                    )
+                    raise WordError(word, f"expected '({match[2]}' before its end, found only {value!r}")
                 order, start = open_[match[2]].pop()
                 found.append((order, Mention(start, word + 1, match[2])))
     for cluster, starts in open_.items():
         if starts:
-            raise InputError(
-                f"word {starts[-1][1] + 1}: expected the end of '({cluster}' in the sentence, found none"
-            )
+            raise WordError(starts[-1][1], f"expected the end of '({cluster}' in the sentence, found none")
     return [mention for _, mention in sorted(found, key=lambda pair: pair[0])]

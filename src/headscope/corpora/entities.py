@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from headscope.corpora.example import Mention
-from headscope.errors import InputError
+from headscope.corpora.files import WordError
 
 _BRACKET = re.compile(r"\(([^()]+)(\)?)|([^()]+)\)")
 _PART = re.compile(r"\[\d+/\d+\]$")
@@ -20,7 +20,7 @@ def mentions(misc: Sequence[Mapping[str, str]], layout: str | None) -> list[Ment
         layout: what ``# global.Entity`` says: names parted by ``-``, of which ``eid`` (or ``GRP``) is the cluster.
 
     A mention of several parts (``[1/2]``) is read as the words from its first part to its last.
-    Raises `InputError` for brackets that do not match.
+    Raises `WordError` for brackets that do not match.
     """
     field = _place(layout)
     open_: dict[str, list[tuple[int, int]]] = {}
@@ -38,19 +38,17 @@ def mentions(misc: Sequence[Mapping[str, str]], layout: str | None) -> list[Ment
                 count += 1
             if match[3] or match[2]:
                 if not open_.get(entity):
-                    raise InputError(
-                        f"word {word + 1}: Entity: expected an open bracket of {entity!r}, found its end in {value!r}"
+                    raise WordError(
+                        word, f"Entity: expected an open bracket of {entity!r}, found its end in {value!r}"
                     )
                 order, start = open_[entity].pop()
                 found.append((order, Mention(start, word + 1, entity)))
         if rest:
-            raise InputError(
-                f"word {word + 1}: Entity: expected brackets such as (e1 or e1), found {value!r}"
-            )
+            raise WordError(word, f"Entity: expected brackets such as (e1 or e1), found {value!r}")
     for entity, starts in open_.items():
         if starts:
-            raise InputError(
-                f"word {starts[-1][1] + 1}: Entity: expected the end of {entity!r} in the same sentence, found none"
+            raise WordError(
+                starts[-1][1], f"Entity: expected the end of {entity!r} in the same sentence, found none"
             )
     return _joined([mention for _, mention in sorted(found, key=lambda pair: pair[0])])
 
@@ -88,7 +86,7 @@ def _joined(found: Sequence[Mention]) -> list[Mention]:
             if number == total:
                 del pending[cluster]
         else:
-            raise InputError(
-                f"word {mention.start + 1}: Entity: expected the first part of {cluster!r} before part {number}"
+            raise WordError(
+                mention.start, f"Entity: expected the first part of {cluster!r} before part {number}"
             )
     return whole

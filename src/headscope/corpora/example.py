@@ -61,6 +61,7 @@ class Example:
     scope: Sequence[int] | None = None
 
     def error(self, message: InputError | str) -> CorpusError:
-        """An error that begins with the example's file and line."""
+        """An error that begins with the example's file, line and name."""
         path, _, line = self.source.rpartition(":")
-        return CorpusError(path, int(line), str(message)) if path else CorpusError(line, None, str(message))
+        said = f"sentence {self.name}: {message}" if self.name else str(message)
+        return CorpusError(path, int(line), said) if path else CorpusError(line, None, said)

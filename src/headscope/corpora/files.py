@@ -25,6 +25,18 @@ class Line(NamedTuple):
         return f"{self.path}:{self.number}"
 
 
+class WordError(InputError):
+    """What is wrong at a word of a sentence.
+
+    Attributes:
+        word: its place, counted from 0.
+    """
+
+    def __init__(self, word: int, message: str) -> None:
+        super().__init__(f"word {word + 1}: {message}")
+        self.word = word
+
+
 class Files:
     """Some UTF-8 files, read one line at a time, as often as asked.
 

@@ -12,25 +12,38 @@ from headscope.corpora.files import Files, Line, Paths
 from headscope.errors import CorpusError
 
 
-def negations(paths: Paths) -> Corpus:
+def negations(paths: Paths, *, skip_broken: bool = False) -> Corpus:
     """JSON lines, one negation each: ``{"words": […], "cue": [2], "scope": [0, 1, 3]}``, places counted from 0.
 
     A sentence with several negations has a line for each. The cue may be in its scope or not: it is never scored.
+    With `skip_broken` broken lines are left out, and the corpus lists them in `broken`.
 
     Raises `CorpusError` with file and line for anything else.
     """
     files = Files(paths)
-    return Corpus(files.name, lambda: _examples(files), files=files)
+    corpus = Corpus(files.name, lambda: _examples(files, corpus.broken if skip_broken else None), files=files)
+    return corpus
 
 
-def _examples(files: Files) -> Iterator[Example]:
-    count = -1
+def _examples(files: Files, broken: list[CorpusError] | None) -> Iterator[Example]:
+    count = 0
+    if broken is not None:
+        broken.clear()
     for line in files:
-        if line.text.strip():
-            count += 1
-            yield _read(line, count)
-    if count < 0:
-        raise CorpusError(files.paths[-1], None, "expected JSON objects, found blank lines only")
+        if not line.text.strip():
+            continue
+        try:
+            example = _read(line, count)
+        except CorpusError as error:
+            if broken is None:
+                raise
+            broken.append(error)
+            continue
+        count += 1
+        yield example
+    if not count:
+        found = "none that can be read" if broken else "blank lines only"
+        raise CorpusError(files.paths[-1], None, f"expected JSON objects, found {found}")
 
 
 def _read(line: Line, document: int) -> Example:

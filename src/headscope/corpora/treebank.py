@@ -13,7 +13,7 @@ import conllu as reader
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.entities import mentions
 from headscope.corpora.example import Example
-from headscope.corpora.files import Files, Line, Paths
+from headscope.corpora.files import Files, Line, Paths, WordError
 from headscope.errors import CorpusError, InputError
 
 Words = Literal["syntactic", "surface"]
@@ -177,8 +177,8 @@ def _sentence(block: list[Line], place: _Place, *, surface: bool, main: bool) ->
     features: list[Mapping[str, str]] = [token["feats"] or {} for token, _ in kept]
     try:
         spans = mentions([token["misc"] or {} for token, _ in kept], place.layout)
-    except InputError as error:
-        raise fail(lines[0], str(error)) from None
+    except WordError as error:
+        raise fail(kept[error.word][1], str(error)) from None
     example = Example(
         words=rows.words,
         heads=[head - 1 for head in rows.heads],
