@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 import xarray as xr
 
 from headscope import cli
-from headscope.measures import coref, syntax
+from headscope.measures import coref, negation, syntax
 
 TREES = """# sent_id = a-1
 1	The	the	DET	DT	_	2	det	_	_
@@ -159,9 +160,89 @@ def test_broken_sentences_are_left_out_on_request_and_listed(
     assert line in capsys.readouterr().err
     assert run(monkeypatch, "syntax", "broken.conllu", "--skip-broken", "--json", "--meta", "m.json") == 0
     found = capsys.readouterr()
-    assert f"left out: {line}" in found.err
+    assert f"left out: {line}\nleft out 1 broken sentence\n" in found.err
     assert json.loads(found.out)[0]["n"] == 8
     assert json.loads(Path("m.json").read_text())["broken"] == [line]
+
+
+PLANTED = """# global.Entity = eid-etype-head
+# sent_id = b-1
+1	Ann	Ann	PROPN	_	_	2	nsubj	_	Entity=(e1-person-1)
+2	slept	sleep	VERB	_	_	0	root	_	_
+3	when	when	SCONJ	_	_	5	mark	_	_
+4	she	she	PRON	_	_	5	nsubj	_	Entity=(e1-person-1)
+5	could	can	VERB	_	_	2	advcl	_	_
+
+# sent_id = b-2
+1	She	she	PRON	_	_	2	nsubj	_	Entity=(e1-person-1
+2	woke	wake	VERB	_	_	0	root	_	_
+
+# sent_id = b-3
+1	She	she	PRON	_	_	2	nsubj	_	Entity=(e1-person-1)
+2	rose	rise	VERB	_	_	0	root	_	_
+
+"""
+MISSING = CONLL.replace("#end", "d 0 0 Yes UH (TOP(INTJ* - - - - * -\n\n#end")
+ROWS = [
+    {"words": ["No", "cat", "sat"], "cue": [0], "scope": [1, 2]},
+    {"words": ["No"], "cue": [1], "scope": []},
+]
+SCOPES = "\n".join(map(json.dumps, [*ROWS, ROWS[0]]))
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "content", "line", "counted"),
+    [
+        (
+            "coref",
+            "e.conllu",
+            PLANTED,
+            "e.conllu:10: sentence b-2: word 1: Entity: expected the end of 'e1'",
+            2,
+        ),
+        (
+            "coref",
+            "e_conll",
+            MISSING,
+            "e_conll:7: sentence d/0/1: word 1: expected the end of the phrase 'INTJ'",
+            1,
+        ),
+        ("syntax", "e.txt", PAIRS + "\nGo 3-root\n", "e.txt:9: expected a head from 0 to 1, found 3", 6),
+        ("negation", "e.jsonl", SCOPES, "e.jsonl:2: 'cue': expected places from 0 to 0, found 1", 2),
+    ],
+)
+def test_each_reader_leaves_out_on_request_and_counts(
+    command: str,
+    name: str,
+    content: str,
+    line: str,
+    counted: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What is not broken counts: mentions with an antecedent, words, lines."""
+    Path(name).write_text(content, encoding="utf-8")
+    assert run(monkeypatch, command, name) == 2
+    assert line in capsys.readouterr().err
+    assert run(monkeypatch, command, name, "--skip-broken", "--json", "--meta", "m.json") == 0
+    found = capsys.readouterr()
+    assert f"left out: {line}" in found.err
+    assert "left out 1 broken sentence\n" in found.err
+    assert json.loads(found.out)[0]["n"] == counted
+    (listed,) = json.loads(Path("m.json").read_text())["broken"]
+    assert listed.startswith(line)
+
+
+def test_many_broken_sentences_are_counted_not_listed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = BROKEN.removeprefix(TREES)
+    Path("many.conllu").write_text(TREES + broken * 30, encoding="utf-8")
+    assert run(monkeypatch, "syntax", "many.conllu", "--skip-broken", "--json", "--meta", "m.json") == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert sum(line.startswith("left out: ") for line in lines) == 20
+    assert "left out 30 broken sentences, the first 20 of them above" in lines
+    assert len(json.loads(Path("m.json").read_text())["broken"]) == 30
 
 
 def test_coref_of_the_built_in_corpus(
@@ -197,6 +278,84 @@ def test_coref_of_conll_2012(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     ]
 
 
+def test_negation_prints_and_writes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The best heads on a screen, all of them in a file."""
+    Path("n.jsonl").write_text("\n".join(json.dumps(ROWS[0]) for _ in range(3)), encoding="utf-8")
+    assert run(monkeypatch, "negation", "n.jsonl", "--seed", 2, "--meta", "m.json") == 0
+    title, header, *lines = capsys.readouterr().out.splitlines()
+    assert "largest F1" in title
+    assert header.split() == ["name", "paper", "precision", "recall", "f1", "ci_low", "ci_high", "n"]
+    assert len(lines) == 16
+    assert lines[-1] == "… and 57 more; -o FILE writes them all"
+    assert json.loads(Path("m.json").read_text())["seed"] == 2
+    assert run(monkeypatch, "negation", "n.jsonl", "--json") == 0
+    rows = pd.DataFrame(rows_of(capsys))
+    assert tuple(rows.columns) == negation.COLUMNS
+    assert len(rows) == 3 * 72
+    best = rows[rows["score"] == "f1"].sort_values("value", ascending=False).iloc[0]
+    assert lines[0].split()[4] == f"{best['value']:.3f}"
+    assert run(monkeypatch, "negation", "n.jsonl", "-o", "n.nc") == 0
+    with xr.open_dataset("n.nc") as found:
+        assert found["f1"].dims == ("layer", "head")
+
+
+def test_negation_before_and_after(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """-m is the model after, --against the one before; the change is the first minus the second."""
+    Path("n.jsonl").write_text("\n".join(json.dumps(ROWS[0]) for _ in range(3)), encoding="utf-8")
+    values: list[Any] = []
+    for options in ([], ["--untrained", 1]):
+        assert run(monkeypatch, "negation", "n.jsonl", "--json", *options) == 0
+        values.append(pd.DataFrame(rows_of(capsys)).set_index(["layer", "head", "score"])["value"])
+    common = ("negation", "n.jsonl", "--untrained", 1, "--against", "demo")
+    assert run(monkeypatch, *common, "-o", "both.csv", "--meta", "m.json") == 0
+    assert capsys.readouterr().out == ""
+    rows = pd.read_csv("both.csv", dtype={"paper": str})
+    assert list(rows.columns) == [
+        *("layer", "head", "paper", "score", "before", "after", "difference", "ci_low", "ci_high", "n")
+    ]
+    both = rows.set_index(["layer", "head", "score"])
+    pd.testing.assert_series_equal(both["before"], values[0], check_names=False)
+    pd.testing.assert_series_equal(both["after"], values[1], check_names=False)
+    assert (both["difference"] - (both["after"] - both["before"])).abs().max() < 1e-12
+    meta = json.loads(Path("m.json").read_text())
+    assert meta["after"]["model"]["notes"] != meta["before"]["model"]["notes"]
+    assert run(monkeypatch, *common) == 0
+    title, _, *lines = capsys.readouterr().out.splitlines()
+    assert "changed most" in title
+    largest = both.xs("f1", level="score")["difference"].abs().max()
+    assert abs(float(lines[0].split()[4])) == pytest.approx(largest, abs=6e-4)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["syntax", "trees.conllu"],
+        ["coref", "--limit", "24"],
+        ["negation", "n.jsonl"],
+        ["compare", "models", "demo", "demo", "words.txt"],
+        ["compare", "groups", "pairs.tsv", "--measures", "previous"],
+        ["probe", "trees.conllu", "trees.conllu", "--kind", "right-branching"],
+    ],
+)
+def test_an_estimate_and_nothing_else(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("n.jsonl").write_text(json.dumps(ROWS[0]), encoding="utf-8")
+    Path("words.txt").write_text("One line.\nAnother line.\n", encoding="utf-8")
+    Path("pairs.tsv").write_text("label\ttext\na\tOne.\na\tTwo.\nb\tThree.\nb\tFour.\n", encoding="utf-8")
+    options = ["--text-a", "text"] if "groups" in arguments else []
+    assert run(monkeypatch, *arguments, *options, "--estimate", "-o", "none.csv") == 0
+    found = capsys.readouterr()
+    assert re.match(r"\d+ (sentence|input)s?, \d+ tokens.*: (at most )?about .* on cpu", found.out)
+    assert len(found.out.splitlines()) == 1
+    assert "of memory" in found.out
+    assert not Path("none.csv").exists()
+
+
 def test_measure_reads_conllu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """By suffix and by --format: the words of the treebank, tagged."""
     names = ("previous", "to_noun")
@@ -218,10 +377,12 @@ def test_measure_reads_conllu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
         (["syntax", "data.tsv"], "data.tsv: expected a name that ends in .conllu, _conll or .txt"),
         (["syntax", "pairs.txt", "trees.conllu"], "these files are word-heads and conllu; give them apart"),
         (["syntax", "pairs.txt", "--words", "surface"], "--words: expected CoNLL-U, found word-heads"),
-        (["syntax", "d.v4_gold_conll", "--skip-broken"], "--skip-broken: expected CoNLL-U or word-heads"),
+        (["negation", "d.v4_gold_conll"], "d.v4_gold_conll:1: expected a JSON object, found broken JSON"),
+        (["negation", "none.jsonl"], "none.jsonl: expected a file, found nothing there"),
+        (["negation", "pairs.txt", "--against", "demo", "-o", "x.nc"], "x.nc: expected a name that ends in .parquet, .csv, .json"),
         (["syntax", "-o", "heads.html"], "heads.html: expected a name that ends in .parquet, .csv, .json, .nc"),
         (["syntax", "--meta", "nowhere/m.json"], "nowhere/m.json: cannot be written (no such folder)"),
-        (["coref", "trees.conllu"], "trees.conllu:2: expected coreference (# global.Entity and Entity= in MISC)"),
+        (["coref", "trees.conllu"], "trees.conllu:2: sentence a-1: expected coreference (# global.Entity and Entity= in MISC)"),
         (["coref", "--window", "8"], "expected at most 8 tokens in a sentence, found"),
         (["measure", "trees.conllu", "pairs.txt"], "these files are conllu and text; give them apart"),
     ],

@@ -18,6 +18,7 @@ from headscope.cli.coref import coref
 from headscope.cli.distance import distance
 from headscope.cli.measure import measure
 from headscope.cli.merge import merge
+from headscope.cli.negation import negation
 from headscope.cli.options import say
 from headscope.cli.probe import probe
 from headscope.cli.report import report
@@ -34,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (check, view, measure, merge, distance, roles, syntax, coref, probe, report):
+for command in (check, view, measure, merge, distance, roles, syntax, coref, negation, probe, report):
     app.command()(command)
 app.add_typer(compare, name="compare")
 

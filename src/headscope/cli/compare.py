@@ -27,6 +27,7 @@ from headscope.cli.options import (
     AsJson,
     Device,
     Dtype,
+    Estimate,
     Keep,
     Limit,
     Meta,
@@ -38,6 +39,7 @@ from headscope.cli.options import (
     Untrained,
     check_places,
     command,
+    foreseen,
     load,
     on_screen,
     say,
@@ -88,12 +90,14 @@ def groups(
     untrained: Untrained = None,
     keep: Keep = None,
     trust_remote_code: Remote = False,
+    estimate: Estimate = False,
     as_json: AsJson = False,
     meta: Meta = None,
 ) -> None:
     """Does attention differ between two groups of texts or pairs? Every measure of every head, tested."""
     from headscope import corpora
     from headscope.run.compare_groups import groups as run
+    from headscope.run.estimate import groups as foresee
     from headscope.views.figure_compare import groups_figure
 
     check_places(output, meta)
@@ -101,18 +105,21 @@ def groups(
     check_places(view, suffixes=PAGES)
     texts = corpora.pairs(pairs, label=label, text_a=text_a, text_b=text_b, document=document)
     loaded = load(model, device, dtype, revision, untrained, keep, trust_remote_code)
-    found = run(
-        loaded,
-        texts,
-        groups=groups.split(",") if groups else None,
-        measures=measures.split(",") if measures else None,
-        permutations=permutations,
-        seed=seed,
-        batch_size=batch_size,
-        limit=limit,
-        progress=True,
-        command=command(),
-    )
+    options: dict[str, Any] = {
+        "groups": groups.split(",") if groups else None,
+        "measures": measures.split(",") if measures else None,
+        "permutations": permutations,
+        "seed": seed,
+        "batch_size": batch_size,
+        "limit": limit,
+    }
+
+    def line() -> str:
+        return foresee(loaded, texts, **options)
+
+    if foreseen(estimate, texts.size_hint(), line, limit=limit):
+        return
+    found = run(loaded, texts, **options, progress=True, command=command())
     about: dict[str, Any] = json.loads(found.figures.attrs["meta"])
     say_absent(about)
     for name, one in zip("AB", about["groups"], strict=True):

@@ -25,6 +25,7 @@ from headscope.cli.options import (
     By,
     Device,
     Dtype,
+    Estimate,
     Keep,
     Limit,
     Meta,
@@ -36,7 +37,8 @@ from headscope.cli.options import (
     check_places,
     command,
     corpus_of,
-    load,
+    foreseen,
+    named,
     on_screen,
     print_rows,
     say,
@@ -77,12 +79,14 @@ def models(
     ] = None,
     keep: Keep = None,
     trust_remote_code: Remote = False,
+    estimate: Estimate = False,
     as_json: AsJson = False,
     meta: Meta = None,
 ) -> None:
     """What did training change? Drift of each head, and change of every measure and role, on the same inputs."""
     from headscope.run.compare_models import counterparts
     from headscope.run.compare_models import models as run
+    from headscope.run.estimate import models as foresee
     from headscope.views.figure_compare import models_figure
 
     check_places(output, meta)
@@ -96,24 +100,29 @@ def models(
     else:
         first, second, rest = items[0], items[1], items[2:]
     texts = corpus_of([Path(one) for one in rest], format, pack)
-    a = _model(first, device, dtype, None, None, trust_remote_code)
-    b = _model(second, device, dtype, untrained, keep, trust_remote_code)
+    a = named(first, device, dtype, None, None, trust_remote_code)
+    b = named(second, device, dtype, untrained, keep, trust_remote_code)
     why = counterparts(a, b)
     if why is not None:
         say(f"{why}: compared by role")
+        if estimate:
+            raise InputError("--estimate: expected models whose heads have counterparts")
         _roles(a, b, texts, output or roles, as_json, limit, batch_size, seed, meta)
         return
-    found = run(
-        a,
-        b,
-        texts,
-        measures=measures.split(",") if measures else None,
-        by=by.value,
-        batch_size=batch_size,
-        limit=limit,
-        progress=True,
-        command=command(),
-    )
+    options: dict[str, Any] = {
+        "measures": measures.split(",") if measures else None,
+        "by": by.value,
+        "batch_size": batch_size,
+        "limit": limit,
+    }
+    by_role = roles is not None or not (as_json or output is not None)
+
+    def line() -> str:
+        return foresee(a, b, texts, **options) + ("; then roles" if by_role else "")
+
+    if foreseen(estimate, texts.size_hint(), line, limit=limit):
+        return
+    found = run(a, b, texts, **options, progress=True, command=command())
     about: dict[str, Any] = json.loads(found.figures.attrs["meta"])
     say_absent(about)
     if about["over"] == "words":
@@ -128,7 +137,7 @@ def models(
     table_out(found.table, found.figures, output, as_json, meta, "\n".join(shown))
     if figure is not None:
         drawn(models_figure(found.figures, theme=ground(theme)), found.figures, figure, "Two models")
-    if roles is not None or not (as_json or output is not None):
+    if by_role:
         _roles(a, b, texts, roles, False, limit, batch_size, seed, None)
 
 
@@ -193,18 +202,6 @@ def training(
             figure,
             "Over training",
         )
-
-
-def _model(
-    name: str, device: str | None, dtype: str | None, untrained: int | None, keep: str | None, remote: bool
-) -> Model:
-    """A model by its name, ``demo`` for the demo model, with ``@REVISION`` or without."""
-    from headscope.run.compare_training import parted
-
-    if name == "demo" and not Path(name).exists():
-        return load(None, device, dtype, None, untrained, keep, remote)
-    found, revision = parted(name)
-    return load(found, device, dtype, revision, untrained, keep, remote)
 
 
 def _roles(

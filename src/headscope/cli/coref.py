@@ -9,10 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from headscope.cli.options import (
+    LONG_TREES,
     AnnotatedFormat,
     AsJson,
     Device,
     Dtype,
+    Estimate,
     FromWord,
     Keep,
     Meta,
@@ -21,13 +23,16 @@ from headscope.cli.options import (
     Remote,
     Revision,
     Sentences,
+    SkipBroken,
     Untrained,
     annotated,
     check_places,
     command,
+    foreseen,
     load,
     on_screen,
     say,
+    say_broken,
     table_out,
 )
 
@@ -64,6 +69,7 @@ def coref(
     rows: Annotated[
         FromWord, typer.Option(help="Attention from a word: the mean over its pieces, or that of the first.")
     ] = FromWord.mean,
+    skip_broken: SkipBroken = False,
     seed: Annotated[int, typer.Option(help="Of the intervals and of the halves.")] = 0,
     batch_size: Annotated[int, typer.Option(help="Windows in a batch, at most.")] = 32,
     device: Device = None,
@@ -72,27 +78,33 @@ def coref(
     untrained: Untrained = None,
     keep: Keep = None,
     trust_remote_code: Remote = False,
+    estimate: Estimate = False,
     as_json: AsJson = False,
     meta: Meta = None,
 ) -> None:
     """Which head finds antecedents: accuracies by type of mention with intervals, beside four rules."""
     from headscope.measures.coref import every_head, table
     from headscope.run.coref import coreference as run
+    from headscope.run.estimate import coreference as foresee
 
     check_places(output, meta)
-    sentences = annotated(documents, format)
+    sentences = annotated(documents, format, skip_broken=skip_broken)
     loaded = load(model, device, dtype, revision, untrained, keep, trust_remote_code)
-    found = run(
-        loaded,
-        sentences,
-        window=window,
-        rows=rows.value,
-        seed=seed,
-        limit=limit,
-        batch_size=batch_size,
-        progress=True,
-        command=command(),
-    )
+    options: dict[str, Any] = {
+        "window": window,
+        "rows": rows.value,
+        "seed": seed,
+        "batch_size": batch_size,
+        "limit": limit,
+    }
+
+    def line() -> str:
+        return foresee(loaded, sentences, **options)
+
+    if foreseen(estimate, sentences.size_hint(), line, limit=limit, long=LONG_TREES):
+        return
+    found = run(loaded, sentences, **options, progress=True, command=command())
+    say_broken(sentences)
     if candidates is not None:
         found = found.sel(candidates=[candidates.value])
     made = every_head(found) if all_heads else table(found)

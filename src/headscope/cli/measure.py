@@ -15,6 +15,7 @@ from headscope.cli.options import (
     Corpora,
     Device,
     Dtype,
+    Estimate,
     Keep,
     Limit,
     Meta,
@@ -32,6 +33,7 @@ from headscope.cli.options import (
     check_places,
     command,
     corpus_of,
+    foreseen,
     load,
     print_rows,
     say,
@@ -44,9 +46,6 @@ from headscope.errors import InputError
 PICTURES = (".svg", ".pdf", ".png")
 SUFFIXES = (".parquet", ".csv", ".json", ".nc", *PICTURES)
 """What ``-o`` may end in: a table, the dataset, or a figure of the measures."""
-
-LONG = 500_000
-"""From how many bytes of corpus on a run first says what it will take."""
 
 
 def measure(
@@ -75,9 +74,7 @@ def measure(
     untrained: Untrained = None,
     keep: Keep = None,
     trust_remote_code: Remote = False,
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Say what the run would take, and stop.")
-    ] = False,
+    estimate: Estimate = False,
     as_json: AsJson = False,
     meta: Meta = None,
 ) -> None:
@@ -91,11 +88,12 @@ def measure(
     texts = corpus_of(corpus, format, pack)
     loaded = load(model, device, dtype, revision, untrained, keep, trust_remote_code)
     names = measures.split(",") if measures else None
-    if estimate:
-        print(foresee(loaded, texts, measures=names, batch_size=batch_size, limit=limit))
+
+    def line() -> str:
+        return foresee(loaded, texts, measures=names, batch_size=batch_size, limit=limit)
+
+    if foreseen(estimate, texts.size_hint(), line, limit=limit):
         return
-    if (texts.size_hint() or 0) > LONG:
-        say(foresee(loaded, texts, measures=names, batch_size=batch_size, limit=limit))
     found = run(
         loaded,
         texts,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -85,8 +85,16 @@ class Preset(StrEnum):
     clark2019 = "clark2019"
 
 
+LONG = 500_000
+"""From how many bytes of texts on a run first says what it will take."""
+
+LONG_TREES = 2_000_000
+"""The same of annotated sentences."""
+
 TABLES = (".parquet", ".csv", ".json")
 """Suffixes of what is written as a table only."""
+
+_LISTED = 20
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -129,6 +137,7 @@ WhichShard = Annotated[
         "--shard", metavar="I/N", help="Work on the I-th of N parts only, into -o PART.nc; then: merge."
     ),
 ]
+SkipBroken = Annotated[bool, typer.Option("--skip-broken", help="Leave out broken sentences, and list them.")]
 SkipFailures = Annotated[
     bool, typer.Option("--skip-failures", help="Leave out inputs at which the model fails, and list them.")
 ]
@@ -145,6 +154,9 @@ TextFormat = Annotated[
     typer.Option("--format", help="By default told from the suffix: .jsonl, .conllu, else text."),
 ]
 WhichPreset = Annotated[Preset | None, typer.Option("--preset", help="Follow the released code of a paper.")]
+Estimate = Annotated[
+    bool, typer.Option("--estimate", help="Say what the run would take in time and memory, and stop.")
+]
 Meta = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Also write the run's description here, as JSON.")
 ]
@@ -171,6 +183,18 @@ def load(
         keep=keep,  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         trust_remote_code=trust_remote_code,
     )
+
+
+def named(
+    name: str, device: str | None, dtype: str | None, untrained: int | None, keep: str | None, remote: bool
+) -> Model:
+    """A model by its name, ``demo`` for the demo model, with ``@REVISION`` or without."""
+    from headscope.run.compare_training import parted
+
+    if name == "demo" and not Path(name).exists():
+        return load(None, device, dtype, None, untrained, keep, remote)
+    found, revision = parted(name)
+    return load(found, device, dtype, revision, untrained, keep, remote)
 
 
 def corpus_of(paths: list[Path] | None, format: Format | None, pack: int) -> Corpus:
@@ -211,9 +235,7 @@ def annotated(
         return corpora.conllu(paths, words=words, relations=relations, skip_broken=skip_broken)
     if kind == Annotations.word_heads:
         return corpora.word_heads(paths, skip_broken=skip_broken)
-    if skip_broken:
-        raise InputError(f"--skip-broken: expected CoNLL-U or word-heads, found {kind}")
-    return corpora.conll2012(paths)
+    return corpora.conll2012(paths, skip_broken=skip_broken)
 
 
 def _annotations(path: Path) -> Annotations:
@@ -247,6 +269,27 @@ def check_places(*places: Path | None, suffixes: Sequence[str] = ()) -> None:
     for place in places:
         if place is not None:
             check_place(place)
+
+
+def foreseen(
+    estimate: bool, size: int | None, line: Callable[[], str], *, limit: int | None = None, long: int = LONG
+) -> bool:
+    """Say what a run will take: on stdout where that was asked for, and on stderr before a long run.
+
+    Args:
+        estimate: whether it was asked for.
+        size: of the files in bytes.
+        line: tells it; called only where it is said.
+        limit: of inputs; a run of fewer than 1,000 is not long.
+        long: from how many bytes on a run is long.
+
+    Returns whether the run is to stop here.
+    """
+    if estimate:
+        print(line())
+    elif (size or 0) > long and (limit is None or limit >= 1000):
+        say(line())
+    return estimate
 
 
 def print_rows(rows: Any) -> None:
@@ -289,6 +332,15 @@ def say_left_out(described: Mapping[str, Any]) -> None:
     if left := described.get("failures", {}).get("count"):
         noun = "input" if left == 1 else "inputs"
         say(f"left out {left:,} {noun} that failed; the description lists them")
+
+
+def say_broken(corpus: Corpus) -> None:
+    """Say which sentences were left out because they are broken, and how many."""
+    for error in corpus.broken[:_LISTED]:
+        say(f"left out: {error}")
+    if count := len(corpus.broken):
+        more = f", the first {_LISTED} of them above" if count > _LISTED else ""
+        say(f"left out {count:,} broken {'sentence' if count == 1 else 'sentences'}{more}")
 
 
 def on_screen(rows: Any, few: Sequence[bool] = (), *, dropped: Sequence[str] = ()) -> str:

@@ -10,22 +10,27 @@ from typing import Annotated, Any
 import typer
 
 from headscope.cli.options import (
+    LONG_TREES,
     AnnotatedFormat,
     AsJson,
     Device,
     Dtype,
+    Estimate,
     Keep,
     Meta,
     ModelName,
     Output,
     Remote,
     Revision,
+    SkipBroken,
     Untrained,
     annotated,
     check_places,
     command,
+    foreseen,
     load,
     say,
+    say_broken,
     table_out,
 )
 
@@ -72,6 +77,7 @@ def probe(
     epochs: Annotated[int, typer.Option(help="At most; training stops when it no longer helps.")] = 40,
     limit: Annotated[int | None, typer.Option(help="Train on at most so many sentences.")] = None,
     precision: Annotated[Kept, typer.Option(help="How maps are kept on disk.")] = Kept.uint8,
+    skip_broken: SkipBroken = False,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -87,30 +93,36 @@ def probe(
     untrained: Untrained = None,
     keep: Keep = None,
     trust_remote_code: Remote = False,
+    estimate: Estimate = False,
     as_json: AsJson = False,
     meta: Meta = None,
 ) -> None:
     """How much of a dependency tree can be read off attention, words and hidden states by a trained probe."""
     from headscope.probes.results import table
+    from headscope.run.estimate import probe as foresee
     from headscope.run.probe import probe as run
 
     check_places(output, meta)
-    sides = [annotated([path], format) for path in (train, dev)]
+    sides = [annotated([path], format, skip_broken=skip_broken) for path in (train, dev)]
     loaded = load(model, device, dtype, revision, untrained, keep, trust_remote_code)
-    found = run(
-        loaded,
-        *sides,
-        kinds=[each.value for each in kind or [Kind.all]],
-        vectors=vectors,
-        seed=seed,
-        epochs=epochs,
-        precision=precision.value,
-        limit=limit,
-        resume=resume,
-        batch_size=batch_size,
-        progress=True,
-        command=command(),
-    )
+    options: dict[str, Any] = {
+        "kinds": [each.value for each in kind or [Kind.all]],
+        "seed": seed,
+        "epochs": epochs,
+        "precision": precision.value,
+        "limit": limit,
+        "batch_size": batch_size,
+    }
+
+    def line() -> str:
+        return foresee(loaded, *sides, **options)
+
+    size = sum(side.size_hint() or 0 for side in sides)
+    if foreseen(estimate, size, line, limit=limit, long=LONG_TREES):
+        return
+    found = run(loaded, *sides, **options, vectors=vectors, resume=resume, progress=True, command=command())
+    for side in sides:
+        say_broken(side)
     described: dict[str, Any] = json.loads(found.attrs["meta"])
     if "vectors" in described:
         own = described["vectors"]

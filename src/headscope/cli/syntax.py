@@ -9,10 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from headscope.cli.options import (
+    LONG_TREES,
     AnnotatedFormat,
     AsJson,
     Device,
     Dtype,
+    Estimate,
     FromWord,
     Keep,
     Meta,
@@ -21,14 +23,17 @@ from headscope.cli.options import (
     Remote,
     Revision,
     Sentences,
+    SkipBroken,
     Untrained,
     WhichPreset,
     annotated,
     check_places,
     command,
+    foreseen,
     load,
     on_screen,
     say,
+    say_broken,
     table_out,
 )
 
@@ -76,9 +81,7 @@ def syntax(
     relations: Annotated[
         RelationKind, typer.Option(help="Of CoNLL-U: nsubj:pass as it is, or as nsubj.")
     ] = RelationKind.full,
-    skip_broken: Annotated[
-        bool, typer.Option("--skip-broken", help="Leave out broken sentences, and list them.")
-    ] = False,
+    skip_broken: SkipBroken = False,
     least: Annotated[int, typer.Option(help="Instances that a relation needs to get a best head.")] = 100,
     seed: Annotated[int, typer.Option(help="Of the intervals and of the halves.")] = 0,
     batch_size: Annotated[int, typer.Option(help="Sentences in a batch, at most.")] = 32,
@@ -88,11 +91,13 @@ def syntax(
     untrained: Untrained = None,
     keep: Keep = None,
     trust_remote_code: Remote = False,
+    estimate: Estimate = False,
     as_json: AsJson = False,
     meta: Meta = None,
 ) -> None:
     """Which head finds which dependency relation: accuracies with intervals, beside the best fixed offset."""
     from headscope.measures.syntax import every_head, table
+    from headscope.run.estimate import syntax as foresee
     from headscope.run.syntax import syntax as run
 
     check_places(output, meta)
@@ -100,21 +105,23 @@ def syntax(
         treebank, format, words=words.value, relations=relations.value, skip_broken=skip_broken
     )
     loaded = load(model, device, dtype, revision, untrained, keep, trust_remote_code)
-    found = run(
-        loaded,
-        sentences,
-        rows=rows.value if rows else None,
-        preset=preset.value if preset else None,
-        least=least,
-        trees=trees,
-        seed=seed,
-        limit=limit,
-        batch_size=batch_size,
-        progress=True,
-        command=command(),
-    )
-    for error in sentences.broken:
-        say(f"left out: {error}")
+    options: dict[str, Any] = {
+        "rows": rows.value if rows else None,
+        "preset": preset.value if preset else None,
+        "least": least,
+        "trees": trees,
+        "seed": seed,
+        "batch_size": batch_size,
+        "limit": limit,
+    }
+
+    def line() -> str:
+        return foresee(loaded, sentences, **options)
+
+    if foreseen(estimate, sentences.size_hint(), line, limit=limit, long=LONG_TREES):
+        return
+    found = run(loaded, sentences, **options, progress=True, command=command())
+    say_broken(sentences)
     best: Any = table(found)
     few = [bool(one) for one in best["few"]]
     if any(few):

@@ -94,6 +94,8 @@ def coreference(
     meta = described(model, corpus)
     meta["options"] = {"rows": rows, "window": size, "limit": limit, "batch_size": batch_size}
     meta |= {"command": command, "seconds": round(time.monotonic() - started, 3)}
+    if isinstance(corpus, Corpus):
+        meta["broken"] = [str(error) for error in corpus.broken]
     return dataset(mentions, seed=seed, replicates=replicates, meta=meta)
 
 

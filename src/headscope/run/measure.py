@@ -6,16 +6,13 @@ import hashlib
 import inspect
 import json
 import os
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
-from itertools import islice
 from typing import Any, Literal
 
-import torch
 import xarray as xr
 
 from headscope.attention.objective import Objective
@@ -30,6 +27,7 @@ from headscope.measures.sums import By, Sums
 from headscope.measures.surface import Preset
 from headscope.models import Model
 from headscope.run.checkpoint import Reduced
+from headscope.run.estimate import ahead, duration, peak_memory
 from headscope.run.long import WINDOWS, Batches, Long, described, examples, failed, run_long
 from headscope.run.outcome import Outcome, Shard
 from headscope.run.parts import merge_parts
@@ -39,9 +37,6 @@ from headscope.run.stream import TOKENS_PER_INPUT, Task
 __all__ = ["bar", "described", "estimate", "examples", "measure", "merge"]
 
 KIND = "measure"
-
-SAMPLE = 512
-"""How many inputs an estimate reads; what is beyond it tells from the size of the files."""
 
 
 def measure(
@@ -246,25 +241,11 @@ def estimate(
     Args:
         model, corpus, measures, batch_size, limit: as in `measure`.
     """
-    stream = examples(model, corpus, limit)
-    sample = list(islice(stream, SAMPLE))
-    inputs, tokens = len(sample), sum(len(example.tokens or ()) for example in sample)
-    if not inputs:
-        raise InputError("corpus: expected at least one input, found none")
-    known = "" if next(stream, None) is None else "about "
-    size = corpus.size_hint()
-    if known and size:
-        factor = max(1.0, size / max(1, corpus.bytes_read))
-        factor = min(factor, limit / inputs) if limit else factor
-        inputs, tokens = round(inputs * factor), round(tokens * factor)
-    elif known:
-        rest = [len(example.tokens or ()) for example in stream]
-        inputs, tokens, known = inputs + 1 + len(rest), tokens + sum(rest), ""
-    speed = _tokens_a_second(Task(model, choose(measures)), sample, batch_size)
-    noun = "input" if inputs == 1 else "inputs"
+    told = ahead(corpus, examples(model, corpus, limit), limit)
+    speed = _tokens_a_second(Task(model, choose(measures)), told.sample, batch_size)
     return (
-        f"{known}{inputs:,} {noun}, {tokens:,} tokens: about {_duration(tokens / speed)} on {model.device} "
-        f"and {_peak_memory(model)} of memory, whatever the size of the corpus"
+        f"{told.told('input')}: about {duration(told.tokens / speed)} on {model.device} "
+        f"and {peak_memory(model) / 1e9:.1f} GB of memory, whatever the size of the corpus"
     )
 
 
@@ -277,22 +258,3 @@ def _tokens_a_second(task: Task, sample: Sequence[Example], batch_size: int) -> 
     for _ in task.sums(ready, batch_size):
         pass
     return sum(len(example.tokens or ()) for example in ready) / (time.perf_counter() - started)
-
-
-def _duration(seconds: float) -> str:
-    for unit, length in (("h", 3600), ("min", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.1f} {unit}"
-    return f"{max(1, round(seconds))} s"
-
-
-def _peak_memory(model: Model) -> str:
-    """The most memory that the process has used so far."""
-    if model.device.type == "cuda":
-        return f"{torch.cuda.max_memory_allocated(model.device) / 1e9:.1f} GB"
-    try:
-        import resource
-    except ImportError:  # Windows
-        return f"{4 * model.parameters / 1e9 + 0.5:.1f} GB"
-    scale = 1 if sys.platform == "darwin" else 1024
-    return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale / 1e9:.1f} GB"

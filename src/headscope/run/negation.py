@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from headscope.corpora import Corpus, Example, blocks
 from headscope.measures.measure import Floats
 from headscope.measures.negation import counts, dataset
 from headscope.models import Model
-from headscope.run.measure import described, examples
+from headscope.run.measure import bar, described, examples
 from headscope.run.stream import TOKENS_PER_INPUT
 from headscope.run.words import word_maps
 
@@ -26,6 +27,7 @@ def negation(
     replicates: int = 1000,
     limit: int | None = None,
     batch_size: int = 32,
+    progress: bool = False,
     command: str = "",
 ) -> xr.Dataset:
     """How well each head tells the scope of a negation: the words that look at its cue (Zhao & Bethard 2020).
@@ -39,31 +41,42 @@ def negation(
         seed, replicates: of the bootstrap over sentences.
         limit: at most so many sentences.
         batch_size: sentences in a batch, at most.
+        progress: show progress on stderr.
         command: what was typed, for the record.
 
     Returns:
         See `headscope.measures.negation.dataset`.
     """
     sums: dict[int, Floats] = {}
+    order: dict[int, int] = {}  # of the examples that are being worked on, by identity
     layers: list[int] = []
-    stream = examples(model, corpus, limit)
-    for block in blocks(stream, batch_size=batch_size, tokens_per_batch=batch_size * TOKENS_PER_INPUT):
-        for batch in block:
-            found: dict[int, npt.NDArray[Any]] = {}
-            word_maps(model, batch, lambda layer, maps, found=found: found.update({layer: maps}))
-            layers = sorted(found)
-            for place, example in enumerate(batch):
-                cue, scope = _masks(example)
-                own = [found[layer][place][:, : len(cue), : len(cue)] for layer in layers]
-                sums[example.document] = np.stack([counts(each, cue, scope) for each in own])
+    started = time.monotonic()
+
+    def numbered() -> Iterator[Example]:
+        for number, example in enumerate(examples(model, corpus, limit)):
+            order[id(example)] = number
+            yield example
+
+    with bar(corpus, limit, progress) as done:
+        for block in blocks(
+            numbered(), batch_size=batch_size, tokens_per_batch=batch_size * TOKENS_PER_INPUT
+        ):
+            for batch in block:
+                found: dict[int, npt.NDArray[Any]] = {}
+                word_maps(model, batch, lambda layer, maps, found=found: found.update({layer: maps}))
+                layers = sorted(found)
+                for place, example in enumerate(batch):
+                    cue, scope = _masks(example)
+                    own = [found[layer][place][:, : len(cue), : len(cue)] for layer in layers]
+                    sums[order.pop(id(example))] = np.stack([counts(each, cue, scope) for each in own])
+                done(len(batch))
+    meta = described(model, corpus)
+    meta["options"] = {"limit": limit, "batch_size": batch_size}
+    meta |= {"command": command, "seconds": round(time.monotonic() - started, 3)}
+    if isinstance(corpus, Corpus):
+        meta["broken"] = [str(error) for error in corpus.broken]
     ordered = [sums[number] for number in sorted(sums)]
-    return dataset(
-        ordered,
-        layers,
-        seed=seed,
-        replicates=replicates,
-        meta={**described(model, corpus), "command": command},
-    )
+    return dataset(ordered, layers, seed=seed, replicates=replicates, meta=meta)
 
 
 def _masks(example: Example) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
