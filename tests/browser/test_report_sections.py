@@ -203,7 +203,7 @@ def test_nothing_is_wider_than_the_window(open_page: Any, html: str, width: int)
 
 def test_the_contents_lead_to_the_sections(open_page: Any, html: str):
     page = open_page(html)
-    page.locator(".contents").get_by_role("button", name="Heads that attend alike").click()
+    page.locator(".contents").get_by_role("link", name="Heads that attend alike").click()
     page.wait_for_function(
         "() => Math.abs(document.querySelector('[data-section=clusters] h2').getBoundingClientRect().top) < 120"
     )

@@ -8,7 +8,12 @@ import { parseFilter } from "./filter";
 import { type Cell, type Component, type Drawn, type Host, same, type Section } from "./host";
 import { figureTip } from "./tip";
 
+/** How many measures have room beside one another on paper, and how many heads are printed. */
+const ACROSS = 12;
+const DOWN = 200;
+
 export interface TableProps {
+  printing: boolean;
   figures: Figures;
   cell: Cell;
   measure: Measure;
@@ -24,6 +29,9 @@ interface Order {
   readonly key: "head" | Measure;
   readonly down: boolean;
 }
+
+// So many that the largest has three digits that count.
+const digitsOf = ({ scale }: Measure): number => Math.max(2, 2 - Math.floor(Math.log10(scale.high)));
 
 /** Heads in an order; those without a value come last either way. */
 export function ordered(figures: Figures, { key, down }: Order): Cell[] {
@@ -88,6 +96,7 @@ export class Table implements Component<TableProps>, Drawn {
     this.props = { ...before, ...props };
     if (this.props.figures !== before.figures) this.build();
     else this.select();
+    if (this.props.printing !== before.printing) this.print();
   }
 
   destroy(): void {
@@ -108,9 +117,28 @@ export class Table implements Component<TableProps>, Drawn {
     this.select();
   }
 
+  // On paper every figure of every head, as many columns at a time as have room.
+  private print(): void {
+    for (const old of this.root.querySelectorAll(".paper")) old.remove();
+    if (!this.props.printing) return;
+    const { figures } = this.props;
+    const cells = figures.cells.slice(0, DOWN);
+    const { measures } = figures;
+    const starts = measures.flatMap((_, place) => (place % ACROSS === 0 ? [place] : []));
+    const blocks = starts.map((start) => {
+      const shown = measures.slice(start, start + ACROSS);
+      const head = h("tr", {}, h("th", {}, "head"), h("th.dim", {}, "paper"), ...shown.map(({ info }) => h("th.n", {}, info.title)));
+      const rows = cells.map((cell) => h("tr", {}, h("th", {}, figures.name(cell)), h("td.dim", {}, figures.paper(cell)), ...shown.map((measure) => this.value(measure, cell))));
+      return h("div.allheads", {}, h("table.heads", {}, h("thead", {}, head), h("tbody", {}, ...rows)));
+    });
+    const left = figures.cells.length - cells.length;
+    const note = left > 0 && h("p.note", {}, `The first ${DOWN} heads; the page itself and its tables hold ${left} more.`);
+    this.root.append(h("div.paper", {}, ...blocks, note));
+  }
+
   private value(measure: Measure, cell: Cell): HTMLElement {
     const [value, error] = [measure.value(cell), measure.error(cell)];
-    const text = measure.isShare ? figure(value).replace(/^(<?)0\./, "$1.") : figure(value, 2);
+    const text = measure.isShare ? figure(value).replace(/^(<?)0\./, "$1.") : figure(value, digitsOf(measure));
     const strong = measure.isShare && value > 0.5;
     const style = Number.isFinite(value) ? `--v:${Math.round(100 * measure.scale.tint(value))}%` : null;
     const spread = Number.isFinite(error) ? `±${errorFigure(error)}` : "";

@@ -27,6 +27,8 @@ export interface Now {
   readonly measure: Measure;
   readonly theme: Theme;
   readonly width: number;
+  /** The page is being printed: nothing can be chosen, folded or scrolled. */
+  readonly printing: boolean;
 }
 
 export interface Host {

@@ -16,10 +16,13 @@ import { draw } from "./sections";
 import { readFragment, VIEW, writeFragment } from "./state";
 import { ThemeWatch } from "./theme";
 import { figureText, Tip } from "./tip";
+import { vectors } from "./vectors";
 
 const NEXT_THEME: Record<ThemeChoice, ThemeChoice> = { auto: "light", light: "dark", dark: "auto" };
 const WIDE = 1080;
 const LATER = 120;
+/** Between the margins of A4, in CSS pixels: figures are drawn so wide before they are printed. */
+const PAPER = 687;
 
 function themeIcon(choice: ThemeChoice): SVGElement {
   const icon = s("svg", { viewBox: "0 0 16 16", width: 14, height: 14, "aria-hidden": "true", fill: "none", stroke: "currentColor" });
@@ -55,6 +58,7 @@ class Report implements Host {
   private written = window.location.hash;
   private last = "";
   private timer = 0;
+  private folded: HTMLDetailsElement[] | null = null;
 
   constructor(
     private readonly root: HTMLElement,
@@ -68,18 +72,19 @@ class Report implements Host {
     const [asked, view] = this.fragment();
     this.state = { ...this.defaults, ...asked };
     root.className = "hs report";
-    this.watch = new ThemeWatch(root, () => this.refresh());
+    this.watch = new ThemeWatch(root, () => this.rethink());
     this.watch.choose(this.state.theme);
     this.bar = this.topbar(payload);
     root.append(this.bar, h("div.columns", {}, this.page, this.aside), this.live);
     this.pointer = new Tip(root);
 
-    this.page.append(lead(payload), this.contents(payload));
+    this.page.append(lead(payload));
     for (const info of payload.sections) {
       const section = draw(this.page, info, this);
       if (section) this.sections.push(section);
     }
     this.page.append(provenance(payload));
+    this.page.firstElementChild?.after(this.contents());
 
     const inner = h("div.inner");
     this.aside.append(this.drawer, inner);
@@ -93,7 +98,8 @@ class Report implements Host {
 
   get now(): Now {
     const { cell, measure } = this.state;
-    return { cell, measure: this.figures.measure(measure), theme: this.watch.theme, width: Math.max(240, this.page.clientWidth) };
+    const { printing } = this.watch;
+    return { cell, measure: this.figures.measure(measure), theme: this.watch.theme, printing, width: printing ? PAPER : Math.max(240, this.page.clientWidth) };
   }
 
   /** Everything that can be seen has been drawn. */
@@ -142,11 +148,10 @@ class Report implements Host {
     return { ...this.now, figures: this.figures, example, large, width: Math.max(220, this.aside.clientWidth - 40) };
   }
 
-  // Where the sections are. The address holds the page's state, so these are no links with a fragment.
-  private contents({ sections }: ReportPayload): HTMLElement {
-    const titled = sections.filter(({ title }) => title);
-    const go = (place: number): void => this.page.querySelectorAll("section > .sectionhead")[place]?.scrollIntoView({ behavior: "smooth", block: "start" });
-    const entries = titled.map(({ title }, place) => h("li", {}, h("button.link", { type: "button", onclick: () => go(place) }, title)));
+  // Where the sections are; made when they are there.
+  private contents(): HTMLElement {
+    const titled = this.page.querySelectorAll("section[id]");
+    const entries = [...titled].map((section) => h("li", {}, h("a.link", { href: `#${section.id}` }, section.querySelector("h2")?.textContent)));
     return h("nav.contents", { "aria-label": "Contents" }, h("ul", {}, ...entries));
   }
 
@@ -164,12 +169,23 @@ class Report implements Host {
   private refresh(): void {
     if (!this.opened) return;
     const { now, side } = this;
-    const key = JSON.stringify([this.state, now.theme, now.width, side.width]);
+    const key = JSON.stringify([this.state, now.theme, now.width, now.printing, side.width]);
     if (key === this.last) return;
     this.last = key;
     this.opened.update(side);
     for (const section of this.sections) section.update?.(now);
     this.describe();
+  }
+
+  // Another theme, or paper: there nothing can be unfolded.
+  private rethink(): void {
+    if (!this.opened) return;
+    const { printing } = this.watch;
+    if (printing) this.folded ??= [...this.page.querySelectorAll<HTMLDetailsElement>("details:not([open])")];
+    for (const one of this.folded ?? []) one.open = printing;
+    if (!printing) this.folded = null;
+    this.refresh();
+    if (printing) vectors(this.page);
   }
 
   private describe(): void {
@@ -206,6 +222,8 @@ class Report implements Host {
 
   private readonly readBack = (): void => {
     if (window.location.hash === this.written) return;
+    // A link to a section: the browser goes there, and the address keeps the state.
+    if (sectionOf(window.location.hash)) return this.write();
     const [asked, view] = this.fragment();
     this.set({ large: false, ...asked });
     this.opened.restore(view);
@@ -226,9 +244,23 @@ class Report implements Host {
   };
 }
 
+const sectionOf = (hash: string): Element | null => document.getElementById(hash.slice(1))?.closest("section[id]") ?? null;
+
+/** Keep the page from counting as loaded until what this returns is called: a browser told to print it waits for that. */
+function loading(): () => void {
+  const frame = h("iframe", { hidden: true });
+  document.body.append(frame);
+  frame.contentDocument?.open();
+  return () => {
+    frame.contentDocument?.close();
+    frame.remove();
+  };
+}
+
 async function main(): Promise<void> {
   const root = document.getElementById("headscope");
   if (!root) return;
+  const loaded = loading();
   try {
     const payload = JSON.parse(document.getElementById("headscope-payload")?.textContent ?? "") as ReportPayload;
     const [figures] = await Promise.all([Figures.load(payload, new Store(fromPage)), document.fonts.load('400 13px "Inter"')]);
@@ -238,12 +270,15 @@ async function main(): Promise<void> {
       else requestAnimationFrame(wait);
     };
     wait();
+    sectionOf(window.location.hash)?.scrollIntoView();
   } catch (error) {
     // Never a blank page: say what is wrong.
     const text = error instanceof Error ? error.message : String(error);
     root.className = "hs";
     root.append(h("p.failure", { role: "alert" }, `This report cannot be shown: ${text}.`));
     throw error;
+  } finally {
+    loaded();
   }
 }
 

@@ -30,4 +30,5 @@ export function offer(element: HTMLElement, title: string, { tables, picture }: 
 const save = (text: string, of: string, onclick: () => void): HTMLElement =>
   h("button.link", { type: "button", onclick, title: `Save ${of && `${of} `}as ${text}` }, text);
 
-const slug = (title: string): string => title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");
+/** A title as a part of a name or an address. */
+export const slug = (title: string): string => title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");

@@ -15,7 +15,7 @@ import { section as measures } from "./measures";
 import { section as methods } from "./methods";
 import { section as probes } from "./probes";
 import { section as roles } from "./roles";
-import { offer } from "./saves";
+import { offer, slug } from "./saves";
 import { section as summary } from "./summary";
 import { section as syntax } from "./syntax";
 
@@ -42,10 +42,24 @@ const SECTIONS: { readonly [Kind in Info["kind"]]: Section<Extract<Info, { kind:
 export function draw(page: HTMLElement, info: Info, host: Host): Drawn | void {
   const saves = h("span.saves");
   const head = h("div.sectionhead", {}, info.title && h("h2", {}, info.title), saves);
-  const element = h("section", { "data-section": info.kind }, info.title && head, info.about && h("p.about", {}, info.about));
+  const element = h("section", { id: idOf(page, info), "data-section": info.kind }, info.title && head, info.about && h("p.about", {}, ...told(info.about)));
   page.append(element);
   const drawn = (SECTIONS[info.kind] as Section<Info>)(element, info, host);
   if (drawn) offer(saves, info.title, drawn, host);
   if ("command" in info && info.command) element.append(h("p.again", {}, info.kind === "failed" ? "To try again: " : "The same figures: ", h("code", {}, info.command)));
   return drawn;
+}
+
+// By its title, and by a number too where another has the same.
+function idOf(page: HTMLElement, { title }: Info): string | null {
+  const id = slug(title);
+  if (!id) return null;
+  const same = [...page.querySelectorAll("section[id]")].filter((section) => section.id.replace(/-\d+$/, "") === id).length;
+  return same > 0 ? `${id}-${same + 1}` : id;
+}
+
+// On paper nothing can be chosen: sentences that say what to choose stay on the screen.
+function told(about: string): (string | HTMLElement)[] {
+  const parts = about.split(/((?<=^|[.:] )Choose [^.]+\.(?: |$))/);
+  return parts.filter(Boolean).map((part) => (part.startsWith("Choose ") ? h("span.screen", {}, part) : part));
 }

@@ -1,4 +1,4 @@
-// Light, dark, or whatever the reader's system says.
+// Light, dark, or whatever the reader's system says; light on paper.
 
 import type { Theme } from "../color";
 import type { ThemeChoice } from "./host";
@@ -7,12 +7,13 @@ export class ThemeWatch {
   private readonly system = window.matchMedia("(prefers-color-scheme: dark)");
   private readonly paper = window.matchMedia("print");
   private choice: ThemeChoice = "auto";
-  private printing = false;
+  private lit = false;
+  private onPaper = false;
 
-  /** Sets `data-theme` on `root`, and calls `changed` when the theme becomes another. */
+  /** Sets `data-theme` on `root`, and calls `changed` when the theme becomes another or printing begins or ends. */
   constructor(
     private readonly root: HTMLElement,
-    private readonly changed: (theme: Theme) => void,
+    private readonly changed: () => void,
   ) {
     this.system.addEventListener("change", this.apply);
     this.paper.addEventListener("change", this.onPrint);
@@ -22,19 +23,25 @@ export class ThemeWatch {
   }
 
   get theme(): Theme {
-    if (this.printing) return "light";
+    if (this.onPaper || this.lit) return "light";
     if (this.choice !== "auto") return this.choice;
     return this.system.matches ? "dark" : "light";
   }
 
+  /** Whether the page is being printed. */
+  get printing(): boolean {
+    return this.onPaper;
+  }
+
   /** What is made while the theme is light. */
   light<T>(make: () => T): T {
-    const before = this.printing;
-    this.print(true);
+    this.lit = true;
+    this.apply();
     try {
       return make();
     } finally {
-      this.print(before);
+      this.lit = false;
+      this.apply();
     }
   }
 
@@ -53,16 +60,15 @@ export class ThemeWatch {
   private readonly apply = (): void => {
     if (this.root.dataset.theme === this.theme) return;
     this.root.dataset.theme = this.theme;
-    this.changed(this.theme);
+    this.changed();
   };
 
-  // Paper is white: canvases are repainted in the light palette before they are printed.
+  // Paper is white, and has its own width: what is drawn is drawn again for it.
   private readonly onPrint = (event: Event): void => {
-    this.print(event.type === "beforeprint" || (event.type === "change" && this.paper.matches));
-  };
-
-  private print(on: boolean): void {
-    this.printing = on;
+    const on = event.type === "beforeprint" || (event.type === "change" && this.paper.matches);
+    if (on === this.onPaper) return;
+    this.onPaper = on;
     this.apply();
-  }
+    this.changed();
+  };
 }
