@@ -49,9 +49,10 @@ def interface(cls: Any) -> str:
 
 def generate() -> str:
     sys.path.insert(0, str(ROOT / "src"))
-    from headscope.views import blobs, payload, payload_linguistics
+    from headscope.views import blobs, payload, payload_compare, payload_linguistics
 
-    found = [*vars(blobs).values(), *vars(payload_linguistics).values(), *vars(payload).values()]
+    modules = (blobs, payload_linguistics, payload_compare, payload)
+    found = [value for module in modules for value in vars(module).values()]
     classes = list(dict.fromkeys(value for value in found if is_typeddict(value)))
     return "\n".join([HEADER, *(interface(cls) for cls in classes)])
 

@@ -200,6 +200,85 @@ export interface ProbesSection {
 }
 
 /**
+ * The means over the heads of a layer; errors are None where there is one document.
+ */
+export interface ComparedLayer {
+  layer: number;
+  js: number;
+  js_se: number | null;
+  cosine: number;
+  cosine_se: number | null;
+}
+
+/**
+ * A measure in every head that was compared, in their order: in A, A − B, and its standard error (None: none).
+ */
+export interface ComparedMeasure {
+  name: string;
+  title: string;
+  units: string;
+  n: number;
+  a: (number | null)[];
+  difference: (number | null)[];
+  se: (number | null)[];
+}
+
+/**
+ * How many heads of A and of B have a role, the best score of each, and the heads of A that have it.
+ */
+export interface RoleCount {
+  role: string;
+  units: string;
+  a: number;
+  b: number;
+  best_a: number | null;
+  best_b: number | null;
+  heads: number[][];
+}
+
+/**
+ * What became of a head's role from A to B: its score and q where it has it.
+ */
+export interface RoleChange {
+  layer: number;
+  head: number;
+  role: string;
+  units: string;
+  a: number | null;
+  b: number | null;
+  q_a: number | null;
+  q_b: number | null;
+  change: "kept" | "lost" | "gained";
+}
+
+/**
+ * Two models on the same inputs.
+ *
+ * `layer` and `head` are of the heads that were compared, like `js` (nats a row), `js_se`, `cosine` and `example`, the
+ * place of an example that has the maps of both; all are empty where heads have no counterparts. `names` are those of A
+ * and B, `of` how many heads each has.
+ */
+export interface CompareSection {
+  kind: "compare";
+  title: string;
+  about: string;
+  names: string[];
+  of: number[];
+  layer: number[];
+  head: number[];
+  js: number[];
+  js_se: (number | null)[];
+  cosine: number[];
+  example: (number | null)[];
+  layers: ComparedLayer[];
+  measures: ComparedMeasure[];
+  counts: RoleCount[];
+  roles: RoleChange[];
+  notes: string[];
+  command: string | null;
+}
+
+/**
  * The model that was measured.
  */
 export interface ModelInfo {
@@ -250,11 +329,14 @@ export interface Absent {
 
 /**
  * A stretch of a sentence; with a layer and a head it is the name of that head.
+ *
+ * `example` is the place of the example on which the head is to be seen, where it is not the one that is open.
  */
 export interface Part {
   text: string;
   layer: number | null;
   head: number | null;
+  example: number;
 }
 
 /**
@@ -635,7 +717,7 @@ export interface ReportPayload {
   error: ArrayRef;
   count: ArrayRef;
   chance: ArrayRef;
-  sections: (SummarySection | MeasuresSection | LayersSection | ClassesSection | RolesSection | ClustersSection | SyntaxSection | CorefSection | ProbesSection | CardsSection | FailedSection | HeadsSection | AbsentSection | MethodsSection)[];
+  sections: (SummarySection | MeasuresSection | LayersSection | ClassesSection | RolesSection | ClustersSection | SyntaxSection | CorefSection | ProbesSection | CompareSection | CardsSection | FailedSection | HeadsSection | AbsentSection | MethodsSection)[];
   examples: ExplorerPayload[];
   options: Record<string, string>;
   versions: Record<string, string>;

@@ -167,7 +167,7 @@ def test_commands_give_the_same_figures_again(whole: str) -> None:
     assert "headscope report --text 'a file.txt' -m some/model --limit 9 --sections cards" in found
     (gradients,) = [one for one in found if "gradients" in one]
     names = gradients.split("--measures ")[1].split(",")
-    assert [choose([name])[0].name for name in names] == [
+    assert [one.name for one in choose(names)] == [
         f"gradient_each_{one}" for one in ("sep", "cls", "punctuation", "others")
     ]
 

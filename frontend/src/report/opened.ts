@@ -5,12 +5,13 @@ import { fromPage, Store } from "../data";
 import { h } from "../dom";
 import { Explorer } from "../explorer/explorer";
 import { download } from "../explorer/save";
-import { DEFAULTS, type Full, headsOf, settle, write } from "../explorer/state";
+import { DEFAULTS, type Full, headsOf, settle, unequal, write } from "../explorer/state";
 import { nameOf } from "../explorer/toolbar";
-import { figure } from "../format";
+import { figure, label } from "../format";
 import type { ExplorerPayload, ExplorerState } from "../protocol";
 import type { Figures, Measure } from "./figures";
 import { type Cell, type Component, type Host, same } from "./host";
+import { carried, SIDES } from "./sides";
 import { VIEW } from "./state";
 import { Strips } from "./strips";
 
@@ -34,6 +35,8 @@ export class Opened implements Component<OpenedProps> {
   private readonly enlarge: HTMLButtonElement;
   private readonly select: HTMLSelectElement;
   private readonly note = h("p.say");
+  /** Of an example with the maps of two models: which is shown. */
+  private readonly sides = h("div.sides");
   private readonly box = h("div.explorer");
   private readonly among = h("h3");
   private readonly strips: Strips;
@@ -52,12 +55,13 @@ export class Opened implements Component<OpenedProps> {
     this.enlarge = h("button.link.enlarge", { type: "button", onclick: () => host.set({ large: !this.props.large }) });
     this.enlarge.hidden = examples.length === 0;
     this.select = h("select.example", { "aria-label": "Example", onchange: () => host.set({ example: this.select.selectedIndex }) });
-    this.select.append(...examples.map((example, i) => h("option", {}, `${i + 1} · ${nameOf(example.inputs[0]!)}`)));
+    this.select.append(...examples.map((example, i) => h("option", {}, `${i + 1} · ${called(example)}`)));
     const strips = h("div");
     this.root = h(
       "section.opened",
       { "aria-label": "The open head" },
       h("div.openhead", {}, this.title, this.papers, this.figure, h("span.grow"), row, this.enlarge),
+      this.sides,
       this.note,
       this.box,
       h("div.among", {}, this.among, strips),
@@ -73,7 +77,10 @@ export class Opened implements Component<OpenedProps> {
     this.props = { ...before, ...props };
     const { example, cell, theme } = this.props;
     // Tokens of another example are others: what was pinned or zoomed is let go.
-    if (example !== before.example) this.build({ ...this.explorer?.state, pin: null, zoom: null });
+    if (example !== before.example) {
+      const { examples } = this.props.figures.payload;
+      this.build({ ...carried(this.explorer?.state ?? {}, examples[before.example], examples[example]), pin: null, zoom: null });
+    }
     else if (!same(cell, before.cell)) this.follow();
     if (theme !== before.theme) this.explorer?.surroundings();
     this.strips.update({ ...this.props, width: this.stripWidth });
@@ -135,6 +142,7 @@ export class Opened implements Component<OpenedProps> {
     this.explorer?.destroy();
     this.explorer = null;
     this.box.replaceChildren();
+    this.sides.replaceChildren();
     if (!payload) return;
     let store = this.stores.get(example);
     if (!store) this.stores.set(example, (store = new Store((name) => fromPage(`${example}-${name}`))));
@@ -143,6 +151,33 @@ export class Opened implements Component<OpenedProps> {
     const host = { changed: (state: Full) => this.changed(state), dark: () => this.props.theme === "dark", save: download };
     this.explorer = new Explorer(element, { payload, store, state: this.state(asked) }, host);
     element.querySelector(".bar")?.prepend(this.select);
+    if (payload.inputs.length === 2) this.offer(payload);
+  }
+
+  // A | B | A beside B | A − B, with the names of the two models.
+  private offer({ inputs }: ExplorerPayload): void {
+    const buttons = SIDES.map(({ text, state }) => h("button", { type: "button", role: "radio", onclick: () => this.side(state) }, text));
+    const names = inputs.map((input) => h("bdi", {}, input.label));
+    this.sides.append(h("div.seg", { role: "radiogroup", "aria-label": "Models" }, ...buttons), h("span.dim", {}, names[0], h("br"), names[1]));
+    this.sided();
+  }
+
+  private side(state: ExplorerState): void {
+    this.explorer?.update(state);
+    this.sided();
+    this.host.set({}); // the address follows
+  }
+
+  private sided(): void {
+    const { explorer, payload } = this;
+    if (!explorer || !payload) return;
+    [...this.sides.querySelectorAll("button")].forEach((button, i) => {
+      const { state, on } = SIDES[i]!;
+      const why = state.side === "difference" && !on(explorer.state) ? unequal(payload, explorer.state) : null;
+      button.setAttribute("aria-checked", String(on(explorer.state)));
+      button.disabled = why !== null;
+      button.title = why ?? "";
+    });
   }
 
   private follow(): void {
@@ -152,6 +187,7 @@ export class Opened implements Component<OpenedProps> {
 
   // The reader went to another head in the explorer: its figures are shown.
   private changed(state: Full): void {
+    this.sided();
     const measured = state.part === this.payload?.inputs[0]?.parts[0]?.name;
     const cell = measured ? this.props.figures.find(state.layer, state.heads.at(-1) ?? -1) : null;
     this.host.set(cell ? { cell } : {});
@@ -167,9 +203,16 @@ export class Opened implements Component<OpenedProps> {
     const part = this.payload?.inputs[0]?.parts[0];
     const there = part !== undefined && headsOf(part, this.layer).includes(this.head);
     this.box.hidden = !there;
+    const two = this.payload?.inputs.length === 2;
+    this.sides.hidden = !there || !two;
+    this.root.classList.toggle("two", two);
     this.note.hidden = there;
     this.note.textContent = part ? "The maps of this example hold no such head." : "This report was made without examples.";
     const all = figures.cells.length;
     this.among.textContent = all > 1 ? `${figures.name(cell)} over the corpus, among all ${all} heads` : `${figures.name(cell)} over the corpus, the only head`;
   }
 }
+
+/** What an example is called: its text; the labels of two models are their names. */
+const called = ({ inputs }: ExplorerPayload): string =>
+  inputs.length === 2 ? `A | B · ${label(inputs[0]!.parts[0]?.query.pieces ?? [])}` : nameOf(inputs[0]!);

@@ -6,6 +6,7 @@ import { section as absent } from "./absent";
 import { section as cards } from "./cards";
 import { section as classes } from "./classes";
 import { section as clusters } from "./clusters";
+import { section as compare } from "./compare";
 import { section as coref } from "./coref";
 import { section as failed } from "./failed";
 import { section as heads } from "./heads";
@@ -31,6 +32,7 @@ const SECTIONS: { readonly [Kind in Info["kind"]]: Section<Extract<Info, { kind:
   syntax,
   coref,
   probes,
+  compare,
   cards,
   failed,
   heads,

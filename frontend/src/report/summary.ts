@@ -11,7 +11,7 @@ export const section: Section<SummarySection> = (element, { lines }, host) => {
       {},
       ...parts.map((part) => {
         const cell = part.layer === null || part.head === null ? null : host.figures.find(part.layer, part.head);
-        return cell ? h("button.headlink", { type: "button", onclick: () => host.open(cell) }, part.text) : part.text;
+        return cell ? h("button.headlink", { type: "button", onclick: () => host.open(cell, part.example) }, part.text) : part.text;
       }),
     ),
   );

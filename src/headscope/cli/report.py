@@ -20,11 +20,12 @@ from headscope.cli.options import (
     TextFormat,
     Untrained,
     annotated,
+    check_places,
     command,
     corpus_of,
     load,
+    named,
 )
-from headscope.errors import InputError
 
 
 def report(
@@ -42,10 +43,20 @@ def report(
         list[Path] | None,
         typer.Option(help="Coreference for table 2: .conllu or _conll; the built-in corpus by default."),
     ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Compare with this model (hub name, folder or demo; @REVISION); else with the same one untrained.",
+        ),
+    ] = None,
     model: ModelName = None,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The page to write, .html.")] = Path(
-        "report.html"
-    ),
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o", "--output", help="The page, .html; or .pdf, printed by a browser that is installed."
+        ),
+    ] = Path("report.html"),
     format: TextFormat = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     examples: Annotated[int, typer.Option(help="How many examples to show heads on, at most.")] = 20,
@@ -53,7 +64,7 @@ def report(
         str | None,
         typer.Option(
             metavar="A,B",
-            help="Of figures, gradients, roles, clusters, syntax, coref, probes, cards, table; by default all.",
+            help="Of figures, gradients, roles, clusters, syntax, coref, probes, compare, cards, table; else all.",
         ),
     ] = None,
     pack: Pack = 128,
@@ -67,9 +78,10 @@ def report(
 ) -> None:
     """Write one page about a model: what every head does over a corpus, and the maps behind the figures."""
     from headscope.run.report import report as run
+    from headscope.views.pdf import find_browser, print_page
 
-    if output.suffix.lower() != ".html":
-        raise InputError(f"{output}: expected a name that ends in .html")
+    check_places(output, suffixes=(".html", ".pdf"))
+    browser = find_browser() if output.suffix.lower() == ".pdf" else None
     started = time.monotonic()
     texts = corpus_of(text, format, pack)
     loaded = load(model, device, dtype, revision, untrained, keep, trust_remote_code)
@@ -86,11 +98,20 @@ def report(
         limit=limit,
         treebank=annotated(treebank, None) if treebank else None,
         coref=annotated(coref, None) if coref else None,
+        against=named(against, device, dtype, None, None, trust_remote_code) if against else None,
         progress=True,
         command=command(),
         given=([*map(str, text or [])], [*given, *(["--trust-remote-code"] if trust_remote_code else [])]),
-        annotated={"--treebank": [*map(str, treebank or [])], "--coref": [*map(str, coref or [])]},
+        annotated={
+            "--treebank": [*map(str, treebank or [])],
+            "--coref": [*map(str, coref or [])],
+            "--against": [against] if against else [],
+        },
     )
-    output.write_text(page, encoding="utf-8")
+    if browser is None:
+        output.write_text(page, encoding="utf-8")
+    else:
+        print_page(page, output, browser)
     size, seconds = output.stat().st_size / 1e6, time.monotonic() - started
-    print(f"{output.resolve()}  ({size:.1f} MB, {seconds:.0f} s; open it in a browser, it needs no network)")
+    what = "to print" if browser else "open it in a browser, it needs no network"
+    print(f"{output.resolve()}  ({size:.1f} MB, {seconds:.0f} s; {what})")

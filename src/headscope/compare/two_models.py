@@ -27,7 +27,7 @@ COLUMNS = (
 )
 """Columns of the tidy table; ``js`` and ``cosine`` are of the head's maps, whatever the measure."""
 
-DRIFT = ("js", "cosine", "js_layer", "cosine_layer")
+DRIFT = ("js", "cosine", "js_layer", "cosine_layer", "js_all", "cosine_all")
 """What is gathered beside the measures, in this order."""
 
 
@@ -59,8 +59,9 @@ def stacked(
         rows: of `moved`.
     """
     layers = np.broadcast_to(np.nanmean(moved, 2, keepdims=True), moved.shape)
-    layers = np.where(np.isfinite(moved), layers, np.nan)
-    sums = np.concatenate([a, b, a - b, moved, layers])
+    every_head = np.broadcast_to(np.nanmean(moved, (1, 2), keepdims=True), moved.shape)
+    means = [np.where(np.isfinite(moved), mean, np.nan) for mean in (layers, every_head)]
+    sums = np.concatenate([a, b, a - b, moved, *means])
     nothing = np.full((len(DRIFT), chance.shape[1]), np.nan)
     every = np.full(len(DRIFT), float(rows))
     return (
@@ -87,7 +88,8 @@ def dataset(
 
     ``a``, ``b``, ``difference`` (A − B), ``se`` (paired, clustered by document), ``n``; over ``(layer, head)`` ``js``
     (nats a row), ``cosine``, ``js_se``, ``cosine_se``; over ``(layer)`` their means over heads ``js_layer``,
-    ``cosine_layer``, with ``_se``. Errors are NaN with fewer than two documents.
+    ``cosine_layer``, with ``_se``; and over all heads ``js_all``, ``cosine_all``, with ``_se``. Errors are NaN with
+    fewer than two documents.
 
     Raises `InputError` when no measure says anything.
     """
@@ -114,9 +116,11 @@ def dataset(
     }
     for place, name in enumerate(DRIFT[:2], 3 * count):
         variables[name], variables[f"{name}_se"] = (axes[1:], value[place]), (axes[1:], error[place])
-    for place, name in enumerate(DRIFT[2:], 3 * count + 2):
+    for place, name in enumerate(DRIFT[2:4], 3 * count + 2):
         found, spread = value[place, :, 0], error[place, :, 0]  # the same in every head of a layer
         variables[name], variables[f"{name}_se"] = (("layer",), found), (("layer",), spread)
+    for place, name in enumerate(DRIFT[4:], 3 * count + 4):
+        variables[name], variables[f"{name}_se"] = ((), value[place, 0, 0]), ((), error[place, 0, 0])
     coords: dict[str, Any] = {
         "measure": [measures[place].name for place in kept],
         "layer": list(sums.layers),

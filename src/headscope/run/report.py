@@ -26,11 +26,13 @@ from headscope.measures import roles as definitions
 from headscope.measures.gradients import FIGURE_3
 from headscope.models import Model
 from headscope.run import cards
+from headscope.run.compare_models import counterparts
 from headscope.run.distance import distance
 from headscope.run.load import load
 from headscope.run.measure import measure
 from headscope.run.rare import with_rarest
 from headscope.run.roles import roles
+from headscope.run.sections_compare import compare_section
 from headscope.run.sections_linguistics import (
     LINGUISTIC,
     Gallery,
@@ -40,7 +42,7 @@ from headscope.run.sections_linguistics import (
 )
 from headscope.tokens import Tokens
 from headscope.views.explorer import Input
-from headscope.views.report import FIGURES, TABLE, report_page
+from headscope.views.report import FIGURES, TABLE, Beside, report_page
 from headscope.views.sections import Cards, Classes, Clusters, Failed, Roles, Section
 
 SECTIONS: Mapping[str, str] = {
@@ -51,6 +53,7 @@ SECTIONS: Mapping[str, str] = {
     "syntax": "dependency relations (table 1)",
     "coref": "coreference (table 2)",
     "probes": "probes for trees (table 3)",
+    "compare": "beside the same model untrained, or beside another",
     "cards": "head by head, with real examples",
     TABLE: "all heads, all figures",
 }
@@ -74,12 +77,14 @@ _TIMES = {
     "gradients": 2.5,
     "clusters": 2.0,
     "cards": 0.5,
+    "compare": 4.0,
 }  # of the time of the surface measures
 _SAID = {
     "patterns": "patterns and roles",
     "gradients": "gradients, forward and backward",
     "clusters": "distances between all heads",
     "cards": "examples for each head",
+    "compare": "the other model beside it",
 }
 _INSTEAD = {"sink": "first"}  # of which short inputs say nothing
 _SILENT = ("rare_word",)  # needs a corpus that was read twice
@@ -95,6 +100,7 @@ def report(
     limit: int | None = None,
     treebank: Corpus | None = None,
     coref: Corpus | None = None,
+    against: Model | None = None,
     progress: bool = False,
     command: str = "",
     given: tuple[Sequence[str], Sequence[str]] | None = None,
@@ -111,13 +117,14 @@ def report(
         limit: measure at most this many inputs.
         treebank: sentences with trees for syntax and probes; the built-in ones by default.
         coref: documents with trees and coreference; the built-in ones by default.
+        against: another model, to compare with; by default the same one untrained (weights drawn with seed 0).
         progress: show progress on stderr, and say beforehand what takes long.
         command: what was typed, for the page's own record.
         given: the files and the options that were typed, for the commands that give single figures again.
-        annotated: the same of the files of ``--treebank`` and ``--coref``, by the names of these options.
+        annotated: the same of ``--treebank``, ``--coref`` and ``--against``, by the names of these options.
 
     Raises:
-        InputError: a section that there is not; a corpus without inputs.
+        InputError: a section that there is not; a model to compare with, but no such section; a corpus without inputs.
         CorpusError: a broken corpus or treebank, with file and line.
         RunError: the model failed on an input while the surface measures were taken.
     """
@@ -125,13 +132,26 @@ def report(
     for name in asked:
         if name not in SECTIONS:
             raise InputError(f"sections: expected {', '.join(SECTIONS)}, found {name!r}")
+    if against is not None and "compare" not in asked:
+        raise InputError("against: expected the section compare among those asked for")
     for read in (treebank, coref):  # a broken file is told before the model runs for long
         for _ in read or ():
             pass
     model = load() if model is None else model
     corpus = builtin() if corpus is None else corpus
     return _Report(
-        model, corpus, asked, examples, limit, treebank, coref, progress, command, given, annotated or {}
+        model,
+        corpus,
+        asked,
+        examples,
+        limit,
+        treebank,
+        coref,
+        against,
+        progress,
+        command,
+        given,
+        annotated or {},
     ).page(title)
 
 
@@ -146,6 +166,7 @@ class _Report:
     limit: int | None
     treebank: Corpus | None
     coref: Corpus | None
+    against: Model | None
     progress: bool
     command: str
     given: tuple[Sequence[str], Sequence[str]] | None
@@ -160,14 +181,14 @@ class _Report:
         made: dict[str, Section] = {}
         if "gradients" in self.sections:
             made["gradients"] = self._made("gradients", self._gradients)
-        wanted = {"roles", FIGURES, "clusters", "cards"} & set(self.sections)
+        wanted = {"roles", FIGURES, "clusters", "cards", "compare"} & set(self.sections)
         if wanted:
             failed = self._made("roles", self._roles)
             if "roles" in self.sections:
                 made["roles"] = failed
         if "clusters" in self.sections:
             made["clusters"] = self._made("clusters", self._clusters)
-        inputs: list[Input] = []
+        inputs: list[Input | Beside] = []
         if "cards" in self.sections or self.examples:
             made["cards"] = self._made("cards", lambda: self._cards(inputs))
             if "cards" not in self.sections and isinstance(made["cards"], Cards):
@@ -176,6 +197,8 @@ class _Report:
         for name in LINGUISTIC:
             if name in self.sections:
                 made[name] = self._made(name, partial(self._linguistic, name, gallery))
+        if "compare" in self.sections:
+            made["compare"] = self._made("compare", lambda: self._compare(gallery))
         for more in (self._found.get("patterns"), self._found.get("gradients")):
             if more is not None:
                 dataset = _joined(dataset, more)
@@ -293,7 +316,7 @@ class _Report:
         found = distance(self.model, self.corpus, limit=self.limit, progress=self.progress)
         return Clusters(found, self.leading, command=self.again("distance", "--map", "map.csv"))
 
-    def _cards(self, inputs: list[Input]) -> Section:
+    def _cards(self, inputs: list[Input | Beside]) -> Section:
         own = self.examples
         if isinstance(own, int):
             read: Iterator[Example] = _short(self.model, self.corpus, self.limit)
@@ -326,6 +349,40 @@ class _Report:
             return coref_section(self.model, given, gallery, command=self._on("coref", "--coref"), **options)
         return probes_section(self.model, given, **options)
 
+    def _compare(self, gallery: Gallery) -> Section:
+        short = (one.tokens for one in _short(self.model, self.corpus, self.limit) if one.tokens is not None)
+        return compare_section(
+            self.model,
+            self.against,
+            self.corpus,
+            short,
+            gallery,
+            _input,
+            roles=self._table,
+            level=LEVEL,
+            limit=self.limit,
+            progress=self.progress,
+            command=self._versus(),
+        )
+
+    def _versus(self) -> str | None:
+        """The command that compares the two models again."""
+        if self.given is None:
+            return None
+        files, options = self.given
+        named = _options(options)
+        if "--untrained" in named:  # of one that is untrained itself there is no other command
+            return self.again("report", "--sections", "compare")
+        name = named.pop("-m", "demo") + (f"@{revision}" if (revision := named.pop("--revision", "")) else "")
+        to = ["--untrained", "0"] if self.against is None else []
+        kept = [word for option, value in named.items() for word in ((option, value) if value else (option,))]
+        limit = [] if self.limit is None else ["--limit", str(self.limit)]
+        names = [name, *self.annotated.get("--against", ())]
+        out = ["-o", "models.csv", "--roles", "roles.csv", "--figure", "drift.svg"]
+        if self.against is not None and counterparts(self.model, self.against) is not None:
+            out = ["-o", "roles.csv"]
+        return shlex.join(["headscope", "compare", "models", *names, *files, *to, *kept, *limit, *out])
+
     def _on(self, command: str, option: str) -> str | None:
         """The command that gives a table again, on the files of an option or on the built-in trees."""
         if self.given is None:
@@ -335,14 +392,16 @@ class _Report:
         return shlex.join(["headscope", command, *files, *_of_model(self.given[1]), *limit])
 
 
+def _options(words: Sequence[str]) -> dict[str, str]:
+    """Options by name; those without a value have an empty one."""
+    rest = iter(words)
+    return {name: "" if name == "--trust-remote-code" else next(rest) for name in rest}
+
+
 def _of_model(options: Sequence[str]) -> list[str]:
     """Of options, those that name the model: a treebank is not packed, and tells its own format."""
-    kept: list[str] = []
-    pairs = iter(options)
-    for name in pairs:
-        value = [] if name == "--trust-remote-code" else [next(pairs)]
-        kept += [] if name in ("--format", "--pack") else [name, *value]
-    return kept
+    kept = {name: value for name, value in _options(options).items() if name not in ("--format", "--pack")}
+    return [word for name, value in kept.items() for word in ([name, value] if value else [name])]
 
 
 def _joined(dataset: xr.Dataset, more: xr.Dataset) -> xr.Dataset:

@@ -28,6 +28,7 @@ from headscope.run.syntax import syntax
 from headscope.run.words import gold, word_maps
 from headscope.tokens import Tokens
 from headscope.views.explorer import Input
+from headscope.views.report import Beside
 from headscope.views.sections import Coref, Probes, Syntax
 from headscope.views.sections.coref import Chosen, Window
 from headscope.views.sections.syntax import Looked, Shown, Tree
@@ -78,7 +79,7 @@ class Gallery:
         show: makes one of tokens; None where the page has no examples.
     """
 
-    inputs: list[Input]
+    inputs: list[Input | Beside]
     show: Callable[[Tokens], Input] | None
     _left: int = field(default=0, init=False)
 
@@ -90,9 +91,13 @@ class Gallery:
         """Its place among the examples; None where there is no room for it."""
         if self.show is None or example.tokens is None:
             return None
-        made = replace(self.show(example.tokens), neurons={})
-        size = sum(sum(layer.size for layer in maps.layers) for maps in made.parts.values())
-        if size > self._left:
+        return self.put(replace(self.show(example.tokens), neurons={}))
+
+    def put(self, made: Input | Beside, *, must: bool = False) -> int | None:
+        """The place of an example that was made; None where there is no room for it, unless it must be there."""
+        inputs = [made.first, made.second] if isinstance(made, Beside) else [made]
+        size = sum(layer.size for one in inputs for maps in one.parts.values() for layer in maps.layers)
+        if size > self._left and not must:
             return None
         self._left -= size
         self.inputs.append(made)

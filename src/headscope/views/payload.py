@@ -1,15 +1,16 @@
 """What travels from Python to the page.
 
-The classes here, in `payload_linguistics` and in `blobs` are the wire: ``tools/protocol.py`` generates
+The classes here, in `payload_linguistics`, `payload_compare` and `blobs` are the wire: ``tools/protocol.py`` generates
 ``frontend/src/protocol.ts`` from them, so both sides agree. A payload is plain JSON; arrays stand beside it as
 blobs, and `ArrayRef` says how to read one.
 """
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from headscope.views.blobs import ArrayRef, Vectors
+from headscope.views.payload_compare import CompareSection
 from headscope.views.payload_linguistics import CorefSection, ProbesSection, SyntaxSection
 
 
@@ -60,11 +61,15 @@ class Absent(TypedDict):
 
 
 class Part(TypedDict):
-    """A stretch of a sentence; with a layer and a head it is the name of that head."""
+    """A stretch of a sentence; with a layer and a head it is the name of that head.
+
+    `example` is the place of the example on which the head is to be seen, where it is not the one that is open.
+    """
 
     text: str
     layer: int | None
     head: int | None
+    example: NotRequired[int]
 
 
 class WordsInfo(TypedDict):
@@ -417,6 +422,7 @@ SectionInfo = (
     | SyntaxSection
     | CorefSection
     | ProbesSection
+    | CompareSection
     | CardsSection
     | FailedSection
     | HeadsSection

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -21,16 +22,30 @@ from headscope.views.columns import measure_names
 from headscope.views.explorer import Input, explorer_payload
 from headscope.views.page import page, plain_text
 from headscope.views.payload import CorpusInfo, ExplorerPayload, MeasureInfo, ModelInfo, ReportPayload
-from headscope.views.sections import Classes, Heads, Layers, Measures, Methods, Section, Unmeasured
+from headscope.views.sections import Classes, Compare, Heads, Layers, Measures, Methods, Section, Unmeasured
 from headscope.views.summary import Column, Summary
 
 FIGURES, TABLE = "figures", "table"
 """The parts of a report that come from the figures alone: curves and maps by layer, and the table of heads."""
 
 
+@dataclass(frozen=True)
+class Beside:
+    """An example with the maps of two models: the report's own, and another.
+
+    Attributes:
+        first, second: what each shows; their labels name the models.
+        state: what the explorer begins with.
+    """
+
+    first: Input
+    second: Input
+    state: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
 def report_page(
     dataset: xr.Dataset,
-    examples: Sequence[Input] = (),
+    examples: Sequence[Input | Beside] = (),
     *,
     sections: Sequence[Section] = (),
     parts: Collection[str] = (FIGURES, TABLE),
@@ -44,8 +59,8 @@ def report_page(
     Args:
         dataset: what `headscope.measure` returns: measures over ``(layer, head)``, each with ``_se``, ``_n``
             and ``_chance``.
-        examples: inputs on which the page shows a head, one explorer each. The layers and heads of their first
-            part are the dataset's.
+        examples: inputs on which the page shows a head, one explorer each, or two models on an input. The layers and
+            heads of their first part are the dataset's.
         sections: further sections, after the figures by layer and before the table.
         parts: which of `FIGURES` and `TABLE` the page has.
         roles: the leading role of heads that have one, for the summary.
@@ -68,7 +83,7 @@ def report_page(
 
 def report_payload(
     dataset: xr.Dataset,
-    examples: Sequence[Input] = (),
+    examples: Sequence[Input | Beside] = (),
     *,
     sections: Sequence[Section] = (),
     parts: Collection[str] = (FIGURES, TABLE),
@@ -89,7 +104,9 @@ def report_payload(
     corpus = _corpus(meta.get("corpus"))
     blobs = Blobs()
     shown: list[Section] = [
-        Summary(columns, layers, heads, roles),
+        Summary(
+            columns, layers, heads, roles, next((one for one in sections if isinstance(one, Compare)), None)
+        ),
         *(by_layer(measures, corpus, commands or {}) if FIGURES in parts else ()),
         *sections,
         *([Heads()] if TABLE in parts else ()),
@@ -218,7 +235,7 @@ def _measure(array: xr.DataArray, name: str) -> MeasureInfo:
 
 
 def _example(
-    one: Input,
+    one: Input | Beside,
     place: int,
     dataset: xr.Dataset,
     layers: Sequence[int],
@@ -226,7 +243,8 @@ def _example(
     model: str,
     exact: bool,
 ) -> tuple[ExplorerPayload, Blobs]:
-    maps = next(iter(one.parts.values()))
+    first = one.first if isinstance(one, Beside) else one
+    maps = next(iter(first.parts.values()))
     unknown = sorted(set(maps.index) - set(layers))
     if unknown:
         raise InputError(f"examples[{place}], axis layer: the figures have no layer {unknown[0]}")
@@ -235,7 +253,8 @@ def _example(
         raise InputError(
             f"examples[{place}], axis head: the figures have heads up to {max(heads)}, found {widest} heads"
         )
-    return explorer_payload([one], model=model, measures=dataset, exact=exact)
+    inputs, state = ([one.first, one.second], one.state) if isinstance(one, Beside) else ([one], None)
+    return explorer_payload(inputs, model=model, measures=dataset, state=state, exact=exact)
 
 
 def _meta(dataset: xr.Dataset) -> Mapping[str, Any]:

@@ -11,6 +11,9 @@ import numpy.typing as npt
 from headscope.heads import Head
 from headscope.views.blobs import Blobs
 from headscope.views.payload import Part, SummarySection
+from headscope.views.sections.compare import Compare
+from headscope.views.sentences import comma, head_name, text
+from headscope.views.summary_compare import comparison
 
 HALF = 0.5
 _NAMED = 5  # heads named in a sentence; the rest are counted
@@ -42,13 +45,14 @@ class Summary:
     """The section that opens the report: what its figures say.
 
     `layers` and `heads` are the columns' indices; `roles` the leading role of heads that have one, None where
-    roles were not looked for.
+    roles were not looked for; `compared` the section on two models, where there is one.
     """
 
     columns: Sequence[Column]
     layers: Sequence[int]
     heads: Sequence[int]
     roles: Mapping[Head, str] | None = None
+    compared: Compare | None = None
 
     def info(self, blobs: Blobs) -> SummarySection | None:
         """The section; None where no head has a figure."""
@@ -56,6 +60,8 @@ class Summary:
         if self.roles is not None:
             there = sum(np.isfinite(np.stack([one.values for one in self.columns])).any(0).ravel())
             lines.insert(0, _roles(self.roles, int(there)))
+        if self.compared is not None:
+            lines += comparison(self.compared)
         return SummarySection(kind="summary", title="", about="", lines=lines) if lines else None
 
 
@@ -84,19 +90,19 @@ _Place = tuple[Head, float]
 def _roles(roles: Mapping[Head, str], heads: int) -> list[Part]:
     """How many heads have a role, and which roles there are, each with a first head."""
     if not roles:
-        return [_text(f"None of the {heads} heads has one of the roles that are tested for.")]
+        return [text(f"None of the {heads} heads has one of the roles that are tested for.")]
     having = "head has" if len(roles) == 1 else "heads have"
-    parts = [_text(f"{len(roles)} of {heads} {having} a role: ")]
+    parts = [text(f"{len(roles)} of {heads} {having} a role: ")]
     by_role: dict[str, list[Head]] = {}
     for head, role in sorted(roles.items()):
         by_role.setdefault(role, []).append(head)
     for position, (role, own) in enumerate(sorted(by_role.items(), key=lambda one: -len(one[1]))):
-        parts += [_text(f"{'; ' if position else ''}{role} ")]
+        parts += [text(f"{'; ' if position else ''}{role} ")]
         for place, head in enumerate(own[:_NAMED]):
-            parts += [*_comma(place), _head(head)]
+            parts += [*comma(place), head_name(head)]
         if len(own) > _NAMED:
-            parts.append(_text(f" and {len(own) - _NAMED} more"))
-    return [*parts, _text(".")]
+            parts.append(text(f" and {len(own) - _NAMED} more"))
+    return [*parts, text(".")]
 
 
 def _ranked(column: Column, layers: Sequence[int], heads: Sequence[int]) -> list[_Place]:
@@ -113,47 +119,35 @@ def _above_half(ranked: Sequence[_Place], phrase: str) -> list[Part]:
     above = [place for place in ranked if place[1] > HALF]
     one = len(above) == 1
     verb, their = ("head puts", "its") if one else ("heads put", "their")
-    parts = [_text(f"{len(above)} {verb} more than half of {their} attention on {phrase}: ")]
+    parts = [text(f"{len(above)} {verb} more than half of {their} attention on {phrase}: ")]
     for position, (head, share) in enumerate(above[:_NAMED]):
-        parts += [*_comma(position), _head(head), _text(f" ({percent(share)})")]
+        parts += [*comma(position), head_name(head), text(f" ({percent(share)})")]
     rest = len(above) - _NAMED
     if rest > 0:
         found = sorted({head.layer for head, _ in above})
         where = f", in layers {found[0]} to {found[-1]}" if len(found) > 1 else f", all in layer {found[0]}"
-        return [*parts, _text(f" and {rest} more{where}.")]
-    return [*parts, _text(".")]
+        return [*parts, text(f" and {rest} more{where}.")]
+    return [*parts, text(".")]
 
 
 def _quiet(best: Mapping[str, _Place]) -> list[Part]:
     phrases = list(best)
     listed = phrases[0] if len(phrases) == 1 else f"{', '.join(phrases[:-1])} or {phrases[-1]}"
-    parts = [_text(f"No head puts more than half of its attention on {listed}; the most is ")]
+    parts = [text(f"No head puts more than half of its attention on {listed}; the most is ")]
     for position, (phrase, (head, share)) in enumerate(best.items()):
         on = f" on {phrase}" if len(phrases) > 1 else ""
-        parts += [*_comma(position), _head(head), _text(f" ({percent(share)}{on})")]
-    return [*parts, _text(".")]
+        parts += [*comma(position), head_name(head), text(f" ({percent(share)}{on})")]
+    return [*parts, text(".")]
 
 
 def _entropy(ranked: Sequence[_Place], column: Column, layers: Sequence[int]) -> list[Part]:
     (broad, high), (sharp, low) = ranked[0], ranked[-1]
     uniform = float(column.chance[list(layers).index(broad.layer)])
     against = f" of {uniform:.2f} for uniform attention" if np.isfinite(uniform) else ""
-    parts = [_text("The broadest head is "), _head(broad), _text(f" (entropy {high:.2f} nats{against})")]
+    parts = [text("The broadest head is "), head_name(broad), text(f" (entropy {high:.2f} nats{against})")]
     if broad == sharp:
-        return [*parts, _text(".")]
-    return [*parts, _text(", the sharpest "), _head(sharp), _text(f" ({max(0.0, low):.2f} nats).")]
-
-
-def _head(head: Head) -> Part:
-    return {"text": str(head), "layer": head.layer, "head": head.head}
-
-
-def _comma(position: int) -> list[Part]:
-    return [_text(", ")] if position else []
-
-
-def _text(text: str) -> Part:
-    return {"text": text, "layer": None, "head": None}
+        return [*parts, text(".")]
+    return [*parts, text(", the sharpest "), head_name(sharp), text(f" ({max(0.0, low):.2f} nats).")]
 
 
 def percent(share: float) -> str:

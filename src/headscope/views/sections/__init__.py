@@ -6,6 +6,7 @@ The page draws a section with the function of ``frontend/src/report/sections.ts`
 from headscope.views.sections.base import Section
 from headscope.views.sections.cards import Card, Cards, Shown
 from headscope.views.sections.clusters import Clusters
+from headscope.views.sections.compare import Compare
 from headscope.views.sections.coref import Coref
 from headscope.views.sections.figures import Classes, Failed, Heads, Layers, Measures, Methods, Unmeasured
 from headscope.views.sections.probes import Probes
@@ -17,6 +18,7 @@ __all__ = [
     "Cards",
     "Classes",
     "Clusters",
+    "Compare",
     "Coref",
     "Failed",
     "Heads",

@@ -1,0 +1,25 @@
+// An example with the maps of two models: which of them is shown, and what stays when another example is opened.
+
+import type { Full } from "../explorer/state";
+import type { ExplorerPayload, ExplorerState } from "../protocol";
+
+export interface Side {
+  readonly text: string;
+  readonly state: ExplorerState;
+  on(state: Full): boolean;
+}
+
+/** The switch of an example of two models. */
+export const SIDES: readonly Side[] = [
+  { text: "A", state: { side: "one", input: 0 }, on: ({ side, input }) => side === "one" && input === 0 },
+  { text: "B", state: { side: "one", input: 1 }, on: ({ side, input }) => side === "one" && input === 1 },
+  { text: "A beside B", state: { side: "both" }, on: ({ side }) => side === "both" },
+  { text: "A − B", state: { side: "difference" }, on: ({ side }) => side === "difference" },
+];
+
+/** What an explorer's state keeps on another example: between one model and two, each begins as it is made to. */
+export function carried(state: ExplorerState, from: ExplorerPayload | undefined, to: ExplorerPayload | undefined): ExplorerState {
+  if (!from || !to || from.inputs.length === to.inputs.length) return state;
+  const own = new Set([...Object.keys(from.state), ...Object.keys(to.state), "side", "input"]);
+  return Object.fromEntries(Object.entries(state).filter(([key]) => !own.has(key)));
+}

@@ -1,0 +1,291 @@
+"""The report's section on two models: its figures are those of `hs.compare.models`, its examples have both maps."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from small_tokenizers import roberta
+
+import headscope as hs
+from headscope.errors import InputError
+from headscope.models import Model
+from headscope.run.sections_compare import nearest, other
+from headscope.views.blobs import decode
+
+TEXTS = [
+    f"{who} {what}"
+    for who in ("The cat", "A dog", "Nobody", "Some old bird")
+    for what in ("sat.", "ran, and slept.", "saw it in the garden.")
+]
+OPTIONS: dict[str, Any] = {"sections": ["roles", "compare"], "examples": 2}
+
+
+def payload(page: str) -> Any:
+    found = re.search(
+        r'<script type="application/json" id="headscope-payload">(.*?)</script>', page, re.DOTALL
+    )
+    assert found is not None
+    return json.loads(found[1])
+
+
+def section(found: Any, kind: str = "compare") -> Any:
+    return next(one for one in found["sections"] if one["kind"] == kind)
+
+
+def said(found: Any) -> list[str]:
+    return ["".join(part["text"] for part in line) for line in section(found, "summary")["lines"]]
+
+
+def small(layers: int = 2, heads: int = 4, seed: int = 0) -> Model:
+    """A random model with a tokenizer of its own, whose maps are not all even."""
+    torch.manual_seed(seed)
+    tokenizer = roberta()
+    config = transformers.RobertaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        intermediate_size=48,
+        max_position_embeddings=200,
+        pad_token_id=1,
+    )
+    module = transformers.RobertaModel(config).eval()
+    with torch.no_grad():
+        for name, parameter in module.named_parameters():
+            if parameter.ndim == 2 and "embed" not in name:
+                parameter.mul_(8.0)
+    return hs.load((module, tokenizer))
+
+
+@pytest.fixture(scope="module")
+def page(demo: Model) -> str:
+    return hs.report(demo, hs.corpora.texts(TEXTS), given=([], []), **OPTIONS)
+
+
+@pytest.fixture(scope="module")
+def found(page: str) -> Any:
+    return payload(page)
+
+
+@pytest.fixture(scope="module")
+def untrained(demo: Model) -> Model:
+    return hs.load(demo, untrained=0)
+
+
+def test_figures_are_those_of_the_models_compared_apart(demo: Model, untrained: Model, found: Any) -> None:
+    info = section(found)
+    expected = hs.compare.models(demo, untrained, hs.corpora.texts(TEXTS))
+    drift = expected.drift.sort_values(["layer", "head"])
+    assert [info["layer"], info["head"]] == [drift["layer"].tolist(), drift["head"].tolist()]
+    for name in ("js", "js_se", "cosine"):
+        np.testing.assert_allclose(info[name], drift[name], rtol=1e-4, atol=1e-7)
+    for name in ("layer", "js", "js_se", "cosine", "cosine_se"):
+        np.testing.assert_allclose([row[name] for row in info["layers"]], expected.layers[name], rtol=1e-4)
+    rows = expected.table.set_index(["measure", "layer", "head"])
+    assert {one["name"] for one in info["measures"]} == set(expected.table["measure"])
+    for one in info["measures"]:
+        own = rows.loc[one["name"]].loc[list(zip(info["layer"], info["head"], strict=True))]
+        np.testing.assert_allclose(one["a"], own["a"], rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(one["difference"], own["difference"], rtol=1e-3, atol=1e-6)
+        np.testing.assert_allclose(np.array(one["se"], float), own["se"], rtol=1e-3, atol=1e-6)
+    most = [max(map(abs, one["difference"])) for one in info["measures"] if one["units"] == "share"]
+    assert most == sorted(most, reverse=True)
+
+
+def test_roles_are_those_of_the_models_compared_apart(demo: Model, untrained: Model, found: Any) -> None:
+    expected = hs.compare.roles(demo, untrained, hs.corpora.texts(TEXTS))
+    info = section(found)
+    own = [(row["layer"], row["head"], row["role"], row["change"]) for row in info["roles"]]
+    columns = ["layer", "head", "role", "change"]
+    assert own == list(expected.changes[columns].itertuples(index=False, name=None))
+    assert (0, 2, "previous token", "lost") in own
+    counts = {row["role"]: (row["a"], row["b"]) for row in info["counts"]}
+    assert counts == {row.role: (row.heads_a, row.heads_b) for row in expected.by_role.itertuples()}
+    assert info["of"] == [72, 72]
+
+
+def test_every_head_opens_on_an_example_with_the_maps_of_both(
+    demo: Model, untrained: Model, page: str, found: Any
+) -> None:
+    info, examples = section(found), found["examples"]
+    assert None not in info["example"]
+    places = sorted(set(info["example"]))
+    assert 1 <= len(places) <= 4
+    assert places[0] >= 2  # behind those of the page itself
+    texts = dict(re.findall(r'<script type="text/plain" id="headscope-data-([^"]+)">([^<]*)</script>', page))
+    for place in places:
+        first, second = (one["parts"][0] for one in examples[place]["inputs"])
+        assert examples[place]["state"]["side"] == "difference"
+        assert [one["label"][0] for one in examples[place]["inputs"]] == ["A", "B"]
+        pieces = first["query"]["pieces"]
+        assert pieces == second["query"]["pieces"]
+        tokens = next(
+            own.tokens for own in hs.corpora.texts(TEXTS).encoded(demo) if own.tokens.pieces == tuple(pieces)
+        )
+        for model, part in ((demo, first), (untrained, second)):
+            maps = hs.capture(model, tokens)
+            for layer, ref in zip(maps.layers, part["layers"], strict=True):
+                arrived = decode({**ref, "data": f"{place}-{ref['data']}"}, texts)
+                assert np.abs(arrived - layer).max() < 0.004
+
+
+def test_heads_of_the_summary_open_there_too(found: Any) -> None:
+    info = section(found)
+    lines = [line for line in section(found, "summary")["lines"] if line[0]["text"].startswith("Beside")]
+    (line,) = lines
+    heads = [part for part in line if part["head"] is not None]
+    js = np.array(info["js"])
+    for part, place in zip(heads, (js.argmax(), js.argmin()), strict=True):
+        assert (part["layer"], part["head"]) == (info["layer"][place], info["head"][place])
+        assert part["example"] == info["example"][place]
+
+
+def test_the_command_below_gives_the_same_figures(found: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    import pandas as pd
+    from typer.testing import CliRunner
+
+    from headscope.cli import app
+
+    words = shlex.split(section(found)["command"])
+    assert words[:6] == ["headscope", "compare", "models", "demo", "--untrained", "0"]
+    path = tmp_path / "own.txt"
+    path.write_text("\n".join(f"{text}\n" for text in TEXTS), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, [*words[1:4], str(path), *words[4:], "--pack", "0"])
+    assert result.exit_code == 0, result.output
+    table = pd.read_csv("models.csv").drop_duplicates(["layer", "head"])
+    js = table.sort_values(["layer", "head"])["js"]
+    np.testing.assert_allclose(js, section(found)["js"], atol=1e-5)
+    assert set(pd.read_csv("roles.csv")["change"]) == {row["change"] for row in section(found)["roles"]}
+    assert Path("drift.svg").read_text().startswith("<?xml")
+
+
+def test_a_model_beside_itself_has_moved_by_exactly_nothing(demo: Model) -> None:
+    found = payload(hs.report(demo, hs.corpora.texts(TEXTS[:4]), against=demo, **OPTIONS))
+    info = section(found)
+    assert set(info["js"]) == {0.0}
+    assert {value for one in info["measures"] for value in one["difference"] if value is not None} == {0.0}
+    assert {row["change"] for row in info["roles"]} <= {"kept"}
+    assert any("all 72 heads attend exactly alike" in line for line in said(found))
+    assert not any("moved" in line for line in said(found))
+
+
+def test_an_untrained_model_stands_beside_another_draw(untrained: Model) -> None:
+    beside = other(untrained, None)
+    assert (beside.kind, beside.model.notes) == ("redrawn", ("untrained, seed 0", "untrained, seed 1"))
+    again = hs.load(hs.load(), untrained=1)
+    for one, two in zip(beside.model.module.parameters(), again.module.parameters(), strict=True):
+        assert torch.equal(one, two)
+    found = payload(
+        hs.report(
+            untrained, hs.corpora.texts(TEXTS[:4]), given=([], ["--untrained", "0"]), limit=4, **OPTIONS
+        )
+    )
+    info = section(found)
+    assert "is itself untrained" in info["about"]
+    assert max(info["js"]) > 0
+    assert info["command"] == "headscope report --untrained 0 --limit 4 --sections compare"
+
+
+def test_other_tokenizers_are_compared_on_words() -> None:
+    torch.manual_seed(1)
+    a = small()
+    config = transformers.BertConfig(
+        vocab_size=30522,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=48,
+    )
+    b = hs.load((transformers.BertModel(config).eval(), hs.load().tokenizer))
+    texts = [f"{text} And then {text.lower()}" for text in TEXTS]
+    found = payload(hs.report(a, hs.corpora.texts(texts), against=b, **OPTIONS))
+    info = section(found)
+    expected = hs.compare.models(a, b, hs.corpora.texts(texts)).drift.sort_values(["layer", "head"])
+    np.testing.assert_allclose(info["js"], expected["js"], rtol=1e-4)
+    assert "compared on words" in info["about"]
+    assert "entropy" not in {one["name"] for one in info["measures"]}
+    assert any(note.startswith("entropy: no row") for note in info["notes"])
+    example = found["examples"][info["example"][0]]
+    assert example["state"] == {"side": "difference", "unit": "words", "special": False}
+    first, second = (one["parts"][0]["query"] for one in example["inputs"])
+    assert first["pieces"] != second["pieces"]
+    kept = [
+        [word for word, place in zip(axis["words"]["texts"], range(999), strict=False) if word.isalpha()]
+        for axis in (first, second)
+    ]
+    assert [word.lower() for word in kept[0]] == [word.lower() for word in kept[1]]
+
+
+def test_other_shapes_are_compared_by_role_and_that_is_said(demo: Model) -> None:
+    found = payload(
+        hs.report(
+            demo,
+            hs.corpora.texts(TEXTS),
+            against=small(),
+            given=([], []),
+            annotated={"--against": ["other"]},
+            **OPTIONS,
+        )
+    )
+    info = section(found)
+    assert (info["layer"], info["js"], info["measures"], info["roles"]) == ([], [], [], [])
+    assert "all-MiniLM-L6-v2 has 6 layers × 12 heads" in info["about"]
+    assert "only their roles are compared" in info["about"]
+    assert info["of"] == [72, 8]
+    by = {row["role"]: row for row in info["counts"]}
+    assert by["previous token"]["heads"] == [[0, 2]]
+    assert info["command"] == "headscope compare models demo other -o roles.csv"
+    assert any("as the models differ in shape, no head has a counterpart" in line for line in said(found))
+
+
+def test_without_documents_there_is_drift_but_there_are_no_roles(demo: Model) -> None:
+    found = payload(hs.report(demo, hs.corpora.texts(TEXTS[:1]), **OPTIONS))
+    info = section(found)
+    assert len(info["js"]) == 72
+    assert set(info["js_se"]) == {None}
+    assert info["counts"] == []
+    assert "Roles are not compared" in info["about"]
+    (line,) = [line for line in said(found) if line.startswith("Beside")]
+    assert "±" not in line
+
+
+def test_without_examples_heads_open_where_the_page_is(demo: Model) -> None:
+    found = payload(hs.report(demo, hs.corpora.texts(TEXTS[:4]), sections=["compare"], examples=0, limit=4))
+    assert found["examples"] == []
+    assert set(section(found)["example"]) == {None}
+
+
+def test_a_failure_is_a_section_that_says_why(demo: Model, monkeypatch: Any, capsys: Any) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise InputError("weights cannot be drawn again")
+
+    monkeypatch.setattr("headscope.run.sections_compare.load", fail)
+    found = payload(hs.report(demo, hs.corpora.texts(TEXTS[:4]), limit=4, progress=True, **OPTIONS))
+    assert section(found, "failed")["name"] == "compare"
+    assert section(found, "failed")["reason"] == "weights cannot be drawn again"
+    assert section(found, "roles")["kind"] == "roles"
+    assert re.search(r"the other model beside it: about \d+ s", capsys.readouterr().err)
+
+
+def test_a_model_to_compare_with_needs_the_section(demo: Model) -> None:
+    with pytest.raises(InputError, match="against: expected the section compare among those asked for"):
+        hs.report(demo, hs.corpora.texts(TEXTS), against=demo, sections=["table"])
+
+
+def test_inputs_are_chosen_that_leave_every_head_near_to_one() -> None:
+    away = np.array([[[0.0, 9.0]], [[4.0, 4.0]], [[9.0, 0.0]], [[1.0, 9.0]]])
+    assert nearest(away, 1) == [1]
+    assert nearest(away, 3)[:2] == [1, 0]
+    assert sorted(nearest(away, 3)) == [0, 1, 2]
+    assert nearest(away, 9) == nearest(away, 4)
+    away[:, :, 0] = np.nan  # a head that is not there
+    assert nearest(away, 1) == [2]
