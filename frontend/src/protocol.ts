@@ -254,9 +254,9 @@ export interface RoleChange {
 /**
  * Two models on the same inputs.
  *
- * `layer` and `head` are of the heads that were compared, like `js` (nats a row), `js_se`, `cosine` and `example`, the
- * place of an example that has the maps of both; all are empty where heads have no counterparts. `names` are those of A
- * and B, `of` how many heads each has.
+ * `layer` and `head` are of the heads that were compared, like `js` (nats a row), `js_se`, `cosine` and `example`,
+ * the place of an example that has the maps of both; all are empty where heads have no counterparts. `names` are those
+ * of A and B, `of` how many heads each has.
  */
 export interface CompareSection {
   kind: "compare";
