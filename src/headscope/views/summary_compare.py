@@ -9,6 +9,7 @@ import numpy as np
 
 from headscope.compare import two_models
 from headscope.heads import Head
+from headscope.measures.roles import NONE
 from headscope.views.page import plain_text
 from headscope.views.payload import Part
 from headscope.views.sections.compare import Compare
@@ -99,9 +100,9 @@ def _split(compared: Compare, kept: Sequence[Any], lost: Sequence[Any], there: s
         begin = "The one role that a head has here " + ("is" if kept else "is not")
         begin += f" there {there}" + (" as well, in the same head: " if kept else " in that head: ")
     elif not lost:
-        begin = f"All {own} roles that heads have here are there {there} as well, in the same heads: "
+        begin = f"{'Both' if own == 2 else f'All {own}'} roles that heads have here are there {there} as well, in the same heads: "
     elif not kept:
-        begin = f"None of the {own} roles that heads have here is there {there} in the same head: "
+        begin = f"{'Neither of the two' if own == 2 else f'None of the {own}'} roles that heads have here is there {there} in the same head: "
     else:
         are, heads = ("is", "head") if len(kept) == 1 else ("are", "heads")
         return [
@@ -145,17 +146,13 @@ def _by_role(compared: Compare, rows: Sequence[Any]) -> list[Part]:
 def _counts(compared: Compare) -> list[Part]:
     """Heads have no counterparts: how many have a role, in each model."""
     held: list[str] = []
-    for table, where in zip(compared.roles or (), ("here", _there(compared)), strict=True):
+    for table, where in zip(compared.roles or (), ("Here", _there(compared)), strict=True):
         rows: Any = table
-        heads = set(zip(rows["layer"], rows["head"], strict=True))
-        having = rows[rows["role"] != "none"]
-        count = len(set(zip(having["layer"], having["head"], strict=True)))
-        held.append(f"{count} of {len(heads)} {where}")
-    return [
-        text(
-            f"{held[0]} heads and {held[1]} have a role; as the models differ in shape, no head has a counterpart."
-        )
-    ]
+        heads = {(row.layer, row.head) for row in rows.itertuples()}
+        having = {(row.layer, row.head) for row in rows.itertuples() if row.role != NONE}
+        verb = "has" if len(having) == 1 else "have"
+        held.append(f"{where} {len(having)} of {len(heads)} heads {verb} a role")
+    return [text(f"{', '.join(held)}; as the models differ in shape, no head has a counterpart.")]
 
 
 def _name(compared: Compare, row: Any) -> Part:

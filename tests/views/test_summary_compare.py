@@ -1,0 +1,228 @@
+"""Sentences on two models: each goes the way of its figures."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from headscope.heads import Head
+from headscope.measures.roles import COLUMNS, NONE
+from headscope.views.blobs import Blobs
+from headscope.views.page import script_json
+from headscope.views.sections import Compare
+from headscope.views.summary_compare import comparison
+
+Held = dict[tuple[int, int], tuple[str, ...]]
+
+
+def table(held: Held, layers: int = 2, heads: int = 3) -> pd.DataFrame:
+    """A table of roles with one row a role, `none` for heads without."""
+    rows: list[tuple[Any, ...]] = []
+    for layer in range(layers):
+        for head in range(heads):
+            for role in held.get((layer, head), (NONE,)):
+                figures = (np.nan,) * 7 if role == NONE else (0.9, 0.8, 0.95, 0.5, 0.01, 1e-9, 2e-8)
+                rows.append((layer, head, Head(layer, head).paper, role, *figures, 50))
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def figures(js: Any, error: float = 0.01, layer_error: float = 0.01, over: str = "pieces") -> xr.Dataset:
+    """Drift of every head ``[layer head]``, and two measures of which the second changed most, in L0H1."""
+    js = np.array(js, float)
+    layers, heads = js.shape
+    difference = np.zeros((2, layers, heads))
+    if heads > 1:
+        difference[0, 0, 0], difference[1, 0, 1] = 0.2, -0.5
+    axes = ("measure", "layer", "head")
+    one = ("layer", "head")
+    variables: dict[str, Any] = {
+        "a": (axes, np.full(difference.shape, 0.5)),
+        "b": (axes, 0.5 - difference),
+        "difference": (axes, difference),
+        "se": (axes, np.full(difference.shape, error)),
+        "n": (axes, np.full(difference.shape, 77.0)),
+        "js": (one, js),
+        "js_se": (one, np.full(js.shape, error)),
+        "cosine": (one, 1 - js),
+        "cosine_se": (one, np.full(js.shape, error)),
+        "js_layer": ("layer", np.nanmean(js, 1)),
+        "js_layer_se": ("layer", np.full(layers, layer_error)),
+        "cosine_layer": ("layer", 1 - np.nanmean(js, 1)),
+        "cosine_layer_se": ("layer", np.full(layers, layer_error)),
+        "js_all": ((), np.nanmean(js)),
+        "js_all_se": ((), error),
+    }
+    coords: dict[str, Any] = {
+        "measure": ["previous", "next"],
+        "layer": np.arange(layers),
+        "head": np.arange(heads),
+        "title": ("measure", ["previous token", "next token"]),
+        "units": ("measure", ["share", "share"]),
+    }
+    corpus = {"name": "text.txt", "documents": 9, "examples": 30, "tokens": 1234}
+    meta = {"over": over, "corpus": corpus, "absent": {"sink": "no input is that long"}}
+    return xr.Dataset(variables, coords, {"meta": json.dumps(meta)})
+
+
+MOVED = [[0.1, 0.6, 0.2], [0.05, 0.1, 0.1]]
+
+
+def compare(
+    js: Any = MOVED, a: Held | None = None, b: Held | None = None, kind: Any = "untrained", **options: Any
+) -> Compare:
+    roles = None if a is None or b is None else (table(a), table(b))
+    names = ("mine", "its/other")
+    return Compare(kind, names, None if js is None else figures(js, **options), roles)
+
+
+def said(one: Compare) -> list[str]:
+    return ["".join(part["text"] for part in line) for line in comparison(one)]
+
+
+def test_drift_with_its_error_and_the_heads_at_both_ends() -> None:
+    assert said(compare())[0] == (
+        "Beside itself with untrained weights, heads attend 0.19 ± 0.01 nats a row apart on average "
+        "(Jensen–Shannon; 0 would be no difference, 0.69 nothing in common): most L0H1 (0.60), least L1H0 (0.05)."
+    )
+    assert said(compare(kind="other"))[0].startswith("Beside other, heads attend 0.19")
+    assert said(compare(kind="redrawn"))[0].startswith("Beside another draw of its untrained weights, heads")
+    assert said(compare(error=np.nan))[0].startswith(
+        "Beside itself with untrained weights, heads attend 0.19 nats a row"
+    )
+
+
+def test_one_head_and_no_difference() -> None:
+    assert said(compare([[0.3]])) == [
+        "Beside itself with untrained weights, L0H0 attends 0.30 ± 0.01 nats a row apart "
+        "(Jensen–Shannon; 0 would be no difference, 0.69 nothing in common)."
+    ]
+    assert said(compare(np.zeros((2, 3)), kind="other")) == [
+        "Beside other, all 6 heads attend exactly alike."
+    ]
+    assert said(compare([[0.0]], kind="other")) == ["Beside other, its only head attends exactly alike."]
+
+
+def test_heads_that_are_not_there_are_neither_most_nor_least() -> None:
+    (line, *_) = said(compare([[0.1, 0.6, np.nan], [0.05, 0.1, np.nan]]))
+    assert line.endswith("most L0H1 (0.60), least L1H0 (0.05).")
+
+
+def test_layers_are_told_apart_where_their_errors_allow_it() -> None:
+    assert said(compare())[1] == (
+        "The layer that moved most is layer 0 (0.30 ± 0.01 nats), the one that moved least layer 1 (0.083 ± 0.01)."
+    )
+    assert said(compare(layer_error=0.1))[1] == "No layer moved by clearly more than another."
+    assert len(said(compare(layer_error=np.nan))) == 1
+
+
+PREVIOUS, BROAD = ("previous token",), ("broad",)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "lines"),
+    [
+        ({}, {}, ["Neither here nor untrained does a head have one of the roles."]),
+        (
+            {},
+            {(0, 1): BROAD},
+            ["No head has one of the roles here; untrained, 1 head has a role: broad L0H1."],
+        ),
+        (
+            {(0, 1): PREVIOUS},
+            {},
+            ["The one role that a head has here is not there untrained in that head: previous token L0H1."],
+        ),
+        (
+            {(0, 1): PREVIOUS},
+            {(0, 1): PREVIOUS},
+            [
+                "The one role that a head has here is there untrained as well, in the same head: "
+                "previous token L0H1."
+            ],
+        ),
+        (
+            {(0, 1): PREVIOUS, (1, 0): BROAD},
+            {(0, 1): PREVIOUS, (1, 0): BROAD},
+            [
+                "Both roles that heads have here are there untrained as well, in the same heads: "
+                "previous token L0H1; broad L1H0."
+            ],
+        ),
+        (
+            {(0, 1): PREVIOUS, (1, 0): BROAD},
+            {(0, 0): PREVIOUS, (0, 2): BROAD},
+            [
+                "Neither of the two roles that heads have here is there untrained in the same head: "
+                "previous token L0H1; broad L1H0.",
+                "Untrained, 2 heads have a role that they do not have here: previous token L0H0; broad L0H2.",
+            ],
+        ),
+        (
+            {(0, 1): (*PREVIOUS, *BROAD), (1, 0): BROAD, (1, 1): BROAD},
+            {(0, 1): BROAD, (1, 0): PREVIOUS},
+            [
+                "Of the 4 roles that heads have here, 1 is there untrained as well, in the same head "
+                "(broad L0H1), 3 are not (broad L1H0, L1H1; previous token L0H1).",
+                "Untrained, 1 head has a role that it does not have here: previous token L1H0.",
+            ],
+        ),
+    ],
+)
+def test_roles(a: Held, b: Held, lines: list[str]) -> None:
+    assert said(compare(a=a, b=b))[2:] == lines
+
+
+def test_many_heads_are_counted_and_other_models_are_named() -> None:
+    every: Held = {(layer, head): BROAD for layer in range(2) for head in range(3)}
+    assert said(compare(a={}, b=every, kind="other"))[-1] == (
+        "No head has one of the roles here; in other, 6 heads have a role: broad L0H0, L0H1, L0H2, L1H0, L1H1 and "
+        "1 more."
+    )
+    assert said(compare(a=every, b=every, kind="redrawn"))[-1].startswith(
+        "All 6 roles that heads have here are there in the other draw as well"
+    )
+
+
+def test_other_shapes_are_counted() -> None:
+    roles = table({(0, 1): PREVIOUS}), table({(0, 1): BROAD, (3, 3): BROAD}, 4, 4)
+    one = Compare("other", ("mine", "its/other"), None, roles, why=("mine has 2 layers",))
+    assert said(one) == [
+        "Here 1 of 6 heads has a role, in other 2 of 16 heads have a role; as the models differ in shape, no head has a counterpart."
+    ]
+    info = one.info(Blobs())
+    assert info["of"] == [6, 16]
+    assert [(row["role"], row["a"], row["b"]) for row in info["counts"]] == [
+        ("previous token", 1, 0),
+        ("broad", 0, 2),
+    ]
+    assert "mine has 2 layers." in info["about"]
+    assert script_json(info)
+
+
+def test_names_open_heads_on_the_example_of_both() -> None:
+    one = Compare("untrained", ("a", "b"), figures(MOVED), None, {Head(0, 1): 7})
+    parts = {part["text"]: part for part in comparison(one)[0] if part["head"] is not None}
+    assert parts["L0H1"] == {"text": "L0H1", "layer": 0, "head": 1, "example": 7}
+    assert parts["L1H0"] == {"text": "L1H0", "layer": 1, "head": 0}
+
+
+def test_what_travels() -> None:
+    js = [[0.1, 0.6, np.nan], [0.05, 0.1, 0.1]]
+    info = Compare("untrained", ("a\u202e", "b"), figures(js, error=np.nan), None, {Head(0, 1): 7}).info(
+        Blobs()
+    )
+    assert (info["layer"], info["head"]) == ([0, 0, 1, 1, 1], [0, 1, 0, 1, 2])
+    assert info["example"] == [None, 7, None, None, None]
+    assert [one["name"] for one in info["measures"]] == ["next", "previous"]  # the largest change first
+    assert info["measures"][0]["difference"] == [0.0, -0.5, 0.0, 0.0, 0.0]
+    assert info["measures"][0]["se"] == [None] * 5
+    assert info["js_se"] == [None] * 5
+    assert info["names"] == ["a\ufffd", "b"]
+    assert "1,234 pieces of 30 inputs of 9 documents of text.txt" in info["about"]
+    assert any(note == "sink: no row; no input is that long." for note in info["notes"])
+    assert script_json(info)  # no NaN
