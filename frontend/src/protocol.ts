@@ -113,11 +113,14 @@ export interface CorefCell {
 
 /**
  * A text with mentions, [first word, word after its last, head word] each; its place among the examples.
+ *
+ * `spaces` tells whether white space follows each word, where the corpus does.
  */
 export interface CorefWindow {
   words: string[];
   mentions: number[][];
   example: number | null;
+  spaces: boolean[] | null;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { kinds } from "../src/report/arcs";
-import { marks } from "../src/report/coref";
+import { apart, marks } from "../src/report/coref";
 import { share } from "../src/report/linguistics";
 
 const sentence = { words: ["the", "old", "cat", "sat"], heads: [2, 2, 3, -1], relations: ["det", "amod", "nsubj", "root"], example: 0 };
@@ -18,10 +18,17 @@ it("reads attention from the head where the column is asked", () => {
 });
 
 it("marks the mention, what it refers to and what was chosen", () => {
-  const window = { words: ["Anna", "saw", "her", "cat", "."], mentions: [[0, 1, 0], [2, 3, 2], [2, 4, 3]], example: null };
+  const window = { words: ["Anna", "saw", "her", "cat", "."], mentions: [[0, 1, 0], [2, 3, 2], [2, 4, 3]], example: null, spaces: null };
   const shown = { window: 0, mention: 1, predicted: 0, weight: 0.1, antecedents: [0], right: true };
   expect(marks(window, shown)).toEqual(["before choice right", "", "mention", "", ""]);
   expect(marks(window, { ...shown, predicted: 3, right: false })).toEqual(["before", "", "mention", "choice", ""]);
+});
+
+it("sets words apart as the corpus does, or as English does where it does not say", () => {
+  const window = { words: ["“", "Do", "n't", "(", "ever", ")", "go", "!"], mentions: [], example: null, spaces: null };
+  const joined = (spaces: boolean[] | null): string => apart({ ...window, spaces }).reduce((text, space, i) => text + (space ? " " : "") + window.words[i]!, "");
+  expect(joined(null)).toBe("“Don't (ever) go!");
+  expect(joined([false, true, true, true, false, false, false, true])).toBe("“Do n't ( ever)go!");
 });
 
 it("writes shares as papers do", () => {

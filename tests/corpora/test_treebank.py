@@ -56,6 +56,56 @@ def test_surface_words_and_main_relations(tmp_path: Path) -> None:
     assert example.mentions == [Mention(0, 1, "e1"), Mention(3, 7, "e2"), Mention(3, 5, "e1")]
 
 
+SPACED = """\
+# text = Don't, OK?
+1-2	Don't	_	_	_	_	_	_	_	SpaceAfter=No
+1	Do	do	AUX	_	_	0	root	_	_
+2	n't	not	PART	_	_	1	advmod	_	_
+3	,	,	PUNCT	_	_	1	punct	_	_
+3.1	so	so	ADV	_	_	_	_	1:x	SpaceAfter=No
+4	OK	OK	INTJ	_	_	1	discourse	_	SpaceAfter=No
+5	?	?	PUNCT	_	_	1	punct	_	_
+"""
+
+
+def test_spaces_between_words(tmp_path: Path) -> None:
+    """A multiword token's words have none between them; what it says is of the last. Nothing said: not known."""
+    path = write(tmp_path, SPACED)
+    (example,) = corpora.conllu(path)
+    assert example.spaces == [False, False, True, False, True]
+    (example,) = corpora.conllu(path, words="surface")
+    assert example.words == ["Don't", ",", "OK", "?"]
+    assert example.spaces == [False, True, False, True]
+    (example,) = corpora.conllu(write(tmp_path, SPACED.replace("SpaceAfter=No", "_")))
+    assert example.spaces == [False, True, True, True, True]
+    (plain,) = corpora.conllu(write(tmp_path, PLAIN))
+    assert plain.spaces is None
+    (plain,) = corpora.conllu(write(tmp_path, f"# text = Yes\n{PLAIN}"))
+    assert plain.spaces == [True]
+
+
+def texts(path: Path) -> list[str]:
+    return [
+        " ".join(line[8:].split()) for line in path.read_text().splitlines() if line.startswith("# text = ")
+    ]
+
+
+def test_words_and_spaces_are_the_text_of_real_treebanks(shared: Path) -> None:
+    paths = [
+        shared / "data" / "ud_ewt" / "en_ewt-ud-test.conllu",
+        *(shared / "data" / "ontogum").glob("*.conllu"),
+    ]
+    for path in paths:
+        for words in ("syntactic", "surface"):
+            found = [
+                "".join(
+                    word + " " * space for word, space in zip(one.words or (), one.spaces or (), strict=True)
+                )
+                for one in corpora.conllu(path, words=words)  # type: ignore[arg-type]
+            ]
+            assert [" ".join(text.split()) for text in found] == texts(path), path.name
+
+
 def test_documents(tmp_path: Path) -> None:
     """Each # newdoc and each file begins one; a file without any is one."""
     two = f"# newdoc\n{PLAIN}\n{PLAIN}\n# newdoc id = b\n{PLAIN}\n"

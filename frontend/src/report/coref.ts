@@ -28,17 +28,22 @@ export function marks(window: CorefWindow, shown: CorefShown): string[] {
   });
 }
 
+/** Whether white space stands before each word: as the corpus says, or by what English does. */
+export function apart({ words, spaces }: CorefWindow): boolean[] {
+  return words.map((word, i) => i > 0 && (spaces ? spaces[i - 1] === true : !CLOSE.test(word) && !OPEN.test(words[i - 1] ?? "")));
+}
+
 function text(window: CorefWindow, shown: CorefShown): HTMLElement {
   const kinds = marks(window, shown);
+  const spaced = apart(window);
   const box = h("span.text");
   window.words.forEach((word, i) => {
-    const apart = i > 0 && !CLOSE.test(word) && !OPEN.test(window.words[i - 1] ?? "");
     const last = box.lastChild;
     if (last instanceof HTMLElement && kinds[i] && kinds[i - 1] === kinds[i]) {
-      last.append(apart ? ` ${word}` : word);
+      last.append(spaced[i] ? ` ${word}` : word);
       return;
     }
-    if (apart) box.append(" ");
+    if (spaced[i]) box.append(" ");
     box.append(kinds[i] ? h("span.said", { class: `said ${kinds[i]}` }, word) : word);
   });
   return box;

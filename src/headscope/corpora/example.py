@@ -33,6 +33,7 @@ class Example:
         source: where the example begins, such as ``news.txt:12``.
         label: what the corpus says of the example.
         name: what the corpus calls the example (CoNLL-U's ``sent_id``).
+        spaces: whether white space follows each word; None where the corpus does not say.
         tags: a tag a word; in treebanks the universal part of speech.
         heads: the index of each word's head among the words; -1 for the root.
         relations: the relation of each word to its head.
@@ -52,6 +53,7 @@ class Example:
     source: str = ""
     label: str | int | float | None = None
     name: str = ""
+    spaces: Sequence[bool] | None = None
     tags: Sequence[str] | None = None
     heads: Sequence[int] | None = None
     relations: Sequence[str] | None = None

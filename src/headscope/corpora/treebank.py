@@ -189,8 +189,24 @@ def _sentence(block: list[Line], place: _Place, *, surface: bool, main: bool) ->
         document=place.document,
         source=lines[0].source,
         name=name,
+        spaces=_spaces(tokens, said="text" in metadata),
     )
     return _on_surface(example, tokens) if surface else example
+
+
+def _spaces(tokens: Sequence[Mapping[str, Any]], *, said: bool) -> list[bool] | None:
+    """Whether white space follows each word; None where nothing says so, neither a text nor SpaceAfter=No."""
+    found: list[bool] = []
+    last, after = 0, True
+    for token in tokens:
+        apart = (token["misc"] or {}).get("SpaceAfter") != "No"
+        number = token["id"]
+        if not isinstance(number, int):
+            if number[1] == "-":  # what a multiword token says is of the last word in it
+                last, after = number[2], apart
+            continue
+        found.append(apart if number > last else after and number == last)
+    return found if said or not all(found) else None
 
 
 def _parse(sentence: str) -> reader.TokenList:
@@ -319,6 +335,9 @@ def _on_surface(example: Example, tokens: Sequence[Mapping[str, Any]]) -> Exampl
         document=example.document,
         source=example.source,
         name=example.name,
+        spaces=None
+        if example.spaces is None
+        else [example.spaces[end - 1] for end in (*starts[1:], len(group))],
     )
 
 

@@ -175,12 +175,14 @@ def _joined(model: Model, run: Sequence[Example]) -> Example:
     tags: list[str] = []
     features: list[Any] = []
     spans: list[Mention] = []
+    spaces: list[bool] = []
     for example in run:
         assert example.words is not None
         offset = len(words)
         words += example.words
         heads += [head if head < 0 else head + offset for head in example.heads or ()]
         tags += example.tags or ()
+        spaces += example.spaces or ()
         features += example.features or [{}] * len(example.words)
         spans += [
             Mention(start + offset, end + offset, cluster) for start, end, cluster in example.mentions or ()
@@ -194,5 +196,6 @@ def _joined(model: Model, run: Sequence[Example]) -> Example:
         tags=tags,
         features=features,
         mentions=spans,
+        spaces=spaces if len(spaces) == len(words) else None,
         tokens=model.from_words(words),
     )

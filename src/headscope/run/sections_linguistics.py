@@ -260,6 +260,7 @@ def coref_section(
                 for span, one in zip(drawn[number].mentions or (), own[number][0], strict=True)
             ],
             gallery.add(drawn[number]),
+            drawn[number].spaces,
         )
         for number in places
     ]

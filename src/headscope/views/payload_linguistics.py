@@ -89,11 +89,15 @@ class CorefCell(TypedDict):
 
 
 class CorefWindow(TypedDict):
-    """A text with mentions, [first word, word after its last, head word] each; its place among the examples."""
+    """A text with mentions, [first word, word after its last, head word] each; its place among the examples.
+
+    `spaces` tells whether white space follows each word, where the corpus does.
+    """
 
     words: list[str]
     mentions: list[list[int]]
     example: int | None
+    spaces: list[bool] | None
 
 
 class CorefShown(TypedDict):

@@ -37,11 +37,13 @@ class Window:
         words: of the text.
         mentions: of the text.
         example: its place among the page's examples; None where it is not among them.
+        spaces: whether white space follows each word; None where the corpus does not say.
     """
 
     words: Sequence[str]
     mentions: Sequence[tuple[int, int, int]]
     example: int | None = None
+    spaces: Sequence[bool] | None = None
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ class Coref:
                     words=[plain_text(word) for word in one.words],
                     mentions=[list(span) for span in one.mentions],
                     example=one.example,
+                    spaces=None if one.spaces is None else list(one.spaces),
                 )
                 for one in self.windows
             ],
