@@ -100,9 +100,11 @@ def _split(compared: Compare, kept: Sequence[Any], lost: Sequence[Any], there: s
         begin = "The one role that a head has here " + ("is" if kept else "is not")
         begin += f" there {there}" + (" as well, in the same head: " if kept else " in that head: ")
     elif not lost:
-        begin = f"{'Both' if own == 2 else f'All {own}'} roles that heads have here are there {there} as well, in the same heads: "
+        every = "Both" if own == 2 else f"All {own}"
+        begin = f"{every} roles that heads have here are there {there} as well, in the same heads: "
     elif not kept:
-        begin = f"{'Neither of the two' if own == 2 else f'None of the {own}'} roles that heads have here is there {there} in the same head: "
+        none = "Neither of the two" if own == 2 else f"None of the {own}"
+        begin = f"{none} roles that heads have here is there {there} in the same head: "
     else:
         are, heads = ("is", "head") if len(kept) == 1 else ("are", "heads")
         return [
