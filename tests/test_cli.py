@@ -193,7 +193,7 @@ BAD = {
     ),
     "a page that is no page": (
         ["report", "-o", "report.docx"],
-        "report.docx: expected a name that ends in .html",
+        "report.docx: expected a name that ends in .html, .pdf",
     ),
     "both kinds": (["measure", "text.txt", "broken.jsonl"], "these files are text and jsonl"),
     "a type": (["measure", "text.txt", "--dtype", "int8"], "dtype: expected one of float32"),
