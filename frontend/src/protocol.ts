@@ -534,6 +534,7 @@ export interface MeasuresSection {
   kind: "measures";
   title: string;
   about: string;
+  command: string | null;
 }
 
 /**
@@ -680,6 +681,7 @@ export interface HeadsSection {
   kind: "heads";
   title: string;
   about: string;
+  command: string | null;
 }
 
 /**

@@ -212,6 +212,7 @@ class _Report:
             parts=self.sections,
             roles=None if self._table is None else self.leading,
             commands={
+                "all": self._every_measure(),
                 "surface": self.again("measure"),
                 "patterns": self.again("measure", "--measures", _PATTERNS),
             },
@@ -250,6 +251,12 @@ class _Report:
             files = [word for name, own in named.items() for file in own for word in (name, file)]
         limit = [] if self.limit is None else ["--limit", str(self.limit)]
         return shlex.join(["headscope", words[0], *files, *options, *limit, *words[1:]])
+
+    def _every_measure(self) -> str | None:
+        """The command that gives all figures of all heads again."""
+        more = {"patterns": _PATTERNS, "gradients": "gradients"}
+        names = ["surface", *(measures for name, measures in more.items() if name in self._found)]
+        return self.again("measure", "--measures", ",".join(names))
 
     def _made(self, name: str, make: Callable[[], Section]) -> Section:
         """A section, or one that says why it could not be made."""
@@ -347,7 +354,9 @@ class _Report:
             )
         if name == "coref":
             return coref_section(self.model, given, gallery, command=self._on("coref", "--coref"), **options)
-        return probes_section(self.model, given, **options)
+        return probes_section(
+            self.model, given, command=self.again("report", "--sections", "probes"), **options
+        )
 
     def _compare(self, gallery: Gallery) -> Section:
         short = (one.tokens for one in _short(self.model, self.corpus, self.limit) if one.tokens is not None)

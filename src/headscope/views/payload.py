@@ -256,6 +256,7 @@ class MeasuresSection(TypedDict):
     kind: Literal["measures"]
     title: str
     about: str
+    command: str | None
 
 
 class LayersSection(TypedDict):
@@ -393,6 +394,7 @@ class HeadsSection(TypedDict):
     kind: Literal["heads"]
     title: str
     about: str
+    command: str | None
 
 
 class AbsentSection(TypedDict):

@@ -64,7 +64,7 @@ def report_page(
         sections: further sections, after the figures by layer and before the table.
         parts: which of `FIGURES` and `TABLE` the page has.
         roles: the leading role of heads that have one, for the summary.
-        commands: what gives the ``surface`` figures and those of ``patterns`` again.
+        commands: what gives ``all`` figures, the ``surface`` ones and those of ``patterns`` again.
         title: the page's title; by default it names the model.
         exact: ship the maps in float32 instead of bytes (weights off by less than 0.004).
     """
@@ -103,13 +103,14 @@ def report_payload(
     absent = {str(name): str(reason) for name, reason in _mapping(meta.get("absent")).items()}
     corpus = _corpus(meta.get("corpus"))
     blobs = Blobs()
+    commands = commands or {}
     shown: list[Section] = [
         Summary(
             columns, layers, heads, roles, next((one for one in sections if isinstance(one, Compare)), None)
         ),
-        *(by_layer(measures, corpus, commands or {}) if FIGURES in parts else ()),
+        *(by_layer(measures, corpus, commands) if FIGURES in parts else ()),
         *sections,
-        *([Heads()] if TABLE in parts else ()),
+        *([Heads(commands.get("all"))] if TABLE in parts else ()),
         Unmeasured(absent),
         Methods(),
     ]
@@ -157,7 +158,7 @@ def by_layer(
     shares = [one["name"] for one in measures if one["units"] == "share" and one["name"] in names]
     surface, patterns = commands.get("surface"), commands.get("patterns")
     return [
-        Measures(),
+        Measures(commands.get("all")),
         Layers(
             "Where heads look, by layer",
             f"Heads that give more than half of their attention are named.{n}",

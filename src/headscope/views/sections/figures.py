@@ -27,12 +27,14 @@ POINTS = (
 
 @dataclass(frozen=True)
 class Measures:
-    """Every measure small, one of them large."""
+    """Every measure small, one of them large. `command` gives the same figures."""
+
+    command: str | None = None
 
     def info(self, blobs: Blobs) -> MeasuresSection:
         """The section; nothing travels beside the figures."""
         about = "Layers down, heads across. Choose a measure to see it large; choose a head to see where it looks."
-        return MeasuresSection(kind="measures", title="Every head", about=about)
+        return MeasuresSection(kind="measures", title="Every head", about=about, command=self.command)
 
 
 @dataclass(frozen=True)
@@ -119,11 +121,13 @@ class Failed:
 
 @dataclass(frozen=True)
 class Heads:
-    """The table of all heads and figures."""
+    """The table of all heads and figures. `command` gives the same."""
+
+    command: str | None = None
 
     def info(self, blobs: Blobs) -> HeadsSection:
         """The section; nothing travels beside the figures."""
-        return HeadsSection(kind="heads", title="All heads, all figures", about="")
+        return HeadsSection(kind="heads", title="All heads, all figures", about="", command=self.command)
 
 
 @dataclass(frozen=True)
