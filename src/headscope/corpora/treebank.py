@@ -199,7 +199,8 @@ def _spaces(tokens: Sequence[Mapping[str, Any]], *, said: bool) -> list[bool] | 
     found: list[bool] = []
     last, after = 0, True
     for token in tokens:
-        apart = (token["misc"] or {}).get("SpaceAfter") != "No"
+        misc: Mapping[str, str] = token["misc"] or {}
+        apart = misc.get("SpaceAfter") != "No"
         number = token["id"]
         if not isinstance(number, int):
             if number[1] == "-":  # what a multiword token says is of the last word in it
