@@ -1,0 +1,94 @@
+import { expect, it } from "vitest";
+import { became, means, ranked, shown, signed, tables } from "../src/report/comparedata";
+import { short } from "../src/report/comparemap";
+import { carried, SIDES } from "../src/report/sides";
+import { DEFAULTS } from "../src/explorer/state";
+import type { CompareSection, ExplorerPayload, ExplorerState } from "../src/protocol";
+
+const info: CompareSection = {
+  kind: "compare",
+  title: "Beside",
+  about: "",
+  names: ["a", "b"],
+  of: [3, 3],
+  layer: [0, 0, 4],
+  head: [0, 1, 0],
+  js: [0.1, 0.5, 0.3],
+  js_se: [0.01, null, 0.02],
+  cosine: [0.9, 0.5, 0.7],
+  example: [null, 3, 3],
+  layers: [
+    { layer: 0, js: 0.3, js_se: 0.01, cosine: 0.7, cosine_se: null },
+    { layer: 4, js: 0.3, js_se: null, cosine: 0.7, cosine_se: null },
+  ],
+  measures: [{ name: "next", title: "next token", units: "share", n: 9, a: [0.5, 0.1, null], difference: [0.2, -0.4, null], se: [0.1, null, null] }],
+  counts: [{ role: "broad", units: "nats", a: 2, b: 1, best_a: 4, best_b: 3, heads: [[0, 0], [4, 0]] }],
+  roles: [
+    { layer: 0, head: 0, role: "broad", units: "nats", a: 4, b: 3, q_a: 0.01, q_b: 0.02, change: "kept" },
+    { layer: 4, head: 0, role: "broad", units: "nats", a: 4, b: null, q_a: 0.01, q_b: null, change: "lost" },
+  ],
+  notes: [],
+  command: null,
+};
+
+it("shows drift on a scale from 0, and differences on one with 0 in its middle", () => {
+  const [drift, next] = shown(info);
+  expect([drift!.name, drift!.scale.diverging, drift!.scale.low]).toEqual(["js", false, 0]);
+  expect(drift!.errors).toEqual([0.01, NaN, 0.02]);
+  expect([next!.title, next!.scale.diverging, next!.scale.tint(0), next!.scale.tint(-0.4), next!.scale.tint(0.4)]).toEqual(["next token, A − B", true, 0.5, 0, 1]);
+  expect(next!.values).toEqual([0.2, -0.4, NaN]);
+  // Nothing above 0, or nothing at all: 0 is still the middle.
+  expect(signed([0.1, 0.3]).tint(0)).toBe(0.5);
+  expect(signed([0, 0]).tint(0)).toBe(0.5);
+});
+
+it("ranks heads by the size of their change, without those that have none", () => {
+  expect(ranked(info.measures[0]!)).toEqual([1, 0]);
+});
+
+it("has the means of layers with errors for drift, without for measures, and no mean of nothing", () => {
+  const [drift, next] = shown(info);
+  expect(means(info, drift!)).toEqual([{ layer: 0, mean: 0.3, error: 0.01 }, { layer: 4, mean: 0.3, error: NaN }]);
+  expect(means(info, next!)).toEqual([{ layer: 0, mean: expect.closeTo(-0.1, 9), error: NaN }]);
+});
+
+it("parts the changes of a role", () => {
+  const { kept, lost, gained } = became(info, "broad");
+  expect([kept, lost, gained].map((rows) => rows.map(({ layer }) => layer))).toEqual([[0], [4], []]);
+});
+
+it("saves the columns of the command", () => {
+  const { heads, layers, roles } = tables(info);
+  expect(Object.keys(heads!().columns)).toEqual(["layer", "head", "paper", "measure", "a", "b", "difference", "se", "js", "js_se", "cosine"]);
+  expect(heads!().rows).toEqual([
+    [0, 0, "1-1", "next", 0.5, 0.3, 0.2, 0.1, 0.1, 0.01, 0.9],
+    [0, 1, "1-2", "next", 0.1, 0.5, -0.4, null, 0.5, null, 0.5],
+  ]);
+  expect(layers!().rows).toHaveLength(2);
+  expect(roles!().rows[1]).toEqual([4, 0, "5-1", "broad", 4, null, "lost", 0.01, null]);
+  const apart = tables({ ...info, layer: [], head: [] });
+  expect(Object.keys(apart)).toEqual(["roles"]);
+  expect(apart.roles!().rows).toEqual([["broad", 2, 1, 4, 3]]);
+});
+
+it("writes small numbers in cells", () => {
+  expect([0.664, -0.12, 0.004, -0.004, 1, 3.14, -34.67, 0.997].map(short)).toEqual([".66", "−.12", "·", "·", "1.0", "3.1", "−35", "1.0"]);
+});
+
+const payload = (inputs: number, state: ExplorerState): ExplorerPayload =>
+  ({ kind: "explorer", version: 1, title: "", model: "", inputs: Array.from({ length: inputs }, () => ({ label: "", parts: [] })), state, exact: false, offers: [] });
+
+it("lets go of the switch and of what either example begins with, between one model and two", () => {
+  const [one, two] = [payload(1, {}), payload(2, { side: "difference", unit: "words" })];
+  const state: ExplorerState = { side: "one", input: 1, unit: "pieces", threshold: 0.3 };
+  expect(carried(state, one, two)).toEqual({ threshold: 0.3 });
+  expect(carried(state, two, one)).toEqual({ threshold: 0.3 });
+  expect(carried(state, two, two)).toEqual(state);
+  expect(carried(state, undefined, two)).toEqual(state);
+});
+
+it("has one side on at a time", () => {
+  for (const { state } of SIDES) {
+    expect(SIDES.filter(({ on }) => on({ ...DEFAULTS, ...state })).map((side) => side.state)).toEqual([state]);
+  }
+});

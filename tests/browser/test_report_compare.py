@@ -1,0 +1,257 @@
+"""The section on two models in a real page: heads open with A | B | A − B, the map shows drift and measures."""
+
+from __future__ import annotations
+
+import csv
+import io
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from small_tokenizers import roberta
+
+import headscope as hs
+from headscope.models import Model
+
+pytestmark = pytest.mark.browser
+
+TEXTS = [f"{who} {what}" for who in ("The cat", "A dog", "Nobody") for what in ("sat.", "ran, and slept.")]
+LARGEST = "all => all.reduce((a, b) => (b.width * b.height > a.width * a.height ? b : a)).toDataURL()"
+SECTION = "[data-section=compare]"
+
+
+@pytest.fixture(scope="module")
+def html(demo: Model) -> str:
+    return hs.report(demo, hs.corpora.texts(TEXTS), sections=["compare"], examples=2, given=([], []))
+
+
+@pytest.fixture(scope="module")
+def compared(demo: Model) -> Any:
+    return hs.compare.models(demo, hs.load(untrained=0), hs.corpora.texts(TEXTS))
+
+
+def at(page: Any, layer: int, head: int) -> Any:
+    """A cell by its place, as chosen cells are drawn last."""
+    return page.locator(f'{SECTION} rect.cell[data-place="{12 * layer + head}"]')
+
+
+def wait_for_head(page: Any, name: str) -> None:
+    page.wait_for_function(
+        """name => document.querySelector(".openhead h2").textContent === name &&
+            document.querySelectorAll(".sides button").length === 4 &&
+            !document.querySelector(".hx[data-busy]")""",
+        arg=name,
+        timeout=5000,
+    )
+
+
+def choose(page: Any, name: str) -> None:
+    button = page.locator(".sides").get_by_role("radio", name=name, exact=True)
+    button.click()
+    assert button.get_attribute("aria-checked") == "true"
+    page.wait_for_function("!document.querySelector('.hx[data-busy]')")
+
+
+def shown(page: Any) -> str:
+    """What the explorer says that it shows."""
+    return page.locator(".explorer .status").inner_text()
+
+
+def test_a_cell_opens_the_head_with_the_switch(open_page: Any, html: str) -> None:
+    page = open_page(html)
+    assert page.locator(f"{SECTION} rect.cell").count() == 72
+    assert page.locator(".sides button").count() == 0  # the page opens on one model
+    at(page, 1, 8).click()
+    wait_for_head(page, "L1H8")
+    assert "the first input minus the second" in shown(page)
+    checked = page.locator(".sides [aria-checked=true]")
+    assert checked.all_inner_texts() == ["A − B"]
+    assert "on" in (at(page, 1, 8).get_attribute("class") or "").split()
+    assert page.locator(f"{SECTION} rect.cell.on").count() == 1
+    assert page.locator(".explorer .hx .bar .seg:visible").count() == 0  # one switch, not two
+
+
+def test_a_b_and_their_difference(open_page: Any, html: str) -> None:
+    page = open_page(html)
+    at(page, 0, 2).click()
+    wait_for_head(page, "L0H2")
+    pictures: dict[str, str] = {}
+    for name, panes in (("A − B", 1), ("A", 1), ("B", 1), ("A beside B", 2)):
+        choose(page, name)
+        assert page.locator(".explorer .pane").count() == panes
+        assert ("minus" in shown(page)) == (name == "A − B")
+        page.wait_for_timeout(150)
+        pictures[name] = page.locator(".explorer .pane").first.locator("canvas").evaluate_all(LARGEST)
+    assert len({pictures[name] for name in ("A", "B", "A − B")}) == 3
+    assert pictures["A beside B"] == pictures["A"]
+    assert (
+        "view.side=both"
+        in page.wait_for_function("location.hash.includes('side') && location.hash").json_value()
+    )
+
+
+def test_the_state_of_the_switch_is_in_the_address(open_page: Any, html: str) -> None:
+    page = open_page(html)
+    at(page, 0, 2).click()
+    wait_for_head(page, "L0H2")
+    choose(page, "B")
+    page.wait_for_timeout(400)
+    fragment = page.evaluate("location.hash")
+    again = open_page(html, fragment=fragment)
+    assert again.locator(".openhead h2").inner_text() == "L0H2"
+    assert again.locator(".sides [aria-checked=true]").all_inner_texts() == ["B"]
+
+
+def test_from_two_models_to_one_and_back(open_page: Any, html: str) -> None:
+    page = open_page(html)
+    at(page, 2, 3).click()
+    wait_for_head(page, "L2H3")
+    page.locator("select.example").select_option(index=0)
+    page.wait_for_function("document.querySelectorAll('.sides button').length === 0")
+    assert "minus" not in shown(page)
+    assert page.locator(".explorer .pane").count() == 1
+    at(page, 2, 3).click()
+    wait_for_head(page, "L2H3")
+    assert page.locator(".sides [aria-checked=true]").all_inner_texts() == ["A − B"]
+
+
+def test_points_rows_links_and_sentences_open_heads(open_page: Any, html: str, compared: Any) -> None:
+    page = open_page(html)
+    top = compared.drift.iloc[0]
+    name = f"L{top['layer']}H{top['head']}"
+    line = page.locator("[data-section=summary] li", has_text="Beside itself with untrained weights")
+    assert line.locator("button").first.inner_text() == name
+    line.locator("button").first.click()
+    wait_for_head(page, name)
+
+    row = page.locator(f"{SECTION} tbody tr", has=page.get_by_role("button", name="next token", exact=True))
+    rows = compared.table[compared.table["measure"] == "next"]
+    best = rows.loc[rows["difference"].abs().idxmax()]
+    name = f"L{int(best['layer'])}H{int(best['head'])}"
+    assert row.locator(".headname").inner_text() == name
+    found = [text.split("\n")[0].replace("−", "-") for text in row.locator("td.n").all_inner_texts()[:3]]
+    assert [float(text) for text in found] == pytest.approx(
+        [best["a"], best["b"], best["difference"]], abs=6e-4
+    )
+    row.locator(".headname").click()
+    wait_for_head(page, name)
+    assert row.get_attribute("aria-selected") == "true"
+    link = row.locator(".headlink").last
+    link.click()
+    wait_for_head(page, link.inner_text())
+
+    role = page.locator(f"{SECTION} tbody tr", has_text="previous token").last.locator(".headlink").first
+    role.click()
+    wait_for_head(page, role.inner_text())
+
+    plot = page.locator(f"{SECTION} .plot svg")
+    plot.scroll_into_view_if_needed()
+    dot = plot.locator("circle").nth(40).bounding_box()
+    page.mouse.click(dot["x"] + dot["width"] / 2, dot["y"] + dot["height"] / 2)
+    page.wait_for_function("document.querySelectorAll('.sides button').length === 4")
+
+
+def test_the_map_shows_drift_or_the_difference_of_a_measure(open_page: Any, html: str, compared: Any) -> None:
+    page = open_page(html)
+    drift = compared.drift.set_index(["layer", "head"])["js"]
+    at(page, 0, 2).dispatch_event("pointermove", {"clientX": 200, "clientY": 200, "bubbles": True})
+    assert f"{drift[0, 2]:.3f} nats" in page.locator(".report > .tip.on").inner_text()
+    texts = page.locator(f"{SECTION} .headmap text:not(.axis)").all_text_contents()
+    assert texts[:12] == [f"{value:.2f}"[1:] for value in drift.sort_index()[0]]
+    before = at(page, 0, 2).get_attribute("fill")
+    page.locator(f"{SECTION} select.kinds").select_option("previous")
+    own = compared.table[compared.table["measure"] == "previous"].set_index(["layer", "head"])["difference"]
+    at(page, 0, 2).dispatch_event("pointermove", {"clientX": 200, "clientY": 200, "bubbles": True})
+    assert f"{own[0, 2]:.3f}" in page.locator(".report > .tip.on").inner_text()
+    assert at(page, 0, 2).get_attribute("fill") != before
+    page.locator(f"{SECTION}").get_by_role("button", name="entropy", exact=True).click()
+    assert page.locator(f"{SECTION} select.kinds").input_value() == "entropy"
+
+
+def test_layers_have_their_means_and_intervals(open_page: Any, html: str) -> None:
+    page = open_page(html)
+    section = page.locator(SECTION)
+    bars = section.locator(".plot svg g[aria-label=rule] line")
+    assert bars.count() == 6
+    heights = bars.evaluate_all(
+        "lines => lines.map(line => Math.abs(line.y2.baseVal.value - line.y1.baseVal.value))"
+    )
+    assert min(heights) > 0
+    section.locator("select.kinds").select_option("previous")
+    assert section.locator(".plot svg g[aria-label=rule][stroke-width='1.5'] line").count() == 0
+
+
+def test_tables_and_the_picture_are_saved(open_page: Any, html: str, compared: Any) -> None:
+    page = open_page(html)
+    saved: dict[str, str] = {}
+    for name in ("heads as CSV", "layers as CSV", "roles as CSV", "as SVG"):
+        with page.expect_download() as download:
+            page.locator(f"{SECTION} .saves [title='Save {name}']").click()
+        saved[name] = Path(download.value.path()).read_text(encoding="utf-8")
+    rows = list(csv.DictReader(io.StringIO(saved["heads as CSV"])))
+    assert len(rows) == len(compared.table)
+    expected = compared.table.set_index(["measure", "layer", "head"])
+    for row in rows[::97]:
+        own = expected.loc[(row["measure"], int(row["layer"]), int(row["head"]))]
+        for key in ("a", "b", "difference", "se", "js", "cosine"):
+            assert float(row[key]) == pytest.approx(own[key], rel=1e-3, abs=2e-6)
+    layers = list(csv.DictReader(io.StringIO(saved["layers as CSV"])))
+    np.testing.assert_allclose([float(row["js"]) for row in layers], compared.layers["js"], rtol=1e-4)
+    assert {row["change"] for row in csv.DictReader(io.StringIO(saved["roles as CSV"]))} <= {
+        "kept",
+        "lost",
+        "gained",
+    }
+    drawing = ET.fromstring(saved["as SVG"])
+    assert len(list(drawing.iter("{http://www.w3.org/2000/svg}rect"))) > 72
+
+
+def test_narrow_and_dark(open_page: Any, html: str) -> None:
+    fills: set[str] = set()
+    for scheme, width in (("light", 1400), ("dark", 800), ("dark", 420)):
+        page = open_page(html, scheme=scheme, width=width)
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        fills.add(at(page, 5, 5).get_attribute("fill"))
+    assert len(fills) == 2
+    at(page, 1, 1).click()
+    wait_for_head(page, "L1H1")
+    assert page.locator(".sides").is_visible()
+
+
+def test_other_tokenizers_are_subtracted_by_words(open_page: Any, demo: Model) -> None:
+    torch.manual_seed(0)
+    tokenizer = roberta()
+    own: dict[str, Any] = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+    config = transformers.RobertaConfig(
+        vocab_size=len(tokenizer), intermediate_size=48, pad_token_id=1, **own
+    )
+    a = hs.load((transformers.RobertaModel(config).eval(), tokenizer))
+    config = transformers.BertConfig(vocab_size=30522, intermediate_size=48, **own)
+    b = hs.load((transformers.BertModel(config).eval(), demo.tokenizer))
+    page = open_page(hs.report(a, hs.corpora.texts(TEXTS), against=b, sections=["compare"], examples=1))
+    page.locator(f"{SECTION} rect.cell").first.click()
+    wait_for_head(page, "L0H0")
+    assert "the first input minus the second" in shown(page)
+    assert page.locator(".explorer .gap:visible").count() == 0
+    page.locator(".explorer").get_by_role("radio", name="Pieces").click()
+    page.wait_for_timeout(300)
+    choose(page, "A")
+
+
+def test_other_shapes_show_roles_only(open_page: Any, demo: Model) -> None:
+    config = transformers.BertConfig(
+        vocab_size=30522, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48
+    )
+    b = hs.load((transformers.BertModel(config).eval(), demo.tokenizer))
+    page = open_page(hs.report(demo, hs.corpora.texts(TEXTS), against=b, sections=["compare"], examples=1))
+    section = page.locator(SECTION)
+    assert section.locator("rect.cell").count() == 0
+    assert "only their roles are compared" in section.locator(".about").inner_text()
+    row = section.locator("tbody tr", has_text="previous token")
+    assert row.locator("td.n").first.inner_text() == "1"
+    row.locator(".headlink").click()
+    page.wait_for_function("document.querySelector('.openhead h2').textContent === 'L0H2'")
