@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+import linguistics_sample as sample
 import pytest
+from report_sample import dataset, example
 
 import headscope as hs
 from headscope.models import Model
+from headscope.views.report import report_page
 
 pytestmark = pytest.mark.browser
 
@@ -120,3 +124,259 @@ def test_the_table_is_saved_as_the_command_writes_it(open_page: Any, html: str, 
         lines = file.read().splitlines()
     assert lines[0].split(",") == [*COLUMNS, *CHOSEN]
     assert any(line.startswith("det,224,2,8,3-9,dep->head,") for line in lines)
+
+
+# --- figures that are known
+
+
+@pytest.fixture(scope="module")
+def planted() -> str:
+    examples = [example(pieces=["a", "dog", "ran"]), example(pieces=["the", "old", "cat"])]
+    return report_page(
+        dataset(), examples, sections=[sample.syntax(), sample.coref(), sample.probes()], parts=()
+    )
+
+
+def cells(row: Any) -> list[str]:
+    """The texts of a row's cells, lines parted by a bar."""
+    return [" | ".join(text.split("\n")) for text in row.locator("th, td").all_inner_texts()]
+
+
+def bar_of(row: Any) -> dict[str, list[float]]:
+    """Where a row's bar, its interval and its baseline are, from 0 to 1."""
+    return row.locator("svg.share").evaluate(
+        """svg => {
+            const at = (name, part) => [...svg.querySelectorAll(name)].flatMap(part);
+            const number = (one, key) => Number(one.getAttribute(key));
+            return {
+                value: at(".value", one => [number(one, "width") / 110]),
+                reach: at(".reach", one => [(number(one, "x1") - 1) / 110, (number(one, "x2") - 1) / 110]),
+                base: at(".base", one => [(number(one, "x1") - 1) / 110]),
+            };
+        }"""
+    )
+
+
+def arcs_of(sentence: Any) -> dict[tuple[str, str], tuple[str, float]]:
+    """Arcs by the words at their beginnings and ends: kind, and width of the line."""
+    found = sentence.evaluate(
+        """one => {
+            const words = [...one.querySelectorAll("text")].map(text => [Number(text.getAttribute("x")), text.textContent]);
+            const nearest = x => words.reduce((best, word) => Math.abs(word[0] - x) < Math.abs(best[0] - x) ? word : best)[1];
+            return [...one.querySelectorAll("path[stroke-width]")].map(path => {
+                const numbers = path.getAttribute("d").match(/-?[\\d.]+/g).map(Number);
+                return [nearest(numbers[0]), nearest(numbers[6]), path.getAttribute("class"), Number(path.getAttribute("stroke-width"))];
+            });
+        }"""
+    )
+    return {(start, end): (kind, width) for start, end, kind, width in found}
+
+
+def test_rows_of_relations_say_what_was_found(open_page: Any, planted: str) -> None:
+    page = open_page(planted)
+    body = page.locator("[data-section=syntax] tbody")
+    rows = {texts[0]: (texts, row) for row in body.locator("tr").all() for texts in [cells(row)]}
+    assert list(rows) == ["all", "all but punct, root", "det", "nsubj", "csubj", "prep", "pobj"]
+    det, own = rows["det"]
+    assert det[:3] == ["det", "41", "L1H2 2-3 | dep→head"]
+    assert det[4:7] == ["1 | 1 – 1", "1", ".512 | at +1"]
+    assert det[8] == ".943 | det 8-11"
+    assert own.locator("td").last.get_attribute("title") == "det: head 8-11, best offset .517 at +1"
+    drawn = bar_of(own)
+    assert (drawn["value"], drawn["reach"]) == ([1], [1, 1])
+    assert drawn["base"] == [pytest.approx(21 / 41)]
+    nsubj, own = rows["nsubj"]
+    assert nsubj[2] == "L0H1 1-2 | head→dep"
+    assert nsubj[6] == ".268 | at −1"
+    assert nsubj[8] == ".585 | nsubj 8-2"
+    low, high = bar_of(own)["reach"]
+    assert bar_of(own)["value"] == [pytest.approx(30 / 41)]
+    assert low < 30 / 41 < high
+    assert nsubj[4] == f".732 | {low:.3f} – {high:.3f}".replace("0.", ".")
+    title = own.locator("td").nth(4).get_attribute("title")
+    assert title.startswith("chosen on one half, scored on the other: 95\u00a0% .")
+    assert own.locator("td").nth(6).get_attribute("title").startswith("p = ")
+    csubj, own = rows["csubj"]
+    assert csubj == ["csubj", "1", "–", "", "–", "–", ".000 | at −1", "–", "–"]
+    assert own.get_attribute("class") == "off"
+    assert own.get_attribute("title") == "Too few instances for a best head"
+    assert bar_of(own) == {"value": [], "reach": [], "base": [0]}
+    assert rows["prep"][0][1:] == [""] * 7 + [".667 | prep 7-4"]
+    assert rows["all"][0][8] == ".345 | All 7-6"
+    assert "headscope syntax trees.conllu" in page.locator("[data-section=syntax]").inner_text()
+
+
+def test_arcs_are_of_the_relation_in_its_direction(open_page: Any, planted: str) -> None:
+    """What the relation is in the tree is red, what was chosen instead is told apart, other attention is faint."""
+    page = open_page(planted)
+    relation(page, "det").get_by_role("button").click()
+    cases = page.locator("[data-section=syntax] .cases")
+    assert (
+        cases.locator("h3").inner_text() == "det: L1H2 2-3 in papers, dep→head, right in 100.0\u00a0% of 41"
+    )
+    assert cases.locator("h4").all_inner_texts() == ["RIGHT", "WRONG"]
+    right, wrong = cases.locator("[data-kind=right]"), cases.locator("[data-kind=wrong]")
+    assert arcs_of(right) == {
+        ("a", "dog"): ("found", 3),
+        ("dog", "a"): ("other", pytest.approx(5.4)),
+        ("dog", "ran"): ("other", pytest.approx(1.8)),
+    }
+    assert arcs_of(wrong) == {
+        ("the", "cat"): ("missed", 1.3),
+        ("the", "old"): ("chose", pytest.approx(2.4)),
+        ("cat", "the"): ("other", pytest.approx(1.2)),
+    }
+    assert wrong.locator("text.asked").all_text_contents() == ["the"]
+    assert wrong.locator("path[stroke-width]").evaluate_all(
+        "paths => paths.map(path => path.getAttribute('class'))"
+    ) == [*("other", "missed", "chose")]
+    assert wrong.get_attribute("aria-label") == "wrong: the old cat. the to old. Open L1H2 here."
+    wrong.locator("path.chose").dispatch_event("pointermove", {"clientX": 200, "clientY": 200})
+    assert page.locator(".report > .tip.on").inner_text() == "the → old  0.400"
+    strokes = "path => getComputedStyle(path).stroke"
+    kinds = [wrong.locator(f"path.{kind}").first.evaluate(strokes) for kind in ("missed", "chose", "other")]
+    found = right.locator("path.found").evaluate(strokes)
+    assert len({found, *kinds[1:]}) == 3
+    red, green, blue = (int(one) for one in re.findall(r"\d+", found)[:3])
+    assert red > 150 > max(green, blue)
+    wrong.click()
+    wait_for_head(page, "L1H2", "1")
+    right.click()
+    wait_for_head(page, "L1H2", "0")
+
+
+def test_a_column_is_read_from_the_head_to_its_dependent(open_page: Any, planted: str) -> None:
+    page = open_page(planted)
+    row = relation(page, "nsubj")
+    row.click()
+    assert page.locator(".openhead h2").inner_text() == "L0H1"
+    assert row.get_attribute("aria-selected") == "true"
+    pressed = page.locator("[data-section=syntax] button[aria-pressed=true]")
+    assert pressed.all_inner_texts() == ["nsubj"]
+    assert page.locator("[data-section=syntax] tr.chosen th").all_inner_texts() == ["nsubj"]
+    right = page.locator("[data-section=syntax] [data-kind=right]")
+    assert arcs_of(right) == {
+        ("ran", "dog"): ("found", pytest.approx(3.6)),
+        ("dog", "ran"): ("other", pytest.approx(4.2)),
+    }
+    assert right.get_attribute("aria-label") == "right: a dog ran. dog from ran. Open L0H1 here."
+    assert (
+        "None among the 5 sentences that were drawn."
+        in page.locator("[data-section=syntax] .cases").inner_text()
+    )
+    page.locator("[data-section=syntax] tbody tr").first.click()
+    assert "These are all relations together" in page.locator("[data-section=syntax] .cases").inner_text()
+
+
+def test_rows_of_coreference_say_what_was_found(open_page: Any, planted: str) -> None:
+    page = open_page(planted)
+    section = page.locator("[data-section=coref]")
+    assert section.locator("thead th").all_inner_texts() == [
+        *("system", "chooses among", "all (48)", "pronoun (36)", "nominal (12)", "split")
+    ]
+    found, printed = (
+        [cells(row) for row in body.locator("tr").all()] for body in section.locator("tbody").all()
+    )
+    assert [row[:2] for row in found] == [
+        *(
+            [rule, "preceding mentions"]
+            for rule in ("nearest", "head_match", "head_match_else_nearest", "sieve")
+        ),
+        ["L1H0 2-1, best head", "preceding mentions"],
+        ["L1H0 2-1, best head", "other mentions"],
+        ["L2H3 3-4, best head", "any word"],
+    ]
+    assert found[0][2:] == [".250 | .25 – .25", ".333 | .33 – .33", ".000 | .00 – .00", "–"]
+    assert found[3][2:5] == [".250 | .25 – .25", ".000 | .00 – .00", "1 | 1 – 1"]
+    assert found[6][2:] == [".750 | .75 – .75", "1 | 1 – 1", ".000 | .00 – .00", ".750"]
+    by_label = {row[0]: row[1:] for row in printed}
+    assert by_label["head 5-4"] == ["printed", ".65", ".64", ".58", ""]
+    assert by_label["neural coreference"] == ["printed", ".83", "–", "–", ""]
+    assert "headscope coref x.conllu" in section.inner_text()
+
+
+def test_mentions_are_shown_as_they_were_chosen(open_page: Any, planted: str) -> None:
+    page = open_page(planted)
+    section = page.locator("[data-section=coref]")
+    section.locator("tbody tr").nth(4).click()
+    assert page.locator(".openhead h2").inner_text() == "L1H0"
+    assert section.locator("button[aria-pressed=true]").count() == 1
+    assert section.locator("tr.chosen td").first.inner_text() == "preceding mentions"
+    assert section.locator(".cases h3").inner_text() == "L1H0 chooses among preceding mentions"
+    right, wrong = (section.locator(f".mentions[data-kind={kind}]") for kind in ("right", "wrong"))
+    assert (right.count(), wrong.count()) == (1, 1)
+    assert right.locator("> span").first.inner_text() == "she → Ann .250"
+    assert right.locator(".text").inner_text() == "Ann's cat (she) saw it"
+    said = "spans => spans.map(span => [span.className.replace('said ', ''), span.textContent])"
+    assert right.locator(".said").evaluate_all(said) == [
+        ["before choice right", "Ann"],
+        ["before", "'s"],
+        ["mention", "she"],
+    ]
+    assert wrong.locator("> span").first.inner_text() == "it → Ann .125"
+    assert wrong.locator(".said").evaluate_all(said) == [
+        *(["before choice", "Ann"], ["before", "'s cat"], ["mention", "it"])
+    ]
+    right.click()
+    wait_for_head(page, "L1H0", "1")
+    section.locator("tbody tr").nth(6).click()
+    assert section.locator(".mentions .text").all_inner_texts() == ["Bob, he"]
+    assert section.locator(".cases .say").inner_text() == "None in the texts that were drawn."
+    section.locator(".mentions").click()
+    wait_for_head(page, "L2H3", "0")
+    assert section.locator("tr[aria-selected=true]").count() == 1
+
+
+def test_rules_open_nothing(open_page: Any, planted: str) -> None:
+    page = open_page(planted, fragment="#head=L0H3")
+    before = page.locator("[data-section=coref] .cases").inner_text()
+    page.locator("[data-section=coref] tbody tr").first.click()
+    assert page.locator("[data-section=coref] .cases").inner_text() == before
+    assert page.locator(".openhead h2").inner_text() == "L0H3"
+
+
+def test_probes_stand_beside_the_printed_ones(open_page: Any, planted: str) -> None:
+    page = open_page(planted)
+    section = page.locator("[data-section=probes]")
+    assert section.get_by_role("note").inner_text() == "Too small to conclude from: 100 sentences."
+    found, printed = (
+        [cells(row) for row in body.locator("tr").all()] for body in section.locator("tbody").all()
+    )
+    assert found == [
+        ["right-branching", "", ".300 | .250 – .350", ".400", "–", "–", "0", ".26"],
+        ["attention", "", ".600 | .500 – .750", ".650", ".450", "−.150", "1,440", ".61"],
+    ]
+    assert [row[0] for row in printed] == [
+        *(
+            "structural probe (undirected, not comparable)",
+            "distances and GloVe",
+            "random-init attention and GloVe",
+        ),
+        "attention and GloVe",
+    ]
+    assert [row[-1] for row in printed] == [".80", ".58", ".30", ".77"]
+    drawn = bar_of(section.locator("tbody tr").nth(1))
+    assert drawn["value"] + drawn["reach"] == pytest.approx([0.6, 0.5, 0.75])
+
+
+def test_enough_sentences_are_not_called_too_small(open_page: Any) -> None:
+    page = open_page(report_page(dataset(), sections=[sample.probes(None)], parts=()))
+    assert page.locator("[data-section=probes] tbody tr").count() == 6
+    assert page.locator("[data-section=probes] [role=note]").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "row"),
+    [
+        ("coref", "best_head,any_word,2,3,3-4,pronoun,1,1,1,36"),
+        ("coref", "sieve,preceding_mentions,,,,all,0.25,0.25,0.25,48"),
+        ("probes", "attention,0.6,0.5,0.75,0.65,0.5,0.45,-0.15,1440"),
+        ("probes", "right-branching,0.3,0.25,0.35,0.4,,,,0"),
+    ],
+)
+def test_figures_are_saved_as_they_are(open_page: Any, planted: str, kind: str, row: str) -> None:
+    page = open_page(planted)
+    with page.expect_download() as download:
+        page.locator(f"[data-section={kind}] .saves").get_by_role("button", name="CSV").click()
+    with open(download.value.path(), encoding="utf-8") as file:
+        assert row in file.read().splitlines()

@@ -99,7 +99,7 @@ class Syntax implements Drawn {
     const cell = this.host.figures.find(row.layer, row.head);
     if (!cell) return;
     const cases = row.right.length + row.wrong.length;
-    const title = h("h3", {}, `${row.relation}: ${code(row.layer, row.head)} `, h("span.dim", {}, `${nameIn(row)} in papers, ${arrow(row.direction)}, right in ${share(row.accuracy)} of ${whole(row.n)}`));
+    const title = h("h3", {}, `${row.relation}: ${code(row.layer, row.head)} `, h("span.dim", {}, `${nameIn(row)} in papers, ${arrow(row.direction)}, right in ${(100 * (row.accuracy ?? 0)).toFixed(1)}\u00a0% of ${whole(row.n)}`));
     if (cases === 0) {
       const why = row.relation.startsWith("all") ? "These are all relations together; choose one of them to see sentences." : "No sentence that is short enough for this page was drawn.";
       this.picture.replaceChildren(title, h("p.say", {}, why));

@@ -1,0 +1,96 @@
+"""Syntax, coreference and probes with figures that are known, for the 3 layers of 4 heads of `report_sample`."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from headscope.measures.coref import CANDIDATES, RULES, Mentions
+from headscope.measures.coref import dataset as coref_dataset
+from headscope.measures.syntax import Words
+from headscope.measures.syntax import dataset as syntax_dataset
+from headscope.views.sections import Coref, Probes, Syntax
+from headscope.views.sections.coref import Chosen, Window
+from headscope.views.sections.syntax import Looked, Shown, Tree
+
+SENTENCES = 40
+
+
+def syntax() -> Syntax:
+    """*det* by the rows of L1H2, always; *nsubj* by the columns of L0H1, in 30 of 40; *csubj* too rare, always right.
+
+    The word after is right for half of *det*, the word before for a quarter of *nsubj*.
+    """
+    words = Words([0, 1, 2], 4, (-1, 1))
+    for number in range(SENTENCES + 1):
+        right = np.zeros((2, 3, 4, 3), np.bool_)
+        right[0, 1, 2, 0] = True
+        right[1, 0, 1, 1] = number % 4 > 0
+        right[1, 2, 3, 2] = number == SENTENCES
+        baselines = np.array([[False, number % 4 == 0, False], [number % 2 == 0, False, False]])
+        words.add(["det", "nsubj", "csubj" if number == SENTENCES else "root"], right, baselines)
+    found = syntax_dataset(words, replicates=200, least=20)
+    trees = [
+        Tree(["the", "old", "cat"], [2, 2, -1], ["det", "amod", "root"], 1),
+        Tree(["a", "dog", "ran"], [1, 2, -1], ["det", "nsubj", "root"], 0),
+    ]
+    shown = {
+        "det": Shown(
+            right=[Looked(1, [0], [1], [True], [(0, 1, 0.5), (1, 0, 0.9), (1, 2, 0.3)])],
+            wrong=[Looked(0, [0], [1], [False], [(0, 2, 0.1), (0, 1, 0.4), (2, 0, 0.2)])],
+            looked=7,
+        ),
+        "nsubj": Shown(
+            right=[Looked(1, [1], [2], [True], [(2, 1, 0.6), (1, 2, 0.7)])],
+            wrong=[],
+            looked=5,
+        ),
+    }
+    return Syntax(found, trees, shown, "headscope syntax trees.conllu")
+
+
+def coref() -> Coref:
+    """L1H0 right among mentions, always; L2H3 among all words in 3 of 4; rules right on one mention of four each."""
+    mentions = Mentions([0, 1, 2], 4)
+    right = np.zeros((len(CANDIDATES), 3, 4, 4), np.bool_)
+    right[:2, 1, 0] = True
+    right[2, 2, 3, :3] = True
+    for document in range(12):
+        mentions.add(["pronoun"] * 3 + ["nominal"], right, np.eye(len(RULES), 4, dtype=np.bool_), document)
+    window = Window(
+        ["Ann", "'s", "cat", "(", "she", ")", "saw", "it"],
+        [(0, 3, 2), (0, 2, 0), (4, 5, 4), (7, 8, 7)],
+        1,
+        [False, True, True, False, False, True, True, True],
+    )
+    plain = Window(["Bob", ",", "he"], [(0, 1, 0), (2, 3, 2)], 0)
+    shown = {
+        "preceding_mentions": [
+            Chosen(0, 2, 0, 0.25, [1], right=True),
+            Chosen(0, 3, 0, 0.125, [0], right=False),
+        ],
+        "any_word": [Chosen(1, 1, 1, 0.5, [0], right=False)],
+    }
+    return Coref(
+        coref_dataset(mentions, replicates=200), [window, plain], shown, 48, "headscope coref x.conllu"
+    )
+
+
+def probes(small: str | None = "Too small to conclude from: 100 sentences.") -> Probes:
+    """Two probes and figures for all that is shown."""
+    values = {
+        "uas": [0.3, 0.6],
+        "uas_low": [0.25, 0.5],
+        "uas_high": [0.35, 0.75],
+        "uuas": [0.4, 0.65],
+        "spearman": [np.nan, 0.5],
+        "control": [np.nan, 0.45],
+        "selectivity": [np.nan, -0.15],
+        "parameters": [0, 1440],
+        "n": [500, 500],
+    }
+    found = xr.Dataset(
+        {name: (("probe",), each) for name, each in values.items()},
+        {"probe": ["right-branching", "attention"]},
+    )
+    return Probes(found, "trees", 100, 30, small, "headscope probe a.conllu b.conllu")
