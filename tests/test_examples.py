@@ -1,7 +1,9 @@
-"""The notebooks of examples/ run, cell by cell, and leave pictures for readers without JavaScript."""
+"""The notebooks of examples/ run, cell by cell, without a word on stderr, and leave pictures for readers without
+JavaScript."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,16 @@ pytest.importorskip("ipykernel")
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 WIDGET = "application/vnd.jupyter.widget-view+json"
-VIEWS = {"tutorial": 15, "tutorial_bertviz": 15}
-
-pytestmark = pytest.mark.slow
+PICTURES = {  # how many views and figures each shows
+    "tour": (3, 1),
+    "tutorial": (15, 0),
+    "tutorial_bertviz": (15, 0),
+    "pairs": (2, 2),
+    "causal": (2, 3),
+    "untrained": (1, 3),
+    "clark2019": (7, 5),
+}
+NEEDS_CAUSAL = ("tutorial", "tutorial_bertviz")
 
 
 @pytest.fixture(scope="module")
@@ -35,23 +44,81 @@ def gpt2(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", sorted(VIEWS))
-def test_a_notebook_runs(name, gpt2, monkeypatch, tmp_path) -> None:
-    monkeypatch.setenv("CAUSAL_MODEL", str(gpt2))
-    notebook: Any = nbformat.read(EXAMPLES / f"{name}.ipynb", as_version=4)
-    assert not any(cell.get("outputs") for cell in notebook.cells), "commit notebooks without their outputs"
+def read(name: str) -> Any:
+    return nbformat.read(EXAMPLES / f"{name}.ipynb", as_version=4)
+
+
+def executed(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The notebook with its outputs; fails where a cell does, and where one prints a warning."""
+    monkeypatch.delenv("TRANSFORMERS_VERBOSITY", raising=False)  # what a reader would see
+    notebook = read(name)
     nbclient.NotebookClient(
-        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
+        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}}
     ).execute()
+    said = [
+        output.text
+        for cell in notebook.cells
+        for output in cell.get("outputs", [])
+        if output.output_type == "stream" and output.name == "stderr"
+    ]
+    assert not said
+    return notebook
+
+
+def printed(notebook: Any) -> str:
+    """What the cells print, and their values as text."""
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    return "\n".join(
+        output.text if output.output_type == "stream" else output.data.get("text/plain", "")
+        for output in outputs
+    )
+
+
+def pictures(notebook: Any) -> tuple[int, int]:
+    """How many views and how many figures it shows."""
     shown = [
         output.data
         for cell in notebook.cells
         for output in cell.get("outputs", [])
         if "image/png" in output.get("data", {})
     ]
-    assert len(shown) == VIEWS[name]
-    assert all(WIDGET in data for data in shown)
+    views = sum(WIDGET in data for data in shown)
+    return views, len(shown) - views
+
+
+def test_all_notebooks_are_here() -> None:
+    assert {path.stem for path in EXAMPLES.glob("*.ipynb")} == set(PICTURES)
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_notebook_is_kept_without_outputs_and_its_links_lead_somewhere(name: str) -> None:
+    notebook = read(name)
+    nbformat.validate(notebook)
+    assert not any(cell.get("outputs") or cell.get("execution_count") for cell in notebook.cells)
+    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    for link in re.findall(r"\]\(([^)#]+)", text):
+        assert link.startswith("https://") or (EXAMPLES / link).exists(), link
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_notebook_runs(name: str, gpt2: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("MODEL", raising=False)
+    monkeypatch.delenv("CAUSAL_MODEL", raising=False)
+    if name in NEEDS_CAUSAL:
+        monkeypatch.setenv("CAUSAL_MODEL", str(gpt2))
+    notebook = executed(name, tmp_path, monkeypatch)
+    assert pictures(notebook) == PICTURES[name]
     convert = pytest.importorskip("nbconvert")
     del notebook.metadata["widgets"]
     page, _ = convert.HTMLExporter().from_notebook_node(notebook)
-    assert page.count('src="data:image/png') == VIEWS[name]
+    assert page.count('src="data:image/png') == sum(PICTURES[name])
+
+
+@pytest.mark.slow
+def test_a_causal_model_takes_part(shared: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("MODEL", raising=False)
+    monkeypatch.setenv("CAUSAL_MODEL", str(shared / "models" / "stories260K"))
+    notebook = executed("causal", tmp_path, monkeypatch)
+    assert pictures(notebook) == PICTURES["causal"]
+    assert printed(notebook).count("stories260K") >= 4

@@ -1,19 +1,31 @@
-"""For mkdocs: the page of the command line, from what ``--help`` says."""
+"""For mkdocs: the page of the command line, from what ``--help`` says, and the notebooks beside the pages."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import click
 import typer
+from mkdocs.structure.files import File
 
 from headscope.cli import app
 
 PAGE = "reference/cli.md"
+NOTEBOOKS = Path(__file__).resolve().parents[1] / "examples"
+
+
+def on_files(files: Any, config: Any, **_: Any) -> Any:
+    """The notebooks stand beside the pages, in ``examples/``."""
+    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
+        files.append(File.generated(config, f"examples/{path.name}", abs_src_path=str(path)))
+    return files
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Put the help of every command under `PAGE`."""
+    """Lead links out of ``docs/`` to the notebooks here, and put the help of every command under `PAGE`."""
+    markdown = re.sub(r"\]\(\.\./((?:\.\./)*examples/[\w-]+\.ipynb)\)", r"](\1)", markdown)
     if page.file.src_uri != PAGE:
         return markdown
     return "\n".join([markdown, *_helps(typer.main.get_command(app), "headscope", None)])
