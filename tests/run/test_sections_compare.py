@@ -213,7 +213,9 @@ def test_other_tokenizers_are_compared_on_words() -> None:
     np.testing.assert_allclose(info["js"], expected["js"], rtol=1e-4)
     assert "compared on words" in info["about"]
     assert "entropy" not in {one["name"] for one in info["measures"]}
-    assert any(note.startswith("entropy: no row") for note in info["notes"])
+    assert any(
+        note.startswith("Not measured here: ") and "entropy (not over words" in note for note in info["notes"]
+    )
     example = found["examples"][info["example"][0]]
     assert example["state"] == {"side": "difference", "unit": "words", "special": False}
     first, second = (one["parts"][0]["query"] for one in example["inputs"])

@@ -224,5 +224,17 @@ def test_what_travels() -> None:
     assert info["js_se"] == [None] * 5
     assert info["names"] == ["a\ufffd", "b"]
     assert "1,234 pieces of 30 inputs of 9 documents of text.txt" in info["about"]
-    assert any(note == "sink: no row; no input is that long." for note in info["notes"])
+    assert any(note == "Not measured here: sink (no input is that long)." for note in info["notes"])
     assert script_json(info)  # no NaN
+
+
+def test_nothing_is_told_of_roles_that_nobody_has() -> None:
+    info = compare(a={}, b={}).info(Blobs())
+    assert info["counts"] == []
+    assert "No head of either has one of the roles." in info["about"]
+    assert not any("broad" in note or "Roles" in note for note in info["notes"])
+    broad = compare(a={}, b={(0, 0): BROAD}).info(Blobs())
+    assert "No head" not in broad["about"]
+    assert any("attends almost evenly" in note for note in broad["notes"])
+    other = compare(a={}, b={(0, 0): PREVIOUS}).info(Blobs())
+    assert not any("attends almost evenly" in note for note in other["notes"])

@@ -42,7 +42,6 @@ class Compare implements Drawn {
       element.append(h("label.showing", {}, h("span.cap", {}, "Show"), this.choice), this.map.root, h("h3.part", {}, "What changed most"), this.measures());
     }
     if (info.counts.length > 0) element.append(h("h3.part", {}, "Roles"), this.roles());
-    else if (info.roles.length === 0 && info.layer.length === 0) element.append(h("p.say", {}, "No head of either model has one of the roles."));
     element.append(notes(info.notes));
     this.update(host.now);
   }

@@ -77,7 +77,7 @@ _TIMES = {
     "gradients": 2.5,
     "clusters": 2.0,
     "cards": 0.5,
-    "compare": 4.0,
+    "compare": 4.5,
 }  # of the time of the surface measures
 _SAID = {
     "patterns": "patterns and roles",

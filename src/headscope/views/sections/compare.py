@@ -107,6 +107,8 @@ class Compare:
                 "The model is itself untrained: what differs is what two random draws of weights differ in."
             )
         said += [f"{plain_text(why)}." for why in self.why]
+        if self.roles is not None and not list(self._counts()):
+            said.append("No head of either has one of the roles.")
         meta = self.meta
         if meta:
             unit = str(meta["over"])
@@ -166,13 +168,16 @@ class Compare:
                 "with seed 0, on which the heads' drift is nearest to that over the corpus; a head opens on the one "
                 "that is nearest for it."
             )
-        if self.roles is not None:
+        counts = list(self._counts())
+        if counts:
+            broad = " A head that attends almost evenly is “broad”, whether it has learnt that or not."
             notes.append(
-                "Roles are tested in each model by itself: one can be lost for want of evidence, so look at both q. "
-                "A head that attends almost evenly, as untrained ones may, is “broad” without having learnt it."
+                "Roles are tested in each model by itself: one can be lost for want of evidence, so look at both q."
+                + (broad if any(row["role"] == "broad" for row in counts) else "")
             )
-        for name, reason in self.meta.get("absent", {}).items():
-            notes.append(f"{name}: no row; {plain_text(str(reason))}.")
+        if absent := self.meta.get("absent"):
+            why = "; ".join(f"{name} ({plain_text(str(reason))})" for name, reason in absent.items())
+            notes.append(f"Not measured here: {why}.")
         return notes
 
 
