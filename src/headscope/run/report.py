@@ -72,7 +72,7 @@ LEVEL = 0.05
 """The expected share of wrong roles among those named."""
 
 _TYPED = "patterns,positional_previous,positional_next"
-_PATTERNS = f"{_TYPED},rare_word"  # the rare words of a corpus are known to `headscope roles`, not to `headscope measure`
+_PATTERNS = f"{_TYPED},rare_word"  # `headscope measure` does not know a corpus's rare words; `headscope roles` does
 _TIMES = {
     "patterns": 1.5,
     "gradients": 2.5,
