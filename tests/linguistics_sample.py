@@ -19,13 +19,16 @@ SENTENCES = 40
 def syntax() -> Syntax:
     """*det* by the rows of L1H2, always; *nsubj* by the columns of L0H1, in 30 of 40; *csubj* too rare, always right.
 
-    The word after is right for half of *det*, the word before for a quarter of *nsubj*.
+    The word after is right for half of *det*, the word before for a quarter of *nsubj*. The heads of layer 2 are right
+    on *nsubj* by chance, nearly as often as L0H1: so its accuracy is less where it is chosen on other sentences.
     """
     words = Words([0, 1, 2], 4, (-1, 1))
+    chance = np.random.default_rng(2).random((SENTENCES + 1, 4)) < 0.62
     for number in range(SENTENCES + 1):
         right = np.zeros((2, 3, 4, 3), np.bool_)
         right[0, 1, 2, 0] = True
         right[1, 0, 1, 1] = number % 4 > 0
+        right[1, 2, :, 1] = chance[number]
         right[1, 2, 3, 2] = number == SENTENCES
         baselines = np.array([[False, number % 4 == 0, False], [number % 2 == 0, False, False]])
         words.add(["det", "nsubj", "csubj" if number == SENTENCES else "root"], right, baselines)

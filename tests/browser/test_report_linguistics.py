@@ -11,6 +11,7 @@ from report_sample import dataset, example
 
 import headscope as hs
 from headscope.models import Model
+from headscope.views.blobs import Blobs
 from headscope.views.report import report_page
 
 pytestmark = pytest.mark.browser
@@ -193,9 +194,14 @@ def test_rows_of_relations_say_what_was_found(open_page: Any, planted: str) -> N
     assert bar_of(own)["value"] == [pytest.approx(30 / 41)]
     assert low < 30 / 41 < high
     assert nsubj[4] == f".732 | {low:.3f} – {high:.3f}".replace("0.", ".")
+    info = next(row for row in sample.syntax().info(Blobs())["rows"] if row["relation"] == "nsubj")
+    split, ends = (f"{info['split']:.3f}", [f"{info[end]:.3f}" for end in ("split_low", "split_high")])
+    assert [split, *ends] != ["0.732", f"{low:.3f}", f"{high:.3f}"]
+    assert nsubj[5] == split[1:] != ".732"
     title = own.locator("td").nth(4).get_attribute("title")
-    assert title.startswith("chosen on one half, scored on the other: 95\u00a0% .")
-    assert own.locator("td").nth(6).get_attribute("title").startswith("p = ")
+    assert title == f"chosen on one half, scored on the other: 95\u00a0% {ends[0][1:]} – {ends[1][1:]}"
+    assert det[7] == ".007"
+    assert rows["det"][1].locator("td").nth(6).get_attribute("title") == "p = .005"
     csubj, own = rows["csubj"]
     assert csubj == ["csubj", "1", "–", "", "–", "–", ".000 | at −1", "–", "–"]
     assert own.get_attribute("class") == "off"
