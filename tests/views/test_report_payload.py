@@ -16,7 +16,7 @@ from headscope.views.explorer import Input
 from headscope.views.page import script_json
 from headscope.views.payload import SectionInfo, SummarySection
 from headscope.views.report import report_payload
-from headscope.views.summary import percent
+from headscope.views.sentences import percent
 
 
 def section(payload: Any, kind: str) -> Any:

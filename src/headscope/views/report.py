@@ -22,7 +22,7 @@ from headscope.views.columns import measure_names
 from headscope.views.explorer import Input, explorer_payload
 from headscope.views.page import page, plain_text
 from headscope.views.payload import CorpusInfo, ExplorerPayload, MeasureInfo, ModelInfo, ReportPayload
-from headscope.views.sections import Classes, Compare, Heads, Layers, Measures, Methods, Section, Unmeasured
+from headscope.views.sections import Classes, Heads, Layers, Measures, Methods, Section, Unmeasured
 from headscope.views.summary import Column, Summary
 
 FIGURES, TABLE = "figures", "table"
@@ -105,9 +105,7 @@ def report_payload(
     blobs = Blobs()
     commands = commands or {}
     shown: list[Section] = [
-        Summary(
-            columns, layers, heads, roles, next((one for one in sections if isinstance(one, Compare)), None)
-        ),
+        Summary(columns, layers, heads, roles, sections),
         *(by_layer(measures, corpus, commands) if FIGURES in parts else ()),
         *sections,
         *([Heads(commands.get("all"))] if TABLE in parts else ()),

@@ -11,9 +11,10 @@ import numpy.typing as npt
 from headscope.heads import Head
 from headscope.views.blobs import Blobs
 from headscope.views.payload import Part, SummarySection
-from headscope.views.sections.compare import Compare
-from headscope.views.sentences import comma, head_name, text
+from headscope.views.sections import Compare, Section
+from headscope.views.sentences import comma, head_name, percent, text
 from headscope.views.summary_compare import comparison
+from headscope.views.summary_linguistics import linguistics
 
 HALF = 0.5
 _NAMED = 5  # heads named in a sentence; the rest are counted
@@ -45,14 +46,14 @@ class Summary:
     """The section that opens the report: what its figures say.
 
     `layers` and `heads` are the columns' indices; `roles` the leading role of heads that have one, None where
-    roles were not looked for; `compared` the section on two models, where there is one.
+    roles were not looked for; `sections` those whose figures are told of as well: the linguistic ones, two models.
     """
 
     columns: Sequence[Column]
     layers: Sequence[int]
     heads: Sequence[int]
     roles: Mapping[Head, str] | None = None
-    compared: Compare | None = None
+    sections: Sequence[Section] = ()
 
     def info(self, blobs: Blobs) -> SummarySection | None:
         """The section; None where no head has a figure."""
@@ -60,8 +61,10 @@ class Summary:
         if self.roles is not None:
             there = sum(np.isfinite(np.stack([one.values for one in self.columns])).any(0).ravel())
             lines.insert(0, _roles(self.roles, int(there)))
-        if self.compared is not None:
-            lines += comparison(self.compared)
+        lines += linguistics(self.sections)
+        for one in self.sections:
+            if isinstance(one, Compare):
+                lines += comparison(one)
         return SummarySection(kind="summary", title="", about="", lines=lines) if lines else None
 
 
@@ -148,18 +151,3 @@ def _entropy(ranked: Sequence[_Place], column: Column, layers: Sequence[int]) ->
     if broad == sharp:
         return [*parts, text(".")]
     return [*parts, text(", the sharpest "), head_name(sharp), text(f" ({max(0.0, low):.2f} nats).")]
-
-
-def percent(share: float) -> str:
-    """A share in words: ``54%``, and never 100% or 0% for what is neither.
-
-    >>> percent(0.54), percent(0.9987), percent(0.0004)
-    ('54%', '99.9%', '<0.1%')
-    """
-    if share >= 1.0:
-        return "100%"
-    if 0 < share < 0.001:
-        return "<0.1%"
-    if share > 0.995:
-        return f"{min(99.9, 100 * share):.1f}%"
-    return f"{100 * share:.0f}%" if share >= 0.1 else f"{100 * share:.1f}%"
