@@ -27,6 +27,13 @@ PICTURES = {  # how many views and figures each shows
     "untrained": (1, 3),
     "clark2019": (7, 5),
 }
+SAYS = {  # what the prose of a notebook, and docs/examples.md, rest on
+    "tour": ["64 heads have no role"],
+    "pairs": ["63 heads differ", "1 head differs", "same_word_other 0.0433 0.0395", "no head differs"],
+    "causal": ["heads have no counterparts", "L2H9 0.41"],
+    "untrained": ["broad 3 72", "1-3 previous token 1.00"],
+    "clark2019": ["SameLayer(within=0.24"],
+}
 NEEDS_CAUSAL = ("tutorial", "tutorial_bertviz")
 
 
@@ -37,7 +44,13 @@ def gpt2(tmp_path_factory) -> Path:
     tokenizer = byte_level()
     torch.manual_seed(0)
     config = transformers.GPT2Config(
-        vocab_size=len(tokenizer), n_embd=32, n_layer=2, n_head=4, n_positions=128
+        vocab_size=len(tokenizer),
+        n_embd=32,
+        n_layer=2,
+        n_head=4,
+        n_positions=128,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
     )
     transformers.GPT2LMHeadModel(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -109,6 +122,9 @@ def test_a_notebook_runs(name: str, gpt2: Path, monkeypatch: pytest.MonkeyPatch,
         monkeypatch.setenv("CAUSAL_MODEL", str(gpt2))
     notebook = executed(name, tmp_path, monkeypatch)
     assert pictures(notebook) == PICTURES[name]
+    told = printed(notebook)
+    for words in SAYS.get(name, []):
+        assert " ".join(words.split()) in " ".join(told.split()), told
     convert = pytest.importorskip("nbconvert")
     del notebook.metadata["widgets"]
     page, _ = convert.HTMLExporter().from_notebook_node(notebook)
