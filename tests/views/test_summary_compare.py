@@ -114,7 +114,7 @@ def test_heads_that_are_not_there_are_neither_most_nor_least() -> None:
 
 def test_layers_are_told_apart_where_their_errors_allow_it() -> None:
     assert said(compare())[1] == (
-        "The layer that moved most is layer 0 (0.30 ± 0.01 nats), the one that moved least layer 1 (0.083 ± 0.01)."
+        "The layer that moved most is layer 0 (0.30 ± 0.01 nats), the one that moved least layer 1 (0.08 ± 0.01)."
     )
     assert said(compare(layer_error=0.1))[1] == "No layer moved by clearly more than another."
     assert len(said(compare(layer_error=np.nan))) == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from headscope.heads import Head
 from headscope.views.payload import Part
 
@@ -37,3 +39,15 @@ def percent(share: float) -> str:
     if share > 0.995:
         return f"{min(99.9, 100 * share):.1f}%"
     return f"{100 * share:.0f}%" if share >= 0.1 else f"{100 * share:.1f}%"
+
+
+def with_error(value: float, error: float) -> str:
+    """A figure and its standard error, both to the error's first digit; two decimals where no error is known.
+
+    >>> with_error(0.2934, 0.0018), with_error(4.51, 0.2), with_error(0.5, float("nan")), with_error(0.5, 0.0)
+    ('0.293 ± 0.002', '4.5 ± 0.2', '0.50', '0.50 ± 0')
+    """
+    if not error > 0:
+        return f"{value:.2f}{' ± 0' if error == 0 else ''}"
+    places = max(0, -math.floor(math.log10(error)))
+    return f"{value:.{places}f} ± {error:.{places}f}"

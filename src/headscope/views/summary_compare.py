@@ -13,7 +13,7 @@ from headscope.measures.roles import NONE
 from headscope.views.page import plain_text
 from headscope.views.payload import Part
 from headscope.views.sections.compare import Compare
-from headscope.views.sentences import comma, head_name, text
+from headscope.views.sentences import comma, head_name, text, with_error
 
 _NAMED = 5  # heads named in a sentence; the rest are counted
 _CLEAR = 1.96  # standard errors
@@ -42,17 +42,16 @@ def _drift(compared: Compare) -> list[Part]:
         whose = "its only head attends" if len(rows) == 1 else f"all {len(rows)} heads attend"
         return [text(f"Beside {beside}, {whose} exactly alike.")]
     mean, error = float(figures["js_all"]), float(figures["js_all_se"])
-    spread = f" ± {_short(error)}" if np.isfinite(error) else ""
     scale = "(Jensen–Shannon; 0 would be no difference, 0.69 nothing in common)"
     if len(rows) == 1:
         return [
             text(f"Beside {beside}, "),
             _name(compared, first),
-            text(f" attends {_short(mean)}{spread} nats a row apart {scale}."),
+            text(f" attends {with_error(mean, error)} nats a row apart {scale}."),
         ]
     return [
         text(
-            f"Beside {beside}, heads attend {_short(mean)}{spread} nats a row apart on average {scale}: most "
+            f"Beside {beside}, heads attend {with_error(mean, error)} nats a row apart on average {scale}: most "
         ),
         _name(compared, first),
         text(f" ({_short(first.js)}), least "),
@@ -72,8 +71,8 @@ def _layers(rows: Any) -> str:
     if high - low <= _CLEAR * (high_error + low_error):
         return "No layer moved by clearly more than another."
     return (
-        f"The layer that moved most is layer {top} ({_short(high)} ± {_short(high_error)} nats), the one that moved "
-        f"least layer {bottom} ({_short(low)} ± {_short(low_error)})."
+        f"The layer that moved most is layer {top} ({with_error(high, high_error)} nats), the one "
+        f"that moved least layer {bottom} ({with_error(low, low_error)})."
     )
 
 
