@@ -12,6 +12,11 @@ it("tells what was found, what was missed and what was chosen instead", () => {
   expect(kinds(sentence, { ...shown, predicted: [2], right: [true] }, true).map(({ kind }) => kind)).toEqual([null, null, "found"]);
 });
 
+it("draws what is stronger over what is weaker, and the relation over all", () => {
+  const shown = { sentence: 0, words: [0, 1], predicted: [2, 2], right: [true, true], arcs: [[0, 2, 0.5], [3, 0, 0.4], [1, 2, 0.3], [3, 1, 0.2]] };
+  expect(kinds(sentence, shown, true).map(({ weight }) => weight)).toEqual([0.2, 0.4, 0.3, 0.5]);
+});
+
 it("reads attention from the head where the column is asked", () => {
   const shown = { sentence: 0, words: [0], predicted: [2], right: [true], arcs: [[0, 2, 0.4], [2, 0, 0.6]] };
   expect(kinds(sentence, shown, false).find(({ kind }) => kind === "found")).toMatchObject({ from: 2, to: 0, weight: 0.6 });

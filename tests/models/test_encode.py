@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_tokenizers import byte_level, demo, roberta, slow, stories, unigram
 from transformers import AutoTokenizer, tokenization_utils_base
+from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from headscope.errors import InputError
 from headscope.models.encode import collate, count, encode, from_pieces, from_words, split
@@ -250,6 +251,43 @@ def test_given_words_are_indexed(tokenizer: Any) -> None:
         here = tokens.word_ids[(tokens.sequence_ids == number) & ~tokens.mask("special")]
         assert sorted(set(here.tolist())) == list(range(len(given_words)))
         assert (np.diff(here) >= 0).all()
+
+
+@pytest.mark.parametrize("kind", ["stories", "byte_level", "untrimmed", "roberta"])
+def test_pieces_of_given_words_are_their_bytes(kind: str, request: pytest.FixtureRequest) -> None:
+    """Words with spaces in them, combining characters, joiners and several bytes a character: no piece goes astray."""
+    words = [
+        "New York",
+        "e\u0301te\u0301",
+        "10 000",
+        "q\u0307",
+        "日本 語",
+        "👩‍👩‍👧",
+        "a\u00a0b",
+        "don't",
+        "ﬁn",
+        ".",
+    ]
+    made: dict[str, Any] = {
+        "byte_level": byte_level,
+        "untrimmed": lambda: byte_level(trim=False),
+        "roberta": roberta,
+    }
+    own = stories(request.getfixturevalue("shared")) if kind == "stories" else made[kind]()
+    tokens = from_words(own, words)
+    assert tokens.word_ids is not None
+    alphabet = {character: bytes([number]) for number, character in bytes_to_unicode().items()}
+    for number, word in enumerate(words):
+        pieces = [tokens.pieces[place] for place in np.flatnonzero(tokens.word_ids == number)]
+        if kind == "stories":
+            hexadecimal = [re.fullmatch(r"<0x(\w\w)>", piece) for piece in pieces]
+            parts = [
+                bytes.fromhex(match[1]) if match else piece.replace("▁", " ").encode()
+                for match, piece in zip(hexadecimal, pieces, strict=True)
+            ]
+        else:
+            parts = [alphabet[character] for piece in pieces for character in piece]
+        assert b"".join(parts).decode().removeprefix(" ") == word
 
 
 def test_given_words_are_read_as_running_text() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import linguistics_sample as sample
 import numpy as np
+import pytest
 import xarray as xr
 
 from headscope.measures.coref import CANDIDATES, RULES, Mentions
 from headscope.measures.coref import dataset as coref_dataset
-from headscope.measures.syntax import Words
+from headscope.measures.syntax import Words, table
 from headscope.measures.syntax import dataset as syntax_dataset
 from headscope.views.blobs import Blobs
 from headscope.views.page import script_json
@@ -84,6 +86,51 @@ def test_labels_of_the_paper_are_mapped_or_said_to_have_no_counterpart() -> None
         assert pair in text
     assert "det as" not in text
     assert "Wall Street Journal" in text
+
+
+def test_each_relation_stands_beside_its_own_printed_figure() -> None:
+    """Table 1 of the paper, by UD's names of its relations."""
+    paper = {
+        "all": ("All", "7-6", 0.345),
+        "compound": ("nn", "4-10", 0.704),
+        "obj": ("dobj", "8-10", 0.868),
+        "nmod:poss": ("poss", "7-6", 0.805),
+        "aux:pass": ("auxpass", "4-10", 0.825),
+        "compound:prt": ("prt", "6-7", 0.991),
+        "mark": ("mark", "8-2", 0.507),
+        "ccomp": ("ccomp", "8-1", 0.488),
+        "conj": None,
+    }
+    words = Words([0], 1, (-1, 1))
+    for _ in range(2):
+        count = len(paper) - 1
+        words.add(list(paper)[1:], np.ones((2, 1, 1, count), np.bool_), np.zeros((2, count), np.bool_))
+    info = Syntax(syntax_dataset(words, replicates=5, least=1)).info(Blobs())
+    for relation, expected in paper.items():
+        printed = row(info, relation)["printed"]
+        if expected is None:
+            assert printed is None
+        else:
+            assert (printed["label"], printed["head"]) == expected[:2]
+            assert printed["value"] == pytest.approx(expected[2])
+
+
+def test_figures_of_a_row_are_those_of_the_table() -> None:
+    made = sample.syntax()
+    fields = {
+        **{name: name for name in ("n", "few", "layer", "head", "direction", "accuracy", "p", "q")},
+        **{"low": "ci_low", "high": "ci_high", "split": "split_accuracy", "split_low": "split_low"},
+        **{"split_high": "split_high", "offset": "baseline_offset", "baseline": "baseline_accuracy"},
+    }
+    rows: Any = table(made.found)
+    info = made.info(Blobs())
+    for relation in ("all", "det", "nsubj"):
+        own = rows[rows["relation"] == relation].iloc[0]
+        assert {name: row(info, relation)[name] for name in fields} == {
+            name: own[column] for name, column in fields.items()
+        }
+    nsubj = row(info, "nsubj")
+    assert len({nsubj[name] for name in ("accuracy", "low", "high", "split", "split_low", "split_high")}) == 6
 
 
 def test_sentences_travel_without_what_garbles_a_page() -> None:
