@@ -119,8 +119,13 @@ def test_figures_of_a_row_are_those_of_the_table() -> None:
     made = sample.syntax()
     fields = {
         **{name: name for name in ("n", "few", "layer", "head", "direction", "accuracy", "p", "q")},
-        **{"low": "ci_low", "high": "ci_high", "split": "split_accuracy", "split_low": "split_low"},
-        **{"split_high": "split_high", "offset": "baseline_offset", "baseline": "baseline_accuracy"},
+        "low": "ci_low",
+        "high": "ci_high",
+        "split": "split_accuracy",
+        "split_low": "split_low",
+        "split_high": "split_high",
+        "offset": "baseline_offset",
+        "baseline": "baseline_accuracy",
     }
     rows: Any = table(made.found)
     info = made.info(Blobs())
@@ -193,3 +198,30 @@ def test_probes_stand_beside_what_is_printed() -> None:
     assert len(info["printed"]) == 5
     assert info["small"] == "Too small."
     assert "100 sentences of trees, scored on 500 words of 30 others" in info["about"]
+
+
+def test_sentences_and_mentions_travel_as_they_are() -> None:
+    info: Any = sample.syntax().info(Blobs())
+    assert [(one["words"], one["heads"], one["example"]) for one in info["sentences"]] == [
+        (["the", "old", "cat"], [2, 2, -1], 1),
+        (["a", "dog", "ran"], [1, 2, -1], 0),
+    ]
+    assert row(info, "det")["wrong"] == [
+        {
+            "sentence": 0,
+            "words": [0],
+            "predicted": [1],
+            "right": [False],
+            "arcs": [[0, 2, 0.1], [0, 1, 0.4], [2, 0, 0.2]],
+        }
+    ]
+    info = sample.coref().info(Blobs())
+    heads = {one["candidates"]: one for one in info["rows"] if one["system"] == "best_head"}
+    assert [(heads[name]["layer"], heads[name]["head"]) for name in CANDIDATES] == [(1, 0), (1, 0), (2, 3)]
+    wrong = {"window": 0, "mention": 3, "predicted": 0, "weight": 0.125, "antecedents": [0], "right": False}
+    assert heads["preceding_mentions"]["shown"][1] == wrong
+    assert heads["other_mentions"]["shown"] == []
+    assert [one["spaces"] for one in info["windows"]] == [
+        [False, True, True, False, False, True, True, True],
+        None,
+    ]
