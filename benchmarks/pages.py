@@ -1,6 +1,7 @@
 """Size and speed of explorer pages: bytes, Python seconds, memory, seconds until drawn, milliseconds of interactions.
 
 python benchmarks/pages.py [L,H,N ...] [--neurons] [--scale 2]
+python benchmarks/pages.py --report report.html [--scale 2]    a report: bytes, seconds until drawn and printed
 
 The maps are those of the demo model on prose (layers and heads beyond its own are those of other passages), because
 uniform or random maps compress and draw like nothing real. Interactions are timed from the event to the second
@@ -140,6 +141,32 @@ def measure(browser: Any, path: Path, scale: float) -> dict[str, Any]:
     return row
 
 
+def measure_report(browser: Any, path: Path, scale: float) -> dict[str, Any]:
+    """Medians of five openings: until the sections are drawn (the load event), and until all is settled."""
+    context = browser.new_context(
+        viewport={"width": 1400, "height": 900}, device_scale_factor=scale, offline=True
+    )
+    page = context.new_page()
+    drawn: list[float] = []
+    settled: list[float] = []
+    for _ in range(5):
+        page.goto("about:blank")
+        begun = time.perf_counter()
+        page.goto(path.as_uri())
+        page.wait_for_selector("#headscope[data-ready]", timeout=60000)
+        settled.append(time.perf_counter() - begun)
+        drawn.append(page.evaluate("performance.getEntriesByType('navigation')[0].loadEventStart") / 1000)
+    begun = time.perf_counter()
+    page.pdf(prefer_css_page_size=True)
+    printed = time.perf_counter() - begun
+    row: dict[str, Any] = {"MB": path.stat().st_size / 1e6, "drawn s": statistics.median(drawn)}
+    row |= {"settled s": statistics.median(settled), "printed s": printed}
+    row["DOM"] = page.evaluate("document.querySelectorAll('*').length")
+    row["renderer MB"] = renderer()
+    context.close()
+    return row
+
+
 def renderer() -> int:
     """Resident memory of the largest renderer."""
     found = subprocess.run(["ps", "-eo", "rss,args"], capture_output=True, text=True).stdout.splitlines()
@@ -152,10 +179,20 @@ def main() -> None:
     parser.add_argument("sizes", nargs="*", help="L,H,N")
     parser.add_argument("--neurons", action="store_true", help="with q and k of 64 neurons a head")
     parser.add_argument("--scale", type=float, default=1.0, help="device pixels a CSS pixel")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="a report instead")
     options = parser.parse_args()
     sizes = [tuple(map(int, size.split(","))) for size in options.sizes] or SIZES
-    import torch
     from playwright.sync_api import sync_playwright
+
+    chromium = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+    if options.report:
+        with sync_playwright() as play:
+            browser = play.chromium.launch(executable_path=chromium, args=FLAGS)
+            for name, value in measure_report(browser, options.report.resolve(), options.scale).items():
+                print(f"{name:12} {value:.2f}" if isinstance(value, float) else f"{name:12} {value}")
+            browser.close()
+        return
+    import torch
 
     import headscope
 
@@ -165,9 +202,7 @@ def main() -> None:
     with sync_playwright() as play, tempfile.TemporaryDirectory() as folder:
         for size in sizes:
             # A browser of its own: the memory of one page is not that of the pages before it.
-            browser = play.chromium.launch(
-                executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=FLAGS
-            )
+            browser = play.chromium.launch(executable_path=chromium, args=FLAGS)
             row = build(model, size, options.neurons)
             path = Path(folder) / "page.html"
             path.write_text(row.pop("html"), encoding="utf-8")
