@@ -282,6 +282,57 @@ export interface CompareSection {
 }
 
 /**
+ * A group: its label, how many inputs it has, and their mean length in tokens.
+ */
+export interface GroupInfo {
+  label: string;
+  inputs: number;
+  tokens: number;
+}
+
+/**
+ * A measure of a head in both groups: means of inputs, A − B, Hedges' g, and how sure that is.
+ *
+ * `example` is the place of an example with a typical input of each group.
+ */
+export interface GroupRow {
+  layer: number;
+  head: number;
+  measure: string;
+  title: string;
+  units: string;
+  a: number;
+  b: number;
+  difference: number;
+  se: number | null;
+  effect: number | null;
+  p: number;
+  q: number;
+  n_a: number;
+  n_b: number;
+  example: number | null;
+}
+
+/**
+ * Two groups of labelled inputs: what differs, or that nothing does.
+ *
+ * `rows` are those with a q of at most `level`, the largest effects first, or, where there are none, those of the
+ * smallest q; `differ` is how many of the former there are, listed or not.
+ */
+export interface GroupsSection {
+  kind: "groups";
+  title: string;
+  about: string;
+  told: string;
+  level: number;
+  differ: number;
+  groups: GroupInfo[];
+  rows: GroupRow[];
+  notes: string[];
+  command: string | null;
+}
+
+/**
  * The model that was measured.
  */
 export interface ModelInfo {
@@ -722,7 +773,7 @@ export interface ReportPayload {
   error: ArrayRef;
   count: ArrayRef;
   chance: ArrayRef;
-  sections: (SummarySection | MeasuresSection | LayersSection | ClassesSection | RolesSection | ClustersSection | SyntaxSection | CorefSection | ProbesSection | CompareSection | CardsSection | FailedSection | HeadsSection | AbsentSection | MethodsSection)[];
+  sections: (SummarySection | MeasuresSection | LayersSection | ClassesSection | RolesSection | ClustersSection | SyntaxSection | CorefSection | ProbesSection | CompareSection | GroupsSection | CardsSection | FailedSection | HeadsSection | AbsentSection | MethodsSection)[];
   examples: ExplorerPayload[];
   options: Record<string, string>;
   versions: Record<string, string>;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -255,3 +256,38 @@ def test_other_shapes_show_roles_only(open_page: Any, demo: Model) -> None:
     assert row.locator("td.n").first.inner_text() == "1"
     row.locator(".headlink").click()
     page.wait_for_function("document.querySelector('.openhead h2').textContent === 'L0H2'")
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Any:
+    """Pairs of which every second one is a sentence and its copy."""
+    firsts = [
+        "The cat sat on the mat.",
+        "Rain is likely tomorrow.",
+        "He sold the old car.",
+        "She opened a shop.",
+    ]
+    seconds = ["Some dogs slept.", "It will rain.", "The car was bought.", "The bank closed early today."]
+    every = [(a, b) for a in firsts for b in seconds]
+    path = tmp_path / "pairs.tsv"
+    lines = [f"{place % 2}\t{a}\t{b if place % 2 else a}" for place, (a, b) in enumerate(every)]
+    path.write_text("label\ttext_a\ttext_b\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    return hs.corpora.pairs(path)
+
+
+def test_groups_list_what_differs_and_open_a_typical_input_of_each(
+    open_page: Any, demo: Model, pairs: Any
+) -> None:
+    html = hs.report(demo, hs.corpora.texts(TEXTS), pairs=pairs, sections=["groups"], examples=1)
+    page = open_page(html, width=1000)
+    section = page.locator("[data-section=groups]")
+    assert re.match(r"\d+ heads differ between the groups at q ≤ 0.05", section.locator(".told").inner_text())
+    row = section.locator("tbody tr[data-example]").first
+    name = row.locator(".headname").inner_text()
+    row.locator(".headname").click()
+    wait_for_head(page, name)
+    assert page.locator(".sides [aria-checked=true]").all_inner_texts() == ["A beside B"]
+    assert page.locator(".explorer .pane").count() == 2
+    assert "A · 0" in page.locator(".sides").inner_text()
+    assert row.get_attribute("aria-selected") == "true"
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

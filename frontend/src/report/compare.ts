@@ -1,9 +1,10 @@
 // Two models on the same inputs: how far each head moved, what changed most, and which roles were kept, lost and gained.
 
 import "./compare.css";
-import { h, s } from "../dom";
+import { h } from "../dom";
 import { code, errorFigure, figure, whole } from "../format";
 import type { ComparedMeasure, CompareSection, RoleChange } from "../protocol";
+import { change } from "./change";
 import { became, number, ranked, type Shown, shown, tables } from "./comparedata";
 import { CompareMap } from "./comparemap";
 import { type Cell, type Drawn, type Host, type Now, same, type Section } from "./host";
@@ -11,7 +12,6 @@ import { notes, number as cellOf, table } from "./linguistics";
 import type { Table } from "./table";
 
 const NEXT = 2;
-const WIDE = 72;
 /** Heads of a role that are named before the rest are asked for. */
 const NAMED = 6;
 
@@ -96,7 +96,7 @@ class Compare implements Drawn {
       cellOf(figure(a, digits)),
       cellOf(figure(a - difference, digits)),
       h("td.n.strong", {}, figure(difference, digits), Number.isFinite(error) && h("span.range", {}, `± ${errorFigure(error)}`)),
-      h("td.graph", {}, bar(one.units === "share" ? difference : difference / Math.max(Math.abs(a), Math.abs(a - difference), 1e-12))),
+      h("td.graph", {}, change(one.units === "share" ? difference : difference / Math.max(Math.abs(a), Math.abs(a - difference), 1e-12))),
       h("td.links", {}, ...next),
       cellOf(whole(one.n)),
     );
@@ -147,14 +147,6 @@ class Compare implements Drawn {
     const example = info.example[place] ?? undefined;
     return h("button.headlink", { type: "button", title: title || null, onclick: () => cell && host.open(cell, example) }, name);
   }
-}
-
-/** From −1 to 1: to the right what A has more of, to the left what B has. */
-function bar(share: number): SVGElement {
-  const middle = WIDE / 2;
-  const end = middle + Math.max(-1, Math.min(1, share)) * (middle - 1);
-  const parts = Number.isFinite(share) ? [s("rect", { class: share < 0 ? "minus" : "plus", x: Math.min(middle, end), y: 4, width: Math.abs(end - middle), height: 8 })] : [];
-  return s("svg", { width: WIDE, height: 16, viewBox: `0 0 ${WIDE} 16`, class: "change", "aria-hidden": "true" }, s("rect", { class: "track", x: 1, y: 4, width: WIDE - 2, height: 8 }), ...parts, s("line", { class: "zero", x1: middle, x2: middle, y1: 2, y2: 14 }));
 }
 
 export const section: Section<CompareSection> = (element, info, host) => new Compare(element, info, host);

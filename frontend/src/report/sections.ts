@@ -9,6 +9,7 @@ import { section as clusters } from "./clusters";
 import { section as compare } from "./compare";
 import { section as coref } from "./coref";
 import { section as failed } from "./failed";
+import { section as groups } from "./groups";
 import { section as heads } from "./heads";
 import type { Drawn, Host, Section } from "./host";
 import { section as layers } from "./layers";
@@ -33,6 +34,7 @@ const SECTIONS: { readonly [Kind in Info["kind"]]: Section<Extract<Info, { kind:
   coref,
   probes,
   compare,
+  groups,
   cards,
   failed,
   heads,

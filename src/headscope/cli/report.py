@@ -26,6 +26,7 @@ from headscope.cli.options import (
     load,
     named,
 )
+from headscope.errors import InputError
 
 
 def report(
@@ -50,6 +51,16 @@ def report(
             help="Compare with this model (hub name, folder or demo; @REVISION); else with the same one untrained.",
         ),
     ] = None,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(
+            help="Labelled texts or pairs whose groups are compared: .tsv, .txt (by tabs), .csv or .jsonl."
+        ),
+    ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="With --pairs: the labels; by default a column that is known."),
+    ] = None,
     model: ModelName = None,
     output: Annotated[
         Path,
@@ -64,7 +75,7 @@ def report(
         str | None,
         typer.Option(
             metavar="A,B",
-            help="Of figures, gradients, roles, clusters, syntax, coref, probes, compare, cards, table; else all.",
+            help="Of figures, gradients, roles, clusters, syntax, coref, probes, compare, groups, cards, table.",
         ),
     ] = None,
     pack: Pack = 128,
@@ -77,11 +88,14 @@ def report(
     trust_remote_code: Remote = False,
 ) -> None:
     """Write one page about a model: what every head does over a corpus, and the maps behind the figures."""
+    from headscope import corpora
     from headscope.run.report import report as run
     from headscope.views.pdf import find_browser, print_page
 
     check_places(output, suffixes=(".html", ".pdf"))
     browser = find_browser() if output.suffix.lower() == ".pdf" else None
+    if label is not None and pairs is None:
+        raise InputError("--label: expected --pairs as well")
     started = time.monotonic()
     texts = corpus_of(text, format, pack)
     loaded = load(model, device, dtype, revision, untrained, keep, trust_remote_code)
@@ -99,6 +113,7 @@ def report(
         treebank=annotated(treebank, None) if treebank else None,
         coref=annotated(coref, None) if coref else None,
         against=named(against, device, dtype, None, None, trust_remote_code) if against else None,
+        pairs=corpora.pairs(pairs, label=label) if pairs else None,
         progress=True,
         command=command(),
         given=([*map(str, text or [])], [*given, *(["--trust-remote-code"] if trust_remote_code else [])]),
@@ -106,6 +121,8 @@ def report(
             "--treebank": [*map(str, treebank or [])],
             "--coref": [*map(str, coref or [])],
             "--against": [against] if against else [],
+            "--pairs": [str(pairs)] if pairs else [],
+            "--label": [label] if label else [],
         },
     )
     if browser is None:

@@ -33,6 +33,7 @@ from headscope.run.measure import measure
 from headscope.run.rare import with_rarest
 from headscope.run.roles import roles
 from headscope.run.sections_compare import compare_section
+from headscope.run.sections_groups import groups_section
 from headscope.run.sections_linguistics import (
     LINGUISTIC,
     Gallery,
@@ -54,6 +55,7 @@ SECTIONS: Mapping[str, str] = {
     "coref": "coreference (table 2)",
     "probes": "probes for trees (table 3)",
     "compare": "beside the same model untrained, or beside another",
+    "groups": "two groups of labelled texts, where there are some (--pairs)",
     "cards": "head by head, with real examples",
     TABLE: "all heads, all figures",
 }
@@ -72,7 +74,9 @@ LEVEL = 0.05
 """The expected share of wrong roles among those named."""
 
 _TYPED = "patterns,positional_previous,positional_next"
-_PATTERNS = f"{_TYPED},rare_word"  # `headscope measure` does not know a corpus's rare words; `headscope roles` does
+_PATTERNS = (
+    f"{_TYPED},rare_word"  # `headscope measure` does not know a corpus's rare words; `headscope roles` does
+)
 _TIMES = {
     "patterns": 1.5,
     "gradients": 2.5,
@@ -102,6 +106,7 @@ def report(
     treebank: Corpus | None = None,
     coref: Corpus | None = None,
     against: Model | None = None,
+    pairs: Corpus | None = None,
     progress: bool = False,
     command: str = "",
     given: tuple[Sequence[str], Sequence[str]] | None = None,
@@ -119,23 +124,33 @@ def report(
         treebank: sentences with trees for syntax and probes; the built-in ones by default.
         coref: documents with trees and coreference; the built-in ones by default.
         against: another model, to compare with; by default the same one untrained (weights drawn with seed 0).
+        pairs: labelled texts or pairs (`headscope.corpora.pairs`), whose groups are compared; without them that section
+            is left out.
         progress: show progress on stderr, and say beforehand what takes long.
         command: what was typed, for the page's own record.
         given: the files and the options that were typed, for the commands that give single figures again.
-        annotated: the same of ``--treebank``, ``--coref`` and ``--against``, by the names of these options.
+        annotated: the same of ``--treebank``, ``--coref``, ``--against``, ``--pairs`` and ``--label``, by these names.
 
     Raises:
         InputError: a section that there is not; a model to compare with, but no such section; a corpus without inputs.
         CorpusError: a broken corpus or treebank, with file and line.
         RunError: the model failed on an input while the surface measures were taken.
     """
-    asked = list(SECTIONS) if sections is None else list(sections)
+    asked = (
+        [name for name in SECTIONS if name != "groups" or pairs is not None]
+        if sections is None
+        else list(sections)
+    )
     for name in asked:
         if name not in SECTIONS:
             raise InputError(f"sections: expected {', '.join(SECTIONS)}, found {name!r}")
     if against is not None and "compare" not in asked:
         raise InputError("against: expected the section compare among those asked for")
-    for read in (treebank, coref):  # a broken file is told before the model runs for long
+    if ("groups" in asked) != (pairs is not None):
+        raise InputError(
+            "pairs: expected labelled texts where the section groups is asked for, and only there"
+        )
+    for read in (treebank, coref, pairs):  # a broken file is told before the model runs for long
         for _ in read or ():
             pass
     model = load() if model is None else model
@@ -149,6 +164,7 @@ def report(
         treebank,
         coref,
         against,
+        pairs,
         progress,
         command,
         given,
@@ -168,6 +184,7 @@ class _Report:
     treebank: Corpus | None
     coref: Corpus | None
     against: Model | None
+    pairs: Corpus | None
     progress: bool
     command: str
     given: tuple[Sequence[str], Sequence[str]] | None
@@ -200,6 +217,8 @@ class _Report:
                 made[name] = self._made(name, partial(self._linguistic, name, gallery))
         if "compare" in self.sections:
             made["compare"] = self._made("compare", lambda: self._compare(gallery))
+        if (pairs := self.pairs) is not None:
+            made["groups"] = self._made("groups", lambda: self._groups(pairs, gallery))
         for more in (self._found.get("patterns"), self._found.get("gradients")):
             if more is not None:
                 dataset = _joined(dataset, more)
@@ -261,7 +280,7 @@ class _Report:
 
     def _made(self, name: str, make: Callable[[], Section]) -> Section:
         """A section, or one that says why it could not be made."""
-        if name not in LINGUISTIC:
+        if name not in (*LINGUISTIC, "groups"):
             self._say_time({"roles": "patterns"}.get(name, name))
         try:
             return make()
@@ -375,6 +394,19 @@ class _Report:
             command=self._versus(),
         )
 
+    def _groups(self, pairs: Corpus, gallery: Gallery) -> Section:
+        again = self._on("compare groups", "--pairs")
+        label = [word for own in self.annotated.get("--label", ()) for word in ("--label", own)]
+        return groups_section(
+            self.model,
+            pairs,
+            gallery,
+            _input,
+            limit=self.limit,
+            progress=self.progress,
+            command=None if again is None else shlex.join([*shlex.split(again), *label]),
+        )
+
     def _versus(self) -> str | None:
         """The command that compares the two models again."""
         if self.given is None:
@@ -399,7 +431,7 @@ class _Report:
             return None
         limit = [] if self.limit is None else ["--limit", str(self.limit)]
         files = self.annotated.get(option, ())
-        return shlex.join(["headscope", command, *files, *_of_model(self.given[1]), *limit])
+        return shlex.join(["headscope", *command.split(), *files, *_of_model(self.given[1]), *limit])
 
 
 def _options(words: Sequence[str]) -> dict[str, str]:

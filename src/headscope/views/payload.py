@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Literal, NotRequired, TypedDict
 
 from headscope.views.blobs import ArrayRef, Vectors
-from headscope.views.payload_compare import CompareSection
+from headscope.views.payload_compare import CompareSection, GroupsSection
 from headscope.views.payload_linguistics import CorefSection, ProbesSection, SyntaxSection
 
 
@@ -425,6 +425,7 @@ SectionInfo = (
     | CorefSection
     | ProbesSection
     | CompareSection
+    | GroupsSection
     | CardsSection
     | FailedSection
     | HeadsSection

@@ -78,3 +78,53 @@ class CompareSection(TypedDict):
     roles: list[RoleChange]
     notes: list[str]
     command: str | None
+
+
+class GroupInfo(TypedDict):
+    """A group: its label, how many inputs it has, and their mean length in tokens."""
+
+    label: str
+    inputs: int
+    tokens: float
+
+
+class GroupRow(TypedDict):
+    """A measure of a head in both groups: means of inputs, A − B, Hedges' g, and how sure that is.
+
+    `example` is the place of an example with a typical input of each group.
+    """
+
+    layer: int
+    head: int
+    measure: str
+    title: str
+    units: str
+    a: float
+    b: float
+    difference: float
+    se: float | None
+    effect: float | None
+    p: float
+    q: float
+    n_a: int
+    n_b: int
+    example: int | None
+
+
+class GroupsSection(TypedDict):
+    """Two groups of labelled inputs: what differs, or that nothing does.
+
+    `rows` are those with a q of at most `level`, the largest effects first, or, where there are none, those of the
+    smallest q; `differ` is how many of the former there are, listed or not.
+    """
+
+    kind: Literal["groups"]
+    title: str
+    about: str
+    told: str
+    level: float
+    differ: int
+    groups: list[GroupInfo]
+    rows: list[GroupRow]
+    notes: list[str]
+    command: str | None

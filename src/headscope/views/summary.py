@@ -11,9 +11,9 @@ import numpy.typing as npt
 from headscope.heads import Head
 from headscope.views.blobs import Blobs
 from headscope.views.payload import Part, SummarySection
-from headscope.views.sections import Compare, Section
+from headscope.views.sections import Compare, Groups, Section
 from headscope.views.sentences import comma, head_name, percent, text
-from headscope.views.summary_compare import comparison
+from headscope.views.summary_compare import comparison, two_groups
 from headscope.views.summary_linguistics import linguistics
 
 HALF = 0.5
@@ -65,6 +65,8 @@ class Summary:
         for one in self.sections:
             if isinstance(one, Compare):
                 lines += comparison(one)
+            if isinstance(one, Groups):
+                lines.append(two_groups(one))
         return SummarySection(kind="summary", title="", about="", lines=lines) if lines else None
 
 

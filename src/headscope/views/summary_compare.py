@@ -13,6 +13,7 @@ from headscope.measures.roles import NONE
 from headscope.views.page import plain_text
 from headscope.views.payload import Part
 from headscope.views.sections.compare import Compare
+from headscope.views.sections.groups import Groups
 from headscope.views.sentences import comma, head_name, text, with_error
 
 _NAMED = 5  # heads named in a sentence; the rest are counted
@@ -30,6 +31,32 @@ def comparison(compared: Compare) -> list[list[Part]]:
     if compared.roles is not None:
         lines += _changes(compared) if compared.figures is not None else [_counts(compared)]
     return lines
+
+
+def two_groups(one: Groups) -> list[Part]:
+    """How many heads differ between two groups of texts, and the one that does most; or that none is known to."""
+    a, b = (plain_text(str(group["label"])) for group in one.meta["groups"])
+    rows: Any = one.differing
+    between = f"Between texts labelled {a} and {b}"
+    if not len(rows):
+        listed: Any = one.listed
+        least = (
+            f": the smallest q is {float(listed['q'].min()):.2g}"
+            if len(listed)
+            else ": no measure could be compared"
+        )
+        return [text(f"{between} no head is known to differ{least}.")]
+    first = next(rows.itertuples())
+    count = len({(row.layer, row.head) for row in rows.itertuples()})
+    head = Head(int(first.layer), int(first.head))
+    title = str(one.figures.sel(measure=first.measure)["title"].values)
+    return [
+        text(
+            f"{between} {count} {'head differs' if count == 1 else 'heads differ'} (q ≤ {one.level:g}), most "
+        ),
+        head_name(head, one.examples.get((str(first.measure), head))),
+        text(f" in {title} (Hedges' g {first.effect:.2f})."),
+    ]
 
 
 def _drift(compared: Compare) -> list[Part]:

@@ -9,6 +9,7 @@ from headscope.views.sections.clusters import Clusters
 from headscope.views.sections.compare import Compare
 from headscope.views.sections.coref import Coref
 from headscope.views.sections.figures import Classes, Failed, Heads, Layers, Measures, Methods, Unmeasured
+from headscope.views.sections.groups import Groups
 from headscope.views.sections.probes import Probes
 from headscope.views.sections.roles import Roles
 from headscope.views.sections.syntax import Syntax
@@ -21,6 +22,7 @@ __all__ = [
     "Compare",
     "Coref",
     "Failed",
+    "Groups",
     "Heads",
     "Layers",
     "Measures",

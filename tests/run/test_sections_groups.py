@@ -1,0 +1,134 @@
+"""The report's section on two groups of texts: its figures are those of `hs.compare.groups`, said honestly."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headscope as hs
+from headscope.errors import InputError
+from headscope.models import Model
+
+SIDES = [
+    ("The cat sat on the mat.", "Some dogs slept."),
+    ("Rain is likely tomorrow.", "It will probably rain."),
+    ("He sold the old car.", "The car was bought by her."),
+    ("She opened a small shop.", "The bank closed early today."),
+    ("Nobody answered the phone that night.", "The phone rang twice."),
+    ("Two boats crossed the lake.", "Boats were on the lake."),
+]
+PAIRS = [(a, b) for a, _ in SIDES for _, b in SIDES]
+TEXTS = hs.corpora.texts([a for a, _ in SIDES])
+
+
+def write(path: Path, labels: list[int], copied: bool) -> Path:
+    """Pairs with a label; where `copied`, text B of those labelled 0 is text A again."""
+    lines = [
+        f"{label}\t{a}\t{a if copied and not label else b}"
+        for label, (a, b) in zip(labels, PAIRS, strict=True)
+    ]
+    path.write_text("same\ttext_a\ttext_b\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def payload(page: str) -> Any:
+    found = re.search(
+        r'<script type="application/json" id="headscope-payload">(.*?)</script>', page, re.DOTALL
+    )
+    assert found is not None
+    return json.loads(found[1])
+
+
+def section(found: Any, kind: str) -> Any:
+    return next(one for one in found["sections"] if one["kind"] == kind)
+
+
+def said(found: Any) -> list[str]:
+    return ["".join(part["text"] for part in line) for line in section(found, "summary")["lines"]]
+
+
+def test_what_differs_is_what_the_command_finds(demo: Model, tmp_path: Path) -> None:
+    path = write(tmp_path / "pairs.tsv", [place % 2 for place in range(36)], copied=True)
+    corpus = hs.corpora.pairs(path, label="same")
+    page = hs.report(
+        demo,
+        TEXTS,
+        pairs=corpus,
+        sections=["groups"],
+        examples=1,
+        given=([], ["-m", "some/model"]),
+        annotated={"--pairs": ["pairs.tsv"], "--label": ["same"]},
+    )
+    found = payload(page)
+    info = section(found, "groups")
+    expected = hs.compare.groups(demo, corpus)
+    rows = expected.differing()
+    assert info["differ"] == len(rows) > 10
+    assert [(row["layer"], row["head"], row["measure"]) for row in info["rows"]] == list(
+        rows[["layer", "head", "measure"]].head(300).itertuples(index=False, name=None)
+    )
+    for name, own in (("a", "group_a"), ("b", "group_b"), ("effect", "effect"), ("p", "p"), ("q", "q")):
+        np.testing.assert_allclose([row[name] for row in info["rows"]], rows[own].head(300), rtol=1e-4)
+    assert info["told"].lower() == f"{expected.told()}.".lower()
+    assert [(one["label"], one["inputs"]) for one in info["groups"]] == [("0", 18), ("1", 18)]
+    assert info["command"] == "headscope compare groups pairs.tsv -m some/model --label same"
+    (line,) = [line for line in said(found) if line.startswith("Between texts labelled 0 and 1")]
+    top = rows.iloc[0]
+    assert f"most L{top['layer']}H{top['head']} in " in line
+    assert f"{len(rows.drop_duplicates(['layer', 'head']))} heads differ (q ≤ 0.05)" in line
+
+    row = info["rows"][0]
+    first, second = found["examples"][row["example"]]["inputs"]
+    assert [first["label"], second["label"]] == ["A · 0", "B · 1"]
+    texts = {
+        label: [
+            ["[CLS]", *demo.tokenizer.tokenize(a)]
+            for (a, _), own in zip(PAIRS, range(36), strict=True)
+            if own % 2 == label
+        ]  # type: ignore[union-attr]
+        for label in (0, 1)
+    }
+    for one, label in ((first, 0), (second, 1)):
+        pieces = one["parts"][0]["query"]["pieces"]
+        assert any(pieces[: len(begin)] == begin for begin in texts[label])
+
+
+def test_where_nothing_differs_that_is_what_is_said(demo: Model, tmp_path: Path) -> None:
+    labels = [int(label) for label in "100110011001" * 3]
+    corpus = hs.corpora.pairs(write(tmp_path / "pairs.tsv", labels, copied=False), label="same")
+    expected = hs.compare.groups(demo, corpus)
+    assert not len(expected.differing())  # so the rest of the test says something
+    found = payload(hs.report(demo, TEXTS, pairs=corpus, sections=["groups"], examples=0))
+    info = section(found, "groups")
+    assert info["differ"] == 0
+    assert info["told"].startswith("No head differs between the groups at q ≤ 0.05")
+    assert len(info["rows"]) == 8
+    assert min(row["q"] for row in info["rows"]) == expected.table["q"].min() > 0.05
+    assert {row["example"] for row in info["rows"]} == {None}
+    (line,) = [line for line in said(found) if line.startswith("Between texts")]
+    assert re.fullmatch(
+        r"Between texts labelled 0 and 1 no head is known to differ: the smallest q is [\d.]+\.", line
+    )
+
+
+def test_the_section_comes_with_pairs_and_only_with_them(demo: Model, tmp_path: Path) -> None:
+    corpus = hs.corpora.pairs(write(tmp_path / "pairs.tsv", [0, 1] * 18, copied=False), label="same")
+    with pytest.raises(
+        InputError, match="pairs: expected labelled texts where the section groups is asked for"
+    ):
+        hs.report(demo, TEXTS, sections=["groups"])
+    with pytest.raises(
+        InputError, match="pairs: expected labelled texts where the section groups is asked for"
+    ):
+        hs.report(demo, TEXTS, sections=["table"], pairs=corpus)
+
+
+def test_one_label_is_a_section_that_says_so(demo: Model, tmp_path: Path) -> None:
+    corpus = hs.corpora.pairs(write(tmp_path / "pairs.tsv", [1] * 36, copied=False), label="same")
+    found = payload(hs.report(demo, TEXTS, pairs=corpus, sections=["groups"], examples=0))
+    assert section(found, "failed")["reason"] == "label: expected two groups, found 1: 1 (36)"
