@@ -3,6 +3,7 @@ JavaScript."""
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,8 @@ def read(name: str) -> Any:
 def executed(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The notebook with its outputs; fails where a cell does, and where one prints a warning."""
     monkeypatch.delenv("TRANSFORMERS_VERBOSITY", raising=False)  # what a reader would see
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    monkeypatch.setenv("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 2) // workers)))
     notebook = read(name)
     nbclient.NotebookClient(
         notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}}
