@@ -29,6 +29,12 @@ it("marks the mention, what it refers to and what was chosen", () => {
   expect(marks(window, { ...shown, predicted: 3, right: false })).toEqual(["before", "", "mention", "choice", ""]);
 });
 
+it("marks a mention in what it refers to as the mention only", () => {
+  const window = { words: ["the", "cat", "that", "slept"], mentions: [[0, 4, 1], [2, 3, 2]], example: null, spaces: null };
+  const shown = { window: 0, mention: 1, predicted: 1, weight: 0.1, antecedents: [0], right: true };
+  expect(marks(window, shown)).toEqual(["before", "before choice right", "mention", "before"]);
+});
+
 it("sets words apart as the corpus does, or as English does where it does not say", () => {
   const window = { words: ["“", "Do", "n't", "(", "ever", ")", "go", "!"], mentions: [], example: null, spaces: null };
   const joined = (spaces: boolean[] | null): string => apart({ ...window, spaces }).reduce((text, space, i) => text + (space ? " " : "") + window.words[i]!, "");

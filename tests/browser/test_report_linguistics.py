@@ -236,12 +236,36 @@ def test_arcs_are_of_the_relation_in_its_direction(open_page: Any, planted: str)
     assert wrong.locator("path[stroke-width]").evaluate_all(
         "paths => paths.map(path => path.getAttribute('class'))"
     ) == [*("other", "missed", "chose")]
+    tip = wrong.locator("path.tip-chose").evaluate(
+        """path => {
+            const [start, , width] = path.getAttribute("d").match(/-?[\\d.]+/g).map(Number);
+            const words = [...path.closest("svg").querySelectorAll("text")];
+            const away = word => Math.abs(Number(word.getAttribute("x")) - start - width / 2);
+            return words.reduce((best, word) => (away(word) < away(best) ? word : best)).textContent;
+        }"""
+    )
+    assert tip == "old"
+    key = cases.locator(".key > span:has(svg)")
+    assert [(one.inner_text(), one.locator("path").get_attribute("class")) for one in key.all()] == [
+        ("the relation, found", "found"),
+        ("the relation, missed", "missed"),
+        ("what the head chose instead", "chose"),
+        ("other attention", "other"),
+    ]
     assert wrong.get_attribute("aria-label") == "wrong: the old cat. the to old. Open L1H2 here."
     wrong.locator("path.chose").dispatch_event("pointermove", {"clientX": 200, "clientY": 200})
     assert page.locator(".report > .tip.on").inner_text() == "the → old  0.400"
+    wrong.locator("path.chose").dispatch_event("pointerleave", {})
+    assert page.locator(".report > .tip.on").count() == 0
     strokes = "path => getComputedStyle(path).stroke"
     kinds = [wrong.locator(f"path.{kind}").first.evaluate(strokes) for kind in ("missed", "chose", "other")]
     found = right.locator("path.found").evaluate(strokes)
+    faint = "path => Number(getComputedStyle(path).strokeOpacity)"
+    assert [wrong.locator(f"path.{kind}").evaluate(faint) for kind in ("other", "missed", "chose")] == [
+        0.28,
+        1,
+        1,
+    ]
     assert len({found, *kinds[1:]}) == 3
     red, green, blue = (int(one) for one in re.findall(r"\d+", found)[:3])
     assert red > 150 > max(green, blue)

@@ -221,7 +221,42 @@ def test_sentences_and_mentions_travel_as_they_are() -> None:
     wrong = {"window": 0, "mention": 3, "predicted": 0, "weight": 0.125, "antecedents": [0], "right": False}
     assert heads["preceding_mentions"]["shown"][1] == wrong
     assert heads["other_mentions"]["shown"] == []
+    found = sample.coref().found.sel(candidates="any_word")
+    split = {
+        "accuracy": found["split"].item(),
+        "low": found["split_low"].item(),
+        "high": found["split_high"].item(),
+    }
+    assert heads["any_word"]["split"] == split
     assert [one["spaces"] for one in info["windows"]] == [
         [False, True, True, False, False, True, True, True],
         None,
     ]
+
+
+def test_probes_travel_as_they_are() -> None:
+    info: Any = sample.probes().info(Blobs())
+    first, second = info["rows"]
+    nothing = dict.fromkeys(("spearman", "control", "selectivity"))
+    assert first == {
+        "probe": "right-branching",
+        "uas": 0.3,
+        "low": 0.25,
+        "high": 0.35,
+        "uuas": 0.4,
+        **nothing,
+        "parameters": 0,
+        "printed": 0.26,
+    }
+    assert second == {
+        "probe": "attention",
+        "uas": 0.6,
+        "low": 0.5,
+        "high": 0.75,
+        "uuas": 0.65,
+        "spearman": 0.5,
+        "control": 0.45,
+        "selectivity": -0.15,
+        "parameters": 1440,
+        "printed": 0.61,
+    }
