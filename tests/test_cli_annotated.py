@@ -330,6 +330,49 @@ def test_negation_before_and_after(
     assert abs(float(lines[0].split()[4])) == pytest.approx(largest, abs=6e-4)
 
 
+def test_probe_prints_says_and_writes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The table says which vectors were used, stderr how many words have none and what stands for the root."""
+    Path("train.conllu").write_text(TREES * 6 + BROKEN.removeprefix(TREES), encoding="utf-8")
+    Path("glove.txt").write_text("cat 1 0\nsleeps 0 1\nthe 1 1\n", encoding="utf-8")
+    common = ("probe", "train.conllu", "trees.conllu", "--epochs", 1, "--kind", "distance+words")
+    assert run(monkeypatch, *common) == 2
+    assert "train.conllu:80: sentence a-3: expected a head from 0 to 1, found 7" in capsys.readouterr().err
+    common = (*common, "--skip-broken", "--kind", "right-branching", "--kind", "attention")
+    assert run(monkeypatch, *common) == 0
+    printed = capsys.readouterr()
+    header, *lines = printed.out.splitlines()
+    assert header.split() == [
+        *(
+            "probe",
+            "uas",
+            "uas_low",
+            "uas_high",
+            "uas_punct",
+            "uuas",
+            "control",
+            "selectivity",
+            "n",
+            "vectors",
+        )
+    ]
+    assert [line.split()[0] for line in lines] == ["right-branching", "distance+words", "attention"]
+    assert [line.endswith("input embeddings of all-MiniLM-L6-v2") for line in lines] == [False, True, False]
+    assert "vectors: input embeddings of all-MiniLM-L6-v2; 0.0% of the words have none" in printed.err
+    assert "the root is read off attention to: cls, sep" in printed.err
+    assert "left out 1 broken sentence\n" in printed.err
+    assert run(monkeypatch, *common, "--vectors", "glove.txt", "--json", "--meta", "m.json") == 0
+    found = capsys.readouterr()
+    assert "vectors: glove.txt; 62.5% of the words have none" in found.err
+    rows = {row["probe"]: row for row in json.loads(found.out)}
+    assert [rows[name]["vectors"] for name in ("distance+words", "attention")] == ["glove.txt", ""]
+    assert rows["attention"]["parameters"] == 4 * 72
+    assert json.loads(Path("m.json").read_text())["vectors"]["size"] == 2
+    assert run(monkeypatch, *common, "-o", "probes.csv") == 0
+    assert list(pd.read_csv("probes.csv")["probe"]) == list(rows)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

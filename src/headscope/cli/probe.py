@@ -146,12 +146,13 @@ _SHOWN = (
     "control",
     "selectivity",
     "n",
+    "vectors",
 )
 
 
 def _shown(rows: Any) -> str:
     """What fits a screen; UAS is without punctuation, uas_punct with it."""
-    shown = rows[[name for name in _SHOWN if not rows[name].isna().all()]].copy()
+    shown = rows[[name for name in _SHOWN if (rows[name].notna() & (rows[name] != "")).any()]].copy()
     for column in shown.select_dtypes("float"):
         shown[column] = ["" if value != value else f"{value:.3f}" for value in shown[column]]
     return str(shown.to_string(index=False))
