@@ -173,6 +173,13 @@ def arcs_of(sentence: Any) -> dict[tuple[str, str], tuple[str, float]]:
     return {(start, end): (kind, width) for start, end, kind, width in found}
 
 
+def in_order(part: Any) -> list[str]:
+    """The headings of what is shown, and what stands below each."""
+    return part.locator("h4, [data-kind]").evaluate_all(
+        "all => all.map(one => one.dataset.kind ? `a ${one.dataset.kind} one` : one.textContent)"
+    )
+
+
 def test_rows_of_relations_say_what_was_found(open_page: Any, planted: str) -> None:
     page = open_page(planted)
     body = page.locator("[data-section=syntax] tbody")
@@ -221,6 +228,7 @@ def test_arcs_are_of_the_relation_in_its_direction(open_page: Any, planted: str)
         cases.locator("h3").inner_text() == "det: L1H2 2-3 in papers, dep→head, right in 100.0\u00a0% of 41"
     )
     assert cases.locator("h4").all_inner_texts() == ["RIGHT", "WRONG"]
+    assert in_order(cases) == ["right", "a right one", "wrong", "a wrong one"]
     right, wrong = cases.locator("[data-kind=right]"), cases.locator("[data-kind=wrong]")
     assert arcs_of(right) == {
         ("a", "dog"): ("found", 3),
@@ -335,6 +343,7 @@ def test_mentions_are_shown_as_they_were_chosen(open_page: Any, planted: str) ->
     assert section.locator(".cases h3").inner_text() == "L1H0 chooses among preceding mentions"
     right, wrong = (section.locator(f".mentions[data-kind={kind}]") for kind in ("right", "wrong"))
     assert (right.count(), wrong.count()) == (1, 1)
+    assert in_order(section) == ["right", "a right one", "wrong", "a wrong one"]
     assert right.locator("> span").first.inner_text() == "she → Ann .250"
     assert right.locator(".text").inner_text() == "Ann's cat (she) saw it"
     said = "spans => spans.map(span => [span.className.replace('said ', ''), span.textContent])"
