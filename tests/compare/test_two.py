@@ -139,12 +139,32 @@ def test_errors_are_paired_by_document() -> None:
     means = moved[:, 0].mean(-1).reshape(3, 2).sum(1)
     own = np.sqrt(1.5 * ((means - means.mean()) ** 2).sum()) / 24
     assert float(found["js_layer_se"][0]) == pytest.approx(own, rel=1e-7)
+    assert float(found["js_all"]) == pytest.approx(float(found["js_layer"][0]), rel=1e-9)  # one layer
+    assert float(found["js_all_se"]) == pytest.approx(own, rel=1e-7)
     table = two_models.table(found)
     assert tuple(table.columns) == two_models.COLUMNS
     assert table["layer"].unique().tolist() == [3]
     drift = two_models.by_drift(found)
     assert drift["js"].is_monotonic_decreasing
     assert two_models.by_layer(found).columns.tolist() == ["layer", "js", "js_se", "cosine", "cosine_se"]
+
+
+def test_the_mean_over_all_heads_is_of_heads_that_are_there_and_has_its_error() -> None:
+    draw = np.random.default_rng(1)
+    measures = choose(["previous"])
+    documents = Documents(two_models.names(measures))
+    moved = draw.random((4, 2, 2, 3))
+    moved[..., 1, 2] = np.nan  # the second layer has two heads
+    sums = np.where(np.isfinite(moved[:, :1]), 1.0, np.nan)
+    for place in range(4):
+        parts = two_models.stacked(sums[place], sums[place], np.ones((1, 2)), np.ones(1), moved[place], 5)
+        documents.add(place, Tokens(["x"] * 5), [0, 1], *parts)
+    found = two_models.dataset(documents.close(), measures, causal=False, absent={}, meta={})
+    means = np.nanmean(moved[:, 0].reshape(4, -1), 1) / 5
+    assert float(found["js_all"]) == pytest.approx(means.mean(), rel=1e-9)
+    assert float(found["js_all_se"]) == pytest.approx(means.std(ddof=1) / 2, rel=1e-7)
+    cosines = np.nanmean(moved[:, 1].reshape(4, -1), 1) / 5
+    assert float(found["cosine_all"]) == pytest.approx(cosines.mean(), rel=1e-9)
 
 
 # Roles

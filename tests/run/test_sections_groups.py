@@ -77,9 +77,9 @@ def test_what_differs_is_what_the_command_finds(demo: Model, tmp_path: Path) -> 
     assert info["told"].lower() == f"{expected.told()}.".lower()
     assert [(one["label"], one["inputs"]) for one in info["groups"]] == [("0", 18), ("1", 18)]
     assert info["command"] == "headscope compare groups pairs.tsv -m some/model --label same"
-    (line,) = [line for line in said(found) if line.startswith("Between texts labelled 0 and 1")]
+    (line,) = [line for line in said(found) if line.startswith("Between texts labelled 0 and 1, ")]
     top = rows.iloc[0]
-    assert f"most L{top['layer']}H{top['head']} in " in line
+    assert f"most L{top['layer']}H{top['head']} in “" in line
     assert f"{len(rows.drop_duplicates(['layer', 'head']))} heads differ (q ≤ 0.05)" in line
 
     row = info["rows"][0]
@@ -112,7 +112,7 @@ def test_where_nothing_differs_that_is_what_is_said(demo: Model, tmp_path: Path)
     assert {row["example"] for row in info["rows"]} == {None}
     (line,) = [line for line in said(found) if line.startswith("Between texts")]
     assert re.fullmatch(
-        r"Between texts labelled 0 and 1 no head is known to differ: the smallest q is [\d.]+\.", line
+        r"Between texts labelled 0 and 1, no head is known to differ: the smallest q is [\d.]+\.", line
     )
 
 

@@ -37,7 +37,7 @@ def two_groups(one: Groups) -> list[Part]:
     """How many heads differ between two groups of texts, and the one that does most; or that none is known to."""
     a, b = (plain_text(str(group["label"])) for group in one.meta["groups"])
     rows: Any = one.differing
-    between = f"Between texts labelled {a} and {b}"
+    between = f"Between texts labelled {a} and {b},"
     if not len(rows):
         listed: Any = one.listed
         least = (
@@ -55,7 +55,7 @@ def two_groups(one: Groups) -> list[Part]:
             f"{between} {count} {'head differs' if count == 1 else 'heads differ'} (q ≤ {one.level:g}), most "
         ),
         head_name(head, one.examples.get((str(first.measure), head))),
-        text(f" in {title} (Hedges' g {first.effect:.2f})."),
+        text(f" in “{title}” (Hedges' g {first.effect:.2f})."),
     ]
 
 
