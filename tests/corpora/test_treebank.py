@@ -9,6 +9,7 @@ import pytest
 
 from headscope import corpora
 from headscope.corpora import Mention
+from headscope.corpora.entities import mentions
 from headscope.errors import CorpusError, InputError
 
 SENTENCE = """\
@@ -54,6 +55,18 @@ def test_surface_words_and_main_relations(tmp_path: Path) -> None:
     assert example.heads == [2, 2, -1, 4, 2, 6, 4]
     assert example.relations == ["nsubj", "aux", "root", "case", "obl", "cc", "conj"]
     assert example.mentions == [Mention(0, 1, "e1"), Mention(3, 7, "e2"), Mention(3, 5, "e1")]
+
+
+def test_several_entities_on_one_word() -> None:
+    """Ends before beginnings, nested and of one word; two mentions of one cluster open at once; in order of beginning."""
+    column = ["(a(b)", "_", "a)(c(a)", "(d-person-1)c)", "(e", "(e", "e)e)"]
+    found = mentions([{"Entity": value} if value != "_" else {} for value in column], "GRP-etype-head")
+    assert found == [
+        *(Mention(0, 3, "a"), Mention(0, 1, "b"), Mention(2, 4, "c"), Mention(2, 3, "a"), Mention(3, 4, "d")),
+        *(Mention(4, 7, "e"), Mention(5, 7, "e")),
+    ]
+    by_eid = mentions([{"Entity": "(person-x-1)"}], "etype-eid-head")
+    assert by_eid == [Mention(0, 1, "x")]
 
 
 SPACED = """\
