@@ -77,7 +77,7 @@ def opened(page: Any) -> tuple[str, str]:
 def far(page: Any) -> None:
     """Open a head that no role has, on the first example, once the address says what is open."""
     page.wait_for_function(
-        "!location.hash || location.hash.startsWith(`#head=${document.querySelector('.openhead h2').textContent}&`)"
+        "() => !location.hash || location.hash.startsWith(`#head=${document.querySelector('.openhead h2').textContent}&`)"
     )
     page.evaluate("name => { location.hash = `#head=${name}&example=0&at=${performance.now()}` }", FAR)
     page.wait_for_function(
