@@ -172,6 +172,22 @@ def test_commands_give_the_same_figures_again(whole: str) -> None:
     ]
 
 
+def test_a_command_for_one_section_has_only_what_that_section_takes(demo: Model) -> None:
+    typed = {"--treebank": ["t.conllu"], "--against": ["b"], "--pairs": ["p.tsv"], "--label": ["same"]}
+    page = hs.report(
+        demo,
+        hs.corpora.texts(TEXTS),
+        examples=2,
+        sections=["cards"],
+        limit=2,
+        given=([], []),
+        annotated=typed,
+    )
+    assert sections(page)["cards"]["command"] == (
+        "headscope report --treebank t.conllu --limit 2 --sections cards"
+    )
+
+
 def test_a_section_that_fails_takes_no_other_with_it(demo: Model, monkeypatch: Any, capsys: Any) -> None:
     def fail(*_: Any, **__: Any) -> Any:
         raise ValueError("out of <memory>\nand more")

@@ -267,8 +267,11 @@ class _Report:
             return None
         files, options = self.given
         if words[0] == "report":
-            named = {"--text": files, **self.annotated}
-            files = [word for name, own in named.items() for file in own for word in (name, file)]
+            section = words[-1]  # options of another section would be refused
+            of = {"--against": "compare", "--pairs": "groups", "--label": "groups"}
+            own = {name: each for name, each in self.annotated.items() if of.get(name, section) == section}
+            named = {"--text": files, **own}
+            files = [word for name, each in named.items() for file in each for word in (name, file)]
         limit = [] if self.limit is None else ["--limit", str(self.limit)]
         return shlex.join(["headscope", words[0], *files, *options, *limit, *words[1:]])
 
