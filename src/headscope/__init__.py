@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from headscope.errors import HeadscopeError, InputError, ModelError, RefusedError, ShapeError
     from headscope.heads import Head
     from headscope.maps import AttentionMaps, wrap
-    from headscope.measures.dataset import table
     from headscope.measures.flow import flow, rollout
     from headscope.measures.measure import by_pairs, by_rows
     from headscope.run.ablation import ablation
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from headscope.run.report import report
     from headscope.run.roles import roles
     from headscope.run.syntax import syntax
+    from headscope.run.tables import table
     from headscope.run.unused import unused_token
     from headscope.run.variability import variability
     from headscope.run.view import head_view, model_view, neuron_view, view
@@ -79,7 +79,7 @@ _WHERE = {
     "roles": "headscope.run.roles",
     "rollout": "headscope.measures.flow",
     "syntax": "headscope.run.syntax",
-    "table": "headscope.measures.dataset",
+    "table": "headscope.run.tables",
     "variability": "headscope.run.variability",
     "unused_token": "headscope.run.unused",
     "view": "headscope.run.view",

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 from report_sample import dataset
 
 import headscope as hs
@@ -83,3 +85,22 @@ def test_messages():
         figure(dataset(), "nonsense")
     with pytest.raises(InputError, match="width: expected 'column'"):
         figure(dataset(), width=0.1)
+
+
+def test_distances_are_drawn_as_a_map_of_heads_and_other_figures_are_refused() -> None:
+    coords = {
+        f"{name}_{side}": ("head_" + side, values)
+        for side in "ab"
+        for name, values in (("layer", [0, 0, 1]), ("index", [0, 1, 0]))
+    }
+    far = np.array([[0.0, 0.1, 0.5], [0.1, 0.0, 0.6], [0.5, 0.6, 0.0]])
+    names = ["L0H0", "L0H1", "L1H0"]
+    found = xr.Dataset(
+        {"distance": (("head_a", "head_b"), far, {"units": "nats a token"})},
+        coords={**coords, "head_a": names, "head_b": names},
+        attrs={"n": 5, "meta": json.dumps({"corpus": {"tokens": 5}})},
+    )
+    drawn = figure(found, title="Heads that attend alike")
+    assert b"Heads that attend alike" in drawn.canvas.save("svg", drawn.about)
+    with pytest.raises(InputError, match=r"expected measures over \(layer, head\), found distance"):
+        figure(found, "entropy")

@@ -95,7 +95,7 @@ def _of_matrix(measure: Measure, matrix: str) -> Measure:
     return replace(
         measure,
         name=f"{matrix}_{measure.name}",
-        title=f"{measure.title} ({of})",
+        title=f"{measure.title}, {of}",
         description=f"{measure.description} Of the {of} in place of the weights.",
         units="loss" if matrix == "gradient" and measure.units == "share" else measure.units,
         matrix=matrix,  # pyright: ignore[reportArgumentType]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -37,6 +38,8 @@ class Model:
     def __post_init__(self) -> None:
         if not self.name:
             self.name = str(getattr(self.config, "_name_or_path", "") or type(self.module).__name__)
+            if Path(self.name).is_dir():
+                self.name = Path(self.name).resolve().name
 
     def __repr__(self) -> str:
         dtype = str(self.dtype).removeprefix("torch.")

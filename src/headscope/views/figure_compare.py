@@ -237,7 +237,7 @@ def _panels(
         y = MARGIN + (number // across) * (high + _HEAD + 6.0)
         units = str(found["units"].values[place])
         name = str(found["title"].values[place]) + (f", {units}" if scale is None and units else "")
-        canvas.text(x, y + 4, name, 8.0, bold=True)
+        canvas.text(x, y + 4, name, 8.0 * min(1.0, (each - axis) / canvas.text_width(name, 8.6)), bold=True)
         panel(canvas, place, x, y + _HEAD, size)
         if scale is not None:
             _numbers(canvas, found, x, y + _HEAD, size)

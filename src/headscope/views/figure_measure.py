@@ -16,6 +16,7 @@ import xarray as xr
 
 import headscope
 from headscope.errors import InputError
+from headscope.views import figure_clusters
 from headscope.views.canvas import POINTS, Canvas, share
 from headscope.views.columns import measure_names
 from headscope.views.figure import COLUMN, FORMATS, MARGIN, TEXT, wrapped
@@ -63,8 +64,10 @@ def figure(
 ) -> Figure:
     """Measures by layer (a point a head, the line their mean, dashed what uniform attention gives), and as maps.
 
+    Distances are drawn as figure 6, by layer and by cluster (`headscope.views.figure_clusters.figure` takes roles).
+
     Args:
-        dataset: from `headscope.measure`.
+        dataset: from `headscope.measure` or `headscope.distance`.
         names: one measure or some; by default all.
         together: in one plot instead, a colour a measure (figure 3).
         theme: light or dark ground.
@@ -73,6 +76,9 @@ def figure(
 
     Raises `InputError` for a measure that is not there, and for more of them together than there are colours.
     """
+    if "head_b" in dataset.dims and names is None:
+        drawn = figure_clusters.figure(dataset, theme=theme, width=width, title=title)
+        return Figure(drawn, about(dataset, ["distance"]))
     inches = {"column": COLUMN, "text": TEXT}.get(width, 0.0) if isinstance(width, str) else float(width)
     if not 1.0 <= inches <= 40.0:
         raise InputError(f"width: expected 'column', 'text' or inches from 1 to 40, found {width!r}")

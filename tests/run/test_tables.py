@@ -1,0 +1,31 @@
+"""`headscope.table` is the table of whatever was found."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import headscope as hs
+from headscope.measures import coref, distance, negation
+from headscope.measures import dataset as measured
+from headscope.measures import syntax as relations
+from headscope.models import Model
+from headscope.probes import results
+
+
+def test_what_every_function_finds_has_its_table(demo: Model) -> None:
+    trees = hs.corpora.builtin_trees()
+    few = list(trees.encoded(demo))[:12]
+    found = hs.measure(demo, hs.corpora.builtin(), limit=2)
+    assert hs.table(found).equals(measured.table(found))
+    found = hs.syntax(demo, few, replicates=10, least=5)
+    assert hs.table(found).equals(relations.table(found))
+    assert set(hs.table(found)["relation"]) >= {"all", "det"}
+    found = hs.coreference(demo, trees, replicates=10, limit=20)
+    assert hs.table(found).equals(coref.table(found))
+    found = hs.distance(demo, hs.corpora.builtin(), limit=2)
+    assert hs.table(found).equals(distance.table(found))
+    found = hs.probe(demo, few[:8], few[8:], kinds=["right-branching"])
+    assert hs.table(found).equals(results.table(found))
+    counts = [np.ones((1, 2, 3))] * 3
+    scored = negation.dataset(counts, [0], seed=0, replicates=5)
+    assert hs.table(scored).equals(negation.table(scored))
