@@ -16,6 +16,7 @@ from headscope.errors import InputError
 from headscope.measures.arrangement import head_map
 from headscope.measures.choose import choose
 from headscope.models import Model
+from headscope.run.typed import Typed
 
 OWN = ["figures", "gradients", "roles", "clusters", "cards", "table"]
 FEW = ["figures", "cards"]
@@ -96,8 +97,8 @@ def sections(page: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def whole(demo: Model) -> str:
-    given = (["a file.txt"], ["-m", "some/model"])
-    return hs.report(demo, hs.corpora.texts(TEXTS), examples=4, sections=OWN, limit=9, given=given)
+    typed = Typed(["a file.txt"], {"-m": "some/model"}, limit=9)
+    return hs.report(demo, hs.corpora.texts(TEXTS), examples=4, sections=OWN, limit=9, typed=typed)
 
 
 def test_the_sections_that_are_asked_for(demo: Model, whole: str) -> None:
@@ -173,15 +174,14 @@ def test_commands_give_the_same_figures_again(whole: str) -> None:
 
 
 def test_a_command_for_one_section_has_only_what_that_section_takes(demo: Model) -> None:
-    typed = {"--treebank": ["t.conllu"], "--against": ["b"], "--pairs": ["p.tsv"], "--label": ["same"]}
+    given = {"--treebank": ["t.conllu"], "--against": ["b"], "--pairs": ["p.tsv"], "--label": ["same"]}
     page = hs.report(
         demo,
         hs.corpora.texts(TEXTS),
         examples=2,
         sections=["cards"],
         limit=2,
-        given=([], []),
-        annotated=typed,
+        typed=Typed(sections=given, limit=2),
     )
     assert sections(page)["cards"]["command"] == (
         "headscope report --treebank t.conllu --limit 2 --sections cards"

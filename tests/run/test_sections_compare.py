@@ -18,6 +18,7 @@ import headscope as hs
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.run.sections_compare import nearest, other
+from headscope.run.typed import Typed
 from headscope.views.blobs import decode
 
 TEXTS = [
@@ -67,7 +68,7 @@ def small(layers: int = 2, heads: int = 4, seed: int = 0) -> Model:
 
 @pytest.fixture(scope="module")
 def page(demo: Model) -> str:
-    return hs.report(demo, hs.corpora.texts(TEXTS), given=([], []), **OPTIONS)
+    return hs.report(demo, hs.corpora.texts(TEXTS), typed=Typed(), **OPTIONS)
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +187,11 @@ def test_an_untrained_model_stands_beside_another_draw(untrained: Model) -> None
         assert torch.equal(one, two)
     found = payload(
         hs.report(
-            untrained, hs.corpora.texts(TEXTS[:4]), given=([], ["--untrained", "0"]), limit=4, **OPTIONS
+            untrained,
+            hs.corpora.texts(TEXTS[:4]),
+            typed=Typed(options={"--untrained": "0"}, limit=4),
+            limit=4,
+            **OPTIONS,
         )
     )
     info = section(found)
@@ -233,8 +238,7 @@ def test_other_shapes_are_compared_by_role_and_that_is_said(demo: Model) -> None
             demo,
             hs.corpora.texts(TEXTS),
             against=small(),
-            given=([], []),
-            annotated={"--against": ["other"]},
+            typed=Typed(sections={"--against": ["other"]}),
             **OPTIONS,
         )
     )

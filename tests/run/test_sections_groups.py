@@ -13,6 +13,7 @@ import pytest
 import headscope as hs
 from headscope.errors import InputError
 from headscope.models import Model
+from headscope.run.typed import Typed
 
 SIDES = [
     ("The cat sat on the mat.", "Some dogs slept."),
@@ -61,8 +62,7 @@ def test_what_differs_is_what_the_command_finds(demo: Model, tmp_path: Path) -> 
         pairs=corpus,
         sections=["groups"],
         examples=1,
-        given=([], ["-m", "some/model"]),
-        annotated={"--pairs": ["pairs.tsv"], "--label": ["same"]},
+        typed=Typed(options={"-m": "some/model"}, sections={"--pairs": ["pairs.tsv"], "--label": ["same"]}),
     )
     found = payload(page)
     info = section(found, "groups")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -90,6 +90,7 @@ def report(
     """Write one page about a model: what every head does over a corpus, and the maps behind the figures."""
     from headscope import corpora
     from headscope.run.report import report as run
+    from headscope.run.typed import Typed
     from headscope.views.pdf import find_browser, print_page
 
     check_places(output, suffixes=(".html", ".pdf"))
@@ -99,10 +100,21 @@ def report(
     started = time.monotonic()
     texts = corpus_of(text, format, pack)
     loaded = load(model, device, dtype, revision, untrained, keep, trust_remote_code)
-    options: dict[str, Any] = {"-m": model, "--format": format.value if format else None}
-    options |= {"--pack": None if pack == 128 else pack, "--device": device, "--dtype": dtype}
-    options |= {"--revision": revision, "--untrained": untrained, "--keep": keep}
-    given = [word for name, value in options.items() if value is not None for word in (name, str(value))]
+    options = {"-m": model, "--format": format and format.value, "--pack": None if pack == 128 else pack}
+    options |= {"--device": device, "--dtype": dtype, "--revision": revision, "--untrained": untrained}
+    options |= {"--keep": keep, "--trust-remote-code": "" if trust_remote_code else None}
+    typed = Typed(
+        [*map(str, text or [])],
+        {name: str(value) for name, value in options.items() if value is not None},
+        {
+            "--treebank": [*map(str, treebank or [])],
+            "--coref": [*map(str, coref or [])],
+            "--against": [against] if against else [],
+            "--pairs": [str(pairs)] if pairs else [],
+            "--label": [label] if label else [],
+        },
+        limit,
+    )
     page = run(
         loaded,
         texts,
@@ -116,14 +128,7 @@ def report(
         pairs=corpora.pairs(pairs, label=label) if pairs else None,
         progress=True,
         command=command(),
-        given=([*map(str, text or [])], [*given, *(["--trust-remote-code"] if trust_remote_code else [])]),
-        annotated={
-            "--treebank": [*map(str, treebank or [])],
-            "--coref": [*map(str, coref or [])],
-            "--against": [against] if against else [],
-            "--pairs": [str(pairs)] if pairs else [],
-            "--label": [label] if label else [],
-        },
+        typed=typed,
     )
     if browser is None:
         output.write_text(page, encoding="utf-8")

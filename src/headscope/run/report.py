@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,6 +40,7 @@ from headscope.run.sections_linguistics import (
     probes_section,
     syntax_section,
 )
+from headscope.run.typed import Typed
 from headscope.tokens import Tokens
 from headscope.views.explorer import Input
 from headscope.views.report import FIGURES, TABLE, Beside, report_page
@@ -109,8 +109,7 @@ def report(
     pairs: Corpus | None = None,
     progress: bool = False,
     command: str = "",
-    given: tuple[Sequence[str], Sequence[str]] | None = None,
-    annotated: Mapping[str, Sequence[str]] | None = None,
+    typed: Typed | None = None,
 ) -> str:
     """One self-contained HTML page about a model: what every head does, and the explorer of it on examples.
 
@@ -128,8 +127,7 @@ def report(
             is left out.
         progress: show progress on stderr, and say beforehand what takes long.
         command: what was typed, for the page's own record.
-        given: the files and the options that were typed, for the commands that give single figures again.
-        annotated: the same of ``--treebank``, ``--coref``, ``--against``, ``--pairs`` and ``--label``, by these names.
+        typed: the same in its parts, for the commands that give single figures again; without it there are none.
 
     Raises:
         InputError: a section that there is not; a model to compare with, but no such section; a corpus without inputs.
@@ -167,8 +165,7 @@ def report(
         pairs,
         progress,
         command,
-        given,
-        annotated or {},
+        typed,
     ).page(title)
 
 
@@ -187,8 +184,7 @@ class _Report:
     pairs: Corpus | None
     progress: bool
     command: str
-    given: tuple[Sequence[str], Sequence[str]] | None
-    annotated: Mapping[str, Sequence[str]]
+    typed: Typed | None
     _found: dict[str, xr.Dataset] = field(default_factory=dict[str, xr.Dataset])
     _table: pd.DataFrame | None = None
 
@@ -261,19 +257,9 @@ class _Report:
                 found.setdefault(Head(int(row.layer), int(row.head)), []).append(str(row.role))
         return found
 
-    def again(self, *words: str) -> str | None:
+    def again(self, name: str, *words: str) -> str | None:
         """The command that gives a figure again; None where none was typed."""
-        if self.given is None:
-            return None
-        files, options = self.given
-        if words[0] == "report":
-            section = words[-1]  # options of another section would be refused
-            of = {"--against": "compare", "--pairs": "groups", "--label": "groups"}
-            own = {name: each for name, each in self.annotated.items() if of.get(name, section) == section}
-            named = {"--text": files, **own}
-            files = [word for name, each in named.items() for file in each for word in (name, file)]
-        limit = [] if self.limit is None else ["--limit", str(self.limit)]
-        return shlex.join(["headscope", words[0], *files, *options, *limit, *words[1:]])
+        return self.typed and self.typed.command(name, *words)
 
     def _every_measure(self) -> str | None:
         """The command that gives all figures of all heads again."""
@@ -296,7 +282,7 @@ class _Report:
             )
             self._say(f"headscope: section {name}: {reason}")
             return Failed(
-                name, f"Not made: {SECTIONS[name]}", reason, self.again("report", "--sections", name)
+                name, f"Not made: {SECTIONS[name]}", reason, self.typed and self.typed.section(name)
             )
 
     def _say_time(self, name: str) -> None:
@@ -366,22 +352,22 @@ class _Report:
             self.model, read, scored, self.having, count=count, every=not isinstance(own, int)
         )
         inputs += _within([_input(self.model, tokens) for tokens in chosen.tokens])
-        return Cards(chosen.cards, chosen.inputs, len(inputs), self.again("report", "--sections", "cards"))
+        return Cards(chosen.cards, chosen.inputs, len(inputs), self.typed and self.typed.section("cards"))
 
     def _linguistic(self, name: str, gallery: Gallery) -> Section:
         given = {"syntax": self.treebank, "coref": self.coref, "probes": self.treebank}[name]
         options: dict[str, Any] = {"limit": self.limit, "progress": self.progress}
+        typed = self.typed
         if name == "syntax":
-            return syntax_section(
-                self.model, given, gallery, command=self._on("syntax", "--treebank"), **options
-            )
+            options["command"] = typed and typed.on("syntax", "--treebank")
+            return syntax_section(self.model, given, gallery, **options)
         if name == "coref":
-            return coref_section(self.model, given, gallery, command=self._on("coref", "--coref"), **options)
-        return probes_section(
-            self.model, given, command=self.again("report", "--sections", "probes"), **options
-        )
+            options["command"] = typed and typed.on("coref", "--coref")
+            return coref_section(self.model, given, gallery, **options)
+        return probes_section(self.model, given, command=typed and typed.section("probes"), **options)
 
     def _compare(self, gallery: Gallery) -> Section:
+        apart = self.against is not None and counterparts(self.model, self.against) is not None
         short = (one.tokens for one in _short(self.model, self.corpus, self.limit) if one.tokens is not None)
         return compare_section(
             self.model,
@@ -394,12 +380,10 @@ class _Report:
             level=LEVEL,
             limit=self.limit,
             progress=self.progress,
-            command=self._versus(),
+            command=self.typed and self.typed.versus(apart=apart),
         )
 
     def _groups(self, pairs: Corpus, gallery: Gallery) -> Section:
-        again = self._on("compare groups", "--pairs")
-        label = [word for own in self.annotated.get("--label", ()) for word in ("--label", own)]
         return groups_section(
             self.model,
             pairs,
@@ -407,46 +391,8 @@ class _Report:
             _input,
             limit=self.limit,
             progress=self.progress,
-            command=None if again is None else shlex.join([*shlex.split(again), *label]),
+            command=self.typed and self.typed.on("compare groups", "--pairs", "--label"),
         )
-
-    def _versus(self) -> str | None:
-        """The command that compares the two models again."""
-        if self.given is None:
-            return None
-        files, options = self.given
-        named = _options(options)
-        if "--untrained" in named:  # of one that is untrained itself there is no other command
-            return self.again("report", "--sections", "compare")
-        name = named.pop("-m", "demo") + (f"@{revision}" if (revision := named.pop("--revision", "")) else "")
-        to = ["--untrained", "0"] if self.against is None else []
-        kept = [word for option, value in named.items() for word in ((option, value) if value else (option,))]
-        limit = [] if self.limit is None else ["--limit", str(self.limit)]
-        names = [name, *self.annotated.get("--against", ())]
-        out = ["-o", "models.csv", "--roles", "roles.csv", "--figure", "drift.svg"]
-        if self.against is not None and counterparts(self.model, self.against) is not None:
-            out = ["-o", "roles.csv"]
-        return shlex.join(["headscope", "compare", "models", *names, *files, *to, *kept, *limit, *out])
-
-    def _on(self, command: str, option: str) -> str | None:
-        """The command that gives a table again, on the files of an option or on the built-in trees."""
-        if self.given is None:
-            return None
-        limit = [] if self.limit is None else ["--limit", str(self.limit)]
-        files = self.annotated.get(option, ())
-        return shlex.join(["headscope", *command.split(), *files, *_of_model(self.given[1]), *limit])
-
-
-def _options(words: Sequence[str]) -> dict[str, str]:
-    """Options by name; those without a value have an empty one."""
-    rest = iter(words)
-    return {name: "" if name == "--trust-remote-code" else next(rest) for name in rest}
-
-
-def _of_model(options: Sequence[str]) -> list[str]:
-    """Of options, those that name the model: a treebank is not packed, and tells its own format."""
-    kept = {name: value for name, value in _options(options).items() if name not in ("--format", "--pack")}
-    return [word for name, value in kept.items() for word in ([name, value] if value else [name])]
 
 
 def _joined(dataset: xr.Dataset, more: xr.Dataset) -> xr.Dataset:

@@ -48,8 +48,8 @@ class Window:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a head chose for a mention: a word and its weight; `antecedents` are the mentions that would be "
-    "right."""
+    """What a head chose for a mention: a word and its weight; `antecedents` are the mentions that would be
+    right."""
 
     window: int
     mention: int
@@ -112,42 +112,34 @@ class Coref:
         window = meta.get("options", {}).get("window")
         return (
             "Of a mention that refers to something mentioned before, the word that its head word looks at "
-            "most is taken "
-            f"for the antecedent. Accuracies with 95 % intervals over {n:,} mentions in "
-            f"{int(meta['windows']):,} windows of "
-            f"whole sentences of at most {window} tokens of {plain_text(str(name))} (Clark et al. 2019, "
-            "§4.3, table 2). "
-            "Choose the row of a head to see what it chose."
+            f"most is taken for the antecedent. Accuracies with 95 % intervals over {n:,} mentions in "
+            f"{int(meta['windows']):,} windows of whole sentences of at most {window} tokens of "
+            f"{plain_text(str(name))} (Clark et al. 2019, §4.3, table 2). Choose the row of a head to see "
+            "what it chose."
         )
 
     def _notes(self) -> list[str]:
         meta: dict[str, Any] = json.loads(self.found.attrs["meta"])
         return [
             "The paper does not say among what a head chooses, and it matters: the best head stands here "
-            "once for each "
-            "definition. " + "; ".join(f"{name}: {text}" for name, text in ABOUT.items()) + ".",
+            "once for each definition. " + "; ".join(f"{name}: {text}" for name, text in ABOUT.items()) + ".",
             "Rules choose among the mentions before: nearest, the closest; head_match, the closest with the "
-            "same head word "
-            "(none: wrong); head_match_else_nearest, that, else the closest; sieve, same string, else same "
-            "head word, else "
-            "agreement in number, gender and person, else any.",
+            "same head word (none: wrong); head_match_else_nearest, that, else the closest; sieve, same "
+            "string, else same head word, else agreement in number, gender and person, else any.",
             "Types are by the part of speech of the mention's head word. The best head is chosen on all "
-            "mentions; “split” is "
-            "its accuracy where it was chosen on some documents and scored on others. Intervals are of a "
-            "bootstrap over "
-            f"documents ({int(meta['replicates']):,} replicates, seed {int(meta['seed'])}).",
+            "mentions; “split” is its accuracy where it was chosen on some documents and scored on others. "
+            f"Intervals are of a bootstrap over documents ({int(meta['replicates']):,} replicates, seed "
+            f"{int(meta['seed'])}).",
             *(
                 [
                     f"The texts shown are runs of whole sentences of at most {self.tokens} tokens, drawn "
-                    "with seed 0; what "
-                    "a head chose is what it chose there."
+                    "with seed 0; what a head chose is what it chose there."
                 ]
                 if self.windows
                 else []
             ),
             "“Printed” is what Clark et al. 2019 give for bert-base-uncased on CoNLL-2012: model, corpus "
-            "and annotation "
-            "differ, so it is for orientation only.",
+            "and annotation differ, so it is for orientation only.",
         ]
 
     def _rules(self, places: Sequence[int]) -> list[CorefRow]:

@@ -12,8 +12,8 @@ CORPORA = (
 
 
 class Printed(NamedTuple):
-    """A row of table 1: accuracies in per cent, the head counted from 1, UD's name of the relation (None: "
-    "none)."""
+    """A row of table 1: accuracies in per cent, the head counted from 1, UD's name of the relation (None:
+    none)."""
 
     label: str
     relation: str | None

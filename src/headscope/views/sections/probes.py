@@ -43,14 +43,11 @@ class Probes:
             kind="probes",
             title="Trees from all heads together: probes",
             about=(
-                "How much of the tree all heads know together: a probe with two numbers a head picks each word's head "
-                "from the attention between the two words in all heads. "
-                "Right-branching takes the next word. Trained on "
-                f"{self.train:,} sentences of {plain_text(self.corpus)}, scored on {words:,} words of "
-                f"{self.dev:,} others "
-                "(Clark et al. 2019, §5, table 3). UAS leaves out punctuation; intervals are 95 %, of a "
-                "bootstrap over "
-                "sentences."
+                "How much of the tree all heads know together: a probe with two numbers a head picks each "
+                "word's head from the attention between the two words in all heads. Right-branching takes "
+                f"the next word. Trained on {self.train:,} sentences of {plain_text(self.corpus)}, scored "
+                f"on {words:,} words of {self.dev:,} others (Clark et al. 2019, §5, table 3). UAS leaves "
+                "out punctuation; intervals are 95 %, of a bootstrap over sentences."
             ),
             small=self.small,
             rows=[self._row(name, printed) for name in names],
@@ -61,13 +58,10 @@ class Probes:
             ],
             notes=[
                 "Selectivity is UAS less the accuracy in a control task, in which every form of a word has "
-                "a random "
-                "behaviour (Hewitt & Liang 2019): what a probe learns by heart counts in both.",
+                "a random behaviour (Hewitt & Liang 2019): what a probe learns by heart counts in both.",
                 "“Printed” is what Clark et al. 2019 give for bert-base-uncased, trained and scored on the "
-                "Wall Street "
-                "Journal: model, corpus and size differ, so it is for orientation only. `headscope probe` "
-                "trains all "
-                "kinds on treebanks of any size.",
+                "Wall Street Journal: model, corpus and size differ, so it is for orientation only. "
+                "`headscope probe` trains all kinds on treebanks of any size.",
             ],
             command=self.command,
         )

@@ -61,8 +61,8 @@ class Looked:
 
 @dataclass(frozen=True)
 class Shown:
-    """Sentences in which a relation's best head is right on all its words, and others; drawn from "
-    "`looked`."""
+    """Sentences in which a relation's best head is right on all its words, and others; drawn from
+    `looked`."""
 
     right: Sequence[Looked] = ()
     wrong: Sequence[Looked] = ()
@@ -114,13 +114,11 @@ class Syntax:
         name = meta.get("corpus", {}).get("name") or "the treebank"
         return (
             "For each word of a sentence, the word that a head looks at most (dep→head), or that looks at "
-            "it most "
-            "(head→dep), is taken for its head in the tree. Each row is a relation with the head that is "
-            "right most "
-            f"often, over {n:,} words in {int(meta['sentences']):,} sentences of {plain_text(str(name))} "
-            "(Clark et al. 2019, §4.2, table 1). Bars are accuracies with 95 % intervals; the dashed line "
-            "is the best "
-            "fixed offset. Choose a row to see where its head is right and where it is wrong, as in figure 5."
+            "it most (head→dep), is taken for its head in the tree. Each row is a relation with the head "
+            f"that is right most often, over {n:,} words in {int(meta['sentences']):,} sentences of "
+            f"{plain_text(str(name))} (Clark et al. 2019, §4.2, table 1). Bars are accuracies with 95 % "
+            "intervals; the dashed line is the best fixed offset. Choose a row to see where its head is "
+            "right and where it is wrong, as in figure 5."
         )
 
     def _notes(self) -> list[str]:
@@ -130,18 +128,14 @@ class Syntax:
         from_word = "the mean over its pieces" if rows == "mean" else "that of its first piece"
         return [
             f"Attention to a word is the sum over its pieces, from a word {from_word}; special tokens and "
-            "the word "
-            "itself are left out, and nothing is renormalised.",
+            "the word itself are left out, and nothing is renormalised.",
             f"“{ALL}” counts every word, punctuation and the sentence's root included, and the root is "
-            "always wrong; "
-            f"“{WITHOUT}” leaves both out, as UAS mostly does.",
+            f"always wrong; “{WITHOUT}” leaves both out, as UAS mostly does.",
             "The best of many heads is best by luck too: “split” is its accuracy where it was chosen on one "
-            "half of the "
-            "sentences and scored on the other, over 100 halvings; q is the share of false discoveries "
-            "among the relations "
-            "up to this one, for the claim that such a head beats the best offset, chosen and scored alike. "
-            f"Intervals are of a bootstrap over sentences ({int(meta['replicates']):,} replicates, seed "
-            f"{int(meta['seed'])}).",
+            "half of the sentences and scored on the other, over 100 halvings; q is the share of false "
+            "discoveries among the relations up to this one, for the claim that such a head beats the best "
+            "offset, chosen and scored alike. Intervals are of a bootstrap over sentences "
+            f"({int(meta['replicates']):,} replicates, seed {int(meta['seed'])}).",
             f"Relations of fewer than {least} instances are grey and have no best head.",
             f"{CORPORA} Its labels, as UD's: "
             + ", ".join(

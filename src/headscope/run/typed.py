@@ -1,0 +1,74 @@
+"""The command lines that give single figures of a report again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+_OF = {"--against": "compare", "--pairs": "groups", "--label": "groups"}
+"""Options of one section only, which the others refuse."""
+
+
+@dataclass(frozen=True)
+class Typed:
+    """What was typed for a report.
+
+    Attributes:
+        texts: the corpus's files.
+        options: those of the model and of reading, by name, with what was given; a flag has an empty text.
+        sections: what was given to the options ``--treebank``, ``--coref``, ``--against``, ``--pairs``, ``--label``.
+        limit: the most inputs.
+    """
+
+    texts: Sequence[str] = ()
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+    sections: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    limit: int | None = None
+
+    def command(self, name: str, *words: str) -> str:
+        """A command on the same corpus and model."""
+        return self._line(name, *self.texts, *_words(self.options), words=words)
+
+    def section(self, name: str) -> str:
+        """The report of one section."""
+        named = {"--text": self.texts, **self.sections}
+        files = [
+            word
+            for option, given in named.items()
+            if _OF.get(option, name) == name
+            for each in given
+            for word in (option, each)
+        ]
+        return self._line("report", *files, *_words(self.options), words=("--sections", name))
+
+    def on(self, name: str, option: str, *more: str) -> str:
+        """A command on the files of an option, or where there are none on the built-in ones.
+
+        A treebank is not packed, and tells its own format. `more` are options of which what was given is added.
+        """
+        options = {each: value for each, value in self.options.items() if each not in ("--format", "--pack")}
+        words = [word for each in more for own in self.sections.get(each, ()) for word in (each, own)]
+        return self._line(*name.split(), *self.sections.get(option, ()), *_words(options), words=words)
+
+    def versus(self, *, apart: bool) -> str:
+        """The command that compares the model with the other; `apart` where heads have no counterparts."""
+        options = dict(self.options)
+        if "--untrained" in options:  # of one that is untrained itself there is no other command
+            return self.section("compare")
+        revision = options.pop("--revision", "")
+        model = options.pop("-m", "demo") + (f"@{revision}" if revision else "")
+        other = self.sections.get("--against", ())
+        words = [model, *other, *self.texts, *([] if other else ["--untrained", "0"])]
+        out = ["-o", "models.csv", "--roles", "roles.csv", "--figure", "drift.svg"]
+        return self._line(
+            "compare", "models", *words, *_words(options), words=["-o", "roles.csv"] if apart else out
+        )
+
+    def _line(self, *first: str, words: Sequence[str]) -> str:
+        limit = [] if self.limit is None else ["--limit", str(self.limit)]
+        return shlex.join(["headscope", *first, *limit, *words])
+
+
+def _words(options: Mapping[str, str]) -> list[str]:
+    return [word for name, value in options.items() for word in ([name, value] if value else [name])]

@@ -1,0 +1,51 @@
+"""Command lines that give figures of a report again."""
+
+from __future__ import annotations
+
+from headscope.run.typed import Typed
+
+GIVEN = Typed(
+    ["a file.txt"],
+    {"-m": "some/model", "--pack": "64", "--revision": "v1", "--trust-remote-code": ""},
+    {
+        "--treebank": ["t.conllu", "u.conllu"],
+        "--coref": [],
+        "--against": ["b"],
+        "--pairs": ["p.tsv"],
+        "--label": ["same"],
+    },
+    9,
+)
+OPTIONS = "-m some/model --pack 64 --revision v1 --trust-remote-code"
+
+
+def test_the_corpus_and_the_model_are_named() -> None:
+    assert GIVEN.command("roles", "--level", "0.01") == (
+        f"headscope roles 'a file.txt' {OPTIONS} --limit 9 --level 0.01"
+    )
+    assert Typed().command("measure") == "headscope measure"
+
+
+def test_a_section_has_only_what_it_takes() -> None:
+    trees = "--treebank t.conllu --treebank u.conllu"
+    begin = f"headscope report --text 'a file.txt' {trees}"
+    assert GIVEN.section("cards") == f"{begin} {OPTIONS} --limit 9 --sections cards"
+    assert GIVEN.section("compare") == f"{begin} --against b {OPTIONS} --limit 9 --sections compare"
+    assert GIVEN.section("groups") == f"{begin} --pairs p.tsv --label same {OPTIONS} --limit 9 --sections groups"
+
+
+def test_trees_are_not_packed() -> None:
+    rest = "-m some/model --revision v1 --trust-remote-code --limit 9"
+    assert GIVEN.on("syntax", "--treebank") == f"headscope syntax t.conllu u.conllu {rest}"
+    assert GIVEN.on("coref", "--coref") == f"headscope coref {rest}"
+    assert GIVEN.on("compare groups", "--pairs", "--label") == f"headscope compare groups p.tsv {rest} --label same"
+
+
+def test_two_models_are_named_with_their_revisions() -> None:
+    rest = "--pack 64 --trust-remote-code --limit 9 -o"
+    begin = "headscope compare models some/model@v1 b 'a file.txt'"
+    assert GIVEN.versus(apart=False) == f"{begin} {rest} models.csv --roles roles.csv --figure drift.svg"
+    assert GIVEN.versus(apart=True) == f"{begin} {rest} roles.csv"
+    assert Typed().versus(apart=False).startswith("headscope compare models demo --untrained 0 -o")
+    alone = Typed(options={"--untrained": "1"})
+    assert alone.versus(apart=False) == "headscope report --untrained 1 --sections compare"
