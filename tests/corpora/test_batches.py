@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 import pytest
@@ -192,3 +193,11 @@ def test_a_fingerprint_is_of_what_was_read_so_far() -> None:
         next(both)
     assert reading.fingerprint() == short.fingerprint()
     assert reading.count == 2
+
+
+@pytest.mark.parametrize(("given", "found"), [("wiki.txt", "a string"), (["a b", "c"], "str"), ([1], "int")])
+def test_what_is_no_corpus_is_told_so(given: list[Any], found: str) -> None:
+    with pytest.raises(InputError, match=rf"corpus: expected a corpus or examples, found {found}; headscope"):
+        list(blocks(given))
+    with pytest.raises(InputError, match=f"found {found};"):
+        list(Reading(given))

@@ -46,7 +46,7 @@ class Reading:
     """
 
     def __init__(self, examples: Iterable[Example]) -> None:
-        self._examples = iter(examples)
+        self._examples = checked(examples)
         self._hash = hashlib.sha256()
         self.count = 0
 
@@ -118,7 +118,19 @@ def blocks(
         if value is not None and value < 1:
             raise InputError(f"{name}: expected at least 1, found {value}")
     longest = None if windows is None else windows * size
-    return _blocks(iter(examples), size, longest, batch_size, tokens_per_batch)
+    return _blocks(checked(examples), size, longest, batch_size, tokens_per_batch)
+
+
+def checked(examples: Iterable[object]) -> Iterator[Example]:
+    """The examples. A file's name and a list of strings are what is most often given in their place."""
+    for example in examples:
+        if not isinstance(example, Example):
+            one = isinstance(examples, str)
+            raise InputError(
+                f"corpus: expected a corpus or examples, found {'a string' if one else type(example).__name__}; "
+                'headscope.corpora.text("wiki.txt") reads a file, headscope.corpora.texts([...]) takes strings'
+            )
+        yield example
 
 
 def _blocks(

@@ -15,6 +15,7 @@ import xarray as xr
 from headscope.compare import two_groups as statistics
 from headscope.compare.permutation import PERMUTATIONS
 from headscope.corpora import Corpus, Example
+from headscope.corpora.batches import checked
 from headscope.errors import InputError
 from headscope.measures.measure import Measure
 from headscope.models import Model
@@ -175,7 +176,7 @@ def groups(
 def _labels(corpus: Iterable[Example]) -> list[str]:
     """The label of each input, in their order."""
     found: list[str] = []
-    for example in corpus:
+    for example in checked(corpus):
         if example.label is None:
             raise example.error("expected an input with a label, found none")
         found.append(str(example.label))
