@@ -135,6 +135,7 @@ def test_named_offsets_are_offsets() -> None:
             ["previous", "attention"],
             "expected surface, patterns, confidence, synthetic, gradients, previous, .*, same_word, .*file.py:name, found 'attention'",
         ),
+        (["previos"], "found 'previos'; did you mean 'previous'\\?"),
         (["offset2"], "found 'offset2'"),
         (["offset-"], "found 'offset-'"),
         (["previous", "entropy", "previous"], "found 'previous' again"),

@@ -7,6 +7,7 @@ import importlib.util
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_args
 
@@ -51,10 +52,12 @@ def parse(name: str) -> list[Measure]:
         return [_of_matrix(measure, prefix) for measure in parse(rest)]
     if match := re.fullmatch(r"(?:(not_)?(\w+?)_)?to_(\w+)", name):
         return [to_class(match[3], match[2] or "", bool(match[1]))]
-    known = ", ".join([*GROUPS, *(name for group in GROUPS.values() for name in group)])
+    known = list(dict.fromkeys([*GROUPS, *(name for group in GROUPS.values() for name in group)]))
+    near = get_close_matches(name, known, n=1)
+    meant = f"; did you mean {near[0]!r}?" if near else ""
     raise InputError(
-        f"measures: expected {known}, offset-2 (any number), to_<class>, <class>_to_<class>, or file.py:name, "
-        f"found {name!r}"
+        f"measures: expected {', '.join(known)}, offset-2 (any number), to_<class>, <class>_to_<class>, or "
+        f"file.py:name, found {name!r}{meant}"
     )
 
 
