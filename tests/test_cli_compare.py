@@ -54,7 +54,8 @@ def test_groups(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     assert run(monkeypatch, "groups", "pairs.tsv", "--label", "Quality", "-o", "g.csv", *more) == 0
     said = capsys.readouterr().err
     assert "group A: label 0, 5 inputs of " in said
-    assert "sink: no row; no row of the inputs has such a token" in said
+    assert "sink: no row; the inputs have no row for the mean share" in said
+    assert "in inputs of at least 128 tokens" in said
     rows = pd.read_csv("g.csv")
     assert tuple(rows.columns) == two_groups.COLUMNS
     assert set(rows["measure"]) == {"a_to_b"}  # same_word: one input in a group

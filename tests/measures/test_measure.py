@@ -39,7 +39,7 @@ def test_pairs_by_hand() -> None:
 
 
 def test_pairs_that_no_row_sees_have_no_figure() -> None:
-    with pytest.raises(InputError, match="again: no row of the inputs has such a token"):
+    with pytest.raises(InputError, match="again: the inputs have no row for the "):
         surface(hs.wrap(WEIGHTS[None, None], list("abcd"), causal=True), [again])
 
 

@@ -15,7 +15,7 @@ import xarray as xr
 from headscope.compare.tidy import tidy
 from headscope.errors import InputError
 from headscope.heads import Head
-from headscope.measures.measure import Measure, without
+from headscope.measures.measure import Measure, nowhere, without
 from headscope.measures.sums import Sums
 from headscope.tokens import Tokens
 
@@ -98,7 +98,7 @@ def dataset(
     count = len(measures)
     for place, one in enumerate(measures):
         if one.name not in missing and sums.n[place] == 0:
-            missing[one.name] = "no row of the inputs has such a token"
+            missing[one.name] = nowhere(one)
     kept = [place for place, one in enumerate(measures) if one.name not in missing]
     if not kept:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in missing.items())

@@ -235,6 +235,12 @@ def selection(measures: Sequence[Measure], tokens: Tokens, causal: bool) -> tupl
     return rows, np.array([measure.divide_by(tokens, causal) for measure in measures])
 
 
+def nowhere(measure: Measure) -> str:
+    """Why a measure of which no input has a row has no figures."""
+    said = measure.description.rstrip(".")
+    return f"the inputs have no row for the {said[:1].lower()}{said[1:]}"
+
+
 def without(measures: Sequence[Measure], causal: bool, counts: Mapping[str, int]) -> dict[str, str]:
     """Which of these measures say nothing, and why.
 

@@ -16,7 +16,7 @@ from headscope.attention.objective import objective as make_objective
 from headscope.corpora import Corpus, Example, blocks
 from headscope.errors import HeadscopeError, InputError, RunError
 from headscope.measures.choose import choose
-from headscope.measures.measure import Measure, without
+from headscope.measures.measure import Measure, nowhere, without
 from headscope.models import Model
 from headscope.run.measure import bar, examples
 from headscope.run.stream import TOKENS_PER_INPUT, Task, named, tokens_of
@@ -114,7 +114,7 @@ def values(
     absent = without(chosen, model.causal, counts)
     for place, measure in enumerate(chosen):
         if measure.name not in absent and not np.isfinite(found[:, place]).any():
-            absent[measure.name] = "no row of the inputs has such a token"
+            absent[measure.name] = nowhere(measure)
     kept = [place for place, measure in enumerate(chosen) if measure.name not in absent]
     if not kept:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in absent.items())
