@@ -50,6 +50,18 @@ def test_every_figure_arrives():
     assert json.loads(script_json(payload)) == payload
 
 
+def test_captions_say_how_many_tokens_the_figures_are_means_over():
+    def lead(data: xr.Dataset) -> str:
+        return section(report_payload(data)[0], "layers")["about"]
+
+    data = dataset()
+    for name in ("previous", "next", "first", "sep"):
+        data[f"{name}_n"] = data[f"{name}_n"] * 0 + 90
+    assert "Means over 90 tokens of " in lead(data)
+    data["next_n"] = data["next_n"] * 0 + 1234
+    assert "Means over 90 to 1,234 tokens, by measure, of " in lead(data)
+
+
 def test_each_example_is_an_explorer_with_the_figures_of_the_corpus():
     found = [maps(), maps(pieces=list("abc"), seed=1)]
     data = dataset()

@@ -102,11 +102,12 @@ def report_payload(
     measures = [_measure(dataset[name], name) for name in names]
     absent = {str(name): str(reason) for name, reason in _mapping(meta.get("absent")).items()}
     corpus = _corpus(meta.get("corpus"))
+    counts = {name: int(np.nan_to_num(_rows_of(dataset, name)).max()) for name in names}
     blobs = Blobs()
     commands = commands or {}
     shown: list[Section] = [
         Summary(columns, layers, heads, roles, sections),
-        *(by_layer(measures, corpus, commands) if FIGURES in parts else ()),
+        *(by_layer(measures, corpus, commands, counts) if FIGURES in parts else ()),
         *sections,
         *([Heads(commands.get("all"))] if TABLE in parts else ()),
         Unmeasured(absent),
@@ -128,7 +129,7 @@ def report_payload(
         heads=heads,
         value=blobs.plain(np.stack([column.values for column in columns])),
         error=blobs.plain(np.stack([_over(dataset, f"{name}_se", ("layer", "head")) for name in names])),
-        count=blobs.plain(np.stack([_over(dataset, f"{name}_n", ("layer", "head")) for name in names])),
+        count=blobs.plain(np.stack([_rows_of(dataset, name) for name in names])),
         chance=blobs.plain(np.stack([column.chance for column in columns])),
         sections=[info for section in shown if (info := section.info(blobs)) is not None],
         examples=[one for one, _ in opened],
@@ -146,46 +147,64 @@ def report_payload(
 
 
 def by_layer(
-    measures: Sequence[MeasureInfo], corpus: CorpusInfo, commands: Mapping[str, str | None]
+    measures: Sequence[MeasureInfo],
+    corpus: CorpusInfo,
+    commands: Mapping[str, str | None],
+    counts: Mapping[str, int],
 ) -> list[Section]:
-    """Figures 2 to 4: every measure as a map of heads and by layer; those of gradients have their own section."""
-    counted = [(corpus["tokens"], "tokens"), (corpus["examples"], "inputs")]
-    n = " of ".join(f"{count:,} {noun}" for count, noun in counted if count)
-    n = f" Means over {n}." if n else ""
+    """Figures 2 to 4: every measure as a map of heads and by layer; those of gradients have their own section.
+
+    `counts` are the tokens (rows) that a measure is a mean over.
+    """
+
+    def n(drawn: Sequence[str]) -> str:
+        """What the measures drawn are means over: a sink, for one, is looked for in long inputs only."""
+        found = [counts[name] for name in drawn if counts.get(name)]
+        tokens = ""
+        if found:
+            few, most = min(found), max(found)
+            tokens = f"{most:,} tokens" if few == most else f"{few:,} to {most:,} tokens, by measure,"
+        inputs = f"{corpus['examples']:,} inputs" if corpus["examples"] else ""
+        said = " of ".join(part for part in (tokens, inputs) if part)
+        return f" Means over {said.removesuffix(',')}." if said else ""
+
     names = [one["name"] for one in measures if not one["name"].startswith("gradient_")]
     shares = [one["name"] for one in measures if one["units"] == "share" and one["name"] in names]
     surface, patterns = commands.get("surface"), commands.get("patterns")
+    looks = [name for name in shares if name not in PATTERNS and name not in CONFIDENCE]
+    kinds = {
+        "Attention to": {"separators": "sep", "[CLS]": "cls", "punctuation": "punctuation"},
+        "Attention to separators from": {"separators": "sep_sep", "other tokens": "rest_sep"},
+    }
+    widely = [name for name in names if name not in shares]
+    words = [name for name in shares if name in PATTERNS or name in CONFIDENCE]
     return [
         Measures(commands.get("all")),
         Layers(
             "Where heads look, by layer",
-            f"Heads that give more than half of their attention are named.{n}",
-            [name for name in shares if name not in PATTERNS and name not in CONFIDENCE],
+            f"Heads that give more than half of their attention are named.{n(looks)}",
+            looks,
             surface,
         ),
         Classes(
             "Kinds of tokens, by layer",
             "Lines are means of layers, points heads. Left what all tokens give to each kind of token, right what "
             "separators and all others give to separators: a head that does nothing else leaves its attention there "
-            ""
-            f"(Clark et al. 2019, figure 2).{n}",
-            {
-                "Attention to": {"separators": "sep", "[CLS]": "cls", "punctuation": "punctuation"},
-                "Attention to separators from": {"separators": "sep_sep", "other tokens": "rest_sep"},
-            },
+            f"(Clark et al. 2019, figure 2).{n([name for each in kinds.values() for name in each.values()])}",
+            kinds,
             names,
             surface,
         ),
         Layers(
             "How widely heads look, by layer",
-            f"A head at 0 nats looks at one token (Clark et al. 2019, figure 4).{n}",
-            [name for name in names if name not in shares],
+            f"A head at 0 nats looks at one token (Clark et al. 2019, figure 4).{n(widely)}",
+            widely,
             surface,
         ),
         Layers(
             "Words, sentences and delimiters, by layer",
-            f"Patterns after Vig 2018 and Voita et al. 2019, each a share of attention.{n}",
-            [name for name in shares if name in PATTERNS or name in CONFIDENCE],
+            f"Patterns after Vig 2018 and Voita et al. 2019, each a share of attention.{n(words)}",
+            words,
             patterns,
         ),
     ]
@@ -203,6 +222,11 @@ def _column(dataset: xr.Dataset, name: str) -> Column:
     values = _over(dataset, name, ("layer", "head"))
     info = _measure(dataset[name], name)
     return Column(name, info["title"], info["units"], values, _over(dataset, f"{name}_chance", ("layer",)))
+
+
+def _rows_of(dataset: xr.Dataset, name: str) -> npt.NDArray[np.float64]:
+    """The rows that a figure is a mean over ``[layer head]``."""
+    return _over(dataset, f"{name}_n", ("layer", "head"))
 
 
 def _over(dataset: xr.Dataset, name: str, dims: tuple[str, ...]) -> npt.NDArray[np.float64]:
