@@ -73,6 +73,8 @@ def test_a_planted_change_is_found() -> None:
     assert set(moved["score"]) == set(SCORES)
     with pytest.raises(InputError, match="expected the same sentences in both, found 60 and 59"):
         difference(dataset(list(before), [0, 1]), dataset(list(after[1:]), [0, 1]))
+    with pytest.raises(InputError, match="same shape, found 2 layers × 3 heads and 2 layers × 2 heads"):
+        difference(dataset(list(before), [0, 1]), dataset(list(after[:, :, :2]), [0, 1]))
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,9 @@ def difference(before: xr.Dataset, after: xr.Dataset) -> pd.DataFrame:
                 f"negation: expected the same {name} in both, found {metas[0][name]} and {metas[1][name]}"
             )
     if before["f1_drawn"].shape != after["f1_drawn"].shape:
-        shapes = f"{dict(before.sizes)} and {dict(after.sizes)}"
+        shapes = " and ".join(
+            f"{found.sizes['layer']} layers × {found.sizes['head']} heads" for found in (before, after)
+        )
         raise InputError(f"negation: expected models of the same shape, found {shapes}")
     rows: list[dict[str, Any]] = []
     for name in SCORES:
