@@ -130,7 +130,8 @@ def figures(
         from headscope.views.figure_measure import figure
 
         drawn = figure(found, names(found)).save(output)
-        say(f"{drawn}: a figure of {len(names(found))} measures")
+        count = len(names(found))
+        say(f"{drawn}: a figure of {count} measure{'s' * (count != 1)}")
     elif output is not None:
         write(found, output)
         say(f"{output}: {len(table(found)):,} rows")
