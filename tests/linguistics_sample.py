@@ -91,6 +91,7 @@ def probes(small: str | None = "Too small to conclude from: 100 sentences.") -> 
         "selectivity": [np.nan, -0.15],
         "parameters": [0, 1440],
         "n": [500, 500],
+        "vectors": ["", "GloVe"],
     }
     found = xr.Dataset(
         {name: (("probe",), each) for name, each in values.items()},

@@ -16,6 +16,7 @@ from headscope.errors import CorpusError, InputError
 from headscope.measures.syntax import table
 from headscope.models import Model
 from headscope.run import sections_linguistics as module
+from headscope.run.probe import KINDS
 from headscope.run.sections_linguistics import Gallery, _draw, _shown
 from headscope.views.explorer import Input
 from headscope.views.sections.syntax import Shown
@@ -271,7 +272,7 @@ def test_probes_are_scored_on_documents_that_they_did_not_see(
 
     def probe(model: Model, train: list[Example], dev: list[Example], **options: Any) -> Any:
         seen.append(({one.document for one in train}, {one.document for one in dev}))
-        assert options["kinds"] == ("right-branching", "attention")
+        assert set(options["kinds"]) == {*KINDS} - {"structural"}
         assert len(train) + len(dev) <= 400
         return real(model, train, dev, **{**options, "kinds": ["right-branching"]})
 
@@ -298,7 +299,16 @@ def test_probes_say_that_the_built_in_corpus_is_too_small(demo: Model) -> None:
     page = hs.report(demo, hs.corpora.texts(["The cat sat."]), sections=["probes"], examples=0, limit=24)
     info = section(payload(page), "probes")
     assert info["small"].startswith("Too small to conclude from")
-    assert [row["probe"] for row in info["rows"]] == ["right-branching", "attention"]
+    assert [row["probe"] for row in info["rows"]] == [
+        *(
+            "right-branching",
+            "distance+words",
+            "attention+words, re-initialised",
+            "attention",
+            "attention+words",
+        ),
+    ]
+    assert [row["label"] for row in info["printed"]] == ["structural probe (undirected, not comparable)"]
     assert payload(page)["examples"] == []
 
 

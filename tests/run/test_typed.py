@@ -31,14 +31,19 @@ def test_a_section_has_only_what_it_takes() -> None:
     begin = f"headscope report --text 'a file.txt' {trees}"
     assert GIVEN.section("cards") == f"{begin} {OPTIONS} --limit 9 --sections cards"
     assert GIVEN.section("compare") == f"{begin} --against b {OPTIONS} --limit 9 --sections compare"
-    assert GIVEN.section("groups") == f"{begin} --pairs p.tsv --label same {OPTIONS} --limit 9 --sections groups"
+    assert (
+        GIVEN.section("groups") == f"{begin} --pairs p.tsv --label same {OPTIONS} --limit 9 --sections groups"
+    )
 
 
 def test_trees_are_not_packed() -> None:
     rest = "-m some/model --revision v1 --trust-remote-code --limit 9"
     assert GIVEN.on("syntax", "--treebank") == f"headscope syntax t.conllu u.conllu {rest}"
     assert GIVEN.on("coref", "--coref") == f"headscope coref {rest}"
-    assert GIVEN.on("compare groups", "--pairs", "--label") == f"headscope compare groups p.tsv {rest} --label same"
+    assert (
+        GIVEN.on("compare groups", "--pairs", "--label")
+        == f"headscope compare groups p.tsv {rest} --label same"
+    )
 
 
 def test_two_models_are_named_with_their_revisions() -> None:

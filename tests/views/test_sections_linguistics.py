@@ -186,7 +186,14 @@ def test_coreference_has_rules_best_heads_and_only_types_that_there_are() -> Non
 
 
 def test_probes_stand_beside_what_is_printed() -> None:
-    numbers = {"uas": 0.6, "uas_low": 0.5, "uas_high": 0.7, "uuas": 0.65, "spearman": np.nan}
+    numbers: dict[str, Any] = {
+        "vectors": "input embeddings of m",
+        "uas": 0.6,
+        "uas_low": 0.5,
+        "uas_high": 0.7,
+        "uuas": 0.65,
+        "spearman": np.nan,
+    }
     numbers |= {"control": 0.4, "selectivity": 0.2, "parameters": 144, "n": 500}
     found = xr.Dataset(
         {name: (("probe",), [value]) for name, value in numbers.items()}, {"probe": ["attention"]}
@@ -198,6 +205,7 @@ def test_probes_stand_beside_what_is_printed() -> None:
     assert len(info["printed"]) == 5
     assert info["small"] == "Too small."
     assert "100 sentences of trees, scored on 500 words of 30 others" in info["about"]
+    assert "The words' vectors are input embeddings of m." in info["notes"]
 
 
 def test_sentences_and_mentions_travel_as_they_are() -> None:

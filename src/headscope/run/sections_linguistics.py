@@ -23,7 +23,7 @@ from headscope.measures.syntax import ALL, DIRECTIONS, WITHOUT, predictions, tab
 from headscope.models import Model
 from headscope.run.coref import coreference, windows
 from headscope.run.measure import examples
-from headscope.run.probe import probe
+from headscope.run.probe import KINDS, probe
 from headscope.run.syntax import syntax
 from headscope.run.words import gold, word_maps
 from headscope.tokens import Tokens
@@ -60,8 +60,8 @@ BYTES = 1_500_000
 TRAINED = 400
 """The most sentences of a treebank that probes are trained and scored on."""
 
-KINDS = ("right-branching", "attention")
-"""The probes of a report: those that take seconds."""
+PROBES = tuple(kind for kind in KINDS if kind != "structural")
+"""The probes of a report. Structural ones, which keep the hidden states of every layer, would take longest."""
 
 SMALL = 1000
 """Sentences that probes need to be trained on for anything to be concluded."""
@@ -359,7 +359,7 @@ def probes_section(
     train, dev = sides[False], sides[True]
     if min(len(train) // 3, len(dev)) < 2:
         raise InputError(f"{corpus.name}: expected at least 8 sentences for probes, found {len(read)}")
-    found: xr.Dataset = probe(model, train, dev, kinds=KINDS, seed=seed, progress=progress)
+    found: xr.Dataset = probe(model, train, dev, kinds=PROBES, seed=seed, progress=progress)
     small = (
         f"Too small to conclude from: trained on {len(train):,} sentences and scored on {len(dev):,}."
         if len(train) < SMALL

@@ -38,16 +38,20 @@ class Probes:
         names = [str(name) for name in self.found["probe"].values]
         words = int(self.found["n"].values[0])
         printed = {called: TABLE_3[called] / 100 for called in TABLE_3}
+        vectors = sorted({str(name) for name in self.found["vectors"].values} - {""})
         matched = {AS_PROBES[name] for name in names if name in AS_PROBES}
         return ProbesSection(
             kind="probes",
             title="Trees from all heads together: probes",
             about=(
-                "How much of the tree all heads know together: a probe with two numbers a head picks each "
-                "word's head from the attention between the two words in all heads. Right-branching takes "
-                f"the next word. Trained on {self.train:,} sentences of {plain_text(self.corpus)}, scored "
-                f"on {words:,} words of {self.dev:,} others (Clark et al. 2019, §5, table 3). UAS leaves "
-                "out punctuation; intervals are 95 %, of a bootstrap over sentences."
+                "How much of the tree all heads know together. Probes pick each word's head: "
+                "right-branching takes the next word, attention has two numbers a head for the attention "
+                "between the two words, attention+words makes these numbers from the words' vectors, "
+                "distance+words has no attention at all, and re-initialised has that of the same network "
+                f"with every weight but its embeddings drawn again. Trained on {self.train:,} sentences of "
+                f"{plain_text(self.corpus)}, scored on {words:,} words of {self.dev:,} others (Clark et al. "
+                "2019, §5, table 3). UAS leaves out punctuation; intervals are 95 %, of a bootstrap over "
+                "sentences."
             ),
             small=self.small,
             rows=[self._row(name, printed) for name in names],
@@ -59,9 +63,10 @@ class Probes:
             notes=[
                 "Selectivity is UAS less the accuracy in a control task, in which every form of a word has "
                 "a random behaviour (Hewitt & Liang 2019): what a probe learns by heart counts in both.",
+                *([f"The words' vectors are {plain_text(', '.join(vectors))}."] if vectors else []),
                 "“Printed” is what Clark et al. 2019 give for bert-base-uncased, trained and scored on the "
                 "Wall Street Journal: model, corpus and size differ, so it is for orientation only. "
-                "`headscope probe` trains all kinds on treebanks of any size.",
+                "`headscope probe` trains these and structural probes on treebanks of any size.",
             ],
             command=self.command,
         )
