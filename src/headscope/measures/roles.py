@@ -215,6 +215,7 @@ def _tests(found: Sequence[xr.Dataset], confidence: float) -> tuple[list[_Test],
         raise InputError("roles: expected at least one dataset, found none")
     tests: list[_Test] = []
     untested: dict[str, str] = {}
+    documents = 0
     for role in ROLES:
         dataset = next((one for one in found if role.measure in one.data_vars), None)
         if role.causal and _causal(found[0]) is False:
@@ -223,15 +224,18 @@ def _tests(found: Sequence[xr.Dataset], confidence: float) -> tuple[list[_Test],
         if dataset is None:
             untested[role.name] = f"no figures of {role.measure}"
             continue
-        documents = int(dataset[role.measure].attrs.get("documents", 0))
-        if documents < 2:
+        own_documents = int(dataset[role.measure].attrs.get("documents", 0))
+        documents = max(documents, own_documents)
+        if own_documents < 2:
             untested[role.name] = (
-                f"{role.measure} from {documents} document{'s' * (documents != 1)}; an error needs two"
+                f"{role.measure} from {own_documents} document{'s' * (own_documents != 1)}; an error needs two"
             )
-        elif own := list(_of_role(role, dataset, documents, confidence)):
+        elif own := list(_of_role(role, dataset, own_documents, confidence)):
             tests += own
         else:
             untested[role.name] = "uniform attention has it already"
+    if not tests and documents == 1:
+        raise InputError("roles: expected at least two documents, since an error needs two; found 1")
     if not tests:
         raise InputError(
             "roles: expected figures of one role from at least two documents, found "
