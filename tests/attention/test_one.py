@@ -275,6 +275,13 @@ class TestEdits:
         assert not maps["L0H1"].any()
         np.testing.assert_allclose(maps["L0H0"].sum(-1), 1, rtol=1e-5)
         assert maps.partial
+        with hs.ablate(bert, "L0H1"):
+            assert (hs.capture(bert, inputs={"input_ids": [[1, 2, 3]]})["L0H1"] == 0).all()
+        with (
+            pytest.raises(InputError, match="expected a head such as 'L7H9' or '7-9', found 'x'"),
+            hs.ablate(bert, "x"),
+        ):
+            pass
 
     def test_a_replaced_map(self, bert: Model) -> None:
         inputs = {"input_ids": [[1, 2, 3]]}

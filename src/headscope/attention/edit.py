@@ -32,15 +32,18 @@ def edit(model: Model, change: Hook) -> Generator[None]:
 
 
 @contextmanager
-def ablate(model: Model, *heads: Head, part: str | None = None) -> Generator[None]:
+def ablate(model: Model, *heads: Head | str, part: str | None = None) -> Generator[None]:
     """Within it some heads give nothing: their weights are 0.
 
     Args:
         model: from `headscope.load`.
-        heads: one or more heads.
+        heads: one or more heads, such as ``Head(4, 2)`` or ``"L4H2"``.
         part: ``self``, ``encoder`` or ``cross`` in a model that has several.
+
+    Raises `InputError` for what is no head's name, and at the end when a head was not met.
     """
-    with replace(model, dict.fromkeys(heads, 0.0), part=part):
+    named = [Head.parse(head) if isinstance(head, str) else head for head in heads]
+    with replace(model, dict.fromkeys(named, 0.0), part=part):
         yield
 
 
