@@ -103,6 +103,8 @@ def test_models_of_other_shapes(
     said = capsys.readouterr()
     assert "heads have no counterparts: compared by role" in said.err
     assert tuple(json.loads(said.out)[0]) == two_roles.BY_ROLE
+    assert run(monkeypatch, "models", "demo", stories, "--limit", "4") == 0
+    assert "no head of either has a role" in capsys.readouterr().out
 
 
 def test_inputs(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -238,7 +238,8 @@ def _roles(
         print_rows(rows)
     else:
         counts: Any = found.by_role
-        print(f"\nroles of A and B\n{counts.round(3).to_string(index=False)}")
+        shown = counts.round(3).to_string(index=False) if len(counts) else "no head of either has a role"
+        print(f"\nroles of A and B\n{shown}")
         if shaped:
             count = rows["change"].value_counts()
             print(", ".join(f"{int(count.get(name, 0))} {name}" for name in ("kept", "lost", "gained")))
