@@ -20,7 +20,6 @@ from headscope.cli.options import (
     Limit,
     Meta,
     ModelName,
-    Output,
     Pack,
     Remote,
     Resume,
@@ -51,7 +50,14 @@ SUFFIXES = (".parquet", ".csv", ".json", ".nc", *PICTURES)
 def measure(
     corpus: Corpora = None,
     model: ModelName = None,
-    output: Output = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help=".parquet, .csv, .json or .nc; .svg, .pdf or .png for a figure; else a table is printed.",
+        ),
+    ] = None,
     format: TextFormat = None,
     measures: Annotated[
         str | None, typer.Option(metavar="A,B", help="Which measures, such as previous,offset-2,entropy.")
