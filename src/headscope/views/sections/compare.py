@@ -117,7 +117,8 @@ class Compare:
                 "Drift is the Jensen–Shannon divergence of a head's rows in A and in B, 0 where nothing changed and "
                 f"ln 2 ≈ 0.693 nats where they have nothing in common: means over {corpus['tokens']:,} {unit} of "
                 f"{corpus['examples']:,} inputs of {corpus['documents']:,} documents of "
-                f"{plain_text(str(corpus.get('name') or 'the corpus'))}, with 95 % intervals by document. "
+                f"{plain_text(str(corpus.get('name') or 'the corpus'))}; ± is a standard error and bars of layers are "
+                "95 % intervals, both by document. "
                 "Choose a head to see A, B and A − B."
             )
         return " ".join(said)
