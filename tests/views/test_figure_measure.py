@@ -78,6 +78,8 @@ def test_files_by_suffix(tmp_path: Path, theme: Any):
     assert drawn.save(tmp_path / "a.PNG").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(InputError, match=r"expected a name that ends in .svg, .pdf, .png, found .gif"):
         drawn.save(tmp_path / "a.gif")
+    with pytest.raises(InputError, match=r"a\.svg: cannot be written \(no such folder\)"):
+        drawn.save(tmp_path / "none" / "a.svg")
 
 
 def test_messages():

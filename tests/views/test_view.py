@@ -122,6 +122,8 @@ class TestFiles:
             view().save(tmp_path / "x.jpg")
         with pytest.raises(InputError, match="found none"):
             view().save(tmp_path / "x")
+        with pytest.raises(InputError, match=r"x\.html: cannot be written \(no such folder\)"):
+            view().save(tmp_path / "none" / "x.html")
 
     def test_the_picture_is_of_the_state_now(self) -> None:
         shown = view(scale="head", layer=0)

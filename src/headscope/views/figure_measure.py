@@ -16,6 +16,7 @@ import xarray as xr
 
 import headscope
 from headscope.errors import InputError
+from headscope.measures.dataset import check_place
 from headscope.views import figure_clusters
 from headscope.views.canvas import POINTS, Canvas, share
 from headscope.views.columns import measure_names
@@ -38,7 +39,10 @@ class Figure:
     about: dict[str, str]
 
     def save(self, path: str | os.PathLike[str], *, dots: float = 300.0) -> Path:
-        """Write it as ``.svg``, ``.pdf`` or ``.png`` (so many `dots` an inch), and return its path."""
+        """Write it as ``.svg``, ``.pdf`` or ``.png`` (so many `dots` an inch), and return its path.
+
+        Raises `InputError` for another suffix and a place where nothing can be written.
+        """
         place = Path(path)
         kind = place.suffix.lower().removeprefix(".")
         if kind not in FORMATS:
@@ -46,6 +50,7 @@ class Figure:
             raise InputError(
                 f"{place}: expected a name that ends in {expected}, found {place.suffix or 'none'}"
             )
+        check_place(place)
         place.write_bytes(self.canvas.save(kind, self.about, dots))
         return place
 

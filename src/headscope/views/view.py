@@ -18,6 +18,7 @@ import xarray as xr
 
 from headscope.errors import InputError, RunError
 from headscope.maps import FloatArray
+from headscope.measures.dataset import check_place
 from headscope.views.blobs import Blobs
 from headscope.views.explorer import Input, add_quantity, explorer_payload, views_page
 from headscope.views.figure import FORMATS, picture
@@ -168,6 +169,8 @@ class View:
             path: its suffix says what is written.
             width: of a picture, in inches, or that of a paper's ``column`` (3.3) or ``text`` (6.9).
             dots: an inch, of a .png.
+
+        Raises `InputError` for another suffix and a place where nothing can be written.
         """
         path = Path(path)
         suffix = path.suffix.lower()
@@ -175,6 +178,7 @@ class View:
             raise InputError(
                 f"{path}: expected a file that ends in {', '.join(SUFFIXES)}, found {suffix or 'none'}"
             )
+        check_place(path)
         if suffix == ".html":
             path.write_text(self.html(), encoding="utf-8")
         else:
