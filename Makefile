@@ -32,7 +32,7 @@ slow: .venv/tools
 	$(BIN)/python -m pytest -m "slow and not browser" -n auto
 
 browser: .venv/tools
-	CHROMIUM="$$(sh tools/chromium.sh $(BIN))" && CHROMIUM="$$CHROMIUM" $(BIN)/python -m pytest -m browser
+	CHROMIUM="$$(sh tools/chromium.sh $(BIN))" && CHROMIUM="$$CHROMIUM" $(BIN)/python -m pytest -m browser -n auto --dist loadfile
 
 frontend: .venv/tools
 	$(BIN)/python tools/npm.py ci --no-audit --no-fund --loglevel=error

@@ -17,6 +17,7 @@ from small_tokenizers import roberta
 
 import headscope as hs
 from headscope.models import Model
+from headscope.run.typed import Typed
 
 pytestmark = pytest.mark.browser
 
@@ -27,7 +28,7 @@ SECTION = "[data-section=compare]"
 
 @pytest.fixture(scope="module")
 def html(demo: Model) -> str:
-    return hs.report(demo, hs.corpora.texts(TEXTS), sections=["compare"], examples=2, given=([], []))
+    return hs.report(demo, hs.corpora.texts(TEXTS), sections=["compare"], examples=2, typed=Typed())
 
 
 @pytest.fixture(scope="module")

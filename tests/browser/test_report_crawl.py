@@ -10,6 +10,7 @@ import pytest
 
 import headscope as hs
 from headscope.models import Model
+from headscope.run.typed import Typed
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -57,7 +58,7 @@ SETTLED = "() => !document.querySelector('.hx[data-busy]')"
 @pytest.fixture(scope="session")
 def built_in(demo: Model) -> str:
     """The report of the demo model on the built-in corpus: what `headscope report` writes."""
-    return hs.report(demo, given=([], []), command="headscope report")
+    return hs.report(demo, typed=Typed(), command="headscope report")
 
 
 def some(count: int) -> list[int]:
