@@ -226,3 +226,22 @@ def test_bad_usage_is_code_2(
 ) -> None:
     assert run(monkeypatch, *arguments) == 2
     assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "usage"),
+    [
+        ("measure", "[CORPUS]..."),
+        ("coref", "[FILE]..."),
+        ("syntax", "[TREEBANK]..."),
+        ("check", "[MODEL]"),
+        ("view", "[TEXT_B]"),
+    ],
+)
+def test_usage_names_arguments_once(
+    command: str, usage: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, command, "--help") == 0
+    first = capsys.readouterr().out.strip().splitlines()[0]
+    assert first.endswith(f" {usage}")
+    assert "[[" not in first

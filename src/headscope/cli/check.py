@@ -11,7 +11,7 @@ from headscope.cli.options import AsJson, Device, Dtype, Remote, Revision, Untra
 
 def check(
     model: Annotated[
-        str | None, typer.Argument(metavar="[MODEL]", help="Hub name or folder; the demo model by default.")
+        str | None, typer.Argument(metavar="MODEL", help="Hub name or folder; the demo model by default.")
     ] = None,
     device: Device = None,
     dtype: Dtype = None,

@@ -55,7 +55,9 @@ def models(
     items: Annotated[
         list[str],
         typer.Argument(
-            metavar="A [B] [CORPUS]...", help="Two models (hub name, folder or demo; @REVISION), files."
+            metavar="A [B] [CORPUS]",
+            help="Two models (hub name, folder or demo; @REVISION), or one with --untrained; then files of texts, "
+            "by default the built-in corpus.",
         ),
     ],
     output: Output = None,
@@ -145,7 +147,7 @@ def training(
     checkpoints: Annotated[
         list[str],
         typer.Argument(
-            metavar="CHECKPOINT...",
+            metavar="CHECKPOINT",
             help="Hub names or folders in order, NAME@REVISION, or one folder of checkpoint-N folders.",
         ),
     ],

@@ -49,7 +49,7 @@ def coref(
     documents: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[FILE]...",
+            metavar="FILE",
             help="Coreference: .conllu with Entity= or CoNLL-2012; the built-in corpus by default.",
         ),
     ] = None,

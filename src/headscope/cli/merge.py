@@ -16,7 +16,7 @@ from headscope.errors import InputError
 def merge(
     parts: Annotated[
         list[Path],
-        typer.Argument(metavar="PART...", help="What measure --shard or distance --shard wrote: all parts."),
+        typer.Argument(metavar="PART", help="What measure --shard or distance --shard wrote: all parts."),
     ],
     output: Output = None,
     map: MapFile = None,

@@ -44,9 +44,7 @@ SHOWN = 15
 def negation(
     scopes: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="FILE...", help='JSON lines: {"words": [...], "cue": [2], "scope": [0, 1, 3]}.'
-        ),
+        typer.Argument(metavar="FILE", help='JSON lines: {"words": [...], "cue": [2], "scope": [0, 1, 3]}.'),
     ],
     model: ModelName = None,
     against: Annotated[

@@ -143,7 +143,7 @@ SkipFailures = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Corpora = Annotated[
-    list[Path] | None, typer.Argument(metavar="[CORPUS]...", help="Files; the built-in corpus by default.")
+    list[Path] | None, typer.Argument(metavar="CORPUS", help="Files; the built-in corpus by default.")
 ]
 Output = Annotated[
     Path | None,

@@ -55,9 +55,7 @@ class RelationKind(StrEnum):
 def syntax(
     treebank: Annotated[
         list[Path] | None,
-        typer.Argument(
-            metavar="[TREEBANK]...", help="Trees, .conllu and others; the built-in ones by default."
-        ),
+        typer.Argument(metavar="TREEBANK", help="Trees, .conllu and others; the built-in ones by default."),
     ] = None,
     model: ModelName = None,
     output: Output = None,

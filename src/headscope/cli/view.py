@@ -23,8 +23,8 @@ from headscope.cli.options import (
 
 
 def view(
-    text: Annotated[str, typer.Argument(help="The text to show.")],
-    text_b: Annotated[str | None, typer.Argument(metavar="[TEXT_B]", help="Text B of a pair.")] = None,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text to show.")],
+    text_b: Annotated[str | None, typer.Argument(metavar="TEXT_B", help="Text B of a pair.")] = None,
     model: ModelName = None,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="The page or picture: .html, .svg, .png or .pdf.")
