@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
+import pytest
 
 import headscope as hs
+from headscope.errors import InputError
 from headscope.measures import coref, distance, negation
 from headscope.measures import dataset as measured
 from headscope.measures import syntax as relations
@@ -29,3 +33,11 @@ def test_what_every_function_finds_has_its_table(demo: Model) -> None:
     counts = [np.ones((1, 2, 3))] * 3
     scored = negation.dataset(counts, [0], seed=0, replicates=5)
     assert hs.table(scored).equals(negation.table(scored))
+
+
+@pytest.mark.parametrize(("given", "kind"), [("stats", "str"), (None, "NoneType")])
+def test_what_was_not_found_has_no_table(given: object, kind: str) -> None:
+    with pytest.raises(
+        InputError, match=f"table: expected what headscope.measure or the like gave, found {kind}"
+    ):
+        hs.table(cast(Any, given))

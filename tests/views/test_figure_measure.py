@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -85,6 +85,8 @@ def test_files_by_suffix(tmp_path: Path, theme: Any):
 def test_messages():
     with pytest.raises(InputError, match=r"figure: expected previous, .*entropy_first, found 'nonsense'"):
         figure(dataset(), "nonsense")
+    with pytest.raises(InputError, match=r"figure: expected what headscope.measure gave, found str"):
+        figure(cast(Any, "stats"))
     with pytest.raises(InputError, match="width: expected 'column'"):
         figure(dataset(), width=0.1)
 

@@ -7,6 +7,8 @@ import importlib
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.errors import InputError
+
 _MODULES = {
     "relation": "headscope.measures.syntax",
     "candidates": "headscope.measures.coref",
@@ -22,6 +24,12 @@ def table(found: xr.Dataset) -> pd.DataFrame:
 
     It is what the command of the same name prints or writes: a row a figure of a head (`measure`), the best head of
     each relation (`syntax`), the rules and best heads (`coreference`), a probe, a pair of heads, a head and score.
+
+    Raises `InputError` for anything else.
     """
+    if not hasattr(found, "data_vars"):
+        raise InputError(
+            f"table: expected what headscope.measure or the like gave, found {type(found).__name__}"
+        )
     names = [name for axis, name in _MODULES.items() if axis in found.dims]
     return importlib.import_module(names[0] if names else "headscope.measures.dataset").table(found)

@@ -81,6 +81,8 @@ def figure(
 
     Raises `InputError` for a measure that is not there, and for more of them together than there are colours.
     """
+    if not hasattr(dataset, "data_vars"):
+        raise InputError(f"figure: expected what headscope.measure gave, found {type(dataset).__name__}")
     if "head_b" in dataset.dims and names is None:
         drawn = figure_clusters.figure(dataset, theme=theme, width=width, title=title)
         return Figure(drawn, about(dataset, ["distance"]))
