@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { kinds } from "../src/report/arcs";
-import { apart, marks } from "../src/report/coref";
+import { apart, inWords, marks } from "../src/report/coref";
 import { share } from "../src/report/linguistics";
 
 const sentence = { words: ["the", "old", "cat", "sat"], heads: [2, 2, 3, -1], relations: ["det", "amod", "nsubj", "root"], example: 0 };
@@ -27,6 +27,10 @@ it("marks the mention, what it refers to and what was chosen", () => {
   const shown = { window: 0, mention: 1, predicted: 0, weight: 0.1, antecedents: [0], right: true };
   expect(marks(window, shown)).toEqual(["before choice right", "", "mention", "", ""]);
   expect(marks(window, { ...shown, predicted: 3, right: false })).toEqual(["before", "", "mention", "choice", ""]);
+});
+
+it("says the names of rules and candidates in words", () => {
+  expect(["nearest", "head_match", "head_match_else_nearest", "preceding_mentions", "any_word"].map(inWords)).toEqual(["nearest", "head match", "head match, else nearest", "preceding mentions", "any word"]);
 });
 
 it("marks a mention in what it refers to as the mention only", () => {

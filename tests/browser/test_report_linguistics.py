@@ -318,7 +318,7 @@ def test_rows_of_coreference_say_what_was_found(open_page: Any, planted: str) ->
     assert [row[:2] for row in found] == [
         *(
             [rule, "preceding mentions"]
-            for rule in ("nearest", "head_match", "head_match_else_nearest", "sieve")
+            for rule in ("nearest", "head match", "head match, else nearest", "sieve")
         ),
         ["L1H0 2-1, best head", "preceding mentions"],
         ["L1H0 2-1, best head", "other mentions"],
@@ -328,8 +328,8 @@ def test_rows_of_coreference_say_what_was_found(open_page: Any, planted: str) ->
     assert found[3][2:5] == [".250 | .25 – .25", ".000 | .00 – .00", "1 | 1 – 1"]
     assert found[6][2:] == [".750 | .75 – .75", "1 | 1 – 1", ".000 | .00 – .00", ".750"]
     by_label = {row[0]: row[1:] for row in printed}
-    assert by_label["head 5-4"] == ["printed", ".65", ".64", ".58", ""]
-    assert by_label["neural coreference"] == ["printed", ".83", "–", "–", ""]
+    assert by_label["head 5-4"] == ["in the paper", ".65", ".64", ".58", ""]
+    assert by_label["neural coreference"] == ["in the paper", ".83", "–", "–", ""]
     assert "headscope coref x.conllu" in section.inner_text()
 
 

@@ -11,6 +11,9 @@ import type { Table } from "./table";
 const CLOSE = /^(?:[.,;:!?)\]}%…”’]|n't$|'\w*$|’\w*$)/;
 const OPEN = /[([{“‘$]$/;
 
+/** A name of a rule or of what it chooses among, as a reader says it: `head match, else nearest`. */
+export const inWords = (name: string): string => name.replace("_else_", ", else ").replaceAll("_", " ");
+
 /** The classes of each word: of the mention, of mentions that would be right, of the word that was chosen. */
 export function marks(window: CorefWindow, shown: CorefShown): string[] {
   const inside = (place: number, word: number): boolean => {
@@ -90,14 +93,14 @@ class Coref implements Drawn {
       this.choose(row, cell);
       this.host.set({ cell });
     };
-    const name = row.layer === null || row.head === null ? row.system : code(row.layer, row.head);
+    const name = row.layer === null || row.head === null ? inWords(row.system) : code(row.layer, row.head);
     const button = cell ? h("button.headname", { type: "button", "aria-pressed": "false" }, name) : null;
     const label = row.layer === null || row.head === null ? "" : `  ${paper(row.layer, row.head)}, best head`;
     const element = h(
       "tr",
       { onclick: cell ? open : null, style: cell ? null : "cursor:default" },
       h("th", { scope: "row" }, button ?? name, label && h("span.dim", {}, label)),
-      h("td.dim", {}, row.candidates.replaceAll("_", " ")),
+      h("td.dim", {}, inWords(row.candidates)),
       ...row.cells.map(figureOf),
       h("td.n", { title: row.split && `95\u00a0% ${range(row.split.low, row.split.high)}` }, share(row.split?.accuracy ?? null)),
     );
@@ -108,7 +111,7 @@ class Coref implements Drawn {
   private printed({ label, values }: PrintedRow): HTMLElement {
     const named = ["all", "pronoun", "proper", "nominal"];
     const cells = this.info.types.map((type) => h("td.n", {}, share(values[named.indexOf(type)] ?? null, 2)));
-    return h("tr.off", {}, h("th", { scope: "row" }, label), h("td", {}, "printed"), ...cells, h("td"));
+    return h("tr.off", {}, h("th", { scope: "row" }, label), h("td", {}, "in the paper"), ...cells, h("td"));
   }
 
   private choose(row: CorefRow, cell: Cell): void {
@@ -117,7 +120,7 @@ class Coref implements Drawn {
       one.button.setAttribute("aria-pressed", String(one.row === row));
     }
     const { figures } = this.host;
-    const title = h("h3", {}, `${figures.name(cell)} `, h("span.dim", {}, `chooses among ${row.candidates.replaceAll("_", " ")}`));
+    const title = h("h3", {}, `${figures.name(cell)} `, h("span.dim", {}, `chooses among ${inWords(row.candidates)}`));
     const key = h(
       "div.key",
       {},

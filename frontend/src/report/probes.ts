@@ -6,7 +6,7 @@ import type { ProbesSection } from "../protocol";
 import type { Section } from "./host";
 import { bar, notes, number, range, share, table } from "./linguistics";
 
-const COLUMNS = ["probe", "0 – 1", "UAS", "UUAS", "control", "selectivity", "parameters", "printed"];
+const COLUMNS = ["probe", "0 – 1", "UAS", "UUAS", "control", "selectivity", "parameters", "in the paper"];
 
 export const section: Section<ProbesSection> = (element, info) => {
   const rows = info.rows.map((row) =>

@@ -10,8 +10,8 @@ import { bar, notes, number, range, share, table } from "./linguistics";
 import { chanceOf } from "./roles";
 import type { Table } from "./table";
 
-const COLUMNS = ["relation", "n", "best head", "0 – 1", "accuracy", "split", "offset", "q", "printed"];
-const NUMBERS = new Set(["n", "accuracy", "split", "offset", "q", "printed"]);
+const COLUMNS = ["relation", "n", "best head", "0 – 1", "accuracy", "split", "offset", "q", "in the paper"];
+const NUMBERS = new Set(["n", "accuracy", "split", "offset", "q", "in the paper"]);
 
 const signed = (offset: number): string => (offset < 0 ? `−${-offset}` : `+${offset}`);
 const arrow = (direction: string): string => direction.replace("->", "→");
