@@ -13,7 +13,7 @@ from headscope.attention.record import AttentionRecord, Hook
 from headscope.attention.recording import edited, recording
 from headscope.errors import InputError
 from headscope.heads import Head
-from headscope.models.model import Model
+from headscope.models.model import Model, expect_model
 
 
 @contextmanager
@@ -23,6 +23,7 @@ def edit(model: Model, change: Hook) -> Generator[None]:
     `change` gets each `AttentionRecord` and returns new weights ``[batch head query key]``, or None to leave them.
     Captures, gradients and `generate` within it see the changed weights.
     """
+    expect_model(model)
     token = edited.set(True)
     try:
         with recording(model.module, change):

@@ -14,7 +14,7 @@ from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import edited, recording
 from headscope.errors import InputError, RefusedError
 from headscope.maps import AttentionMaps, FloatArray
-from headscope.models.model import Model
+from headscope.models.model import Model, expect_model
 from headscope.models.untrained import seeded
 from headscope.tokens import Tokens
 
@@ -43,6 +43,7 @@ def generate(
         `AttentionMaps` ``[layer head query key]`` over prompt and written tokens; `Parts` for an encoder-decoder.
         ``meta["written"]`` is the text written.
     """
+    expect_model(model)
     write: Any = getattr(model.module, "generate", None)
     if write is None or not getattr(model.module, "can_generate", lambda: True)():
         raise InputError(

@@ -22,7 +22,7 @@ from torch.nn import functional
 
 from headscope.attention.scalar import Scalar, natural
 from headscope.errors import InputError
-from headscope.models.model import Model
+from headscope.models.model import Model, expect_model
 from headscope.tokens import BoolArray, Tokens
 
 SHARE = 0.15
@@ -148,6 +148,7 @@ def objective(model: Model, of: str | Scalar | Objective | None = None, *, seed:
 
     Raises `InputError` for another name, and where the model has no such number.
     """
+    expect_model(model)
     if isinstance(of, Objective):
         return of
     if of is not None and not isinstance(of, str):

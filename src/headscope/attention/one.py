@@ -16,7 +16,7 @@ from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.errors import InputError, RefusedError
 from headscope.maps import AttentionMaps, FloatArray
-from headscope.models.model import Model
+from headscope.models.model import Model, expect_model
 from headscope.tokens import BoolArray, Tokens
 
 Captured = AttentionMaps | Parts
@@ -121,6 +121,7 @@ def prepare(
     inputs: Mapping[str, Any] | None,
 ) -> tuple[dict[str, Tokens], dict[str, Tensor]]:
     """The axes that are known beforehand (``self``, ``decoder``), and what the module takes."""
+    expect_model(model)
     if (text is None) == (inputs is None):
         raise InputError(
             "capture: expected a text or inputs={...}, " + ("found neither" if text is None else "found both")

@@ -22,7 +22,7 @@ from headscope.tokens import Tokens
 Floats = npt.NDArray[np.float64]
 
 COLUMNS = (
-    *("layer", "head", "paper", "measure", "a", "b", "difference", "se"),
+    *("layer", "head", "paper", "measure", "a", "b", "difference", "se", "n"),
     *("js", "js_se", "cosine", "cosine_se"),
 )
 """Columns of the tidy table; ``js`` and ``cosine`` are of the head's maps, whatever the measure."""

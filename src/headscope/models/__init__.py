@@ -1,6 +1,6 @@
 """Models: found, loaded, encoded for, re-initialised. Needs torch and transformers."""
 
 from headscope.models.load import load
-from headscope.models.model import Model
+from headscope.models.model import Model, expect_model
 
-__all__ = ["Model", "load"]
+__all__ = ["Model", "expect_model", "load"]

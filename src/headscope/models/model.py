@@ -171,6 +171,13 @@ class Model:
         return tokens
 
 
+def expect_model(given: object) -> None:
+    """Raise `InputError` for what is no `Model`: most often it is a model's name."""
+    if not isinstance(given, Model):
+        found = f"a string: hs.load({given!r})" if isinstance(given, str) else type(given).__name__
+        raise InputError(f"model: expected one from hs.load, found {found}")
+
+
 _OFFSET_POSITIONS = (
     "roberta",
     "xlm-roberta",

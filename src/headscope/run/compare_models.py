@@ -21,7 +21,7 @@ from headscope.errors import HeadscopeError, InputError, RunError
 from headscope.measures.choose import choose
 from headscope.measures.measure import Measure
 from headscope.measures.sums import Documents, Floats, Sums
-from headscope.models import Model
+from headscope.models import Model, expect_model
 from headscope.run import compare_words as words
 from headscope.run.compare_batch import Batch, check_shapes
 from headscope.run.distance import Distances
@@ -112,6 +112,8 @@ def models(
         raise InputError(f"by: expected token or document, found {by!r}")
     if any(one.matrix != "weights" for one in chosen):
         raise InputError("measures: expected measures of attention weights, found one of gradients or norms")
+    for each in (a, b):
+        expect_model(each)
     if (why := counterparts(a, b)) is not None:
         raise InputError(f"models: {why}; compare them by role")
     over = "pieces" if same_tokens(a, b, corpus) else "words"

@@ -26,7 +26,7 @@ from headscope.measures.coref import (
     mentioned,
 )
 from headscope.measures.coref import items as evaluated
-from headscope.models import Model
+from headscope.models import Model, expect_model
 from headscope.run.measure import bar, described
 from headscope.run.stream import TOKENS_PER_INPUT
 from headscope.run.words import word_maps
@@ -67,6 +67,7 @@ def coreference(
     Raises:
         CorpusError: a broken corpus, one without coreference, or a sentence that is longer than a window.
     """
+    expect_model(model)
     if rows not in ("mean", "first"):
         raise InputError(f"rows: expected mean or first, found {rows!r}")
     size = window if model.max_length is None else min(window, model.max_length)

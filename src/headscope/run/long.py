@@ -26,7 +26,7 @@ from headscope.corpora import Block, Corpus, Example
 from headscope.corpora.batches import Reading
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.measures.dataset import check_place
-from headscope.models import Model
+from headscope.models import Model, expect_model
 from headscope.run.checkpoint import Folder, Reduced, reduce
 from headscope.run.outcome import Failure, Outcome, S, Shard
 from headscope.run.parts import write_part
@@ -163,6 +163,7 @@ def run_long(
 
 def examples(model: Model, corpus: Corpus | Iterable[Example], limit: int | None) -> Iterator[Example]:
     """The inputs of a model, with their tokens."""
+    expect_model(model)
     return islice(corpus.encoded(model) if isinstance(corpus, Corpus) else iter(corpus), limit)
 
 
@@ -214,6 +215,7 @@ def failed(outcome: Outcome[Any]) -> dict[str, Any]:
 
 def weights(model: Model) -> str:
     """A sha256 of the model's weights and configuration."""
+    expect_model(model)
     digest = hashlib.sha256()
     for name, value in model.module.state_dict().items():
         if isinstance(value, torch.Tensor):

@@ -25,7 +25,7 @@ from headscope.measures.dataset import dataset
 from headscope.measures.measure import Measure
 from headscope.measures.sums import By, Sums
 from headscope.measures.surface import Preset
-from headscope.models import Model
+from headscope.models import Model, expect_model
 from headscope.run.checkpoint import Reduced
 from headscope.run.estimate import ahead, duration, peak_memory
 from headscope.run.long import WINDOWS, Batches, Long, described, examples, failed, run_long
@@ -95,6 +95,7 @@ def measure(
         RunError: the model failed on an input, which the message names; the disk is full.
     """
     chosen = choose(measures, preset)
+    expect_model(model)
     if by not in ("token", "document") or (preset is not None and by == "document"):
         expected = "token (the preset averages over inputs)" if preset else "token or document"
         raise InputError(f"by: expected {expected}, found {by!r}")

@@ -12,7 +12,7 @@ from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps
 from headscope.measures.neuron_patterns import Carried, sums_of, table
-from headscope.models import Model
+from headscope.models import Model, expect_model
 from headscope.run.measure import bar, examples
 from headscope.tokens import Tokens
 
@@ -42,6 +42,7 @@ def neuron_patterns(
     >>> found = neuron_patterns(model, ("The cat sat.", "It was tired."))
     >>> found[found.pattern == "next_token"].nlargest(3, "weight")[["layer", "head", "weight", "dimensions", "which"]]
     """
+    expect_model(model)
     if model.encoder_decoder:
         raise InputError(f"{model.name}: expected a model of one part, found an encoder-decoder")
     if isinstance(corpus, (str, tuple, Tokens)):

@@ -17,7 +17,7 @@ from headscope.measures.choose import choose
 from headscope.measures.dataset import dataset
 from headscope.measures.measure import Measure
 from headscope.measures.single import surface
-from headscope.models import Model
+from headscope.models import Model, expect_model
 from headscope.run.heads import Figures, figure, over_inputs
 from headscope.run.measure import described
 from headscope.tokens import Tokens
@@ -85,6 +85,7 @@ def unused_token(
     >>> found = unused_token(model, headscope.corpora.builtin(), position="first", measures=["first", "sep"])
     >>> found.to_unused.max(), found.sep_change.sel(layer=2, head=9)
     """
+    expect_model(model)
     if model.encoder_decoder:
         raise InputError(f"{model.name}: expected a model of one part, found an encoder-decoder")
     piece = _piece(model, token)

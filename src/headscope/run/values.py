@@ -17,7 +17,7 @@ from headscope.corpora import Corpus, Example, blocks
 from headscope.errors import HeadscopeError, InputError, RunError
 from headscope.measures.choose import choose
 from headscope.measures.measure import Measure, nowhere, without
-from headscope.models import Model
+from headscope.models import Model, expect_model
 from headscope.run.measure import bar, examples
 from headscope.run.stream import TOKENS_PER_INPUT, Task, named, tokens_of
 from headscope.tokens import Tokens
@@ -78,6 +78,7 @@ def values(
         InputError: no input, or no measure that any input has.
         RunError: the model failed on an input, which the message names.
     """
+    expect_model(model)
     chosen = choose(measures)
     of = make_objective(model, objective) if any(one.matrix == "gradient" for one in chosen) else None
     task = Task(model, chosen, "segment", None, of)

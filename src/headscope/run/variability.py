@@ -16,7 +16,7 @@ from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.corpora import Corpus, Example, blocks
 from headscope.errors import InputError, RefusedError
-from headscope.models import Model
+from headscope.models import Model, expect_model
 
 Floats = npt.NDArray[np.float64]
 
@@ -126,6 +126,7 @@ def _corners(
     model: Model, corpus: Corpus, tokens: int, batch_size: int, limit: int | None, layers: list[int]
 ) -> Iterator[_Corner]:
     """The first rows and columns of each input that has as many."""
+    expect_model(model)
     examples = islice(corpus.encoded(model), limit)
     long = (_cut(model, example, tokens) for example in examples if len(example.tokens or ()) >= tokens)
     for block in blocks(long, batch_size=batch_size, tokens_per_batch=batch_size * 128):

@@ -116,9 +116,10 @@ class Syntax:
             "For each word of a sentence, the word that a head looks at most (dep→head), or that looks at "
             "it most (head→dep), is taken for its head in the tree. Each row is a relation with the head "
             f"that is right most often, over {n:,} words in {int(meta['sentences']):,} sentences of "
-            f"{plain_text(str(name))} (Clark et al. 2019, §4.2, table 1). Bars are accuracies with 95 % "
-            "intervals; the dashed line is the best fixed offset. Choose a row to see where its head is "
-            "right and where it is wrong, as in figure 5."
+            f"{plain_text(str(name))} (Clark et al. 2019, §4.2, table 1). Bars are accuracies on the very "
+            "words that the head was chosen on, with 95 % intervals (split: on other sentences); the dashed "
+            "line is the best fixed offset. Choose a row to see where its head is right and where it is "
+            "wrong, as in figure 5."
         )
 
     def _notes(self) -> list[str]:
