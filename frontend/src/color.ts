@@ -67,8 +67,22 @@ export const PALETTES: Record<Theme, Palette> = {
 /** A pixel of a palette as a CSS colour. */
 export const css = (pixel: number): string => `rgb(${pixel & 255} ${(pixel >> 8) & 255} ${(pixel >> 16) & 255})`;
 
-/** Whether a pixel is light, so that text on it must be dark. */
-export function isLight(pixel: number): boolean {
+/** The luminance of WCAG 2, of a pixel. */
+function luminance(pixel: number): number {
   const [r, g, b] = [pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255];
-  return 0.2126 * linear(r / 255) + 0.7152 * linear(g / 255) + 0.0722 * linear(b / 255) > 0.22;
+  return 0.2126 * linear(r / 255) + 0.7152 * linear(g / 255) + 0.0722 * linear(b / 255);
 }
+
+/** The contrast of WCAG 2 between two pixels, 1 to 21. */
+export function contrast(one: number, other: number): number {
+  const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b) as [number, number];
+  return (high + 0.05) / (low + 0.05);
+}
+
+/** Small text can be read from this contrast on. */
+const READABLE = 4.5;
+/** What can be written with, in the order of preference: on any colour white or black is readable. */
+const INKS = [0xff201e0a, 0xffffffff, 0xff000000];
+
+/** The colour of text on a pixel, as CSS: its contrast is 4.5 or more. */
+export const inkOn = (pixel: number): string => css(INKS.find((ink) => contrast(ink, pixel) >= READABLE)!);

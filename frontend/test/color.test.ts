@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { css, isLight, oklab, PALETTES } from "../src/color";
+import { contrast, css, inkOn, oklab, PALETTES } from "../src/color";
 
 const lightness = (pixel: number): number =>
   oklab(`#${[pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255].map((c) => c.toString(16).padStart(2, "0")).join("")}`)[0];
@@ -17,7 +17,21 @@ test.each(["light", "dark"] as const)("the sequential palette is monotone in lig
   for (let i = 4; i < 256; i += 4) expect(sign * (steps[i]! - steps[i - 4]!)).toBeGreaterThan(-0.002);
 });
 
+test("contrast is that of WCAG 2", () => {
+  const [black, white, grey] = [0xff000000, 0xffffffff, 0xff777777];
+  expect(contrast(black, white)).toBeCloseTo(21, 9);
+  expect(contrast(white, grey)).toBeCloseTo(4.478, 3);
+  expect(contrast(grey, grey)).toBe(1);
+});
+
 test("text on a cell is dark where the cell is light", () => {
-  expect(isLight(PALETTES.light.sequential[0]!)).toBe(true);
-  expect(isLight(PALETTES.light.sequential[255]!)).toBe(false);
+  expect(inkOn(PALETTES.light.sequential[0]!)).toBe("rgb(10 30 32)");
+  expect(inkOn(PALETTES.light.sequential[255]!)).toBe("rgb(255 255 255)");
+});
+
+test.each(["light", "dark"] as const)("text can be read on every colour of the palettes (%s)", (theme) => {
+  for (const pixel of [...PALETTES[theme].sequential, ...PALETTES[theme].diverging]) {
+    const [r, g, b] = inkOn(pixel).match(/\d+/g)!.map(Number) as [number, number, number];
+    expect(contrast(((b << 16) | (g << 8) | r) >>> 0, pixel)).toBeGreaterThanOrEqual(4.5);
+  }
 });

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { became, means, ranked, shown, signed, tables } from "../src/report/comparedata";
-import { short } from "../src/report/comparemap";
+import { beside, short } from "../src/report/comparemap";
 import { carried, SIDES } from "../src/report/sides";
 import { DEFAULTS } from "../src/explorer/state";
 import type { CompareSection, ExplorerPayload, ExplorerState } from "../src/protocol";
@@ -69,6 +69,13 @@ it("saves the columns of the command", () => {
   const apart = tables({ ...info, layer: [], head: [] });
   expect(Object.keys(apart)).toEqual(["roles"]);
   expect(apart.roles!().rows).toEqual([["broad", 2, 1, 4, 3]]);
+});
+
+it("leads from head to head by arrow keys, past what is not there", () => {
+  const all = [[0, 0], [0, 3], [0, 2], [2, 0], [3, 2]].map(([layer, head]) => ({ cell: { layer: layer!, head: head! } }));
+  const to = (layer: number, head: number, key: string): unknown => beside(all, { layer, head }, key)?.cell;
+  expect([to(0, 0, "ArrowRight"), to(0, 3, "ArrowLeft"), to(0, 0, "ArrowDown"), to(3, 2, "ArrowUp")]).toEqual([{ layer: 0, head: 2 }, { layer: 0, head: 2 }, { layer: 2, head: 0 }, { layer: 0, head: 2 }]);
+  expect([to(0, 0, "ArrowLeft"), to(0, 0, "ArrowUp"), to(0, 3, "ArrowRight"), to(0, 3, "ArrowDown")]).toEqual([undefined, undefined, undefined, undefined]);
 });
 
 it("writes small numbers in cells", () => {

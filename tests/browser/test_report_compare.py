@@ -37,7 +37,7 @@ def compared(demo: Model) -> Any:
 
 
 def at(page: Any, layer: int, head: int) -> Any:
-    """A cell by its place, as chosen cells are drawn last."""
+    """A cell of the map."""
     return page.locator(f'{SECTION} rect.cell[data-place="{12 * layer + head}"]')
 
 
@@ -75,6 +75,69 @@ def test_a_cell_opens_the_head_with_the_switch(open_page: Any, html: str) -> Non
     assert "on" in (at(page, 1, 8).get_attribute("class") or "").split()
     assert page.locator(f"{SECTION} rect.cell.on").count() == 1
     assert page.locator(".explorer .hx .bar .seg:visible").count() == 0  # one switch, not two
+
+
+def test_the_map_is_walked_and_opened_by_keys(open_page: Any, html: str, compared: Any) -> None:
+    page = open_page(html)
+    drift = compared.drift.set_index(["layer", "head"])["js"]
+    cells = page.locator(f"{SECTION} rect.cell")
+    assert page.locator(f'{SECTION} rect.cell[tabindex="0"]').count() == 1
+    assert at(page, 2, 9).get_attribute("aria-label") == f"L2H9, drift {drift[2, 9]:.3f} nats"
+    page.locator(f"{SECTION} select.kinds").focus()
+    page.keyboard.press("Tab")
+    focused = "document.activeElement.getAttribute('aria-label') ?? document.activeElement.outerHTML"
+    opened = page.locator(".openhead h2").inner_text()
+    assert page.evaluate(focused).startswith(f"{opened}, drift")
+    layer, head = (int(text) for text in opened[1:].split("H"))
+    steps = [("ArrowDown" if layer < 3 else "ArrowUp", abs(3 - layer))]
+    steps += [("ArrowRight" if head < 7 else "ArrowLeft", abs(7 - head))]
+    for key, times in steps:
+        for _ in range(times):
+            page.keyboard.press(key)
+    assert page.evaluate(focused).startswith("L3H7, drift")
+    assert page.locator(".openhead h2").inner_text() == opened  # only Enter opens
+    ring = at(page, 3, 7).evaluate(
+        "box => { const s = getComputedStyle(box); return [s.outlineStyle, s.outlineWidth]; }"
+    )
+    assert ring == ["solid", "2px"]
+    assert f"{drift[3, 7]:.3f} nats" in page.locator(".report > .tip.on").inner_text()
+    page.keyboard.press("Enter")
+    wait_for_head(page, "L3H7")
+    assert page.evaluate(focused).startswith("L3H7, drift")  # the walk goes on from here
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press(" ")
+    wait_for_head(page, "L3H8")
+    page.keyboard.press("Tab")
+    assert cells.evaluate_all("all => all.every(one => one !== document.activeElement)")
+    assert page.locator(f'{SECTION} rect.cell[tabindex="0"]').count() == 1
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_number_of_the_map_can_be_read(open_page: Any, html: str, scheme: str) -> None:
+    page = open_page(html, scheme=scheme)
+    for kind in ("js", "previous"):
+        page.locator(f"{SECTION} select.kinds").select_option(kind)
+        pairs = page.locator(f"{SECTION} .headmap svg").evaluate(
+            """svg => {
+                const texts = [...svg.querySelectorAll("text:not(.axis)")];
+                return [...svg.querySelectorAll("rect.cell")].map((cell, i) =>
+                    [cell, texts[i]].map(one => getComputedStyle(one).fill.match(/[0-9.]+/g).map(Number)));
+            }"""
+        )
+        assert len(pairs) == 72
+        assert min(contrast(cell, text) for cell, text in pairs) >= 4.5
+
+
+def contrast(one: list[float], other: list[float]) -> float:
+    """By WCAG 2, of opaque colours."""
+    assert len(one) == len(other) == 3
+
+    def luminance(colour: list[float]) -> float:
+        parts = [c / 255 / 12.92 if c <= 10 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour]
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
 
 
 def test_a_b_and_their_difference(open_page: Any, html: str) -> None:

@@ -1,6 +1,6 @@
 // A card a head: its roles, where it stands out, and real examples of what it does, each opened on a click.
 
-import { css, isLight, type Theme } from "../color";
+import { css, inkOn, type Theme } from "../color";
 import { h } from "../dom";
 import { nameOf } from "../explorer/toolbar";
 import { figure, paper, plural, whole } from "../format";
@@ -158,7 +158,7 @@ class Cards implements Drawn {
         type: "button",
         "data-example": one.example,
         "aria-label": `${ordinal(11 - decile)} tenth, ${figure(one.score, 2)}: ${text}`,
-        style: `background:${css(pixel)};color:${isLight(pixel) ? "#16191d" : "#ffffff"}`,
+        style: `background:${css(pixel)};color:${inkOn(pixel)}`,
         onclick: () => this.host.open(cell, one.example),
         onpointermove: (event: PointerEvent) => this.host.tip(tip(), event.clientX, event.clientY),
         onpointerleave: () => this.host.tip(null),

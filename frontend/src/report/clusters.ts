@@ -1,6 +1,6 @@
 // Heads on a plane by their distances, coloured by layer and by role: figure 6 of Clark et al. 2019.
 
-import { css, isLight, PALETTES, ramp, type Theme } from "../color";
+import { css, inkOn, PALETTES, ramp, type Theme } from "../color";
 import { h, s } from "../dom";
 import { HEADS } from "../explorer/scene";
 import { paper } from "../format";
@@ -135,8 +135,7 @@ class Clusters implements Drawn {
     const cell = (mean: number | null): HTMLElement => {
       if (mean === null) return h("td");
       const pixel = PALETTES[theme].sequential[Math.round(20 + 215 * ((mean - low) / Math.max(high - low, 1e-12)))]!;
-      const ink = isLight(pixel) ? "#16191d" : "#ffffff";
-      return h("td", { style: `background:${css(pixel)};color:${ink}` }, layers.length <= 12 ? mean.toFixed(2).replace(/^0/, "") : "");
+      return h("td", { style: `background:${css(pixel)};color:${inkOn(pixel)}` }, layers.length <= 12 ? mean.toFixed(2).replace(/^0/, "") : "");
     };
     const rows = between.map((row, i) => h("tr", {}, h("th", { scope: "row" }, String(layers[i])), ...row.map(cell)));
     const head = h("tr", {}, h("td"), ...layers.map((layer) => h("th", { scope: "col" }, String(layer))));

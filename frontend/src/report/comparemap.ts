@@ -1,9 +1,9 @@
 // A map of heads and, beside it, the layers: how far they moved between two models.
 
 import * as Plot from "@observablehq/plot";
-import { css, isLight, PALETTES } from "../color";
+import { css, inkOn, PALETTES } from "../color";
 import { h, s } from "../dom";
-import { errorFigure, figure, paper } from "../format";
+import { code, errorFigure, figure, paper } from "../format";
 import type { CompareSection } from "../protocol";
 import { means, type Shown } from "./comparedata";
 import { layout } from "./grid";
@@ -18,6 +18,20 @@ const NAMED = 6;
 /** Standard errors on each side of a 95 % interval. */
 const REACH = 1.96;
 
+interface Box {
+  readonly place: number;
+  readonly cell: Cell;
+  readonly box: SVGElement;
+}
+
+/** The next head that an arrow key leads to: of its layer, or the same one of another; undefined at the edge. */
+export function beside<At extends { readonly cell: Cell }>(all: readonly At[], from: Cell, key: string): At | undefined {
+  const [along, across] = key === "ArrowLeft" || key === "ArrowRight" ? (["head", "layer"] as const) : (["layer", "head"] as const);
+  const sign = key === "ArrowLeft" || key === "ArrowUp" ? -1 : 1;
+  const far = (one: At): number => sign * (one.cell[along] - from[along]);
+  return all.filter((one) => one.cell[across] === from[across] && far(one) > 0).sort((a, b) => far(a) - far(b))[0];
+}
+
 export class CompareMap {
   readonly root = h("div.compared");
   private readonly map = h("div.headmap");
@@ -25,7 +39,7 @@ export class CompareMap {
   private readonly legend: Legend;
   private readonly left: HTMLElement;
   private readonly points: Points;
-  private boxes: { place: number; cell: Cell; box: SVGElement }[] = [];
+  private boxes: Box[] = [];
 
   constructor(
     private readonly info: CompareSection,
@@ -50,6 +64,9 @@ export class CompareMap {
       const place = this.under(event);
       if (place !== null) this.open(place);
     });
+    this.map.addEventListener("keydown", (event) => this.key(event));
+    this.map.addEventListener("focusin", (event) => this.told(event));
+    this.map.addEventListener("focusout", () => host.tip(null));
   }
 
   /** Draw what is shown for the page's size and theme. */
@@ -67,9 +84,37 @@ export class CompareMap {
 
   select(cell: Cell): void {
     for (const one of this.boxes) one.box.classList.toggle("on", same(one.cell, cell));
-    const on = this.boxes.find((one) => same(one.cell, cell));
-    on?.box.parentNode?.append(on.box); // its edge lies over its neighbours
+    if (!this.map.contains(document.activeElement)) this.stop(this.boxes.find((one) => same(one.cell, cell)) ?? this.boxes[0]);
     this.points.select(cell);
+  }
+
+  // The map is one stop of the Tab key: this cell.
+  private stop(at: Box | undefined): void {
+    for (const one of this.boxes) one.box.setAttribute("tabindex", one === at ? "0" : "-1");
+  }
+
+  private key(event: KeyboardEvent): void {
+    if (event.metaKey || event.ctrlKey || event.altKey) return;
+    const place = this.under(event);
+    const at = this.boxes.find((one) => one.place === place);
+    if (!at) return;
+    if (event.key === "Enter" || event.key === " ") this.open(at.place);
+    else if (event.key.startsWith("Arrow")) {
+      const next = beside(this.boxes, at.cell, event.key);
+      if (next) this.stop(next);
+      next?.box.focus();
+    } else return;
+    event.preventDefault();
+    event.stopPropagation(); // the page's own arrows are those of the heat map
+  }
+
+  // What a cell says when it is reached by a key; under a pointer the pointer brings it.
+  private told(event: FocusEvent): void {
+    const place = this.under(event);
+    const box = event.target as Element;
+    if (place === null || !box.matches(":focus-visible")) return;
+    const { right, bottom } = box.getBoundingClientRect();
+    this.host.tip(this.tip(place), right, bottom);
   }
 
   private drawMap(now: Now, room: number): number {
@@ -78,11 +123,12 @@ export class CompareMap {
     const { size, gap } = layout(figures.rows, figures.columns, room - LABEL.left, 420, 40);
     const step = size + gap;
     const [width, height] = [LABEL.left + figures.columns * step, LABEL.top + figures.rows * step];
-    const drawing = s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${title} of ${values.length} heads, layers down, heads across` });
+    const drawing = s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": `${title} of ${values.length} heads, layers down, heads across. Arrow keys move between heads, Enter opens one.` });
     drawing.dataset.export = "yes";
     const palette = PALETTES[now.theme];
     const lut = scale.diverging ? palette.diverging : palette.sequential;
     const texts: SVGElement[] = [];
+    const focused = this.map.contains(document.activeElement) ? document.activeElement?.getAttribute("data-place") : null;
     const group = s("g");
     this.boxes = [];
     this.cells.forEach((cell, place) => {
@@ -90,10 +136,10 @@ export class CompareMap {
       if (!cell || !Number.isFinite(value)) return;
       const pixel = lut[Math.round(255 * scale.tint(value))] ?? 0;
       const [x, y] = [LABEL.left + cell.head * step, LABEL.top + cell.layer * step];
-      const box = s("rect", { x, y, width: size, height: size, fill: css(pixel), class: "cell", "data-place": place });
+      const box = s("rect", { x, y, width: size, height: size, fill: css(pixel), class: "cell", "data-place": place, tabindex: -1, role: "button", "aria-label": this.say(place) });
       group.append(box);
       this.boxes.push({ place, cell, box });
-      if (size >= 24) texts.push(s("text", { x: x + size / 2, y: y + size / 2, dy: "0.35em", class: isLight(pixel) ? "onlight" : "ondark" }, short(value)));
+      if (size >= 24) texts.push(s("text", { x: x + size / 2, y: y + size / 2, dy: "0.35em", fill: inkOn(pixel) }, short(value)));
     });
     const every = Math.max(1, Math.ceil(20 / step));
     const everyRow = Math.max(1, Math.ceil(13 / step));
@@ -102,6 +148,9 @@ export class CompareMap {
     const down = figures.payload.layers.flatMap((layer, i) => (i % everyRow ? [] : [label(LABEL.left - 8, LABEL.top + i * step + size / 2, layer, "end")]));
     drawing.append(...across, ...down, group, ...texts);
     this.map.replaceChildren(drawing);
+    const again = this.boxes.find((one) => String(one.place) === focused);
+    if (again) this.stop(again);
+    again?.box.focus({ preventScroll: true });
     return width;
   }
 
@@ -153,6 +202,12 @@ export class CompareMap {
   private under(event: Event): number | null {
     const box = event.target instanceof Element ? event.target.closest<SVGElement>("rect.cell") : null;
     return box ? Number(box.dataset.place) : null;
+  }
+
+  /** `L2H9, drift 0.261 nats` */
+  private say(place: number): string {
+    const { info, one } = this;
+    return `${code(info.layer[place]!, info.head[place]!)}, ${one.title} ${figure(one.values[place]!)}${one.units === "share" ? "" : ` ${one.units}`}`;
   }
 
   private tip(place: number): HTMLElement {

@@ -1,6 +1,6 @@
 // A measure of every head: layers down, heads across.
 
-import { css, isLight, type Theme } from "../color";
+import { css, inkOn, type Theme } from "../color";
 import { clamp, fit, h } from "../dom";
 import type { Pen } from "../explorer/canvas";
 import { painters } from "../explorer/export";
@@ -121,8 +121,7 @@ export class Grid implements Component<GridProps> {
     for (const cell of figures.cells) {
       const value = measure.value(cell);
       if (!Number.isFinite(value)) continue;
-      const pale = isLight(measure.pixel(value, theme));
-      context.fillStyle = pale ? "rgb(10 30 32 / .78)" : "rgb(255 255 255 / .9)";
+      context.fillStyle = inkOn(measure.pixel(value, theme));
       const [x, y] = [LABEL.left + cell.head * step, LABEL.top + cell.layer * step];
       context.fillText(write(value), x + this.box.size / 2, y + this.box.size / 2 + 0.5);
     }
