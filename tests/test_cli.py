@@ -168,7 +168,21 @@ def test_report(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "report.html"
-    assert run(monkeypatch, "report", "--text", text, "-o", out, "--title", "</script><b>title") == 0
+    assert (
+        run(
+            monkeypatch,
+            "report",
+            "--text",
+            text,
+            "-o",
+            out,
+            "--sections",
+            "figures,roles,cards,table",
+            "--title",
+            "</script><b>title",
+        )
+        == 0
+    )
     assert str(out) in capsys.readouterr().out
     page = out.read_text(encoding="utf-8")
     assert "</script><b>title" not in page
