@@ -503,9 +503,12 @@ def test_two_inputs_are_linked(open_page: Callable[..., Any]):
     fragment_has(page, "side=difference")
     assert page.locator(".pane").count() == 1
     assert "the first input minus the second" in page.locator(".status").inner_text()
+    said = "text => document.querySelector('.measures h3').textContent.endsWith(text)"
+    page.wait_for_function(said, arg="heads, in input 1")
     page.get_by_role("radio", name="One").click()
     page.get_by_label("Input", exact=True).select_option("1")
     fragment_has(page, "input=1")
+    page.wait_for_function(said, arg="heads, in input 2")
 
 
 def test_inputs_of_other_lengths_cannot_be_subtracted(open_page: Callable[..., Any]):

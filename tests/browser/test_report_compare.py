@@ -159,6 +159,45 @@ def test_a_b_and_their_difference(open_page: Any, html: str) -> None:
     )
 
 
+def test_figures_of_one_side_say_whose_they_are(open_page: Any, html: str) -> None:
+    page = open_page(html)
+    page.locator("select.example").select_option(index=0)  # of one model
+    page.wait_for_function("document.querySelectorAll('.sides button').length === 0")
+    assert " in A" not in page.locator(".opened").inner_text()
+    at(page, 0, 2).click()
+    wait_for_head(page, "L0H2")
+    assert page.locator(".openhead .figure span").inner_text() == "previous token in A"
+    assert page.locator(".among h3").inner_text() == "L0H2 in A over the corpus, among all 72 heads"
+    ranks = page.locator(".explorer .measures")
+    found: dict[str, str] = {}
+    for name, whose in (("A − B", "A"), ("A", "A"), ("B", "B")):
+        choose(page, name)
+        page.wait_for_function(
+            "text => document.querySelector('.explorer .measures h3').textContent === text",
+            arg=f"L0H2 among all 72 heads, in {whose}",
+        )
+        found[name] = ranks.locator(".val").first.inner_text()
+    assert found["A − B"] == found["A"] != found["B"]  # as the title says
+    choose(page, "A beside B")
+    titles = [f"L0H2 among all 72 heads, in {whose}" for whose in "AB"]
+    page.wait_for_function("document.querySelectorAll('.explorer .measures h3').length === 2")
+    assert ranks.locator("h3").all_inner_texts() == titles
+    assert ranks.locator(".mrow:first-child .val").all_inner_texts() == [found["A"], found["B"]]
+    choose(page, "A − B")
+    page.locator(".enlarge").click()
+    page.wait_for_function("document.querySelector('.hx').classList.contains('wide')")
+    measure = page.locator(".explorer .gridpane select")
+    assert measure.locator("option").all_inner_texts()[1] == "in A: previous token"
+    measure.select_option("corpus:previous")
+    assert measure.locator("option:checked").inner_text() == "in A: previous token (corpus)"
+    page.wait_for_function("document.querySelectorAll('.explorer .measures h3').length === 2")
+    assert ranks.locator("h3").last.inner_text() == "Over the corpus, in A"
+    page.locator(".explorer .gridbox canvas").hover(position={"x": 12, "y": 12})
+    tip = page.locator(".hx > .tip").inner_text()
+    assert tip.startswith("L0H0 in A\n")
+    assert "in A: previous token (corpus)" in tip
+
+
 def test_the_state_of_the_switch_is_in_the_address(open_page: Any, html: str) -> None:
     page = open_page(html)
     at(page, 0, 2).click()
@@ -353,5 +392,8 @@ def test_groups_list_what_differs_and_open_a_typical_input_of_each(
     assert page.locator(".sides [aria-checked=true]").all_inner_texts() == ["A beside B"]
     assert page.locator(".explorer .pane").count() == 2
     assert "A · 0" in page.locator(".sides").inner_text()
+    assert " in A" not in page.locator(".openhead").inner_text() + page.locator(".among h3").inner_text()
+    titles = [f"{name} among all 72 heads, in {whose}" for whose in "AB"]
+    assert page.locator(".explorer .measures h3").all_inner_texts() == titles
     assert row.get_attribute("aria-selected") == "true"
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

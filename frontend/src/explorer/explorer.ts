@@ -10,13 +10,13 @@ import { HeadBar } from "./headbar";
 import { action, keysDialog } from "./keys";
 import { Data } from "./source";
 import { Pane, type Place } from "./panes";
-import { type Focus, type Owner, Scene } from "./scene";
+import { type Focus, type Owner, Scene, type Sides } from "./scene";
 import { changed, type Full, settle } from "./state";
 import { Tip } from "./tip";
 import { Toolbar } from "./toolbar";
 
 /** What an explorer needs of the page, the notebook or the server around it. */
-export interface ExplorerHost {
+export interface ExplorerHost extends Sides {
   /** The state has changed. */
   changed(state: Full): void;
   /** Whether the surroundings are dark: what the theme "auto" follows. */
@@ -79,7 +79,7 @@ export class Explorer implements Owner {
   constructor(
     readonly root: HTMLElement,
     props: ExplorerProps,
-    private readonly host: ExplorerHost,
+    readonly host: ExplorerHost,
   ) {
     const { payload, store } = props;
     this.data = new Data(payload, store, host.compute !== undefined);

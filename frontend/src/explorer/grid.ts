@@ -295,9 +295,9 @@ export class Grid {
     this.set(this.hover, cell.place);
     const figures = scene.part.measures.filter((measure) => measure.of === "input" || measure.name === scene.state.measure);
     const row = (measure: MeasureColumn): HTMLElement =>
-      h("tr", {}, h("td", {}, measure.title), h("td.n", {}, `${figure(scene.data.figure(scene.part, measure, cell.layer, cell.head), 2)}${measure.units === "share" ? "" : ` ${measure.units}`}`));
+      h("tr", {}, h("td", {}, measure.of === "corpus" ? scene.called(measure) : measure.title), h("td.n", {}, `${figure(scene.data.figure(scene.part, measure, cell.layer, cell.head), 2)}${measure.units === "share" ? "" : ` ${measure.units}`}`));
     scene.owner.tip(
-      h("div", {}, h("b", {}, `L${cell.layer}H${cell.head}`), h("table", {}, ...figures.map(row)), h("div.dim", {}, "click opens, shift-click adds")),
+      h("div", {}, h("b", {}, `L${cell.layer}H${cell.head}`), h("span.dim", {}, ` ${scene.whose()}`), h("table", {}, ...figures.map(row)), h("div.dim", {}, "click opens, shift-click adds")),
       event.clientX,
       event.clientY,
     );

@@ -158,7 +158,7 @@ export class Pane {
     this.grid.update(width, kind, place.room - 60);
     this.draw.show(state, this.grid.lines ? "lines" : "heat");
     this.draw.root.hidden = scene.against !== null;
-    this.measure.show(state.measure, [["none", "no measure"], ...part.measures.map((measure) => [measure.name, measure.of === "corpus" ? `${measure.title} (corpus)` : measure.title] as const)]);
+    this.measure.show(state.measure, [["none", "no measure"], ...part.measures.map((measure) => [measure.name, scene.called(measure)] as const)]);
     this.sort.hidden = this.least.hidden = state.measure === "none";
     this.sort.textContent = state.sort ? "in model order" : "sort by it";
     this.least.value = String(Math.round((state.least / this.top) * 100));

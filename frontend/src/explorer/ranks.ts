@@ -28,6 +28,8 @@ interface Row {
   readonly name: HTMLElement;
 }
 
+const whose = (text: string): string => text && `, ${text}`;
+
 export class Ranks {
   private readonly title = h("h3");
   private readonly body = h("div");
@@ -53,13 +55,15 @@ export class Ranks {
       const corpus = part.measures.find((measure) => measure.of === "corpus" && measure.name === state.measure);
       const measures = [...part.measures.filter((measure) => measure.of === "input"), ...(corpus ? [corpus] : [])];
       this.rows = measures.map((measure) => this.row(measure));
-      this.body.replaceChildren(...this.rows.map(({ name, canvas, value }) => h("div.mrow", {}, name, canvas, value)));
+      const rows = this.rows.map(({ name, canvas, value }) => h("div.mrow", {}, name, canvas, value));
+      if (corpus) rows.splice(-1, 0, h("h3", {}, `Over the corpus${whose(scene.whose("corpus"))}`));
+      this.body.replaceChildren(...rows);
     }
     const drawn = JSON.stringify([scene.place, names, state.layer, scene.head, width, scene.owner.theme, ratio()]);
     if (drawn === this.drawn) return;
     this.drawn = drawn;
     const total = part.heads.reduce((sum, heads) => sum + heads.length, 0);
-    this.title.textContent = `L${state.layer}H${scene.head} among all ${total} heads`;
+    this.title.textContent = `L${state.layer}H${scene.head} among all ${total} heads${whose(scene.whose())}`;
     this.width = Math.max(60, width - 144);
     for (const row of this.rows) this.draw(row);
   }
@@ -80,7 +84,7 @@ export class Ranks {
     const label = h("button.link", { type: "button", title: "Show this measure in the grid", onclick: () => scene.owner.set(scene.state.measure === measure.name ? { measure: "none", sort: false, least: 0 } : { measure: measure.name }) }, measure.title);
     canvas.addEventListener("pointermove", (event) => {
       const near = this.near(measure, event, canvas);
-      if (near) scene.owner.tip(h("div", {}, h("b", {}, `L${near.layer}H${near.head}`), ` ${figure(near.value)}`, h("div.dim", {}, "click to open")), event.clientX, event.clientY);
+      if (near) scene.owner.tip(h("div", {}, h("b", {}, `L${near.layer}H${near.head}`), ` ${figure(near.value)} `, h("span.dim", {}, scene.whose(measure.of)), h("div.dim", {}, "click to open")), event.clientX, event.clientY);
     });
     canvas.addEventListener("pointerleave", () => scene.owner.tip(null));
     canvas.addEventListener("click", (event) => {

@@ -1,7 +1,7 @@
 // What one input shows: its tokens, its maps, and what is pointed at. Every picture of the input draws from this.
 
 import type { Theme } from "../color";
-import type { PartInfo } from "../protocol";
+import type { MeasureColumn, PartInfo } from "../protocol";
 import { type Side, side } from "./axis";
 import { combine, cut, difference, type Shown } from "./cut";
 import type { Data } from "./source";
@@ -15,6 +15,14 @@ export interface Focus {
   readonly neuron?: number;
 }
 
+/** What the page calls two inputs. */
+export interface Sides {
+  /** Beside figures of theirs: "A", "B"; by default by their numbers. */
+  readonly letters?: readonly string[];
+  /** Whose the figures over the corpus are, where the inputs are of two models. */
+  readonly measured?: string;
+}
+
 /** What the pictures ask of the explorer. */
 export interface Owner {
   readonly state: Full;
@@ -26,6 +34,7 @@ export interface Owner {
   pin(scene: Scene, side: "from" | "to", place: number): void;
   tip(content: Node | null, x?: number, y?: number, where?: "pointer" | "left" | "right"): void;
   ink(name: string): string;
+  readonly host: Sides;
   /** Exact values of a head's row, by pieces; null where nobody can be asked. */
   exact(scene: Scene, head: number, quantity: string, row: number): Promise<Float32Array> | null;
   /** Say what went wrong in the place of the pictures. */
@@ -178,6 +187,20 @@ export class Scene {
 
   get accent(): string {
     return ACCENT[this.owner.theme];
+  }
+
+  /** Whose figures are, "in A", where two inputs are there; beside a difference too they are the first's. */
+  whose(of: MeasureColumn["of"] = "input"): string {
+    const { letters, measured } = this.owner.host;
+    if (of === "corpus") return measured ? `in ${measured}` : "";
+    return this.data.payload.inputs.length === 2 ? `in ${letters?.[this.place] ?? `input ${this.place + 1}`}` : "";
+  }
+
+  /** What a measure is called in a list; whose it is stands first, as the end of a long name is cut. */
+  called(measure: MeasureColumn): string {
+    const corpus = measure.of === "corpus";
+    const whose = corpus || this.against ? this.whose(measure.of) : "";
+    return `${whose && `${whose}: `}${measure.title}${corpus ? " (corpus)" : ""}`;
   }
 
   /** The colour of a head: its own where several are open. */

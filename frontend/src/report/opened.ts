@@ -118,6 +118,13 @@ export class Opened implements Component<OpenedProps> {
     return this.props.figures.payload.examples[this.props.example];
   }
 
+  /** Whether the example has the maps of two models: the figures over the corpus are those of A. */
+  private get models(): boolean {
+    const { example, figures } = this.props;
+    const groups = figures.payload.sections.some((section) => section.kind === "groups" && section.rows.some((row) => row.example === example));
+    return this.payload?.inputs.length === 2 && !groups;
+  }
+
   private get layer(): number {
     return this.props.figures.layerOf(this.props.cell);
   }
@@ -148,7 +155,8 @@ export class Opened implements Component<OpenedProps> {
     if (!store) this.stores.set(example, (store = new Store((name) => fromPage(`${example}-${name}`))));
     const element = h("div");
     this.box.append(element);
-    const host = { changed: (state: Full) => this.changed(state), dark: () => this.props.theme === "dark", save: download };
+    const named = { ...(payload.inputs.length === 2 ? { letters: ["A", "B"] } : {}), ...(this.models ? { measured: "A" } : {}) };
+    const host = { ...named, changed: (state: Full) => this.changed(state), dark: () => this.props.theme === "dark", save: download };
     this.explorer = new Explorer(element, { payload, store, state: this.state(asked) }, host);
     element.querySelector(".bar")?.prepend(this.select);
     if (payload.inputs.length === 2) this.offer(payload);
@@ -197,7 +205,7 @@ export class Opened implements Component<OpenedProps> {
     const { figures, measure, cell, example, large } = this.props;
     this.title.textContent = figures.name(cell);
     this.papers.textContent = `${figures.paper(cell)} in papers`;
-    this.figure.replaceChildren(h("span", {}, measure.info.title), h("b", {}, figure(measure.value(cell), measure.isShare ? 3 : 2)));
+    this.figure.replaceChildren(h("span", {}, `${measure.info.title}${this.models ? " in A" : ""}`), h("b", {}, figure(measure.value(cell), measure.isShare ? 3 : 2)));
     this.select.selectedIndex = example;
     this.enlarge.textContent = large ? "Back to the report" : "Enlarge";
     const part = this.payload?.inputs[0]?.parts[0];
@@ -209,7 +217,8 @@ export class Opened implements Component<OpenedProps> {
     this.note.hidden = there;
     this.note.textContent = part ? "The maps of this example hold no such head." : "This report was made without examples.";
     const all = figures.cells.length;
-    this.among.textContent = all > 1 ? `${figures.name(cell)} over the corpus, among all ${all} heads` : `${figures.name(cell)} over the corpus, the only head`;
+    const name = `${figures.name(cell)}${this.models ? " in A" : ""}`;
+    this.among.textContent = all > 1 ? `${name} over the corpus, among all ${all} heads` : `${name} over the corpus, the only head`;
   }
 }
 
