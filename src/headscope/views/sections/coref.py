@@ -122,9 +122,11 @@ class Coref:
         meta: dict[str, Any] = json.loads(self.found.attrs["meta"])
         return [
             "The paper does not say among what a head chooses, and it matters: the best head stands here "
-            "once for each definition. " + "; ".join(f"{name}: {text}" for name, text in ABOUT.items()) + ".",
-            "Rules choose among the mentions before: nearest, the closest; head_match, the closest with the "
-            "same head word (none: wrong); head_match_else_nearest, that, else the closest; sieve, same "
+            "once for each definition. "
+            + "; ".join(f"{name.replace('_', ' ')}: {text}" for name, text in ABOUT.items())
+            + ".",
+            "Rules choose among the mentions before: nearest, the closest; head match, the closest with the "
+            "same head word (none: wrong); “head match, else nearest”, that, else the closest; sieve, same "
             "string, else same head word, else agreement in number, gender and person, else any.",
             "Types are by the part of speech of the mention's head word. The best head is chosen on all "
             "mentions; “split” is its accuracy where it was chosen on some documents and scored on others. "
@@ -138,7 +140,7 @@ class Coref:
                 if self.windows
                 else []
             ),
-            "“Printed” is what Clark et al. 2019 give for bert-base-uncased on CoNLL-2012: model, corpus "
+            "“In the paper” is what Clark et al. 2019 give for bert-base-uncased on CoNLL-2012: model, corpus "
             "and annotation differ, so it is for orientation only.",
         ]
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 CORPORA = (
-    "“Printed” is what Clark et al. 2019 give for bert-base-uncased on the Wall Street Journal with Stanford "
+    "“In the paper” is what Clark et al. 2019 give for bert-base-uncased on the Wall Street Journal with Stanford "
     "dependencies: model, corpus and labels differ, so it is for orientation only."
 )
 

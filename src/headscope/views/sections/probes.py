@@ -64,7 +64,7 @@ class Probes:
                 "Selectivity is UAS less the accuracy in a control task, in which every form of a word has "
                 "a random behaviour (Hewitt & Liang 2019): what a probe learns by heart counts in both.",
                 *([f"The words' vectors are {plain_text(', '.join(vectors))}."] if vectors else []),
-                "“Printed” is what Clark et al. 2019 give for bert-base-uncased, trained and scored on the "
+                "“In the paper” is what Clark et al. 2019 give for bert-base-uncased, trained and scored on the "
                 "Wall Street Journal: model, corpus and size differ, so it is for orientation only. "
                 "`headscope probe` trains these and structural probes on treebanks of any size.",
             ],
