@@ -299,7 +299,7 @@ def test_sinks() -> None:
 def test_what_cannot_be_tested() -> None:
     with pytest.raises(InputError, match="roles: expected at least one dataset, found none"):
         roles()
-    with pytest.raises(InputError, match="^roles: expected at least two documents.*; found 1$"):
+    with pytest.raises(InputError, match=r"^roles: expected at least two documents.*; found 1$"):
         roles(two([0.9], 0.1, documents=1))
     with pytest.raises(InputError, match="previous token: previous from 0 documents; an error needs two"):
         roles(two([0.9], 0.1, documents=0))
