@@ -228,7 +228,6 @@ def _tagged(tokens: Tokens, example: Example) -> Tokens:
                 f"tags[{place}]: expected another name than that of a class of tokens, found {tag!r}"
             )
         numbers.setdefault(name, len(numbers))
-    own = np.array([*(numbers[tag.lower()] for tag in example.tags), -1])[
-        words
-    ]  # the last for those of no word
+    of_words = np.array([*(numbers[tag.lower()] for tag in example.tags), -1])  # the last for tokens of none
+    own = of_words[words]
     return tokens.with_classes(**{name: own == number for name, number in numbers.items() if name})
