@@ -19,10 +19,10 @@ from functools import partial
 import numpy as np
 
 import headscope as hs
-from headscope.compare.two_groups import compare
+from headscope.analyses.compare_groups.statistics import compare
 from headscope.corpora import Example
 from headscope.measures.choose import choose
-from headscope.run.values import Singles, Values, values
+from headscope.stream.values import Singles, Values, values
 
 MEASURES = ("surface", "patterns")
 

@@ -131,9 +131,9 @@ def memory() -> None:
 def apart(tokens: int) -> None:
     from transformers import LlamaConfig, LlamaModel
 
+    from headscope.analyses.distance.run import distance
     from headscope.corpora import Example
     from headscope.models import Model
-    from headscope.run.distance import distance
     from headscope.tokens import Tokens
 
     config = LlamaConfig(

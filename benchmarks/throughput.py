@@ -26,11 +26,11 @@ import numpy as np
 import torch
 from transformers import BertConfig, BertModel, LlamaConfig, LlamaModel, PreTrainedModel
 
+from headscope.analyses.measure.run import measure
 from headscope.corpora import Example
 from headscope.measures.choose import choose
 from headscope.models import Model
-from headscope.run.measure import measure
-from headscope.run.stream import Task
+from headscope.stream.task import Task
 from headscope.tokens import Tokens
 
 LONG = 8192

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from headscope.measures.coref import CANDIDATES, RULES, Mentions
-from headscope.measures.coref import dataset as coref_dataset
-from headscope.measures.syntax import Words
-from headscope.measures.syntax import dataset as syntax_dataset
-from headscope.views.sections import Coref, Probes, Syntax
-from headscope.views.sections.coref import Chosen, Window
-from headscope.views.sections.syntax import Looked, Shown, Tree
+from headscope.analyses.coref.section import Chosen, Coref, Window
+from headscope.analyses.coref.statistics import CANDIDATES, RULES, Mentions
+from headscope.analyses.coref.statistics import dataset as coref_dataset
+from headscope.analyses.probes.section import Probes
+from headscope.analyses.syntax.section import Looked, Shown, Syntax, Tree
+from headscope.analyses.syntax.statistics import Words
+from headscope.analyses.syntax.statistics import dataset as syntax_dataset
 
 SENTENCES = 40
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from headscope.probes.cache import Precision, Store, kept
-from headscope.probes.data import Data
-from headscope.probes.pairs import SPECIAL
-from headscope.probes.trees import Trees
+from headscope.analyses.probes.cache import Precision, Store, kept
+from headscope.analyses.probes.data import Data
+from headscope.analyses.probes.pairs import SPECIAL
+from headscope.analyses.probes.trees import Trees
 
 HEADS, PLANTED = 5, 3
 

@@ -9,10 +9,13 @@ import pandas as pd
 import xarray as xr
 from report_sample import dataset, example
 
+from headscope.analyses.cards.section import Card, Cards, Shown
+from headscope.analyses.distance.section import Clusters
+from headscope.analyses.measure.section import Classes, Failed
+from headscope.analyses.roles.section import Roles
+from headscope.analyses.roles.statistics import COLUMNS
 from headscope.heads import Head
-from headscope.measures.roles import COLUMNS
-from headscope.views.report import report_page
-from headscope.views.sections import Card, Cards, Classes, Clusters, Failed, Roles, Shown
+from headscope.reports.page import report_page
 
 HEADS = [Head(layer, head) for layer in range(3) for head in range(4)]
 ROLES = {Head(1, 2): "previous token", Head(0, 1): "separators"}

@@ -13,7 +13,9 @@ import pytest
 import xarray as xr
 
 from headscope import cli
-from headscope.measures import coref, negation, syntax
+from headscope.analyses.coref import statistics as coref
+from headscope.analyses.negation import statistics as negation
+from headscope.analyses.syntax import statistics as syntax
 
 TREES = """# sent_id = a-1
 1	The	the	DET	DT	_	2	det	_	_

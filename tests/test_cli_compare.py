@@ -8,9 +8,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from headscope.analyses.compare_groups import statistics as two_groups
+from headscope.analyses.compare_inputs import statistics as two_inputs
+from headscope.analyses.compare_models import statistics as two_models
+from headscope.analyses.compare_roles import statistics as two_roles
+from headscope.analyses.compare_training import run as compare_training
 from headscope.cli import main
-from headscope.compare import two_groups, two_inputs, two_models, two_roles
-from headscope.run import compare_training
 
 LINES = [
     "The cat sat on the mat.",

@@ -8,9 +8,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from headscope.analyses.distance.arrangement import MAP_COLUMNS
+from headscope.analyses.distance.statistics import COLUMNS
 from headscope.cli import main
-from headscope.measures.arrangement import MAP_COLUMNS
-from headscope.measures.distance import COLUMNS
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
@@ -87,7 +87,7 @@ def test_shards_and_merge(
 ) -> None:
     """The table of the parts is that of one run, digit for digit; the map is made of all parts."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("headscope.run.distance.BLOCK", 2)
+    monkeypatch.setattr("headscope.analyses.distance.run.BLOCK", 2)
     names = ("cat", "dog", "cow", "hen", "bee", "ant")
     Path("a.txt").write_text("\n\n".join(f"The {name} sat." for name in names), encoding="utf-8")
     assert run(monkeypatch, "a.txt", "-o", "plain.csv", "--resume", "kept") == 0

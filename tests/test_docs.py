@@ -165,7 +165,7 @@ def place(demo: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (tmp_path / "scopes.jsonl").write_text(scopes * 4, encoding="utf-8")
     for model in small.iterdir():
         (tmp_path / model.name).symlink_to(model.resolve())
-    from headscope.run import load
+    from headscope.attention import load
 
     original = load.load
 

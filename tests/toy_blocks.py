@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from headscope.run.checkpoint import Folder, reduce
-from headscope.run.outcome import Failure, Outcome, Shard
+from headscope.stream.checkpoint import Folder, reduce
+from headscope.stream.outcome import Failure, Outcome, Shard
 
 IDENTITY: Mapping[str, Any] = {
     "kind": "toy",

@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 
 import headscope as hs
+from headscope.analyses.roles.statistics import ROLES
 from headscope.measures.choose import GROUPS
 from headscope.measures.measure import Measure
 from headscope.measures.patterns import SINK_TOKENS
-from headscope.measures.roles import ROLES
 from headscope.measures.single import _row, surface
 from headscope.measures.sources import BIBTEX
 from headscope.tokens import Tokens
@@ -90,9 +90,9 @@ INTRODUCTIONS = {
     "far heads look, and attention sinks. A *word* is a run of pieces of one word, in any case, and no punctuation; a "
     "*sentence* is a text (A or B) of the input.",
     "confidence": "What the largest weight of a row says: Voita et al. 2019. The rarest tokens of each input are "
-    "marked by a first pass over the corpus (`headscope.run.rare.with_rarest`); `hs.roles` makes it. The paper's "
+    "marked by a first pass over the corpus (`headscope.analyses.roles.rare.with_rarest`); `hs.roles` makes it. The paper's "
     "syntactic heads need trees, and are not among these.",
-    "synthetic": "What a head does by matching tokens, for `headscope.run.synthetic.repeated_tokens(model)`; the "
+    "synthetic": "What a head does by matching tokens, for `headscope.analyses.roles.synthetic.repeated_tokens(model)`; the "
     "definitions hold for any text.",
     "gradients": "How much the model's output depends on attention to each kind of token, figure 3 of Clark et al.: "
     "the size of ∂L/∂α by one weight, so that kinds of many and of few tokens compare. `--objective` says what L is. "

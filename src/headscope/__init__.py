@@ -15,33 +15,33 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from headscope import compare, corpora, probes
+    from headscope.analyses.contribution.ablation import ablation
+    from headscope.analyses.contribution.importance import importance, relevance
+    from headscope.analyses.contribution.statistics import flow, rollout
+    from headscope.analyses.contribution.unused import unused_token
+    from headscope.analyses.contribution.variability import variability
+    from headscope.analyses.coref.run import coreference
+    from headscope.analyses.distance.run import distance
+    from headscope.analyses.measure.figure import figure
+    from headscope.analyses.measure.run import measure
+    from headscope.analyses.merge import merge
+    from headscope.analyses.negation.run import negation
+    from headscope.analyses.neuron_patterns.run import neuron_patterns
+    from headscope.analyses.probes.run import probe
+    from headscope.analyses.roles.run import roles
+    from headscope.analyses.syntax.run import syntax
+    from headscope.analyses.tables import table
     from headscope.attention.edit import ablate, edit
     from headscope.attention.generate import generate
+    from headscope.attention.load import load
     from headscope.attention.one import capture, gradients
     from headscope.errors import HeadscopeError, InputError, ModelError, RefusedError, ShapeError
     from headscope.heads import Head
+    from headscope.live.view import head_view, model_view, neuron_view, view
     from headscope.maps import AttentionMaps, wrap
-    from headscope.measures.flow import flow, rollout
     from headscope.measures.measure import by_pairs, by_rows
-    from headscope.run.ablation import ablation
-    from headscope.run.coref import coreference
-    from headscope.run.distance import distance
-    from headscope.run.importance import importance, relevance
-    from headscope.run.load import load
-    from headscope.run.measure import measure
-    from headscope.run.merge import merge
-    from headscope.run.negation import negation
-    from headscope.run.neuron_patterns import neuron_patterns
-    from headscope.run.probe import probe
-    from headscope.run.report import report
-    from headscope.run.roles import roles
-    from headscope.run.syntax import syntax
-    from headscope.run.tables import table
-    from headscope.run.unused import unused_token
-    from headscope.run.variability import variability
-    from headscope.run.view import head_view, model_view, neuron_view, view
+    from headscope.reports.run import report
     from headscope.tokens import Tokens
-    from headscope.views.figure_measure import figure
 
 _WHERE = {
     "AttentionMaps": "headscope.maps",
@@ -53,36 +53,36 @@ _WHERE = {
     "ShapeError": "headscope.errors",
     "Tokens": "headscope.tokens",
     "ablate": "headscope.attention.edit",
-    "ablation": "headscope.run.ablation",
+    "ablation": "headscope.analyses.contribution.ablation",
     "by_pairs": "headscope.measures.measure",
     "by_rows": "headscope.measures.measure",
     "capture": "headscope.attention.one",
-    "coreference": "headscope.run.coref",
-    "distance": "headscope.run.distance",
+    "coreference": "headscope.analyses.coref.run",
+    "distance": "headscope.analyses.distance.run",
     "edit": "headscope.attention.edit",
-    "figure": "headscope.views.figure_measure",
-    "flow": "headscope.measures.flow",
+    "figure": "headscope.analyses.measure.figure",
+    "flow": "headscope.analyses.contribution.statistics",
     "generate": "headscope.attention.generate",
     "gradients": "headscope.attention.one",
-    "head_view": "headscope.run.view",
-    "importance": "headscope.run.importance",
-    "load": "headscope.run.load",
-    "measure": "headscope.run.measure",
-    "merge": "headscope.run.merge",
-    "model_view": "headscope.run.view",
-    "negation": "headscope.run.negation",
-    "neuron_patterns": "headscope.run.neuron_patterns",
-    "neuron_view": "headscope.run.view",
-    "probe": "headscope.run.probe",
-    "relevance": "headscope.run.importance",
-    "report": "headscope.run.report",
-    "roles": "headscope.run.roles",
-    "rollout": "headscope.measures.flow",
-    "syntax": "headscope.run.syntax",
-    "table": "headscope.run.tables",
-    "variability": "headscope.run.variability",
-    "unused_token": "headscope.run.unused",
-    "view": "headscope.run.view",
+    "head_view": "headscope.live.view",
+    "importance": "headscope.analyses.contribution.importance",
+    "load": "headscope.attention.load",
+    "measure": "headscope.analyses.measure.run",
+    "merge": "headscope.analyses.merge",
+    "model_view": "headscope.live.view",
+    "negation": "headscope.analyses.negation.run",
+    "neuron_patterns": "headscope.analyses.neuron_patterns.run",
+    "neuron_view": "headscope.live.view",
+    "probe": "headscope.analyses.probes.run",
+    "relevance": "headscope.analyses.contribution.importance",
+    "report": "headscope.reports.run",
+    "roles": "headscope.analyses.roles.run",
+    "rollout": "headscope.analyses.contribution.statistics",
+    "syntax": "headscope.analyses.syntax.run",
+    "table": "headscope.analyses.tables",
+    "variability": "headscope.analyses.contribution.variability",
+    "unused_token": "headscope.analyses.contribution.unused",
+    "view": "headscope.live.view",
     "wrap": "headscope.maps",
 }
 

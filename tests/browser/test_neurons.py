@@ -12,9 +12,9 @@ import pytest
 import torch
 from families import build, family
 
+from headscope.attention.load import load
+from headscope.live.view import view
 from headscope.models.model import Model
-from headscope.run.load import load
-from headscope.run.view import view
 
 pytestmark = pytest.mark.browser
 

@@ -11,8 +11,8 @@ import pytest
 from report_sample import NASTY, dataset, example, maps
 
 from headscope.maps import wrap
+from headscope.reports.page import report_page
 from headscope.views.explorer import Input
-from headscope.views.report import report_page
 
 pytestmark = pytest.mark.browser
 

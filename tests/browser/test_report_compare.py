@@ -16,8 +16,8 @@ import transformers
 from small_tokenizers import roberta
 
 import headscope as hs
+from headscope.analyses.typed import Typed
 from headscope.models import Model
-from headscope.run.typed import Typed
 
 pytestmark = pytest.mark.browser
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import headscope as hs
+from headscope.analyses.typed import Typed
 from headscope.models import Model
-from headscope.run.typed import Typed
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

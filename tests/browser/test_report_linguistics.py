@@ -11,8 +11,8 @@ from report_sample import dataset, example
 
 import headscope as hs
 from headscope.models import Model
+from headscope.reports.page import report_page
 from headscope.views.blobs import Blobs
-from headscope.views.report import report_page
 
 pytestmark = pytest.mark.browser
 
@@ -116,7 +116,7 @@ def test_colours_follow_the_theme_and_nothing_is_wider_than_the_page(open_page: 
 
 
 def test_the_table_is_saved_as_the_command_writes_it(open_page: Any, html: str, demo: Model) -> None:
-    from headscope.measures.syntax import CHOSEN, COLUMNS
+    from headscope.analyses.syntax.statistics import CHOSEN, COLUMNS
 
     page = open_page(html)
     with page.expect_download() as download:

@@ -12,8 +12,8 @@ import pytest
 from report_sample import dataset, example
 from report_whole import whole_report
 
+from headscope.reports.page import report_page
 from headscope.views.pdf import print_page
-from headscope.views.report import report_page
 
 pytestmark = pytest.mark.browser
 

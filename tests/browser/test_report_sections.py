@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from report_whole import HEADS, ROLES, whole_report
 
+from headscope.analyses.roles.statistics import COLUMNS
 from headscope.heads import Head
-from headscope.measures.roles import COLUMNS
 
 pytestmark = pytest.mark.browser
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from headscope.compare.permutation import Design, adjusted, differences, permute
 from headscope.errors import InputError
+from headscope.measures.permutation import Design, adjusted, differences, permute
 from headscope.measures.resample import false_discovery
 
 Array = np.ndarray

@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
 
 import headscope as hs
-from headscope.compare import two_groups, two_inputs, two_models, two_roles
+from headscope.analyses.compare_groups import statistics as two_groups
+from headscope.analyses.compare_inputs import statistics as two_inputs
+from headscope.analyses.compare_models import statistics as two_models
+from headscope.analyses.compare_roles import statistics as two_roles
 from headscope.errors import InputError
 from headscope.measures.choose import choose
 from headscope.measures.sums import Documents

@@ -10,9 +10,7 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.errors import InputError
-from headscope.heads import Head
-from headscope.measures.arrangement import (
+from headscope.analyses.distance.arrangement import (
     MAP_COLUMNS,
     by_layer,
     clusters,
@@ -22,7 +20,9 @@ from headscope.measures.arrangement import (
     summary,
     tree,
 )
-from headscope.measures.distance import PairDocuments, dataset
+from headscope.analyses.distance.statistics import PairDocuments, dataset
+from headscope.errors import InputError
+from headscope.heads import Head
 
 
 def labelled(distances: np.ndarray, layers: list[int]) -> xr.Dataset:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headscope.errors import InputError
-from headscope.measures.coref import (
+from headscope.analyses.coref.statistics import (
     CANDIDATES,
     Mentioned,
     Mentions,
@@ -19,6 +18,7 @@ from headscope.measures.coref import (
     mentioned,
     table,
 )
+from headscope.errors import InputError
 
 
 def test_the_head_of_a_mention() -> None:

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headscope.analyses.distance.statistics import COLUMNS, PairDocuments, PairSums, dataset, heads, table
 from headscope.errors import InputError
 from headscope.heads import Head
 from headscope.measures.dataset import read, write
-from headscope.measures.distance import COLUMNS, PairDocuments, PairSums, dataset, heads, table
 
 HEADS = (Head(0, 0), Head(0, 1), Head(2, 0))  # layer 2 has one head
 Input = tuple[int, np.ndarray, int, int]  # document, sums, rows, compared

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headscope.analyses.roles.statistics import ROLES
 from headscope.measures.choose import GROUPS
-from headscope.measures.roles import ROLES
 
 ROOT = Path(__file__).resolve().parents[2]
 

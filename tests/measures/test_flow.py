@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headscope.analyses.contribution.statistics import flow, relevance, relevance_of_parts, rollout
 from headscope.errors import InputError, ShapeError
 from headscope.maps import AttentionMaps, Kind, wrap
-from headscope.measures.flow import flow, relevance, relevance_of_parts, rollout
 
 PAPER = np.array([[[[1.0, 0.0], [0.5, 0.5]]]] * 2)
 

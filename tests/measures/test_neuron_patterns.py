@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
+from headscope.analyses.neuron_patterns.statistics import carrying, patterns, sums_of, table
 from headscope.maps import AttentionMaps, wrap
-from headscope.measures.neuron_patterns import carrying, patterns, sums_of, table
 from headscope.neurons import Neurons
 from headscope.tokens import Tokens
 

@@ -13,11 +13,11 @@ import xarray as xr
 from scipy import stats
 
 import headscope as hs
+from headscope.analyses.roles.statistics import COLUMNS, NONE, ROLES, bar, every, roles, sinks
 from headscope.errors import InputError
 from headscope.measures.choose import choose
 from headscope.measures.dataset import dataset
 from headscope.measures.measure import mask, selection
-from headscope.measures.roles import COLUMNS, NONE, ROLES, bar, every, roles, sinks
 from headscope.measures.single import surface
 from headscope.measures.sums import Documents
 from headscope.tokens import Tokens

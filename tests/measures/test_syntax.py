@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.errors import InputError
-from headscope.measures.resample import false_discovery
-from headscope.measures.syntax import (
+from headscope.analyses.syntax.statistics import (
     ALL,
     WITHOUT,
     Words,
@@ -19,6 +17,8 @@ from headscope.measures.syntax import (
     predictions,
     table,
 )
+from headscope.errors import InputError
+from headscope.measures.resample import false_discovery
 
 
 def test_predictions_by_hand() -> None:

@@ -12,8 +12,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headscope.analyses.probes.cache import Store, kept, restored
 from headscope.errors import InputError, RefusedError
-from headscope.probes.cache import Store, kept, restored
 
 SIZES = np.array([3, 1, 4])
 ARRAYS = [np.array([0.0, 0.25, 1.0]), np.array([0.5]), np.array([0.1, 0.2, 0.3, 0.4])]

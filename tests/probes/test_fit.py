@@ -10,10 +10,10 @@ import pytest
 import torch
 from planted_probes import HEADS, planted_data, random_trees
 
+from headscope.analyses.probes.data import PAIRS, SENTENCES, Data, batches
+from headscope.analyses.probes.fit import GAIN, PATIENCE, Fitted, evaluate, fit, split
+from headscope.analyses.probes.pairs import AttentionProbe, Batch, DistanceProbe
 from headscope.errors import RunError
-from headscope.probes.data import PAIRS, SENTENCES, Data, batches
-from headscope.probes.fit import GAIN, PATIENCE, Fitted, evaluate, fit, split
-from headscope.probes.pairs import AttentionProbe, Batch, DistanceProbe
 
 
 @pytest.fixture

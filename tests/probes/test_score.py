@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_probes import random_trees
 
-from headscope.probes.fit import Fitted
-from headscope.probes.results import COLUMNS, Heads, Row, Structure, dataset, table
-from headscope.probes.score import Bootstrap, Edges, by_depths, by_distances
-from headscope.probes.trees import Trees, depths, distances
+from headscope.analyses.probes.fit import Fitted
+from headscope.analyses.probes.results import COLUMNS, Heads, Row, Structure, dataset, table
+from headscope.analyses.probes.score import Bootstrap, Edges, by_depths, by_distances
+from headscope.analyses.probes.trees import Trees, depths, distances
 
 
 def trees(*sentences: tuple[list[int], str]) -> Trees:

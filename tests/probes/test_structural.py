@@ -7,9 +7,9 @@ import pytest
 import torch
 from planted_probes import random_heads
 
-from headscope.probes.pairs import Batch
-from headscope.probes.structural import TreeDepth, TreeDistance, tree_distances
-from headscope.probes.trees import ancestors, depths, distances
+from headscope.analyses.probes.pairs import Batch
+from headscope.analyses.probes.structural import TreeDepth, TreeDistance, tree_distances
+from headscope.analyses.probes.trees import ancestors, depths, distances
 
 
 def forest(sizes: list[int], seed: int = 0) -> tuple[list[np.ndarray], Batch]:

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from planted_probes import random_heads, random_trees
 
 from headscope import corpora
+from headscope.analyses.probes.trees import Trees, behaviours, depths, distances
 from headscope.corpora import Example
 from headscope.errors import CorpusError, InputError
-from headscope.probes.trees import Trees, behaviours, depths, distances
 
 
 def sentence(words: str, heads: list[int], relations: str) -> Example:

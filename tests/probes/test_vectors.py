@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from headscope.analyses.probes.vectors import Vectors, read_vectors
 from headscope.errors import CorpusError
-from headscope.probes.vectors import Vectors, read_vectors
 
 VOCABULARY = {"The": 0, "cat": 1, "gnu": 2, ". .": 3, "THE": 4}
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import headscope as hs
+from headscope.analyses.cards import run as cards
+from headscope.analyses.cards.run import Scored, choose_examples
 from headscope.corpora import Example
-from headscope.run import cards
-from headscope.run.cards import Scored, choose_examples
 
 SUBJECTS = ("the cat", "a very old dog", "nobody", "the children of the village", "my aunt")
 VERBS = ("slept .", "saw the moon , and then the stars .", "ran ?", "sang a song to the king !", "left")

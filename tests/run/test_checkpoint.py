@@ -22,10 +22,10 @@ from hypothesis import strategies as st
 from toy_blocks import IDENTITY, Chunk, Corpus, Numbers, folder
 
 from headscope.errors import HeadscopeWarning, InputError, RunError
-from headscope.run.checkpoint import Folder, reduce
-from headscope.run.outcome import Outcome, Shard
-from headscope.run.parts import merge_parts, write_part
-from headscope.run.safefile import BrokenFileError, decode, encode, write
+from headscope.stream.checkpoint import Folder, reduce
+from headscope.stream.outcome import Outcome, Shard
+from headscope.stream.parts import merge_parts, write_part
+from headscope.stream.safefile import BrokenFileError, decode, encode, write
 
 HERE = Path(__file__).resolve().parents[1]
 

@@ -14,13 +14,13 @@ from small_tokenizers import roberta
 from torch import nn
 
 import headscope as hs
+from headscope.analyses.compare_training.run import listed, parted
+from headscope.analyses.measure.figure import Figure
 from headscope.corpora import Corpus, Example
 from headscope.errors import CorpusError, InputError, RunError
 from headscope.measures.choose import choose
 from headscope.models import Model
-from headscope.run.compare_training import listed, parted
-from headscope.run.values import values
-from headscope.views.figure_measure import Figure
+from headscope.stream.values import values
 
 PAIRS = [
     ("The cat sat on the mat.", "Some dogs slept."),
@@ -109,7 +109,7 @@ def test_values_are_those_of_each_input_alone(demo: Model) -> None:
 
 def test_large_values_stay_in_a_file(demo: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = values(demo, examples(demo), ["previous"], batch_size=5)
-    monkeypatch.setattr("headscope.run.values.IN_MEMORY", 0)
+    monkeypatch.setattr("headscope.stream.values.IN_MEMORY", 0)
     found = values(demo, examples(demo), ["previous"], batch_size=5)
     assert isinstance(found.values, np.memmap)
     np.testing.assert_array_equal(found.values, kept.values)
@@ -135,7 +135,7 @@ def test_one_head_edited_in_group_b_is_found_and_only_it(demo: Model) -> None:
         values(perturbed(demo, 5, 4, -1.0), examples(demo), names),
     )
     second = np.array([label == "b" for label in own.labels])
-    from headscope.compare import two_groups
+    from headscope.analyses.compare_groups import statistics as two_groups
 
     edited = np.where(second[:, None, None, None], other.values, own.values)
     found = two_groups.compare(edited, second, own.documents, own.measures, own.layers)
@@ -233,7 +233,7 @@ def test_figures_of_both_are_those_of_measure(demo: Model) -> None:
 
 
 def test_drift_is_that_of_whole_maps(demo: Model) -> None:
-    from headscope.compare.two_models import drift
+    from headscope.analyses.compare_models.statistics import drift
 
     other, text = perturbed(demo, 0, 0), "The cat sat on the mat."
     found = hs.compare.models(demo, other, [Example(tokens=demo.encode(text))]).figures

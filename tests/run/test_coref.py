@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from headscope import corpora
+from headscope.analyses.coref.run import coreference
+from headscope.analyses.coref.statistics import CANDIDATES, RULES
 from headscope.errors import CorpusError
-from headscope.measures.coref import CANDIDATES, RULES
-from headscope.run.coref import coreference
 
 
 def test_the_reference(demo: Any, shared: Path) -> None:

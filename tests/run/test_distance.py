@@ -14,13 +14,13 @@ import torch
 import transformers
 
 import headscope as hs
+from headscope.analyses.distance import run as running
+from headscope.analyses.distance.run import Distances, distance
+from headscope.analyses.distance.statistics import heads
 from headscope.attention.one import capture
 from headscope.corpora import Example
 from headscope.errors import HeadscopeWarning, InputError, RunError
-from headscope.measures.distance import heads
 from headscope.models import Model
-from headscope.run import distance as running
-from headscope.run.distance import Distances, distance
 from headscope.tokens import Tokens
 
 SMALL: dict[str, Any] = {

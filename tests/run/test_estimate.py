@@ -14,7 +14,7 @@ from headscope import corpora
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.models import Model
-from headscope.run import estimate
+from headscope.stream import estimate
 
 
 def counted(shared: Path, count: int) -> Corpus:
@@ -139,7 +139,7 @@ def test_probes_tell_their_disk_and_that_it_is_at_most(
     demo: Model, shared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """1 s of maps, 3 s an epoch, 2 s for the rest: at most 1 + 20 × 3 + 2 s for as many sentences as are run."""
-    from headscope.run import probe as module
+    from headscope.analyses.probes import run as module
 
     clock, runs = [0.0], list[tuple[int, bool]]()
     own = module.probe
@@ -167,7 +167,7 @@ def test_a_limit_is_part_of_it(demo: Model, shared: Path) -> None:
 
 
 def test_nothing_is_said_of_short_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    from headscope.cli.options import LONG, foreseen
+    from headscope.console.options import LONG, foreseen
 
     lines: Iterator[str] = iter(["one", "two"])
     assert foreseen(True, None, lambda: next(lines))

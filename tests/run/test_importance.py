@@ -15,12 +15,12 @@ from families import build, family
 from torch import Tensor, nn
 
 import headscope as hs
+from headscope.analyses.contribution.ablation import estimate
 from headscope.attention.record import AttentionRecord
 from headscope.corpora import Example
 from headscope.errors import InputError, RunError
 from headscope.measures.dataset import table
 from headscope.models import Model
-from headscope.run.ablation import estimate
 from headscope.tokens import Tokens
 
 

@@ -16,6 +16,7 @@ import xarray as xr
 from torch import nn
 
 import headscope as hs
+from headscope.analyses.measure.run import estimate, measure
 from headscope.attention import fused
 from headscope.attention.one import capture
 from headscope.corpora import Example
@@ -26,8 +27,7 @@ from headscope.measures.measure import selection
 from headscope.measures.single import surface
 from headscope.measures.sums import Documents
 from headscope.models import Model
-from headscope.run.measure import estimate, measure
-from headscope.run.stream import Task
+from headscope.stream.task import Task
 from headscope.tokens import Tokens
 
 REFERENCE = {

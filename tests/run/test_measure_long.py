@@ -25,14 +25,14 @@ from torch import nn
 
 import headscope as hs
 from headscope import cli
+from headscope.analyses.measure import run as measuring
+from headscope.analyses.measure.run import measure, merge
 from headscope.corpora import Example, blocks
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.measures.dataset import read, write
 from headscope.measures.measure import by_pairs
 from headscope.models import Model
-from headscope.run import measure as measuring
-from headscope.run.measure import measure, merge
-from headscope.run.stream import Task
+from headscope.stream.task import Task
 from headscope.tokens import Tokens
 
 WANTED = ["previous", "sep", "entropy", "to_user"]
@@ -440,7 +440,7 @@ def test_the_command_line_killed_and_started_again(tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text(lines, encoding="utf-8")
     start = (  # as headscope does, with a checkpoint after every block
-        "from headscope.run.checkpoint import Folder; Folder.__init__.__kwdefaults__['every'] = 0.0; "
+        "from headscope.stream.checkpoint import Folder; Folder.__init__.__kwdefaults__['every'] = 0.0; "
         "from headscope.cli import main; main()"
     )
     command = [sys.executable, "-c", start, "measure", str(text), "--pack", "0", "--batch-size", "16"]

@@ -11,9 +11,9 @@ import pytest
 
 import headscope as hs
 from headscope import corpora
+from headscope.analyses.negation.run import negation
+from headscope.analyses.negation.statistics import SCORES, counts, dataset, difference, scores, table
 from headscope.errors import CorpusError, InputError
-from headscope.measures.negation import SCORES, counts, dataset, difference, scores, table
-from headscope.run.negation import negation
 
 
 def test_by_hand() -> None:

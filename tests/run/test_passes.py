@@ -20,8 +20,8 @@ from headscope.errors import InputError, RefusedError
 from headscope.measures.choose import choose
 from headscope.measures.dataset import table
 from headscope.models import Model
-from headscope.run import passes
-from headscope.run.stream import Task
+from headscope.stream import passes
+from headscope.stream.task import Task
 from headscope.tokens import Tokens
 
 NAMES = ["previous", "current", "first", "to_sep", "largest"]

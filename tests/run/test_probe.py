@@ -14,13 +14,13 @@ import torch
 
 import headscope as hs
 from headscope import corpora
+from headscope.analyses.probes.cache import kept, restored
+from headscope.analyses.probes.gather import heads_of, maps_of, model_vectors, roots, states_of
+from headscope.analyses.probes.results import COLUMNS, table
+from headscope.analyses.probes.run import probe
 from headscope.cli import main
 from headscope.corpora import Example
 from headscope.errors import CorpusError, InputError
-from headscope.probes.cache import kept, restored
-from headscope.probes.results import COLUMNS, table
-from headscope.run.probe import probe
-from headscope.run.probe_data import heads_of, maps_of, model_vectors, roots, states_of
 
 SMALL: dict[str, Any] = {"epochs": 2, "replicates": 20}
 

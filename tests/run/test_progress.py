@@ -8,7 +8,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from headscope import corpora
-from headscope.run.progress import Progress, bar
+from headscope.stream.progress import Progress, bar
 
 
 def test_what_was_done_before_does_not_count_for_the_rate() -> None:

@@ -12,11 +12,11 @@ import torch
 import transformers
 
 import headscope as hs
+from headscope.analyses.distance.arrangement import head_map
+from headscope.analyses.typed import Typed
 from headscope.errors import InputError
-from headscope.measures.arrangement import head_map
 from headscope.measures.choose import choose
 from headscope.models import Model
-from headscope.run.typed import Typed
 
 OWN = ["figures", "gradients", "roles", "clusters", "cards", "table"]
 FEW = ["figures", "cards"]
@@ -77,7 +77,7 @@ def test_queries_and_keys_come_while_there_is_room(demo: Model, monkeypatch: Any
     first, second = payload(hs.report(demo, corpus, examples=["Why?", "Why not?"], sections=FEW))["examples"]
     assert part(first)["neurons"][0]["q"]["codes"]["shape"] == [12, 4, 32]
     assert part(second)["neurons"] is not None
-    monkeypatch.setattr("headscope.run.report.NEURON_BYTES", 6 * 12 * 4 * 32 * 2)
+    monkeypatch.setattr("headscope.reports.run.NEURON_BYTES", 6 * 12 * 4 * 32 * 2)
     first, second = payload(hs.report(demo, corpus, examples=["Why?", "Why not?"], sections=FEW))["examples"]
     assert part(first)["neurons"] is not None
     assert part(second)["neurons"] is None
@@ -192,7 +192,7 @@ def test_a_section_that_fails_takes_no_other_with_it(demo: Model, monkeypatch: A
     def fail(*_: Any, **__: Any) -> Any:
         raise ValueError("out of <memory>\nand more")
 
-    monkeypatch.setattr("headscope.run.report.distance", fail)
+    monkeypatch.setattr("headscope.reports.run.distance", fail)
     corpus = hs.corpora.texts(TEXTS)
     page = hs.report(
         demo, corpus, examples=2, sections=["roles", "clusters", "cards"], limit=4, progress=True

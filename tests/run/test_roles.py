@@ -11,11 +11,11 @@ import torch
 import transformers
 
 import headscope as hs
+from headscope.analyses.roles.rare import with_rarest
+from headscope.analyses.roles.statistics import COLUMNS, NONE, sinks
+from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.errors import InputError
-from headscope.measures.roles import COLUMNS, NONE, sinks
 from headscope.models import Model
-from headscope.run.rare import with_rarest
-from headscope.run.synthetic import repeated_tokens
 
 WORDS, PLACES = 40, 64
 WIDTH = 3 * WORDS + PLACES
@@ -109,7 +109,7 @@ def test_a_circuit_built_by_hand_is_found_and_ablation_destroys_the_copy(inducti
 
 
 def test_roles_of_the_circuit(induction: Model) -> None:
-    from headscope.measures.roles import roles
+    from headscope.analyses.roles.statistics import roles
 
     repeated = repeated_tokens(induction, tokens=25, sequences=8)
     found = roles(hs.measure(induction, repeated, measures=["surface", "synthetic"]))

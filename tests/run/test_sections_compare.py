@@ -15,10 +15,10 @@ import transformers
 from small_tokenizers import roberta
 
 import headscope as hs
+from headscope.analyses.compare_models.examples import nearest, other
+from headscope.analyses.typed import Typed
 from headscope.errors import InputError
 from headscope.models import Model
-from headscope.run.sections_compare import nearest, other
-from headscope.run.typed import Typed
 from headscope.views.blobs import decode
 
 TEXTS = [
@@ -274,7 +274,7 @@ def test_a_failure_is_a_section_that_says_why(demo: Model, monkeypatch: Any, cap
     def fail(*_: Any, **__: Any) -> Any:
         raise InputError("weights cannot be drawn again")
 
-    monkeypatch.setattr("headscope.run.sections_compare.load", fail)
+    monkeypatch.setattr("headscope.analyses.compare_models.examples.load", fail)
     found = payload(hs.report(demo, hs.corpora.texts(TEXTS[:4]), limit=4, progress=True, **OPTIONS))
     assert section(found, "failed")["name"] == "compare"
     assert section(found, "failed")["reason"] == "weights cannot be drawn again"

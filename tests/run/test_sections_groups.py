@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import headscope as hs
+from headscope.analyses.typed import Typed
 from headscope.errors import InputError
 from headscope.models import Model
-from headscope.run.typed import Typed
 
 SIDES = [
     ("The cat sat on the mat.", "Some dogs slept."),

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 import headscope as hs
+from headscope.analyses import sentences_shown as module
+from headscope.analyses.probes.run import KINDS
+from headscope.analyses.sentences_shown import Gallery, _draw, _shown
+from headscope.analyses.syntax.section import Shown
+from headscope.analyses.syntax.statistics import table
 from headscope.corpora import Example
 from headscope.errors import CorpusError, InputError
-from headscope.measures.syntax import table
 from headscope.models import Model
-from headscope.run import sections_linguistics as module
-from headscope.run.probe import KINDS
-from headscope.run.sections_linguistics import Gallery, _draw, _shown
 from headscope.views.explorer import Input
-from headscope.views.sections.syntax import Shown
 
 
 def payload(page: str) -> Any:

@@ -11,11 +11,11 @@ import pytest
 
 import headscope as hs
 from headscope import corpora
+from headscope.analyses.syntax.run import syntax
+from headscope.analyses.syntax.statistics import table
+from headscope.analyses.syntax.trees import UAS, UUAS, spanning_tree
 from headscope.errors import CorpusError, InputError
-from headscope.measures.syntax import table
-from headscope.measures.trees import UAS, UUAS, spanning_tree
-from headscope.run.syntax import syntax
-from headscope.run.words import word_maps
+from headscope.stream.words import word_maps
 
 DIRECTIONS = {"dep->head": "dep->head", "head<-dep": "head->dep"}
 

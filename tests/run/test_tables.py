@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 import headscope as hs
+from headscope.analyses.coref import statistics as coref
+from headscope.analyses.distance import statistics as distance
+from headscope.analyses.negation import statistics as negation
+from headscope.analyses.probes import results
+from headscope.analyses.syntax import statistics as relations
 from headscope.errors import InputError
-from headscope.measures import coref, distance, negation
 from headscope.measures import dataset as measured
-from headscope.measures import syntax as relations
 from headscope.models import Model
-from headscope.probes import results
 
 
 def test_what_every_function_finds_has_its_table(demo: Model) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headscope.run.typed import Typed
+from headscope.analyses.typed import Typed
 
 GIVEN = Typed(
     ["a file.txt"],

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 import headscope as hs
+from headscope.analyses.contribution.unused import inserted, placed
 from headscope.errors import InputError
 from headscope.models import Model
-from headscope.run.unused import inserted, placed
 
 PAIR = ("The cat sat on the mat.", "It was very tired.")
 

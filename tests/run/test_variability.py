@@ -10,8 +10,8 @@ import torch
 import transformers
 
 import headscope as hs
+from headscope.analyses.contribution.variability import variability
 from headscope.errors import InputError
-from headscope.run.variability import variability
 
 TEXTS = [
     "The cat sat on the mat and looked at the old bridge for a while.",

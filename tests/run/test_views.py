@@ -5,15 +5,15 @@ import pytest
 import torch
 from families import build, family
 
+from headscope.attention.load import load as hs_load
 from headscope.attention.one import capture, gradients, prepare
 from headscope.attention.scalar import natural
 from headscope.errors import HeadscopeWarning, InputError
+from headscope.live import quantities
+from headscope.live import view as module
+from headscope.live.view import head_view, model_view, neuron_view, view
 from headscope.maps import wrap
 from headscope.models.model import Model
-from headscope.run import quantities
-from headscope.run import view as module
-from headscope.run.load import load as hs_load
-from headscope.run.view import head_view, model_view, neuron_view, view
 
 TEXT = "leaves fall in autumn"
 OTHER = "autumn is marked by colorful foliage"

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from headscope.analyses.distance.arrangement import head_map
+from headscope.analyses.distance.figure import about, figure
+from headscope.analyses.distance.statistics import PairDocuments, dataset
 from headscope.errors import InputError
 from headscope.heads import Head
-from headscope.measures.arrangement import head_map
-from headscope.measures.distance import PairDocuments, dataset
-from headscope.views.figure_clusters import about, figure
 from headscope.views.palette import palette
 
 

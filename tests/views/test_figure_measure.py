@@ -11,8 +11,8 @@ import xarray as xr
 from report_sample import dataset
 
 import headscope as hs
+from headscope.analyses.measure.figure import figure
 from headscope.errors import InputError
-from headscope.views.figure_measure import figure
 
 
 def points(drawn: Any) -> list[Any]:

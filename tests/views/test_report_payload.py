@@ -10,12 +10,12 @@ from report_sample import NASTY, dataset, example, maps
 
 from headscope.errors import InputError
 from headscope.maps import wrap
+from headscope.reports.page import report_payload
 from headscope.views.blobs import ArrayRef, Blobs, decode
 from headscope.views.columns import measure_names
 from headscope.views.explorer import Input
 from headscope.views.page import script_json
 from headscope.views.payload import SectionInfo, SummarySection
-from headscope.views.report import report_payload
 from headscope.views.sentences import percent
 
 

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headscope.measures.coref import CANDIDATES, RULES, Mentions
-from headscope.measures.coref import dataset as coref_dataset
-from headscope.measures.syntax import Words, table
-from headscope.measures.syntax import dataset as syntax_dataset
+from headscope.analyses.coref.section import Chosen, Coref, Window
+from headscope.analyses.coref.statistics import CANDIDATES, RULES, Mentions
+from headscope.analyses.coref.statistics import dataset as coref_dataset
+from headscope.analyses.probes.section import Probes
+from headscope.analyses.syntax.section import Looked, Shown, Syntax, Tree
+from headscope.analyses.syntax.statistics import Words, table
+from headscope.analyses.syntax.statistics import dataset as syntax_dataset
 from headscope.views.blobs import Blobs
 from headscope.views.page import script_json
-from headscope.views.sections import Coref, Probes, Syntax
-from headscope.views.sections.coref import Chosen, Window
-from headscope.views.sections.syntax import Looked, Shown, Tree
 
 
 def syntax_found(least: int = 10) -> xr.Dataset:

@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 import xarray as xr
 
+from headscope.analyses.compare_models.section import Compare
+from headscope.analyses.roles.statistics import COLUMNS, NONE
+from headscope.analyses.summary_compare import comparison
 from headscope.heads import Head
-from headscope.measures.roles import COLUMNS, NONE
 from headscope.views.blobs import Blobs
 from headscope.views.page import script_json
-from headscope.views.sections import Compare
-from headscope.views.summary_compare import comparison
 
 Held = dict[tuple[int, int], tuple[str, ...]]
 

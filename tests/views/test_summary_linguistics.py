@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headscope.measures.coref import CANDIDATES, RULES, Mentions
-from headscope.measures.coref import dataset as coref_dataset
-from headscope.measures.syntax import Words
-from headscope.measures.syntax import dataset as syntax_dataset
-from headscope.views.sections import Coref, Probes, Roles, Syntax
-from headscope.views.summary_linguistics import linguistics
+from headscope.analyses.coref.section import Coref
+from headscope.analyses.coref.statistics import CANDIDATES, RULES, Mentions
+from headscope.analyses.coref.statistics import dataset as coref_dataset
+from headscope.analyses.probes.section import Probes
+from headscope.analyses.roles.section import Roles
+from headscope.analyses.summary_linguistics import linguistics
+from headscope.analyses.syntax.section import Syntax
+from headscope.analyses.syntax.statistics import Words
+from headscope.analyses.syntax.statistics import dataset as syntax_dataset
 
 
 def said(*sections: Any) -> list[str]:

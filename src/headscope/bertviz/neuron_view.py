@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 from headscope.bertviz.attention_views import check_mode
 from headscope.bertviz.show import HtmlAction, check_action, shown
+from headscope.live import view as views
 from headscope.models import Model
 from headscope.models import load as find
-from headscope.run import view as views
 
 
 def show(

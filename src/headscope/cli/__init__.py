@@ -12,19 +12,19 @@ from typing import Any, NoReturn
 
 import typer
 
+from headscope.analyses.compare_groups.command import compare
+from headscope.analyses.coref.command import coref
+from headscope.analyses.distance.command import distance
+from headscope.analyses.measure.command import measure
+from headscope.analyses.negation.command import negation
+from headscope.analyses.probes.command import probe
+from headscope.analyses.roles.command import roles
+from headscope.analyses.syntax.command import syntax
 from headscope.cli.check import check
-from headscope.cli.compare import compare
-from headscope.cli.coref import coref
-from headscope.cli.distance import distance
-from headscope.cli.measure import measure
 from headscope.cli.merge import merge
-from headscope.cli.negation import negation
-from headscope.cli.options import say
-from headscope.cli.probe import probe
 from headscope.cli.report import report
-from headscope.cli.roles import roles
-from headscope.cli.syntax import syntax
 from headscope.cli.view import view
+from headscope.console.options import say
 from headscope.errors import HeadscopeError, InputError, ModelError
 
 app = typer.Typer(

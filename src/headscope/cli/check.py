@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headscope.cli.options import AsJson, Device, Dtype, Remote, Revision, Untrained, load, print_json
+from headscope.console.options import AsJson, Device, Dtype, Remote, Revision, Untrained, load, print_json
 
 
 def check(

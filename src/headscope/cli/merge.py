@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from headscope.cli.distance import MAPS, MapFile, distances
-from headscope.cli.measure import figures
-from headscope.cli.options import AsJson, Meta, Output, check_places, command
+from headscope.analyses.distance.command import MAPS, MapFile, distances
+from headscope.analyses.measure.command import figures
+from headscope.console.options import AsJson, Meta, Output, check_places, command
 from headscope.errors import InputError
 
 
@@ -25,7 +25,7 @@ def merge(
     meta: Meta = None,
 ) -> None:
     """Put the parts of all shards together: the figures of one run over the whole corpus, to the last digit."""
-    from headscope.run.merge import merge as run
+    from headscope.analyses.merge import merge as run
 
     check_places(output, meta)
     check_places(map, suffixes=MAPS)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from headscope.cli.options import (
+from headscope.console.options import (
     Device,
     Dtype,
     Keep,
@@ -89,8 +89,8 @@ def report(
 ) -> None:
     """Write one page about a model: what every head does over a corpus, and the maps behind the figures."""
     from headscope import corpora
-    from headscope.run.report import report as run
-    from headscope.run.typed import Typed
+    from headscope.analyses.typed import Typed
+    from headscope.reports.run import report as run
     from headscope.views.pdf import find_browser, print_page
 
     check_places(output, suffixes=(".html", ".pdf"))

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headscope.cli.options import (
+from headscope.console.options import (
     Device,
     Dtype,
     Keep,
@@ -48,7 +48,7 @@ def view(
     trust_remote_code: Remote = False,
 ) -> None:
     """Draw every head on a text: the explorer as a page, or one of its views as a picture."""
-    from headscope.run.view import view as run
+    from headscope.live.view import view as run
 
     state: dict[str, Any] = {"scale": scale.value, "theme": theme.value}
     if layer is not None:

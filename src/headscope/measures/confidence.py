@@ -89,7 +89,7 @@ def _rare(name: str, of: str, which: str) -> Measure:
     def rare_word(weights: Floats, tokens: Tokens, queries: IntArray) -> Floats:
         """Voita et al. find one head of the first layer that points to the least frequent token of the sentence in 66 %
         of cases, and to one of the two least frequent in 83 %. A first pass over the corpus says which they are
-        (`headscope.run.rare`): where none did, the measure has no figure.
+        (`headscope.analyses.roles.rare`): where none did, the measure has no figure.
 
         Example: in ``the old gnu`` *gnu* is the rarest; *the* and *old* have their largest weight on it, and *gnu* on
         *old*: 2 / 3.
@@ -186,4 +186,4 @@ def previous_token(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
 SYNTHETIC: Mapping[str, Measure] = {
     measure.name: measure for measure in (induction, duplicate, previous_token)
 }
-"""The group ``synthetic``: for repeated random tokens (`headscope.run.synthetic`), though they hold for any text."""
+"""The group ``synthetic``: for repeated random tokens (`headscope.analyses.roles.synthetic`), though they hold for any text."""

@@ -1,7 +1,7 @@
 """What a measure is: a statistic of single rows of a matrix, and a rule for which rows count.
 
 Its figure is the sum over these rows by their number. The same definitions serve whole maps
-(`headscope.measures.single`) and streams over a corpus (`headscope.run.measure`). `by_pairs` and `by_rows` make
+(`headscope.measures.single`) and streams over a corpus (`headscope.analyses.measure.run`). `by_pairs` and `by_rows` make
 a measure of your own from one function:
 
 >>> @by_pairs("same_piece", "Mass on earlier copies of the same piece.")

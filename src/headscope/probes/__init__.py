@@ -4,9 +4,9 @@ Clark et al. 2019 (section 5, table 3), Hewitt and Manning 2019, Hewitt and Lian
 `headscope.probe` trains and scores them on treebanks.
 """
 
-from headscope.probes.fit import Fitted, fit
-from headscope.probes.pairs import AttentionProbe, DistanceProbe
-from headscope.probes.structural import TreeDepth, TreeDistance
-from headscope.probes.trees import Trees
+from headscope.analyses.probes.fit import Fitted, fit
+from headscope.analyses.probes.pairs import AttentionProbe, DistanceProbe
+from headscope.analyses.probes.structural import TreeDepth, TreeDistance
+from headscope.analyses.probes.trees import Trees
 
 __all__ = ["AttentionProbe", "DistanceProbe", "Fitted", "TreeDepth", "TreeDistance", "Trees", "fit"]

@@ -1,0 +1,226 @@
+"""Real examples of what each head does: from a corpus of any size, few enough for a page, shared by the heads.
+
+Every input is scored for every head by the measure of the head's leading role (for a head without one by how sharply
+it looks: entropy, lowest first). While the corpus streams by, memory holds the strongest inputs of each head and a
+uniform sample of all inputs, from which deciles are told. Then inputs are chosen, one after another, each the one that
+serves most heads that are still without a strong example, or without one of its decile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+import numpy as np
+import numpy.typing as npt
+
+from headscope.analyses.cards.section import Card, Shown
+from headscope.corpora import Example
+from headscope.heads import Head
+from headscope.measures.choose import choose
+from headscope.models import Model
+from headscope.stream.task import Task
+from headscope.tokens import Tokens
+
+Floats = npt.NDArray[np.float64]
+
+STRONGEST = 8
+"""How many of its strongest inputs are kept for each head."""
+
+SAMPLE = 256
+"""How many inputs of the corpus are sampled to tell deciles."""
+
+BATCH = 32
+_OF_DECILE = 0.15  # what an example of another decile is worth, beside a first strong example
+_TOP = 3  # strong examples of a card
+
+
+@dataclass(frozen=True)
+class Scored:
+    """By what a head's inputs are ordered: the measure's name and units, and whether the least comes first."""
+
+    measure: str
+    units: str = "share"
+    least: bool = False
+
+
+LOWEST_ENTROPY = Scored("entropy", "nats", least=True)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The inputs of a page, and a card a head that names them by their places. `inputs` is how many were scored."""
+
+    tokens: Sequence[Tokens]
+    cards: Sequence[Card]
+    inputs: int
+
+
+@dataclass
+class _Kept:
+    """What is known of the inputs so far.
+
+    `inputs` holds each kept input with its scores ``[head]``, larger for stronger, NaN where a head has none on it;
+    `top` the numbers of each head's strongest inputs ``[head rank]`` (-1: none), `scores` theirs; `sample` the numbers
+    of a uniform sample.
+    """
+
+    inputs: dict[int, tuple[Tokens, Floats]] = field(default_factory=dict[int, tuple[Tokens, Floats]])
+    top: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, STRONGEST), np.int64))
+    scores: Floats = field(default_factory=lambda: np.zeros((0, STRONGEST)))
+    sample: list[int] = field(default_factory=list[int])
+    count: int = 0
+
+
+def choose_examples(
+    model: Model,
+    inputs: Iterable[Example],
+    scored: Mapping[Head, Scored],
+    roles: Mapping[Head, Sequence[str]],
+    *,
+    count: int,
+    every: bool = False,
+    seed: int = 0,
+) -> Chosen:
+    """Choose inputs that show what each head does.
+
+    Args:
+        model: from `headscope.load`.
+        inputs: encoded; short enough to be read on a page.
+        scored: by what the inputs of a head are ordered; by default the lowest entropy.
+        roles: of the heads, for their cards.
+        count: how many inputs to choose, at most.
+        every: take the inputs as they are, all of them, in their order.
+        seed: of the sample.
+    """
+    names = ["entropy", *dict.fromkeys(one.measure for one in scored.values() if one.measure != "entropy")]
+    task = Task(model, choose(names))
+    draw = np.random.default_rng(seed)
+    kept = _Kept()
+    heads: list[Head] = []
+    order: list[Scored] = []
+    for tokens, layers, values in _values(task, inputs):
+        if not heads:
+            heads = [Head(layer, head) for layer in layers for head in range(values.shape[3])]
+            order = [scored.get(head, LOWEST_ENTROPY) for head in heads]
+        _add(kept, tokens, _scores(values, names, order), draw, everything=every)
+    if not heads:
+        return Chosen([], [], 0)
+    every_score = np.stack([own for _, own in kept.inputs.values()])
+    there = np.flatnonzero(np.isfinite(every_score).any(axis=0)).tolist()
+    deciles = _deciles(kept)
+    numbers = sorted(kept.inputs) if every else _cover(kept, deciles, count)
+    cards = [
+        _card(kept, deciles, numbers, place, heads[place], order[place], roles.get(heads[place], ()))
+        for place in there
+    ]
+    return Chosen([kept.inputs[number][0] for number in numbers], cards, kept.count)
+
+
+def _values(task: Task, inputs: Iterable[Example]) -> Iterator[tuple[list[Tokens], Sequence[int], Floats]]:
+    """Figures of single inputs, batch by batch: ``[input measure layer head]``, NaN where no row counts."""
+    stream = (example.tokens for example in inputs if example.tokens is not None)
+    while batch := list(islice(stream, BATCH)):
+        found = task.run(batch)
+        by = np.where(found.divisors > 0, found.divisors, np.nan)
+        yield batch, found.layers, found.sums / by[:, :, None, None]
+
+
+def _scores(values: Floats, names: Sequence[str], order: Sequence[Scored]) -> Floats:
+    """Of each input for each head ``[input head]``, larger for stronger."""
+    flat = values.reshape(len(values), len(names), -1)
+    place = np.array([names.index(one.measure) for one in order])
+    sign = np.array([-1.0 if one.least else 1.0 for one in order])
+    return flat[:, place, np.arange(len(order))] * sign
+
+
+def _add(
+    kept: _Kept, tokens: Sequence[Tokens], scores: Floats, draw: np.random.Generator, *, everything: bool
+) -> None:
+    """Take in some inputs, and let go of those that are no longer among the strongest or in the sample."""
+    heads = scores.shape[1]
+    if not len(kept.top):
+        kept.top, kept.scores = np.full((heads, STRONGEST), -1), np.full((heads, STRONGEST), -np.inf)
+    numbers = np.arange(kept.count, kept.count + len(tokens))
+    for number, each, own in zip(numbers.tolist(), tokens, scores, strict=True):
+        kept.inputs[number] = (each, own)
+        if len(kept.sample) < SAMPLE or everything:
+            kept.sample.append(number)
+        elif (slot := int(draw.integers(number + 1))) < SAMPLE:
+            kept.sample[slot] = number
+    kept.count += len(tokens)
+    both = np.concatenate([kept.scores, np.where(np.isfinite(scores), scores, -np.inf).T], 1)
+    which = np.concatenate([kept.top, np.broadcast_to(numbers, (heads, len(numbers)))], 1)
+    best = np.argsort(-both, axis=1, kind="stable")[:, :STRONGEST]
+    kept.scores, kept.top = np.take_along_axis(both, best, 1), np.take_along_axis(which, best, 1)
+    kept.top[~np.isfinite(kept.scores)] = -1
+    wanted = {*kept.top.ravel().tolist(), *kept.sample}
+    for number in [number for number in kept.inputs if number not in wanted]:
+        del kept.inputs[number]
+
+
+def _deciles(kept: _Kept) -> dict[int, npt.NDArray[np.int64]]:
+    """The decile of each kept input among the sample ``[head]``, from 1 to 10, the strongest; 0 without a score."""
+    sample = np.stack([kept.inputs[number][1] for number in kept.sample])
+    known = np.maximum(np.isfinite(sample).sum(0), 1)
+    found: dict[int, npt.NDArray[np.int64]] = {}
+    for number, (_, own) in kept.inputs.items():
+        below = (sample < own).sum(0) + 0.5 * (sample == own).sum(0)
+        decile = np.minimum(np.floor(10 * below / known), 9).astype(np.int64) + 1
+        found[number] = np.where(np.isfinite(own), decile, 0)
+    return found
+
+
+def _cover(kept: _Kept, deciles: Mapping[int, npt.NDArray[np.int64]], count: int) -> list[int]:
+    """The inputs that serve most heads, greedily: numbers, the most useful first, no text twice."""
+    numbers = list(kept.inputs)
+    heads = len(kept.top)
+    strong = np.stack([(kept.top == number).any(1) for number in numbers]).astype(np.float64)
+    own = np.stack([deciles[number] for number in numbers])
+    covered = np.zeros((heads, 11), np.bool_)
+    covered[:, 0] = True
+    served = np.zeros(heads)
+    left = np.ones(len(numbers), np.bool_)
+    chosen: list[int] = []
+    texts: set[tuple[str, ...]] = set()
+    everyone = np.arange(heads)
+    while len(chosen) < count and left.any():
+        gain = (strong * 0.5**served).sum(1) + _OF_DECILE * (~covered[everyone, own]).sum(1)
+        best = int(np.argmax(np.where(left, gain, -1.0)))
+        left[best] = False
+        text = tuple(kept.inputs[numbers[best]][0].pieces)
+        if text in texts:
+            continue
+        texts.add(text)
+        chosen.append(numbers[best])
+        served += strong[best]
+        covered[everyone, own[best]] = True
+    return chosen
+
+
+def _card(
+    kept: _Kept,
+    deciles: Mapping[int, npt.NDArray[np.int64]],
+    numbers: Sequence[int],
+    place: int,
+    head: Head,
+    by: Scored,
+    roles: Sequence[str],
+) -> Card:
+    """What the chosen inputs say of a head."""
+    sign = -1.0 if by.least else 1.0
+    shown: list[Shown] = []
+    for example, number in enumerate(numbers):
+        score = float(kept.inputs[number][1][place])
+        if np.isfinite(score):
+            above = int((kept.scores[place] > score).sum())
+            rank = above + 1 if number in kept.top[place] else None
+            shown.append(Shown(example, sign * score, rank, int(deciles[number][place])))
+    shown.sort(key=lambda one: -sign * one.score)
+    strongest = [one for one in shown if one.rank is not None][:_TOP]
+    by_decile: dict[int, Shown] = {}
+    for one in sorted(shown, key=lambda one: one.example):  # not the strongest of each decile
+        by_decile.setdefault(one.decile, one)
+    sample = [by_decile[decile] for decile in sorted(by_decile, reverse=True)]
+    return Card(head, roles, by.measure, by.units, by.least, strongest, sample)

@@ -1,0 +1,183 @@
+"""Does attention differ between two groups of inputs?"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import xarray as xr
+
+from headscope.analyses.compare_figures import Width, about, groups_figure
+from headscope.analyses.compare_groups import statistics
+from headscope.analyses.measure.figure import Figure
+from headscope.analyses.measure.run import described
+from headscope.corpora import Corpus, Example
+from headscope.corpora.batches import checked
+from headscope.errors import InputError
+from headscope.live.view import view
+from headscope.measures.measure import Measure
+from headscope.measures.permutation import PERMUTATIONS
+from headscope.models import Model
+from headscope.stream.values import Values, values
+from headscope.views.palette import Theme
+from headscope.views.view import View
+
+MEASURES = ("surface", "patterns")
+"""What is compared unless measures are named; those that no input has are left out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Two groups of inputs, compared.
+
+    Attributes:
+        figures: over ``(measure, layer, head)``, see `headscope.analyses.compare_groups.statistics.compare`.
+        model: that was measured.
+        inputs: what each input of both groups gave.
+        second: inputs of group B.
+    """
+
+    figures: xr.Dataset
+    model: Model
+    inputs: Values
+    second: np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row a measure and head, with `headscope.analyses.compare_groups.statistics.COLUMNS`."""
+        return statistics.table(self.figures)
+
+    def differing(self, level: float = statistics.LEVEL) -> pd.DataFrame:
+        """The rows of the table whose q is at most `level`, the largest effects first; none where nothing differs."""
+        return statistics.differing(self.figures, level)
+
+    def told(self, level: float = statistics.LEVEL) -> str:
+        """One sentence: how many heads differ, or that none does."""
+        return statistics.told(self.figures, level)
+
+    def figure(
+        self,
+        measures: Sequence[str] | None = None,
+        *,
+        level: float = statistics.LEVEL,
+        theme: Theme = "light",
+        width: Width = "text",
+    ) -> Figure:
+        """Effect sizes of every head, a panel a measure; heads whose q is at most `level` have an edge.
+
+        By default the six measures of the smallest q. `theme` and `width` are as in `headscope.figure`. The figure
+        shows itself in a notebook, and has ``save("groups.svg")``.
+        """
+        canvas = groups_figure(self.figures, measures, level=level, theme=theme, width=width)
+        return Figure(canvas, about(self.figures, "Two groups"))
+
+    def view(
+        self, measure: str | None = None, layer: int | None = None, head: int | None = None, **state: Any
+    ) -> View:
+        """An input of each group beside each other, each the one whose figure is nearest to its group's mean.
+
+        By default the measure and head of the smallest p, of equals the one of the largest effect. `state` is as in
+        `headscope.view`.
+        """
+        rows: Any = self.table
+        rows["size"] = rows["effect"].abs()
+        for name, value in (("measure", measure), ("layer", layer), ("head", head)):
+            rows = rows if value is None else rows[rows[name] == value]
+        if not len(rows):
+            raise InputError(
+                f"view: expected a measure and head that were compared, found {measure}, {layer}, {head}"
+            )
+        best = rows.sort_values(["p", "size"], ascending=[True, False]).iloc[0]
+        names = [each.name for each in self.inputs.measures]
+        layer, head = int(best["layer"]), int(best["head"])
+        place = (names.index(str(best["measure"])), list(self.inputs.layers).index(layer), head)
+        first, second = statistics.typical(self.inputs.values, self.second, place)
+        state = {"layer": layer, "heads": [head], **state}
+        return view(self.model, self.inputs.tokens[first], against=self.inputs.tokens[second], **state)
+
+
+def groups(
+    model: Model,
+    corpus: Corpus | Iterable[Example],
+    *,
+    groups: Sequence[str] | None = None,
+    measures: Sequence[str | Measure] | None = None,
+    permutations: int = PERMUTATIONS,
+    seed: int = 0,
+    batch_size: int = 32,
+    limit: int | None = None,
+    progress: bool = False,
+    command: str = "",
+) -> Groups:
+    """Compare every measure of every head between the inputs of two labels.
+
+    Each input gives one mean; groups are compared in the means of their inputs. Labels are permuted, those of documents
+    where inputs come in documents (see `headscope.measures.permutation`); q is adjusted for all measures and heads.
+
+    Args:
+        model: from `headscope.load`.
+        corpus: labelled inputs, such as from `headscope.corpora.pairs`, or examples that have their tokens.
+        groups: the labels of group A and of group B; needed where there are more than two.
+        measures: names or definitions; by default `MEASURES`.
+        permutations: of the labels, at least 20,000.
+        seed: of the permutations.
+        batch_size, limit, progress, command: as in `headscope.measure`.
+
+    Raises:
+        InputError: inputs without labels, other than two labels, or fewer than two inputs with one of them.
+        CorpusError: a broken corpus, with file and line.
+        RunError: the model failed on an input, which the message names.
+    """
+    started = time.monotonic()
+    if not isinstance(corpus, Corpus):
+        corpus = list(corpus)
+    chosen = statistics.choose_groups(_labels(corpus), groups)
+    inputs = corpus.encoded(model) if isinstance(corpus, Corpus) else iter(corpus)
+    found = values(
+        model,
+        (example for example in inputs if str(example.label) in chosen),
+        MEASURES if measures is None else measures,
+        batch_size=batch_size,
+        limit=limit,
+        progress=progress,
+    )
+    second = np.array([label == chosen[1] for label in found.labels], np.bool_)
+    meta = described(model, corpus)
+    options = {"groups": list(chosen), "limit": limit, "batch_size": batch_size}
+    meta["options"] = {name: value for name, value in options.items() if value is not None}
+    meta["groups"] = [
+        {
+            "label": label,
+            "inputs": int(own.sum()),
+            "tokens": float(found.lengths[own].mean()) if own.any() else 0.0,
+        }
+        for label, own in zip(chosen, (~second, second), strict=True)
+    ]
+    meta |= {"documents": len(np.unique(found.documents)), "absent": found.absent, "command": command}
+    figures = statistics.compare(
+        found.values,
+        second,
+        found.documents,
+        found.measures,
+        found.layers,
+        permutations=permutations,
+        seed=seed,
+        meta=meta,
+    )
+    meta = json.loads(figures.attrs["meta"]) | {"seconds": round(time.monotonic() - started, 3)}
+    return Groups(figures.assign_attrs(meta=json.dumps(meta, ensure_ascii=False)), model, found, second)
+
+
+def _labels(corpus: Iterable[Example]) -> list[str]:
+    """The label of each input, in their order."""
+    found: list[str] = []
+    for example in checked(corpus):
+        if example.label is None:
+            raise example.error("expected an input with a label, found none")
+        found.append(str(example.label))
+    return found

@@ -1,0 +1,139 @@
+"""The section on two groups of labelled inputs: which heads differ, or that none does."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import xarray as xr
+
+from headscope.analyses.compare_groups import statistics as two_groups
+from headscope.heads import Head
+from headscope.views.blobs import Blobs
+from headscope.views.page import plain_text
+from headscope.views.payload_compare import GroupInfo, GroupRow, GroupsSection
+
+LISTED = 300
+"""How many rows a page lists of those that differ."""
+
+NEAREST = 8
+"""How many are listed where nothing differs."""
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Two groups of labelled inputs.
+
+    Attributes:
+        figures: from `headscope.compare.groups`.
+        examples: the place of an example with a typical input of each group, by measure and head.
+        level: up to which q a head is said to differ.
+        command: what gives the same figures.
+    """
+
+    figures: xr.Dataset
+    examples: Mapping[tuple[str, Head], int] = field(default_factory=dict[tuple[str, Head], int])
+    level: float = two_groups.LEVEL
+    command: str | None = None
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What made the figures."""
+        return json.loads(self.figures.attrs["meta"])
+
+    @property
+    def differing(self) -> pd.DataFrame:
+        """The rows whose q is at most `level`, the largest effects first."""
+        return two_groups.differing(self.figures, self.level)
+
+    @property
+    def listed(self) -> pd.DataFrame:
+        """The rows that the page lists: those that differ, or those of the smallest q and p where none does."""
+        rows: Any = self.differing
+        if len(rows):
+            return rows.head(LISTED)
+        every: Any = two_groups.table(self.figures)
+        return every.sort_values(["q", "p"], kind="stable").head(NEAREST)
+
+    def info(self, blobs: Blobs) -> GroupsSection:
+        """The rows; nothing travels beside them."""
+        told = two_groups.told(self.figures, self.level)
+        listed: Any = self.listed
+        return GroupsSection(
+            kind="groups",
+            title="Two groups of texts",
+            about=self._about(),
+            told=f"{told[0].upper()}{told[1:]}.",
+            level=self.level,
+            differ=len(self.differing),
+            groups=[
+                GroupInfo(
+                    label=plain_text(str(one["label"])),
+                    inputs=int(one["inputs"]),
+                    tokens=round(float(one["tokens"]), 2),
+                )
+                for one in self.meta["groups"]
+            ],
+            rows=[self._row(row) for row in listed.itertuples()],
+            notes=self._notes(),
+            command=self.command,
+        )
+
+    def _about(self) -> str:
+        meta = self.meta
+        a, b = (
+            f"{one['inputs']:,} inputs labelled {plain_text(str(one['label']))}, {one['tokens']:.1f} tokens on average"
+            for one in meta["groups"]
+        )
+        name = plain_text(str(meta.get("corpus", {}).get("name") or "the texts"))
+        return (
+            f"{name}: A is {a}; B is {b}. Every measure of every head, compared in the means of inputs: Hedges' g, and "
+            f"q of {meta['permutations']:,} permutations of {meta['permuted']}, adjusted for all measures and heads "
+            f"(seed {meta['seed']}). Choose a row to see a typical input of each group."
+        )
+
+    def _notes(self) -> list[str]:
+        notes = [
+            "Groups that differ in length, words or subject differ in attention as well: a difference is not yet one "
+            "of what the labels mean.",
+            "A head is one hypothesis: the largest statistic of its measures against the largest in each permutation. "
+            "Heads are adjusted by Benjamini and Hochberg, so that about one in twenty of those named is expected to "
+            "be there by chance.",
+            "A typical input is the one whose figure is nearest to its group's mean.",
+        ]
+        if absent := self.meta.get("absent"):
+            why = "; ".join(f"{name} ({plain_text(str(reason))})" for name, reason in absent.items())
+            notes.append(f"Not compared here: {why}.")
+        return notes
+
+    def _row(self, row: Any) -> GroupRow:
+        name = str(row.measure)
+        one = self.figures.sel(measure=name)
+        head = Head(int(row.layer), int(row.head))
+        return GroupRow(
+            layer=head.layer,
+            head=head.head,
+            measure=name,
+            title=str(one["title"].values),
+            units=str(one["units"].values),
+            a=_short(row.group_a) or 0.0,
+            b=_short(row.group_b) or 0.0,
+            difference=_short(row.difference) or 0.0,
+            se=_short(row.se),
+            effect=_short(row.effect),
+            p=float(row.p),
+            q=float(row.q),
+            n_a=int(row.n_a),
+            n_b=int(row.n_b),
+            example=self.examples.get((name, head)),
+        )
+
+
+def _short(value: Any) -> float | None:
+    """Six significant digits; None for what is no number."""
+    number = float(value)
+    return float(f"{number:.6g}") if math.isfinite(number) else None

@@ -1,0 +1,88 @@
+"""What does a model do differently on two inputs?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import xarray as xr
+
+from headscope.analyses.compare_inputs import statistics
+from headscope.analyses.compare_inputs.statistics import Align
+from headscope.analyses.measure.run import described
+from headscope.attention.one import capture
+from headscope.errors import InputError
+from headscope.live.view import Text, view
+from headscope.maps import AttentionMaps
+from headscope.measures.measure import Measure
+from headscope.models import Model
+from headscope.views.view import View
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """Two inputs of one model, compared.
+
+    Attributes:
+        figures: see `headscope.analyses.compare_inputs.statistics.compare`.
+        a, b: the maps of the tokens or words that stand for each other.
+        model: that made them.
+        texts: the two inputs.
+    """
+
+    figures: xr.Dataset
+    a: AttentionMaps
+    b: AttentionMaps
+    model: Model
+    texts: tuple[Text, Text]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row a measure and head, with `headscope.analyses.compare_inputs.statistics.COLUMNS`."""
+        return statistics.table(self.figures)
+
+    def view(self, **state: Any) -> View:
+        """The explorer of A, of B and of A − B, which comes first, opened at the head that differs most.
+
+        `state` is as in `headscope.view`.
+        """
+        js = self.figures["js"].stack(place=("layer", "head"))
+        layer, head = js.dropna("place").idxmax("place").item()
+        state = {"side": "difference", "layer": int(layer), "heads": [int(head)], **state}
+        if self.a.partial or self.b.partial:
+            return view(self.a, against=self.b, **state)
+        return view(self.model, self.texts[0], against=self.texts[1], **state)
+
+
+def inputs(
+    model: Model,
+    a: Text,
+    b: Text,
+    *,
+    align: Align = "position",
+    measures: Sequence[str | Measure] | None = None,
+    command: str = "",
+) -> Inputs:
+    """Compare what every head does on two texts, or two pairs of texts.
+
+    Args:
+        model: from `headscope.load`: a model of one part.
+        a, b: strings, ``(A, B)`` tuples or `Tokens`, as in `headscope.capture`; A is the first of the difference.
+        align: which tokens stand for each other: those at the same ``position``, or the same ``word`` (see
+            `headscope.analyses.compare_inputs.statistics.aligned`).
+        measures: names or definitions; by default the groups ``surface`` and ``patterns``.
+        command: what was typed, for the record.
+
+    Raises:
+        InputError: inputs that cannot be aligned, or an encoder-decoder.
+    """
+    found = [capture(model, text) for text in (a, b)]
+    maps = [one for one in found if isinstance(one, AttentionMaps)]
+    if len(maps) != 2:
+        raise InputError(f"{model.name}: expected a model of one part, found one of several")
+    meta = {"model": described(model, ())["model"], "command": command}
+    figures = statistics.compare(maps[0], maps[1], align=align, measures=measures, meta=meta)
+    first, second = statistics.aligned(maps[0], maps[1], align)
+    return Inputs(figures, first, second, model, (a, b))

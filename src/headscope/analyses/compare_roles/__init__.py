@@ -1,0 +1,1 @@
+"""The roles of two models."""

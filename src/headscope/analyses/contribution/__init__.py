@@ -1,0 +1,1 @@
+"""What the output owes to a head."""

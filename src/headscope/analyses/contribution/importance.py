@@ -1,0 +1,174 @@
+"""How much an output depends on each head, by gradients: head importance, and relevance of each token."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+import xarray as xr
+
+from headscope.analyses.contribution import statistics as flow
+from headscope.analyses.measure.run import described
+from headscope.attention.objective import Objective
+from headscope.attention.objective import objective as make_objective
+from headscope.attention.one import capture, gradients, prepare
+from headscope.attention.scalar import Scalar, natural
+from headscope.corpora import Corpus, Example
+from headscope.errors import InputError
+from headscope.maps import AttentionMaps, FloatArray
+from headscope.measures.dataset import dataset
+from headscope.measures.sums import Floats
+from headscope.models import Model
+from headscope.stream.inputs import Figures, figure, over_inputs
+from headscope.stream.passes import parts, slopes_of
+from headscope.tokens import Tokens
+
+NAME = "importance"
+
+
+def importance(
+    model: Model,
+    corpus: Corpus | Iterable[Example],
+    *,
+    objective: str | Scalar | Objective | None = None,
+    normalise: bool = False,
+    batch_size: int = 32,
+    limit: int | None = None,
+    progress: bool = False,
+    command: str = "",
+) -> xr.Dataset:
+    """Head importance ``E_x |∂L(x)/∂ξ_h|``, where ξ_h is a gate that the head's output is multiplied by.
+
+    At ξ = 1 the derivative is ``Σ_ij A_ij ∂L/∂A_ij``, since what a head gives is linear in its weights A; so one
+    forward and one backward pass give it for all heads. It says, to first order, how much L changes per input
+    when the head is taken away, whatever the sign.
+
+    Source: Michel et al. 2019, "Are Sixteen Heads Really Better than One?", section 4.1.
+
+    Args:
+        model: from `headscope.load`. Of an encoder-decoder the encoder is measured.
+        corpus: from `headscope.corpora`, or examples that have their tokens.
+        objective: L of an input, as in `headscope.measure`.
+        normalise: divide each layer by its l2 norm over heads, as that section does before heads of several
+            layers are compared (a layer of zeros stays one). Errors are divided by the same norm, as if it were
+            known exactly.
+        batch_size, limit, progress, command: as in `headscope.measure`.
+
+    Returns:
+        A dataset over ``(layer, head)``: ``importance`` (in units of L; without one when normalised), a mean over
+        inputs, ``importance_se`` (clustered by document) and ``importance_n`` (inputs).
+
+    Raises:
+        InputError: an unknown objective, or one that the model does not have; a corpus without inputs.
+        RunError: the model failed on an input, which the message names.
+
+    >>> found = importance(model, headscope.corpora.builtin(), objective="cosine")
+    >>> found.importance.sel(layer=2, head=9)
+    """
+    of = make_objective(model, objective)
+    sums = over_inputs(
+        model,
+        corpus,
+        [NAME],
+        lambda tokens: _gates(of, tokens),
+        batch_size=batch_size,
+        limit=limit,
+        progress=progress,
+        title="importance",
+    )
+    text = "Mean over inputs of the size of the derivative of the objective by a gate on the head's output."
+    if normalise:
+        text += " Divided by the l2 norm over the heads of its layer."
+    units = "share" if normalise else "objective"
+    definition = figure(NAME, "importance", text, units, "Michel et al. 2019, §4.1")
+    meta = {**described(model, corpus), "objective": of.description, "command": command}
+    options = {"objective": of.identity, "normalise": normalise, "batch_size": batch_size, "limit": limit}
+    meta["options"] = {name: value for name, value in options.items() if value is not None}
+    found = dataset(sums, [definition], by="segment", causal=model.causal, meta=meta)
+    if normalise:
+        norm = np.sqrt(np.nansum(found[NAME].values ** 2, 1, keepdims=True))
+        for name in (NAME, f"{NAME}_se"):
+            found[name].values[:] = found[name].values / np.where(norm > 0, norm, 1.0)
+    return found
+
+
+def relevance(
+    model: Model,
+    text: str | tuple[str, str] | Sequence[Mapping[str, str]] | Tokens | None = None,
+    *,
+    pair: str | None = None,
+    target: str | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    objective: str | Scalar | None = None,
+) -> FloatArray | dict[str, FloatArray]:
+    """Gradient × attention relevance of each token to each token after each layer.
+
+    Source: Chefer et al. 2021, "Generic Attention-model Explainability", section 3.1. For each layer
+    ``Ā = E_h[(∇A ⊙ A)⁺]``, the mean over heads of the positive part of gradient times weight, and
+    ``R ← R + Ā R``, from R = I. Of an encoder-decoder the decoder's and the encoder's own relevances follow the same
+    rule, and their relevance to one another follows equations 8 to 10 of that section.
+
+    Args:
+        model: from `headscope.load`.
+        text, pair, target, inputs: as in `headscope.capture`; one row.
+        objective: the number whose gradient is taken: a name (``natural``, ``causal-lm``, ``logit:N``, ``cosine``,
+            ``masked-lm``) or a function of what the module returns; of an encoder-decoder a function or nothing.
+            By default what `headscope.attention.scalar.natural` says.
+
+    Returns:
+        ``[layer query key]``: row i of the last layer is what each token is worth to token i's part in the number.
+        Of a classifier that reads its first token, row 0 explains the class. For an encoder-decoder a dict of such
+        arrays, ``encoder``, ``decoder`` and ``cross`` (decoder to encoder).
+
+    Raises:
+        InputError: the input does not go with the model; several rows; models of other parts.
+
+    >>> found = relevance(model, "The cat sat.", pair="It was tired.")
+    >>> headscope.view(model, "The cat sat.", pair="It was tired.", quantities={"relevance": found})
+    """
+    given: dict[str, Any] = {"pair": pair, "target": target, "inputs": inputs}
+    axes, ready = prepare(model, text, pair, target, inputs)
+    if next(iter(ready.values())).shape[0] != 1:
+        raise InputError("relevance, axis batch: expected one input, found several rows")
+    maps = capture(model, text, **given)
+    assert not isinstance(maps, list)
+    if isinstance(objective, str) and objective != "natural":
+        if not isinstance(maps, AttentionMaps) or "self" not in axes:
+            raise InputError("objective: a name needs a text and a model of one part; give a function")
+        _, _, found = slopes_of(make_objective(model, objective).prepare([axes["self"]]))
+        return flow.relevance(maps, [slope[0].float().cpu().numpy() for slope in found])
+    of = natural(model, axes, ready) if objective is None or isinstance(objective, str) else objective
+    slopes = gradients(model, text, of, **given)
+    if isinstance(maps, AttentionMaps):
+        return flow.relevance(maps, slopes["self"] if "self" in slopes else next(iter(slopes.values())))
+    if set(maps) != {"encoder", "decoder", "cross"}:
+        raise InputError(f"relevance: expected a model of one part or an encoder-decoder, found {maps!r}")
+    return flow.relevance_of_parts(dict(maps), slopes)
+
+
+def _gates(of: Objective, tokens: Sequence[Tokens]) -> Figures:
+    """``|∂L/∂ξ_h|`` of each input."""
+    layers: list[int] = []
+    found: list[list[Floats]] = []
+    for part in parts(of.model, tokens):
+        _, records, slopes = slopes_of(of.prepare(tokens[part]))
+        by_layer: dict[int, Floats] = {}
+        for record, slope in zip(records, slopes, strict=True):
+            weights = record.weights().double()
+            if record.layer in by_layer:
+                raise InputError(
+                    f"{record.module}: expected one self-attention a layer, found layer {record.layer} again"
+                )
+            by_layer[record.layer] = torch.abs((weights * slope.double()).sum((2, 3))).cpu().numpy()
+        layers = sorted(by_layer)
+        found.append([by_layer[layer] for layer in layers])
+    heads = max(layer.shape[1] for layer in found[0])
+    values = np.full((len(tokens), 1, len(layers), heads), np.nan)
+    start = 0
+    for each in found:
+        for place, layer in enumerate(each):
+            values[start : start + len(layer), 0, place, : layer.shape[1]] = layer
+        start += len(each[0])
+    return Figures(layers, values)

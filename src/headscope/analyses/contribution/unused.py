@@ -1,0 +1,258 @@
+"""What a token without a meaning, put into an input, does to the attention of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import xarray as xr
+
+from headscope.analyses.measure.run import described
+from headscope.attention.one import capture, tokens_of
+from headscope.corpora import Corpus, Example
+from headscope.errors import InputError
+from headscope.maps import AttentionMaps, FloatArray
+from headscope.measures.choose import choose
+from headscope.measures.dataset import dataset
+from headscope.measures.measure import Measure
+from headscope.measures.single import surface
+from headscope.models import Model, expect_model
+from headscope.stream.inputs import Figures, figure, over_inputs
+from headscope.tokens import Tokens
+
+Place = int | Literal["first", "middle", "last"]
+
+MASS = "to_unused"
+
+_RESERVED = (
+    "[unused1]",
+    "[unused0]",
+    "<unused1>",
+    "<unused0>",
+    "<|reserved_special_token_0|>",
+    "<reserved_special_token_0>",
+    "<extra_id_0>",
+    "madeupword0000",
+)
+
+
+def unused_token(
+    model: Model,
+    corpus: Corpus | Iterable[Example] | str | tuple[str, str] | Tokens,
+    *,
+    position: Place = "first",
+    token: str | None = None,
+    measures: Sequence[str | Measure] | None = None,
+    renormalise: bool = True,
+    batch_size: int = 8,
+    limit: int | None = None,
+    progress: bool = False,
+    command: str = "",
+) -> xr.Dataset:
+    """What inserting a reserved token does to the other tokens' attention among themselves, and what goes to it.
+
+    Each input is read twice, as it is and with the token; of the second reading the token's own row and column are
+    left out, so that the same rows and keys are compared. Positions after the token move on by one, which is a part
+    of what is measured.
+
+    Args:
+        model: from `headscope.load`: a model of one part.
+        corpus: from `headscope.corpora`, examples that have their tokens, or one text or pair.
+        position: where the token comes to stand: a place in the input (as in ``list.insert``: -1 is before the last
+            token), or ``first`` (after the special tokens that the input begins with), ``middle``, or ``last``
+            (before those that it ends with).
+        token: a piece of the vocabulary; by default ``[unused1]`` or the model's own reserved token.
+        measures: of the other tokens' rows, as in `headscope.measure`; by default the group ``surface``.
+        renormalise: divide the rows of the second reading by what they keep for the other tokens, so that a change is
+            one of how they share it out (a row that gives the token all of it, to the last digit, gives them nothing).
+            False: rows stay as they are, and a part of each change is the mass gone to
+            the token.
+        batch_size: inputs between two steps of the progress; they run one at a time.
+        limit, progress, command: as in `headscope.measure`.
+
+    Returns:
+        A dataset over ``(layer, head)``: ``to_unused``, the mean share of a row's attention that goes to the token,
+        over the other tokens that can see it; and for each measure m ``m_change`` (with less without), ``m_with`` and
+        ``m_without``, in the measure's units. All are means over inputs, with ``_se`` (clustered by document; of
+        changes it is that of the paired differences) and ``_n`` (inputs).
+
+    Raises:
+        InputError: no such token, a place that the input does not have, an input that is too long by one token, an
+            encoder-decoder.
+
+    >>> found = unused_token(model, headscope.corpora.builtin(), position="first", measures=["first", "sep"])
+    >>> found.to_unused.max(), found.sep_change.sel(layer=2, head=9)
+    """
+    expect_model(model)
+    if model.encoder_decoder:
+        raise InputError(f"{model.name}: expected a model of one part, found an encoder-decoder")
+    piece = _piece(model, token)
+    number = int(model.tokenizer.convert_tokens_to_ids(piece))
+    chosen = choose(measures)
+    if wrong := [one.name for one in chosen if one.matrix != "weights"]:
+        raise InputError(f"measures: expected measures of weights, found {wrong[0]}")
+    if isinstance(corpus, (str, tuple, Tokens)):
+        corpus = [Example(tokens=tokens_of(model, corpus), source="text")]
+    parts = ("change", "with", "without")
+    names = [MASS, *(f"{one.name}_{part}" for one in chosen for part in parts)]
+
+    def figures(batch: Sequence[Tokens]) -> Figures:
+        found = [
+            _both(model, tokens, placed(tokens, position), piece, number, chosen, renormalise)
+            for tokens in batch
+        ]
+        return Figures(
+            found[0].layers,
+            np.concatenate([each.values for each in found]),
+            np.concatenate([each.there for each in found if each.there is not None]),
+        )
+
+    sums = over_inputs(
+        model,
+        corpus,
+        names,
+        figures,
+        batch_size=batch_size,
+        limit=limit,
+        progress=progress,
+        title="unused token",
+    )
+    about = (
+        f"Mean share of the attention of the other tokens that goes to {piece}, over those that can see it."
+    )
+    definitions = [figure(MASS, f"to {piece}", about, "share", "")]
+    for one in chosen:
+        for part, what in zip(
+            parts, (f"Change by {piece}", f"With {piece}", f"Without {piece}"), strict=True
+        ):
+            text = f"{what}, of: {one.description}"
+            definitions.append(
+                figure(f"{one.name}_{part}", f"{one.title}, {part}", text, one.units, one.source)
+            )
+    options: dict[str, Any] = {
+        "token": piece,
+        "position": position,
+        "renormalise": renormalise,
+        "limit": limit,
+    }
+    meta = {**described(model, corpus), "command": command}
+    meta["options"] = {name: value for name, value in options.items() if value is not None}
+    return dataset(sums, definitions, by="segment", causal=model.causal, meta=meta)
+
+
+def inserted(tokens: Tokens, place: int, piece: str, number: int) -> Tokens:
+    """An input with one more token, which is special and in no class, word or sequence."""
+
+    def put(array: Any, value: Any) -> Any:
+        return None if array is None else np.insert(array, place, value, axis=0)
+
+    types = None if tokens.type_ids is None else tokens.type_ids[max(0, place - 1)]
+    return replace(
+        tokens,
+        pieces=[*tokens.pieces[:place], piece, *tokens.pieces[place:]],
+        ids=put(tokens.ids, number),
+        type_ids=put(tokens.type_ids, types),
+        offsets=put(tokens.offsets, 0),
+        special_mask=put(tokens.special_mask, True),
+        word_ids=put(tokens.word_ids, -1),
+        sequence_ids=put(tokens.sequence_ids, -1),
+        classes={name: put(mask, False) for name, mask in tokens.classes.items()},
+    )
+
+
+def _piece(model: Model, token: str | None) -> str:
+    if model.tokenizer is None:
+        raise InputError(f"{model.name}: no tokenizer, so no token to insert")
+    known: dict[str, int] = model.tokenizer.get_vocab()
+    if token is not None:
+        if token not in known:
+            raise InputError(f"token: expected a piece of the vocabulary, found {token!r}")
+        return token
+    found = next((piece for piece in _RESERVED if piece in known), None)
+    if found is None:
+        raise InputError(
+            f"{model.name}: its vocabulary has no reserved token ({', '.join(_RESERVED)}): name one"
+        )
+    return found
+
+
+def placed(tokens: Tokens, position: Place) -> int:
+    """Where the token comes to stand, from 0 to the number of tokens."""
+    count = len(tokens)
+    if isinstance(position, int):
+        place = position + count if position < 0 else position
+        if not 0 <= place <= count:
+            raise InputError(f"position: expected a place in an input of {count} tokens, found {position}")
+        return place
+    if position not in ("first", "middle", "last"):
+        raise InputError(f"position: expected a number, first, middle or last, found {position!r}")
+    special = np.zeros(count, np.bool_) if tokens.special_mask is None else tokens.special_mask
+    inner = np.flatnonzero(~special)
+    first, last = (int(inner[0]), int(inner[-1]) + 1) if len(inner) else (0, count)
+    return {"first": first, "middle": (first + last) // 2, "last": last}[position]
+
+
+def _both(
+    model: Model,
+    tokens: Tokens,
+    place: int,
+    piece: str,
+    number: int,
+    chosen: Sequence[Measure],
+    renormalise: bool,
+) -> Figures:
+    """The figures of one input, read without and with the token."""
+    if model.max_length is not None and len(tokens) >= model.max_length:
+        raise InputError(
+            f"expected inputs of fewer than the {model.max_length} tokens that the model takes, found {len(tokens)}"
+        )
+    without = capture(model, tokens)
+    more = capture(model, inserted(tokens, place, piece, number))
+    if not isinstance(without, AttentionMaps) or not isinstance(more, AttentionMaps):
+        raise InputError(f"{model.name}: expected a model of one part, found several")
+    others = np.arange(len(tokens) + 1) != place
+    mass = [layer[:, others, place] for layer in more.layers]
+    seeing = np.arange(len(tokens)) >= place if without.causal else np.ones(len(tokens), np.bool_)
+    heads = max(map(len, without.layers))
+    values = np.full((1, 1 + 3 * len(chosen), len(without), heads), np.nan)
+    there = np.ones(values.shape[:2])
+    there[0, 0] = seeing.any()
+    for layer, share in enumerate(mass):
+        values[0, 0, layer, : len(share)] = share[:, seeing].mean(1) if seeing.any() else 0.0
+    kept = _others(more, others, mass, without, renormalise)
+    before, after = surface(without, chosen), surface(kept, chosen)
+    for at, one in enumerate(chosen):
+        span = slice(1 + 3 * at, 4 + 3 * at)
+        if one.name in before and one.name in after:
+            a, b = before[one.name].values, after[one.name].values
+            values[0, span] = np.stack([b - a, b, a])
+        else:
+            there[0, span] = 0.0
+            values[0, span] = np.where(np.isfinite(values[0, :1]), 0.0, np.nan)
+    return Figures(list(without.index), values, there)
+
+
+def _others(
+    more: AttentionMaps,
+    others: np.ndarray[Any, np.dtype[np.bool_]],
+    mass: Sequence[FloatArray],
+    without: AttentionMaps,
+    renormalise: bool,
+) -> AttentionMaps:
+    """The maps without the token's row and column; what is lost of a row is shown as a sink, or made up for."""
+    layers = [layer[:, others][:, :, others] for layer in more.layers]
+    sinks = [np.zeros(share.shape) for share in mass]
+    if more.sink is not None:
+        sinks = [row[:, others] for row in more.sink]
+    if renormalise:
+        rest = [layer.sum(-1) + sink for layer, sink in zip(layers, sinks, strict=True)]
+        alive = [np.where(each > 0, each, 1.0) for each in rest]
+        layers = [layer / each[..., None] for layer, each in zip(layers, alive, strict=True)]
+        sinks = [
+            np.where(each > 0, sink / safe, 1.0) for sink, each, safe in zip(sinks, rest, alive, strict=True)
+        ]
+    else:
+        sinks = [sink + share for sink, share in zip(sinks, mass, strict=True)]
+    return replace(without, layers=layers, sink=sinks, meta=more.meta)

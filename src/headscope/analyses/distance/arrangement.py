@@ -1,0 +1,289 @@
+"""How heads lie to one another, told from their distances: maps, clusters and layers (Clark et al. 2019, section 6).
+
+All of it takes what `headscope.distance` gives, and nothing but that.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import xarray as xr
+
+from headscope.analyses.distance.statistics import heads
+from headscope.errors import InputError
+
+Floats = npt.NDArray[np.float64]
+
+MAP_COLUMNS = ("layer", "head", "paper", "x", "y")
+"""Columns of a map of heads; ``paper`` is the 1-based label."""
+
+_STARTS = 5  # of metric scaling: classical scaling, and places at random
+_STEPS = 1000
+_ENOUGH = 1e-6  # the share of the stress that a last step takes off
+
+
+def head_map(
+    found: xr.Dataset, *, kind: Literal["metric", "classical"] = "metric", seed: int = 0
+) -> pd.DataFrame:
+    """Heads as points of a plane whose distances are the heads' distances as nearly as can be (figure 6).
+
+    Args:
+        found: from `headscope.distance`.
+        kind: ``metric`` looks for the least stress Σ (distance − distance on the map)² by majorisation (SMACOF),
+            from the classical map and from places at random, as the paper does; ``classical`` takes the two
+            leading axes of the doubly centred squares (Torgerson), in which nothing is random.
+        seed: of the places at random.
+
+    Returns:
+        `MAP_COLUMNS`, a row a head. The map is centred, along its own axes, wider than high, and of each axis the
+        largest place is positive; a unit is what a unit of distance is. ``attrs["stress"]`` is Kruskal's stress-1,
+        √(Σ (distance − map)² / Σ distance²): 0 for a perfect map.
+    """
+    if kind not in ("metric", "classical"):
+        raise InputError(f"kind: expected metric or classical, found {kind!r}")
+    distances = _square(found)
+    places = _classical(distances)
+    if kind == "metric":
+        draw = np.random.default_rng(seed)
+        spread = max(float(distances.mean()), 1e-12)
+        starts = [places, *(draw.normal(scale=spread, size=places.shape) for _ in range(_STARTS - 1))]
+        places = min((_smacof(distances, start) for start in starts), key=lambda own: _stress(distances, own))
+    places = _turned(places)
+    names = heads(found)
+    rows = pd.DataFrame(
+        {
+            "layer": [head.layer for head in names],
+            "head": [head.head for head in names],
+            "paper": [head.paper for head in names],
+            "x": places[:, 0],
+            "y": places[:, 1],
+        }
+    )
+    whole = float((distances**2).sum())
+    stress = float(np.sqrt(_stress(distances, places) / whole)) if whole else 0.0
+    rows.attrs = {"kind": kind, "seed": seed, "stress": stress}
+    return rows
+
+
+def tree(found: xr.Dataset) -> Floats:
+    """The heads' hierarchy by average linkage: scipy's linkage matrix ``[merger 4]``."""
+    distances = _square(found)
+    hierarchy: Any = importlib.import_module("scipy.cluster.hierarchy")
+    condensed = distances[np.triu_indices(len(distances), 1)]
+    return np.asarray(hierarchy.linkage(condensed, "average", optimal_ordering=True), np.float64)
+
+
+def clusters(found: xr.Dataset, count: int = 8) -> pd.DataFrame:
+    """The hierarchy cut into at most `count` clusters: ``layer, head, paper, cluster``.
+
+    Clusters count from 1 in the order of their first heads. ``attrs["medoids"]`` names the head of each that is
+    nearest to the others of it.
+    """
+    distances, names = _square(found), heads(found)
+    if not 1 <= count <= len(names):
+        raise InputError(f"count: expected from 1 to {len(names)} clusters, found {count}")
+    hierarchy: Any = importlib.import_module("scipy.cluster.hierarchy")
+    labels = np.asarray(hierarchy.fcluster(tree(found), count, "maxclust"))
+    order = {label: place + 1 for place, label in enumerate(dict.fromkeys(labels.tolist()))}
+    own = np.array([order[label] for label in labels.tolist()])
+    medoids: list[str] = []
+    for label in order.values():
+        inside = np.flatnonzero(own == label)
+        medoids.append(str(names[inside[distances[np.ix_(inside, inside)].sum(1).argmin()]]))
+    rows = pd.DataFrame(
+        {
+            "layer": [head.layer for head in names],
+            "head": [head.head for head in names],
+            "paper": [head.paper for head in names],
+            "cluster": own,
+        }
+    )
+    rows.attrs = {"medoids": medoids}
+    return rows
+
+
+def by_layer(found: xr.Dataset) -> xr.DataArray:
+    """Mean distance of the heads of one layer to those of another, ``(layer_a, layer_b)``.
+
+    On the diagonal the mean over pairs of different heads; NaN where a layer has only one.
+    """
+    distances = _square(found)
+    layers, member = _layers(found)
+    sums, sizes = member.T @ distances @ member, member.sum(0)
+    pairs = np.outer(sizes, sizes) - np.diag(sizes)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = np.where(pairs > 0, sums / pairs, np.nan)
+    return xr.DataArray(
+        means,
+        {"layer_a": layers, "layer_b": layers},
+        ("layer_a", "layer_b"),
+        "distance",
+        dict(found["distance"].attrs),
+    )
+
+
+@dataclass(frozen=True)
+class SameLayer:
+    """Whether heads of one layer are nearer to each other than to those of others.
+
+    Attributes:
+        within: mean distance over pairs of heads of one layer.
+        between: the same over pairs of different layers.
+        p: share of permutations of the heads over the layers, the heads as they are among them, whose mean within
+            layers is as small or smaller: (1 + how many) / (1 + permutations).
+        permutations: how many were drawn.
+    """
+
+    within: float
+    between: float
+    p: float
+    permutations: int
+
+
+def same_layer(found: xr.Dataset, *, permutations: int = 9999, seed: int = 0) -> SameLayer:
+    """Test whether heads of one layer are nearer to each other than to others (one-sided, by permutation).
+
+    Raises `InputError` where there is only one layer, or no layer of two heads.
+    """
+    if permutations < 1:
+        raise InputError(f"permutations: expected at least 1, found {permutations}")
+    distances = _square(found)
+    layers, member = _layers(found)
+    sizes = member.sum(0)
+    inside, everywhere = float((sizes * (sizes - 1)).sum()), len(distances) * (len(distances) - 1)
+    if len(layers) < 2 or not inside:
+        raise InputError(
+            f"same_layer: expected two layers or more and one of two heads or more, found {sizes.tolist()} heads"
+        )
+    observed = float((member * (distances @ member)).sum())
+    draw = np.random.default_rng(seed)
+    as_near = 0
+    tolerance = 1e-9 * abs(observed)
+    step = max(1, (1 << 22) // member.size)
+    for start in range(0, permutations, step):
+        count = min(step, permutations - start)
+        orders = draw.permuted(np.tile(np.arange(len(distances)), (count, 1)), axis=1)
+        drawn = member[orders]  # [permutation head layer]
+        as_near += int(((drawn * (distances @ drawn)).sum((1, 2)) <= observed + tolerance).sum())
+    return SameLayer(
+        within=observed / inside,
+        between=(float(distances.sum()) - observed) / (everywhere - inside),
+        p=(1 + as_near) / (1 + permutations),
+        permutations=permutations,
+    )
+
+
+@dataclass(frozen=True)
+class FirstAndLast:
+    """Whether the first layer is near the last.
+
+    Attributes:
+        distance: mean distance of the first layer's heads to the last layer's.
+        others: mean over all other pairs of different layers.
+        rank: its place among all pairs of different layers, 1 for the nearest.
+        pairs: how many such pairs there are.
+    """
+
+    distance: float
+    others: float
+    rank: int
+    pairs: int
+
+    @property
+    def p(self) -> float:
+        """Share of pairs of layers that are as near or nearer, this one among them: were layers alike, its p."""
+        return self.rank / self.pairs
+
+
+def first_and_last(found: xr.Dataset) -> FirstAndLast:
+    """Where the distance of the first and the last layer stands among those of all pairs of layers.
+
+    Raises `InputError` where there are fewer than three layers.
+    """
+    means = by_layer(found).values
+    if len(means) < 3:
+        raise InputError(f"first_and_last: expected three layers or more, found {len(means)}")
+    every = means[np.triu_indices(len(means), 1)]
+    own = float(means[0, -1])
+    return FirstAndLast(
+        distance=own,
+        others=float((every.sum() - own) / (len(every) - 1)),
+        rank=int((every <= own).sum()),
+        pairs=len(every),
+    )
+
+
+def summary(found: xr.Dataset, *, seed: int = 0) -> list[str]:
+    """Two sentences: on heads of one layer, and on the first and the last layer; none where there is nothing to say."""
+    lines: list[str] = []
+    layers, member = _layers(found)
+    if len(layers) > 1 and member.sum(0).max() > 1:
+        own = same_layer(found, seed=seed)
+        lines.append(
+            f"within a layer {own.within:.4g}, between layers {own.between:.4g}: one-sided p = {own.p:.2g} "
+            f"({own.permutations:,} permutations of the heads over the layers)"
+        )
+    if len(layers) > 2:
+        ends = first_and_last(found)
+        lines.append(
+            f"the first and the last layer {ends.distance:.4g}, other pairs of layers {ends.others:.4g}: "
+            f"rank {ends.rank} of {ends.pairs} from the nearest"
+        )
+    return lines
+
+
+def _square(found: xr.Dataset) -> Floats:
+    distances = np.asarray(found["distance"].transpose("head_a", "head_b").values, np.float64)
+    if len(distances) < 2:
+        raise InputError(f"distances: expected two heads or more, found {len(distances)}")
+    return distances
+
+
+def _layers(found: xr.Dataset) -> tuple[npt.NDArray[np.int64], Floats]:
+    """The layers, and 1 where a head is of a layer, ``[head layer]``."""
+    layers, place = np.unique(found["layer_a"].values, return_inverse=True)
+    return layers, np.eye(len(layers))[place]
+
+
+def _classical(distances: Floats) -> Floats:
+    centre = np.eye(len(distances)) - 1.0 / len(distances)
+    values, vectors = np.linalg.eigh(-0.5 * centre @ distances**2 @ centre)
+    return vectors[:, ::-1][:, :2] * np.sqrt(np.maximum(values[::-1][:2], 0.0))
+
+
+def _smacof(distances: Floats, places: Floats) -> Floats:
+    """Places of less and less stress (de Leeuw 1977), each step the Guttman transform of the last."""
+    before = np.inf
+    for _ in range(_STEPS):
+        apart = _apart(places)
+        now = float(((distances - apart) ** 2).sum())
+        if before - now <= _ENOUGH * now:
+            break
+        before = now
+        ratio = np.divide(distances, apart, out=np.zeros_like(apart), where=apart > 0)
+        places = (ratio.sum(1)[:, None] * places - ratio @ places) / len(places)
+    return places
+
+
+def _stress(distances: Floats, places: Floats) -> float:
+    return float(((distances - _apart(places)) ** 2).sum())
+
+
+def _apart(places: Floats) -> Floats:
+    x, y = places.T
+    return np.hypot(x[:, None] - x, y[:, None] - y)
+
+
+def _turned(places: Floats) -> Floats:
+    """The same map, centred, along its own axes, wider than high, of each axis the largest place positive."""
+    places = places - places.mean(0)
+    places = places @ np.linalg.svd(places, full_matrices=False)[2].T
+    if np.ptp(places[:, 1]) > np.ptp(places[:, 0]):
+        places = places[:, ::-1]
+    largest = places[np.abs(places).argmax(0), np.arange(places.shape[1])]
+    return places * np.where(largest < 0, -1.0, 1.0)

@@ -1,0 +1,93 @@
+"""The section on how heads lie to one another: figure 6 of Clark et al. 2019."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headscope.analyses.distance import arrangement
+from headscope.analyses.distance.statistics import heads
+from headscope.heads import Head
+from headscope.views.blobs import Blobs
+from headscope.views.payload import ClustersSection
+
+_NEAR = 3  # nearest heads that a point names
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Heads on a plane by their distances, coloured by layer and by role.
+
+    Attributes:
+        found: from `headscope.distance`.
+        roles: the leading role of heads that have one.
+        seed: of the map and of the test.
+        command: what gives the same map.
+    """
+
+    found: xr.Dataset
+    roles: Mapping[Head, str] = field(default_factory=dict[Head, str])
+    seed: int = 0
+    command: str | None = None
+
+    def info(self, blobs: Blobs) -> ClustersSection:
+        """The map, the distances of layers, and what the test says."""
+        found, names = self.found, heads(self.found)
+        places: Any = arrangement.head_map(found, seed=self.seed)
+        distances = np.asarray(found["distance"].transpose("head_a", "head_b").values, np.float64)
+        groups: Any = arrangement.clusters(found, min(8, len(names)))
+        layers = arrangement.by_layer(found)
+        units = str(found["distance"].attrs["units"])
+        stress = float(places.attrs["stress"])
+        order = np.argsort(distances + np.diag(np.full(len(names), np.inf)), axis=1)[:, :_NEAR]
+        about = (
+            f"Each point is one of {len(names)} heads; heads that attend alike lie together. Distances are "
+            f"Jensen–Shannon divergences in {units}, from {int(found.attrs['n']):,} tokens, laid out by metric "
+            f"multidimensional scaling (stress {stress:.2f}; 0 would be a perfect map; Clark et al. 2019, §6, "
+            "figure 6). Choose a point to see where the head looks."
+        )
+        return ClustersSection(
+            kind="clusters",
+            title="Heads that attend alike",
+            about=about,
+            layer=[head.layer for head in names],
+            head=[head.head for head in names],
+            role=[self.roles.get(head) for head in names],
+            cluster=[int(own) for own in groups["cluster"]],
+            near=[[int(place) for place in row if place != own] for own, row in enumerate(order)],
+            places=[
+                [round(float(x), 5), round(float(y), 5)]
+                for x, y in zip(places["x"], places["y"], strict=True)
+            ],
+            layers=[int(layer) for layer in layers["layer_a"].values],
+            between=[[float(mean) if np.isfinite(mean) else None for mean in row] for row in layers.values],
+            units=units,
+            lines=self._lines(),
+            command=self.command,
+        )
+
+    def _lines(self) -> list[str]:
+        """What the permutation test and the order of the layers say, in sentences."""
+        lines: list[str] = []
+        counts: dict[int, int] = {}
+        for head in heads(self.found):
+            counts[head.layer] = counts.get(head.layer, 0) + 1
+        if len(counts) > 1 and max(counts.values()) > 1:
+            own = arrangement.same_layer(self.found, seed=self.seed)
+            nearer = "are" if own.within < own.between else "are not"
+            lines.append(
+                f"Heads of one layer {nearer} nearer to each other ({own.within:.3f}) than to heads of other layers "
+                f"({own.between:.3f}): p = {own.p:.2g}, one-sided, by {own.permutations:,} permutations of the heads "
+                "over the layers."
+            )
+        if len(counts) > 2:
+            ends = arrangement.first_and_last(self.found)
+            lines.append(
+                f"The first and the last layer are {ends.distance:.3f} apart, other pairs of layers {ends.others:.3f} "
+                f"on average: rank {ends.rank} of {ends.pairs} from the nearest."
+            )
+        return lines

@@ -1,0 +1,1 @@
+"""Where heads look, over a corpus."""

@@ -1,0 +1,261 @@
+"""Measure every head of a model over a corpus of any size, and say beforehand what that will take."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import xarray as xr
+
+from headscope.attention.objective import Objective
+from headscope.attention.objective import objective as make_objective
+from headscope.attention.scalar import Scalar
+from headscope.corpora import Block, Corpus, Example, blocks
+from headscope.errors import InputError
+from headscope.measures.choose import choose
+from headscope.measures.dataset import dataset
+from headscope.measures.measure import Measure
+from headscope.measures.sums import By, Sums
+from headscope.measures.surface import Preset
+from headscope.models import Model, expect_model
+from headscope.stream.checkpoint import Reduced
+from headscope.stream.estimate import ahead, duration, peak_memory
+from headscope.stream.long import WINDOWS, Batches, Long, described, examples, failed, run_long
+from headscope.stream.outcome import Outcome, Shard
+from headscope.stream.parts import merge_parts
+from headscope.stream.progress import bar
+from headscope.stream.task import TOKENS_PER_INPUT, Task
+
+__all__ = ["bar", "described", "estimate", "examples", "measure", "merge"]
+
+KIND = "measure"
+
+
+def measure(
+    model: Model,
+    corpus: Corpus | Iterable[Example],
+    *,
+    measures: Sequence[str | Measure] | None = None,
+    by: Literal["token", "document"] = "token",
+    preset: Preset | None = None,
+    objective: str | Scalar | Objective | None = None,
+    batch_size: int = 32,
+    limit: int | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    shard: str | None = None,
+    part: str | os.PathLike[str] | None = None,
+    skip_failures: bool = False,
+    progress: bool = False,
+    command: str = "",
+) -> xr.Dataset:
+    """Surface measures of every head over a corpus, with errors and chance (Clark et al. 2019, section 3).
+
+    The model runs its own fused attention, and statistics of rows are computed exactly beside it, without the
+    map, in memory that depends neither on the corpus nor on the square of an input's length.
+
+    Args:
+        model: from `headscope.load`. Of an encoder-decoder the encoder is measured.
+        corpus: from `headscope.corpora`, or examples that have their tokens.
+        measures: names (see `headscope.measures.surface`), such as ``previous``, ``entropy``, ``offset-2`` or
+            ``to_<class>``; by default all that have a name of their own.
+        by: average over tokens, or over documents' means.
+        preset: ``clark2019`` computes what the released code of that paper does: token types all 0, means of
+            inputs and then over inputs, offsets over all rows, smoothed entropies, punctuation "." and ",".
+        objective: what the measures ``gradient_…`` are of, as `headscope.attention.objective.objective` takes it:
+            ``masked-lm``, ``causal-lm``, ``logit:N``, ``cosine``, or a function that takes what the module returns
+            for one input and gives a scalar tensor; by default what is natural for the model (docs/importance.md).
+        batch_size: inputs in a batch, at most; long ones come in fewer.
+        limit: measure at most this many inputs.
+        resume: a folder of checkpoints: a run that was killed goes on from there, and ends with the same figures
+            to the last digit (docs/streams.md).
+        shard: such as ``2/8``: measure the second eighth of the corpus' blocks, for `merge`.
+        part: the ``.nc`` file to which a shard's sums go.
+        skip_failures: leave out inputs at which the model fails, and list them under ``failures`` in the
+            description, instead of ending the run with an error that names the first.
+        progress: show progress on stderr.
+        command: what was typed, for the record.
+
+    Returns:
+        A dataset over ``(layer, head)``: ``m``, ``m_se`` (standard error, clustered by document), ``m_n`` and
+        ``m_chance`` (uniform attention over the visible keys, ``(layer)``) for each measure m.
+        ``attrs["meta"]`` holds as JSON what made it, and under ``absent`` why a measure has no figures.
+
+    Raises:
+        InputError: an unknown measure, or none that says anything here; a checkpoint that is broken, or of another
+            run.
+        CorpusError: a broken corpus, with file and line.
+        RunError: the model failed on an input, which the message names; the disk is full.
+    """
+    chosen = choose(measures, preset)
+    expect_model(model)
+    if by not in ("token", "document") or (preset is not None and by == "document"):
+        expected = "token (the preset averages over inputs)" if preset else "token or document"
+        raise InputError(f"by: expected {expected}, found {by!r}")
+    for name, value in (("batch_size", batch_size), ("limit", limit)):
+        if value is not None and value < 1:
+            raise InputError(f"{name}: expected at least 1, found {value}")
+    if all(measure.absent(model.causal) for measure in chosen):
+        raise InputError(f"measures: {chosen[0].name}: {chosen[0].absent(model.causal)}")
+    unit: By = by if preset is None else "segment"
+    long = Long(resume, None if shard is None else Shard.parse(shard), part, skip_failures)
+    needed = any(one.matrix == "gradient" for one in chosen)
+    of = make_objective(model, objective) if needed or objective is not None else None
+    task = Task(model, chosen, unit, preset, of)
+    started = time.monotonic()
+    pack = corpus.pack if isinstance(corpus, Corpus) else None
+    options = {"by": unit, "preset": preset, "limit": limit, "batch_size": batch_size, "pack": pack}
+    options["objective"] = None if of is None else of.identity
+    options = {name: value for name, value in options.items() if value is not None}
+
+    def cut(read: Iterable[Example]) -> Iterator[Block]:
+        most = batch_size * TOKENS_PER_INPUT
+        return blocks(read, windows=WINDOWS, batch_size=batch_size, tokens_per_batch=most)
+
+    def block(batches: Batches, done: Callable[[int], None], open: Collection[int]) -> Sums:
+        task.routes = Counter()
+        sums = task.block(batches, done, open)
+        return replace(sums, counts=sums.counts + Counter(_routes(task.routes)))
+
+    def close(reduced: Reduced[Sums]) -> tuple[xr.Dataset, dict[str, Any]]:
+        meta = described(model, corpus)
+        meta["options"] = {**options, **({"skip_failures": True} if skip_failures else {})}
+        if of is not None:
+            meta["objective"] = of.description
+        if shard is not None:
+            meta["shard"] = {"shard": shard, "of_blocks": reduced.blocks}
+        about = {"meta": meta, "measures": [_definition(one) for one in chosen], "by": unit}
+        return _figures(reduced.outcome, chosen, unit, meta, command, started), about
+
+    return run_long(
+        model,
+        corpus,
+        long,
+        kind=KIND,
+        options={**options, "measures": [one.name for one in chosen], "definitions": _exactly(chosen)},
+        cut=cut,
+        block=block,
+        load=Sums.from_arrays,
+        close=close,
+        limit=limit,
+        progress=progress,
+    )
+
+
+def merge(parts: Sequence[str | os.PathLike[str]], *, command: str = "") -> xr.Dataset:
+    """The figures of a whole corpus from the parts of all its shards: those of one run, to the last digit.
+
+    Args:
+        parts: files that `measure` wrote with ``shard`` and ``part``, in any order.
+        command: what was typed, for the record.
+
+    Raises `InputError` for a file that is broken or no part, and for parts that are not one corpus: of different
+    runs or inputs, with blocks that are missing or there twice.
+    """
+    started = time.monotonic()
+    merged = merge_parts(parts, KIND, Sums.from_arrays)
+    about: Mapping[str, Any] = merged.about
+    chosen = [Measure(**each) for each in about["measures"]]
+    meta = {name: value for name, value in about["meta"].items() if name != "shard"}
+    if merged.outcome.sums is None:
+        raise InputError("parts: expected at least one input, found none")
+    return _figures(merged.outcome, chosen, about["by"], meta, command, started)
+
+
+def _figures(
+    outcome: Outcome[Sums],
+    chosen: Sequence[Measure],
+    by: By,
+    about: Mapping[str, Any],
+    command: str,
+    started: float,
+) -> xr.Dataset:
+    """The dataset of some blocks; one without figures for a shard that has none."""
+    meta: dict[str, Any] = {
+        **about,
+        "command": command,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    meta["seconds"] = round(time.monotonic() - started, 3)
+    if meta["options"].get("skip_failures"):
+        meta["failures"] = failed(outcome)
+    total = outcome.sums
+    if total is None:
+        return xr.Dataset(attrs={"meta": json.dumps(meta, ensure_ascii=False)})
+    meta["model"] = {**meta["model"], "layers": len(total.layers), "heads": total.s.shape[2]}
+    meta["route"] = _route(total.counts)
+    return dataset(total, chosen, by=by, causal=bool(meta["model"]["causal"]), meta=meta)
+
+
+_ROUTE = "route "
+
+
+def _routes(found: Mapping[str, int]) -> dict[str, int]:
+    """How attention calls were reduced, as counts that add up over blocks."""
+    return {f"{_ROUTE}{name}": count for name, count in found.items()}
+
+
+def _route(counts: Counter[str]) -> str:
+    found = Counter({n.removeprefix(_ROUTE): count for n, count in counts.items() if n.startswith(_ROUTE)})
+    if len(found) == 1:
+        return next(iter(found))
+    return f"mixed ({', '.join(f'{name}: {count} calls' for name, count in found.most_common())})"
+
+
+def _definition(measure: Measure) -> dict[str, Any]:
+    """A measure without its functions, as JSON."""
+    found = {each.name: getattr(measure, each.name) for each in fields(measure)}
+    return {name: value for name, value in found.items() if not callable(value)}
+
+
+def _exactly(chosen: Sequence[Measure]) -> str:
+    """A checksum of the definitions, with the source of one's own."""
+    told: list[str] = []
+    for measure in chosen:
+        told.append(json.dumps(_definition(measure)))
+        for function in (measure.pairs, measure.function):
+            if function is not None:
+                try:
+                    told.append(inspect.getsource(function))
+                except (OSError, TypeError):
+                    told.append(function.__code__.co_code.hex() if inspect.isfunction(function) else "")
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
+
+
+def estimate(
+    model: Model,
+    corpus: Corpus,
+    *,
+    measures: Sequence[str | Measure] | None = None,
+    batch_size: int = 32,
+    limit: int | None = None,
+) -> str:
+    """One line that says what `measure` will take, told from the first inputs.
+
+    Args:
+        model, corpus, measures, batch_size, limit: as in `measure`.
+    """
+    told = ahead(corpus, examples(model, corpus, limit), limit)
+    speed = _tokens_a_second(Task(model, choose(measures)), told.sample, batch_size)
+    return (
+        f"{told.told('input')}: about {duration(told.tokens / speed)} on {model.device} "
+        f"and {peak_memory(model) / 1e9:.1f} GB of memory, whatever the size of the corpus"
+    )
+
+
+def _tokens_a_second(task: Task, sample: Sequence[Example], batch_size: int) -> float:
+    """How fast the first inputs go, after a first run that warms up."""
+    ready = [example for example in sample if example.tokens is not None][:batch_size]
+    for _ in task.sums(ready[:1]):
+        pass
+    started = time.perf_counter()
+    for _ in task.sums(ready, batch_size):
+        pass
+    return sum(len(example.tokens or ()) for example in ready) / (time.perf_counter() - started)

@@ -1,0 +1,35 @@
+"""Parts of sharded runs of any kind put together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import xarray as xr
+
+from headscope.analyses.distance import run as distance
+from headscope.analyses.measure import run as measure
+from headscope.errors import InputError
+from headscope.stream.parts import kind_of
+
+
+def merge(parts: Sequence[str | os.PathLike[str]], *, command: str = "") -> xr.Dataset:
+    """The figures of a whole corpus from the parts of all its shards: those of one run, to the last digit.
+
+    Args:
+        parts: files that `headscope.measure`, or `headscope.distance`, wrote with ``shard`` and ``part``, in any
+            order.
+        command: what was typed, for the record.
+
+    Raises `InputError` for a file that is broken or no part, and for parts that are not one corpus: of different
+    runs or inputs, with blocks that are missing or there twice.
+    """
+    if not parts:
+        raise InputError("parts: expected at least one file, found none")
+    kinds = {measure.KIND: measure.merge, distance.KIND: distance.merge}
+    kind = kind_of(parts[0])
+    if kind not in kinds:
+        raise InputError(
+            f"{os.fspath(parts[0])}: expected a part of {' or '.join(kinds)}, found one of {kind}"
+        )
+    return kinds[kind](parts, command=command)

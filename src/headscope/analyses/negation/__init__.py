@@ -1,0 +1,1 @@
+"""Negation scope."""

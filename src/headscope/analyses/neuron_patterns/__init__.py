@@ -1,0 +1,1 @@
+"""Dimensions of queries and keys that carry a pattern."""

@@ -1,0 +1,1 @@
+"""Probing classifiers for trees."""

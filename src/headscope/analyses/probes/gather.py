@@ -1,0 +1,184 @@
+"""What probes read of a model: maps over words and hidden states, kept on disk, and the vectors of words."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from headscope.analyses.probes.cache import Precision, Store, kept
+from headscope.analyses.probes.pairs import SPECIAL
+from headscope.analyses.probes.vectors import Vectors
+from headscope.attention.recording import evaluating
+from headscope.corpora import Example
+from headscope.errors import InputError, RefusedError
+from headscope.models import Model
+from headscope.stream.task import TOKENS_PER_INPUT
+from headscope.stream.words import word_maps
+from headscope.tokens import Tokens
+
+_WINDOW = 256
+_NUMBERS = 1 << 26
+"""Sentences, and about how many numbers, that are written together."""
+
+Work = Callable[[Sequence[Example]], list[npt.NDArray[Any]]]
+"""What is kept of each input of a batch."""
+
+
+def fill(
+    store: Store, examples: Iterable[Example], work: Work, *, batch_size: int, done: Callable[[int], None]
+) -> None:
+    """Write what is not yet in a store. `examples` are all sentences, with tokens; tells how many are done."""
+    stream = islice(examples, store.done, None)
+    done(store.done)
+    for window in _windows(stream):
+        order = sorted(range(len(window)), key=lambda place: len(window[place].tokens or ()))
+        found: list[npt.NDArray[Any]] = [np.zeros(0)] * len(window)
+        while order:
+            size = batch_size
+            while size > 1 and size * _length(window, order[:size]) > batch_size * TOKENS_PER_INPUT:
+                size -= 1
+            batch, order = order[:size], order[size:]
+            for place, array in zip(batch, work([window[place] for place in batch]), strict=True):
+                found[place] = array
+            done(len(batch))
+        store.append(found)
+
+
+def _length(window: Sequence[Example], places: Sequence[int]) -> int:
+    return max(len(window[place].tokens or ()) for place in places)
+
+
+def _windows(stream: Iterator[Example]) -> Iterator[list[Example]]:
+    window: list[Example] = []
+    numbers = 0
+    for example in stream:
+        window.append(example)
+        numbers += 256 * len(example.words or ()) ** 2
+        if len(window) == _WINDOW or numbers >= _NUMBERS:
+            yield window
+            window, numbers = [], 0
+    if window:
+        yield window
+
+
+def roots(tokens: Tokens) -> tuple[list[int], tuple[str, str]]:
+    """The tokens that stand for the root, and which they are.
+
+    They are [CLS] and the last [SEP]; for models without them the token at the beginning and that at the end of a
+    text, or the first token, whatever it is, and none.
+    """
+    places, names = [0, -1], ["first token", "none"]
+    for column, classes, which in ((0, ("cls", "bos"), 0), (1, ("sep", "eos"), -1)):
+        for name in classes:
+            found = np.flatnonzero(tokens.mask(name)) if name in tokens.classes else np.zeros(0, np.int64)
+            if found.size:
+                places[column], names[column] = int(found[which]), name
+                break
+    return places, (names[0], names[1])
+
+
+def heads_of(model: Model, example: Example) -> list[tuple[int, int]]:
+    """Layer and number of heads, of each layer."""
+    found: dict[int, int] = {}
+    word_maps(model, [example], lambda layer, maps: found.update({layer: maps.shape[1]}))
+    return sorted(found.items())
+
+
+def maps_of(model: Model, heads: Sequence[tuple[int, int]], precision: Precision) -> Work:
+    """Maps over words with columns for the root, ``[word, word + special, head]`` a sentence."""
+    starts = dict(
+        zip([layer for layer, _ in heads], np.cumsum([0, *(n for _, n in heads)]).tolist(), strict=False)
+    )
+    total = sum(number for _, number in heads)
+
+    def work(batch: Sequence[Example]) -> list[npt.NDArray[Any]]:
+        sizes = [len(example.words or ()) for example in batch]
+        found = [np.zeros((size, size + SPECIAL, total), precision) for size in sizes]
+        columns = [roots(cast(Tokens, example.tokens))[0] for example in batch]
+        width = max(sizes)
+
+        def each(layer: int, maps: npt.NDArray[Any]) -> None:
+            own = slice(starts[layer], starts[layer] + maps.shape[1])
+            for place, size in enumerate(sizes):
+                among = np.r_[0:size, width : width + SPECIAL]
+                one = maps[place][:, :size, among].transpose(1, 2, 0)
+                found[place][..., own] = kept(one, precision, f"layer {layer}")
+
+        word_maps(model, batch, each, columns=columns)
+        return found
+
+    return work
+
+
+def states_of(model: Model) -> Work:
+    """Hidden states, the mean over each word's pieces, ``[layer word size]`` a sentence; layer 0 is the embeddings."""
+
+    def work(batch: Sequence[Example]) -> list[npt.NDArray[Any]]:
+        layers = _hidden(model, [cast(Tokens, example.tokens) for example in batch])
+        found: list[npt.NDArray[Any]] = []
+        for place, example in enumerate(batch):
+            ids = cast(Tokens, example.tokens).word_ids
+            if ids is None or example.words is None:
+                raise example.error("expected a tokenizer that tells words from pieces, found none")
+            give = ids == np.arange(len(example.words))[:, None]
+            give = give / give.sum(1, keepdims=True).clip(1)
+            one = np.stack([give @ layer[place, : len(ids)] for layer in layers])
+            found.append(kept(one, "float16", "hidden states"))
+        return found
+
+    return work
+
+
+def layers_of(model: Model, example: Example) -> tuple[int, int]:
+    """How many hidden states there are of each token, and their size."""
+    found = _hidden(model, [cast(Tokens, example.tokens)])
+    return len(found), found[0].shape[-1]
+
+
+def _hidden(model: Model, inputs: Sequence[Tokens]) -> list[npt.NDArray[np.float64]]:
+    """Of each layer, ``[input token size]``."""
+    ready: dict[str, Any] = dict(model.inputs(inputs))
+    parameters = inspect.signature(model.backbone.forward).parameters
+    if "use_cache" in parameters:
+        ready["use_cache"] = False
+    with torch.no_grad(), evaluating(model.backbone):
+        out = model.backbone(**ready, output_hidden_states=True)
+    states = getattr(out, "hidden_states", None)
+    if not states:
+        raise RefusedError(f"{model.name}: expected hidden states for the structural probe, found none")
+    sizes = {tuple(state.shape) for state in states}
+    if len(sizes) > 1:
+        raise RefusedError(f"{model.name}: expected hidden states of one size, found {sorted(sizes)}")
+    return [state.double().cpu().numpy() for state in states]
+
+
+def model_vectors(model: Model, vocabulary: Mapping[str, int]) -> Vectors:
+    """The model's own input embeddings of each form's pieces (as they are within a text), averaged.
+
+    Raises `InputError` for a model that has none.
+    """
+    module: Any = model.backbone
+    table = module.get_input_embeddings() if hasattr(module, "get_input_embeddings") else None
+    if not isinstance(table, nn.Embedding):
+        raise InputError(
+            f"{model.name}: has no input embeddings of pieces; give vectors of words (--vectors)"
+        )
+    weight = table.weight.detach().float().cpu().numpy()
+    values = np.zeros((len(vocabulary), weight.shape[1]), np.float32)
+    known = np.zeros(len(vocabulary), np.bool_)
+    for form, number in vocabulary.items():
+        tokens = model.from_words([".", form])
+        assert tokens.ids is not None
+        assert tokens.word_ids is not None
+        ids = tokens.ids[tokens.word_ids == 1]
+        if ids.size:
+            values[number] = weight[ids].mean(0)
+            known[number] = True
+    return Vectors(f"input embeddings of {model.name}", values, known)

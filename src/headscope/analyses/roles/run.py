@@ -1,0 +1,89 @@
+"""What each head of a model does, from a corpus and from repeated random tokens."""
+
+from __future__ import annotations
+
+import json
+from copy import copy
+
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import xarray as xr
+
+from headscope.analyses.measure.run import measure
+from headscope.analyses.roles import statistics as definitions
+from headscope.analyses.roles.rare import with_rarest
+from headscope.analyses.roles.synthetic import repeated_tokens
+from headscope.corpora import Corpus
+from headscope.measures.patterns import SINK_TOKENS
+from headscope.models import Model
+
+_MEASURES = tuple(role.measure for role in definitions.ROLES if not role.causal)
+_WINDOW = (
+    2 * SINK_TOKENS
+)  # lines are packed into so many tokens to look for sinks: most inputs then have SINK_TOKENS
+
+
+def roles(
+    model: Model,
+    corpus: Corpus,
+    *,
+    level: float = 0.05,
+    batch_size: int = 32,
+    limit: int | None = None,
+    seed: int = 0,
+    progress: bool = False,
+    command: str = "",
+) -> pd.DataFrame:
+    """The roles of every head, with scores, confidence intervals, thresholds and q (see `headscope.analyses.roles.statistics`).
+
+    The corpus is read twice: for the frequencies of tokens, and to be measured. For a causal model it is read a third
+    time, in inputs of up to 256 tokens where lines are packed, to look for sinks (inputs of at least 128 tokens), and
+    induction and duplicate-token heads are told from 64 sequences of repeated random tokens.
+
+    Args:
+        model: from `headscope.load`.
+        corpus: of at least two documents.
+        level: the expected share of wrong roles among those named.
+        batch_size, limit, progress, command: as in `headscope.measure`.
+        seed: of the random tokens.
+
+    Returns:
+        One row a role, with `headscope.analyses.roles.statistics.COLUMNS`; ``attrs["meta"]`` says what made it (and under
+        ``sinks`` the share of heads, of all and by layer, whose first token is a sink), ``attrs["roles"]`` where
+        thresholds come from, and ``attrs["untested"]`` which roles were not tested, and why.
+    """
+    text = with_rarest(model, corpus, limit=limit)
+    found = [
+        measure(
+            model,
+            text,
+            measures=_MEASURES,
+            batch_size=batch_size,
+            limit=limit,
+            progress=progress,
+            command=command,
+        )
+    ]
+    meta = json.loads(found[0].attrs["meta"])
+    meta["corpus"]["name"] = corpus.name
+    if model.causal:
+        sinks = _sinks(model, corpus, batch_size, limit)
+        found += sinks
+        for dataset in sinks:
+            share = definitions.sinks(dataset)
+            meta["sinks"] = {"all": share.attrs["all"], "by_layer": share.values.tolist()}
+        repeated = repeated_tokens(model, seed=seed)
+        found.append(measure(model, repeated, measures=["induction", "duplicate"], batch_size=batch_size))
+        meta["repeated_tokens"] = {"sequences": len(repeated), "seed": seed}
+    table = definitions.roles(*found, level=level)
+    meta |= {"level": level, "tests": table.attrs["tests"], "untested": table.attrs["untested"]}
+    table.attrs["meta"] = meta
+    return table
+
+
+def _sinks(model: Model, corpus: Corpus, batch_size: int, limit: int | None) -> list[xr.Dataset]:
+    """The measure `sink`, in inputs that are long enough for it; nothing where the corpus has none."""
+    long = copy(corpus)
+    if corpus.pack is not None:
+        long.pack = max(corpus.pack, min(_WINDOW, model.max_length or _WINDOW))
+    found = measure(model, long, measures=["sink", "first"], batch_size=batch_size, limit=limit)
+    return [found] if "sink" in found.data_vars else []

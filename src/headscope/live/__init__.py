@@ -1,0 +1,1 @@
+"""The explorer of a model: views that can run it again."""

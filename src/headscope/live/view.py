@@ -1,0 +1,317 @@
+"""The views, from a model and a text or from maps that are there."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from torch import Tensor, nn
+
+from headscope.attention.load import load
+from headscope.attention.neurons import capture_with_neurons
+from headscope.attention.one import Captured, capture
+from headscope.attention.parts import Parts
+from headscope.errors import HeadscopeWarning, InputError
+from headscope.live.quantities import NAMES, Origin, with_quantities
+from headscope.maps import AttentionMaps, FloatArray
+from headscope.models import Model
+from headscope.neurons import Neurons
+from headscope.tokens import Tokens
+from headscope.views.explorer import Input
+from headscope.views.payload import Offer
+from headscope.views.state import STATE
+from headscope.views.view import View
+
+NEURON_BYTES = 8_000_000
+"""Up to how many bytes queries and keys come with a view unasked."""
+
+Source = AttentionMaps | Parts | Model | nn.Module | tuple[nn.Module, Any] | str | os.PathLike[str] | None
+Text = str | tuple[str, str] | Sequence[Mapping[str, str]] | Tokens
+By = Mapping[str, Sequence[FloatArray]] | Sequence[FloatArray]
+
+_OPTIONS = (
+    "text",
+    "pair",
+    "against",
+    "target",
+    "inputs",
+    "neurons",
+    "quantities",
+    "of",
+    "title",
+    "measures",
+    "exact",
+    "include_layers",
+    "include_heads",
+)
+
+
+def view(
+    model: Source = None,
+    text: Text | None = None,
+    *,
+    pair: str | None = None,
+    against: Text | AttentionMaps | Parts | Model | None = None,
+    target: str | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    neurons: bool | None = None,
+    quantities: Sequence[str] | Mapping[str, By] | None = None,
+    of: Callable[[Any], Tensor] | None = None,
+    title: str | None = None,
+    measures: xr.Dataset | None = None,
+    exact: bool = False,
+    include_layers: Sequence[int] | None = None,
+    include_heads: Sequence[int] | None = None,
+    **state: Any,
+) -> View:
+    """The explorer: every head of a model on an input, from the grid of heads to the neurons of one.
+
+    Args:
+        model: from `headscope.load`, or what it takes (a hub name, a folder, a module; None: the demo model);
+            or maps: `AttentionMaps`, or the `Parts` of an encoder-decoder.
+        text: a string, an ``(A, B)`` tuple, a conversation or `Tokens`, as in `headscope.capture`.
+        pair: text B.
+        against: a second text, ``(A, B)`` tuple or maps, shown beside the first and linked to it; or a second
+            model (such as the same one re-initialised) that reads the same text.
+        target: the decoder's text, for an encoder-decoder.
+        inputs: in place of a text, what the module takes; one row.
+        neurons: queries and keys, for the neuron view; by default up to 8 MB of them.
+        quantities: other matrices per pair to draw in place of the weights: ``"gradient"`` (of `of`) and
+            ``"norm"`` (‖α·v·W_O‖), computed here; or yours by name, ``[head query key]`` a layer (or
+            ``[query key]`` for all its heads), by part
+            where there are several. By default the gradient comes along where it adds at most 750,000 values
+            (about 1 MB of a page) and the model's parameters times the tokens are at most 10¹⁰ (about a second
+            to run backward), and the norm where both together fit; ``()`` leaves both out. What is not there
+            is a click away in a notebook, and named in a saved page.
+        of: what gradients are of: takes what the module returns, gives a scalar. By default a language model's
+            loss on the input, a classifier's largest logit, the cosine of the two texts of a pair under an
+            encoder, else half the squared norm of its mean hidden state; the caption says which.
+        title: of the page and the picture.
+        measures: figures of every head over a corpus, from `headscope.measure`, to tint and sort the grid by.
+        exact: ship float32 instead of bytes (weights off by less than 0.004).
+        include_layers, include_heads: the model's own indices of what to show; they keep their numbers.
+        **state: what to begin with; the keys of `headscope.views.state.STATE`: ``layer=2, heads=[9]``.
+
+    Raises:
+        InputError: an unknown keyword (the message lists the known ones), or a state that cannot be shown.
+    """
+    check_keywords(state)
+    if isinstance(quantities, str):
+        quantities = (quantities,)
+    asked = _Asked(neurons, quantities, of, state)
+    origins: list[Origin] = []
+    if isinstance(model, (AttentionMaps, Parts)):
+        if text is not None or pair is not None or target is not None or inputs is not None:
+            raise InputError("view: maps are shown as they are; a text needs a model")
+        shown = [_given(model, asked)]
+        ready = None
+    else:
+        ready = _loaded(model)
+        if text is None and inputs is None:
+            raise InputError("view: expected a text or inputs={...}, found neither")
+        origins.append(Origin(ready, text, {"pair": pair, "target": target, "inputs": inputs}, of))
+        shown = [_captured(origins[0], asked)]
+    if isinstance(against, (AttentionMaps, Parts)):
+        shown.append(_given(against, _Asked(None, (), None, {})))
+    elif against is not None:
+        if ready is None:
+            raise InputError("against: expected maps beside maps; a text or a model needs a model before it")
+        if isinstance(against, Model):
+            origins.append(replace(origins[0], model=against))
+        else:
+            origins.append(Origin(ready, against, {"target": target}, of))
+        shown.append(_captured(origins[1], asked))
+        if isinstance(against, Model):
+            names = _names(ready, against)
+            shown = [replace(one, label=name) for one, name in zip(shown, names, strict=True)]
+    offers: list[Offer] = []
+    if origins:  # maps that stand beside a model hold what they were given
+        made, offers = with_quantities(shown[: len(origins)], origins, asked.names, asked.drawn)
+        shown = [*made, *shown[len(origins) :]]
+    return View(
+        shown,
+        state,
+        title=title,
+        model=None if ready is None else ready.name,
+        measures=measures,
+        exact=exact,
+        include_layers=include_layers,
+        include_heads=include_heads,
+        offers=offers,
+        compute=(lambda name: [origin.compute(name) for origin in origins]) if offers else None,
+    )
+
+
+def model_view(model: Source = None, text: Text | None = None, **options: Any) -> View:
+    """The grid of all heads: `view` that begins with it."""
+    options.setdefault("scale", "model")
+    return view(model, text, **options)
+
+
+def head_view(model: Source = None, text: Text | None = None, **options: Any) -> View:
+    """Lines of one or several heads of a layer: `view` that begins with them (``layer=2, heads=[0, 3]``)."""
+    options.setdefault("scale", "head")
+    return view(model, text, **options)
+
+
+def neuron_view(
+    model: Source = None, text: Text | None = None, *, head: int | None = None, **options: Any
+) -> View:
+    """How one head's attention is made of queries and keys (``layer=0, head=8``)."""
+    if head is not None:
+        options["heads"] = [head]
+    options.setdefault("scale", "neuron")
+    return view(model, text, **options)
+
+
+def check_keywords(found: Mapping[str, Any]) -> None:
+    """Raise `InputError` for a keyword that is no key of the state, with those that are."""
+    for key in found:
+        if key not in STATE:
+            near = difflib.get_close_matches(key, [*STATE, *_OPTIONS], 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise InputError(f"view: no keyword {key!r}{hint} (allowed: {', '.join([*_OPTIONS, *STATE])})")
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is asked for beside the maps."""
+
+    neurons: bool | None
+    quantities: Sequence[str] | Mapping[str, By] | None
+    of: Callable[[Any], Tensor] | None
+    state: Mapping[str, Any]
+
+    @property
+    def given(self) -> dict[str, By]:
+        """Matrices that the caller has."""
+        return dict(self.quantities) if isinstance(self.quantities, Mapping) else {}
+
+    @property
+    def names(self) -> list[str] | None:
+        """Matrices to compute; None where nothing is said."""
+        if self.quantities is None:
+            return None
+        if isinstance(self.quantities, Mapping):
+            return []
+        if unknown := sorted(set(self.quantities) - set(NAMES)):
+            raise InputError(
+                f"quantities: expected 'gradient' and 'norm', or {{name: arrays}}, found {unknown[0]!r}"
+            )
+        return [NAMES[name] for name in self.quantities]
+
+    @property
+    def drawn(self) -> list[str]:
+        """Matrices that the state shows, and that the caller has not given."""
+        found = [name for name in ("gradient", "norms") if self.state.get("quantity") == name]
+        found += ["norms"] if self.state.get("values") is True else []
+        return [name for name in dict.fromkeys(found) if name not in self.given]
+
+
+def _loaded(model: Any) -> Model:
+    return model if isinstance(model, Model) else load(model)
+
+
+def _given(maps: AttentionMaps | Parts, asked: _Asked) -> Input:
+    if asked.names:
+        raise InputError(
+            "quantities: gradients and norms need a model; found maps (give arrays by name instead)"
+        )
+    parts = _parts(maps)
+    return Input(parts, _label(parts), matrices=_by_part(asked.given, parts))
+
+
+def _captured(origin: Origin, asked: _Asked) -> Input:
+    model, text, given = origin.model, origin.text, origin.given
+    found: dict[str, Neurons] = {}
+    if asked.neurons is False:
+        captured = capture(model, text, **given)
+        if isinstance(captured, list):
+            raise InputError(f"inputs, axis batch: a view is of one input, found {len(captured)} rows")
+    else:
+        captured, found = capture_with_neurons(model, text, **given)
+        if not _fits(found, asked):
+            found = {}
+    parts = _parts(captured)
+    return Input(parts, _label(parts), neurons=found, matrices=_by_part(asked.given, parts))
+
+
+def _fits(found: Mapping[str, Neurons], asked: _Asked) -> bool:
+    size = sum(array.size for each in found.values() for array in (*each.q, *each.k))
+    if asked.neurons or asked.state.get("scale") == "neuron" or size <= NEURON_BYTES:
+        return True
+    warnings.warn(
+        f"queries and keys are left out: {size / 1e6:.0f} MB; neurons=True shows them",
+        HeadscopeWarning,
+        stacklevel=5,
+    )
+    return False
+
+
+def _parts(captured: Captured) -> dict[str, AttentionMaps]:
+    if isinstance(captured, AttentionMaps):
+        return {captured.kind: captured}
+    return dict(captured)
+
+
+def _by_part(
+    given: Mapping[str, By], parts: Mapping[str, AttentionMaps]
+) -> dict[str, dict[str, list[FloatArray]]]:
+    made: dict[str, dict[str, list[FloatArray]]] = {}
+    for name, found in given.items():
+        if name == "weights":
+            raise InputError("quantities: 'weights' are the maps themselves; give another name")
+        by = dict(found) if isinstance(found, Mapping) else {next(iter(parts)): found}
+        if unknown := sorted(set(by) - set(parts)):
+            raise InputError(
+                f"quantities[{name!r}]: no part {unknown[0]!r}; this input has {', '.join(parts)}"
+            )
+        made[name] = {
+            part: [_of_heads(_array(layer), parts[part], place) for place, layer in enumerate(layers)]
+            for part, layers in by.items()
+        }
+    return made
+
+
+def _of_heads(layer: FloatArray, maps: AttentionMaps, place: int) -> FloatArray:
+    """A layer's matrix for every head: one ``[query key]``, such as of `headscope.rollout`, is that of them all."""
+    if layer.ndim != 2 or place >= len(maps):
+        return layer
+    return np.broadcast_to(layer, (len(maps.layers[place]), *layer.shape))
+
+
+def _array(layer: Any) -> FloatArray:
+    found = (
+        layer.detach().float().cpu().numpy() if isinstance(layer, Tensor) else np.asarray(layer, np.float32)
+    )
+    return found[0] if found.ndim == 4 and len(found) == 1 else found
+
+
+def _names(first: Model, second: Model) -> tuple[str, str]:
+    """What to call two models: by their names, or by what was done to them where those are one."""
+    if first.name != second.name:
+        return first.name, second.name
+    names = [f"{each.name}, {each.notes[0]}" if each.notes else each.name for each in (first, second)]
+    return names[0], names[1]
+
+
+def _label(parts: Mapping[str, AttentionMaps]) -> str:
+    maps = next(iter(parts.values()))
+    special = maps.query.special_mask
+    words = [piece for place, piece in enumerate(maps.query.pieces) if special is None or not special[place]]
+    text = "".join(_joined(piece) for piece in words).strip()
+    return text if len(text) <= 90 else text[:89] + "…"
+
+
+def _joined(piece: str) -> str:
+    if piece.startswith("##"):
+        return piece[2:]
+    if piece[:1] in ("Ġ", "▁"):
+        return " " + piece[1:]
+    return " " + piece

@@ -1,0 +1,1 @@
+"""The report: one page about a model."""

@@ -1,1 +1,0 @@
-"""What needs both legs: load and check a model, measure a corpus, write a report."""

@@ -1,0 +1,1 @@
+"""How a corpus goes through a model."""

@@ -1,0 +1,72 @@
+"""What blocks of a corpus give, and which blocks are whose."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
+
+from headscope.errors import InputError
+from headscope.stream.safefile import Arrays
+
+
+class Summable(Protocol):
+    """What adds up, and turns into arrays of numbers and strings. Adding must not change either side."""
+
+    def __add__(self, other: Self, /) -> Self: ...
+
+    def to_arrays(self) -> Arrays:
+        """All of it as arrays."""
+        ...
+
+
+S = TypeVar("S", bound=Summable)
+
+
+class Failure(NamedTuple):
+    """An input that was left out, such as ``news.txt:12``, and why."""
+
+    input: str
+    error: str
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[S]):
+    """What some blocks gave.
+
+    Attributes:
+        sums: of their inputs; None where there were none.
+        failures: the inputs left out, in order.
+    """
+
+    sums: S | None = None
+    failures: tuple[Failure, ...] = ()
+
+    def then(self, after: Outcome[S]) -> Outcome[S]:
+        """These blocks and those after them."""
+        if self.sums is None or after.sums is None:
+            sums = after.sums if self.sums is None else self.sums
+        else:
+            sums = self.sums + after.sums
+        return Outcome(sums, self.failures + after.failures)
+
+
+class Shard(NamedTuple):
+    """Every `of`-th block, beginning with block `number` − 1: ``2/8`` has the blocks 1, 9, 17, …."""
+
+    number: int
+    of: int
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    def __contains__(self, block: object) -> bool:
+        return isinstance(block, int) and block % self.of == self.number - 1
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """``2/8`` and the like. Raises `InputError` for anything else."""
+        match = re.fullmatch(r"([1-9]\d{0,8})/([1-9]\d{0,8})", text)
+        if not match or int(match[1]) > int(match[2]):
+            raise InputError(f"shard: expected one such as 2/8, from 1/8 to 8/8, found {text!r}")
+        return cls(int(match[1]), int(match[2]))

@@ -1,0 +1,173 @@
+"""Parts: what shards of a run leave behind, and how parts become the whole.
+
+A part is a netCDF file with the figures of its shard, and beside them in the group ``blocks`` the sums of each of its
+blocks, as checkpoints (docs/streams.md). Merging adds all blocks of all parts in their order, so it makes the very
+additions that one run makes, and reads one block at a time. Needs no torch.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, Generic
+
+import h5py  # pyright: ignore[reportMissingTypeStubs]
+import numpy as np
+import xarray as xr
+
+from headscope.errors import InputError
+from headscope.measures.files import netcdf, replacing
+from headscope.stream.checkpoint import Folder, Reduced, difference, restored
+from headscope.stream.outcome import Outcome, S
+from headscope.stream.safefile import Arrays, decode, encode
+
+
+@dataclass(frozen=True)
+class Merged(Generic[S]):
+    """All parts of a run.
+
+    Attributes:
+        outcome: of all blocks.
+        about: what the shards' runs said of themselves (that of the first part given).
+    """
+
+    outcome: Outcome[S]
+    about: Mapping[str, Any]
+
+
+def write_part(
+    path: str | os.PathLike[str],
+    figures: xr.Dataset,
+    folder: Folder[S],
+    reduced: Reduced[S],
+    about: Mapping[str, Any],
+) -> None:
+    """Write what a shard found.
+
+    Args:
+        path: the file, ``.nc``.
+        figures: of the shard alone.
+        folder: where the shard's blocks are.
+        reduced: what reading the corpus gave.
+        about: what `merge_parts` gives back, as JSON.
+
+    Raises `RunError` or `InputError` where it cannot be written.
+    """
+    identity = {name: value for name, value in folder.identity.items() if name != "shard"}
+    header = {
+        "identity": identity,
+        "shard": str(folder.shard),
+        "blocks": reduced.blocks,
+        "fingerprint": reduced.fingerprint,
+        "about": dict(about),
+    }
+
+    def blocks(file: Any) -> None:
+        group = file.create_group("blocks")
+        group["header"] = np.frombuffer(encode({}, header), np.uint8)
+        for number, blob in folder.blobs():
+            group[f"{number:08d}"] = np.frombuffer(blob, np.uint8)
+
+    with replacing(path) as place:
+        netcdf(figures, place, blocks)
+
+
+def merge_parts(paths: Sequence[str | os.PathLike[str]], kind: str, load: Callable[[Arrays], S]) -> Merged[S]:
+    """Add up the blocks of all parts of one run, in their order; the order of `paths` does not matter.
+
+    Args:
+        paths: the parts.
+        kind: of the run: what its identity has under ``kind``.
+        load: makes sums of what their `to_arrays` gave.
+
+    Raises `InputError`, naming the file, for one that is broken or no part, for parts of other runs or other
+    inputs, for blocks that are in two parts, and for blocks that are in none.
+    """
+    if not paths:
+        raise InputError("parts: expected at least one file, found none")
+    with ExitStack() as stack:
+        parts = [stack.enter_context(_opened(os.fspath(path))) for path in paths]
+        first = parts[0]
+        if (found := first.header["identity"].get("kind")) != kind:
+            raise InputError(f"{first.path}: expected a part of a run of {kind}, found one of {found}")
+        owner: dict[int, _Part] = {}
+        for part in parts:
+            if differs := difference(first.header["identity"], part.header["identity"]):
+                raise InputError(f"{part.path}: not of the same run as {first.path}: {differs}")
+            for name in ("blocks", "fingerprint"):
+                if differs := difference(first.header[name], part.header[name]):
+                    raise InputError(f"{part.path}: not of the same inputs as {first.path}: {name}{differs}")
+            for number in part.numbers:
+                if number in owner:
+                    raise InputError(
+                        f"{part.path}: expected each block in one part, found block {number} (shard "
+                        f"{part.header['shard']}) in {owner[number].path} as well"
+                    )
+                owner[number] = part
+        total = int(first.header["blocks"])
+        missing = [number for number in range(total) if number not in owner]
+        if missing:
+            shown = ", ".join(map(str, missing[:10])) + (", …" if len(missing) > 10 else "")
+            have = ", ".join(part.header["shard"] for part in parts)
+            raise InputError(
+                f"parts: expected all {total} blocks, found none of {shown} ({len(missing)} missing; "
+                f"the parts are the shards {have})"
+            )
+        outcome: Outcome[S] = Outcome()
+        for number in range(total):
+            outcome = outcome.then(owner[number].block(number, load))
+    return Merged(outcome, first.header["about"])
+
+
+def kind_of(path: str | os.PathLike[str]) -> str:
+    """Of which kind of run a part is, such as ``measure``. Raises `InputError` for a file that is broken or no part."""
+    with _opened(os.fspath(path)) as part:
+        return str(part.header["identity"].get("kind"))
+
+
+@dataclass
+class _Part:
+    path: str
+    group: Any
+    header: dict[str, Any]
+
+    @property
+    def numbers(self) -> list[int]:
+        return [int(name) for name in self.group if name != "header"]
+
+    def block(self, number: int, load: Callable[[Arrays], S]) -> Outcome[S]:
+        where = f"{self.path}: block {number}"
+        arrays, described = decode(_bytes(self.path, self.group, f"{number:08d}"), where)
+        if described["block"] != number:
+            raise InputError(f"{where}: expected block {number}, found {described['block']}")
+        return restored(arrays, described, load)
+
+
+@contextmanager
+def _opened(path: str) -> Generator[_Part]:
+    if not os.path.isfile(path):
+        raise InputError(f"{path}: no such file")
+    try:
+        file: Any = h5py.File(path, "r")
+    except (OSError, RuntimeError) as error:
+        raise InputError(f"{path}: expected a part, found {_line(error)}") from None
+    with file:
+        if "blocks" not in file or "header" not in file["blocks"]:
+            raise InputError(
+                f"{path}: expected a part, made with --shard, found a file without sums of blocks"
+            )
+        header = decode(_bytes(path, file["blocks"], "header"), f"{path}: header")[1]
+        yield _Part(path, file["blocks"], header)
+
+
+def _bytes(path: str, group: Any, name: str) -> bytes:
+    try:
+        return group[name][()].tobytes()
+    except (OSError, RuntimeError, KeyError, ValueError) as error:
+        raise InputError(f"{path}: expected the sums of blocks, found {_line(error)}") from None
+
+
+def _line(error: Exception) -> str:
+    return f"a broken file ({str(error).strip().splitlines()[0]})"

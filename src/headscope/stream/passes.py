@@ -1,0 +1,179 @@
+"""Passes over a batch that reduce a matrix a layer to sums over rows: weights, gradients or norms.
+
+- weights: the model runs its own fused attention, and each call's statistics are computed beside it;
+- gradient: the size of ``∂L/∂α``, where L is an objective's number for each input
+  (`headscope.attention.objective`); Clark et al. 2019, section 3.2 and figure 3. A batch runs in parts whose
+  weights number at most `GRADIENT_WEIGHTS`;
+- norm: ``‖α f(x)‖``, what each key's transformed vector contributes, as a share of its row's sum, with
+  ``f(x) = (x W_V + b_V) W_O`` (Kobayashi et al. 2020, section 2.2, equation 6). One layer at a time.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headscope.attention.neurons import Projections
+from headscope.attention.objective import Objective, Prepared
+from headscope.attention.record import AttentionRecord
+from headscope.attention.recording import recording
+from headscope.errors import RefusedError
+from headscope.models import Model
+from headscope.stream.rows import Found, Rows, side_by_side
+from headscope.tokens import Tokens
+
+GRADIENT_WEIGHTS = 1 << 25
+"""Most weights, of all layers, whose gradients are computed together; an input that has more runs alone."""
+
+
+Make = Callable[[Sequence[Tokens]], Rows]
+"""Begins the sums of some inputs."""
+
+
+def weights(model: Model, inputs: Sequence[Tokens], make: Make, *, token_types: bool = True) -> Found:
+    """Reduce the weights of each layer as the model runs."""
+    module, rows = model.backbone, make(inputs)
+    with torch.no_grad(), recording(module, rows.reduce, fused=True):
+        module(**_ready(model, inputs, token_types))
+    return rows.close()
+
+
+def gradient(
+    objective: Objective, inputs: Sequence[Tokens], make: Make, *, token_types: bool = True
+) -> Found:
+    """Reduce ``|∂L/∂α|`` of each layer, where L is the sum of the inputs' numbers."""
+    found: list[Found] = []
+    for part in parts(objective.model, inputs):
+        own = inputs[part]
+        rows = make(own)
+        _, records, slopes = slopes_of(objective.prepare(own, token_types=token_types))
+        for record, slope in zip(records, slopes, strict=True):
+            rows.reduce_matrix(record, slope.abs(), "gradient")
+        found.append(rows.close())
+    return side_by_side(found)
+
+
+def slopes_of(batch: Prepared) -> tuple[Tensor, list[AttentionRecord], list[Tensor]]:
+    """Each input's number, the self-attention calls of the pass, and ``∂ number / ∂ α`` of each.
+
+    A slope ``[batch head query key]`` is 0 where the number does not depend on the weights, and where a key is
+    hidden: from padding, and from what stands before it in a causal model.
+    """
+    records: list[AttentionRecord] = []
+    given: list[Tensor] = []
+
+    def keep(record: AttentionRecord) -> Tensor | None:
+        if record.kind == "cross":
+            return None
+        if record.given is None:
+            raise RefusedError(
+                f"{record.module}: runs a fused kernel, so no weights are in its graph; "
+                "load it with eager attention"
+            )
+        records.append(record)
+        leaf = None if record.given.requires_grad else record.given.detach().requires_grad_()
+        given.append(record.given if leaf is None else leaf)
+        return leaf
+
+    with torch.enable_grad(), recording(batch.objective.module, keep):
+        numbers = batch.run()
+        if not numbers.requires_grad:
+            slopes: Sequence[Tensor] = [torch.zeros_like(weights) for weights in given]
+        else:
+            slopes = torch.autograd.grad(numbers.sum(), given, allow_unused=True, materialize_grads=True)
+    hidden = [slope * _seen(record, batch.tokens) for slope, record in zip(slopes, records, strict=True)]
+    return (
+        numbers.detach(),
+        [_light(record, slope) for record, slope in zip(records, slopes, strict=True)],
+        hidden,
+    )
+
+
+def norm(model: Model, inputs: Sequence[Tokens], make: Make, *, token_types: bool = True) -> Found:
+    """Reduce the shares of ``‖α f(x)‖`` of each layer. Raises `RefusedError` where W_O cannot be told."""
+    module, rows = model.backbone, make(inputs)
+    projections = Projections(module)
+    waiting: list[AttentionRecord] = []
+
+    def settle() -> None:
+        for record in waiting:
+            found = projections.norms(record)
+            if found is None:
+                raise RefusedError(
+                    f"{record.module}: its output projection could not be told, so no norms of what keys contribute"
+                )
+            rows.reduce_matrix(record, _shares(found), "norm")
+        waiting.clear()
+        projections.forget()
+
+    def keep(record: AttentionRecord) -> None:
+        if record.kind != "cross":
+            settle()
+            waiting.append(record)
+            projections.expect(record)
+
+    with torch.no_grad(), projections.watching(), recording(module, keep):
+        module(**_ready(model, inputs, token_types))
+        settle()
+    return rows.close()
+
+
+def parts(model: Model, inputs: Sequence[Tokens], most: int = 0) -> list[slice]:
+    """Runs of inputs whose weights of all layers number at most `most` (by default `GRADIENT_WEIGHTS`)."""
+    config = model.text_config
+    heads = int(getattr(config, "num_attention_heads", 0) or 12) * int(
+        getattr(config, "num_hidden_layers", 0) or 12
+    )
+    found: list[slice] = []
+    start = 0
+    while start < len(inputs):
+        stop, width = start, 0
+        while stop < len(inputs):
+            width = max(width, len(inputs[stop]))
+            if stop > start and (stop + 1 - start) * heads * width**2 > (most or GRADIENT_WEIGHTS):
+                break
+            stop += 1
+        found.append(slice(start, stop))
+        start = stop
+    return found
+
+
+def _ready(model: Model, inputs: Sequence[Tokens], token_types: bool) -> dict[str, Any]:
+    ready: dict[str, Any] = dict(model.inputs(inputs, token_types=token_types))
+    if "use_cache" in inspect.signature(model.backbone.forward).parameters:
+        ready["use_cache"] = False
+    return ready
+
+
+def _seen(record: AttentionRecord, tokens: Sequence[Tokens]) -> Tensor:
+    """Which weights count ``[batch|1 head|1 query key]``: no padding, nothing hidden."""
+    _, _, queries, keys = record.shape
+    device = record.q.device
+    seen = (
+        torch.arange(keys, device=device)
+        < torch.tensor([len(each) for each in tokens], device=device)[:, None]
+    )
+    found = seen[:, None, None, :]
+    if queries == keys:
+        found = found & seen[:, None, :, None]
+    visible = record.visible()
+    return found if visible is None else found & visible
+
+
+def _light(record: AttentionRecord, slope: Tensor) -> AttentionRecord:
+    """A record without the graph of its pass."""
+    q, k = record.q.detach(), record.k.detach()
+    mask = None if record.mask is None else record.mask.detach()
+    given = None if record.given is None else record.given.detach()
+    return replace(record, q=q, k=k, v=None, mask=mask, bias=None, sinks=None, given=given)
+
+
+def _shares(norms: Tensor) -> Tensor:
+    """Norms as shares of their row; a row of zeros stays one."""
+    total = norms.sum(-1, keepdim=True)
+    return norms / torch.where(total > 0, total, 1.0)
