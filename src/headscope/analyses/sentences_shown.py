@@ -18,7 +18,6 @@ import xarray as xr
 from headscope.analyses.coref.run import coreference, windows
 from headscope.analyses.coref.section import Chosen, Coref, Window
 from headscope.analyses.coref.statistics import CANDIDATES, Item, Mentioned, candidates, items, mentioned
-from headscope.analyses.measure.run import examples
 from headscope.analyses.probes.run import KINDS, probe
 from headscope.analyses.probes.section import Probes
 from headscope.analyses.syntax.run import syntax
@@ -29,6 +28,7 @@ from headscope.errors import InputError
 from headscope.heads import Head
 from headscope.models import Model
 from headscope.reports.page import Beside
+from headscope.stream.long import examples
 from headscope.stream.words import gold, word_maps
 from headscope.tokens import Tokens
 from headscope.views.explorer import Input

@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headscope.analyses.measure.run import bar, examples
 from headscope.corpora import Corpus, Example, blocks
 from headscope.errors import HeadscopeError, InputError, RunError
 from headscope.measures.measure import Measure
 from headscope.measures.sums import Documents, Floats, Sums
 from headscope.models import Model
+from headscope.stream.long import examples
+from headscope.stream.progress import bar
 from headscope.stream.task import TOKENS_PER_INPUT, named, tokens_of
 from headscope.tokens import Tokens
 

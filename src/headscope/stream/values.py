@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headscope.analyses.measure.run import bar, examples
 from headscope.attention.objective import Objective
 from headscope.attention.objective import objective as make_objective
 from headscope.corpora import Corpus, Example, blocks
@@ -19,6 +18,8 @@ from headscope.errors import HeadscopeError, InputError, RunError
 from headscope.measures.choose import choose
 from headscope.measures.measure import Measure, nowhere, without
 from headscope.models import Model, expect_model
+from headscope.stream.long import examples
+from headscope.stream.progress import bar
 from headscope.stream.task import TOKENS_PER_INPUT, Task, named, tokens_of
 from headscope.tokens import Tokens
 

@@ -15,7 +15,6 @@ import xarray as xr
 from headscope.analyses.compare_figures import Width, about, groups_figure
 from headscope.analyses.compare_groups import statistics
 from headscope.analyses.measure.figure import Figure
-from headscope.analyses.measure.run import described
 from headscope.corpora import Corpus, Example
 from headscope.corpora.batches import checked
 from headscope.errors import InputError
@@ -23,6 +22,7 @@ from headscope.live.view import view
 from headscope.measures.measure import Measure
 from headscope.measures.permutation import PERMUTATIONS
 from headscope.models import Model
+from headscope.stream.long import described
 from headscope.stream.values import Values, values
 from headscope.views.palette import Theme
 from headscope.views.view import View

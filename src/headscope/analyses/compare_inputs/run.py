@@ -11,13 +11,13 @@ import xarray as xr
 
 from headscope.analyses.compare_inputs import statistics
 from headscope.analyses.compare_inputs.statistics import Align
-from headscope.analyses.measure.run import described
 from headscope.attention.one import capture
 from headscope.errors import InputError
 from headscope.live.view import Text, view
 from headscope.maps import AttentionMaps
 from headscope.measures.measure import Measure
 from headscope.models import Model
+from headscope.stream.long import described
 from headscope.views.view import View
 
 

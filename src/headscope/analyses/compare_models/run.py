@@ -18,7 +18,6 @@ from headscope.analyses.compare_models import statistics, words
 from headscope.analyses.compare_models.batch import Batch, check_shapes
 from headscope.analyses.distance.run import Distances
 from headscope.analyses.measure.figure import Figure
-from headscope.analyses.measure.run import bar, described, examples
 from headscope.attention.divergence import distributions
 from headscope.attention.record import AttentionRecord
 from headscope.corpora import Corpus, Example, blocks
@@ -27,6 +26,8 @@ from headscope.measures.choose import choose
 from headscope.measures.measure import Measure
 from headscope.measures.sums import Documents, Floats, Sums
 from headscope.models import Model, expect_model
+from headscope.stream.long import described, examples
+from headscope.stream.progress import bar
 from headscope.stream.task import TOKENS_PER_INPUT, Task, named, tokens_of
 from headscope.tokens import Tokens
 from headscope.views.palette import Theme

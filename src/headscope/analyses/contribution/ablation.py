@@ -12,7 +12,6 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from headscope.analyses.measure.run import described, examples
 from headscope.attention.objective import Objective, Prepared
 from headscope.attention.objective import objective as make_objective
 from headscope.attention.record import AttentionRecord, Hook
@@ -25,6 +24,7 @@ from headscope.measures.dataset import dataset
 from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.stream.inputs import Figures, figure, over_inputs
+from headscope.stream.long import described, examples
 from headscope.tokens import Tokens
 
 NAMES = ("ablation", "ablated")

@@ -10,7 +10,6 @@ import torch
 import xarray as xr
 
 from headscope.analyses.contribution import statistics as flow
-from headscope.analyses.measure.run import described
 from headscope.attention.objective import Objective
 from headscope.attention.objective import objective as make_objective
 from headscope.attention.one import capture, gradients, prepare
@@ -22,6 +21,7 @@ from headscope.measures.dataset import dataset
 from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.stream.inputs import Figures, figure, over_inputs
+from headscope.stream.long import described
 from headscope.stream.passes import parts, slopes_of
 from headscope.tokens import Tokens
 

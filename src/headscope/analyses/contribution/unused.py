@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
-from headscope.analyses.measure.run import described
 from headscope.attention.one import capture, tokens_of
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
@@ -20,6 +19,7 @@ from headscope.measures.measure import Measure
 from headscope.measures.single import surface
 from headscope.models import Model, expect_model
 from headscope.stream.inputs import Figures, figure, over_inputs
+from headscope.stream.long import described
 from headscope.tokens import Tokens
 
 Place = int | Literal["first", "middle", "last"]

@@ -24,10 +24,11 @@ from headscope.analyses.coref.statistics import (
     mentioned,
 )
 from headscope.analyses.coref.statistics import items as evaluated
-from headscope.analyses.measure.run import bar, described
 from headscope.corpora import Corpus, Example, Mention, blocks
 from headscope.errors import InputError
 from headscope.models import Model, expect_model
+from headscope.stream.long import described
+from headscope.stream.progress import bar
 from headscope.stream.task import TOKENS_PER_INPUT
 from headscope.stream.words import word_maps
 from headscope.words import Rows

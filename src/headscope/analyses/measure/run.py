@@ -31,10 +31,9 @@ from headscope.stream.estimate import ahead, duration, peak_memory
 from headscope.stream.long import WINDOWS, Batches, Long, described, examples, failed, run_long
 from headscope.stream.outcome import Outcome, Shard
 from headscope.stream.parts import merge_parts
-from headscope.stream.progress import bar
 from headscope.stream.task import TOKENS_PER_INPUT, Task
 
-__all__ = ["bar", "described", "estimate", "examples", "measure", "merge"]
+__all__ = ["estimate", "measure", "merge"]
 
 KIND = "measure"
 

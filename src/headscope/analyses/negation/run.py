@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from headscope.analyses.measure.run import bar, described, examples
 from headscope.analyses.negation.statistics import counts, dataset
 from headscope.corpora import Corpus, Example, blocks
 from headscope.measures.measure import Floats
 from headscope.models import Model
+from headscope.stream.long import described, examples
+from headscope.stream.progress import bar
 from headscope.stream.task import TOKENS_PER_INPUT
 from headscope.stream.words import word_maps
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 
-from headscope.analyses.measure.run import bar, examples
 from headscope.analyses.neuron_patterns.statistics import Carried, sums_of, table
 from headscope.attention.neurons import capture_with_neurons
 from headscope.attention.one import tokens_of
@@ -14,6 +13,8 @@ from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps
 from headscope.models import Model, expect_model
+from headscope.stream.long import examples
+from headscope.stream.progress import bar
 from headscope.tokens import Tokens
 
 

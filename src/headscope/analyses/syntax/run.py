@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from headscope.analyses.measure.run import bar, described, examples
 from headscope.analyses.syntax import trees as spanning
 from headscope.analyses.syntax.statistics import Words, by_offsets, dataset, predictions
 from headscope.corpora import Corpus, Example, blocks
@@ -18,6 +17,8 @@ from headscope.errors import InputError
 from headscope.measures.resample import false_discovery
 from headscope.measures.surface import PRESETS, Preset
 from headscope.models import Model
+from headscope.stream.long import described, examples
+from headscope.stream.progress import bar
 from headscope.stream.task import TOKENS_PER_INPUT
 from headscope.stream.words import gold, word_maps
 from headscope.words import Rows
