@@ -106,10 +106,10 @@ def test_csv_is_what_was_written(
             {},
             ":2: expected a row of a .csv file, found one that is broken (',' expected after '\"')",
         ),
-        ("a.jsonl", '{"text": 1, "label": 1}', {}, ":1: 'text': expected a string, found int"),
+        ("a.jsonl", '{"text": 1, "label": 1}', {}, ":1: 'text': expected a string, found a number"),
         ("a.jsonl", '{"text": "a", "label": 1}\n{"text": "a"}', {}, ":2: 'label': expected a string or a number, found none"),
-        ("a.jsonl", "[1]", {}, ":1: expected a JSON object, found list"),
-        ("a.jsonl", "{", {}, ":1: expected a JSON object, found broken JSON (Expecting property name enclosed in double quotes: line 1 column 2 (char 1))"),
+        ("a.jsonl", "[1]", {}, ":1: expected a JSON object, found a list"),
+        ("a.jsonl", "{", {}, ":1: expected a JSON object, found broken JSON at column 2 (Expecting property name enclosed in double quotes)"),
         ("a.tsv", "text\tlabel\na\t1\n", {"label": "text"}, ":2: expected different columns, found 'text', 'text'"),
     ],
 )  # fmt: skip

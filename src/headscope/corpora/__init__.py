@@ -8,7 +8,8 @@
 
 from headscope.corpora.batches import Block, blocks
 from headscope.corpora.conll2012 import conll2012
-from headscope.corpora.corpus import Corpus, Counts, Encoder
+from headscope.corpora.corpus import Corpus
+from headscope.corpora.encoder import Counts, Encoder
 from headscope.corpora.example import Example, Mention
 from headscope.corpora.negations import negations
 from headscope.corpora.pairs import pairs

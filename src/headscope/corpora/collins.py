@@ -39,7 +39,15 @@ RULES: dict[str, tuple[Side, str]] = {
 """From which side the children of a phrase are searched, and for which labels, the first found in this order."""
 
 _NOUN_PHRASES = ("NP", "NX", "NML")
-_NOUNS = ("NN", "NNP", "NNPS", "NNS", "NX", "NML", "POS", "JJR")
+_OF_NOUN_PHRASES: tuple[tuple[Side, str], ...] = (
+    ("right", "NN NNP NNPS NNS NX NML POS JJR"),
+    ("left", "NP"),
+    ("right", "$ ADJP PRN"),
+    ("right", "CD"),
+    ("right", "JJ JJS RB QP"),
+)
+"""The same for noun phrases: the first child that has any label of a row, row by row."""
+
 _MARKS = (".", ",", ":", "``", "''", "-LRB-", "-RRB-", "HYPH", "NFP")
 
 
@@ -78,63 +86,44 @@ def read(bits: Sequence[str], tags: Sequence[str]) -> Phrase:
 
 def heads(root: Phrase, count: int) -> list[int]:
     """The head of each word, −1 for the root: that of the smallest phrase around it whose head it is not."""
-    found = [-1] * count
-    _fill(root, found)
-    return found
+    governors = [-1] * count
+    _fill(root, governors)
+    return governors
 
 
-def _fill(phrase: Phrase, found: list[int]) -> None:
+def _fill(phrase: Phrase, governors: list[int]) -> None:
     for child in phrase.children:
-        if child.children:
-            _fill(child, found)
-    if not phrase.children:
-        return
-    phrase.head = head_child(phrase).head
-    for child in phrase.children:
-        if child.head != phrase.head:
-            found[child.head] = phrase.head
+        _fill(child, governors)
+    if phrase.children:
+        phrase.head = head_child(phrase).head
+        for child in phrase.children:
+            if child.head != phrase.head:
+                governors[child.head] = phrase.head
 
 
 def head_child(phrase: Phrase) -> Phrase:
     """The child that has the head of a phrase. Punctuation is passed over where there is anything else."""
     children = [child for child in phrase.children if child.label not in _MARKS] or phrase.children
-    if phrase.label in _NOUN_PHRASES:
-        return _coordinated(children, _of_noun_phrase(children))
-    side, labels = RULES.get(phrase.label, ("left", ""))
-    return _coordinated(children, _first(children, side, labels.split()))
-
-
-def _first(children: Sequence[Phrase], side: Side, labels: Sequence[str]) -> int:
-    places = list(range(len(children)))
-    if side == "right":
-        places.reverse()
-    for label in labels:
-        for place in places:
-            if children[place].label == label:
-                return place
-    return places[0]
-
-
-def _of_noun_phrase(children: Sequence[Phrase]) -> int:
     last = len(children) - 1
-    if children[last].label == "POS":
-        return last
-    for side, labels in (
-        ("right", _NOUNS),
-        ("left", ("NP",)),
-        ("right", ("$", "ADJP", "PRN")),
-        ("right", ("CD",)),
-        ("right", ("JJ", "JJS", "RB", "QP")),
-    ):
-        places = range(last, -1, -1) if side == "right" else range(last + 1)
-        for place in places:
-            if children[place].label in labels:
-                return place
-    return last
-
-
-def _coordinated(children: Sequence[Phrase], place: int) -> Phrase:
-    """Of *a and b* the head is in a."""
-    if place >= 2 and children[place - 1].label in ("CC", "CONJP"):
+    if phrase.label not in _NOUN_PHRASES:
+        side, labels = RULES.get(phrase.label, ("left", ""))
+        place = _first(children, [(side, label) for label in labels.split()])
+        place = place if place is not None else last if side == "right" else 0
+    elif children[last].label == "POS":
+        place = last
+    else:
+        place = _first(children, _OF_NOUN_PHRASES)
+        place = last if place is None else place
+    if place >= 2 and children[place - 1].label in ("CC", "CONJP"):  # of "a and b" the head is in a
         return children[place - 2]
     return children[place]
+
+
+def _first(children: Sequence[Phrase], searches: Sequence[tuple[Side, str]]) -> int | None:
+    """The first child, from one side, with one of some labels; the searches follow one another."""
+    for side, labels in searches:
+        allowed, places = labels.split(), range(len(children))
+        for place in places if side == "left" else reversed(places):
+            if children[place].label in allowed:
+                return place
+    return None

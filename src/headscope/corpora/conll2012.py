@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from headscope.corpora import collins
 from headscope.corpora.corpus import Corpus
+from headscope.corpora.entities import Brackets
 from headscope.corpora.example import Example, Mention
-from headscope.corpora.files import Files, Line, Paths, WordError
+from headscope.corpora.files import Line, Paths, WordError
 from headscope.errors import CorpusError
 
 _LEAST = 12
@@ -52,28 +54,13 @@ def conll2012(paths: Paths, *, skip_broken: bool = False) -> Corpus:
     Raises `CorpusError` with file, line and sentence (``DOCUMENT/PART/NUMBER``, counted from 0) for too few columns,
     brackets of the parse or of the coreference that do not match, and words that are numbered otherwise than from 0.
     """
-    files = Files(paths)
-    corpus = Corpus(files.name, lambda: _examples(files, corpus.broken if skip_broken else None), files=files)
-    return corpus
+    return Corpus.of_files(
+        paths, _sentences, skip_broken=skip_broken, expected="expected sentences, found none"
+    )
 
 
-def _examples(files: Files, broken: list[CorpusError] | None) -> Iterator[Example]:
-    found = False
-    if broken is not None:
-        broken.clear()
-    for block, document, number in _blocks(files):
-        try:
-            example = _sentence(block, document, number)
-        except CorpusError as error:
-            if broken is None:
-                raise
-            broken.append(error)
-            continue
-        found = True
-        yield example
-    if not found:
-        what = "none that can be read" if broken else "none"
-        raise CorpusError(files.paths[-1], None, f"expected sentences, found {what}")
+def _sentences(lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:
+    return (partial(_sentence, *block) for block in _blocks(lines))
 
 
 def _blocks(lines: Iterable[Line]) -> Iterator[tuple[list[Line], int, int]]:
@@ -135,23 +122,14 @@ def _features(word: str, tag: str) -> Mapping[str, str]:
 
 def _mentions(column: Sequence[str]) -> list[Mention]:
     """Mentions from ``(1``, ``1)`` and ``(1)``, parted by ``|``."""
-    open_: dict[str, list[tuple[int, int]]] = {}
-    found: list[tuple[int, Mention]] = []
-    count = 0
+    brackets = Brackets()
     for word, value in enumerate(column):
         for part in value.split("|") if value not in ("-", "_") else ():
             match = re.fullmatch(r"(\()?(\w+)(\))?", part)
             if match is None or not (match[1] or match[3]):
                 raise WordError(word, f"expected coreference such as (1|2), found {value!r}")
             if match[1]:
-                open_.setdefault(match[2], []).append((count, word))
-                count += 1
+                brackets.begin(match[2], word)
             if match[3]:
-                if not open_.get(match[2]):
-                    raise WordError(word, f"expected '({match[2]}' before its end, found only {value!r}")
-                order, start = open_[match[2]].pop()
-                found.append((order, Mention(start, word + 1, match[2])))
-    for cluster, starts in open_.items():
-        if starts:
-            raise WordError(starts[-1][1], f"expected the end of '({cluster}' in the sentence, found none")
-    return [mention for _, mention in sorted(found, key=lambda pair: pair[0])]
+                brackets.end(match[2], word, value)
+    return brackets.mentions()

@@ -2,74 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
 from headscope.corpora import packing
+from headscope.corpora.encoder import Counts, Encoder
 from headscope.corpora.example import Example
-from headscope.corpora.files import Files
+from headscope.corpora.files import Files, Line, Paths
 from headscope.errors import CorpusError, InputError
 from headscope.tokens import Tokens
 
-
-class Encoder(Protocol):
-    """What a corpus needs of a model (`headscope.models.Model` is one)."""
-
-    @property
-    def max_length(self) -> int | None:
-        """The longest input in tokens."""
-        ...
-
-    @property
-    def causal(self) -> bool:
-        """Whether a token sees only itself and what stands before it."""
-        ...
-
-    def encode(self, text: str, pair: str | None = None) -> Tokens:
-        """Tokens of a text or a pair."""
-        ...
-
-    def from_words(self, words: Sequence[str], pair_words: Sequence[str] | None = None) -> Tokens:
-        """Tokens of a text that is given as words."""
-        ...
-
-    def from_pieces(self, pieces: Sequence[str]) -> Tokens:
-        """Tokens taken as they are."""
-        ...
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """How many pieces each text has, without special tokens."""
-        ...
-
-    def split(self, text: str, size: int) -> list[str]:
-        """Parts of a text of at most `size` pieces each."""
-        ...
-
-
-@dataclass
-class Counts:
-    """What one pass over a corpus has seen so far.
-
-    Attributes:
-        documents: documents with at least one input.
-        examples: inputs.
-        tokens: tokens of all inputs, special ones included.
-        words: words of all inputs (where the tokenizer tells words).
-        split_words: words of more than one piece.
-        cuts: places where a text that was longer than fits was cut.
-        empty: lines left out because the tokenizer finds no piece in them (control characters only).
-    """
-
-    documents: int = 0
-    examples: int = 0
-    tokens: int = 0
-    words: int = 0
-    split_words: int = 0
-    cuts: int = 0
-    empty: int = 0
+Read = Iterator[Example] | Iterator[Callable[[], Example]]
+"""Examples, or what makes one each and raises `CorpusError` where it is broken."""
 
 
 class Corpus:
@@ -85,10 +30,12 @@ class Corpus:
     def __init__(
         self,
         name: str,
-        read: Callable[[], Iterator[Example]],
+        read: Callable[[], Read],
         *,
         pack: int | None = None,
         files: Files | None = None,
+        skip_broken: bool = False,
+        expected: str = "",
     ) -> None:
         if pack is not None and (isinstance(pack, bool) or not isinstance(pack, int) or pack < 8):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InputError(f"pack: expected at least 8 tokens, or None, found {pack!r}")
@@ -98,13 +45,58 @@ class Corpus:
         self.broken: list[CorpusError] = []
         self._read = read
         self._files = files
+        self._skip_broken = skip_broken
+        self._expected = expected
+
+    @classmethod
+    def of_files(
+        cls,
+        paths: Paths,
+        read: Callable[[Iterable[Line]], Read],
+        *,
+        expected: str,
+        pack: int | None = None,
+        skip_broken: bool = False,
+    ) -> Corpus:
+        """What `read` makes of the lines of some files.
+
+        Args:
+            paths: a file or several.
+            read: gives examples, or what makes one each.
+            expected: the error where there is no example, such as "expected text, found blank lines only".
+            pack: as in the attribute.
+            skip_broken: leave out the examples that are broken, and list them in `broken`.
+        """
+        files = Files(paths)
+        return cls(
+            files.name,
+            lambda: read(files),
+            pack=pack,
+            files=files,
+            skip_broken=skip_broken,
+            expected=expected,
+        )
 
     def __repr__(self) -> str:
         return f"Corpus({self.name!r}, pack={self.pack})"
 
     def __iter__(self) -> Iterator[Example]:
         """The examples as they are in the source, without tokens."""
-        return self._read()
+        self.broken.clear()
+        empty = True
+        for item in self._read():
+            try:
+                example = item() if callable(item) else item
+            except CorpusError as error:
+                if not self._skip_broken:
+                    raise
+                self.broken.append(error)
+            else:
+                empty = False
+                yield example
+        if empty and self._files is not None:
+            what = f"{self._expected.partition(',')[0]}, found none that can be read"
+            raise CorpusError(self._files.paths[-1], None, what if self.broken else self._expected)
 
     def size_hint(self) -> int | None:
         """Size of the files in bytes; None for corpora in memory."""

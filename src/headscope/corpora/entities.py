@@ -23,9 +23,7 @@ def mentions(misc: Sequence[Mapping[str, str]], layout: str | None) -> list[Ment
     Raises `WordError` for brackets that do not match.
     """
     field = _place(layout)
-    open_: dict[str, list[tuple[int, int]]] = {}
-    found: list[tuple[int, Mention]] = []
-    count = 0
+    brackets = Brackets("Entity: ")
     for word, fields in enumerate(misc):
         value = fields.get("Entity", "")
         rest = value
@@ -34,23 +32,50 @@ def mentions(misc: Sequence[Mapping[str, str]], layout: str | None) -> list[Ment
             name = match[1] or match[3]
             entity = _entity(name, field if match[1] else None)
             if match[1]:
-                open_.setdefault(entity, []).append((count, word))
-                count += 1
+                brackets.begin(entity, word)
             if match[3] or match[2]:
-                if not open_.get(entity):
-                    raise WordError(
-                        word, f"Entity: expected an open bracket of {entity!r}, found its end in {value!r}"
-                    )
-                order, start = open_[entity].pop()
-                found.append((order, Mention(start, word + 1, entity)))
+                brackets.end(entity, word, value)
         if rest:
             raise WordError(word, f"Entity: expected brackets such as (e1 or e1), found {value!r}")
-    for entity, starts in open_.items():
-        if starts:
+    return _joined(brackets.mentions())
+
+
+class Brackets:
+    """Brackets around the mentions of one sentence, as they are read word by word.
+
+    Raises `WordError`, whose message begins with `where`, for brackets that do not match.
+    """
+
+    def __init__(self, where: str = "") -> None:
+        self._where = where
+        self._open: dict[str, list[int]] = {}
+        self._mentions: list[Mention | None] = []
+        self._starts: list[int] = []
+
+    def begin(self, cluster: str, word: int) -> None:
+        """A mention of a cluster begins at a word."""
+        self._open.setdefault(cluster, []).append(len(self._starts))
+        self._starts.append(word)
+        self._mentions.append(None)
+
+    def end(self, cluster: str, word: int, value: str) -> None:
+        """The last mention of a cluster that began ends with a word, as `value` says."""
+        if not self._open.get(cluster):
             raise WordError(
-                starts[-1][1], f"Entity: expected the end of {entity!r} in the same sentence, found none"
+                word, f"{self._where}expected an open bracket of {cluster!r}, found its end in {value!r}"
             )
-    return _joined([mention for _, mention in sorted(found, key=lambda pair: pair[0])])
+        number = self._open[cluster].pop()
+        self._mentions[number] = Mention(self._starts[number], word + 1, cluster)
+
+    def mentions(self) -> list[Mention]:
+        """The mentions in the order in which they begin."""
+        for cluster, numbers in self._open.items():
+            if numbers:
+                raise WordError(
+                    self._starts[numbers[-1]],
+                    f"{self._where}expected the end of {cluster!r} in the same sentence, found none",
+                )
+        return [mention for mention in self._mentions if mention is not None]
 
 
 def _place(layout: str | None) -> int:

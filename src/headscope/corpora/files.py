@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,10 @@ class Line(NamedTuple):
     def source(self) -> str:
         """Such as ``news.txt:12``."""
         return f"{self.path}:{self.number}"
+
+    def error(self, message: str) -> CorpusError:
+        """An error that begins with the line's file and number."""
+        return CorpusError(self.path, self.number, message)
 
 
 class WordError(InputError):
@@ -86,6 +91,12 @@ class Files:
                 before += len(line)
                 self.read += len(line)
                 yield Line(path, number, text.rstrip("\r\n"))
+
+
+def packaged(name: str) -> list[Line]:
+    """The lines of a file that ships in the package."""
+    content = (resources.files("headscope.corpora") / "data" / name).read_text("utf-8")
+    return [Line(name, number, line) for number, line in enumerate(content.split("\n"), 1)]
 
 
 def _size(path: str) -> int:

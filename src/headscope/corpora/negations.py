@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import count
 from typing import Any, cast
 
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
-from headscope.corpora.files import Files, Line, Paths
-from headscope.errors import CorpusError
+from headscope.corpora.files import Line, Paths
+from headscope.corpora.jsonlines import json_object, strings
 
 
 def negations(paths: Paths, *, skip_broken: bool = False) -> Corpus:
@@ -20,62 +21,26 @@ def negations(paths: Paths, *, skip_broken: bool = False) -> Corpus:
 
     Raises `CorpusError` with file and line for anything else.
     """
-    files = Files(paths)
-    corpus = Corpus(files.name, lambda: _examples(files, corpus.broken if skip_broken else None), files=files)
-    return corpus
+    expected = "expected JSON objects, found blank lines only"
+    return Corpus.of_files(paths, _examples, skip_broken=skip_broken, expected=expected)
 
 
-def _examples(files: Files, broken: list[CorpusError] | None) -> Iterator[Example]:
-    count = 0
-    if broken is not None:
-        broken.clear()
-    for line in files:
-        if not line.text.strip():
-            continue
-        try:
-            example = _read(line, count)
-        except CorpusError as error:
-            if broken is None:
-                raise
-            broken.append(error)
-            continue
-        count += 1
-        yield example
-    if not count:
-        found = "none that can be read" if broken else "blank lines only"
-        raise CorpusError(files.paths[-1], None, f"expected JSON objects, found {found}")
+def _examples(lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:
+    documents = count()
+    return (partial(_read, line, documents) for line in lines if line.text.strip())
 
 
-def _read(line: Line, document: int) -> Example:
-    def fail(message: str) -> CorpusError:
-        return CorpusError(line.path, line.number, message)
-
-    try:
-        row: Any = json.loads(line.text)
-    except ValueError as error:
-        raise fail(f"expected a JSON object, found broken JSON ({error})") from None
-    if not isinstance(row, dict):
-        raise fail(f"expected a JSON object, found {type(row).__name__}")
-    fields = cast(dict[str, Any], row)
-    words = fields.get("words")
-    if (
-        not isinstance(words, list)
-        or not words
-        or not all(isinstance(word, str) for word in cast(list[Any], words))
-    ):
-        raise fail("'words': expected a list of strings, found another value or none")
-    forms = cast(list[str], words)
+def _read(line: Line, documents: Iterator[int]) -> Example:
+    fields = json_object(line)
+    words = strings(fields.get("words"), "'words'", line.error)
     places: dict[str, list[int]] = {}
     for key in ("cue", "scope"):
         value = fields.get(key)
         if not isinstance(value, list) or (key == "cue" and not value):
-            raise fail(
-                f"{key!r}: expected a list of places, found {'an empty list' if value == [] else 'none'}"
-            )
-        for place in cast(list[Any], value):
-            if not isinstance(place, int) or isinstance(place, bool) or not 0 <= place < len(forms):
-                raise fail(f"{key!r}: expected places from 0 to {len(forms) - 1}, found {place!r}")
-        places[key] = cast(list[int], value)
-    return Example(
-        words=forms, cue=places["cue"], scope=places["scope"], document=document, source=line.source
-    )
+            kind = "an empty list" if value == [] else "none"
+            raise line.error(f"{key!r}: expected a list of places, found {kind}")
+        for place in cast("list[Any]", value):
+            if not isinstance(place, int) or isinstance(place, bool) or not 0 <= place < len(words):
+                raise line.error(f"{key!r}: expected places from 0 to {len(words) - 1}, found {place!r}")
+        places[key] = value
+    return Example(words=words, document=next(documents), source=line.source, **places)

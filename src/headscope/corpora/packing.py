@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from headscope.corpora.encoder import Counts, Encoder
 from headscope.corpora.example import Example
 from headscope.errors import InputError
 from headscope.tokens import Tokens
-
-if TYPE_CHECKING:
-    from headscope.corpora.corpus import Counts, Encoder
 
 _WINDOW = 64  # examples whose pieces are counted in one call
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import csv
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
-from headscope.corpora.files import Files, Line
-from headscope.errors import CorpusError, InputError
+from headscope.corpora.files import Line
+from headscope.corpora.jsonlines import Fail, json_object, string
+from headscope.errors import InputError
 
 TEXTS: tuple[tuple[str, ...], ...] = (
     ("#1 String", "#2 String"),
@@ -72,41 +72,38 @@ def pairs(
         )
     if text_b is not None and text_a is None:
         raise InputError("text_b: expected text_a beside it, found none")
-    files = Files(path)
-    asked = (label, text_a, text_b, document)
-    return Corpus(files.name, partial(_examples, files, _READERS[suffix], asked), files=files)
+    read = partial(_examples, _READERS[suffix], (label, text_a, text_b, document))
+    return Corpus.of_files(path, read, expected="expected rows of texts, found none")
 
 
-_Row = tuple[int, Mapping[str, Any]]
-_Asked = tuple[str | None, str | None, str | None, str | None]
+_Wanted = tuple[str | None, str | None, str | None, str | None]
+_Rows = Iterator[tuple[Line, Mapping[str, Any]]]
 
 
-def _examples(files: Files, rows: Callable[[Files], Iterator[_Row]], asked: _Asked) -> Iterator[Example]:
+def _examples(
+    rows: Callable[[Iterable[Line]], _Rows], wanted: _Wanted, lines: Iterable[Line]
+) -> Iterator[Example]:
     columns: _Columns | None = None
     documents: dict[str, int] = {}
-    path, number = files.paths[0], 0
-    for place, (number, row) in enumerate(rows(files)):
-        fail = partial(CorpusError, path, number)
+    for place, (line, row) in enumerate(rows(lines)):
         if columns is None:
-            columns = _columns(list(row), asked, fail)
-        texts = [_text(row, name, fail) for name in columns.texts]
-        own = str(place) if columns.document is None else _cell(row, columns.document, fail)
+            columns = _columns(list(row), wanted, line.error)
+        texts = [string(row.get(name), f"{name!r}", line.error) for name in columns.texts]
+        document = str(place) if columns.document is None else _cell(row, columns.document, line.error)
         yield Example(
             text=texts[0],
             pair=texts[1] if len(texts) == 2 else None,
-            label=_cell(row, columns.label, fail),
-            document=documents.setdefault(own, len(documents)),
-            source=f"{path}:{number}",
+            label=_cell(row, columns.label, line.error),
+            document=documents.setdefault(document, len(documents)),
+            source=line.source,
         )
-    if columns is None:
-        raise CorpusError(path, number or None, "expected rows of texts, found none")
 
 
-def _columns(names: Sequence[str], asked: _Asked, fail: Callable[[str], CorpusError]) -> _Columns:
+def _columns(names: Sequence[str], wanted: _Wanted, fail: Fail) -> _Columns:
     """The columns to read of those that are there."""
-    label, text_a, text_b, document = asked
+    label, text_a, text_b, document = wanted
     there = ", ".join(map(repr, names))
-    for name in asked:
+    for name in wanted:
         if name is not None and name not in names:
             raise fail(f"expected a column {name!r}, found {there}")
     if text_a is not None:
@@ -127,87 +124,59 @@ def _columns(names: Sequence[str], asked: _Asked, fail: Callable[[str], CorpusEr
     return _Columns(texts, label, document)
 
 
-def _text(row: Mapping[str, Any], name: str, fail: Callable[[str], CorpusError]) -> str:
+def _cell(row: Mapping[str, Any], name: str, fail: Fail) -> str:
     value = row.get(name)
-    if not isinstance(value, str):
-        raise fail(f"{name!r}: expected a string, found {'none' if value is None else type(value).__name__}")
-    if not value.strip():
-        raise fail(f"{name!r}: expected some text, found {value!r}")
-    return value
-
-
-def _cell(row: Mapping[str, Any], name: str, fail: Callable[[str], CorpusError]) -> str:
-    value = row.get(name)
-    if not isinstance(value, str | int | float) or str(value).strip() == "":
-        raise fail(
-            f"{name!r}: expected a string or a number, found {'none' if value is None else repr(value)}"
-        )
+    if not isinstance(value, str | int | float) or not str(value).strip():
+        kind = "none" if value is None else repr(value)
+        raise fail(f"{name!r}: expected a string or a number, found {kind}")
     return str(value).strip() if not isinstance(value, bool) else str(value).lower()
 
 
-def _by_tabs(files: Files) -> Iterator[_Row]:
-    names: list[str] | None = None
-    for line in files:
-        if not line.text.strip():
-            continue
-        cells = line.text.split("\t")
-        if names is None:
-            names = _header(cells, line)
-            continue
-        yield line.number, _row(names, cells, line.path, line.number)
+def _by_tabs(lines: Iterable[Line]) -> _Rows:
+    return _table((line, line.text.split("\t")) for line in lines if line.text.strip())
 
 
-def _by_commas(files: Files) -> Iterator[_Row]:
-    names: list[str] | None = None
-    path = files.paths[0]
-    reader = csv.reader((f"{line.text}\n" for line in files), strict=True)
-    start = 1
+def _by_commas(lines: Iterable[Line]) -> _Rows:
+    return _table(_quoted(lines))
+
+
+def _quoted(lines: Iterable[Line]) -> Iterator[tuple[Line, list[str]]]:
+    """The cells of each row of a .csv file, and the line where it begins."""
+    taken: list[Line] = []
+
+    def texts() -> Iterator[str]:
+        for line in lines:
+            taken.append(line)
+            yield f"{line.text}\n"
+
     try:
-        for cells in reader:
-            if cells and names is None:
-                names = _header(cells, Line(path, start, ""))
-            elif cells:
-                assert names is not None
-                yield start, _row(names, cells, path, start)
-            start = reader.line_num + 1
+        for cells in csv.reader(texts(), strict=True):
+            if cells:
+                yield taken[0], cells
+            taken.clear()
     except csv.Error as error:
-        raise CorpusError(
-            path, start, f"expected a row of a .csv file, found one that is broken ({error})"
-        ) from None
+        raise taken[0].error(f"expected a row of a .csv file, found one that is broken ({error})") from None
 
 
-def _objects(files: Files) -> Iterator[_Row]:
-    for line in files:
-        if not line.text.strip():
-            continue
-        try:
-            found: Any = json.loads(line.text)
-        except (ValueError, RecursionError) as error:
-            raise CorpusError(
-                line.path, line.number, f"expected a JSON object, found broken JSON ({error})"
-            ) from None
-        if not isinstance(found, dict):
-            raise CorpusError(line.path, line.number, f"expected a JSON object, found {type(found).__name__}")
-        yield line.number, cast(dict[str, Any], found)
+def _table(rows: Iterable[tuple[Line, list[str]]]) -> _Rows:
+    """Rows by the names of their columns, which the first one says."""
+    names: list[str] = []
+    for line, cells in rows:
+        if not names:
+            names = [cell.strip() for cell in cells]
+            if twice := [name for place, name in enumerate(names) if name in names[:place]]:
+                raise line.error(f"expected columns of different names, found {twice[0]!r} twice")
+        elif len(cells) != len(names):
+            raise line.error(f"expected {len(names)} columns, found {len(cells)}")
+        else:
+            yield line, dict(zip(names, cells, strict=True))
 
 
-def _header(cells: Sequence[str], line: Line) -> list[str]:
-    names = [cell.strip() for cell in cells]
-    twice = [name for place, name in enumerate(names) if name in names[:place]]
-    if twice:
-        raise CorpusError(
-            line.path, line.number, f"expected columns of different names, found {twice[0]!r} twice"
-        )
-    return names
+def _objects(lines: Iterable[Line]) -> _Rows:
+    return ((line, json_object(line)) for line in lines if line.text.strip())
 
 
-def _row(names: Sequence[str], cells: Sequence[str], path: str, number: int) -> dict[str, str]:
-    if len(cells) != len(names):
-        raise CorpusError(path, number, f"expected {len(names)} columns, found {len(cells)}")
-    return dict(zip(names, cells, strict=True))
-
-
-_READERS: Mapping[str, Callable[[Files], Iterator[_Row]]] = {
+_READERS: Mapping[str, Callable[[Iterable[Line]], _Rows]] = {
     ".tsv": _by_tabs,
     ".txt": _by_tabs,
     ".csv": _by_commas,

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from importlib import resources
-from typing import Any, cast
+from typing import Any
 
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
-from headscope.corpora.files import Files, Line, Paths
-from headscope.errors import CorpusError, InputError
-
-_NAMES: Mapping[type, str] = {
-    str: "a string",
-    int: "a number",
-    float: "a number",
-    bool: "true or false",
-    list: "a list",
-    dict: "an object",
-    type(None): "null",
-}
+from headscope.corpora.files import Line, Paths, packaged
+from headscope.corpora.jsonlines import KINDS, json_object, string, strings
+from headscope.errors import InputError
 
 
 def text(paths: Paths, *, pack: int | None = 128) -> Corpus:
@@ -38,16 +27,12 @@ def text(paths: Paths, *, pack: int | None = 128) -> Corpus:
 
     Raises `CorpusError` for files that are missing, directories, empty or not UTF-8.
     """
-    files = Files(paths)
-    return Corpus(files.name, partial(_lines, files), pack=pack, files=files)
+    return Corpus.of_files(paths, _lines, pack=pack, expected="expected text, found blank lines only")
 
 
 def builtin(*, pack: int | None = 128) -> Corpus:
     """The corpus that ships in the package: 13 short English texts of different kinds, 130 sentences."""
-    name = "builtin.txt"
-    content = (resources.files("headscope.corpora") / "data" / name).read_text("utf-8")
-    lines = [Line(name, number, line) for number, line in enumerate(content.split("\n"), 1)]
-    return Corpus("built-in corpus", partial(_lines, lines), pack=pack)
+    return Corpus("built-in corpus", partial(_lines, packaged("builtin.txt")), pack=pack)
 
 
 def texts(items: Sequence[str | tuple[str, str]]) -> Corpus:
@@ -62,7 +47,7 @@ def texts(items: Sequence[str | tuple[str, str]]) -> Corpus:
                 f"texts[{place}]: expected a string or a pair of strings, found {type(item).__name__}"
             )
         for part in parts:
-            _string(part, f"texts[{place}]", InputError)
+            string(part, f"texts[{place}]", InputError)
         pair = parts[1] if len(parts) == 2 else None
         examples.append(Example(text=parts[0], pair=pair, document=place, source=f"texts[{place}]"))
     if not examples:
@@ -82,71 +67,44 @@ def jsonl(paths: Paths) -> Corpus:
 
     Raises `CorpusError` with file and line for anything else.
     """
-    files = Files(paths)
-    return Corpus(files.name, partial(_objects, files), files=files)
+    return Corpus.of_files(paths, _objects, expected="expected JSON objects, found blank lines only")
 
 
 def _lines(lines: Iterable[Line]) -> Iterator[Example]:
     """One example a line that is not blank."""
-    document, open_, path, found = -1, False, "", False
+    document, inside, path = -1, False, ""
     for line in lines:
         content = line.text.strip(" \t\r")
-        if line.path != path:
-            path, open_ = line.path, False
-        if not content.strip():
-            open_ = False
-            continue
-        if not open_:
-            document, open_ = document + 1, True
-        found = True
-        yield Example(text=content, document=document, source=line.source)
-    if not found:
-        raise CorpusError(path, None, "expected text, found blank lines only")
+        inside, path = inside and line.path == path and bool(content.strip()), line.path
+        if content.strip():
+            document, inside = document + (not inside), True
+            yield Example(text=content, document=document, source=line.source)
 
 
-def _objects(files: Files) -> Iterator[Example]:
+def _objects(lines: Iterable[Line]) -> Iterator[Example]:
     """One example a line of JSON."""
-    document, path, before, found = -1, "", None, False
+    document, path, before = -1, "", None
     seen: set[str | int | float] = set()
-    for line in files:
+    for line in lines:
         if line.path != path:
             path, before = line.path, None
             seen.clear()
         if not line.text.strip():
             continue
-        fields = _read(line)
+        fields = _fields(line)
         name: Any = fields.pop("document", None)
         if name is None or name != before:
             document += 1
             if name is not None and name in seen:
-                raise CorpusError(
-                    path, line.number, f"'document': expected the lines of {name!r} together, found it again"
-                )
+                raise line.error(f"'document': expected the lines of {name!r} together, found it again")
             seen |= {name} if name is not None else set()
-        before, found = name, True
+        before = name
         yield Example(**fields, document=document, source=line.source)
-    if not found:
-        raise CorpusError(path, None, "expected JSON objects, found blank lines only")
 
 
-def _read(line: Line) -> dict[str, Any]:
+def _fields(line: Line) -> dict[str, Any]:
     """The fields of an example, checked."""
-
-    def fail(message: str) -> CorpusError:
-        return CorpusError(line.path, line.number, message)
-
-    try:
-        found: Any = json.loads(line.text)
-    except json.JSONDecodeError as error:
-        raise fail(
-            f"expected a JSON object, found broken JSON at column {error.colno} ({error.msg})"
-        ) from None
-    except (ValueError, RecursionError) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else "a number of too many digits"
-        raise fail(f"expected a JSON object, found JSON that cannot be read ({reason})") from None
-    if not isinstance(found, dict):
-        raise fail(f"expected a JSON object, found {_NAMES[type(found)]}")
-    row = cast(dict[str, Any], found)
+    row, fail = json_object(line), line.error
     main = [key for key in ("text", "words", "tokens") if key in row]
     if len(main) != 1:
         keys = " and ".join(map(repr, main)) or ", ".join(map(repr, row)) or "none"
@@ -157,35 +115,16 @@ def _read(line: Line) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for key in ("text", "pair"):
         if key in row:
-            fields[key] = _string(row[key], f"{key!r}", fail)
+            fields[key] = string(row[key], f"{key!r}", fail)
     for key in ("words", "pair_words", "tokens", "tags"):
         if key in row:
-            if not isinstance(row[key], list) or not row[key]:
-                kind = "an empty list" if row[key] == [] else _NAMES[type(row[key])]
-                raise fail(f"{key!r}: expected a list of strings, found {kind}")
-            values = cast(list[Any], row[key])
-            strings = [_string(one, f"{key!r}[{place}]", fail) for place, one in enumerate(values)]
-            fields["pieces" if key == "tokens" else key] = strings
+            fields["pieces" if key == "tokens" else key] = strings(row[key], f"{key!r}", fail)
     if "tags" in fields and len(fields["tags"]) != len(fields["words"]):
         raise fail(f"'tags': expected {len(fields['words'])}, one a word, found {len(fields['tags'])}")
     for key in ("label", "document"):
         value: Any = row.get(key)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, str | int | float)):
-            raise fail(f"{key!r}: expected a string or a number, found {_NAMES[type(value)]}")
         if value is not None:
+            if isinstance(value, bool) or not isinstance(value, str | int | float):
+                raise fail(f"{key!r}: expected a string or a number, found {KINDS[type(value)]}")
             fields[key] = value
     return fields
-
-
-def _string(value: Any, name: str, fail: Callable[[str], InputError]) -> str:
-    if not isinstance(value, str):
-        raise fail(f"{name}: expected a string, found {_NAMES[type(value)]}")
-    if not value.strip():
-        raise fail(f"{name}: expected some text, found {value!r}")
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise fail(
-            f"{name}: expected Unicode text, found half a surrogate pair at character {error.start}"
-        ) from None
-    return value

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from importlib import resources
 from typing import Any, Literal, NamedTuple, cast
 
 import conllu as reader
@@ -13,7 +13,7 @@ import conllu as reader
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.entities import mentions
 from headscope.corpora.example import Example
-from headscope.corpora.files import Files, Line, Paths, WordError
+from headscope.corpora.files import Line, Paths, WordError, packaged
 from headscope.errors import CorpusError, InputError
 
 Words = Literal["syntactic", "surface"]
@@ -55,11 +55,8 @@ def builtin_trees(*, words: Words = "syntactic", relations: Relations = "full") 
     The trees follow Universal Dependencies v2 as English-EWT has it; a cluster of coreference has at least two
     mentions, of whole noun phrases or pronouns. Arguments as in `conllu`.
     """
-    name = "builtin.conllu"
-    content = (resources.files("headscope.corpora") / "data" / name).read_text("utf-8")
-    lines = [Line(name, number, line) for number, line in enumerate(content.split("\n"), 1)]
     read = _reader(words, relations)
-    return Corpus("built-in treebank", partial(_sentences, lines, name, read, None))
+    return Corpus("built-in treebank", partial(_sentences, read, packaged("builtin.conllu")))
 
 
 class _Rows(NamedTuple):
@@ -74,14 +71,14 @@ class _Rows(NamedTuple):
 Read = Callable[[list[Line], "_Place"], Example]
 
 
+@dataclass
 class _Place:
-    """Where a file is being read."""
+    """Where a file is being read: its document, and the layout of its entities."""
 
-    def __init__(self) -> None:
-        self.document = -1
-        self.path = ""
-        self.layout: str | None = None
-        self.started = False
+    document: int = -1
+    path: str = ""
+    layout: str | None = None
+    started: bool = False
 
 
 def _reader(words: Words, relations: Relations) -> Read:
@@ -93,36 +90,20 @@ def _reader(words: Words, relations: Relations) -> Read:
 
 
 def _corpus(paths: Paths, read: Read, skip_broken: bool) -> Corpus:
-    files = Files(paths)
-    last = files.paths[-1]
-    corpus = Corpus(
-        files.name, lambda: _sentences(files, last, read, corpus.broken if skip_broken else None), files=files
+    return Corpus.of_files(
+        paths,
+        partial(_sentences, read),
+        skip_broken=skip_broken,
+        expected="expected sentences, found none that can be read",
     )
-    return corpus
 
 
-def _sentences(
-    lines: Iterable[Line], last: str, read: Read, broken: list[CorpusError] | None
-) -> Iterator[Example]:
-    """The sentences of some lines; `last` is the file to name where there is nothing to read."""
-    place, found = _Place(), False
-    if broken is not None:
-        broken.clear()
+def _sentences(read: Read, lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:
+    place = _Place()
     for block in _blocks(lines):
         if block[0].path != place.path:
-            place.path, place.layout, place.started = block[0].path, None, False
-            place.document += 1
-        try:
-            example = read(block, place)
-        except CorpusError as error:
-            if broken is None:
-                raise
-            broken.append(error)
-            continue
-        found = True
-        yield example
-    if not found:
-        raise CorpusError(place.path or last, None, "expected sentences, found none that can be read")
+            place = _Place(place.document + 1, block[0].path)
+        yield partial(read, block, place)
 
 
 def _blocks(lines: Iterable[Line]) -> Iterator[list[Line]]:

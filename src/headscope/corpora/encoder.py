@@ -1,0 +1,66 @@
+"""What a corpus needs of a model, and what a pass over it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from headscope.tokens import Tokens
+
+
+class Encoder(Protocol):
+    """What a corpus needs of a model (`headscope.models.Model` is one)."""
+
+    @property
+    def max_length(self) -> int | None:
+        """The longest input in tokens."""
+        ...
+
+    @property
+    def causal(self) -> bool:
+        """Whether a token sees only itself and what stands before it."""
+        ...
+
+    def encode(self, text: str, pair: str | None = None) -> Tokens:
+        """Tokens of a text or a pair."""
+        ...
+
+    def from_words(self, words: Sequence[str], pair_words: Sequence[str] | None = None) -> Tokens:
+        """Tokens of a text that is given as words."""
+        ...
+
+    def from_pieces(self, pieces: Sequence[str]) -> Tokens:
+        """Tokens taken as they are."""
+        ...
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """How many pieces each text has, without special tokens."""
+        ...
+
+    def split(self, text: str, size: int) -> list[str]:
+        """Parts of a text of at most `size` pieces each."""
+        ...
+
+
+@dataclass
+class Counts:
+    """What one pass over a corpus has seen so far.
+
+    Attributes:
+        documents: documents with at least one input.
+        examples: inputs.
+        tokens: tokens of all inputs, special ones included.
+        words: words of all inputs (where the tokenizer tells words).
+        split_words: words of more than one piece.
+        cuts: places where a text that was longer than fits was cut.
+        empty: lines left out because the tokenizer finds no piece in them (control characters only).
+    """
+
+    documents: int = 0
+    examples: int = 0
+    tokens: int = 0
+    words: int = 0
+    split_words: int = 0
+    cuts: int = 0
+    empty: int = 0

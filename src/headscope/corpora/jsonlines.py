@@ -1,0 +1,62 @@
+"""Values in JSON lines, checked: what they are, and the errors that say so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from headscope.corpora.files import Line
+from headscope.errors import InputError
+
+Fail = Callable[[str], InputError]
+
+KINDS: Mapping[type, str] = {
+    str: "a string",
+    int: "a number",
+    float: "a number",
+    bool: "true or false",
+    list: "a list",
+    dict: "an object",
+    type(None): "null",
+}
+"""What a value of JSON is called."""
+
+
+def json_object(line: Line) -> dict[str, Any]:
+    """The object that a line holds. Raises `CorpusError` where it holds something else."""
+    try:
+        value: Any = json.loads(line.text)
+    except json.JSONDecodeError as error:
+        raise line.error(
+            f"expected a JSON object, found broken JSON at column {error.colno} ({error.msg})"
+        ) from None
+    except (ValueError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else "a number of too many digits"
+        raise line.error(f"expected a JSON object, found JSON that cannot be read ({reason})") from None
+    if not isinstance(value, dict):
+        raise line.error(f"expected a JSON object, found {KINDS[type(value)]}")
+    return cast("dict[str, Any]", value)
+
+
+def string(value: Any, name: str, fail: Fail) -> str:
+    """A string that says something, in Unicode."""
+    if not isinstance(value, str):
+        raise fail(f"{name}: expected a string, found {KINDS.get(type(value), type(value).__name__)}")
+    if not value.strip():
+        raise fail(f"{name}: expected some text, found {value!r}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise fail(
+            f"{name}: expected Unicode text, found half a surrogate pair at character {error.start}"
+        ) from None
+    return value
+
+
+def strings(value: Any, name: str, fail: Fail) -> list[str]:
+    """A list of such strings that has at least one."""
+    if not isinstance(value, list) or not value:
+        kind = "an empty list" if value == [] else KINDS[type(value)]
+        raise fail(f"{name}: expected a list of strings, found {kind}")
+    return [string(item, f"{name}[{place}]", fail) for place, item in enumerate(cast("list[Any]", value))]
