@@ -100,7 +100,11 @@ def test_a_file(tmp_path: Path) -> None:
             "* -",
             ":4: sentence nw/x/0/0: word 3: expected the end of '2' in the same sentence, found none",
         ),
-        ("(2|(1)", "(1)", ":5: sentence nw/x/0/0: word 4: expected an open bracket of '2', found its end in '2.'"),
+        (
+            "(2|(1)",
+            "(1)",
+            ":5: sentence nw/x/0/0: word 4: expected an open bracket of '2', found its end in '2.'",
+        ),
         ("0 1 saw", "0 2 saw", ":3: sentence nw/x/0/0: expected the word number 1, found '2'"),
         ("VBD (VP* - - - - * -\n", "VBD -\n", ":3: sentence nw/x/0/0: expected at least 12 columns, found 6"),
     ],

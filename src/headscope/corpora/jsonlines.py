@@ -42,7 +42,7 @@ def json_object(line: Line) -> dict[str, Any]:
 def string(value: Any, name: str, fail: Fail) -> str:
     """A string that says something, in Unicode."""
     if not isinstance(value, str):
-        raise fail(f"{name}: expected a string, found {KINDS.get(type(value), type(value).__name__)}")
+        raise fail(f"{name}: expected a string, found {KINDS[type(value)]}")
     if not value.strip():
         raise fail(f"{name}: expected some text, found {value!r}")
     try:
@@ -56,7 +56,7 @@ def string(value: Any, name: str, fail: Fail) -> str:
 
 def strings(value: Any, name: str, fail: Fail) -> list[str]:
     """A list of such strings that has at least one."""
-    if not isinstance(value, list) or not value:
+    if value == [] or not isinstance(value, list):
         kind = "an empty list" if value == [] else KINDS[type(value)]
         raise fail(f"{name}: expected a list of strings, found {kind}")
     return [string(item, f"{name}[{place}]", fail) for place, item in enumerate(cast("list[Any]", value))]

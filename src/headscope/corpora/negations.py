@@ -43,4 +43,6 @@ def _read(line: Line, documents: Iterator[int]) -> Example:
             if not isinstance(place, int) or isinstance(place, bool) or not 0 <= place < len(words):
                 raise line.error(f"{key!r}: expected places from 0 to {len(words) - 1}, found {place!r}")
         places[key] = value
-    return Example(words=words, document=next(documents), source=line.source, **places)
+    return Example(
+        words=words, cue=places["cue"], scope=places["scope"], document=next(documents), source=line.source
+    )
