@@ -2,13 +2,14 @@
 # make check    lint, types, unit tests: the quick part
 # make test     everything: lint, types, unit, model, browser and front-end tests, the documentation
 # make docs     the site of the documentation, into site/
+# make dist     sdist and wheel, into dist/, checked and tried in an empty environment
 
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UNIT := -m "not browser and not slow"
 
-.PHONY: report check test lint types unit slow frontend browser docs bench clean
+.PHONY: report check test lint types unit slow frontend browser docs dist bench clean
 
 report: .venv/installed
 	HF_HUB_OFFLINE=1 $(BIN)/headscope report -o report.html
@@ -42,6 +43,9 @@ frontend: .venv/tools
 docs: .venv/tools
 	$(BIN)/python tools/measures_table.py --check
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+dist: .venv/tools
+	$(BIN)/python tools/release.py
 
 bench: .venv/tools
 	$(BIN)/python benchmarks/throughput.py
