@@ -20,6 +20,19 @@ export function errorFigure(x: number): string {
   return x < 1 ? text.slice(1) : text;
 }
 
+/** A p or q: `.04`, or `2e−30`. */
+export function probability(p: number): string {
+  if (!Number.isFinite(p)) return "–";
+  if (p >= 0.001) return p.toFixed(3).replace(/^0/, "");
+  return p === 0 ? "0" : p.toExponential(0).replace("e-", "e−");
+}
+
+/** An accuracy: `.866`, and `–` for none. */
+export const share = (x: number | null, digits = 3): string => (x === null ? "–" : x >= 0.9995 ? "1" : x.toFixed(digits).replace(/^(-?)0/, "$1").replace("-", "−"));
+
+/** `.833 – .899`. */
+export const range = (low: number | null, high: number | null, digits = 3): string => (low === null || high === null ? "–" : `${share(low, digits)} – ${share(high, digits)}`);
+
 /** `52,341`. */
 export const whole = (n: number): string => Math.round(n).toLocaleString("en-US");
 

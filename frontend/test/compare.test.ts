@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { became, means, ranked, shown, signed, tables } from "../src/report/comparedata";
-import { beside, short } from "../src/report/comparemap";
+import { became, means, ranked, shown, signed, tables } from "../src/report/sections/compare_models/data";
+import { beside, short } from "../src/report/sections/compare_models/map";
 import { carried, SIDES } from "../src/report/sides";
 import { DEFAULTS } from "../src/explorer/state";
 import type { CompareSection, ExplorerPayload, ExplorerState } from "../src/protocol";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { parseFilter } from "../src/report/filter";
+import { parseFilter } from "../src/report/sections/measure/filter";
 import { scaleOf, tidy } from "../src/report/figures";
 import { readFragment, writeFragment } from "../src/report/state";
-import { ordered } from "../src/report/heads";
+import { ordered } from "../src/report/sections/measure/heads";
 import { csv } from "../src/report/table";
 import { figures } from "./sample";
 

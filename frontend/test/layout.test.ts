@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { placeNames } from "../src/report/layers";
+import { placeNames } from "../src/report/names";
 import { layout } from "../src/report/grid";
 
 test.each([

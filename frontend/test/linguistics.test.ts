@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { kinds } from "../src/report/arcs";
-import { apart, inWords, marks } from "../src/report/coref";
-import { share } from "../src/report/linguistics";
+import { kinds } from "../src/report/sections/syntax/arcs";
+import { apart, inWords, marks } from "../src/report/sections/coref/coref";
+import { share } from "../src/format";
 
 const sentence = { words: ["the", "old", "cat", "sat"], heads: [2, 2, 3, -1], relations: ["det", "amod", "nsubj", "root"], example: 0 };
 

@@ -4,4 +4,10 @@ declare module "node:zlib" {
 }
 declare module "node:fs" {
   export function readFileSync(path: string | URL, encoding: "utf8"): string;
+  export function readdirSync(path: string, options: { recursive: true }): string[];
+}
+declare module "node:path" {
+  export function dirname(path: string): string;
+  export function join(...parts: string[]): string;
+  export function relative(from: string, to: string): string;
 }

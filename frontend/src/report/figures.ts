@@ -4,8 +4,15 @@ import { PALETTES, type Theme } from "../color";
 import type { Store } from "../data";
 import { code, paper } from "../format";
 import type { MeasureInfo, ReportPayload } from "../protocol";
-import type { Cell } from "./host";
 import type { Table } from "./table";
+
+/** A head by its place along the arrays' axes (not the model's index). */
+export interface Cell {
+  readonly layer: number;
+  readonly head: number;
+}
+
+export const same = (a: Cell, b: Cell): boolean => a.layer === b.layer && a.head === b.head;
 
 /** How a measure's values become positions from 0 to 1 on a palette or a strip. */
 export interface Scale {

@@ -5,8 +5,8 @@ import { clamp, fit, h } from "../dom";
 import type { Pen } from "../explorer/canvas";
 import { painters } from "../explorer/export";
 import { weight } from "../format";
-import type { Figures, Measure } from "./figures";
-import { type Cell, type Component, type Host, same } from "./host";
+import { type Cell, type Figures, type Measure, same } from "./figures";
+import type { Component, Host } from "./host";
 import { figureTip } from "./tip";
 
 export interface GridProps {

@@ -1,14 +1,8 @@
 // What a part of the report may ask of the page around it.
 
 import type { Theme } from "../color";
-import type { Figures, Measure } from "./figures";
+import type { Cell, Figures, Measure } from "./figures";
 import type { Table } from "./table";
-
-/** A head by its place along the arrays' axes (not the model's index). */
-export interface Cell {
-  readonly layer: number;
-  readonly head: number;
-}
 
 export type ThemeChoice = "auto" | Theme;
 
@@ -62,5 +56,3 @@ export interface Drawn extends Partial<Component<Now>> {
 
 /** A section of the report: fills an element, and returns what follows the state or can be saved, if anything. */
 export type Section<Info> = (element: HTMLElement, info: Info, host: Host) => Drawn | void;
-
-export const same = (a: Cell, b: Cell): boolean => a.layer === b.layer && a.head === b.head;

@@ -9,8 +9,8 @@ import { DEFAULTS, type Full, headsOf, settle, unequal, write } from "../explore
 import { nameOf } from "../explorer/toolbar";
 import { figure, label } from "../format";
 import type { ExplorerPayload, ExplorerState } from "../protocol";
-import type { Figures, Measure } from "./figures";
-import { type Cell, type Component, type Host, same } from "./host";
+import { type Cell, type Figures, type Measure, same } from "./figures";
+import type { Component, Host } from "./host";
 import { carried, SIDES } from "./sides";
 import { VIEW } from "./state";
 import { Strips } from "./strips";

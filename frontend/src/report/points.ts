@@ -1,7 +1,8 @@
 // Points that stand for heads in a drawing: pointed at they say what they are, chosen they open their head.
 
 import { s } from "../dom";
-import { type Cell, type Host, same } from "./host";
+import { type Cell, same } from "./figures";
+import type { Host } from "./host";
 
 export interface Point {
   readonly cell: Cell;

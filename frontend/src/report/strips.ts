@@ -2,9 +2,9 @@
 
 import type { Theme } from "../color";
 import { fit, h } from "../dom";
-import type { Figures, Measure } from "./figures";
+import type { Cell, Figures, Measure } from "./figures";
 import { figure } from "../format";
-import { type Cell, type Component, type Host } from "./host";
+import type { Component, Host } from "./host";
 import { figureTip } from "./tip";
 
 export interface StripsProps {

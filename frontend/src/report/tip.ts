@@ -2,8 +2,7 @@
 
 import { clamp, h } from "../dom";
 import { errorFigure, figure, whole } from "../format";
-import type { Figures, Measure } from "./figures";
-import type { Cell } from "./host";
+import type { Cell, Figures, Measure } from "./figures";
 
 export class Tip {
   private readonly element = h("div.tip", { "aria-hidden": "true" });

@@ -1,15 +1,15 @@
 // Kinds of tokens over one another, by layer: figures 2 and 3 of Clark et al. 2019.
 
 import * as Plot from "@observablehq/plot";
-import type { Theme } from "../color";
-import { h } from "../dom";
-import { HEADS } from "../explorer/scene";
-import type { ClassesSection, PanelInfo } from "../protocol";
-import { type Figures, type Measure, tidy } from "./figures";
-import type { Cell, Component, Drawn, Host, Now, Section } from "./host";
-import { type Point, Points } from "./points";
-import type { Table } from "./table";
-import { figureTip } from "./tip";
+import type { Theme } from "../../../color";
+import { h } from "../../../dom";
+import { HEADS } from "../../../explorer/scene";
+import type { ClassesSection, PanelInfo } from "../../../protocol";
+import { type Cell, type Figures, type Measure, tidy } from "../../figures";
+import type { Component, Drawn, Host, Now, Section } from "../../host";
+import { type Point, Points } from "../../points";
+import type { Table } from "../../table";
+import { figureTip } from "../../tip";
 
 interface PanelProps {
   readonly figures: Figures;

@@ -1,7 +1,7 @@
 // A sentence with a head's attention as arcs over its words: figure 5 of Clark et al. 2019.
 
-import { h, s } from "../dom";
-import type { TreeSentence, TreeShown } from "../protocol";
+import { h, s } from "../../../dom";
+import type { TreeSentence, TreeShown } from "../../../protocol";
 
 const GAP = 13;
 const EDGE = 8;

@@ -1,12 +1,12 @@
 // Coreference: rules and best heads by type of mention, and what a head chose for real mentions.
 
-import { h } from "../dom";
-import { code, paper, whole } from "../format";
-import type { CorefCell, CorefRow, CorefSection, CorefShown, CorefWindow, PrintedRow } from "../protocol";
-import { HEAD } from "./figures";
-import { type Cell, type Drawn, type Host, type Now, same, type Section } from "./host";
-import { notes, range, share, table } from "./linguistics";
-import type { Table } from "./table";
+import { h } from "../../../dom";
+import { code, paper, range, share, whole } from "../../../format";
+import type { CorefCell, CorefRow, CorefSection, CorefShown, CorefWindow, PrintedRow } from "../../../protocol";
+import { type Cell, HEAD, same } from "../../figures";
+import type { Drawn, Host, Now, Section } from "../../host";
+import { notes, table } from "../../rows";
+import type { Table } from "../../table";
 
 const CLOSE = /^(?:[.,;:!?)\]}%…”’]|n't$|'\w*$|’\w*$)/;
 const OPEN = /[([{“‘$]$/;

@@ -1,14 +1,13 @@
 // Two groups of labelled texts: the heads that differ, or that none is known to.
 
-import { h } from "../dom";
-import { code, errorFigure, figure, paper, whole } from "../format";
-import type { GroupRow, GroupsSection } from "../protocol";
-import { change } from "./change";
-import { HEAD } from "./figures";
-import { type Cell, type Drawn, type Host, type Now, same, type Section } from "./host";
-import { notes, number, table } from "./linguistics";
-import { chanceOf } from "./roles";
-import type { Table } from "./table";
+import { h } from "../../../dom";
+import { code, errorFigure, figure, paper, probability, whole } from "../../../format";
+import type { GroupRow, GroupsSection } from "../../../protocol";
+import { change } from "../../change";
+import { type Cell, HEAD, same } from "../../figures";
+import type { Drawn, Host, Now, Section } from "../../host";
+import { notes, number, table } from "../../rows";
+import type { Table } from "../../table";
 
 const COLUMNS = ["head", "measure", "A", "B", "A − B", "Hedges' g", "", "p", "q", "n"];
 /** What fills half of a bar: 0.8 is called a large effect. */
@@ -54,8 +53,8 @@ class Groups implements Drawn {
       h("td.n.strong", {}, figure(row.difference, digits), row.se !== null && h("span.range", {}, `± ${errorFigure(row.se)}`)),
       number(figure(effect, 2)),
       h("td.graph", {}, change(effect / LARGE)),
-      number(chanceOf(row.p)),
-      number(chanceOf(row.q)),
+      number(probability(row.p)),
+      number(probability(row.q)),
       number(`${whole(row.n_a)} + ${whole(row.n_b)}`),
     );
     if (cell) this.rows.push({ cell, element });

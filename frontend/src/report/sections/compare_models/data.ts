@@ -1,9 +1,9 @@
 // What two models differ in, head by head: drift, or A − B of a measure.
 
-import type { ComparedMeasure, CompareSection, RoleChange } from "../protocol";
-import { HEAD, type Scale, scaleOf } from "./figures";
-import { paper } from "../format";
-import type { Table } from "./table";
+import type { ComparedMeasure, CompareSection, RoleChange } from "../../../protocol";
+import { HEAD, type Scale, scaleOf } from "../../figures";
+import { paper } from "../../../format";
+import type { Table } from "../../table";
 
 /** What a map of heads shows; values are in the order of the section's heads, NaN where there is none. */
 export interface Shown {

@@ -1,13 +1,13 @@
 // A card a head: its roles, where it stands out, and real examples of what it does, each opened on a click.
 
-import { css, inkOn, type Theme } from "../color";
-import { h } from "../dom";
-import { nameOf } from "../explorer/toolbar";
-import { figure, paper, plural, whole } from "../format";
-import type { CardExample, CardInfo, CardsSection } from "../protocol";
-import { type Figures, HEAD, type Measure } from "./figures";
-import { type Cell, type Drawn, type Host, type Now, same, type Section } from "./host";
-import type { Table } from "./table";
+import { css, inkOn, type Theme } from "../../../color";
+import { h } from "../../../dom";
+import { nameOf } from "../../../explorer/toolbar";
+import { figure, paper, plural, whole } from "../../../format";
+import type { CardExample, CardInfo, CardsSection } from "../../../protocol";
+import { type Cell, type Figures, HEAD, type Measure, same } from "../../figures";
+import type { Drawn, Host, Now, Section } from "../../host";
+import type { Table } from "../../table";
 
 const FIGURES = 3;
 const TENTHS = [10, 9, 8, 7, 6, 5, 4, 3, 2, 1];

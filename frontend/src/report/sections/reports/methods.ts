@@ -1,8 +1,8 @@
 // What each figure means, and over what it was averaged.
 
-import { h } from "../dom";
-import type { MethodsSection } from "../protocol";
-import type { Section } from "./host";
+import { h } from "../../../dom";
+import type { MethodsSection } from "../../../protocol";
+import type { Section } from "../../host";
 
 export const section: Section<MethodsSection> = (element, _, host) => {
   const entries = host.figures.measures.flatMap(({ info }) => {

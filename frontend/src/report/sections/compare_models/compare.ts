@@ -1,15 +1,16 @@
 // Two models on the same inputs: how far each head moved, what changed most, and which roles were kept, lost and gained.
 
-import "./compare.css";
-import { h } from "../dom";
-import { code, errorFigure, figure, whole } from "../format";
-import type { ComparedMeasure, CompareSection, RoleChange } from "../protocol";
-import { change } from "./change";
-import { became, number, ranked, type Shown, shown, tables } from "./comparedata";
-import { CompareMap } from "./comparemap";
-import { type Cell, type Drawn, type Host, type Now, same, type Section } from "./host";
-import { notes, number as cellOf, table } from "./linguistics";
-import type { Table } from "./table";
+import "../../compare.css";
+import { h } from "../../../dom";
+import { code, errorFigure, figure, whole } from "../../../format";
+import type { ComparedMeasure, CompareSection, RoleChange } from "../../../protocol";
+import { change } from "../../change";
+import { became, number, ranked, type Shown, shown, tables } from "./data";
+import { CompareMap } from "./map";
+import { type Cell, same } from "../../figures";
+import type { Drawn, Host, Now, Section } from "../../host";
+import { notes, number as cellOf, table } from "../../rows";
+import type { Table } from "../../table";
 
 const NEXT = 2;
 /** Heads of a role that are named before the rest are asked for. */

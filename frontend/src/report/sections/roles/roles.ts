@@ -1,11 +1,11 @@
 // What heads do: a row a role, with its score, interval and bar; the heads without any; what was not tested.
 
-import { h, s } from "../dom";
-import { figure, paper, plural, whole } from "../format";
-import type { RoleRow, RolesSection } from "../protocol";
-import { type Figures, HEAD } from "./figures";
-import { type Cell, type Drawn, type Host, type Now, same, type Section } from "./host";
-import type { Table } from "./table";
+import { h, s } from "../../../dom";
+import { figure, paper, plural, probability, whole } from "../../../format";
+import type { RoleRow, RolesSection } from "../../../protocol";
+import { type Cell, type Figures, HEAD, same } from "../../figures";
+import type { Drawn, Host, Now, Section } from "../../host";
+import type { Table } from "../../table";
 
 const WIDE = 116;
 
@@ -24,13 +24,6 @@ function interval(row: RoleRow): SVGElement {
     s("circle", { class: "score", cx: at(row.score), cy: 8, r: 3.4 }),
   );
   return drawing;
-}
-
-/** A p or q: `.04`, or `2e−30`. */
-export function chanceOf(p: number): string {
-  if (!Number.isFinite(p)) return "–";
-  if (p >= 0.001) return p.toFixed(3).replace(/^0/, "");
-  return p === 0 ? "0" : p.toExponential(0).replace("e-", "e−");
 }
 
 class Roles implements Drawn {
@@ -86,8 +79,8 @@ class Roles implements Drawn {
       h("td.graph", {}, interval(row)),
       n(figure(row.threshold, digits)),
       n(figure(row.chance, digits)),
-      n(chanceOf(row.p)),
-      n(chanceOf(row.q)),
+      n(probability(row.p)),
+      n(probability(row.q)),
       n(whole(row.n)),
     );
     if (cell) this.rows.push({ cell, element });

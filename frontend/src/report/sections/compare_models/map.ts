@@ -1,16 +1,17 @@
 // A map of heads and, beside it, the layers: how far they moved between two models.
 
 import * as Plot from "@observablehq/plot";
-import { css, inkOn, PALETTES } from "../color";
-import { h, s } from "../dom";
-import { code, errorFigure, figure, paper } from "../format";
-import type { CompareSection } from "../protocol";
-import { means, type Shown } from "./comparedata";
-import { layout } from "./grid";
-import { type Cell, type Host, type Now, same } from "./host";
-import { Legend } from "./legend";
-import { placeNames } from "./layers";
-import { type Point, Points } from "./points";
+import { css, inkOn, PALETTES } from "../../../color";
+import { h, s } from "../../../dom";
+import { code, errorFigure, figure, paper } from "../../../format";
+import type { CompareSection } from "../../../protocol";
+import { means, type Shown } from "./data";
+import { layout } from "../../grid";
+import { type Cell, same } from "../../figures";
+import type { Host, Now } from "../../host";
+import { Legend } from "../../legend";
+import { placeNames } from "../../names";
+import { type Point, Points } from "../../points";
 
 const LABEL = { left: 24, top: 18 };
 const HEIGHT = 250;

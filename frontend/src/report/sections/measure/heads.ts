@@ -1,12 +1,12 @@
 // Every head a row, every measure a column.
 
-import { h } from "../dom";
-import { errorFigure, figure, plural } from "../format";
-import type { HeadsSection } from "../protocol";
-import { type Figures, type Measure, tidy } from "./figures";
+import { h } from "../../../dom";
+import { errorFigure, figure, plural } from "../../../format";
+import type { HeadsSection } from "../../../protocol";
+import { type Cell, type Figures, type Measure, same, tidy } from "../../figures";
 import { parseFilter } from "./filter";
-import { type Cell, type Component, type Drawn, type Host, same, type Section } from "./host";
-import { figureTip } from "./tip";
+import type { Component, Drawn, Host, Section } from "../../host";
+import { figureTip } from "../../tip";
 
 /** How many measures have room beside one another on paper, and how many heads are printed. */
 const ACROSS = 12;

@@ -2,45 +2,13 @@
 
 import { h } from "../dom";
 import type { ReportPayload } from "../protocol";
-import { section as absent } from "./absent";
-import { section as cards } from "./cards";
-import { section as classes } from "./classes";
-import { section as clusters } from "./clusters";
-import { section as compare } from "./compare";
-import { section as coref } from "./coref";
-import { section as failed } from "./failed";
-import { section as groups } from "./groups";
-import { section as heads } from "./heads";
 import type { Drawn, Host, Section } from "./host";
-import { section as layers } from "./layers";
-import { section as measures } from "./measures";
-import { section as methods } from "./methods";
-import { section as probes } from "./probes";
-import { section as roles } from "./roles";
 import { offer, slug } from "./saves";
-import { section as summary } from "./summary";
-import { section as syntax } from "./syntax";
+import * as sections from "./sections/index";
 
 type Info = ReportPayload["sections"][number];
 
-const SECTIONS: { readonly [Kind in Info["kind"]]: Section<Extract<Info, { kind: Kind }>> } = {
-  summary,
-  measures,
-  layers,
-  classes,
-  roles,
-  clusters,
-  syntax,
-  coref,
-  probes,
-  compare,
-  groups,
-  cards,
-  failed,
-  heads,
-  absent,
-  methods,
-};
+const SECTIONS: { readonly [Kind in Info["kind"]]: Section<Extract<Info, { kind: Kind }>> } = sections;
 
 /** Draw a section at the end of a page: its heading, what can be saved of it, and the command that gives it again. */
 export function draw(page: HTMLElement, info: Info, host: Host): Drawn | void {

@@ -1,14 +1,13 @@
 // Dependency relations: the best head of each against its baseline, and sentences where it is right and where it is wrong.
 
-import { h } from "../dom";
-import { code, paper, plural, whole } from "../format";
-import type { PrintedFigure, SyntaxRow, SyntaxSection, TreeShown } from "../protocol";
+import { h } from "../../../dom";
+import { code, paper, plural, probability, range, share, whole } from "../../../format";
+import type { PrintedFigure, SyntaxRow, SyntaxSection, TreeShown } from "../../../protocol";
 import { key, picture } from "./arcs";
-import { HEAD } from "./figures";
-import { type Cell, type Drawn, type Host, type Now, same, type Section } from "./host";
-import { bar, notes, number, range, share, table } from "./linguistics";
-import { chanceOf } from "./roles";
-import type { Table } from "./table";
+import { type Cell, HEAD, same } from "../../figures";
+import type { Drawn, Host, Now, Section } from "../../host";
+import { bar, notes, number, table } from "../../rows";
+import type { Table } from "../../table";
 
 const COLUMNS = ["relation", "n", "best head", "0 – 1", "accuracy", "split", "offset", "q", "in the paper"];
 const NUMBERS = new Set(["n", "accuracy", "split", "offset", "q", "in the paper"]);
@@ -70,7 +69,7 @@ class Syntax implements Drawn {
       h("td.n.strong", {}, share(row.accuracy), row.low !== null && h("span.range", {}, range(row.low, row.high))),
       h("td.n", { title: row.split === null ? null : split }, share(row.split)),
       h("td.n", {}, share(row.baseline), row.offset !== null && h("span.range", {}, `at ${signed(row.offset)}`)),
-      h("td.n", { title: row.p === null ? null : `p = ${chanceOf(row.p)}` }, row.q === null ? "–" : chanceOf(row.q)),
+      h("td.n", { title: row.p === null ? null : `p = ${probability(row.p)}` }, row.q === null ? "–" : probability(row.q)),
       this.printed(row.printed),
     );
     this.rows.push({ row, cell, element, button });

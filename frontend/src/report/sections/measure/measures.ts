@@ -1,16 +1,16 @@
 // Every measure small, one of them large, and its strongest heads.
 
-import type { Theme } from "../color";
-import { fit, h } from "../dom";
-import type { Pen } from "../explorer/canvas";
-import { painters } from "../explorer/export";
-import { errorFigure, figure } from "../format";
-import type { MeasuresSection } from "../protocol";
-import { type Figures, type Measure, tidy } from "./figures";
-import { Grid, layout, paintCells } from "./grid";
-import { type Cell, type Component, type Drawn, type Host, same, type Section } from "./host";
-import { Legend } from "./legend";
-import { figureTip } from "./tip";
+import type { Theme } from "../../../color";
+import { fit, h } from "../../../dom";
+import type { Pen } from "../../../explorer/canvas";
+import { painters } from "../../../explorer/export";
+import { errorFigure, figure } from "../../../format";
+import type { MeasuresSection } from "../../../protocol";
+import { type Cell, type Figures, type Measure, same, tidy } from "../../figures";
+import { Grid, layout, paintCells } from "../../grid";
+import type { Component, Drawn, Host, Section } from "../../host";
+import { Legend } from "../../legend";
+import { figureTip } from "../../tip";
 
 export interface MeasuresProps {
   figures: Figures;

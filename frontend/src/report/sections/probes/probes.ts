@@ -1,10 +1,10 @@
 // Probes for dependency trees: what all heads know together.
 
-import { h } from "../dom";
-import { whole } from "../format";
-import type { ProbesSection } from "../protocol";
-import type { Section } from "./host";
-import { bar, notes, number, range, share, table } from "./linguistics";
+import { h } from "../../../dom";
+import { range, share, whole } from "../../../format";
+import type { ProbesSection } from "../../../protocol";
+import type { Section } from "../../host";
+import { bar, notes, number, table } from "../../rows";
 
 const COLUMNS = ["probe", "0 – 1", "UAS", "UUAS", "control", "selectivity", "parameters", "in the paper"];
 

@@ -1,8 +1,8 @@
 // What the figures say, in sentences; the name of a head opens it.
 
-import { h } from "../dom";
-import type { SummarySection } from "../protocol";
-import type { Section } from "./host";
+import { h } from "../../../dom";
+import type { SummarySection } from "../../../protocol";
+import type { Section } from "../../host";
 
 export const section: Section<SummarySection> = (element, { lines }, host) => {
   const sentences = lines.map((parts) => {

@@ -5,12 +5,6 @@ import { h, s } from "../dom";
 
 const WIDE = 112;
 
-/** An accuracy: `.866`, and `–` for none. */
-export const share = (x: number | null, digits = 3): string => (x === null ? "–" : x >= 0.9995 ? "1" : x.toFixed(digits).replace(/^(-?)0/, "$1").replace("-", "−"));
-
-/** `.833 – .899`. */
-export const range = (low: number | null, high: number | null, digits = 3): string => (low === null || high === null ? "–" : `${share(low, digits)} – ${share(high, digits)}`);
-
 /** From 0 to 1: a bar, its interval, and the baseline. */
 export function bar(value: number | null, low: number | null, high: number | null, base: number | null = null): SVGElement {
   const at = (x: number): number => 1 + x * (WIDE - 2);

@@ -1,12 +1,13 @@
 // One measure against the layer, a point a head: figures 2 and 4 of Clark et al. 2019.
 
 import * as Plot from "@observablehq/plot";
-import { h, s } from "../dom";
-import type { LayersSection } from "../protocol";
-import { type Figures, type Measure, tidy } from "./figures";
-import type { Cell, Component, Drawn, Host, Section } from "./host";
-import { type Point, Points } from "./points";
-import { figureTip } from "./tip";
+import { h, s } from "../../../dom";
+import type { LayersSection } from "../../../protocol";
+import { type Cell, type Figures, type Measure, tidy } from "../../figures";
+import type { Component, Drawn, Host, Section } from "../../host";
+import { placeNames } from "../../names";
+import { type Point, Points } from "../../points";
+import { figureTip } from "../../tip";
 
 export interface ChartProps {
   figures: Figures;
@@ -18,50 +19,6 @@ export interface ChartProps {
 const HEIGHT = 176;
 /** Heads above this share are named. */
 export const NAMED = 0.5;
-
-interface Box {
-  readonly x0: number;
-  readonly x1: number;
-  readonly y0: number;
-  readonly y1: number;
-}
-
-const overlap = (a: Box, b: Box): boolean => a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;
-
-/** Places for names beside their points, most important first: none covers another, few cover one of the dots. */
-export function placeNames(
-  points: readonly { x: number; y: number; text: string }[],
-  width: number,
-  limit: number,
-  dots: readonly { x: number; y: number }[] = [],
-): { x: number; y: number; text: string; anchor: "start" | "end" }[] {
-  const placed: { x: number; y: number; text: string; anchor: "start" | "end" }[] = [];
-  const boxes: Box[] = [];
-  for (const { x, y, text } of points) {
-    if (placed.length >= limit) break;
-    const wide = 6.4 * text.length;
-    const spots = [
-      [1, 0],
-      [-1, 0],
-      [1, -8],
-      [-1, -8],
-      [1, 8],
-      [-1, 8],
-    ] as const;
-    const free = spots.flatMap(([side, shift]) => {
-      const x0 = side > 0 ? x + 6 : x - 6 - wide;
-      const box = { x0, x1: x0 + wide, y0: y + shift - 6, y1: y + shift + 6 };
-      if (box.x0 < 28 || box.x1 > width || box.y0 < 0 || boxes.some((other) => overlap(box, other))) return [];
-      const covered = dots.filter((dot) => dot.x > box.x0 && dot.x < box.x1 && dot.y > box.y0 && dot.y < box.y1).length;
-      return [{ side, shift, box, covered }];
-    });
-    const best = free.reduce<(typeof free)[number] | null>((a, b) => (a && a.covered <= b.covered ? a : b), null);
-    if (!best) continue;
-    boxes.push(best.box);
-    placed.push({ x: x + 6 * best.side, y: y + best.shift, text, anchor: best.side > 0 ? "start" : "end" });
-  }
-  return placed;
-}
 
 export class LayerChart implements Component<ChartProps> {
   private readonly title = h("h3");

@@ -1,15 +1,15 @@
 // Heads on a plane by their distances, coloured by layer and by role: figure 6 of Clark et al. 2019.
 
-import { css, inkOn, PALETTES, ramp, type Theme } from "../color";
-import { h, s } from "../dom";
-import { HEADS } from "../explorer/scene";
-import { paper } from "../format";
-import type { ClustersSection } from "../protocol";
-import { HEAD } from "./figures";
-import type { Cell, Drawn, Host, Now, Section } from "./host";
-import { placeNames } from "./layers";
-import { type Point, Points } from "./points";
-import type { Table } from "./table";
+import { css, inkOn, PALETTES, ramp, type Theme } from "../../../color";
+import { h, s } from "../../../dom";
+import { HEADS } from "../../../explorer/scene";
+import { paper } from "../../../format";
+import type { ClustersSection } from "../../../protocol";
+import { type Cell, HEAD } from "../../figures";
+import type { Drawn, Host, Now, Section } from "../../host";
+import { placeNames } from "../../names";
+import { type Point, Points } from "../../points";
+import type { Table } from "../../table";
 
 const EDGE = 22;
 const NAMED = 24;
