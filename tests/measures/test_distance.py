@@ -125,7 +125,7 @@ def test_arrays_and_back() -> None:
 def test_parts_of_other_models_do_not_add() -> None:
     other = PairDocuments()
     other.add(0, HEADS[:2], np.zeros((2, 2)), 1, 1, 1)
-    with pytest.raises(InputError, match="same heads in both parts, found 3 heads to L2H0 and 2 to L0H1"):
+    with pytest.raises(InputError, match="same heads in both parts, found L0H0, L0H1, L2H0 and L0H0, L0H1"):
         gather(draw_inputs(0, 2)) + other.close()
     with pytest.raises(InputError, match="document 1: expected 2 heads, found 3"):
         other.add(1, HEADS, np.zeros((3, 3)), 1, 1, 1)

@@ -1,9 +1,11 @@
 """Sums over a corpus that merge: memory is constant, and parts add up to the whole.
 
-For each measure, layer and head a document d gives a sum S_d and a count N_d. The figure is R = ΣS / ΣN, and
-its standard error is that of a ratio, clustered by document: sqrt(D / (D − 1) · Σ(S_d − R·N_d)²) / ΣN over D
-documents. Both follow from six sums over documents, all float64. A part of a corpus may begin and end in the midst of a
-document: what it knows of that one is kept apart until all of it is there (`Open`).
+For each figure a document d gives a sum S_d and a count N_d. The figure is R = ΣS / ΣN, and its standard error is
+that of a ratio, clustered by document: sqrt(D / (D − 1) · Σ(S_d − R·N_d)²) / ΣN over D documents. Both follow from
+six sums over documents, all float64 (`Ratios`). A part of a corpus may begin and end in the midst of a document: what
+it knows of that one is kept apart until all of it is there (`Open`).
+
+`Sums` are the figures of measures in heads; `headscope.analyses.distance.statistics.PairSums` those of pairs of heads.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +22,7 @@ from headscope.errors import InputError
 from headscope.tokens import Tokens
 
 Floats = npt.NDArray[np.float64]
+Arrays = Mapping[str, npt.NDArray[Any]]
 By = Literal["token", "document", "segment"]
 
 
@@ -28,164 +31,233 @@ class Open(NamedTuple):
 
     Attributes:
         document: its number.
-        arrays: what is known of it so far; adds up.
+        arrays: what is known of it so far: S, any further sums, and N.
     """
 
     document: int
     arrays: tuple[Floats, ...]
 
 
-def followed(before: Sequence[Open], after: Sequence[Open]) -> list[Open]:
-    """The open documents of a part of the corpus and of one after it, in order; one that goes on is one."""
-    found = list(before)
-    for each in after:
-        if found and found[-1].document == each.document:
-            arrays = tuple(a + b for a, b in zip(found[-1].arrays, each.arrays, strict=True))
-            found[-1] = Open(each.document, arrays)
-        else:
-            found.append(each)
-    return found
-
-
-def open_arrays(documents: Sequence[Open], count: int) -> dict[str, npt.NDArray[Any]]:
-    """Open documents of `count` arrays each, for a file."""
-    found: dict[str, npt.NDArray[Any]] = {"open": np.array([each.document for each in documents], np.int64)}
-    for place in range(count):
-        found[f"open_{place}"] = np.array([each.arrays[place] for each in documents], np.float64)
-    return found
-
-
-def open_documents(arrays: Mapping[str, npt.NDArray[Any]], count: int) -> tuple[Open, ...]:
-    """What `open_arrays` gave."""
-    return tuple(
-        Open(int(document), tuple(np.asarray(arrays[f"open_{each}"][place]) for each in range(count)))
-        for place, document in enumerate(arrays["open"])
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class Sums:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ratios:
     """What is known of a corpus, or of a part of one. ``a + b`` is what is known of both, `b` being what follows `a`.
 
     Attributes:
-        measures: names, the first axis.
-        layers: the model's index of each layer, the second axis.
-        s: ΣS, ``[measure layer head]``; NaN for heads that a layer does not have.
+        s: ΣS, with the axes of N and any further ones.
         ss: ΣS², like `s`.
         sn: ΣS·N, like `s`.
-        chance: ΣS of uniform attention over the visible keys, ``[measure layer]``.
-        n: ΣN, ``[measure]``.
-        nn: ΣN², ``[measure]``.
-        documents: how many documents have rows that count, ``[measure]``.
-        counts: documents, examples, tokens, words, split_words, and the tokens of each class.
-        by: what a figure is a mean over.
-        open: documents that may go on: their S ``[measure layer head]``, chance ``[measure layer]`` and N
-            ``[measure]``, in none of the sums above until another document is open, or until `closed`.
+        n: ΣN.
+        nn: ΣN², like `n`.
+        documents: how many documents have rows that count, like `n`.
+        counts: documents, examples, tokens and whatever else was counted.
+        open: documents that may go on, in none of the sums above until another document is open, or until `closed`.
     """
 
-    measures: tuple[str, ...]
-    layers: tuple[int, ...]
     s: Floats
     ss: Floats
     sn: Floats
-    chance: Floats
     n: Floats
     nn: Floats
     documents: Floats
     counts: Counter[str] = field(default_factory=Counter[str])
-    by: By = "token"
     open: tuple[Open, ...] = ()
 
-    def __add__(self, other: Sums) -> Sums:
-        for name in ("measures", "layers", "by"):
+    labels: ClassVar[tuple[str, ...]] = ()
+    """Attributes that name the axes: the same in all parts."""
+    more: ClassVar[tuple[str, ...]] = ()
+    """Further attributes that are sums over documents."""
+
+    @classmethod
+    def empty(cls, arrays: Sequence[Floats], **labels: Any) -> Self:
+        """The sums of no document, for documents of such arrays."""
+        s, *more, n = (
+            np.full_like(each, -0.0) for each in arrays
+        )  # -0.0 + x is x, the sign of zero included
+        sums: dict[str, Any] = dict(zip(cls.more, more, strict=True))
+        sums |= {"s": s, "ss": s, "sn": s, "n": n, "nn": n, "documents": n}
+        return cls(**labels, **sums)
+
+    def of_document(self, arrays: Sequence[Floats]) -> dict[str, Floats]:
+        """What a document adds to each sum."""
+        s, *more, n = arrays
+        squares = {"ss": s * s, "sn": s * over(n, s), "nn": n * n, "documents": (n > 0).astype(np.float64)}
+        return {"s": s, "n": n, **squares, **dict(zip(self.more, more, strict=True))}
+
+    def __add__(self, other: Self) -> Self:
+        for name in self.labels:
             if getattr(self, name) != getattr(other, name):
-                found = f"{getattr(self, name)} and {getattr(other, name)}"
-                raise InputError(f"sums: expected the same {name} in both parts, found {found}")
+                raise InputError(
+                    f"sums: expected the same {name} in both parts, found {_listed(getattr(self, name))} and "
+                    f"{_listed(getattr(other, name))}"
+                )
         if self.s.shape != other.s.shape:
             raise InputError(
                 f"sums: expected as many heads in both parts, found {self.s.shape} and {other.s.shape}"
             )
-        documents = followed(self.open, other.open)
-        known = self._with(documents[:-1], documents[-1:])
-        arrays = {name: getattr(known, name) + getattr(other, name) for name in _ARRAYS}
-        return replace(known, **arrays, counts=Counter({**known.counts}) + other.counts)
+        documents = list(self.open)
+        for each in other.open:
+            if documents and documents[-1].document == each.document:
+                arrays = tuple(a + b for a, b in zip(documents[-1].arrays, each.arrays, strict=True))
+                documents[-1] = Open(each.document, arrays)
+            else:
+                documents.append(each)
+        known = self.with_documents(documents[:-1], documents[-1:])
+        sums = {name: getattr(known, name) + getattr(other, name) for name in _SUMS + self.more}
+        return replace(known, **sums, counts=Counter({**known.counts}) + other.counts)
 
-    def closed(self) -> Sums:
+    def closed(self) -> Self:
         """The same, where no document goes on."""
-        return self._with(self.open, ())
+        return self.with_documents(self.open, ())
 
-    def _with(self, ended: Sequence[Open], rest: Sequence[Open]) -> Sums:
+    def with_documents(self, ended: Sequence[Open], rest: Sequence[Open]) -> Self:
         """With documents that have ended, and those that may go on."""
-        arrays = [getattr(self, name) for name in _ARRAYS]
+        sums = {name: getattr(self, name) for name in _SUMS + self.more}
         for each in ended:
-            arrays = [a + b for a, b in zip(arrays, _document(each.arrays, self.by), strict=True)]
+            sums = {name: sums[name] + array for name, array in self.of_document(each.arrays).items()}
         counts = Counter({**self.counts}) + Counter(documents=len(ended))
-        return replace(self, **dict(zip(_ARRAYS, arrays, strict=True)), counts=counts, open=tuple(rest))
+        return replace(self, **sums, counts=counts, open=tuple(rest))
 
     def value(self) -> Floats:
-        """The figures, ``[measure layer head]``; NaN where no row counts."""
-        own = self.closed()
+        """The figures, like `s`; NaN where no row counts."""
+        total = self.closed()
         with np.errstate(invalid="ignore", divide="ignore"):
-            return own.s / own.n[:, None, None]
+            return total.s / over(total.n, total.s)
 
     def error(self) -> Floats:
-        """Their standard errors, ``[measure layer head]``; NaN with fewer than two documents."""
-        own = self.closed()
-        n, nn, count = (array[:, None, None] for array in (own.n, own.nn, own.documents))
+        """Their standard errors, like `s`; NaN with fewer than two documents."""
+        total = self.closed()
+        n, nn, count = (over(array, total.s) for array in (total.n, total.nn, total.documents))
         with np.errstate(invalid="ignore", divide="ignore"):
-            value = own.s / n
-            squares = np.maximum(own.ss - 2 * value * own.sn + value**2 * nn, 0.0)
+            value = total.s / n
+            squares = np.maximum(total.ss - 2 * value * total.sn + value**2 * nn, 0.0)
             return np.where(count > 1, np.sqrt(count / (count - 1) * squares) / n, np.nan)
-
-    def by_chance(self) -> Floats:
-        """What uniform attention over the visible keys gives in the same rows, ``[measure layer]``."""
-        own = self.closed()
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return own.chance / own.n[:, None]
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """All of it as arrays, for a file."""
-        return {
-            "measures": np.array(self.measures),
-            "layers": np.array(self.layers, np.int64),
-            **{name: getattr(self, name) for name in _ARRAYS},
-            "counted": np.array(list(self.counts), np.str_),
-            "counts": np.array(list(self.counts.values()), np.int64),
-            "by": np.array([self.by]),
-            **open_arrays(self.open, _OPEN),
-        }
+        stored = {name: np.atleast_1d(np.array(getattr(self, name))) for name in self.labels}
+        stored |= {name: getattr(self, name) for name in _SUMS + self.more}
+        stored["counted"] = np.array(list(self.counts), np.str_)
+        stored["counts"] = np.array(list(self.counts.values()), np.int64)
+        stored["open"] = np.array([each.document for each in self.open], np.int64)
+        for place in range(2 + len(self.more)):
+            stored[f"open_{place}"] = np.array([each.arrays[place] for each in self.open], np.float64)
+        return stored
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Sums:
-        """What `to_arrays` gave."""
-        missing = {"measures", "layers", *_ARRAYS, "counted", "counts", "by", "open"} - set(arrays)
+    def from_arrays(cls, arrays: Arrays) -> Self:
+        """What `to_arrays` gave. Raises `InputError` for other arrays."""
+        missing = {*cls.labels, *_SUMS, *cls.more, "counted", "counts", "open"} - set(arrays)
         if missing:
             raise InputError(
                 f"sums: expected the arrays {', '.join(sorted(missing))}, found {', '.join(arrays)}"
             )
+        stored = [arrays[f"open_{place}"] for place in range(2 + len(cls.more))]
+        sums = {name: np.asarray(arrays[name], np.float64) for name in _SUMS + cls.more}
         return cls(
-            tuple(map(str, arrays["measures"])),
-            tuple(map(int, arrays["layers"])),
-            **{name: np.asarray(arrays[name], np.float64) for name in _ARRAYS},
+            **cls.named(arrays),
+            **sums,
             counts=Counter(dict(zip(map(str, arrays["counted"]), map(int, arrays["counts"]), strict=True))),
-            by=cast(By, str(arrays["by"][0])),
-            open=open_documents(arrays, _OPEN),
+            open=tuple(
+                Open(int(document), tuple(np.asarray(array[place]) for array in stored))
+                for place, document in enumerate(arrays["open"])
+            ),
         )
 
-
-_ARRAYS = ("s", "ss", "sn", "chance", "n", "nn", "documents")
-_OPEN = 3
-
-
-def _document(arrays: tuple[Floats, ...], by: By) -> list[Floats]:
-    """What a document adds to each of `_ARRAYS`."""
-    s, chance, n = arrays
-    if by == "document":
-        s, chance, n = _means(s, chance, n)
-    return [s, s * s, s * n[:, None, None], chance, n, n * n, (n > 0).astype(np.float64)]
+    @classmethod
+    def named(cls, arrays: Arrays) -> dict[str, Any]:
+        """The labels from their arrays."""
+        return {}
 
 
-class Documents:
+_SUMS = ("s", "ss", "sn", "n", "nn", "documents")
+
+
+def over(n: Floats, s: Floats) -> Floats:
+    """N with the axes of S."""
+    return n.reshape(n.shape + (1,) * (s.ndim - n.ndim))
+
+
+def _listed(label: object) -> str:
+    """A label in a message; of many names, their number and the last."""
+    if isinstance(label, str):
+        return label
+    names = cast(Sequence[object], label)
+    return f"{len(names)} to {names[-1]}" if len(names) > 8 else ", ".join(map(str, names))
+
+
+R = TypeVar("R", bound=Ratios)
+
+
+class Gathering(Generic[R]):
+    """Gathers the inputs of documents, in any order, and closes to sums."""
+
+    def __init__(self, kind: type[R], **labels: Any) -> None:
+        self.labels = labels
+        self._kind, self._counts = kind, Counter[str]()
+        self._documents: dict[int, tuple[Floats, ...]] = {}
+
+    def gather(self, document: int, arrays: tuple[Floats, ...], counts: Counter[str]) -> None:
+        """One input of a document: S, any further sums, and N; and what is counted."""
+        before = self._documents.get(document)
+        if before is not None:
+            arrays = tuple(a + b for a, b in zip(before, arrays, strict=True))
+        self._documents[document] = arrays
+        self._counts += counts
+
+    def close(self, open: Collection[int] = ()) -> R:
+        """The sums over all documents, in order of their numbers; those in `open` have inputs elsewhere as well.
+
+        Raises `InputError` when there is no document.
+        """
+        documents = [Open(number, self._documents[number]) for number in sorted(self._documents)]
+        if not documents:
+            raise InputError("corpus: expected at least one input, found none")
+        ended = [each for each in documents if each.document not in open]
+        rest = [each for each in documents if each.document in open]
+        empty = self._kind.empty(documents[0].arrays, counts=self._counts, **self.labels)
+        return empty.with_documents(ended, rest)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sums(Ratios):
+    """The sums of measures in heads: `s` is ``[measure layer head]``, NaN for heads that a layer does not have.
+
+    Attributes:
+        measures: names, the first axis; that of `n`.
+        layers: the model's index of each layer, the second axis.
+        chance: ΣS of uniform attention over the visible keys, ``[measure layer]``.
+        by: what a figure is a mean over.
+
+    Among `counts` are words, split_words, and the tokens of each class.
+    """
+
+    measures: tuple[str, ...]
+    layers: tuple[int, ...]
+    chance: Floats
+    by: By = "token"
+
+    labels = ("measures", "layers", "by")
+    more = ("chance",)
+
+    def of_document(self, arrays: Sequence[Floats]) -> dict[str, Floats]:
+        """What a document adds to each sum."""
+        s, chance, n = arrays
+        return super().of_document(_means(s, chance, n) if self.by == "document" else arrays)
+
+    def by_chance(self) -> Floats:
+        """What uniform attention over the visible keys gives in the same rows, ``[measure layer]``."""
+        total = self.closed()
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return total.chance / total.n[:, None]
+
+    @classmethod
+    def named(cls, arrays: Arrays) -> dict[str, Any]:
+        """The labels from their arrays."""
+        measures, layers = tuple(map(str, arrays["measures"])), tuple(map(int, arrays["layers"]))
+        return {"measures": measures, "layers": layers, "by": cast(By, str(arrays["by"][0]))}
+
+
+class Documents(Gathering[Sums]):
     """Gathers the inputs of documents, in any order, and closes to `Sums`.
 
     Args:
@@ -195,11 +267,7 @@ class Documents:
     """
 
     def __init__(self, measures: Sequence[str], by: By = "token") -> None:
-        self._measures = tuple(measures)
-        self._by: By = by
-        self._layers: tuple[int, ...] | None = None
-        self._found: dict[int, tuple[Floats, Floats, Floats]] = {}
-        self._counts: Counter[str] = Counter()
+        super().__init__(Sums, measures=tuple(measures), by=by)
 
     def add(
         self,
@@ -220,36 +288,10 @@ class Documents:
             chance: the same of uniform attention ``[measure layer]``.
             divisors: what makes means of them, ``[measure]``; 0 where no row counts.
         """
-        if self._layers is None:
-            self._layers = tuple(layers)
-        if self._by == "segment":
+        self.labels.setdefault("layers", tuple(layers))
+        if self.labels["by"] == "segment":
             sums, chance, divisors = _means(sums, chance, divisors)
-        before = self._found.get(document)
-        if before is None:
-            self._found[document] = (sums, chance, divisors)
-        else:
-            self._found[document] = (before[0] + sums, before[1] + chance, before[2] + divisors)
-        self._counts += _counted(tokens)
-
-    def close(self, open: Collection[int] = ()) -> Sums:
-        """The sums over all documents, in order of their numbers; those in `open` have inputs elsewhere as well.
-
-        Raises `InputError` when there is no document.
-        """
-        if self._layers is None:
-            raise InputError("corpus: expected at least one input, found none")
-        total: list[Floats] | None = None
-        rest = [Open(document, self._found[document]) for document in sorted(self._found) if document in open]
-        for document in sorted(self._found):
-            if document in open:
-                continue
-            own = _document(self._found[document], self._by)
-            total = own if total is None else [a + b for a, b in zip(total, own, strict=True)]
-        if total is None:
-            total = [np.zeros_like(array) for array in _document(rest[0].arrays, self._by)]
-        counts = self._counts + Counter(documents=len(self._found) - len(rest))
-        arrays = dict(zip(_ARRAYS, total, strict=True))
-        return Sums(self._measures, self._layers, **arrays, counts=counts, by=self._by, open=tuple(rest))
+        self.gather(document, (sums, chance, divisors), _counted(tokens))
 
 
 def _means(sums: Floats, chance: Floats, divisors: Floats) -> tuple[Floats, Floats, Floats]:
