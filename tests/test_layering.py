@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 SRC = Path(__file__).resolve().parents[1] / "src" / "headscope"
-CORE = {"errors", "heads", "tokens", "words", "maps", "neurons", "store", "kernels"}
+CORE = {"errors", "heads", "tokens", "words", "maps", "neurons", "mapfile", "store", "kernels"}
 MAY_IMPORT = {
     "corpora": CORE,
     "models": CORE,

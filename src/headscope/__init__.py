@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from headscope.maps import AttentionMaps, wrap
     from headscope.measures.measure import by_pairs, by_rows
     from headscope.reports.run import report
+    from headscope.store import open_maps
     from headscope.tokens import Tokens
 
 _WHERE = {
@@ -73,6 +74,7 @@ _WHERE = {
     "negation": "headscope.analyses.negation.run",
     "neuron_patterns": "headscope.analyses.neuron_patterns.run",
     "neuron_view": "headscope.live.view",
+    "open_maps": "headscope.store",
     "probe": "headscope.analyses.probes.run",
     "relevance": "headscope.analyses.contribution.importance",
     "report": "headscope.reports.run",
@@ -118,6 +120,7 @@ __all__ = [
     "negation",
     "neuron_patterns",
     "neuron_view",
+    "open_maps",
     "probe",
     "probes",
     "relevance",

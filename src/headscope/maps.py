@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from headscope import words as _words
 from headscope.errors import InputError, ShapeError
 from headscope.heads import Head
+from headscope.mapfile import write
 from headscope.tokens import BoolArray, Tokens
 
 FloatArray = npt.NDArray[np.floating[Any]]
@@ -117,6 +119,10 @@ class AttentionMaps:
         heads = "/".join(map(str, counts))
         size = f"{len(self.query)} × {len(self.key)} tokens"
         return f"AttentionMaps({len(self.layers)} layers × {heads} heads, {size}, {self.kind})"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the maps to a ``.safetensors`` file, exactly, in their own dtype; `headscope.open_maps` reads it."""
+        write(self, path)
 
     def take(
         self, query: BoolArray | slice = slice(None), key: BoolArray | slice = slice(None)

@@ -1,10 +1,4 @@
-"""Attention maps on disk: one safetensors file, readable without torch.
-
-Format ``headscope.maps/1`` (docs/store.md): tensors ``layer.<index>`` ``[head query key]`` and ``sink.<index>``
-``[head query]``; ``query.<field>`` and ``key.<field>`` for the numeric fields of the axes (``ids``, ``type_ids``,
-``offsets``, ``special_mask``, ``word_ids``, ``sequence_ids``, ``class.<name>``); the file's metadata has ``format`` and
-``description``, a JSON object with ``pieces`` of both axes, ``kind``, ``causal``, ``partial``, ``index`` and ``meta``.
-"""
+"""Attention maps from disk, readable without torch; `headscope.mapfile` describes the format."""
 
 from __future__ import annotations
 
@@ -13,46 +7,28 @@ import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from headscope.errors import InputError
+from headscope.mapfile import FIELDS, FORMAT
+from headscope.mapfile import write as save
 from headscope.maps import AttentionMaps
 from headscope.tokens import Tokens
 
-FORMAT = "headscope.maps/1"
-_FIELDS = ("ids", "type_ids", "offsets", "special_mask", "word_ids", "sequence_ids")
+__all__ = ["FORMAT", "load", "open_maps", "save"]
 
 
-def save(maps: AttentionMaps, path: str | os.PathLike[str]) -> None:
-    """Write maps to a ``.safetensors`` file, exactly, in their own dtype."""
-    import safetensors.numpy
+def open_maps(path: str | os.PathLike[str]) -> AttentionMaps:
+    """Read the maps that `AttentionMaps.save` wrote, without torch.
 
-    numpy: Any = safetensors.numpy
-    arrays: dict[str, np.ndarray[Any, Any]] = {}
-    for number, layer in zip(maps.index, maps.layers, strict=True):
-        arrays[f"layer.{number}"] = np.ascontiguousarray(layer)
-    for number, row in zip(maps.index, maps.sink or (), strict=False):
-        arrays[f"sink.{number}"] = np.ascontiguousarray(row)
-    for side, tokens in (("query", maps.query), ("key", maps.key)):
-        for name in _FIELDS:
-            if (value := getattr(tokens, name)) is not None:
-                arrays[f"{side}.{name}"] = np.ascontiguousarray(value)
-        for name, mask in tokens.classes.items():
-            arrays[f"{side}.class.{name}"] = np.ascontiguousarray(mask)
-    description = {
-        "query": list(maps.query.pieces),
-        "key": list(maps.key.pieces),
-        "kind": maps.kind,
-        "causal": maps.causal,
-        "partial": maps.partial,
-        "index": list(maps.index),
-        "meta": dict(maps.meta),
-    }
-    numpy.save_file(arrays, os.fspath(path), {"format": FORMAT, "description": json.dumps(description)})
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> maps = headscope.wrap(np.eye(3)[None, None], ["a", "b", "c"])
+    >>> with TemporaryDirectory() as folder:
+    ...     maps.save(Path(folder) / "maps.safetensors")
+    ...     headscope.open_maps(Path(folder) / "maps.safetensors")
+    AttentionMaps(1 layers × 1 heads, 3 × 3 tokens, self)
 
-
-def load(path: str | os.PathLike[str]) -> AttentionMaps:
-    """Read maps that `save` wrote. Raises `InputError` naming the file when it is not one."""
+    Raises `InputError` naming the file when it is not one.
+    """
     import safetensors
 
     reader: Any = safetensors
@@ -73,7 +49,7 @@ def load(path: str | os.PathLike[str]) -> AttentionMaps:
         prefix = f"{side}.class."
         axes[side] = Tokens(
             described[side],
-            **{name: arrays.get(f"{side}.{name}") for name in _FIELDS},
+            **{name: arrays.get(f"{side}.{name}") for name in FIELDS},
             classes={
                 name.removeprefix(prefix): mask for name, mask in arrays.items() if name.startswith(prefix)
             },
@@ -90,3 +66,6 @@ def load(path: str | os.PathLike[str]) -> AttentionMaps:
         described["partial"],
         described["meta"],
     )
+
+
+load = open_maps

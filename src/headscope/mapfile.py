@@ -1,0 +1,46 @@
+"""The file of attention maps: one safetensors file.
+
+Format ``headscope.maps/1`` (docs/store.md): tensors ``layer.<index>`` ``[head query key]`` and ``sink.<index>``
+``[head query]``; ``query.<field>`` and ``key.<field>`` for the numeric fields of the axes (``ids``, ``type_ids``,
+``offsets``, ``special_mask``, ``word_ids``, ``sequence_ids``, ``class.<name>``); the file's metadata has ``format`` and
+``description``, a JSON object with ``pieces`` of both axes, ``kind``, ``causal``, ``partial``, ``index`` and ``meta``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import numpy as np
+
+FORMAT = "headscope.maps/1"
+FIELDS = ("ids", "type_ids", "offsets", "special_mask", "word_ids", "sequence_ids")
+
+
+def write(maps: Any, path: str | os.PathLike[str]) -> None:
+    """Write `headscope.AttentionMaps` to a ``.safetensors`` file, exactly, in their own dtype."""
+    import safetensors.numpy
+
+    numpy: Any = safetensors.numpy
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    for number, layer in zip(maps.index, maps.layers, strict=True):
+        arrays[f"layer.{number}"] = np.ascontiguousarray(layer)
+    for number, row in zip(maps.index, maps.sink or (), strict=False):
+        arrays[f"sink.{number}"] = np.ascontiguousarray(row)
+    for side, tokens in (("query", maps.query), ("key", maps.key)):
+        for name in FIELDS:
+            if (value := getattr(tokens, name)) is not None:
+                arrays[f"{side}.{name}"] = np.ascontiguousarray(value)
+        for name, mask in tokens.classes.items():
+            arrays[f"{side}.class.{name}"] = np.ascontiguousarray(mask)
+    description = {
+        "query": list(maps.query.pieces),
+        "key": list(maps.key.pieces),
+        "kind": maps.kind,
+        "causal": maps.causal,
+        "partial": maps.partial,
+        "index": list(maps.index),
+        "meta": dict(maps.meta),
+    }
+    numpy.save_file(arrays, os.fspath(path), {"format": FORMAT, "description": json.dumps(description)})
