@@ -1,4 +1,4 @@
-"""Write what the front end takes from Python: the types of the payload, and which file draws each section.
+"""Write what the front end takes from Python: the types of the payload, the defaults of the state, and which file draws each section.
 
 python tools/protocol.py            write frontend/src/protocol.ts and frontend/src/report/sections/index.ts
 python tools/protocol.py --check    exit 1 when one of them is out of date
@@ -7,6 +7,7 @@ python tools/protocol.py --check    exit 1 when one of them is out of date
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 import types
 from pathlib import Path
@@ -50,6 +51,33 @@ def interface(cls: Any) -> str:
     return "\n".join([*lines, "}\n"])
 
 
+def state() -> str:
+    """The defaults of the explorer's state, and what its keys of few values may be."""
+    from headscope.views.payload import ExplorerState
+    from headscope.views.state import DEFAULTS
+
+    few = {
+        key: get_args(hint)
+        for key, hint in get_type_hints(ExplorerState).items()
+        if get_origin(hint) is Literal
+    }
+
+    def constant(doc: str, name: str, kind: str, values: dict[str, Any]) -> str:
+        lines = (f"  {key}: {json.dumps(value)}," for key, value in values.items())
+        return "\n".join([f"/** {doc} */", f"export const {name}: {kind} = {{", *lines, "};\n"])
+
+    defaults = (
+        "What the state says where it says nothing: part, layer and heads are then the first of the input."
+    )
+    kind = "{ readonly [K in keyof ExplorerState]?: readonly string[] }"
+    return "\n".join(
+        [
+            constant(defaults, "STATE_DEFAULTS", "Required<ExplorerState>", dict(DEFAULTS)),
+            constant("What its keys of few values take.", "STATE_CHOICES", kind, few),
+        ]
+    )
+
+
 def payload_types() -> list[Any]:
     """The typed dictionaries of every payload, each after those that it names."""
     sys.path.insert(0, str(ROOT / "src"))
@@ -79,7 +107,7 @@ def main(arguments: list[str]) -> int:
         print(__doc__, file=sys.stderr)
         return 2
     classes = payload_types()
-    protocol = "\n".join([HEADER, *(interface(cls) for cls in classes)])
+    protocol = "\n".join([HEADER, *(interface(cls) for cls in classes), state()])
     stale = 0
     for path, text in ((TARGET, protocol), (INDEX, section_exports(classes))):
         if not arguments:

@@ -489,7 +489,7 @@ export interface InputInfo {
 }
 
 /**
- * What an explorer shows; every key may be left out (`headscope.views.explorer.STATE` lists them).
+ * What an explorer shows; every key may be left out (`headscope.views.state.STATE` lists them).
  *
  * `pin` is ``["from", 10]`` or ``["to", 3]``: the side and the token's place on its axis. `zoom` is first
  * row, rows, first column, columns of the matrix. `layer` and `heads` are the model's own indices.
@@ -782,3 +782,42 @@ export interface ReportPayload {
   seconds: number | null;
   route: string | null;
 }
+
+/** What the state says where it says nothing: part, layer and heads are then the first of the input. */
+export const STATE_DEFAULTS: Required<ExplorerState> = {
+  scale: "head",
+  part: "",
+  layer: -1,
+  heads: [],
+  filter: "all",
+  special: true,
+  renormalise: false,
+  unit: "pieces",
+  draw: "auto",
+  picture: "lines",
+  measure: "none",
+  sort: false,
+  least: 0.0,
+  threshold: 0.02,
+  top_k: 0,
+  aggregate: "none",
+  quantity: "weights",
+  pin: null,
+  zoom: null,
+  input: 0,
+  side: "one",
+  values: false,
+  theme: "auto",
+};
+
+/** What its keys of few values take. */
+export const STATE_CHOICES: { readonly [K in keyof ExplorerState]?: readonly string[] } = {
+  scale: ["model", "head", "neuron"],
+  filter: ["all", "aa", "ab", "ba", "bb"],
+  unit: ["pieces", "words"],
+  draw: ["auto", "heat", "lines"],
+  picture: ["lines", "matrix"],
+  aggregate: ["none", "mean", "max", "layers"],
+  side: ["one", "both", "difference"],
+  theme: ["auto", "light", "dark"],
+};

@@ -18,8 +18,8 @@ from headscope.views.blobs import decode
 from headscope.views.explorer import Input, explorer_payload
 from headscope.views.figure_grid import tint
 from headscope.views.palette import LIGHT, diverging
-from headscope.views.selection import DEFAULTS, Selection
-from headscope.views.state import STATE
+from headscope.views.selection import Selection
+from headscope.views.state import DEFAULTS, STATE
 from headscope.views.view import View
 
 HEAD = {"scale": "head", "layer": 1, "heads": [1]}

@@ -1,26 +1,11 @@
 // The state as a value: defaults, what a payload can show of it, and the fragment of a page.
 
-import type { ExplorerPayload, ExplorerState, InputInfo, PartInfo } from "../protocol";
+import { type ExplorerPayload, type ExplorerState, type InputInfo, type PartInfo, STATE_CHOICES, STATE_DEFAULTS } from "../protocol";
 import { type Choice, count, hasPair } from "./axis";
 
 export type Full = Required<ExplorerState>;
 
-const CHOICES: { readonly [K in keyof ExplorerState]?: readonly string[] } = {
-  scale: ["model", "head", "neuron"],
-  filter: ["all", "aa", "ab", "ba", "bb"],
-  unit: ["pieces", "words"],
-  draw: ["auto", "heat", "lines"],
-  picture: ["lines", "matrix"],
-  aggregate: ["none", "mean", "max", "layers"],
-  side: ["one", "both", "difference"],
-  theme: ["auto", "light", "dark"],
-};
-
-export const DEFAULTS: Full = {
-  scale: "head", part: "", layer: -1, heads: [], filter: "all", special: true, renormalise: false, unit: "pieces",
-  draw: "auto", picture: "lines", measure: "none", sort: false, least: 0, threshold: 0.02, top_k: 0, aggregate: "none",
-  quantity: "weights", pin: null, zoom: null, input: 0, side: "one", values: false, theme: "auto",
-};
+export const DEFAULTS: Full = STATE_DEFAULTS;
 
 const KEYS = Object.keys(DEFAULTS) as (keyof Full)[];
 
@@ -118,6 +103,6 @@ function parse(key: keyof Full, raw: string): unknown {
     const good = raw !== "" && Number.isFinite(number) && (key === "least" || number >= 0);
     return good ? (key === "threshold" ? Math.min(1, number) : key === "least" ? number : Math.floor(number)) : undefined;
   }
-  const allowed = CHOICES[key];
+  const allowed = STATE_CHOICES[key];
   return allowed && !allowed.includes(raw) ? undefined : raw;
 }

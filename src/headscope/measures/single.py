@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from headscope import kernels
@@ -48,12 +50,9 @@ def surface(
     uniform = sight / sight.sum(-1, keepdims=True)
     for place, layer in enumerate(maps.layers):
         for number, measure in enumerate(chosen):
-            sums[number, place, : len(layer)] = (
-                _row(measure, layer, tokens, SMOOTHING[preset], sight) @ rows[number]
-            )
-    chance = [
-        _row(measure, uniform, tokens, 0.0, sight) @ rows[number] for number, measure in enumerate(chosen)
-    ]
+            statistic = row_statistic(measure, layer.astype(np.float64), tokens, SMOOTHING[preset], sight)
+            sums[number, place, : len(layer)] = statistic @ rows[number]
+    chance = [row_statistic(measure, uniform, tokens) @ rows[n] for n, measure in enumerate(chosen)]
     gathered = Documents([measure.name for measure in chosen], "token" if preset is None else "segment")
     gathered.add(0, tokens, maps.index, sums, np.tile(np.array(chance)[:, None], (1, len(maps))), divisors)
     by = "token" if preset is None else "segment"
@@ -61,23 +60,34 @@ def surface(
     return dataset(gathered.close(), chosen, by=by, causal=maps.causal, over=over, meta=meta)
 
 
-def _row(
-    measure: Measure, weights: FloatArray, tokens: Tokens, smoothing: float, sight: FloatArray
+def row_statistic(
+    measure: Measure,
+    weights: npt.NDArray[Any],
+    tokens: Tokens,
+    smoothing: float = 0.0,
+    sight: FloatArray | None = None,
 ) -> FloatArray:
-    """The statistic of each row, ``[... query key] -> [... query]``."""
-    weights = weights.astype(np.float64)
-    queries = np.arange(len(tokens))
+    """The statistic of each row in the weights' own precision, ``[... query key] -> [... query]``.
+
+    Args:
+        measure: the definition; which rows count for it is another matter (`Measure.select`).
+        weights: ``[... query key]``.
+        tokens: the keys.
+        smoothing: the share of each row that entropies spread evenly over what the row can see.
+        sight: what each row can see, ``[query key]``, 1 or 0; for `smoothing`.
+    """
+    queries = np.arange(int(weights.shape[-2]))
     if measure.statistic == "pairs":
         return (weights * measure.worth(tokens, queries)).sum(-1)
     if measure.statistic == "rows":
-        own = measure.of_rows(weights.reshape(-1, *weights.shape[-2:]), tokens, queries)
-        return own.reshape(weights.shape[:-1])
+        figures = measure.of_rows(weights.reshape(-1, *weights.shape[-2:]), tokens, queries)
+        return figures.reshape(weights.shape[:-1])
     if measure.statistic == "offset":
         return kernels.offset(weights, measure.offset)
     if measure.statistic == "mass":
-        return kernels.mass(weights, mask(tokens, measure.of)[:, None].astype(np.float64))[..., 0]
+        return kernels.mass(weights, mask(tokens, measure.of)[:, None].astype(weights.dtype))[..., 0]
     if measure.statistic == "largest":
         return kernels.largest(weights)
-    if smoothing:
+    if smoothing and sight is not None:
         weights = (1.0 - smoothing) * weights + smoothing * sight / sight.sum(-1, keepdims=True)
     return kernels.entropy(weights)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from headscope import kernels
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps, FloatArray
-from headscope.views.blobs import Blobs
+from headscope.measures.dataset import names
+from headscope.measures.measure import mask
+from headscope.measures.single import row_statistic
+from headscope.measures.surface import MEASURES
 from headscope.views.page import plain_text
-from headscope.views.payload import MeasureColumn
 
 ORDER = (
     "previous",
@@ -33,38 +34,33 @@ ORDER = (
 )
 """The order in which a reader meets the measures; others follow by name, entropies last."""
 
-_PER_INPUT: tuple[tuple[str, str, str], ...] = (
-    ("previous", "previous token", "share"),
-    ("next", "next token", "share"),
-    ("current", "itself", "share"),
-    ("first", "first token", "share"),
-    ("sep", "separators", "share"),
-    ("entropy", "entropy", "nats"),
-)
+PER_INPUT = ("previous", "next", "current", "first", "sep", "entropy")
+"""The measures that stand beside the grid of one input, each a mean over all of its rows."""
+
+
+class Column(NamedTuple):
+    """One figure of every head, ``[layer head]`` (NaN: none), from this input or from a corpus."""
+
+    name: str
+    title: str
+    units: str
+    of: Literal["input", "corpus"]
+    values: npt.NDArray[np.float32]
 
 
 def measure_names(dataset: xr.Dataset) -> list[str]:
-    """The measures of a dataset, in reading order. `InputError` when there is none."""
-    parts = ("_se", "_n", "_chance")
-    names = [str(name) for name in dataset.data_vars]
-    bases = set(names)
-
-    def is_part(name: str) -> bool:
-        return any(name.endswith(end) and name.removesuffix(end) in bases for end in parts)
-
-    found = [name for name in names if not is_part(name) and set(dataset[name].dims) == {"layer", "head"}]
-    if not found:
-        raise InputError(
-            f"dataset: expected measures over (layer, head), found {', '.join(names) or 'nothing'}"
-        )
+    """The measures of a dataset over ``(layer, head)``, in reading order. `InputError` when there is none."""
+    measures = [name for name in names(dataset) if set(dataset[name].dims) == {"layer", "head"}]
+    if not measures:
+        variables = ", ".join(map(str, dataset.data_vars)) or "nothing"
+        raise InputError(f"dataset: expected measures over (layer, head), found {variables}")
 
     def rank(name: str) -> tuple[int, bool, float, str]:
         if name in ORDER:
             return (ORDER.index(name), False, 0.0, name)
-        entropy = ORDER.index("entropy")
-        return (entropy - 1, True, _offset(name), name)
+        return (ORDER.index("entropy") - 1, True, _offset(name), name)
 
-    return sorted(found, key=rank)
+    return sorted(measures, key=rank)
 
 
 def _offset(name: str) -> float:
@@ -74,74 +70,42 @@ def _offset(name: str) -> float:
         return math.inf
 
 
-def from_input(blobs: Blobs, maps: AttentionMaps, layers: Sequence[FloatArray]) -> list[MeasureColumn]:
-    """Figures of every head on this very input."""
+def from_input(maps: AttentionMaps, layers: Sequence[FloatArray]) -> list[Column]:
+    """Figures of every head on this very input; `layers` are the shown heads' maps."""
     square = maps.kind != "cross" and len(maps.query) == len(maps.key)
-    sep = maps.key.classes.get("sep")
-    kept = {"first", "entropy"} | ({"previous", "next", "current"} if square else set[str]())
-    if maps.causal:
-        kept.discard("next")
-    if sep is not None and sep.any():
-        kept.add("sep")
-    masks = {"first": maps.key.mask("first"), "sep": sep}
-    return [
-        MeasureColumn(
-            name=name,
-            title=title,
-            units=units,
-            of="input",
-            values=blobs.plain(_rectangle([_figure(name, layer, masks) for layer in layers]), "float32"),
-        )
-        for name, title, units in _PER_INPUT
-        if name in kept
-    ]
+    columns: list[Column] = []
+    for measure in map(MEASURES.__getitem__, PER_INPUT):
+        if measure.statistic == "offset" and not (square and measure.absent(maps.causal) is None):
+            continue
+        if measure.of == "sep" and not mask(maps.key, "sep").any():
+            continue
+        rows = [row_statistic(measure, np.asarray(layer, np.float32), maps.key).mean(-1) for layer in layers]
+        columns.append(Column(measure.name, measure.title, measure.units, "input", _rectangle(rows)))
+    return columns
 
 
-def _figure(name: str, layer: FloatArray, masks: Mapping[str, Any]) -> FloatArray:
-    layer = np.asarray(layer, np.float32)
-    if name == "entropy":
-        rows = kernels.entropy(layer)
-    elif name in masks:
-        rows = kernels.mass(layer, masks[name].astype(np.float32)[:, None])[..., 0]
-    else:
-        rows = kernels.offset(layer, {"previous": -1, "next": 1, "current": 0}[name])
-    return np.asarray(rows.mean(-1))
-
-
-def from_corpus(
-    blobs: Blobs, measures: xr.Dataset, index: Sequence[int], heads: Sequence[Sequence[int]]
-) -> list[MeasureColumn]:
+def from_corpus(measures: xr.Dataset, index: Sequence[int], heads: Sequence[Sequence[int]]) -> list[Column]:
     """Figures of a corpus, for the layers and heads that are shown, by the model's own indices."""
-    layers = [int(layer) for layer in measures["layer"].values]
-    places = [int(head) for head in measures["head"].values]
-    found: list[MeasureColumn] = []
+    across = range(1 + max(map(max, heads)))
+    every = measures.reindex(layer=list(index), head=list(across))
+    columns: list[Column] = []
     for name in measure_names(measures):
-        values = np.asarray(measures[name].transpose("layer", "head").values, float)
-        rows = [
-            np.array([_at(values, layers, places, layer, head) for head in asked])
-            for layer, asked in zip(index, heads, strict=True)
-        ]
+        values = every[name].transpose("layer", "head").values
         attrs = cast(Mapping[str, Any], measures[name].attrs)
-        found.append(
-            MeasureColumn(
-                name=f"corpus:{name}",
-                title=plain_text(str(attrs.get("title", name.replace("_", " ")))),
-                units=plain_text(str(attrs.get("units", ""))),
-                of="corpus",
-                values=blobs.plain(_rectangle(rows), "float32"),
+        columns.append(
+            Column(
+                f"corpus:{name}",
+                plain_text(str(attrs.get("title", name.replace("_", " ")))),
+                plain_text(str(attrs.get("units", ""))),
+                "corpus",
+                _rectangle([row[list(kept)] for row, kept in zip(values, heads, strict=True)]),
             )
         )
-    return found
+    return columns
 
 
-def _at(values: npt.NDArray[Any], layers: list[int], heads: list[int], layer: int, head: int) -> float:
-    if layer not in layers or head not in heads:
-        return float("nan")
-    return float(values[layers.index(layer), heads.index(head)])
-
-
-def _rectangle(rows: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.float64]:
-    full = np.full((len(rows), max(len(row) for row in rows)), np.nan)
+def _rectangle(rows: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.float32]:
+    full = np.full((len(rows), max(map(len, rows))), np.nan, np.float32)
     for place, row in enumerate(rows):
         full[place, : len(row)] = row
     return full

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, TypedDict, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +17,7 @@ from headscope.neurons import Neurons
 from headscope.tokens import Tokens
 from headscope.views.blobs import ArrayRef, Blobs, Vectors
 from headscope.views.columns import from_corpus, from_input
+from headscope.views.inputs import Included, Input
 from headscope.views.page import page, plain_text
 from headscope.views.payload import (
     Added,
@@ -25,6 +25,7 @@ from headscope.views.payload import (
     ExplorerPayload,
     ExplorerState,
     InputInfo,
+    MeasureColumn,
     NeuronsInfo,
     Offer,
     PartInfo,
@@ -34,7 +35,7 @@ from headscope.views.payload import (
 )
 from headscope.views.state import STATE, check_state
 
-__all__ = ["STATE", "Input", "explorer_page", "explorer_payload", "views_page"]
+__all__ = ["STATE", "Input", "Options", "explorer_page", "explorer_payload", "views_page"]
 
 THUMB = 64
 """The largest side of a thumbnail, in pixels."""
@@ -42,27 +43,18 @@ THUMB = 64
 _SMALL = 4_000_000  # weights of a part that the page decodes whole; the grid of a larger one has thumbnails
 _LARGE = 50_000_000  # bytes of a page that is said to be large
 
-Matrices = Mapping[str, Mapping[str, Sequence[FloatArray]]]
 
+class Options(TypedDict, total=False):
+    """The keywords of `explorer_payload` beside the inputs and their state."""
 
-@dataclass(frozen=True)
-class Input:
-    """One input to show.
-
-    Attributes:
-        parts: maps by part: ``{"self": …}`` or ``{"encoder": …, "decoder": …, "cross": …}``.
-        label: a few words that name it; by default the pieces do.
-        neurons: queries and keys by part, for the neuron view.
-        matrices: other matrices per pair by name (``gradient``, …), by part, ``[head query key]`` a layer;
-            they may be negative.
-        notes: what a matrix is of, by its name: ``{"gradient": "the loss on the input"}``.
-    """
-
-    parts: Mapping[str, AttentionMaps]
-    label: str = ""
-    neurons: Mapping[str, Neurons] = field(default_factory=dict[str, Neurons])
-    matrices: Matrices = field(default_factory=dict[str, Mapping[str, Sequence[FloatArray]]])
-    notes: Mapping[str, str] = field(default_factory=dict[str, str])
+    title: str | None
+    model: str | None
+    measures: xr.Dataset | None
+    exact: bool
+    include_layers: Sequence[int] | None
+    include_heads: Sequence[int] | None
+    thumbnails: bool
+    offers: Sequence[Offer]
 
 
 def explorer_payload(
@@ -97,24 +89,14 @@ def explorer_payload(
     if not inputs:
         raise InputError("inputs: expected at least one input, found none")
     blobs = Blobs()
-    shown = [
-        InputInfo(
-            label=plain_text(one.label),
-            parts=[
-                _part(
-                    blobs,
-                    one,
-                    name,
-                    _Chosen(maps, include_layers, include_heads),
-                    measures if not place else None,
-                    exact,
-                    thumbnails,
-                )
-                for place, (name, maps) in enumerate(one.parts.items())
-            ],
-        )
-        for one in inputs
-    ]
+    include = (include_layers, include_heads)
+    shown: list[InputInfo] = []
+    for one in inputs:
+        parts = [
+            _part(blobs, one, name, Included(maps, *include), None if place else measures, exact, thumbnails)
+            for place, (name, maps) in enumerate(one.parts.items())
+        ]
+        shown.append(InputInfo(label=plain_text(one.label), parts=parts))
     name = plain_text(model or _model_name(inputs[0]) or "the model")
     payload = ExplorerPayload(
         kind="explorer",
@@ -131,30 +113,10 @@ def explorer_payload(
 
 
 def explorer_page(
-    inputs: Sequence[Input],
-    *,
-    title: str | None = None,
-    model: str | None = None,
-    measures: xr.Dataset | None = None,
-    state: Mapping[str, Any] | None = None,
-    exact: bool = False,
-    include_layers: Sequence[int] | None = None,
-    include_heads: Sequence[int] | None = None,
-    thumbnails: bool = False,
+    inputs: Sequence[Input], *, state: Mapping[str, Any] | None = None, **options: Unpack[Options]
 ) -> str:
     """The explorer as HTML that needs nothing else; arguments as for `explorer_payload`."""
-    view = explorer_payload(
-        inputs,
-        title=title,
-        model=model,
-        measures=measures,
-        state=state,
-        exact=exact,
-        include_layers=include_layers,
-        include_heads=include_heads,
-        thumbnails=thumbnails,
-    )
-    return views_page([view])
+    return views_page([explorer_payload(inputs, state=state, **options)])
 
 
 def views_page(views: Sequence[tuple[ExplorerPayload, Blobs]], *, title: str | None = None) -> str:
@@ -175,80 +137,53 @@ def views_page(views: Sequence[tuple[ExplorerPayload, Blobs]], *, title: str | N
     return page(payload, texts, bundle="explorer", title=payload["title"])
 
 
-class _Chosen:
-    """The layers and heads of maps that are shown, by place and by the model's own index."""
-
-    def __init__(
-        self, maps: AttentionMaps, layers: Sequence[int] | None, heads: Sequence[int] | None
-    ) -> None:
-        self.maps = maps
-        wanted = list(maps.index) if layers is None else sorted({int(layer) for layer in layers})
-        missing = [layer for layer in wanted if layer not in maps.index]
-        if missing or not wanted:
-            raise InputError(
-                f"include_layers: no layer {missing[0] if missing else '(none given)'}; "
-                f"these maps have {list(maps.index)}"
-            )
-        self.places = [list(maps.index).index(layer) for layer in wanted]
-        self.index = wanted
-        most = max(len(maps.layers[place]) for place in self.places)
-        asked = list(range(most)) if heads is None else sorted({int(head) for head in heads})
-        if not asked or asked[0] < 0 or asked[-1] >= most:
-            raise InputError(f"include_heads: expected heads from 0 to {most - 1}, found {list(heads or [])}")
-        self.heads = [[head for head in asked if head < len(maps.layers[place])] for place in self.places]
-
-    def cut(self, layers: Sequence[npt.NDArray[Any]], what: str) -> list[npt.NDArray[Any]]:
-        """The chosen heads of one array ``[head …]`` a layer."""
-        if len(layers) != len(self.maps.layers):
-            raise ShapeError(f"{what}, axis layer: expected {len(self.maps.layers)}, found {len(layers)}")
-        return [
-            np.asarray(layers[place])[heads] for place, heads in zip(self.places, self.heads, strict=True)
-        ]
-
-
 def _part(
     blobs: Blobs,
     one: Input,
     name: str,
-    chosen: _Chosen,
+    included: Included,
     measures: xr.Dataset | None,
     exact: bool,
     thumbnails: bool,
 ) -> PartInfo:
     if thumbnails:
         one = Input({})  # neither neurons nor other matrices
-    maps = chosen.maps
-    layers = chosen.cut(maps.layers, name)
+    maps, neurons = included.maps, one.neurons.get(name)
+    layers = included.cut(maps.layers, name)
     large = sum(layer.size for layer in layers) > _SMALL
-    matrices: dict[str, Sequence[FloatArray]] = {
-        plain_text(kind): by_part[name] for kind, by_part in one.matrices.items() if name in by_part
-    }
-    neurons = one.neurons.get(name)
-    if neurons is not None and neurons.norms is not None:
-        matrices.setdefault("norms", neurons.norms)
+    # The order in which arrays are added names them.
+    weights = [] if thumbnails else [blobs.weights(layer, exact=exact) for layer in layers]
+    thumbs = np.concatenate([_pooled(layer) for layer in layers]) if large or thumbnails else None
+    columns = from_input(maps, layers)
+    if measures is not None:
+        columns += from_corpus(measures, included.index, included.heads)
     return PartInfo(
         name=name,
         kind=maps.kind,
         causal=maps.causal,
         query=_axis(maps.query),
         key=_axis(maps.key),
-        index=chosen.index,
-        heads=chosen.heads,
-        layers=[] if thumbnails else [blobs.weights(layer, exact=exact) for layer in layers],
-        thumbs=blobs.weights(np.concatenate([_pooled(layer) for layer in layers]))
-        if large or thumbnails
-        else None,
+        index=included.index,
+        heads=included.heads,
+        layers=weights,
+        thumbs=None if thumbs is None else blobs.weights(thumbs),
         sink=None
         if maps.sink is None or thumbnails
-        else [blobs.weights(row, exact=exact) for row in chosen.cut(maps.sink, "sink")],
-        neurons=None if neurons is None else _neurons(blobs, neurons, chosen, exact),
+        else [blobs.weights(row, exact=exact) for row in included.cut(maps.sink, "sink")],
+        neurons=None if neurons is None else _neurons(blobs, neurons, included, exact),
         quantities=[
-            _quantity(blobs, kind, chosen.cut(found, kind), layers, exact, one.notes.get(kind))
-            for kind, found in matrices.items()
+            _quantity(blobs, plain_text(kind), included.cut(matrix, kind), layers, exact, one.notes.get(kind))
+            for kind, matrix in one.quantities(name).items()
         ],
         measures=[
-            *from_input(blobs, maps, layers),
-            *([] if measures is None else from_corpus(blobs, measures, chosen.index, chosen.heads)),
+            MeasureColumn(
+                name=column.name,
+                title=column.title,
+                units=column.units,
+                of=column.of,
+                values=blobs.plain(column.values, "float32"),
+            )
+            for column in columns
         ],
     )
 
@@ -324,16 +259,16 @@ def add_quantity(
         if part["name"] not in one.matrices.get(name, {}):
             continue
         maps = one.parts[part["name"]]
-        chosen = _Chosen(maps, include_layers, include_heads)
-        found = chosen.cut(one.matrices[name][part["name"]], name)
-        layers, exact = chosen.cut(maps.layers, name), payload["exact"]
+        included = Included(maps, include_layers, include_heads)
+        found = included.cut(one.matrices[name][part["name"]], name)
+        layers, exact = included.cut(maps.layers, name), payload["exact"]
         quantity = _quantity(blobs, name, found, layers, exact, one.notes.get(name))
         part["quantities"] = [*(each for each in part["quantities"] if each["name"] != name), quantity]
         vectors: list[Vectors] | None = None
         if values is not None and part["name"] in values and part["neurons"] is not None:
             vectors = [
                 blobs.vectors(np.asarray(values[part["name"]][at])[neurons["keys"]], exact=exact)
-                for at, neurons in zip(chosen.places, part["neurons"], strict=True)
+                for at, neurons in zip(included.places, part["neurons"], strict=True)
             ]
             for neurons, v in zip(part["neurons"], vectors, strict=True):
                 neurons["v"] = v
@@ -341,9 +276,9 @@ def add_quantity(
     return made
 
 
-def _neurons(blobs: Blobs, neurons: Neurons, chosen: _Chosen, exact: bool) -> list[NeuronsInfo]:
+def _neurons(blobs: Blobs, neurons: Neurons, included: Included, exact: bool) -> list[NeuronsInfo]:
     found: list[NeuronsInfo] = []
-    for place, heads in zip(chosen.places, chosen.heads, strict=True):
+    for place, heads in zip(included.places, included.heads, strict=True):
         groups = neurons.groups(place)
         keys = sorted({head // groups for head in heads})
         bias, sinks = neurons.bias[place], neurons.sinks[place]
@@ -359,9 +294,9 @@ def _neurons(blobs: Blobs, neurons: Neurons, chosen: _Chosen, exact: bool) -> li
                 groups=groups,
                 scaling=float(neurons.scaling[place]),
                 softcap=None if (cap := neurons.softcap[place]) is None else float(cap),
-                bias=None if bias is None else _bias(blobs, bias, heads, chosen.maps),
+                bias=None if bias is None else _bias(blobs, bias, heads, included.maps),
                 sinks=None if sinks is None else [float(sinks[head]) for head in heads],
-                hidden=_hidden(blobs, chosen.maps, place),
+                hidden=_hidden(blobs, included.maps, place),
             )
         )
     return found

@@ -12,14 +12,15 @@ import xarray as xr
 import headscope
 from headscope.errors import InputError
 from headscope.views.canvas import POINTS, Canvas, label
-from headscope.views.explorer import Input
 from headscope.views.figure_grid import Grid
 from headscope.views.figure_head import HeadLines
 from headscope.views.figure_matrix import HeadMatrix
 from headscope.views.figure_neurons import HeadNeurons
+from headscope.views.inputs import Input
 from headscope.views.page import plain_text
 from headscope.views.palette import palette
-from headscope.views.selection import DEFAULTS, Selection, part_of, quantities
+from headscope.views.selection import Selection
+from headscope.views.state import DEFAULTS
 
 COLUMN, TEXT = 3.3, 6.9
 """Widths in inches: one column of a paper of two, and the whole text."""
@@ -157,7 +158,7 @@ def about(inputs: Sequence[Input], state: Mapping[str, Any]) -> dict[str, str]:
 def _gap(one: Input, place: int, state: Mapping[str, Any]) -> str | None:
     """Why an input cannot be drawn: it lacks the state's matrix. As in the page (``lacking`` of ``scene.ts``)."""
     name = state["quantity"]
-    if name == "weights" or name in quantities(one, part_of(one, state)):
+    if name == "weights" or name in one.quantities(one.part(state["part"])):
         return None
     called = NORMS if name == "norms" else str(name)
     why = f"it came as maps, and a {called} needs a model or to be given with them"

@@ -44,7 +44,7 @@ class Grid:
         selection, colours, cell = self.selection, canvas.colours, self.cell
         as_lines = self._as_lines()
         open_heads: list[int] = selection.state["heads"]
-        marked = "layer" in selection.state and selection.layer in selection.layers
+        marked = selection.state["layer"] >= 0
         if not self.sorted:
             self._labels(canvas, x, y, open_heads if marked else [])
         segments: list[Matrix] = []

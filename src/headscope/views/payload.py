@@ -7,7 +7,7 @@ blobs, and `ArrayRef` says how to read one.
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
 from headscope.views.blobs import ArrayRef, Vectors
 from headscope.views.payload_compare import CompareSection, GroupsSection
@@ -163,36 +163,69 @@ class InputInfo(TypedDict):
     parts: list[PartInfo]
 
 
+class StateKey(NamedTuple):
+    """What a key of the state is where nothing is said, and what it takes, in words."""
+
+    default: Any
+    takes: str
+
+
 class ExplorerState(TypedDict, total=False):
-    """What an explorer shows; every key may be left out (`headscope.views.explorer.STATE` lists them).
+    """What an explorer shows; every key may be left out (`headscope.views.state.STATE` lists them).
 
     `pin` is ``["from", 10]`` or ``["to", 3]``: the side and the token's place on its axis. `zoom` is first
     row, rows, first column, columns of the matrix. `layer` and `heads` are the model's own indices.
     """
 
-    scale: Literal["model", "head", "neuron"]
-    part: str
-    layer: int
-    heads: list[int]
-    filter: Literal["all", "aa", "ab", "ba", "bb"]
-    special: bool
-    renormalise: bool
-    unit: Literal["pieces", "words"]
-    draw: Literal["auto", "heat", "lines"]
-    picture: Literal["lines", "matrix"]
-    measure: str
-    sort: bool
-    least: float
-    threshold: float
-    top_k: int
-    aggregate: Literal["none", "mean", "max", "layers"]
-    quantity: str
-    pin: list[str | int] | None
-    zoom: list[int] | None
-    input: int
-    side: Literal["one", "both", "difference"]
-    values: bool
-    theme: Literal["auto", "light", "dark"]
+    scale: Annotated[Literal["model", "head", "neuron"], StateKey("head", "'model', 'head' or 'neuron'")]
+    part: Annotated[str, StateKey("", "a part of the model: 'self', or 'encoder', 'decoder', 'cross'")]
+    layer: Annotated[int, StateKey(-1, "the model's own index of a layer")]
+    heads: Annotated[
+        list[int],
+        StateKey([], "a head or a list of heads, the model's own indices; the last one is the open one"),
+    ]
+    filter: Annotated[
+        Literal["all", "aa", "ab", "ba", "bb"],
+        StateKey("all", "'all', 'aa', 'ab', 'ba' or 'bb' (what A looks at in B is 'ab')"),
+    ]
+    special: Annotated[bool, StateKey(True, "True or False: show special tokens")]
+    renormalise: Annotated[bool, StateKey(False, "True or False: let the shown weights of each row sum to 1")]
+    unit: Annotated[Literal["pieces", "words"], StateKey("pieces", "'pieces' or 'words'")]
+    draw: Annotated[
+        Literal["auto", "heat", "lines"], StateKey("auto", "'auto', 'heat' or 'lines': the thumbnails")
+    ]
+    picture: Annotated[Literal["lines", "matrix"], StateKey("lines", "'lines' or 'matrix': the head view")]
+    measure: Annotated[str, StateKey("none", "'none' or a measure that the payload has")]
+    sort: Annotated[bool, StateKey(False, "True or False: sort the heads by the measure")]
+    least: Annotated[float, StateKey(0.0, "a number: heads whose measure is below it are dimmed")]
+    threshold: Annotated[float, StateKey(0.02, "a number from 0 to 1: weaker lines are not drawn")]
+    top_k: Annotated[int, StateKey(0, "how many lines each token keeps, strongest first; 0 for all")]
+    aggregate: Annotated[
+        Literal["none", "mean", "max", "layers"],
+        StateKey(
+            "none",
+            "'none', 'mean' or 'max' (over the chosen heads) or 'layers' (their mean over all layers)",
+        ),
+    ]
+    quantity: Annotated[str, StateKey("weights", "'weights' or another matrix that the payload has")]
+    pin: Annotated[
+        list[str | int] | None,
+        StateKey(None, "None, or a side and a token's place: ('from', 10) or ('to', 3)"),
+    ]
+    zoom: Annotated[
+        list[int] | None,
+        StateKey(None, "None, or a window of the matrix: (first row, rows, first column, columns)"),
+    ]
+    input: Annotated[int, StateKey(0, "the place of an input, from 0")]
+    side: Annotated[
+        Literal["one", "both", "difference"],
+        StateKey(
+            "one",
+            "'one', 'both' or 'difference': one input, two side by side, the first minus the second",
+        ),
+    ]
+    values: Annotated[bool, StateKey(False, "True or False: what each key contributes, in the neuron view")]
+    theme: Annotated[Literal["auto", "light", "dark"], StateKey("auto", "'auto', 'light' or 'dark'")]
 
 
 class Offer(TypedDict):

@@ -15,35 +15,11 @@ from headscope.errors import InputError, ShapeError
 from headscope.maps import AttentionMaps
 from headscope.neurons import Neurons
 from headscope.tokens import IntArray, Tokens
-from headscope.views.blobs import Blobs, decode
-from headscope.views.columns import from_corpus, from_input
-from headscope.views.explorer import Input
+from headscope.views.columns import Column, from_corpus, from_input
+from headscope.views.inputs import Included, Input
+from headscope.views.state import DEFAULTS
 
 Matrix = npt.NDArray[np.float64]
-
-DEFAULTS: Mapping[str, Any] = {
-    "scale": "head",
-    "filter": "all",
-    "special": True,
-    "renormalise": False,
-    "unit": "pieces",
-    "draw": "auto",
-    "picture": "lines",
-    "measure": "none",
-    "sort": False,
-    "least": 0.0,
-    "threshold": 0.02,
-    "top_k": 0,
-    "aggregate": "none",
-    "quantity": "weights",
-    "pin": None,
-    "zoom": None,
-    "input": 0,
-    "side": "one",
-    "values": False,
-    "theme": "auto",
-}
-"""What a state says where it says nothing."""
 
 
 @dataclass(frozen=True)
@@ -62,23 +38,6 @@ class Figures:
     title: str
     units: str
     values: Mapping[tuple[int, int], float]
-
-
-def part_of(one: Input, state: Mapping[str, Any]) -> str:
-    """The part of an input that a state shows: the one it names, or the input's first."""
-    named = str(state.get("part"))
-    return named if named in one.parts else next(iter(one.parts))
-
-
-def quantities(one: Input, part: str) -> dict[str, Sequence[npt.NDArray[Any]]]:
-    """What one part of an input has beside its weights, by name: ``[head query key]`` a layer."""
-    found: dict[str, Sequence[npt.NDArray[Any]]] = {
-        name: by_part[part] for name, by_part in one.matrices.items() if part in by_part
-    }
-    neurons = one.neurons.get(part)
-    if neurons is not None and neurons.norms is not None:
-        found.setdefault("norms", neurons.norms)
-    return found
 
 
 class Selection:
@@ -108,19 +67,17 @@ class Selection:
         self.state = {**DEFAULTS, **state}
         if self.state["scale"] == "neuron":
             self.state["unit"] = "pieces"  # words have no neurons
-        self.part = part_of(one, self.state)
+        self.part = one.part(self.state["part"])
         self.maps: AttentionMaps = one.parts[self.part]
         self.neurons: Neurons | None = one.neurons.get(self.part)
-        self.layers = [
-            layer for layer in self.maps.index if include_layers is None or layer in set(include_layers)
-        ]
-        self._heads, self._measures = include_heads, measures
-        self.layer = int(self.state.get("layer", self.layers[0]))
+        self._included, self._measures = Included(self.maps, include_layers, include_heads), measures
+        self.layers = self._included.index
+        self.layer = self.layers[0] if self.state["layer"] < 0 else int(self.state["layer"])
         if self.layer not in self.layers:
             raise InputError(f"state: layer takes one of {self.layers} of this input; found {self.layer}")
         of_layer = self.heads(self.layer)
-        chosen = [int(head) for head in self.state.get("heads", ()) if int(head) in of_layer]
-        self.state["heads"] = chosen or of_layer[:1]
+        open_heads = [int(head) for head in self.state["heads"] if int(head) in of_layer]
+        self.state["heads"] = open_heads or of_layer[:1]
         whole = (self.maps.query, self.maps.key)
         self._words = None
         if self.state["unit"] == "words":
@@ -133,7 +90,7 @@ class Selection:
         if not len(self.rows) or not len(self.columns):
             raise InputError("state: the filter leaves no token; show special tokens, or another filter")
         self.query, self.key = whole[0].take(self.rows), whole[1].take(self.columns)
-        self._by_name = quantities(one, self.part)
+        self._by_name = one.quantities(self.part)
         self._quantity = self._find()
         self.of = one.notes.get(self.state["quantity"])
         self.signed = against is not None or any(
@@ -152,11 +109,7 @@ class Selection:
 
     def heads(self, layer: int) -> list[int]:
         """The shown heads of a layer; none where there is no such layer."""
-        if layer not in self.maps.index:
-            return []
-        count = len(self.maps.layers[self.maps.index.index(layer)])
-        asked = range(count) if self._heads is None else sorted(set(self._heads))
-        return [head for head in asked if head < count]
+        return self._included.of(layer)
 
     def weights(self, layer: int, head: int) -> Matrix:
         """The shown part of one head's weights, ``[row column]``, whatever the quantity is."""
@@ -200,35 +153,26 @@ class Selection:
 
     def figures(self) -> Figures | None:
         """The state's measure of every shown head; None where the input has no such measure."""
-        name = self.state["measure"]
-        heads = [self.heads(layer) for layer in self.layers]
-        blobs = Blobs()
-        if str(name).startswith("corpus:"):
-            found = [] if self._measures is None else from_corpus(blobs, self._measures, self.layers, heads)
-        else:
-            found = [] if name == "none" else from_input(blobs, self.maps, self._cut(self.maps.layers))
-        for column in found:
-            if column["name"] == name:
-                values = decode(column["values"], blobs.texts)
-                return Figures(
-                    column["title"],
-                    column["units"],
-                    {
-                        (layer, head): float(values[row, place])
-                        for row, layer in enumerate(self.layers)
-                        for place, head in enumerate(heads[row])
-                    },
-                )
+        name, index, heads = str(self.state["measure"]), self.layers, self._included.heads
+        columns: list[Column] = []
+        if not name.startswith("corpus:"):
+            columns = from_input(self.maps, self._cut(self.maps.layers))
+        elif self._measures is not None:
+            columns = from_corpus(self._measures, index, heads)
+        for column in columns:
+            if column.name == name:
+                values = {
+                    (layer, head): float(column.values[row, place])
+                    for row, layer in enumerate(index)
+                    for place, head in enumerate(heads[row])
+                }
+                return Figures(column.title, column.units, values)
         return None
 
     def measured(self, layer: int, head: int) -> dict[str, float]:
         """Every measure of one head on this very input, by name."""
-        blobs = Blobs()
-        one = np.asarray(self.maps.layers[self.maps.index.index(layer)])[head : head + 1]
-        return {
-            column["name"]: float(decode(column["values"], blobs.texts)[0, 0])
-            for column in from_input(blobs, self.maps, [one])
-        }
+        layers = [self.maps.layers[self.maps.index.index(layer)][head : head + 1]]
+        return {column.name: float(column.values[0, 0]) for column in from_input(self.maps, layers)}
 
     def _own(self) -> list[Heads]:
         state, layer = self.state, self.layer
@@ -253,7 +197,7 @@ class Selection:
         return [Heads(f"Layer {layer}, maximum of {count}", None, largest)]
 
     def _cut(self, layers: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
-        return [np.asarray(layers[self.maps.index.index(layer)])[self.heads(layer)] for layer in self.layers]
+        return self._included.cut(layers, str(self.state["quantity"]))
 
     def _largest(self) -> float:
         """The largest magnitude of what may be shown: of pairs, and of words where these are shown."""

@@ -10,34 +10,13 @@ from typing import Any, cast, get_args, get_type_hints
 from headscope.errors import InputError
 from headscope.views.payload import AxisInfo, ExplorerState, InputInfo, MeasureColumn, PartInfo
 
-STATE: dict[str, str] = {
-    "scale": "'model', 'head' or 'neuron'",
-    "part": "a part of the model: 'self', or 'encoder', 'decoder', 'cross'",
-    "layer": "the model's own index of a layer",
-    "heads": "a head or a list of heads, the model's own indices; the last one is the open one",
-    "filter": "'all', 'aa', 'ab', 'ba' or 'bb' (what A looks at in B is 'ab')",
-    "special": "True or False: show special tokens",
-    "renormalise": "True or False: let the shown weights of each row sum to 1",
-    "unit": "'pieces' or 'words'",
-    "draw": "'auto', 'heat' or 'lines': the thumbnails",
-    "picture": "'lines' or 'matrix': the head view",
-    "measure": "'none' or a measure that the payload has",
-    "sort": "True or False: sort the heads by the measure",
-    "least": "a number: heads whose measure is below it are dimmed",
-    "threshold": "a number from 0 to 1: weaker lines are not drawn",
-    "top_k": "how many lines each token keeps, strongest first; 0 for all",
-    "aggregate": "'none', 'mean' or 'max' (over the chosen heads) or 'layers' (their mean over all layers)",
-    "quantity": "'weights' or another matrix that the payload has",
-    "pin": "None, or a side and a token's place: ('from', 10) or ('to', 3)",
-    "zoom": "None, or a window of the matrix: (first row, rows, first column, columns)",
-    "input": "the place of an input, from 0",
-    "side": "'one', 'both' or 'difference': one input, two side by side, the first minus the second",
-    "values": "True or False: what each key contributes, in the neuron view",
-    "theme": "'auto', 'light' or 'dark'",
-}
+_HINTS = get_type_hints(ExplorerState, include_extras=True)
+
+STATE: Mapping[str, str] = {key: hint.__metadata__[0].takes for key, hint in _HINTS.items()}
 """The keys of a state, and what each takes."""
 
-_TYPES: Mapping[str, Any] = get_type_hints(ExplorerState)
+DEFAULTS: Mapping[str, Any] = {key: hint.__metadata__[0].default for key, hint in _HINTS.items()}
+"""What a state says where it says nothing: part "", layer −1 and heads [] are the first that an input has."""
 
 
 def check_state(state: Mapping[str, Any] | None, inputs: Sequence[InputInfo]) -> ExplorerState:
@@ -64,80 +43,74 @@ def check_state(state: Mapping[str, Any] | None, inputs: Sequence[InputInfo]) ->
 
 
 def _value(key: str, value: Any) -> Any:
-    if key == "heads" and isinstance(value, int) and not isinstance(value, bool):
-        value = [value]
-    test = _TESTS.get(key)
-    if test is None:
-        allowed = get_args(_TYPES[key])
-        if not isinstance(value, str) or (allowed and value not in allowed):
-            raise _wrong(key, value, STATE[key])
-        return value
     try:
-        return test(value)
+        return _READERS.get(key, _READERS.get(_HINTS[key].__origin__, _text))(value, _HINTS[key].__origin__)
     except (TypeError, ValueError):
         raise _wrong(key, value, STATE[key]) from None
 
 
-def _bool(value: Any) -> bool:
-    if not isinstance(value, bool):
+def _check(ok: bool) -> None:
+    if not ok:
         raise ValueError
+
+
+def _text(value: Any, allowed: Any) -> str:
+    _check(isinstance(value, str) and value in (get_args(allowed) or [value]))
     return value
 
 
-def _whole(value: Any) -> int:
-    if isinstance(value, bool) or value != int(value) or value < 0:
-        raise ValueError
+def _bool(value: Any, _: Any) -> bool:
+    _check(isinstance(value, bool))
+    return value
+
+
+def _whole(value: Any, _: Any = None) -> int:
+    _check(not isinstance(value, bool) and value == int(value) and value >= 0)
     return int(value)
 
 
-def _share(value: Any) -> float:
-    number = float(value)
-    if isinstance(value, bool) or not 0.0 <= number <= 1.0:
-        raise ValueError
-    return number
+def _number(value: Any, _: Any = None) -> float:
+    _check(not isinstance(value, bool) and math.isfinite(float(value)))
+    return float(value)
 
 
-def _number(value: Any) -> float:
-    number = float(value)
-    if isinstance(value, bool) or not math.isfinite(number):
-        raise ValueError
-    return number
+def _share(value: Any, _: Any) -> float:
+    _check(0.0 <= _number(value) <= 1.0)
+    return float(value)
 
 
-def _heads(value: Any) -> list[int]:
-    heads = list(dict.fromkeys(_whole(head) for head in value))
-    if not heads:
-        raise ValueError
-    return heads
+def _heads(value: Any, _: Any) -> list[int]:
+    heads = [value] if isinstance(value, int) else list(dict.fromkeys(map(_whole, value)))
+    _check(bool(heads) and not isinstance(value, bool))
+    return [_whole(head) for head in heads]
 
 
-def _pin(value: Any) -> list[str | int] | None:
+def _pin(value: Any, _: Any) -> list[str | int] | None:
     if value is None:
         return None
     side, place = value
-    if side not in ("from", "to"):
-        raise ValueError
+    _check(side in ("from", "to"))
     return [side, _whole(place)]
 
 
-def _zoom(value: Any) -> list[int] | None:
+def _zoom(value: Any, _: Any) -> list[int] | None:
     if value is None:
         return None
-    row, rows, column, columns = (_whole(number) for number in value)
-    if not (rows and columns):
-        raise ValueError
+    row, rows, column, columns = map(_whole, value)
+    _check(bool(rows and columns))
     return [row, rows, column, columns]
 
 
-_TESTS: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("special", "renormalise", "sort", "values"), _bool),
-    **dict.fromkeys(("layer", "top_k", "input"), _whole),
+_READERS: Mapping[Any, Callable[[Any, Any], Any]] = {
+    bool: _bool,
+    int: _whole,
+    float: _number,
     "threshold": _share,
-    "least": _number,
     "heads": _heads,
     "pin": _pin,
     "zoom": _zoom,
 }
+"""By key or by type, what reads a value; texts are one of those that their type allows."""
 
 
 def _part(state: ExplorerState, shown: InputInfo) -> PartInfo:

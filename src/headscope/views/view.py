@@ -10,19 +10,19 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
-import xarray as xr
 
 from headscope.errors import InputError, RunError
 from headscope.maps import FloatArray
 from headscope.measures.dataset import check_place
 from headscope.views.blobs import Blobs
-from headscope.views.explorer import Input, add_quantity, explorer_payload, views_page
+from headscope.views.explorer import Options, add_quantity, explorer_payload, views_page
 from headscope.views.figure import FORMATS, picture
-from headscope.views.payload import Added, ExplorerPayload, ExplorerState, Offer
+from headscope.views.inputs import Input
+from headscope.views.payload import Added, ExplorerPayload, ExplorerState
 from headscope.views.state import check_state
 
 SUFFIXES = (".html", *(f".{kind}" for kind in FORMATS))
@@ -77,14 +77,8 @@ class View:
         inputs: Sequence[Input],
         state: Mapping[str, Any] | None = None,
         *,
-        title: str | None = None,
-        model: str | None = None,
-        measures: xr.Dataset | None = None,
-        exact: bool = False,
-        include_layers: Sequence[int] | None = None,
-        include_heads: Sequence[int] | None = None,
-        offers: Sequence[Offer] = (),
         compute: Callable[[str], Sequence[Computed]] | None = None,
+        **options: Unpack[Options],
     ) -> None:
         """Arguments as for `headscope.views.explorer.explorer_payload`; raises what it raises.
 
@@ -92,20 +86,10 @@ class View:
             compute: gives an offered matrix by its name, for each input that has a model behind it: the first ones.
         """
         self.inputs = list(inputs)
-        self._payload, self.blobs = explorer_payload(
-            self.inputs,
-            title=title,
-            model=model,
-            measures=measures,
-            state=state,
-            exact=exact,
-            include_layers=include_layers,
-            include_heads=include_heads,
-            offers=offers,
-        )
+        self._payload, self.blobs = explorer_payload(self.inputs, state=state, **options)
         self._compute = compute
-        self._title, self._measures = title, measures
-        self._include = {"include_layers": include_layers, "include_heads": include_heads}
+        self._title, self._measures = options.get("title"), options.get("measures")
+        self._include = {name: options.get(name) for name in ("include_layers", "include_heads")}
         self._widget: Any = None
 
     @property
@@ -190,17 +174,14 @@ class View:
     ) -> npt.NDArray[np.floating[Any]]:
         """The exact ``[query key]`` matrix of one head of the input at `place`; a page rounds it to bytes."""
         one = self.inputs[place]
-        part = next(iter(one.parts)) if part is None else part
+        part = one.part() if part is None else part
         maps = one.parts[part]
         if quantity == "weights":
             return maps[layer, head]
-        found = one.matrices.get(quantity, {}).get(part)
-        neurons = one.neurons.get(part)
-        if found is None and quantity == "norms" and neurons is not None:
-            found = neurons.norms
-        if found is None:
+        beside = one.quantities(part)
+        if quantity not in beside:
             raise InputError(f"quantity: no {quantity!r} of part {part!r} in this view")
-        return np.asarray(found[maps.index.index(layer)][head])
+        return np.asarray(beside[quantity][maps.index.index(layer)][head])
 
     def add(self, name: str) -> None:
         """Compute one of the matrices per pair that are offered, and add it to the view.

@@ -12,7 +12,7 @@ from headscope.analyses.compare_models import statistics
 from headscope.analyses.compare_models.batch import Batch, check_shapes
 from headscope.corpora import Corpus, Example
 from headscope.measures.measure import Measure, selection
-from headscope.measures.single import _row  # pyright: ignore[reportPrivateUsage]
+from headscope.measures.single import row_statistic
 from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.stream.words import word_maps
@@ -75,12 +75,9 @@ class Words:
 
     def _sums(self, weights: Floats, axis: Tokens, rows: Floats) -> Floats:
         """Sums over the rows that count, ``[measure head]``."""
-        return np.array(
-            [
-                _row(one, weights, axis, 0.0, weights) @ own
-                for one, own in zip(self._measures, rows, strict=True)
-            ]
-        )
+        weights = weights.astype(np.float64)
+        pairs = zip(self._measures, rows, strict=True)
+        return np.array([row_statistic(measure, weights, axis) @ counted for measure, counted in pairs])
 
     def _maps(self, model: Model, batch: Sequence[Example]) -> dict[int, Floats]:
         found: dict[int, Floats] = {}

@@ -1,0 +1,93 @@
+"""One input that is shown: its maps, what came beside them, and the layers and heads that are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headscope.errors import InputError, ShapeError
+from headscope.maps import AttentionMaps, FloatArray
+from headscope.neurons import Neurons
+
+Matrices = Mapping[str, Mapping[str, Sequence[FloatArray]]]
+
+
+@dataclass(frozen=True)
+class Input:
+    """One input to show.
+
+    Attributes:
+        parts: maps by part: ``{"self": …}`` or ``{"encoder": …, "decoder": …, "cross": …}``.
+        label: a few words that name it; by default the pieces do.
+        neurons: queries and keys by part, for the neuron view.
+        matrices: other matrices per pair by name (``gradient``, …), by part, ``[head query key]`` a layer;
+            they may be negative.
+        notes: what a matrix is of, by its name: ``{"gradient": "the loss on the input"}``.
+    """
+
+    parts: Mapping[str, AttentionMaps]
+    label: str = ""
+    neurons: Mapping[str, Neurons] = field(default_factory=dict[str, Neurons])
+    matrices: Matrices = field(default_factory=dict[str, Mapping[str, Sequence[FloatArray]]])
+    notes: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def first(self) -> AttentionMaps:
+        """The maps of the first part."""
+        return next(iter(self.parts.values()))
+
+    def part(self, name: str = "") -> str:
+        """The part of this name, or the first one where there is none."""
+        return name if name in self.parts else next(iter(self.parts))
+
+    def quantities(self, part: str) -> dict[str, Sequence[FloatArray]]:
+        """What a part has beside its weights, by name: ``[head query key]`` a layer."""
+        beside = {name: by_part[part] for name, by_part in self.matrices.items() if part in by_part}
+        neurons = self.neurons.get(part)
+        if neurons is not None and neurons.norms is not None:
+            beside.setdefault("norms", neurons.norms)
+        return beside
+
+
+class Included:
+    """The layers and heads of maps that are shown, by the model's own indices.
+
+    Attributes:
+        index: the model's own index of each shown layer.
+        places: the place of each of them among the maps' layers.
+        heads: the shown heads of each.
+    """
+
+    def __init__(
+        self, maps: AttentionMaps, layers: Sequence[int] | None, heads: Sequence[int] | None
+    ) -> None:
+        self.maps = maps
+        self.index = list(maps.index) if layers is None else sorted({int(layer) for layer in layers})
+        missing = [layer for layer in self.index if layer not in maps.index]
+        if missing or not self.index:
+            raise InputError(
+                f"include_layers: no layer {missing[0] if missing else '(none given)'}; "
+                f"these maps have {list(maps.index)}"
+            )
+        self.places = [maps.index.index(layer) for layer in self.index]
+        most = max(len(maps.layers[place]) for place in self.places)
+        asked = list(range(most)) if heads is None else sorted({int(head) for head in heads})
+        if not asked or asked[0] < 0 or asked[-1] >= most:
+            raise InputError(f"include_heads: expected heads from 0 to {most - 1}, found {list(heads or [])}")
+        self.heads = [[head for head in asked if head < len(maps.layers[place])] for place in self.places]
+
+    def of(self, layer: int) -> list[int]:
+        """The shown heads of a layer; none where it is not shown."""
+        return self.heads[self.index.index(layer)] if layer in self.index else []
+
+    def cut(self, layers: Sequence[npt.NDArray[Any]], name: str) -> list[npt.NDArray[Any]]:
+        """The shown heads of one array ``[head …]`` a layer."""
+        if len(layers) != len(self.maps.layers):
+            raise ShapeError(f"{name}, axis layer: expected {len(self.maps.layers)}, found {len(layers)}")
+        return [
+            np.asarray(layers[place])[heads] for place, heads in zip(self.places, self.heads, strict=True)
+        ]
