@@ -1,4 +1,4 @@
-"""Write what the front end takes from Python: the types of the payload, the defaults of the state, and which file draws each section.
+"""Write what the front end takes from Python: types, defaults of the state, files of sections.
 
 python tools/protocol.py            write frontend/src/protocol.ts and frontend/src/report/sections/index.ts
 python tools/protocol.py --check    exit 1 when one of them is out of date
