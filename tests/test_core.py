@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headscope import Head, Tokens, store, wrap
+from headscope import Head, Tokens, contribution, store, wrap
+from headscope.deprecated import renamed
 from headscope.errors import InputError, ShapeError
 from headscope.tokens import is_punctuation, strip_markers
 
@@ -228,3 +230,23 @@ class TestStore:
         (tmp_path / "text.safetensors").write_text("hello")
         with pytest.raises(InputError, match=r"text.safetensors: not a safetensors file"):
             store.load(tmp_path / "text.safetensors")
+
+
+def test_an_older_keyword_is_taken_with_a_warning() -> None:
+    @renamed(of="objective")
+    def number(objective: str = "natural") -> str:
+        return objective
+
+    old: Any = number
+    with pytest.warns(DeprecationWarning, match="^number: of= is now objective=$"):
+        assert old(of="cosine") == "cosine"
+    assert number(objective="cosine") == "cosine"
+    with pytest.raises(TypeError, match="got 'objective' twice: 'of' is its older name"):
+        old(of="cosine", objective="natural")
+
+
+@pytest.mark.parametrize("name", contribution.__all__)
+def test_every_name_of_contribution_is_a_function_with_an_example(name: str) -> None:
+    assert ">>> " in getattr(contribution, name).__doc__
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = contribution.nothing

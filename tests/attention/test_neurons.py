@@ -6,7 +6,7 @@ import torch
 from families import CAPTURED, Family, build, family
 from scipy.special import softmax
 
-from headscope.attention.neurons import capture_with_neurons, neurons
+from headscope.attention.neurons import capture_with_neurons, neurons, norms
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps
 from headscope.models.model import Model
@@ -88,6 +88,8 @@ def test_norms_are_of_what_each_key_contributes(name, projection) -> None:
                     sent = alpha[head, query, key] * v[head, key] @ matrix[head * size : (head + 1) * size]
                     expected[head, query, key] = np.sqrt((sent**2).sum())
         np.testing.assert_allclose(found.norms[layer], expected, atol=1e-4, rtol=1e-4)
+    for one, other in zip(norms(Model(module), inputs=one_row(each))["self"], found.norms, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_norms_are_none_where_something_stands_between() -> None:
@@ -98,6 +100,10 @@ def test_norms_are_none_where_something_stands_between() -> None:
     found = neurons(Model(module), inputs=one_row(family("BERT")), values=True)["self"]
     assert found.norms is None
     assert found.v is not None
+    with pytest.raises(
+        InputError, match=r"^BertModel: its output projection cannot be told, so there are no norms$"
+    ):
+        norms(Model(module), inputs=one_row(family("BERT")))
 
 
 def test_values_only_on_request() -> None:

@@ -236,7 +236,7 @@ class TestGradients:
     def test_equal_finite_differences(self, bert: Model) -> None:
         model = hs.load(bert, dtype="float64")
         inputs = {"input_ids": [[1, 2, 3, 4]]}
-        found = hs.gradients(model, inputs=inputs, of=lambda output: output[0][0, 2].sum())["self"]
+        found = hs.gradients(model, inputs=inputs, objective=lambda output: output[0][0, 2].sum())["self"]
         maps = hs.capture(model, inputs=inputs)
         step = 1e-6
         for layer, head, query, key in [(0, 1, 2, 3), (1, 3, 2, 0), (0, 0, 0, 0)]:
@@ -251,8 +251,8 @@ class TestGradients:
             )
 
     def test_of_must_give_a_number(self, bert: Model) -> None:
-        with pytest.raises(InputError, match=r"of: expected a scalar, found shape \(1, 2, 32\)"):
-            hs.gradients(bert, inputs={"input_ids": [[1, 2]]}, of=lambda output: output[0])
+        with pytest.raises(InputError, match=r"objective: expected a scalar, found shape \(1, 2, 32\)"):
+            hs.gradients(bert, inputs={"input_ids": [[1, 2]]}, objective=lambda output: output[0])
 
 
 class TestEdits:

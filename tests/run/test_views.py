@@ -134,7 +134,7 @@ class TestQuantities:
         def first(output):
             return output[0][0, 0, 0]
 
-        mine = view(demo, TEXT, quantities="gradient", of=first)
+        mine = view(demo, TEXT, quantities="gradient", objective=first)
         assert mine.inputs[0].notes == {"gradient": "first"}
         assert not np.allclose(mine.matrix(3, 4, quantity="gradient"), expected[3][4])
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from headscope.attention.parts import group
-from headscope.attention.record import AttentionRecord, Route
+from headscope.attention.record import AttentionRecord, Route, silenced
 from headscope.attention.recording import evaluating, recording, route
 from headscope.errors import HeadscopeError, RefusedError
 from headscope.models.model import Model
@@ -132,14 +132,9 @@ def _part(
             )
         rows, recompute = max(rows, error), max(recompute, again)
     last = records[-1]
-    silenced = {"module": last.module, "layer": last.layer, "stack": last.stack}
 
     def silence(record: AttentionRecord) -> Tensor | None:
-        if (record.stack, record.layer) != (silenced["stack"], silenced["layer"]):
-            return None
-        weights = record.weights().clone()
-        weights[:, 0] = 0.0
-        return weights
+        return silenced(record, 0) if (record.stack, record.layer) == (last.stack, last.layer) else None
 
     with recording(model.module, silence):
         effect = distance(recorded, outputs(model.module(**ready)))

@@ -43,6 +43,40 @@ def neurons(
     return capture_with_neurons(model, text, pair=pair, target=target, inputs=inputs, values=values)[1]
 
 
+def norms(
+    model: Model,
+    text: str | tuple[str, str] | Sequence[Mapping[str, str]] | Tokens | None = None,
+    *,
+    pair: str | None = None,
+    target: str | None = None,
+    inputs: Mapping[str, Any] | None = None,
+) -> dict[str, list[FloatArray]]:
+    """``‖α · v · W_O‖``: how much of each key's value every head gives to each query.
+
+    Source: Kobayashi et al. 2020, "Attention is Not Only a Weight", section 3. A key with a large weight and a small
+    value contributes little.
+
+    Args:
+        model, text, pair, target, inputs: as in `headscope.capture`; one row.
+
+    Returns:
+        For each part (``self``, or ``encoder``, ``decoder``, ``cross``) one array ``[head query key]`` a layer, in the
+        units of the model's hidden states.
+
+    Raises:
+        InputError: the input does not go with the model, or the projection W_O cannot be told from its run.
+
+    >>> found = norms(headscope.load(), "The cat sat.")
+    >>> len(found["self"]), found["self"][0].shape
+    (6, (12, 6, 6))
+    """
+    given = neurons(model, text, pair=pair, target=target, inputs=inputs, values=True)
+    parts = {part: list(each.norms) for part, each in given.items() if each.norms is not None}
+    if not parts:
+        raise InputError(f"{model.name}: its output projection cannot be told, so there are no norms")
+    return parts
+
+
 def capture_with_neurons(
     model: Model,
     text: str | tuple[str, str] | Sequence[Mapping[str, str]] | Tokens | None = None,

@@ -14,6 +14,7 @@ import headscope
 from headscope.attention.parts import Parts, assemble, from_ids, group, labels
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
+from headscope.deprecated import renamed
 from headscope.errors import InputError, RefusedError
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.models.model import Model, expect_model
@@ -55,30 +56,36 @@ def capture(
     return found[0] if rows == 1 else found
 
 
+@renamed(of="objective")
 def gradients(
     model: Model,
     text: str | tuple[str, str] | Sequence[Mapping[str, str]] | Tokens | None = None,
-    of: Callable[[Any], Tensor] = lambda output: output[0].sum(),
+    objective: Callable[[Any], Tensor] = lambda output: output[0].sum(),
     *,
     pair: str | None = None,
     target: str | None = None,
     inputs: Mapping[str, Any] | None = None,
 ) -> dict[str, list[FloatArray]]:
-    """Gradient of a number with respect to every attention weight, ``∂ of(output) / ∂ α``.
+    """Gradient of a number with respect to every attention weight, ``∂ objective(output) / ∂ α``.
 
     Args:
-        of: takes what the module returns and gives a scalar tensor, such as a loss or one logit.
+        objective: takes what the module returns and gives a scalar tensor, such as a loss or one logit.
         model, text, pair, target, inputs: as in `capture`; one row.
 
     Returns:
         For each part (``self``, or ``encoder``, ``decoder``, ``cross``) one array ``[head query key]`` a layer.
+
+    >>> model = headscope.load()
+    >>> slopes = gradients(model, "The cat sat.", lambda output: output.last_hidden_state[0, 0, 0])
+    >>> slopes["self"][0].shape
+    (12, 6, 6)
     """
     _, ready = prepare(model, text, pair, target, inputs)
     found: list[AttentionRecord] = []
     with torch.enable_grad(), recording(model.module, _keep(found)):
-        number = of(model.module(**ready))
+        number = objective(model.module(**ready))
         if number.numel() != 1:
-            raise InputError(f"of: expected a scalar, found shape {tuple(number.shape)}")
+            raise InputError(f"objective: expected a scalar, found shape {tuple(number.shape)}")
         parts = group(found)
         return {name: _slopes(number, records) for name, records in parts.items()}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -146,3 +146,10 @@ class AttentionRecord:
 
 Hook = Callable[[AttentionRecord], Tensor | None]
 """Is shown each attention call; a tensor ``[batch head query key]`` that it returns takes the place of the weights."""
+
+
+def silenced(record: AttentionRecord, heads: Sequence[int] | int) -> Tensor:
+    """The weights of a call with those of some heads at 0."""
+    weights = record.weights().clone()
+    weights[:, heads] = 0.0
+    return weights

@@ -34,7 +34,7 @@ class Origin:
     model: Model
     text: Any
     given: Mapping[str, Any]
-    of: Callable[[Any], Tensor] | None = None
+    objective: Callable[[Any], Tensor] | None = None
 
     def compute(self, name: str) -> Computed:
         """The matrix ``gradient`` or ``norms`` of every head.
@@ -57,11 +57,11 @@ class Origin:
         axes, ready = prepare(
             self.model, self.text, *(self.given.get(key) for key in ("pair", "target", "inputs"))
         )
-        of = self.of or natural(self.model, axes, ready, said)
-        slopes = gradients(self.model, self.text, of, **self.given)
-        if self.of is not None:
-            name = getattr(self.of, "__name__", "")
-            said.append(name if name.isidentifier() else "the number given as of=")
+        objective = self.objective or natural(self.model, axes, ready, said)
+        slopes = gradients(self.model, self.text, objective, **self.given)
+        if self.objective is not None:
+            name = getattr(self.objective, "__name__", "")
+            said.append(name if name.isidentifier() else "the number given as objective=")
         return Computed(slopes, said[0], None)
 
 

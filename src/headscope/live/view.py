@@ -17,6 +17,7 @@ from headscope.attention.load import load
 from headscope.attention.neurons import capture_with_neurons
 from headscope.attention.one import Captured, capture
 from headscope.attention.parts import Parts
+from headscope.deprecated import renamed
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.live.quantities import NAMES, Origin, with_quantities
 from headscope.maps import AttentionMaps, FloatArray
@@ -43,7 +44,7 @@ _OPTIONS = (
     "inputs",
     "neurons",
     "quantities",
-    "of",
+    "objective",
     "title",
     "measures",
     "exact",
@@ -52,6 +53,7 @@ _OPTIONS = (
 )
 
 
+@renamed(of="objective")
 def view(
     model: Source = None,
     text: Text | None = None,
@@ -62,7 +64,7 @@ def view(
     inputs: Mapping[str, Any] | None = None,
     neurons: bool | None = None,
     quantities: Sequence[str] | Mapping[str, By] | None = None,
-    of: Callable[[Any], Tensor] | None = None,
+    objective: Callable[[Any], Tensor] | None = None,
     title: str | None = None,
     measures: xr.Dataset | None = None,
     exact: bool = False,
@@ -82,14 +84,14 @@ def view(
         target: the decoder's text, for an encoder-decoder.
         inputs: in place of a text, what the module takes; one row.
         neurons: queries and keys, for the neuron view; by default up to 8 MB of them.
-        quantities: other matrices per pair to draw in place of the weights: ``"gradient"`` (of `of`) and
+        quantities: other matrices per pair to draw in place of the weights: ``"gradient"`` (of `objective`) and
             ``"norm"`` (‖α·v·W_O‖), computed here; or yours by name, ``[head query key]`` a layer (or
             ``[query key]`` for all its heads), by part
             where there are several. By default the gradient comes along where it adds at most 750,000 values
             (about 1 MB of a page) and the model's parameters times the tokens are at most 10¹⁰ (about a second
             to run backward), and the norm where both together fit; ``()`` leaves both out. What is not there
             is a click away in a notebook, and named in a saved page.
-        of: what gradients are of: takes what the module returns, gives a scalar. By default a language model's
+        objective: what gradients are of: takes what the module returns, gives a scalar. By default a language model's
             loss on the input, a classifier's largest logit, the cosine of the two texts of a pair under an
             encoder, else half the squared norm of its mean hidden state; the caption says which.
         title: of the page and the picture.
@@ -104,7 +106,7 @@ def view(
     check_keywords(state)
     if isinstance(quantities, str):
         quantities = (quantities,)
-    asked = _Asked(neurons, quantities, of, state)
+    asked = _Asked(neurons, quantities, objective, state)
     origins: list[Origin] = []
     if isinstance(model, (AttentionMaps, Parts)):
         if text is not None or pair is not None or target is not None or inputs is not None:
@@ -115,7 +117,7 @@ def view(
         ready = _loaded(model)
         if text is None and inputs is None:
             raise InputError("view: expected a text or inputs={...}, found neither")
-        origins.append(Origin(ready, text, {"pair": pair, "target": target, "inputs": inputs}, of))
+        origins.append(Origin(ready, text, {"pair": pair, "target": target, "inputs": inputs}, objective))
         shown = [_captured(origins[0], asked)]
     if isinstance(against, (AttentionMaps, Parts)):
         shown.append(_given(against, _Asked(None, (), None, {})))
@@ -125,7 +127,7 @@ def view(
         if isinstance(against, Model):
             origins.append(replace(origins[0], model=against))
         else:
-            origins.append(Origin(ready, against, {"target": target}, of))
+            origins.append(Origin(ready, against, {"target": target}, objective))
         shown.append(_captured(origins[1], asked))
         if isinstance(against, Model):
             names = _names(ready, against)
@@ -185,7 +187,7 @@ class _Asked:
 
     neurons: bool | None
     quantities: Sequence[str] | Mapping[str, By] | None
-    of: Callable[[Any], Tensor] | None
+    objective: Callable[[Any], Tensor] | None
     state: Mapping[str, Any]
 
     @property

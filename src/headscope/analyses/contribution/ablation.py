@@ -12,19 +12,19 @@ import torch
 import xarray as xr
 from torch import Tensor
 
+from headscope.analyses.contribution.inputs import Figures, figure, over_inputs
 from headscope.attention.objective import Objective, Prepared
 from headscope.attention.objective import objective as make_objective
-from headscope.attention.record import AttentionRecord, Hook
+from headscope.attention.record import AttentionRecord, silenced
 from headscope.attention.recording import recording
 from headscope.attention.scalar import Scalar
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.heads import Head
-from headscope.measures.dataset import dataset
 from headscope.measures.sums import Floats
 from headscope.models import Model
-from headscope.stream.inputs import Figures, figure, over_inputs
-from headscope.stream.long import described, examples
+from headscope.stream.long import examples
+from headscope.stream.task import tokens_of
 from headscope.tokens import Tokens
 
 NAMES = ("ablation", "ablated")
@@ -70,54 +70,51 @@ def ablation(
         InputError: heads that the model does not have, none with `together`; an unknown objective.
         RunError: the model failed on an input, which the message names.
 
-    >>> found = ablation(model, headscope.corpora.builtin(), objective="cosine", heads=["L0H2", "L1H8"])
-    >>> ablation(model, corpus, heads=["L0H2", "L1H8"], together=True).ablation.item()
+    >>> model = headscope.load()
+    >>> result = ablation(model, headscope.corpora.builtin(), objective="cosine", heads=["L0H2", "L1H8"], limit=4)
+    >>> result.ablation.notnull().sum().item()  # of the heads asked for
+    2
+    >>> ablation(model, headscope.corpora.builtin(), heads=["L0H2", "L1H8"], together=True, limit=4).ablated.shape
+    ()
     """
-    of = make_objective(model, objective)
-    chosen = (
-        None if heads is None else [Head.parse(head) if isinstance(head, str) else head for head in heads]
-    )
-    if chosen is not None and not chosen:
-        raise InputError("heads: expected at least one, found none")
-    if together and chosen is None:
-        raise InputError("heads: expected those that are silenced together, found none")
+    number = make_objective(model, objective)
+    silent = [Head.parse(head) if isinstance(head, str) else head for head in heads or ()]
+    if not silent and (together or heads is not None):
+        what = "those that are silenced together" if heads is None else "at least one"
+        raise InputError(f"heads: expected {what}, found none")
     if progress and isinstance(corpus, Corpus):
-        print(
-            estimate(model, corpus, objective=of, heads=chosen, batch_size=batch_size, limit=limit),
-            file=sys.stderr,
-            flush=True,
+        line = estimate(
+            model, corpus, objective=number, heads=silent or None, batch_size=batch_size, limit=limit
         )
-    sums = over_inputs(
-        model,
-        corpus,
-        NAMES,
-        lambda tokens: _effects(of, tokens, chosen, together),
-        batch_size=batch_size,
-        limit=limit,
-        progress=progress,
-        title="ablation",
-    )
+        print(line, file=sys.stderr, flush=True)
     what = "with these heads silenced" if together else "with the head silenced"
     definitions = [
         figure(NAMES[0], "effect of ablation", f"Mean change of the objective {what}.", "objective", _SOURCE),
         figure(NAMES[1], "objective without", f"Mean of the objective {what}.", "objective", _SOURCE),
     ]
-    meta = {**described(model, corpus), "objective": of.description, "command": command}
-    options = {
-        "objective": of.identity,
-        "heads": None if chosen is None else [str(head) for head in chosen],
-        "together": together,
-        "batch_size": batch_size,
-        "limit": limit,
-    }
-    meta["options"] = {name: value for name, value in options.items() if value is not None}
-    found = dataset(sums, definitions, by="segment", causal=model.causal, meta=meta)
-    if chosen is not None and not together:
-        for name in NAMES:
-            found[f"{name}_n"].values[:] = np.where(
-                np.isfinite(found[name].values), found[f"{name}_n"].values, np.nan
-            )
-    return found.isel(layer=0, head=0, drop=True) if together else found
+    result = over_inputs(
+        model,
+        corpus,
+        definitions,
+        lambda tokens: _effects(number, tokens, silent, together),
+        title="ablation",
+        batch_size=batch_size,
+        limit=limit,
+        progress=progress,
+        options={
+            "objective": number.identity,
+            "heads": [str(head) for head in silent] or None,
+            "together": together,
+            "batch_size": batch_size,
+            "limit": limit,
+        },
+        meta=lambda: {"objective": number.description, "command": command},
+    )
+    if together:
+        return result.isel(layer=0, head=0, drop=True)
+    for name in NAMES:
+        result[f"{name}_n"] = result[f"{name}_n"].where(np.isfinite(result[name]))
+    return result
 
 
 def estimate(
@@ -130,64 +127,53 @@ def estimate(
     limit: int | None = None,
 ) -> str:
     """One line that says what `ablation` will take, told from one batch. Arguments as there."""
-    of = make_objective(model, objective)
-    sample = [example.tokens for example in islice(examples(model, corpus, limit), min(batch_size, 8))]
-    tokens = [each for each in sample if each is not None]
-    if not tokens:
+    number = make_objective(model, objective)
+    sample = [tokens_of(example) for example in islice(examples(model, corpus, limit), min(batch_size, 8))]
+    if not sample:
         raise InputError("corpus: expected at least one input, found none")
     count = sum(1 for _ in examples(model, corpus, limit))
-    batch = of.prepare(tokens)
-    seen = _run(batch, [])[1]
+    batch = number.prepare(sample)
+    sizes = _run(batch, [])[1]
     started = time.perf_counter()
     _run(batch, [])
-    each = (time.perf_counter() - started) / len(tokens)
-    passes = 1 + (sum(seen.values()) if heads is None else len(heads))
-    of.said.clear()
-    return f"{count:,} inputs, {passes} forward passes each: about {count * passes * each:,.0f} s on {model.device}"
+    seconds = (time.perf_counter() - started) / len(sample)
+    passes = 1 + (sum(sizes.values()) if heads is None else len(heads))
+    number.said.clear()
+    took = count * passes * seconds
+    return f"{count:,} inputs, {passes} forward passes each: about {took:,.0f} s on {model.device}"
 
 
-def _effects(
-    of: Objective, tokens: Sequence[Tokens], chosen: Sequence[Head] | None, together: bool
-) -> Figures:
+def _effects(number: Objective, tokens: Sequence[Tokens], silent: Sequence[Head], together: bool) -> Figures:
     """The change and the number of each input, by head."""
-    batch = of.prepare(tokens)
-    plain, seen = _run(batch, [])
-    if unknown := [head for head in chosen or () if not 0 <= head.head < seen.get(head.layer, 0)]:
+    batch = number.prepare(tokens)
+    plain, sizes = _run(batch, [])
+    if unknown := [head for head in silent if not 0 <= head.head < sizes.get(head.layer, 0)]:
         raise InputError(f"heads: this model has no {unknown[0]}")
-    layers = sorted(seen)
+    layers = sorted(sizes)
     if together:
-        without, _ = _run(batch, chosen or ())
+        without, _ = _run(batch, silent)
         return Figures(layers[:1], np.stack([without - plain, without], 1)[:, :, None, None])
-    values = np.full((len(tokens), 2, len(layers), max(seen.values())), np.nan)
-    every = [Head(layer, head) for layer in layers for head in range(seen[layer])]
-    said = of.said.copy()
-    for head in every if chosen is None else chosen:
+    values = np.full((len(tokens), 2, len(layers), max(sizes.values())), np.nan)
+    said = number.said.copy()
+    for head in silent or [Head(layer, head) for layer in layers for head in range(sizes[layer])]:
         without, _ = _run(batch, [head])
-        place = layers.index(head.layer)
-        values[:, 0, place, head.head], values[:, 1, place, head.head] = without - plain, without
-    of.said.clear()
-    of.said.update(said)
+        values[:, :, layers.index(head.layer), head.head] = np.stack([without - plain, without], 1)
+    number.said.clear()
+    number.said.update(said)
     return Figures(layers, values)
 
 
 def _run(batch: Prepared, silent: Collection[Head]) -> tuple[Floats, dict[int, int]]:
     """Each input's number with some heads silenced, and how many heads each layer has."""
-    seen: dict[int, int] = {}
-    with torch.no_grad(), recording(batch.objective.module, _silencing(silent, seen), fused=True):
-        numbers = batch.run()
-    return numbers.double().cpu().numpy(), seen
+    sizes: dict[int, int] = {}
 
-
-def _silencing(silent: Collection[Head], seen: dict[int, int]) -> Hook:
     def hook(record: AttentionRecord) -> Tensor | None:
         if record.kind == "cross":
             return None
-        seen[record.layer] = record.shape[1]
-        here = [head.head for head in silent if head.layer == record.layer]
-        if not here:
-            return None
-        weights = record.weights().clone()
-        weights[:, here] = 0.0
-        return weights
+        sizes[record.layer] = record.shape[1]
+        heads = [head.head for head in silent if head.layer == record.layer]
+        return silenced(record, heads) if heads else None
 
-    return hook
+    with torch.no_grad(), recording(batch.objective.module, hook, fused=True):
+        numbers = batch.run()
+    return numbers.double().cpu().numpy(), sizes

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 import xarray as xr
 
-from headscope.analyses.contribution import statistics as flow
+from headscope.analyses.contribution import statistics
+from headscope.analyses.contribution.inputs import Figures, figure, over_inputs
 from headscope.attention.objective import Objective
 from headscope.attention.objective import objective as make_objective
 from headscope.attention.one import capture, gradients, prepare
@@ -17,11 +18,8 @@ from headscope.attention.scalar import Scalar, natural
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps, FloatArray
-from headscope.measures.dataset import dataset
 from headscope.measures.sums import Floats
 from headscope.models import Model
-from headscope.stream.inputs import Figures, figure, over_inputs
-from headscope.stream.long import described
 from headscope.stream.passes import parts, slopes_of
 from headscope.tokens import Tokens
 
@@ -64,34 +62,38 @@ def importance(
         InputError: an unknown objective, or one that the model does not have; a corpus without inputs.
         RunError: the model failed on an input, which the message names.
 
-    >>> found = importance(model, headscope.corpora.builtin(), objective="cosine")
-    >>> found.importance.sel(layer=2, head=9)
+    >>> model = headscope.load()
+    >>> result = importance(model, headscope.corpora.builtin(), objective="cosine", limit=4)
+    >>> (result.importance >= 0).all().item(), result.importance.attrs["units"]
+    (True, 'objective')
     """
-    of = make_objective(model, objective)
-    sums = over_inputs(
-        model,
-        corpus,
-        [NAME],
-        lambda tokens: _gates(of, tokens),
-        batch_size=batch_size,
-        limit=limit,
-        progress=progress,
-        title="importance",
-    )
+    number = make_objective(model, objective)
     text = "Mean over inputs of the size of the derivative of the objective by a gate on the head's output."
     if normalise:
         text += " Divided by the l2 norm over the heads of its layer."
     units = "share" if normalise else "objective"
-    definition = figure(NAME, "importance", text, units, "Michel et al. 2019, §4.1")
-    meta = {**described(model, corpus), "objective": of.description, "command": command}
-    options = {"objective": of.identity, "normalise": normalise, "batch_size": batch_size, "limit": limit}
-    meta["options"] = {name: value for name, value in options.items() if value is not None}
-    found = dataset(sums, [definition], by="segment", causal=model.causal, meta=meta)
+    result = over_inputs(
+        model,
+        corpus,
+        [figure(NAME, "importance", text, units, "Michel et al. 2019, §4.1")],
+        lambda tokens: _gates(number, tokens),
+        title="importance",
+        batch_size=batch_size,
+        limit=limit,
+        progress=progress,
+        options={
+            "objective": number.identity,
+            "normalise": normalise,
+            "batch_size": batch_size,
+            "limit": limit,
+        },
+        meta=lambda: {"objective": number.description, "command": command},
+    )
     if normalise:
-        norm = np.sqrt(np.nansum(found[NAME].values ** 2, 1, keepdims=True))
+        norm = np.sqrt(np.nansum(result[NAME].values ** 2, 1, keepdims=True))
         for name in (NAME, f"{NAME}_se"):
-            found[name].values[:] = found[name].values / np.where(norm > 0, norm, 1.0)
-    return found
+            result[name].values[:] = result[name].values / np.where(norm > 0, norm, 1.0)
+    return result
 
 
 def relevance(
@@ -125,8 +127,11 @@ def relevance(
     Raises:
         InputError: the input does not go with the model; several rows; models of other parts.
 
-    >>> found = relevance(model, "The cat sat.", pair="It was tired.")
-    >>> headscope.view(model, "The cat sat.", pair="It was tired.", quantities={"relevance": found})
+    >>> model = headscope.load()
+    >>> result = relevance(model, "The cat sat.", pair="It was tired.")
+    >>> result.shape  # after each of 6 layers, of each of 11 tokens to each
+    (6, 11, 11)
+    >>> page = headscope.view(model, "The cat sat.", pair="It was tired.", quantities={"relevance": result})
     """
     given: dict[str, Any] = {"pair": pair, "target": target, "inputs": inputs}
     axes, ready = prepare(model, text, pair, target, inputs)
@@ -137,38 +142,36 @@ def relevance(
     if isinstance(objective, str) and objective != "natural":
         if not isinstance(maps, AttentionMaps) or "self" not in axes:
             raise InputError("objective: a name needs a text and a model of one part; give a function")
-        _, _, found = slopes_of(make_objective(model, objective).prepare([axes["self"]]))
-        return flow.relevance(maps, [slope[0].float().cpu().numpy() for slope in found])
-    of = natural(model, axes, ready) if objective is None or isinstance(objective, str) else objective
-    slopes = gradients(model, text, of, **given)
+        _, _, slopes = slopes_of(make_objective(model, objective).prepare([axes["self"]]))
+        return statistics.relevance(maps, [slope[0].float().cpu().numpy() for slope in slopes])
+    if objective is None or isinstance(objective, str):
+        objective = natural(model, axes, ready)
+    by_part = gradients(model, text, objective, **given)
     if isinstance(maps, AttentionMaps):
-        return flow.relevance(maps, slopes["self"] if "self" in slopes else next(iter(slopes.values())))
+        return statistics.relevance(maps, by_part.get("self", next(iter(by_part.values()))))
     if set(maps) != {"encoder", "decoder", "cross"}:
         raise InputError(f"relevance: expected a model of one part or an encoder-decoder, found {maps!r}")
-    return flow.relevance_of_parts(dict(maps), slopes)
+    return statistics.relevance_of_parts(dict(maps), by_part)
 
 
-def _gates(of: Objective, tokens: Sequence[Tokens]) -> Figures:
+def _gates(number: Objective, tokens: Sequence[Tokens]) -> Figures:
     """``|∂L/∂ξ_h|`` of each input."""
     layers: list[int] = []
-    found: list[list[Floats]] = []
-    for part in parts(of.model, tokens):
-        _, records, slopes = slopes_of(of.prepare(tokens[part]))
+    values = np.empty(0)
+    for part in parts(number.model, tokens):
+        _, records, slopes = slopes_of(number.prepare(tokens[part]))
         by_layer: dict[int, Floats] = {}
         for record, slope in zip(records, slopes, strict=True):
-            weights = record.weights().double()
             if record.layer in by_layer:
                 raise InputError(
                     f"{record.module}: expected one self-attention a layer, found layer {record.layer} again"
                 )
-            by_layer[record.layer] = torch.abs((weights * slope.double()).sum((2, 3))).cpu().numpy()
+            gates = (record.weights().double() * slope.double()).sum((2, 3))
+            by_layer[record.layer] = torch.abs(gates).cpu().numpy()
         layers = sorted(by_layer)
-        found.append([by_layer[layer] for layer in layers])
-    heads = max(layer.shape[1] for layer in found[0])
-    values = np.full((len(tokens), 1, len(layers), heads), np.nan)
-    start = 0
-    for each in found:
-        for place, layer in enumerate(each):
-            values[start : start + len(layer), 0, place, : layer.shape[1]] = layer
-        start += len(each[0])
+        if not values.size:
+            heads = max(gates.shape[1] for gates in by_layer.values())
+            values = np.full((len(tokens), 1, len(layers), heads), np.nan)
+        for place, layer in enumerate(layers):
+            values[part, 0, place, : by_layer[layer].shape[1]] = by_layer[layer]
     return Figures(layers, values)

@@ -9,7 +9,6 @@ of their mass to a sink, rows of W sum to less than 1, and so do those of rollou
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -186,8 +185,9 @@ def _normal(relevance: Floats) -> Floats:
 
 def _flow(layers: Sequence[Floats]) -> Floats:
     """The largest flow from each token above the last of these layers to each token below the first."""
-    sparse: Any = importlib.import_module("scipy.sparse")
-    graphs: Any = importlib.import_module("scipy.sparse.csgraph")
+    from scipy.sparse import coo_matrix, csgraph  # pyright: ignore[reportMissingTypeStubs]
+
+    graphs: Any = csgraph
     count, deep = len(layers[0]), len(layers)
     starts: list[npt.NDArray[np.int64]] = []
     ends: list[npt.NDArray[np.int64]] = []
@@ -199,7 +199,7 @@ def _flow(layers: Sequence[Floats]) -> Floats:
         ends.append(place * count + key)
         sizes.append(whole[query, key])
     nodes = (deep + 1) * count
-    graph = sparse.coo_matrix(
+    graph = coo_matrix(
         (np.concatenate(sizes), (np.concatenate(starts), np.concatenate(ends))), shape=(nodes, nodes)
     ).tocsr()
     found = np.zeros((count, count))

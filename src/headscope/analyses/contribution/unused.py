@@ -9,18 +9,16 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
+from headscope.analyses.contribution.inputs import Figures, figure, over_inputs
 from headscope.attention.one import capture, tokens_of
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.measures.choose import choose
-from headscope.measures.dataset import dataset
 from headscope.measures.measure import Measure
 from headscope.measures.single import surface
 from headscope.models import Model, expect_model
-from headscope.stream.inputs import Figures, figure, over_inputs
-from headscope.stream.long import described
-from headscope.tokens import Tokens
+from headscope.tokens import BoolArray, Tokens
 
 Place = int | Literal["first", "middle", "last"]
 
@@ -82,64 +80,56 @@ def unused_token(
         InputError: no such token, a place that the input does not have, an input that is too long by one token, an
             encoder-decoder.
 
-    >>> found = unused_token(model, headscope.corpora.builtin(), position="first", measures=["first", "sep"])
-    >>> found.to_unused.max(), found.sep_change.sel(layer=2, head=9)
+    >>> model = headscope.load()
+    >>> result = unused_token(model, ("The cat sat.", "It was tired."), measures=["first", "sep"])
+    >>> [name for name in result.data_vars if "_" not in name.removeprefix("to_")]
+    ['to_unused']
+    >>> result.sep_change.dims
+    ('layer', 'head')
     """
     expect_model(model)
     if model.encoder_decoder:
         raise InputError(f"{model.name}: expected a model of one part, found an encoder-decoder")
     piece = _piece(model, token)
     number = int(model.tokenizer.convert_tokens_to_ids(piece))
-    chosen = choose(measures)
-    if wrong := [one.name for one in chosen if one.matrix != "weights"]:
+    wanted = choose(measures)
+    if wrong := [measure.name for measure in wanted if measure.matrix != "weights"]:
         raise InputError(f"measures: expected measures of weights, found {wrong[0]}")
     if isinstance(corpus, (str, tuple, Tokens)):
         corpus = [Example(tokens=tokens_of(model, corpus), source="text")]
-    parts = ("change", "with", "without")
-    names = [MASS, *(f"{one.name}_{part}" for one in chosen for part in parts)]
-
-    def figures(batch: Sequence[Tokens]) -> Figures:
-        found = [
-            _both(model, tokens, placed(tokens, position), piece, number, chosen, renormalise)
-            for tokens in batch
-        ]
-        return Figures(
-            found[0].layers,
-            np.concatenate([each.values for each in found]),
-            np.concatenate([each.there for each in found if each.there is not None]),
-        )
-
-    sums = over_inputs(
-        model,
-        corpus,
-        names,
-        figures,
-        batch_size=batch_size,
-        limit=limit,
-        progress=progress,
-        title="unused token",
-    )
     about = (
         f"Mean share of the attention of the other tokens that goes to {piece}, over those that can see it."
     )
     definitions = [figure(MASS, f"to {piece}", about, "share", "")]
-    for one in chosen:
-        for part, what in zip(
-            parts, (f"Change by {piece}", f"With {piece}", f"Without {piece}"), strict=True
-        ):
-            text = f"{what}, of: {one.description}"
-            definitions.append(
-                figure(f"{one.name}_{part}", f"{one.title}, {part}", text, one.units, one.source)
-            )
-    options: dict[str, Any] = {
-        "token": piece,
-        "position": position,
-        "renormalise": renormalise,
-        "limit": limit,
-    }
-    meta = {**described(model, corpus), "command": command}
-    meta["options"] = {name: value for name, value in options.items() if value is not None}
-    return dataset(sums, definitions, by="segment", causal=model.causal, meta=meta)
+    for measure in wanted:
+        for part, what in (("change", "Change by"), ("with", "With"), ("without", "Without")):
+            text = f"{what} {piece}, of: {measure.description}"
+            name, title = f"{measure.name}_{part}", f"{measure.title}, {part}"
+            definitions.append(figure(name, title, text, measure.units, measure.source))
+
+    def figures(batch: Sequence[Tokens]) -> Figures:
+        readings = [
+            _both(model, tokens, placed(tokens, position), piece, number, wanted, renormalise)
+            for tokens in batch
+        ]
+        return Figures(
+            readings[0].layers,
+            np.concatenate([reading.values for reading in readings]),
+            np.concatenate([reading.there for reading in readings if reading.there is not None]),
+        )
+
+    return over_inputs(
+        model,
+        corpus,
+        definitions,
+        figures,
+        title="unused token",
+        batch_size=batch_size,
+        limit=limit,
+        progress=progress,
+        options={"token": piece, "position": position, "renormalise": renormalise, "limit": limit},
+        meta=lambda: {"command": command},
+    )
 
 
 def inserted(tokens: Tokens, place: int, piece: str, number: int) -> Tokens:
@@ -166,16 +156,15 @@ def _piece(model: Model, token: str | None) -> str:
     if model.tokenizer is None:
         raise InputError(f"{model.name}: no tokenizer, so no token to insert")
     known: dict[str, int] = model.tokenizer.get_vocab()
-    if token is not None:
-        if token not in known:
-            raise InputError(f"token: expected a piece of the vocabulary, found {token!r}")
-        return token
-    found = next((piece for piece in _RESERVED if piece in known), None)
-    if found is None:
+    candidates = _RESERVED if token is None else (token,)
+    piece = next((piece for piece in candidates if piece in known), None)
+    if piece is None and token is not None:
+        raise InputError(f"token: expected a piece of the vocabulary, found {token!r}")
+    if piece is None:
         raise InputError(
             f"{model.name}: its vocabulary has no reserved token ({', '.join(_RESERVED)}): name one"
         )
-    return found
+    return piece
 
 
 def placed(tokens: Tokens, position: Place) -> int:
@@ -200,7 +189,7 @@ def _both(
     place: int,
     piece: str,
     number: int,
-    chosen: Sequence[Measure],
+    measures: Sequence[Measure],
     renormalise: bool,
 ) -> Figures:
     """The figures of one input, read without and with the token."""
@@ -216,17 +205,17 @@ def _both(
     mass = [layer[:, others, place] for layer in more.layers]
     seeing = np.arange(len(tokens)) >= place if without.causal else np.ones(len(tokens), np.bool_)
     heads = max(map(len, without.layers))
-    values = np.full((1, 1 + 3 * len(chosen), len(without), heads), np.nan)
+    values = np.full((1, 1 + 3 * len(measures), len(without), heads), np.nan)
     there = np.ones(values.shape[:2])
     there[0, 0] = seeing.any()
     for layer, share in enumerate(mass):
         values[0, 0, layer, : len(share)] = share[:, seeing].mean(1) if seeing.any() else 0.0
     kept = _others(more, others, mass, without, renormalise)
-    before, after = surface(without, chosen), surface(kept, chosen)
-    for at, one in enumerate(chosen):
+    before, after = surface(without, measures), surface(kept, measures)
+    for at, measure in enumerate(measures):
         span = slice(1 + 3 * at, 4 + 3 * at)
-        if one.name in before and one.name in after:
-            a, b = before[one.name].values, after[one.name].values
+        if measure.name in before and measure.name in after:
+            a, b = before[measure.name].values, after[measure.name].values
             values[0, span] = np.stack([b - a, b, a])
         else:
             there[0, span] = 0.0
@@ -236,16 +225,14 @@ def _both(
 
 def _others(
     more: AttentionMaps,
-    others: np.ndarray[Any, np.dtype[np.bool_]],
+    others: BoolArray,
     mass: Sequence[FloatArray],
     without: AttentionMaps,
     renormalise: bool,
 ) -> AttentionMaps:
     """The maps without the token's row and column; what is lost of a row is shown as a sink, or made up for."""
-    layers = [layer[:, others][:, :, others] for layer in more.layers]
-    sinks = [np.zeros(share.shape) for share in mass]
-    if more.sink is not None:
-        sinks = [row[:, others] for row in more.sink]
+    kept = more.take(others, others)
+    layers, sinks = kept.layers, kept.sink or [np.zeros(share.shape) for share in mass]
     if renormalise:
         rest = [layer.sum(-1) + sink for layer, sink in zip(layers, sinks, strict=True)]
         alive = [np.where(each > 0, each, 1.0) for each in rest]

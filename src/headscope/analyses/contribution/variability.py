@@ -62,6 +62,10 @@ def variability(
         taken as known), ``_n`` (inputs) and ``_chance`` (uniform attention, which differs with the inputs' lengths).
 
     Raises `InputError` where fewer than two inputs have so many tokens.
+
+    >>> result = variability(headscope.load(), headscope.corpora.builtin(), limit=4)
+    >>> bool((result.variability >= 0).all() and (result.variability <= 1).all())
+    True
     """
     if tokens < 2:
         raise InputError(f"tokens: expected at least 2, found {tokens}")

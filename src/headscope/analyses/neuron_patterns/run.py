@@ -28,8 +28,8 @@ def neuron_patterns(
     """How many dimensions of q × k carry each head's delimiter, bag-of-words, next- and previous-token pattern.
 
     Source: Vig 2019, "Deconstructing BERT, Part 2". The table has a row for every head and pattern, whether the head
-    has it or not: ``weight`` says how far it does. See `headscope.analyses.neuron_patterns.statistics.table` for its columns.
-    Figures are means over rows (pieces), without errors.
+    has it or not: ``weight`` says how far it does. See
+    `headscope.analyses.neuron_patterns.statistics.table` for its columns. Figures are means over rows (pieces), without errors.
 
     Args:
         model: from `headscope.load`: a model of one part.
@@ -40,8 +40,10 @@ def neuron_patterns(
     Raises:
         InputError: an encoder-decoder, or a corpus without inputs or without any of the patterns.
 
-    >>> found = neuron_patterns(model, ("The cat sat.", "It was tired."))
-    >>> found[found.pattern == "next_token"].nlargest(3, "weight")[["layer", "head", "weight", "dimensions", "which"]]
+    >>> rows = neuron_patterns(headscope.load(), ("The cat sat.", "It was tired."))
+    >>> best = rows[rows.pattern == "next_token"].nlargest(1, "weight")
+    >>> best[["layer", "head", "paper"]].values.tolist()
+    [[1, 8, '2-9']]
     """
     expect_model(model)
     if model.encoder_decoder:

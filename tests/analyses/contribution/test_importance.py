@@ -209,7 +209,7 @@ def test_relevance_of_a_model_with_one_layer_is_its_positive_part() -> None:
     ids = {"input_ids": np.array([[3, 5, 9, 4]])}
     found = hs.relevance(Model(module), inputs=ids, objective=half_square)
     maps = hs.capture(Model(module), inputs=ids)
-    slopes = hs.gradients(Model(module), inputs=ids, of=half_square)["self"]
+    slopes = hs.gradients(Model(module), inputs=ids, objective=half_square)["self"]
     assert isinstance(maps, hs.AttentionMaps)
     expected = np.eye(4) + np.clip(maps.layers[0] * slopes[0], 0, None).mean(0)
     np.testing.assert_allclose(found[0], expected, atol=1e-6)
@@ -246,7 +246,7 @@ def test_views_draw_rollout_for_every_head(demo: Model) -> None:
 
 
 def test_the_examples_of_the_docs_run(demo: Model) -> None:
-    text = (Path(__file__).resolve().parents[2] / "docs" / "importance.md").read_text(encoding="utf-8")
+    text = (Path(__file__).resolve().parents[3] / "docs" / "importance.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert len(blocks) > 5
     space: dict[str, Any] = {

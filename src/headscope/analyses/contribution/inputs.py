@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+import xarray as xr
 
 from headscope.corpora import Corpus, Example, blocks
 from headscope.errors import HeadscopeError, InputError, RunError
+from headscope.measures.dataset import dataset
 from headscope.measures.measure import Measure
 from headscope.measures.sums import Documents, Floats, Sums
 from headscope.models import Model
-from headscope.stream.long import examples
+from headscope.stream.long import described, examples
 from headscope.stream.progress import bar
 from headscope.stream.task import TOKENS_PER_INPUT, named, tokens_of
 from headscope.tokens import Tokens
@@ -35,41 +37,54 @@ class Figures(NamedTuple):
 def over_inputs(
     model: Model,
     corpus: Corpus | Iterable[Example],
-    names: Sequence[str],
+    definitions: Sequence[Measure],
     figures: Callable[[Sequence[Tokens]], Figures],
     *,
+    title: str,
     batch_size: int,
     limit: int | None,
     progress: bool,
-    title: str,
-) -> Sums:
-    """The sums over a corpus of what each input gives; a figure is then a mean over inputs.
+    options: Mapping[str, Any],
+    meta: Callable[[], Mapping[str, Any]],
+) -> xr.Dataset:
+    """The mean over inputs of what each of them gives, with errors by document.
+
+    Args:
+        model, corpus, batch_size, limit, progress: as in `headscope.measure`.
+        definitions: what the figures of `figures` are, in their order.
+        figures: of the inputs of a batch.
+        title: of the bar of progress.
+        options: of the run, for the record.
+        meta: more for the record, asked for at the end.
 
     Raises `InputError` for a corpus without inputs, and `RunError` that names the input at which the model failed.
     """
     for name, value in (("batch_size", batch_size), ("limit", limit)):
         if value is not None and value < 1:
             raise InputError(f"{name}: expected at least 1, found {value}")
+    names = [definition.name for definition in definitions]
     total: Sums | None = None
     most = batch_size * TOKENS_PER_INPUT
     with bar(corpus, limit, progress, title) as done:
         for block in blocks(examples(model, corpus, limit), batch_size=batch_size, tokens_per_batch=most):
-            gathered = Documents(names, "segment")
+            documents = Documents(names, "segment")
             for batch in block:
                 tokens = [tokens_of(example) for example in batch]
-                found = _figures(figures, batch, tokens)
-                there = np.ones(found.values.shape[:2]) if found.there is None else found.there
-                for example, each, values, count in zip(batch, tokens, found.values, there, strict=True):
-                    if np.isinf(values).any() or np.isnan(values).all():
+                layers, values, there = _figures(figures, batch, tokens)
+                there = np.ones(values.shape[:2]) if there is None else there
+                for example, each, value, count in zip(batch, tokens, values, there, strict=True):
+                    if np.isinf(value).any() or np.isnan(value).all():
                         raise RunError(f"{example.source}: expected finite figures, found others")
-                    chance = np.full(values.shape[:2], np.nan)
-                    gathered.add(example.document, each, found.layers, values, chance, count)
+                    chance = np.full(value.shape[:2], np.nan)
+                    documents.add(example.document, each, layers, value, chance, count)
                 done(len(batch))
-            sums = gathered.close()
+            sums = documents.close()
             total = sums if total is None else total + sums
     if total is None:
         raise InputError("corpus: expected at least one input, found none")
-    return total
+    record = {**described(model, corpus), **meta()}
+    record["options"] = {name: value for name, value in options.items() if value is not None}
+    return dataset(total, definitions, by="segment", causal=model.causal, meta=record)
 
 
 def figure(name: str, title: str, description: str, units: str, source: str) -> Measure:
