@@ -1,4 +1,4 @@
-// Generated from src/headscope/views/payload.py by tools/protocol.py: edit that, and run this.
+// Generated from the typed dictionaries in src/headscope by tools/protocol.py: edit those, and run this.
 
 /**
  * An array in a blob: little-endian, in C order, gzip, base64.
@@ -22,314 +22,6 @@ export interface Vectors {
   codes: ArrayRef;
   low: ArrayRef | null;
   step: ArrayRef | null;
-}
-
-/**
- * A row of table 1 of Clark et al. 2019: its label, best head, accuracy, and the best offset's.
- */
-export interface PrintedFigure {
-  label: string;
-  head: string;
-  value: number;
-  offset: number;
-  baseline: number;
-}
-
-/**
- * A sentence with its tree: the place of each word's head (-1: the root), and its place among the examples.
- */
-export interface TreeSentence {
-  words: string[];
-  heads: number[];
-  relations: string[];
-  example: number | null;
-}
-
-/**
- * What a head does in a sentence.
- *
- * `words` are those in the relation, `predicted` the head's choices for them, `right` whether they are their heads.
- * `arcs` are [word, word, weight]: attention from the first to the second.
- */
-export interface TreeShown {
-  sentence: number;
-  words: number[];
-  predicted: number[];
-  right: boolean[];
-  arcs: number[][];
-}
-
-/**
- * A relation and its best head, None where it has too few instances for one.
- *
- * `right` and `wrong` are sentences in which the head is right on all words of the relation, or wrong on one or more;
- * `looked` is from how many sentences they were drawn.
- */
-export interface SyntaxRow {
-  relation: string;
-  n: number;
-  few: boolean;
-  layer: number | null;
-  head: number | null;
-  direction: string | null;
-  accuracy: number | null;
-  low: number | null;
-  high: number | null;
-  split: number | null;
-  split_low: number | null;
-  split_high: number | null;
-  p: number | null;
-  q: number | null;
-  offset: number | null;
-  baseline: number | null;
-  printed: PrintedFigure | null;
-  right: TreeShown[];
-  wrong: TreeShown[];
-  looked: number;
-}
-
-/**
- * Table 1: the best head of each relation, and sentences that show it. `others` have no counterpart here.
- */
-export interface SyntaxSection {
-  kind: "syntax";
-  title: string;
-  about: string;
-  rows: SyntaxRow[];
-  sentences: TreeSentence[];
-  others: PrintedFigure[];
-  notes: string[];
-  command: string | null;
-}
-
-/**
- * An accuracy and its interval, where there is one.
- */
-export interface CorefCell {
-  accuracy: number;
-  low: number | null;
-  high: number | null;
-}
-
-/**
- * A text with mentions, [first word, word after its last, head word] each; its place among the examples.
- *
- * `spaces` tells whether white space follows each word, where the corpus does.
- */
-export interface CorefWindow {
-  words: string[];
-  mentions: number[][];
-  example: number | null;
-  spaces: boolean[] | null;
-}
-
-/**
- * A mention, the word that a head chooses for it, and the mentions that would be right, by their places.
- */
-export interface CorefShown {
-  window: number;
-  mention: number;
-  predicted: number;
-  weight: number;
-  antecedents: number[];
-  right: boolean;
-}
-
-/**
- * A system: a rule, or the best head for a definition of candidates. `cells` are by type, None where none is.
- */
-export interface CorefRow {
-  system: string;
-  candidates: string;
-  layer: number | null;
-  head: number | null;
-  cells: (CorefCell | null)[];
-  split: CorefCell | null;
-  shown: CorefShown[];
-}
-
-/**
- * A row of a printed table, None where nothing is printed.
- */
-export interface PrintedRow {
-  label: string;
-  values: (number | null)[];
-}
-
-/**
- * Table 2: systems by types of mentions. `counts` are mentions of each type.
- */
-export interface CorefSection {
-  kind: "coref";
-  title: string;
-  about: string;
-  types: string[];
-  counts: number[];
-  rows: CorefRow[];
-  windows: CorefWindow[];
-  printed: PrintedRow[];
-  notes: string[];
-  command: string | null;
-}
-
-/**
- * A probe's scores with their intervals; None where it has none.
- */
-export interface ProbeRow {
-  probe: string;
-  uas: number | null;
-  low: number | null;
-  high: number | null;
-  uuas: number | null;
-  spearman: number | null;
-  control: number | null;
-  selectivity: number | null;
-  parameters: number;
-  printed: number | null;
-}
-
-/**
- * Table 3. `small` says why nothing is to be concluded from it, where that is so.
- */
-export interface ProbesSection {
-  kind: "probes";
-  title: string;
-  about: string;
-  small: string | null;
-  rows: ProbeRow[];
-  printed: PrintedRow[];
-  notes: string[];
-  command: string | null;
-}
-
-/**
- * The means over the heads of a layer; errors are None where there is one document.
- */
-export interface ComparedLayer {
-  layer: number;
-  js: number;
-  js_se: number | null;
-  cosine: number;
-  cosine_se: number | null;
-}
-
-/**
- * A measure in every head that was compared, in their order: in A, A − B, and its standard error (None: none).
- */
-export interface ComparedMeasure {
-  name: string;
-  title: string;
-  units: string;
-  n: number;
-  a: (number | null)[];
-  difference: (number | null)[];
-  se: (number | null)[];
-}
-
-/**
- * How many heads of A and of B have a role, the best score of each, and the heads of A that have it.
- */
-export interface RoleCount {
-  role: string;
-  units: string;
-  a: number;
-  b: number;
-  best_a: number | null;
-  best_b: number | null;
-  heads: number[][];
-}
-
-/**
- * What became of a head's role from A to B: its score and q where it has it.
- */
-export interface RoleChange {
-  layer: number;
-  head: number;
-  role: string;
-  units: string;
-  a: number | null;
-  b: number | null;
-  q_a: number | null;
-  q_b: number | null;
-  change: "kept" | "lost" | "gained";
-}
-
-/**
- * Two models on the same inputs.
- *
- * `layer` and `head` are of the heads that were compared, like `js` (nats a row), `js_se`, `cosine` and `example`,
- * the place of an example that has the maps of both; all are empty where heads have no counterparts. `names` are those
- * of A and B, `of` how many heads each has.
- */
-export interface CompareSection {
-  kind: "compare";
-  title: string;
-  about: string;
-  names: string[];
-  of: number[];
-  layer: number[];
-  head: number[];
-  js: number[];
-  js_se: (number | null)[];
-  cosine: number[];
-  example: (number | null)[];
-  layers: ComparedLayer[];
-  measures: ComparedMeasure[];
-  counts: RoleCount[];
-  roles: RoleChange[];
-  notes: string[];
-  command: string | null;
-}
-
-/**
- * A group: its label, how many inputs it has, and their mean length in tokens.
- */
-export interface GroupInfo {
-  label: string;
-  inputs: number;
-  tokens: number;
-}
-
-/**
- * A measure of a head in both groups: means of inputs, A − B, Hedges' g, and how sure that is.
- *
- * `example` is the place of an example with a typical input of each group.
- */
-export interface GroupRow {
-  layer: number;
-  head: number;
-  measure: string;
-  title: string;
-  units: string;
-  a: number;
-  b: number;
-  difference: number;
-  se: number | null;
-  effect: number | null;
-  p: number;
-  q: number;
-  n_a: number;
-  n_b: number;
-  example: number | null;
-}
-
-/**
- * Two groups of labelled inputs: what differs, or that nothing does.
- *
- * `rows` are those with a q of at most `level`, the largest effects first, or, where there are none, those of the
- * smallest q; `differ` is how many of the former there are, listed or not.
- */
-export interface GroupsSection {
-  kind: "groups";
-  title: string;
-  about: string;
-  told: string;
-  level: number;
-  differ: number;
-  groups: GroupInfo[];
-  rows: GroupRow[];
-  notes: string[];
-  command: string | null;
 }
 
 /**
@@ -569,22 +261,90 @@ export interface ViewsPayload {
 }
 
 /**
+ * A row of a printed table, None where nothing is printed.
+ */
+export interface PrintedRow {
+  label: string;
+  values: (number | null)[];
+}
+
+/**
+ * The report page. `layers` and `heads` are the indices along the arrays' axes.
+ *
+ * `value`, `error` and `count` are [measure layer head], `chance` is [measure layer]; NaN: there is none.
+ * Sections name an example by its place in `examples`; the blobs of the example at place i are named ``i-name``.
+ */
+export interface ReportPayload {
+  kind: "report";
+  version: 1;
+  title: string;
+  model: ModelInfo;
+  corpus: CorpusInfo;
+  measures: MeasureInfo[];
+  layers: number[];
+  heads: number[];
+  value: ArrayRef;
+  error: ArrayRef;
+  count: ArrayRef;
+  chance: ArrayRef;
+  sections: SectionInfo[];
+  examples: ExplorerPayload[];
+  options: Record<string, string>;
+  versions: Record<string, string>;
+  command: string | null;
+  created: string | null;
+  seconds: number | null;
+  route: string | null;
+}
+
+/**
  * Sentences on what the heads do.
  */
 export interface SummarySection {
-  kind: "summary";
   title: string;
   about: string;
+  kind: "summary";
   lines: Part[][];
+}
+
+/**
+ * A section that could not be made, and why.
+ */
+export interface FailedSection {
+  title: string;
+  about: string;
+  kind: "failed";
+  name: string;
+  reason: string;
+  command: string | null;
+}
+
+/**
+ * Measures that do not apply to this model or corpus.
+ */
+export interface AbsentSection {
+  title: string;
+  about: string;
+  kind: "absent";
+  absent: Absent[];
+}
+
+/**
+ * What each measure means and how it was averaged.
+ */
+export interface MethodsSection {
+  title: string;
+  about: string;
+  kind: "methods";
 }
 
 /**
  * Every measure small, one of them large, and the heads that stand out in it.
  */
 export interface MeasuresSection {
-  kind: "measures";
   title: string;
   about: string;
+  kind: "measures";
   command: string | null;
 }
 
@@ -592,9 +352,9 @@ export interface MeasuresSection {
  * The named measures against the layer, a point a head. `command` gives the same figures again.
  */
 export interface LayersSection {
-  kind: "layers";
   title: string;
   about: string;
+  kind: "layers";
   measures: string[];
   command: string | null;
 }
@@ -612,10 +372,44 @@ export interface PanelInfo {
  * Kinds of tokens against one another, by layer: figures 2 and 3 of Clark et al. 2019.
  */
 export interface ClassesSection {
-  kind: "classes";
   title: string;
   about: string;
+  kind: "classes";
   panels: PanelInfo[];
+  command: string | null;
+}
+
+/**
+ * The table: every head a row, every measure a column.
+ */
+export interface HeadsSection {
+  title: string;
+  about: string;
+  kind: "heads";
+  command: string | null;
+}
+
+/**
+ * Heads on a plane by their distances, and layers by the mean distances of their heads.
+ *
+ * `layer`, `head`, `role` (None: none), `cluster` (counted from 1) and `near` (places of the nearest heads) are
+ * of the heads in their order, like `places`, x and y of each. `layers` are the axes of `between`, the mean
+ * distances of two layers' heads (None: there is no such pair).
+ */
+export interface ClustersSection {
+  title: string;
+  about: string;
+  kind: "clusters";
+  layer: number[];
+  head: number[];
+  role: (string | null)[];
+  cluster: number[];
+  near: number[][];
+  places: number[][];
+  layers: number[];
+  between: ((number | null)[])[];
+  units: string;
+  lines: string[];
   command: string | null;
 }
 
@@ -641,37 +435,13 @@ export interface RoleRow {
  * What heads do: the roles that they have, the heads without, and what was not tested.
  */
 export interface RolesSection {
-  kind: "roles";
   title: string;
   about: string;
+  kind: "roles";
   rows: RoleRow[];
   without: Part[];
   why: Record<string, string>;
   untested: Absent[];
-  command: string | null;
-}
-
-/**
- * Heads on a plane by their distances, and layers by the mean distances of their heads.
- *
- * `layer`, `head`, `role` (None: none), `cluster` (counted from 1) and `near` (places of the nearest heads) are
- * of the heads in their order, like `places`, x and y of each. `layers` are the axes of `between`, the mean
- * distances of two layers' heads (None: there is no such pair).
- */
-export interface ClustersSection {
-  kind: "clusters";
-  title: string;
-  about: string;
-  layer: number[];
-  head: number[];
-  role: (string | null)[];
-  cluster: number[];
-  near: number[][];
-  places: number[][];
-  layers: number[];
-  between: ((number | null)[])[];
-  units: string;
-  lines: string[];
   command: string | null;
 }
 
@@ -705,83 +475,331 @@ export interface CardInfo {
  * A card a head. `inputs` is how many inputs the examples are chosen from.
  */
 export interface CardsSection {
-  kind: "cards";
   title: string;
   about: string;
+  kind: "cards";
   cards: CardInfo[];
   inputs: number;
   command: string | null;
 }
 
 /**
- * A section that could not be made, and why.
+ * A row of table 1 of Clark et al. 2019: its label, best head, accuracy, and the best offset's.
  */
-export interface FailedSection {
-  kind: "failed";
-  title: string;
-  about: string;
-  name: string;
-  reason: string;
-  command: string | null;
+export interface PrintedFigure {
+  label: string;
+  head: string;
+  value: number;
+  offset: number;
+  baseline: number;
 }
 
 /**
- * The table: every head a row, every measure a column.
+ * A sentence with its tree: the place of each word's head (-1: the root), and its place among the examples.
  */
-export interface HeadsSection {
-  kind: "heads";
-  title: string;
-  about: string;
-  command: string | null;
-}
-
-/**
- * Measures that do not apply to this model or corpus.
- */
-export interface AbsentSection {
-  kind: "absent";
-  title: string;
-  about: string;
-  absent: Absent[];
-}
-
-/**
- * What each measure means and how it was averaged.
- */
-export interface MethodsSection {
-  kind: "methods";
-  title: string;
-  about: string;
-}
-
-/**
- * The report page. `layers` and `heads` are the indices along the arrays' axes.
- *
- * `value`, `error` and `count` are [measure layer head], `chance` is [measure layer]; NaN: there is none.
- * Sections name an example by its place in `examples`; the blobs of the example at place i are named ``i-name``.
- */
-export interface ReportPayload {
-  kind: "report";
-  version: 1;
-  title: string;
-  model: ModelInfo;
-  corpus: CorpusInfo;
-  measures: MeasureInfo[];
-  layers: number[];
+export interface TreeSentence {
+  words: string[];
   heads: number[];
-  value: ArrayRef;
-  error: ArrayRef;
-  count: ArrayRef;
-  chance: ArrayRef;
-  sections: (SummarySection | MeasuresSection | LayersSection | ClassesSection | RolesSection | ClustersSection | SyntaxSection | CorefSection | ProbesSection | CompareSection | GroupsSection | CardsSection | FailedSection | HeadsSection | AbsentSection | MethodsSection)[];
-  examples: ExplorerPayload[];
-  options: Record<string, string>;
-  versions: Record<string, string>;
-  command: string | null;
-  created: string | null;
-  seconds: number | null;
-  route: string | null;
+  relations: string[];
+  example: number | null;
 }
+
+/**
+ * What a head does in a sentence.
+ *
+ * `words` are those in the relation, `predicted` the head's choices for them, `right` whether they are their heads.
+ * `arcs` are [word, word, weight]: attention from the first to the second.
+ */
+export interface TreeShown {
+  sentence: number;
+  words: number[];
+  predicted: number[];
+  right: boolean[];
+  arcs: number[][];
+}
+
+/**
+ * A relation and its best head, None where it has too few instances for one.
+ *
+ * `right` and `wrong` are sentences in which the head is right on all words of the relation, or wrong on one or more;
+ * `looked` is from how many sentences they were drawn.
+ */
+export interface SyntaxRow {
+  relation: string;
+  n: number;
+  few: boolean;
+  layer: number | null;
+  head: number | null;
+  direction: string | null;
+  accuracy: number | null;
+  low: number | null;
+  high: number | null;
+  split: number | null;
+  split_low: number | null;
+  split_high: number | null;
+  p: number | null;
+  q: number | null;
+  offset: number | null;
+  baseline: number | null;
+  printed: PrintedFigure | null;
+  right: TreeShown[];
+  wrong: TreeShown[];
+  looked: number;
+}
+
+/**
+ * Table 1: the best head of each relation, and sentences that show it. `others` have no counterpart here.
+ */
+export interface SyntaxSection {
+  title: string;
+  about: string;
+  kind: "syntax";
+  rows: SyntaxRow[];
+  sentences: TreeSentence[];
+  others: PrintedFigure[];
+  notes: string[];
+  command: string | null;
+}
+
+/**
+ * An accuracy and its interval, where there is one.
+ */
+export interface CorefCell {
+  accuracy: number;
+  low: number | null;
+  high: number | null;
+}
+
+/**
+ * A text with mentions, [first word, word after its last, head word] each; its place among the examples.
+ *
+ * `spaces` tells whether white space follows each word, where the corpus does.
+ */
+export interface CorefWindow {
+  words: string[];
+  mentions: number[][];
+  example: number | null;
+  spaces: boolean[] | null;
+}
+
+/**
+ * A mention, the word that a head chooses for it, and the mentions that would be right, by their places.
+ */
+export interface CorefShown {
+  window: number;
+  mention: number;
+  predicted: number;
+  weight: number;
+  antecedents: number[];
+  right: boolean;
+}
+
+/**
+ * A system: a rule, or the best head for a definition of candidates. `cells` are by type, None where none is.
+ */
+export interface CorefRow {
+  system: string;
+  candidates: string;
+  layer: number | null;
+  head: number | null;
+  cells: (CorefCell | null)[];
+  split: CorefCell | null;
+  shown: CorefShown[];
+}
+
+/**
+ * Table 2: systems by types of mentions. `counts` are mentions of each type.
+ */
+export interface CorefSection {
+  title: string;
+  about: string;
+  kind: "coref";
+  types: string[];
+  counts: number[];
+  rows: CorefRow[];
+  windows: CorefWindow[];
+  printed: PrintedRow[];
+  notes: string[];
+  command: string | null;
+}
+
+/**
+ * A probe's scores with their intervals; None where it has none.
+ */
+export interface ProbeRow {
+  probe: string;
+  uas: number | null;
+  low: number | null;
+  high: number | null;
+  uuas: number | null;
+  spearman: number | null;
+  control: number | null;
+  selectivity: number | null;
+  parameters: number;
+  printed: number | null;
+}
+
+/**
+ * Table 3. `small` says why nothing is to be concluded from it, where that is so.
+ */
+export interface ProbesSection {
+  title: string;
+  about: string;
+  kind: "probes";
+  small: string | null;
+  rows: ProbeRow[];
+  printed: PrintedRow[];
+  notes: string[];
+  command: string | null;
+}
+
+/**
+ * The means over the heads of a layer; errors are None where there is one document.
+ */
+export interface ComparedLayer {
+  layer: number;
+  js: number;
+  js_se: number | null;
+  cosine: number;
+  cosine_se: number | null;
+}
+
+/**
+ * A measure in every head that was compared, in their order: in A, A − B, and its standard error (None: none).
+ */
+export interface ComparedMeasure {
+  name: string;
+  title: string;
+  units: string;
+  n: number;
+  a: (number | null)[];
+  difference: (number | null)[];
+  se: (number | null)[];
+}
+
+/**
+ * How many heads of A and of B have a role, the best score of each, and the heads of A that have it.
+ */
+export interface RoleCount {
+  role: string;
+  units: string;
+  a: number;
+  b: number;
+  best_a: number | null;
+  best_b: number | null;
+  heads: number[][];
+}
+
+/**
+ * What became of a head's role from A to B: its score and q where it has it.
+ */
+export interface RoleChange {
+  layer: number;
+  head: number;
+  role: string;
+  units: string;
+  a: number | null;
+  b: number | null;
+  q_a: number | null;
+  q_b: number | null;
+  change: "kept" | "lost" | "gained";
+}
+
+/**
+ * Two models on the same inputs.
+ *
+ * `layer` and `head` are of the heads that were compared, like `js` (nats a row), `js_se`, `cosine` and `example`,
+ * the place of an example that has the maps of both; all are empty where heads have no counterparts. `names` are those
+ * of A and B, `of` how many heads each has.
+ */
+export interface CompareSection {
+  title: string;
+  about: string;
+  kind: "compare";
+  names: string[];
+  of: number[];
+  layer: number[];
+  head: number[];
+  js: number[];
+  js_se: (number | null)[];
+  cosine: number[];
+  example: (number | null)[];
+  layers: ComparedLayer[];
+  measures: ComparedMeasure[];
+  counts: RoleCount[];
+  roles: RoleChange[];
+  notes: string[];
+  command: string | null;
+}
+
+/**
+ * A group: its label, how many inputs it has, and their mean length in tokens.
+ */
+export interface GroupInfo {
+  label: string;
+  inputs: number;
+  tokens: number;
+}
+
+/**
+ * A measure of a head in both groups: means of inputs, A − B, Hedges' g, and how sure that is.
+ *
+ * `example` is the place of an example with a typical input of each group.
+ */
+export interface GroupRow {
+  layer: number;
+  head: number;
+  measure: string;
+  title: string;
+  units: string;
+  a: number;
+  b: number;
+  difference: number;
+  se: number | null;
+  effect: number | null;
+  p: number;
+  q: number;
+  n_a: number;
+  n_b: number;
+  example: number | null;
+}
+
+/**
+ * Two groups of labelled inputs: what differs, or that nothing does.
+ *
+ * `rows` are those with a q of at most `level`, the largest effects first, or, where there are none, those of the
+ * smallest q; `differ` is how many of the former there are, listed or not.
+ */
+export interface GroupsSection {
+  title: string;
+  about: string;
+  kind: "groups";
+  told: string;
+  level: number;
+  differ: number;
+  groups: GroupInfo[];
+  rows: GroupRow[];
+  notes: string[];
+  command: string | null;
+}
+
+export type SectionInfo =
+  | SummarySection
+  | FailedSection
+  | AbsentSection
+  | MethodsSection
+  | MeasuresSection
+  | LayersSection
+  | ClassesSection
+  | HeadsSection
+  | ClustersSection
+  | RolesSection
+  | CardsSection
+  | SyntaxSection
+  | CorefSection
+  | ProbesSection
+  | CompareSection
+  | GroupsSection;
 
 /** What the state says where it says nothing: part, layer and heads are then the first of the input. */
 export const STATE_DEFAULTS: Required<ExplorerState> = {

@@ -11,7 +11,7 @@ import torch
 import transformers
 
 import headscope as hs
-from headscope.analyses.roles.rare import with_rarest
+from headscope.stream.rare import with_rarest
 from headscope.analyses.roles.statistics import COLUMNS, NONE, sinks
 from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.errors import InputError

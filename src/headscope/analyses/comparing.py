@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from headscope.console.options import Theme, say
+from headscope.console.options import PICTURES, Theme, say
 
-PICTURES = (".svg", ".pdf", ".png")
 PAGES = (".html", *PICTURES)
 SHOWN = 15
 """Rows of a table that is printed."""

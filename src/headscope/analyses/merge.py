@@ -1,4 +1,4 @@
-"""Parts of sharded runs of any kind put together."""
+"""The parts of sharded runs of any kind put together."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import xarray as xr
 
-from headscope.analyses.distance import run as distance
-from headscope.analyses.measure import run as measure
+from headscope.analyses import analyses
+from headscope.analyses.record import Analysis
 from headscope.errors import InputError
 from headscope.stream.parts import kind_of
 
@@ -24,12 +24,18 @@ def merge(parts: Sequence[str | os.PathLike[str]], *, command: str = "") -> xr.D
     Raises `InputError` for a file that is broken or no part, and for parts that are not one corpus: of different
     runs or inputs, with blocks that are missing or there twice.
     """
+    analysis = analysis_of(parts)
+    return analysis.load(analysis.merge)(parts, command=command)
+
+
+def analysis_of(parts: Sequence[str | os.PathLike[str]]) -> Analysis:
+    """Whose parts these are, told from the first. Raises `InputError` where no analysis merges them."""
     if not parts:
         raise InputError("parts: expected at least one file, found none")
-    kinds = {measure.KIND: measure.merge, distance.KIND: distance.merge}
+    kinds = {name: analysis for name, analysis in analyses().items() if analysis.merge}
     kind = kind_of(parts[0])
     if kind not in kinds:
         raise InputError(
             f"{os.fspath(parts[0])}: expected a part of {' or '.join(kinds)}, found one of {kind}"
         )
-    return kinds[kind](parts, command=command)
+    return kinds[kind]

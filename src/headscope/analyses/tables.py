@@ -1,35 +1,28 @@
-"""One call for the table of whatever was found."""
+"""One call for the tidy table of any result."""
 
 from __future__ import annotations
-
-import importlib
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.analyses import analyses
 from headscope.errors import InputError
-
-_MODULES = {
-    "relation": "headscope.analyses.syntax.statistics",
-    "candidates": "headscope.analyses.coref.statistics",
-    "probe": "headscope.analyses.probes.results",
-    "head_b": "headscope.analyses.distance.statistics",
-    "replicate": "headscope.analyses.negation.statistics",
-}
-"""Whose table it is, by an axis that only these have."""
+from headscope.measures import dataset
 
 
-def table(found: xr.Dataset) -> pd.DataFrame:
-    """The table of what `headscope.measure`, `syntax`, `coreference`, `probe`, `distance` or `negation` found.
+def table(result: xr.Dataset) -> pd.DataFrame:
+    """Convert a result to a tidy table, the one that the command of the same name prints or writes.
 
-    It is what the command of the same name prints or writes: a row a figure of a head (`measure`), the best head of
-    each relation (`syntax`), the rules and best heads (`coreference`), a probe, a pair of heads, a head and score.
+    It has a row for a figure of a head (`headscope.measure`), the best head of each relation (`syntax`), the rules and
+    best heads (`coreference`), a probe (`probe`), a pair of heads (`distance`), or a head and score (`negation`).
 
     Raises `InputError` for anything else.
     """
-    if not hasattr(found, "data_vars"):
+    if not hasattr(result, "data_vars"):
         raise InputError(
-            f"table: expected what headscope.measure or the like gave, found {type(found).__name__}"
+            f"table: expected a result such as that of headscope.measure, found {type(result).__name__}"
         )
-    names = [name for axis, name in _MODULES.items() if axis in found.dims]
-    return importlib.import_module(names[0] if names else "headscope.measures.dataset").table(found)
+    for analysis in analyses().values():
+        if analysis.axis and analysis.axis in result.dims:
+            return analysis.load(analysis.table)(result)
+    return dataset.table(result)

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-_OF = {"--against": "compare", "--pairs": "groups", "--label": "groups"}
-"""Options of one section only, which the others refuse."""
+from headscope.analyses import analyses
+from headscope.analyses.record import entries
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,12 @@ class Typed:
 
     def section(self, name: str) -> str:
         """The report of one section."""
+        owner = {option: entry.name for _, entry in entries(analyses()) for option in entry.options}
         named = {"--text": self.texts, **self.sections}
         files = [
             word
             for option, given in named.items()
-            if _OF.get(option, name) == name
+            if owner.get(option, name) == name
             for each in given
             for word in (option, each)
         ]

@@ -12,20 +12,16 @@ from typing import Any, NoReturn
 
 import typer
 
-from headscope.analyses.compare_groups.command import compare
-from headscope.analyses.coref.command import coref
-from headscope.analyses.distance.command import distance
-from headscope.analyses.measure.command import measure
-from headscope.analyses.negation.command import negation
-from headscope.analyses.probes.command import probe
-from headscope.analyses.roles.command import roles
-from headscope.analyses.syntax.command import syntax
+from headscope.analyses import analyses
 from headscope.cli.check import check
 from headscope.cli.merge import merge
 from headscope.cli.report import report
 from headscope.cli.view import view
 from headscope.console.options import say
 from headscope.errors import HeadscopeError, InputError, ModelError
+
+GROUPS = {"compare": "What changed: groups of inputs, models, inputs, checkpoints."}
+"""Commands of several words: the help of the first."""
 
 app = typer.Typer(
     help="See and measure where a transformer looks.",
@@ -35,9 +31,29 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (check, view, measure, merge, distance, roles, syntax, coref, negation, probe, report):
-    app.command()(command)
-app.add_typer(compare, name="compare")
+
+
+def _collect() -> None:
+    """Add the commands: those of every analysis, between those that show and the report."""
+    for command in (check, view):
+        app.command()(command)
+    groups: dict[str, typer.Typer] = {}
+    for analysis in analyses().values():
+        *words, name = analysis.command.split() or [""]
+        if not name:
+            continue
+        parent = app
+        for word in words:
+            if word not in groups:
+                groups[word] = typer.Typer(help=GROUPS[word], no_args_is_help=True, rich_markup_mode=None)
+                app.add_typer(groups[word], name=word)
+            parent = groups[word]
+        parent.command(name)(analysis.load(analysis.runs))
+    for command in (merge, report):
+        app.command()(command)
+
+
+_collect()
 
 
 def main() -> NoReturn:

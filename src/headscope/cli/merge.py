@@ -7,10 +7,7 @@ from typing import Annotated
 
 import typer
 
-from headscope.analyses.distance.command import MAPS, MapFile, distances
-from headscope.analyses.measure.command import figures
-from headscope.console.options import AsJson, Meta, Output, check_places, command
-from headscope.errors import InputError
+from headscope.console.options import PICTURES, TABLES, AsJson, Meta, Output, check_places, command
 
 
 def merge(
@@ -19,20 +16,24 @@ def merge(
         typer.Argument(metavar="PART", help="What measure --shard or distance --shard wrote: all parts."),
     ],
     output: Output = None,
-    map: MapFile = None,
+    map: Annotated[
+        Path | None,
+        typer.Option(
+            "--map",
+            metavar="FILE",
+            help="Of distances, also the heads' map: .parquet, .csv or .json; .svg, .pdf or .png for a figure.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of distances' map and test.")] = 0,
     as_json: AsJson = False,
     meta: Meta = None,
 ) -> None:
     """Put the parts of all shards together: the figures of one run over the whole corpus, to the last digit."""
+    from headscope.analyses.merge import analysis_of
     from headscope.analyses.merge import merge as run
 
     check_places(output, meta)
-    check_places(map, suffixes=MAPS)
-    found = run(parts, command=command())
-    if "distance" in found:
-        distances(found, output, map, as_json, meta, seed=seed)
-    elif map is not None:
-        raise InputError(f"--map: expected parts of distances, found other ones in {parts[0]}")
-    else:
-        figures(found, output, as_json, meta)
+    check_places(map, suffixes=(*TABLES, *PICTURES))
+    analysis = analysis_of(parts)
+    print_result = analysis.load(analysis.prints)
+    print_result(run(parts, command=command()), output, as_json, meta, map=map, seed=seed)

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from headscope.analyses import analyses
+from headscope.analyses.record import entries
 from headscope.console.options import (
     Device,
     Dtype,
@@ -75,7 +77,7 @@ def report(
         str | None,
         typer.Option(
             metavar="A,B",
-            help="Of figures, gradients, roles, clusters, syntax, coref, probes, compare, groups, cards, table.",
+            help=f"Of {', '.join(entry.name for _, entry in entries(analyses()))}.",
         ),
     ] = None,
     pack: Pack = 128,

@@ -94,6 +94,9 @@ LONG_TREES = 2_000_000
 TABLES = (".parquet", ".csv", ".json")
 """Suffixes of what is written as a table only."""
 
+PICTURES = (".svg", ".pdf", ".png")
+"""Suffixes of figures."""
+
 _LISTED = 20
 
 E = TypeVar("E", bound=StrEnum)

@@ -89,7 +89,7 @@ def _rare(name: str, of: str, which: str) -> Measure:
     def rare_word(weights: Floats, tokens: Tokens, queries: IntArray) -> Floats:
         """Voita et al. find one head of the first layer that points to the least frequent token of the sentence in 66 %
         of cases, and to one of the two least frequent in 83 %. A first pass over the corpus says which they are
-        (`headscope.analyses.roles.rare`): where none did, the measure has no figure.
+        (`headscope.stream.rare`): where none did, the measure has no figure.
 
         Example: in ``the old gnu`` *gnu* is the rarest; *the* and *old* have their largest weight on it, and *gnu* on
         *old*: 2 / 3.

@@ -4,44 +4,23 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from headscope.analyses.measure.section import Classes, Heads, Layers, Measures, Methods, Unmeasured
 from headscope.errors import InputError
-from headscope.heads import Head
-from headscope.measures.confidence import CONFIDENCE
-from headscope.measures.patterns import PATTERNS
 from headscope.measures.surface import MEASURES
+from headscope.reports.sections import Methods, Unmeasured
 from headscope.reports.summary import Column, Summary
 from headscope.views.blobs import Blobs
 from headscope.views.columns import measure_names
 from headscope.views.explorer import Input, explorer_payload
 from headscope.views.page import page, plain_text
 from headscope.views.payload import CorpusInfo, ExplorerPayload, MeasureInfo, ModelInfo, ReportPayload
-from headscope.views.section import Section
-
-FIGURES, TABLE = "figures", "table"
-"""The parts of a report that come from the figures alone: curves and maps by layer, and the table of heads."""
-
-
-@dataclass(frozen=True)
-class Beside:
-    """An example with the maps of two models: the report's own, and another.
-
-    Attributes:
-        first, second: what each shows; their labels name the models.
-        state: what the explorer begins with.
-    """
-
-    first: Input
-    second: Input
-    state: Mapping[str, Any] = field(default_factory=dict[str, Any])
+from headscope.views.section import Beside, Section
 
 
 def report_page(
@@ -49,9 +28,7 @@ def report_page(
     examples: Sequence[Input | Beside] = (),
     *,
     sections: Sequence[Section] = (),
-    parts: Collection[str] = (FIGURES, TABLE),
-    roles: Mapping[Head, str] | None = None,
-    commands: Mapping[str, str | None] | None = None,
+    unseen: Sequence[Section] = (),
     title: str | None = None,
     exact: bool = False,
 ) -> str:
@@ -62,22 +39,13 @@ def report_page(
             and ``_chance``.
         examples: inputs on which the page shows a head, one explorer each, or two models on an input. The layers and
             heads of their first part are the dataset's.
-        sections: further sections, after the figures by layer and before the table.
-        parts: which of `FIGURES` and `TABLE` the page has.
-        roles: the leading role of heads that have one, for the summary.
-        commands: what gives ``all`` figures, the ``surface`` ones and those of ``patterns`` again.
+        sections: in the order of the page.
+        unseen: sections that are not shown; their findings are in the summary.
         title: the page's title; by default it names the model.
         exact: ship the maps in float32 instead of bytes (weights off by less than 0.004).
     """
     payload, texts = report_payload(
-        dataset,
-        examples,
-        sections=sections,
-        parts=parts,
-        roles=roles,
-        commands=commands,
-        title=title,
-        exact=exact,
+        dataset, examples, sections=sections, unseen=unseen, title=title, exact=exact
     )
     return page(payload, texts, bundle="report", title=payload["title"])
 
@@ -87,9 +55,7 @@ def report_payload(
     examples: Sequence[Input | Beside] = (),
     *,
     sections: Sequence[Section] = (),
-    parts: Collection[str] = (FIGURES, TABLE),
-    roles: Mapping[Head, str] | None = None,
-    commands: Mapping[str, str | None] | None = None,
+    unseen: Sequence[Section] = (),
     title: str | None = None,
     exact: bool = False,
 ) -> tuple[ReportPayload, dict[str, str]]:
@@ -103,14 +69,10 @@ def report_payload(
     measures = [_measure(dataset[name], name) for name in names]
     absent = {str(name): str(reason) for name, reason in _mapping(meta.get("absent")).items()}
     corpus = _corpus(meta.get("corpus"))
-    counts = {name: int(np.nan_to_num(_rows_of(dataset, name)).max()) for name in names}
     blobs = Blobs()
-    commands = commands or {}
     shown: list[Section] = [
-        Summary(columns, layers, heads, roles, sections),
-        *(by_layer(measures, corpus, commands, counts) if FIGURES in parts else ()),
+        Summary(columns, layers, heads, [*sections, *unseen]),
         *sections,
-        *([Heads(commands.get("all"))] if TABLE in parts else ()),
         Unmeasured(absent),
         Methods(),
     ]
@@ -145,70 +107,6 @@ def report_payload(
     for place, (_, arrays) in enumerate(opened):
         texts |= {f"{place}-{name}": text for name, text in arrays.texts.items()}
     return payload, texts
-
-
-def by_layer(
-    measures: Sequence[MeasureInfo],
-    corpus: CorpusInfo,
-    commands: Mapping[str, str | None],
-    counts: Mapping[str, int],
-) -> list[Section]:
-    """Figures 2 to 4: every measure as a map of heads and by layer; those of gradients have their own section.
-
-    `counts` are the tokens (rows) that a measure is a mean over.
-    """
-
-    def n(drawn: Sequence[str]) -> str:
-        """What the measures drawn are means over: a sink, for one, is looked for in long inputs only."""
-        found = [counts[name] for name in drawn if counts.get(name)]
-        tokens = ""
-        if found:
-            few, most = min(found), max(found)
-            tokens = f"{most:,} tokens" if few == most else f"{few:,} to {most:,} tokens, by measure,"
-        inputs = f"{corpus['examples']:,} inputs" if corpus["examples"] else ""
-        said = " of ".join(part for part in (tokens, inputs) if part)
-        return f" Means over {said.removesuffix(',')}." if said else ""
-
-    names = [one["name"] for one in measures if not one["name"].startswith("gradient_")]
-    shares = [one["name"] for one in measures if one["units"] == "share" and one["name"] in names]
-    surface, patterns = commands.get("surface"), commands.get("patterns")
-    looks = [name for name in shares if name not in PATTERNS and name not in CONFIDENCE]
-    kinds = {
-        "Attention to": {"separators": "sep", "[CLS]": "cls", "punctuation": "punctuation"},
-        "Attention to separators from": {"separators": "sep_sep", "other tokens": "rest_sep"},
-    }
-    widely = [name for name in names if name not in shares]
-    words = [name for name in shares if name in PATTERNS or name in CONFIDENCE]
-    return [
-        Measures(commands.get("all")),
-        Layers(
-            "Where heads look, by layer",
-            f"Heads that give more than half of their attention are named.{n(looks)}",
-            looks,
-            surface,
-        ),
-        Classes(
-            "Kinds of tokens, by layer",
-            "Lines are means of layers, points heads. Left what all tokens give to each kind of token, right what "
-            "separators and all others give to separators: a head that does nothing else leaves its attention there "
-            f"(Clark et al. 2019, figure 2).{n([name for each in kinds.values() for name in each.values()])}",
-            kinds,
-            names,
-            surface,
-        ),
-        Layers(
-            "How widely heads look, by layer",
-            f"A head at 0 nats looks at one token (Clark et al. 2019, figure 4).{n(widely)}",
-            widely,
-            surface,
-        ),
-        Layers(
-            "Words, sentences and delimiters, by layer",
-            f"Patterns after Vig 2018 and Voita et al. 2019, each a share of attention.{n(words)}",
-            words,
-            patterns,
-        ),
-    ]
 
 
 def _base(name: str) -> str:

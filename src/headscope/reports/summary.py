@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from headscope.analyses.compare_groups.section import Groups
-from headscope.analyses.compare_models.section import Compare
-from headscope.analyses.summary_compare import comparison, two_groups
-from headscope.analyses.summary_linguistics import linguistics
 from headscope.heads import Head
 from headscope.views.blobs import Blobs
-from headscope.views.payload import Part, SummarySection
+from headscope.views.payload import Part, SectionInfo
 from headscope.views.section import Section
-from headscope.views.sentences import comma, head_name, percent, text
+from headscope.views.sentences import NAMED, comma, head_name, percent, text
 
 HALF = 0.5
-_NAMED = 5  # heads named in a sentence; the rest are counted
 
 _PHRASES = {
     "previous": "the previous token",
@@ -30,6 +26,13 @@ _PHRASES = {
     "sep": "separators",
     "punctuation": "punctuation",
 }
+
+
+class SummarySection(SectionInfo):
+    """Sentences on what the heads do."""
+
+    kind: Literal["summary"]
+    lines: list[list[Part]]
 
 
 @dataclass(frozen=True)
@@ -44,31 +47,24 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(Section):
     """The section that opens the report: what its figures say.
 
-    `layers` and `heads` are the columns' indices; `roles` the leading role of heads that have one, None where
-    roles were not looked for; `sections` those whose figures are told of as well: the linguistic ones, two models.
+    `layers` and `heads` are the columns' indices; `sections` those whose findings are told as well.
     """
 
     columns: Sequence[Column]
     layers: Sequence[int]
     heads: Sequence[int]
-    roles: Mapping[Head, str] | None = None
     sections: Sequence[Section] = ()
 
     def info(self, blobs: Blobs) -> SummarySection | None:
         """The section; None where no head has a figure."""
-        lines = summary(self.columns, self.layers, self.heads)
-        if self.roles is not None:
-            there = sum(np.isfinite(np.stack([one.values for one in self.columns])).any(0).ravel())
-            lines.insert(0, _roles(self.roles, int(there)))
-        lines += linguistics(self.sections)
-        for one in self.sections:
-            if isinstance(one, Compare):
-                lines += comparison(one)
-            if isinstance(one, Groups):
-                lines.append(two_groups(one))
+        first, last = (
+            [line for one in self.sections if one.opens is opens for line in one.findings()]
+            for opens in (True, False)
+        )
+        lines = [*first, *summary(self.columns, self.layers, self.heads), *last]
         return SummarySection(kind="summary", title="", about="", lines=lines) if lines else None
 
 
@@ -94,24 +90,6 @@ def summary(columns: Sequence[Column], layers: Sequence[int], heads: Sequence[in
 _Place = tuple[Head, float]
 
 
-def _roles(roles: Mapping[Head, str], heads: int) -> list[Part]:
-    """How many heads have a role, and which roles there are, each with a first head."""
-    if not roles:
-        return [text(f"None of the {heads} heads has one of the roles that are tested for.")]
-    having = "head has" if len(roles) == 1 else "heads have"
-    parts = [text(f"{len(roles)} of {heads} {having} a role: ")]
-    by_role: dict[str, list[Head]] = {}
-    for head, role in sorted(roles.items()):
-        by_role.setdefault(role, []).append(head)
-    for position, (role, own) in enumerate(sorted(by_role.items(), key=lambda one: -len(one[1]))):
-        parts += [text(f"{'; ' if position else ''}{role} ")]
-        for place, head in enumerate(own[:_NAMED]):
-            parts += [*comma(place), head_name(head)]
-        if len(own) > _NAMED:
-            parts.append(text(f" and {len(own) - _NAMED} more"))
-    return [*parts, text(".")]
-
-
 def _ranked(column: Column, layers: Sequence[int], heads: Sequence[int]) -> list[_Place]:
     places = [
         (Head(layer, head), float(column.values[row, place]))
@@ -127,9 +105,9 @@ def _above_half(ranked: Sequence[_Place], phrase: str) -> list[Part]:
     one = len(above) == 1
     verb, their = ("head puts", "its") if one else ("heads put", "their")
     parts = [text(f"{len(above)} {verb} more than half of {their} attention on {phrase}: ")]
-    for position, (head, share) in enumerate(above[:_NAMED]):
+    for position, (head, share) in enumerate(above[:NAMED]):
         parts += [*comma(position), head_name(head), text(f" ({percent(share)})")]
-    rest = len(above) - _NAMED
+    rest = len(above) - NAMED
     if rest > 0:
         found = sorted({head.layer for head, _ in above})
         where = f", in layers {found[0]} to {found[-1]}" if len(found) > 1 else f", all in layer {found[0]}"

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
-from typing import Any
 
 import torch
 
-from headscope.analyses.compare_groups.statistics import choose_groups
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.models import Model
@@ -24,7 +20,7 @@ READ = 512
 RUN, FEWER = 64, 16
 """How many of these are run, and how many before: what does not grow with the corpus is told from both."""
 
-_BOOTSTRAP = 6_000, 50_000
+BOOTSTRAP = 6_000, 50_000
 """Bytes that a cluster of a bootstrap of 1,000 replicates takes, and how many clusters are told apart at most."""
 
 
@@ -76,127 +72,7 @@ def ahead(corpus: Corpus, stream: Iterable[Example], limit: int | None) -> Ahead
     return Ahead(first, inputs + len(more), tokens + sum(more), exact=True)
 
 
-def syntax(
-    model: Model, treebank: Corpus, *, limit: int | None = None, batch_size: int = 32, **options: Any
-) -> str:
-    """One line that says what `headscope.syntax` will take with these options."""
-    from headscope.analyses.syntax.run import syntax as run
-
-    def work(sample: Sequence[Example]) -> object:
-        return run(model, sample, batch_size=batch_size, **options)
-
-    return _line(model, ahead(treebank, treebank.encoded(model), limit), work, "sentence", *_BOOTSTRAP)
-
-
-def coreference(
-    model: Model, corpus: Corpus, *, limit: int | None = None, batch_size: int = 32, **options: Any
-) -> str:
-    """One line that says what `headscope.coreference` will take with these options."""
-    from headscope.analyses.coref.run import coreference as run
-
-    def work(sample: Sequence[Example]) -> object:
-        return run(model, sample, batch_size=batch_size, **options)
-
-    told = ahead(corpus, corpus.encoded(model), limit)
-    return _line(model, told, work, "sentence", *_BOOTSTRAP, together=True)
-
-
-def negation(model: Model, corpus: Corpus, *, limit: int | None = None, batch_size: int = 32) -> str:
-    """One line that says what `headscope.negation` will take with these options."""
-    from headscope.analyses.negation.run import negation as run
-
-    def work(sample: Sequence[Example]) -> object:
-        return run(model, sample, batch_size=batch_size)
-
-    return _line(model, ahead(corpus, corpus.encoded(model), limit), work, "sentence", _BOOTSTRAP[0])
-
-
-def groups(
-    model: Model,
-    corpus: Corpus,
-    *,
-    groups: Sequence[str] | None = None,
-    limit: int | None = None,
-    **options: Any,
-) -> str:
-    """One line that says what `headscope.compare.groups` will take with these options, permutations included."""
-    from headscope.analyses.compare_groups.run import groups as run
-
-    chosen = choose_groups([_label(example) for example in corpus], groups)
-    inputs = (example for example in corpus.encoded(model) if str(example.label) in chosen)
-    width = 0
-
-    def work(sample: Sequence[Example]) -> object:
-        nonlocal width
-        parted = [
-            replace(example, label="AB"[place % 2], document=place) for place, example in enumerate(sample)
-        ]
-        found = run(model, parted, **options)
-        width = found.inputs.values[0].size
-        return found
-
-    told = ahead(corpus, inputs, limit)
-    if told.inputs < 4:
-        raise InputError(f"groups: expected at least 2 inputs in each, found {told.inputs} in both")
-    return _line(model, told, work, "input", lambda: 12 * width)
-
-
-def models(
-    a: Model, b: Model, corpus: Corpus, *, limit: int | None = None, batch_size: int = 16, **options: Any
-) -> str:
-    """One line that says what `headscope.compare.models` will take with these options; roles are not in it."""
-    from headscope.analyses.compare_models.run import models as run
-    from headscope.analyses.compare_models.run import same_tokens
-    from headscope.analyses.compare_models.words import lines
-
-    same = same_tokens(a, b, corpus)
-
-    def work(sample: Sequence[Example]) -> object:
-        given = sample if same else Corpus(corpus.name, lambda: iter(sample))
-        return run(a, b, given, batch_size=batch_size, **options)
-
-    return _line(a, ahead(corpus, corpus.encoded(a) if same else lines(a, corpus), limit), work, "input")
-
-
-def probe(
-    model: Model,
-    train: Corpus,
-    dev: Corpus,
-    *,
-    epochs: int = 40,
-    limit: int | None = None,
-    **options: Any,
-) -> str:
-    """One line that says what `headscope.probe` will take with these options at most, with its disk.
-
-    Vectors of words are taken to be the model's own: reading a file of others is not in the time.
-    """
-    from headscope.analyses.probes.run import probe as run
-
-    sides = [ahead(train, train.encoded(model), limit), ahead(dev, dev.encoded(model), None)]
-    samples = [side.sample[:: max(1, len(side.sample) // RUN)][:RUN] for side in sides]
-
-    def timed(folder: str, epochs: int, size: int = RUN) -> float:
-        started = time.perf_counter()
-        run(model, *(sample[:size] for sample in samples), epochs=epochs, resume=folder, **options)
-        return time.perf_counter() - started
-
-    with tempfile.TemporaryDirectory(prefix="headscope-") as folder:
-        timed(f"{folder}/first", 1, FEWER)
-        first, second, last = (timed(f"{folder}/all", count) for count in (1, 2, 2))
-        disk = sum(path.stat().st_size for path in Path(folder, "all").glob("*.bin"))
-    factor = sum(side.inputs for side in sides) / sum(map(len, samples))
-    epoch = max(second - last, 0.0)
-    seconds = factor * (max(first - second, 0.0) + epochs * epoch + last)
-    train_on, score_on = (side.told("sentence") for side in sides)
-    return (
-        f"{train_on} to train on, {score_on} to score on: at most about {duration(seconds)} on {model.device} "
-        f"({epochs} epochs; training stops when it no longer helps), {peak_memory(model) / 1e9:.1f} GB of memory and "
-        f"{_bytes(disk * factor)} on disk"
-    )
-
-
-def _line(
+def line(
     model: Model,
     told: Ahead,
     work: Callable[[Sequence[Example]], object],
@@ -264,11 +140,5 @@ def peak_memory(model: Model) -> float:
     return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale)
 
 
-def _bytes(count: float) -> str:
+def disk_size(count: float) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{max(1, round(count / 1e6)):,} MB"
-
-
-def _label(example: Example) -> str:
-    if example.label is None:
-        raise example.error("expected an input with a label, found none")
-    return str(example.label)

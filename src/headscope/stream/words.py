@@ -14,8 +14,11 @@ from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.corpora import Example
 from headscope.errors import RefusedError
+from headscope.heads import Head
 from headscope.models import Model
 from headscope.words import Rows
+
+_BATCH = 32
 
 Layer = Callable[[int, npt.NDArray[Any]], None]
 """Is given each layer's index and its maps over words, ``[input head word word]``; 0 beyond an input's words.
@@ -95,3 +98,20 @@ def gold(example: Example) -> tuple[Sequence[str], npt.NDArray[np.int64], Sequen
     if example.words is None or example.heads is None or example.relations is None:
         raise example.error("expected a sentence with words, heads and relations, found none")
     return example.words, np.array(example.heads, np.int64), example.relations
+
+
+def head_maps(model: Model, drawn: Sequence[Example], heads: set[Head]) -> list[dict[Head, npt.NDArray[Any]]]:
+    """The maps over words of these heads, for each example."""
+    maps_of: list[dict[Head, npt.NDArray[Any]]] = [{} for _ in drawn]
+    for start in range(0, len(drawn), _BATCH):
+        numbers = range(start, min(start + _BATCH, len(drawn)))
+
+        def look(layer: int, maps: npt.NDArray[Any], numbers: Sequence[int] = numbers) -> None:
+            for head in heads:
+                if head.layer == layer:
+                    for place, number in enumerate(numbers):
+                        count = len(drawn[number].words or ())
+                        maps_of[number][head] = maps[place, head.head, :count, :count]
+
+        word_maps(model, [drawn[number] for number in numbers], look)
+    return maps_of

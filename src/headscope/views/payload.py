@@ -1,6 +1,6 @@
 """What travels from Python to the page.
 
-The classes here, in `payload_linguistics`, `payload_compare` and `blobs` are the wire: ``tools/protocol.py`` generates
+The classes here, in `blobs` and in the ``section`` of each analysis are the wire: ``tools/protocol.py`` generates
 ``frontend/src/protocol.ts`` from them, so both sides agree. A payload is plain JSON; arrays stand beside it as
 blobs, and `ArrayRef` says how to read one.
 """
@@ -10,8 +10,6 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
 from headscope.views.blobs import ArrayRef, Vectors
-from headscope.views.payload_compare import CompareSection, GroupsSection
-from headscope.views.payload_linguistics import CorefSection, ProbesSection, SyntaxSection
 
 
 class ModelInfo(TypedDict):
@@ -274,197 +272,18 @@ class ViewsPayload(TypedDict):
     views: list[ExplorerPayload]
 
 
-class SummarySection(TypedDict):
-    """Sentences on what the heads do."""
+class SectionInfo(TypedDict):
+    """What every section of a report has, beside its ``kind``."""
 
-    kind: Literal["summary"]
-    title: str
-    about: str
-    lines: list[list[Part]]
-
-
-class MeasuresSection(TypedDict):
-    """Every measure small, one of them large, and the heads that stand out in it."""
-
-    kind: Literal["measures"]
-    title: str
-    about: str
-    command: str | None
-
-
-class LayersSection(TypedDict):
-    """The named measures against the layer, a point a head. `command` gives the same figures again."""
-
-    kind: Literal["layers"]
-    title: str
-    about: str
-    measures: list[str]
-    command: str | None
-
-
-class PanelInfo(TypedDict):
-    """Some measures on one scale, each called by what tells it from the others."""
-
-    title: str
-    measures: list[str]
-    names: list[str]
-
-
-class ClassesSection(TypedDict):
-    """Kinds of tokens against one another, by layer: figures 2 and 3 of Clark et al. 2019."""
-
-    kind: Literal["classes"]
-    title: str
-    about: str
-    panels: list[PanelInfo]
-    command: str | None
-
-
-class RoleRow(TypedDict):
-    """A role of a head: its score between `low` and `high`, the bar it passed, and how sure that is."""
-
-    layer: int
-    head: int
-    role: str
-    units: str
-    score: float
-    low: float
-    high: float
-    threshold: float
-    chance: float
-    p: float
-    q: float
-    n: int
-
-
-class RolesSection(TypedDict):
-    """What heads do: the roles that they have, the heads without, and what was not tested."""
-
-    kind: Literal["roles"]
-    title: str
-    about: str
-    rows: list[RoleRow]
-    without: list[Part]
-    why: dict[str, str]
-    untested: list[Absent]
-    command: str | None
-
-
-class ClustersSection(TypedDict):
-    """Heads on a plane by their distances, and layers by the mean distances of their heads.
-
-    `layer`, `head`, `role` (None: none), `cluster` (counted from 1) and `near` (places of the nearest heads) are
-    of the heads in their order, like `places`, x and y of each. `layers` are the axes of `between`, the mean
-    distances of two layers' heads (None: there is no such pair).
-    """
-
-    kind: Literal["clusters"]
-    title: str
-    about: str
-    layer: list[int]
-    head: list[int]
-    role: list[str | None]
-    cluster: list[int]
-    near: list[list[int]]
-    places: list[list[float]]
-    layers: list[int]
-    between: list[list[float | None]]
-    units: str
-    lines: list[str]
-    command: str | None
-
-
-class CardExample(TypedDict):
-    """An example by its place among those of the page, with a head's score on it.
-
-    `rank` counts from the strongest of all inputs (None: not among the first); `decile` is from 1 to 10, the strongest.
-    """
-
-    example: int
-    score: float
-    rank: int | None
-    decile: int
-
-
-class CardInfo(TypedDict):
-    """One head: its roles, and real examples by the named measure: the strongest, and one of each decile."""
-
-    layer: int
-    head: int
-    roles: list[str]
-    measure: str
-    units: str
-    least: bool
-    strongest: list[CardExample]
-    sample: list[CardExample]
-
-
-class CardsSection(TypedDict):
-    """A card a head. `inputs` is how many inputs the examples are chosen from."""
-
-    kind: Literal["cards"]
-    title: str
-    about: str
-    cards: list[CardInfo]
-    inputs: int
-    command: str | None
-
-
-class FailedSection(TypedDict):
-    """A section that could not be made, and why."""
-
-    kind: Literal["failed"]
-    title: str
-    about: str
-    name: str
-    reason: str
-    command: str | None
-
-
-class HeadsSection(TypedDict):
-    """The table: every head a row, every measure a column."""
-
-    kind: Literal["heads"]
-    title: str
-    about: str
-    command: str | None
-
-
-class AbsentSection(TypedDict):
-    """Measures that do not apply to this model or corpus."""
-
-    kind: Literal["absent"]
-    title: str
-    about: str
-    absent: list[Absent]
-
-
-class MethodsSection(TypedDict):
-    """What each measure means and how it was averaged."""
-
-    kind: Literal["methods"]
     title: str
     about: str
 
 
-SectionInfo = (
-    SummarySection
-    | MeasuresSection
-    | LayersSection
-    | ClassesSection
-    | RolesSection
-    | ClustersSection
-    | SyntaxSection
-    | CorefSection
-    | ProbesSection
-    | CompareSection
-    | GroupsSection
-    | CardsSection
-    | FailedSection
-    | HeadsSection
-    | AbsentSection
-    | MethodsSection
-)
+class PrintedRow(TypedDict):
+    """A row of a printed table, None where nothing is printed."""
+
+    label: str
+    values: list[float | None]
 
 
 class ReportPayload(TypedDict):

@@ -7,6 +7,9 @@ import math
 from headscope.heads import Head
 from headscope.views.payload import Part
 
+NAMED = 5
+"""Heads, or relations, named in a sentence; the rest are counted."""
+
 
 def text(words: str) -> Part:
     """A stretch of text."""

@@ -1,1 +1,20 @@
 """Head by head, with examples."""
+
+from headscope.analyses.record import Analysis, Entry
+
+ANALYSIS = Analysis(
+    name="cards",
+    order=25,
+    function="run:choose_examples",
+    sections=(
+        Entry(
+            "cards",
+            "head by head, with real examples",
+            100,
+            "section:section",
+            beside=("*",),
+            cost=0.5,
+            doing="examples for each head",
+        ),
+    ),
+)

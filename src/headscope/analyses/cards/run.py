@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from headscope.analyses.cards.section import Card, Shown
 from headscope.corpora import Example
 from headscope.heads import Head
 from headscope.measures.choose import choose
@@ -34,6 +34,45 @@ SAMPLE = 256
 BATCH = 32
 _OF_DECILE = 0.15  # what an example of another decile is worth, beside a first strong example
 _TOP = 3  # strong examples of a card
+
+
+class Shown(NamedTuple):
+    """An example of the page, by its place, with a head's score on it.
+
+    Attributes:
+        example: its place.
+        score: of the head on this very input.
+        rank: from 1, the strongest of all inputs; None where it is not among the first.
+        decile: from 1 to 10, the strongest tenth.
+    """
+
+    example: int
+    score: float
+    rank: int | None
+    decile: int
+
+
+@dataclass(frozen=True)
+class Card:
+    """One head.
+
+    Attributes:
+        head: which.
+        roles: what it does.
+        measure: by whose value its examples are ordered.
+        units: of the score.
+        least: whether the smallest values come first (entropy).
+        strongest: examples among the strongest, strongest first.
+        sample: an example of each decile that the page has one of, strongest first.
+    """
+
+    head: Head
+    roles: Sequence[str]
+    measure: str
+    units: str
+    least: bool
+    strongest: Sequence[Shown]
+    sample: Sequence[Shown]
 
 
 @dataclass(frozen=True)

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Literal, TypedDict
 
-from headscope.heads import Head
+from headscope.analyses.cards import run
+from headscope.analyses.cards.run import Card, Shown
+from headscope.analyses.roles.section import known_roles, leading, roles_of
+from headscope.analyses.roles.statistics import ROLES
+from headscope.analyses.study import Gallery, Study, look
+from headscope.corpora import Example
+from headscope.models import Model
+from headscope.tokens import Tokens
 from headscope.views.blobs import Blobs
-from headscope.views.payload import CardExample, CardInfo, CardsSection
+from headscope.views.explorer import Input
+from headscope.views.payload import SectionInfo
+from headscope.views.section import Section
 
 
-class Shown(NamedTuple):
-    """An example of the page, by its place, with a head's score on it.
+class CardExample(TypedDict):
+    """An example by its place among those of the page, with a head's score on it.
 
-    Attributes:
-        example: its place.
-        score: of the head on this very input.
-        rank: from 1, the strongest of all inputs; None where it is not among the first.
-        decile: from 1 to 10, the strongest tenth.
+    `rank` counts from the strongest of all inputs (None: not among the first); `decile` is from 1 to 10, the strongest.
     """
 
     example: int
@@ -27,31 +33,30 @@ class Shown(NamedTuple):
     decile: int
 
 
-@dataclass(frozen=True)
-class Card:
-    """One head.
+class CardInfo(TypedDict):
+    """One head: its roles, and real examples by the named measure: the strongest, and one of each decile."""
 
-    Attributes:
-        head: which.
-        roles: what it does.
-        measure: by whose value its examples are ordered.
-        units: of the score.
-        least: whether the smallest values come first (entropy).
-        strongest: examples among the strongest, strongest first.
-        sample: an example of each decile that the page has one of, strongest first.
-    """
-
-    head: Head
-    roles: Sequence[str]
+    layer: int
+    head: int
+    roles: list[str]
     measure: str
     units: str
     least: bool
-    strongest: Sequence[Shown]
-    sample: Sequence[Shown]
+    strongest: list[CardExample]
+    sample: list[CardExample]
+
+
+class CardsSection(SectionInfo):
+    """A card a head. `inputs` is how many inputs the examples are chosen from."""
+
+    kind: Literal["cards"]
+    cards: list[CardInfo]
+    inputs: int
+    command: str | None
 
 
 @dataclass(frozen=True)
-class Cards:
+class Cards(Section):
     """A card a head.
 
     Attributes:
@@ -98,3 +103,66 @@ class Cards:
 
 def _shown(one: Shown) -> CardExample:
     return CardExample(example=one.example, score=round(one.score, 4), rank=one.rank, decile=one.decile)
+
+
+NEURON_BYTES = 400_000
+"""Up to how many bytes queries and keys come with the examples; the later ones go without."""
+
+_INSTEAD = {"sink": "first"}  # of which short inputs say nothing
+_SILENT = ("rare_word",)  # needs a corpus that was read twice
+
+
+def gallery(study: Study) -> Gallery:
+    """The page's examples, chosen from the corpus where that was not done yet."""
+    with suppress(Exception):  # said in the section of cards
+        cards(study)
+    return study.gallery
+
+
+def cards(study: Study) -> Cards | None:
+    """Choose the page's examples, and a card a head; None where the page has no examples and no cards."""
+    return study.once("cards", lambda: _cards(study))
+
+
+def section(study: Study) -> list[Section]:
+    """Head by head, with examples."""
+    made = cards(study)
+    return [made] if made else []
+
+
+def _cards(study: Study) -> Cards | None:
+    asked = study.examples
+    if not asked and "cards" not in study.sections:
+        return None
+    table = known_roles(study)
+    if isinstance(asked, int):
+        count, read = asked, study.short()
+    else:
+        count, read = len(asked), (Example(tokens=_tokens(study.model, text)) for text in asked)
+    measures = {role.name: role.measure for role in ROLES}
+    scored = {
+        head: run.Scored(
+            _INSTEAD.get(measures[role], measures[role]), "nats" if measures[role] == "entropy" else "share"
+        )
+        for head, role in leading(table).items()
+        if measures[role] not in _SILENT
+    }
+    chosen = run.choose_examples(
+        study.model, read, scored, roles_of(table), count=count, every=not isinstance(asked, int)
+    )
+    study.inputs += _within([look(study.model, tokens) for tokens in chosen.tokens])
+    return Cards(chosen.cards, chosen.inputs, len(study.inputs), study.typed and study.typed.section("cards"))
+
+
+def _tokens(model: Model, text: str | tuple[str, str]) -> Tokens:
+    return model.encode(text) if isinstance(text, str) else model.encode(*text)
+
+
+def _within(examples: Sequence[Input]) -> list[Input]:
+    """The examples, with queries and keys as long as `NEURON_BYTES` lasts (a neuron travels as a byte)."""
+    room = NEURON_BYTES
+    kept: list[Input] = []
+    for example in examples:
+        room -= sum(array.size for each in example.neurons.values() for array in (*each.q, *each.k))
+        kept.append(example if room >= 0 else replace(example, neurons={}))
+    return kept

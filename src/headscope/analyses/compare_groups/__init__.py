@@ -1,1 +1,22 @@
 """Two groups of inputs."""
+
+from headscope.analyses.record import Analysis, Entry
+
+ANALYSIS = Analysis(
+    name="compare_groups",
+    order=90,
+    function="run:groups",
+    command="compare groups",
+    runs="command:groups",
+    estimate="run:estimate",
+    sections=(
+        Entry(
+            "groups",
+            "two groups of labelled texts, where there are some (--pairs)",
+            80,
+            "examples:section",
+            needs="pairs",
+            options=("--pairs", "--label"),
+        ),
+    ),
+)

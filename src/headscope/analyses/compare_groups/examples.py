@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from headscope.analyses.cards.section import gallery
 from headscope.analyses.compare_groups import statistics as two_groups
 from headscope.analyses.compare_groups.run import groups
 from headscope.analyses.compare_groups.section import Groups
-from headscope.analyses.sentences_shown import Gallery
-from headscope.corpora import Corpus
+from headscope.analyses.study import Gallery, Study, look
 from headscope.heads import Head
 from headscope.models import Model
-from headscope.reports.page import Beside
 from headscope.tokens import Tokens
-from headscope.views.explorer import Input
+from headscope.views.section import Beside, Section
 
 BYTES = 1_500_000
 """Up to how many bytes of maps the examples add to the page."""
@@ -24,31 +22,16 @@ LONGEST = 128
 """The most tokens of an input that is shown."""
 
 
-def groups_section(
-    model: Model,
-    pairs: Corpus,
-    gallery: Gallery,
-    look: Callable[[Model, Tokens], Input],
-    *,
-    limit: int | None = None,
-    progress: bool = False,
-    command: str | None = None,
-) -> Groups:
-    """Two groups of labelled texts or pairs, and inputs that show the rows the page lists.
-
-    Args:
-        model: of the report.
-        pairs: labelled inputs, from `headscope.corpora.pairs`.
-        gallery: the page's examples.
-        look: the maps of a model on an input.
-        limit, progress: as for `headscope.compare.groups`.
-        command: what gives the same figures.
-    """
-    found = groups(model, pairs, limit=limit, progress=progress)
+def section(study: Study) -> list[Section]:
+    """Two groups of labelled texts or pairs, and inputs that show the rows the page lists."""
+    pages, model = gallery(study), study.model
+    assert study.pairs is not None
+    command = study.typed and study.typed.on("compare groups", "--pairs", "--label")
+    found = groups(model, study.pairs, **study.run)
     made = Groups(found.figures, command=command)
-    if gallery.show is None:
-        return made
-    gallery.room(BYTES)
+    if pages.show is None:
+        return [made]
+    pages.room(BYTES)
     names = [one.name for one in found.inputs.measures]
     layers = list(found.inputs.layers)
     places: dict[tuple[int, int], int | None] = {}
@@ -59,20 +42,18 @@ def groups_section(
         at = (names.index(str(row.measure)), layers.index(head.layer), head.head)
         both = two_groups.typical(found.inputs.values, found.second, at)
         if both not in places:
-            places[both] = _put(model, [found.inputs.tokens[number] for number in both], made, gallery, look)
+            places[both] = _put(model, [found.inputs.tokens[number] for number in both], made, pages)
         place = places[both]
         if place is not None:
             examples[str(row.measure), head] = place
-    return replace(made, examples=examples)
+    return [replace(made, examples=examples)]
 
 
-def _put(
-    model: Model, tokens: list[Tokens], made: Groups, gallery: Gallery, look: Callable[[Model, Tokens], Input]
-) -> int | None:
+def _put(model: Model, tokens: list[Tokens], made: Groups, pages: Gallery) -> int | None:
     if max(map(len, tokens)) > LONGEST:
         return None
     labels = [f"{letter} · {one['label']}" for letter, one in zip("AB", made.meta["groups"], strict=True)]
     one, two = (
         replace(look(model, own), neurons={}, label=label) for own, label in zip(tokens, labels, strict=True)
     )
-    return gallery.put(Beside(one, two, {"side": "both"}))
+    return pages.put(Beside(one, two, {"side": "both"}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import xarray as xr
 
 from headscope.analyses.compare_figures import Width, about, groups_figure
 from headscope.analyses.compare_groups import statistics
+from headscope.analyses.compare_groups.statistics import choose_groups
 from headscope.analyses.measure.figure import Figure
 from headscope.corpora import Corpus, Example
 from headscope.corpora.batches import checked
@@ -22,6 +23,7 @@ from headscope.live.view import view
 from headscope.measures.measure import Measure
 from headscope.measures.permutation import PERMUTATIONS
 from headscope.models import Model
+from headscope.stream.estimate import ahead, line
 from headscope.stream.long import described
 from headscope.stream.values import Values, values
 from headscope.views.palette import Theme
@@ -181,3 +183,38 @@ def _labels(corpus: Iterable[Example]) -> list[str]:
             raise example.error("expected an input with a label, found none")
         found.append(str(example.label))
     return found
+
+
+def estimate(
+    model: Model,
+    corpus: Corpus,
+    *,
+    groups: Sequence[str] | None = None,
+    limit: int | None = None,
+    **options: Any,
+) -> str:
+    """One line that says what `headscope.compare.groups` will take with these options, permutations included."""
+
+    chosen = choose_groups([_label(example) for example in corpus], groups)
+    inputs = (example for example in corpus.encoded(model) if str(example.label) in chosen)
+    width = 0
+
+    def work(sample: Sequence[Example]) -> object:
+        nonlocal width
+        parted = [
+            replace(example, label="AB"[place % 2], document=place) for place, example in enumerate(sample)
+        ]
+        found = groups(model, parted, **options)
+        width = found.inputs.values[0].size
+        return found
+
+    told = ahead(corpus, inputs, limit)
+    if told.inputs < 4:
+        raise InputError(f"groups: expected at least 2 inputs in each, found {told.inputs} in both")
+    return line(model, told, work, "input", lambda: 12 * width)
+
+
+def _label(example: Example) -> str:
+    if example.label is None:
+        raise example.error("expected an input with a label, found none")
+    return str(example.label)

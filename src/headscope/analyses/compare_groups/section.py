@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
@@ -15,7 +15,58 @@ from headscope.analyses.compare_groups import statistics as two_groups
 from headscope.heads import Head
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
-from headscope.views.payload_compare import GroupInfo, GroupRow, GroupsSection
+from headscope.views.payload import Part, SectionInfo
+from headscope.views.section import Section
+from headscope.views.sentences import head_name, text
+
+
+class GroupInfo(TypedDict):
+    """A group: its label, how many inputs it has, and their mean length in tokens."""
+
+    label: str
+    inputs: int
+    tokens: float
+
+
+class GroupRow(TypedDict):
+    """A measure of a head in both groups: means of inputs, A − B, Hedges' g, and how sure that is.
+
+    `example` is the place of an example with a typical input of each group.
+    """
+
+    layer: int
+    head: int
+    measure: str
+    title: str
+    units: str
+    a: float
+    b: float
+    difference: float
+    se: float | None
+    effect: float | None
+    p: float
+    q: float
+    n_a: int
+    n_b: int
+    example: int | None
+
+
+class GroupsSection(SectionInfo):
+    """Two groups of labelled inputs: what differs, or that nothing does.
+
+    `rows` are those with a q of at most `level`, the largest effects first, or, where there are none, those of the
+    smallest q; `differ` is how many of the former there are, listed or not.
+    """
+
+    kind: Literal["groups"]
+    told: str
+    level: float
+    differ: int
+    groups: list[GroupInfo]
+    rows: list[GroupRow]
+    notes: list[str]
+    command: str | None
+
 
 LISTED = 300
 """How many rows a page lists of those that differ."""
@@ -25,7 +76,7 @@ NEAREST = 8
 
 
 @dataclass(frozen=True)
-class Groups:
+class Groups(Section):
     """Two groups of labelled inputs.
 
     Attributes:
@@ -58,6 +109,33 @@ class Groups:
             return rows.head(LISTED)
         every: Any = two_groups.table(self.figures)
         return every.sort_values(["q", "p"], kind="stable").head(NEAREST)
+
+    def findings(self) -> list[list[Part]]:
+        """How many heads differ between two groups of texts, and the one that does most; or that none is known to."""
+        a, b = (plain_text(str(group["label"])) for group in self.meta["groups"])
+        rows: Any = self.differing
+        between = f"Between texts labelled {a} and {b},"
+        if not len(rows):
+            listed: Any = self.listed
+            least = (
+                f": the smallest q is {float(listed['q'].min()):.2g}"
+                if len(listed)
+                else ": no measure could be compared"
+            )
+            return [[text(f"{between} no head is known to differ{least}.")]]
+        first = next(rows.itertuples())
+        count = len({(row.layer, row.head) for row in rows.itertuples()})
+        head = Head(int(first.layer), int(first.head))
+        title = str(self.figures.sel(measure=first.measure)["title"].values)
+        return [
+            [
+                text(
+                    f"{between} {count} {'head differs' if count == 1 else 'heads differ'} (q ≤ {self.level:g}), most "
+                ),
+                head_name(head, self.examples.get((str(first.measure), head))),
+                text(f" in “{title}” (Hedges' g {first.effect:.2f})."),
+            ]
+        ]
 
     def info(self, blobs: Blobs) -> GroupsSection:
         """The rows; nothing travels beside them."""

@@ -1,1 +1,23 @@
 """Two models."""
+
+from headscope.analyses.record import Analysis, Entry
+
+ANALYSIS = Analysis(
+    name="compare_models",
+    order=80,
+    function="run:models",
+    command="compare models",
+    runs="command:models",
+    estimate="run:estimate",
+    sections=(
+        Entry(
+            "compare",
+            "beside the same model untrained, or beside another",
+            70,
+            "examples:section",
+            options=("--against",),
+            cost=4.5,
+            doing="the other model beside it",
+        ),
+    ),
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -14,21 +14,24 @@ import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.analyses.cards.section import gallery
 from headscope.analyses.compare_inputs.statistics import compare
+from headscope.analyses.compare_models.comparison import Kind
 from headscope.analyses.compare_models.run import counterparts, models
-from headscope.analyses.compare_models.section import Compare, Kind
+from headscope.analyses.compare_models.section import Compare
 from headscope.analyses.compare_models.words import lines
 from headscope.analyses.roles.run import roles as of_one
-from headscope.analyses.sentences_shown import Gallery
+from headscope.analyses.roles.section import known_roles
+from headscope.analyses.study import LEVEL, Gallery, Study, look
 from headscope.attention.load import load
 from headscope.corpora import Corpus
 from headscope.errors import InputError
 from headscope.heads import Head
 from headscope.maps import AttentionMaps
 from headscope.models import Model
-from headscope.reports.page import Beside
 from headscope.tokens import Tokens
 from headscope.views.explorer import Input
+from headscope.views.section import Beside, Section
 
 EXAMPLES = 4
 """How many examples have the maps of both models."""
@@ -46,8 +49,6 @@ BYTES = 1_500_000
 """Up to how many bytes of maps the examples add to the page; one is there whatever its size."""
 
 _UNTRAINED = re.compile(r"untrained, seed (\d+)(, embeddings kept)?")
-
-Look = Callable[[Model, Tokens], Input]
 
 
 @dataclass(frozen=True)
@@ -80,35 +81,16 @@ def other(model: Model, against: Model | None) -> Other:
     return Other(made, "redrawn", (_named(model), f"the same, drawn with seed {seed}"))
 
 
-def compare_section(
-    model: Model,
-    against: Model | None,
-    corpus: Corpus,
-    short: Iterable[Tokens],
-    gallery: Gallery,
-    look: Look,
-    *,
-    roles: pd.DataFrame | None,
-    level: float = 0.05,
-    limit: int | None = None,
-    progress: bool = False,
-    command: str | None = None,
-) -> Compare:
-    """A model beside itself untrained, or beside another, on the same corpus.
-
-    Args:
-        model: of the report.
-        against: another; None: the same model with its weights drawn again.
-        corpus: on which both are measured.
-        short: inputs of the corpus that can be read on a page, with the model's tokens.
-        gallery: the page's examples.
-        look: the maps of a model on an input.
-        roles: of the model's heads; None where there are none to compare.
-        level, limit, progress: as for `headscope.roles` and `headscope.compare.models`.
-        command: what gives the same figures.
+def section(study: Study) -> list[Section]:
+    """The model beside itself untrained, or beside another, on the same corpus.
 
     Raises what `headscope.compare.models` raises.
     """
+    model, corpus, against = study.model, study.corpus, study.against
+    pages, roles = gallery(study), known_roles(study)
+    apart = against is not None and counterparts(model, against) is not None
+    command = study.typed and study.typed.versus(apart=apart)
+    short = (example.tokens for example in study.short() if example.tokens is not None)
     beside = other(model, against)
     why: list[str] = []
     found: xr.Dataset | None = None
@@ -116,16 +98,16 @@ def compare_section(
     drawn: list[tuple[Tokens, Tokens]] = []
     shape = counterparts(model, beside.model)
     if shape is None:
-        found = models(model, beside.model, corpus, limit=limit, progress=progress).figures
+        found = models(model, beside.model, corpus, **study.run).figures
         over = str(_meta(found)["over"])
         if over == "words":
             why.append(
                 "Their tokenizers differ, so they are compared on words, without special tokens: attention to a "
                 "word is the sum over its pieces, from it the mean; what goes to special tokens is one more outcome"
             )
-        if gallery.show is not None:
-            drawn = list(_drawn(model, beside.model, corpus, short, over, limit))
-            examples = _examples(model, beside, drawn, found, over, gallery, look)
+        if pages.show is not None:
+            drawn = list(_drawn(model, beside.model, corpus, short, over, study.limit))
+            examples = _examples(model, beside, drawn, found, over, pages)
     else:
         why.append(f"{shape}, so only their roles are compared")
     both: tuple[pd.DataFrame, pd.DataFrame] | None = None
@@ -133,12 +115,12 @@ def compare_section(
         why.append("Roles are not compared: this report has none")
     else:
         try:
-            both = roles, of_one(beside.model, corpus, level=level, limit=limit, progress=progress)
+            both = roles, of_one(beside.model, corpus, level=LEVEL, **study.run)
         except InputError as error:
             why.append(f"Roles are not compared: {error}")
     if found is None and both is None:
         raise InputError("; ".join(why))
-    return Compare(beside.kind, beside.names, found, both, examples, tuple(why), len(drawn), command)
+    return [Compare(beside.kind, beside.names, found, both, examples, tuple(why), len(drawn), command)]
 
 
 def _drawn(
@@ -165,8 +147,7 @@ def _examples(
     drawn: Sequence[tuple[Tokens, Tokens]],
     found: xr.Dataset,
     over: str,
-    gallery: Gallery,
-    look: Look,
+    pages: Gallery,
 ) -> dict[Head, int]:
     """Add the inputs to the page on which the drift of heads is as over the corpus; which of them for each head."""
     if not drawn:
@@ -185,14 +166,14 @@ def _examples(
         drifts.append(np.asarray(own["js"].values, np.float64))
     corpus = np.asarray(found["js"].transpose("layer", "head").values, np.float64)
     away = np.abs(np.stack(drifts) - corpus)
-    gallery.room(BYTES)
+    pages.room(BYTES)
     state: Mapping[str, Any] = {"side": "difference"}
     if over == "words":
         state = {**state, "unit": "words", "special": False}
     places: list[int] = []
     chosen: list[int] = []
     for number in nearest(away, EXAMPLES):
-        place = gallery.put(Beside(*pairs[number], state), must=not places)
+        place = pages.put(Beside(*pairs[number], state), must=not places)
         if place is not None:
             places.append(place)
             chosen.append(number)

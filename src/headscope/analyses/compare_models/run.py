@@ -16,6 +16,7 @@ import xarray as xr
 from headscope.analyses.compare_figures import Width, about, models_figure
 from headscope.analyses.compare_models import statistics, words
 from headscope.analyses.compare_models.batch import Batch, check_shapes
+from headscope.analyses.compare_models.words import lines
 from headscope.analyses.distance.run import Distances
 from headscope.analyses.measure.figure import Figure
 from headscope.attention.divergence import distributions
@@ -26,6 +27,7 @@ from headscope.measures.choose import choose
 from headscope.measures.measure import Measure
 from headscope.measures.sums import Documents, Floats, Sums
 from headscope.models import Model, expect_model
+from headscope.stream.estimate import ahead, line
 from headscope.stream.long import described, examples
 from headscope.stream.progress import bar
 from headscope.stream.task import TOKENS_PER_INPUT, Task, named, tokens_of
@@ -270,3 +272,17 @@ def _described(a: Model, b: Model, corpus: Any, options: dict[str, Any]) -> dict
         **meta,
         "options": {name: value for name, value in options.items() if value is not None},
     }
+
+
+def estimate(
+    a: Model, b: Model, corpus: Corpus, *, limit: int | None = None, batch_size: int = 16, **options: Any
+) -> str:
+    """One line that says what `headscope.compare.models` will take with these options; roles are not in it."""
+
+    same = same_tokens(a, b, corpus)
+
+    def work(sample: Sequence[Example]) -> object:
+        given = sample if same else Corpus(corpus.name, lambda: iter(sample))
+        return models(a, b, given, batch_size=batch_size, **options)
+
+    return line(a, ahead(corpus, corpus.encoded(a) if same else lines(a, corpus), limit), work, "input")

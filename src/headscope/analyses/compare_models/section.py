@@ -2,69 +2,109 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
 
 import numpy as np
-import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.compare_models import statistics as two_models
+from headscope.analyses.compare_models.comparison import Comparison
+from headscope.analyses.compare_models.summary import findings
 from headscope.analyses.compare_roles import statistics as two_roles
 from headscope.analyses.roles.statistics import ROLES
 from headscope.heads import Head
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
-from headscope.views.payload_compare import (
-    ComparedLayer,
-    ComparedMeasure,
-    CompareSection,
-    RoleChange,
-    RoleCount,
-)
+from headscope.views.payload import Part, SectionInfo
+from headscope.views.section import Section
 
-Kind = Literal["untrained", "redrawn", "other"]
+
+class ComparedLayer(TypedDict):
+    """The means over the heads of a layer; errors are None where there is one document."""
+
+    layer: int
+    js: float
+    js_se: float | None
+    cosine: float
+    cosine_se: float | None
+
+
+class ComparedMeasure(TypedDict):
+    """A measure in every head that was compared, in their order: in A, A − B, and its standard error (None: none)."""
+
+    name: str
+    title: str
+    units: str
+    n: int
+    a: list[float | None]
+    difference: list[float | None]
+    se: list[float | None]
+
+
+class RoleCount(TypedDict):
+    """How many heads of A and of B have a role, the best score of each, and the heads of A that have it."""
+
+    role: str
+    units: str
+    a: int
+    b: int
+    best_a: float | None
+    best_b: float | None
+    heads: list[list[int]]
+
+
+class RoleChange(TypedDict):
+    """What became of a head's role from A to B: its score and q where it has it."""
+
+    layer: int
+    head: int
+    role: str
+    units: str
+    a: float | None
+    b: float | None
+    q_a: float | None
+    q_b: float | None
+    change: Literal["kept", "lost", "gained"]
+
+
+class CompareSection(SectionInfo):
+    """Two models on the same inputs.
+
+    `layer` and `head` are of the heads that were compared, like `js` (nats a row), `js_se`, `cosine` and `example`,
+    the place of an example that has the maps of both; all are empty where heads have no counterparts. `names` are those
+    of A and B, `of` how many heads each has.
+    """
+
+    kind: Literal["compare"]
+    names: list[str]
+    of: list[int]
+    layer: list[int]
+    head: list[int]
+    js: list[float]
+    js_se: list[float | None]
+    cosine: list[float]
+    example: list[int | None]
+    layers: list[ComparedLayer]
+    measures: list[ComparedMeasure]
+    counts: list[RoleCount]
+    roles: list[RoleChange]
+    notes: list[str]
+    command: str | None
+
+
 """What B is: the model with its weights drawn again; the same of a model that is untrained itself; another model."""
 
 
 @dataclass(frozen=True)
-class Compare:
-    """Two models on the same inputs.
+class Compare(Comparison, Section):
+    """The section of two models."""
 
-    Attributes:
-        kind: what B is.
-        names: of A, the model of the report, and of B.
-        figures: from `headscope.compare.models`; None where heads have no counterparts.
-        roles: the tables of A and B from `headscope.roles`; None where roles were not compared.
-        examples: the place of an example with the maps of both, by head.
-        why: what is compared instead of heads, or of roles, and why.
-        inputs: from how many short inputs the examples were chosen.
-        command: what gives the same figures.
-    """
-
-    kind: Kind
-    names: tuple[str, str]
-    figures: xr.Dataset | None
-    roles: tuple[pd.DataFrame, pd.DataFrame] | None
-    examples: Mapping[Head, int] = field(default_factory=dict[Head, int])
-    why: tuple[str, ...] = ()
-    inputs: int = 0
-    command: str | None = None
-
-    @property
-    def meta(self) -> dict[str, Any]:
-        """What made the figures."""
-        return {} if self.figures is None else json.loads(self.figures.attrs["meta"])
-
-    @property
-    def changes(self) -> pd.DataFrame | None:
-        """What became of the role of each head; None where heads have no counterparts or roles were not compared."""
-        if self.roles is None or self.figures is None:
-            return None
-        return two_roles.changes(*self.roles)
+    def findings(self) -> list[list[Part]]:
+        """How far heads moved, which layers did, and what became of the roles."""
+        return findings(self)
 
     def info(self, blobs: Blobs) -> CompareSection:
         """The figures; nothing travels beside them."""

@@ -1,1 +1,5 @@
 """The roles of two models."""
+
+from headscope.analyses.record import Analysis
+
+ANALYSIS = Analysis(name="compare_roles", order=120, function="run:roles")

@@ -1,1 +1,11 @@
 """The checkpoints of a training run."""
+
+from headscope.analyses.record import Analysis
+
+ANALYSIS = Analysis(
+    name="compare_training",
+    order=110,
+    function="run:training",
+    command="compare training",
+    runs="command:training",
+)

@@ -1,1 +1,15 @@
 """Coreference."""
+
+from headscope.analyses.record import Analysis, Entry
+
+ANALYSIS = Analysis(
+    name="coref",
+    order=40,
+    function="run:coreference",
+    command="coref",
+    runs="command:coref",
+    estimate="run:estimate",
+    axis="candidates",
+    table="statistics:table",
+    sections=(Entry("coref", "coreference (table 2)", 50, "examples:section"),),
+)

@@ -27,6 +27,7 @@ from headscope.analyses.coref.statistics import items as evaluated
 from headscope.corpora import Corpus, Example, Mention, blocks
 from headscope.errors import InputError
 from headscope.models import Model, expect_model
+from headscope.stream.estimate import BOOTSTRAP, ahead, line
 from headscope.stream.long import described
 from headscope.stream.progress import bar
 from headscope.stream.task import TOKENS_PER_INPUT
@@ -201,3 +202,15 @@ def _joined(model: Model, run: Sequence[Example]) -> Example:
         spaces=spaces if len(spaces) == len(words) else None,
         tokens=model.from_words(words),
     )
+
+
+def estimate(
+    model: Model, corpus: Corpus, *, limit: int | None = None, batch_size: int = 32, **options: Any
+) -> str:
+    """One line that says what `headscope.coreference` will take with these options."""
+
+    def work(sample: Sequence[Example]) -> object:
+        return coreference(model, sample, batch_size=batch_size, **options)
+
+    told = ahead(corpus, corpus.encoded(model), limit)
+    return line(model, told, work, "sentence", *BOOTSTRAP, together=True)

@@ -6,21 +6,75 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypedDict
 
+import numpy as np
 import xarray as xr
 
 from headscope.analyses.printed import TABLE_2
+from headscope.heads import Head
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
-from headscope.views.payload_linguistics import (
-    CorefCell,
-    CorefRow,
-    CorefSection,
-    CorefShown,
-    CorefWindow,
-    PrintedRow,
-)
+from headscope.views.payload import Part, PrintedRow, SectionInfo
+from headscope.views.section import Section
+from headscope.views.sentences import head_name, percent, text
+
+
+class CorefCell(TypedDict):
+    """An accuracy and its interval, where there is one."""
+
+    accuracy: float
+    low: float | None
+    high: float | None
+
+
+class CorefWindow(TypedDict):
+    """A text with mentions, [first word, word after its last, head word] each; its place among the examples.
+
+    `spaces` tells whether white space follows each word, where the corpus does.
+    """
+
+    words: list[str]
+    mentions: list[list[int]]
+    example: int | None
+    spaces: list[bool] | None
+
+
+class CorefShown(TypedDict):
+    """A mention, the word that a head chooses for it, and the mentions that would be right, by their places."""
+
+    window: int
+    mention: int
+    predicted: int
+    weight: float
+    antecedents: list[int]
+    right: bool
+
+
+class CorefRow(TypedDict):
+    """A system: a rule, or the best head for a definition of candidates. `cells` are by type, None where none is."""
+
+    system: str
+    candidates: str
+    layer: int | None
+    head: int | None
+    cells: list[CorefCell | None]
+    split: CorefCell | None
+    shown: list[CorefShown]
+
+
+class CorefSection(SectionInfo):
+    """Table 2: systems by types of mentions. `counts` are mentions of each type."""
+
+    kind: Literal["coref"]
+    types: list[str]
+    counts: list[int]
+    rows: list[CorefRow]
+    windows: list[CorefWindow]
+    printed: list[PrintedRow]
+    notes: list[str]
+    command: str | None
+
 
 ABOUT = {
     "preceding_mentions": "head words of the mentions before it",
@@ -60,7 +114,7 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Coref:
+class Coref(Section):
     """Rules and best heads, a row each.
 
     Attributes:
@@ -76,6 +130,10 @@ class Coref:
     shown: Mapping[str, Sequence[Chosen]] = field(default_factory=dict[str, Sequence[Chosen]])
     tokens: int = 0
     command: str | None = None
+
+    def findings(self) -> list[list[Part]]:
+        """A sentence for the summary."""
+        return [_finding(self.found)]
 
     def info(self, blobs: Blobs) -> CorefSection:
         """The rows and the texts; nothing travels beside them."""
@@ -199,3 +257,23 @@ def _cell(accuracy: float, low: float, high: float) -> CorefCell | None:
         return None
     known = math.isfinite(low) and math.isfinite(high)
     return CorefCell(accuracy=accuracy, low=low if known else None, high=high if known else None)
+
+
+def _finding(found: xr.Dataset) -> list[Part]:
+    """The head that chooses antecedents best among the mentions before, and the best rule."""
+    one = found.sel(candidates="preceding_mentions")
+    layer, head = divmod(int(one["best"]), found.sizes["head"])
+    scored = float(one["split"])
+    apart = " (chosen and scored on different documents)" if np.isfinite(scored) else ""
+    share = scored if np.isfinite(scored) else float(one["accuracy"].isel(layer=layer, head=head, type=0))
+    rules = found["rules"].values[:, 0]
+    rule = str(found["rule"].values[rules.argmax()])
+    name = head_name(Head(int(found["layer"].values[layer]), int(found["head"].values[head])))
+    return [
+        text(f"Of {int(found['n'].values[0]):,} mentions, "),
+        name,
+        text(
+            f" finds the antecedent of {percent(share)} among the mentions before{apart}; the best rule, "
+            f"{rule.replace('_', ' ')}, of {percent(float(rules.max()))}."
+        ),
+    ]

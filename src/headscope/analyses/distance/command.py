@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from headscope.console.options import (
+    PICTURES,
     TABLES,
     AsJson,
     Corpora,
@@ -42,7 +43,6 @@ from headscope.console.options import (
 )
 from headscope.errors import InputError
 
-PICTURES = (".svg", ".pdf", ".png")
 MAPS = (*TABLES, *PICTURES)
 MapFile = Annotated[
     Path | None,
@@ -115,16 +115,16 @@ def distance(
         say_part(found, output, shard)
         write_meta(meta, json.loads(found.attrs["meta"]))
         return
-    distances(found, output, map, as_json, meta, seed=seed, theme=theme)
+    distances(found, output, as_json, meta, map=map, seed=seed, theme=theme)
 
 
 def distances(
     found: Any,
     output: Path | None,
-    map: Path | None,
     as_json: bool,
     meta: Path | None,
     *,
+    map: Path | None = None,
     seed: int = 0,
     theme: Theme = Theme.auto,
 ) -> None:

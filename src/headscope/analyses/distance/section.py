@@ -4,22 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
 
 from headscope.analyses.distance import arrangement
+from headscope.analyses.distance.run import distance
 from headscope.analyses.distance.statistics import heads
+from headscope.analyses.roles.section import known_roles, leading
+from headscope.analyses.study import Study
 from headscope.heads import Head
 from headscope.views.blobs import Blobs
-from headscope.views.payload import ClustersSection
+from headscope.views.payload import SectionInfo
+from headscope.views.section import Section
+
+
+class ClustersSection(SectionInfo):
+    """Heads on a plane by their distances, and layers by the mean distances of their heads.
+
+    `layer`, `head`, `role` (None: none), `cluster` (counted from 1) and `near` (places of the nearest heads) are
+    of the heads in their order, like `places`, x and y of each. `layers` are the axes of `between`, the mean
+    distances of two layers' heads (None: there is no such pair).
+    """
+
+    kind: Literal["clusters"]
+    layer: list[int]
+    head: list[int]
+    role: list[str | None]
+    cluster: list[int]
+    near: list[list[int]]
+    places: list[list[float]]
+    layers: list[int]
+    between: list[list[float | None]]
+    units: str
+    lines: list[str]
+    command: str | None
+
 
 _NEAR = 3  # nearest heads that a point names
 
 
 @dataclass(frozen=True)
-class Clusters:
+class Clusters(Section):
     """Heads on a plane by their distances, coloured by layer and by role.
 
     Attributes:
@@ -91,3 +118,11 @@ class Clusters:
                 f"on average: rank {ends.rank} of {ends.pairs} from the nearest."
             )
         return lines
+
+
+def section(study: Study) -> list[Section]:
+    """The map of heads by their distances."""
+    distances = distance(study.model, study.corpus, **study.run)
+    return [
+        Clusters(distances, leading(known_roles(study)), command=study.again("distance", "--map", "map.csv"))
+    ]

@@ -1,1 +1,33 @@
 """Where heads look, over a corpus."""
+
+from headscope.analyses.record import Analysis, Entry
+
+ANALYSIS = Analysis(
+    name="measure",
+    order=10,
+    function="run:measure",
+    command="measure",
+    runs="command:measure",
+    estimate="run:estimate",
+    figure="figure:figure",
+    merge="run:merge",
+    prints="command:figures",
+    sections=(
+        Entry(
+            "gradients",
+            "what attention matters, by gradients (figure 3)",
+            10,
+            "section:gradients",
+            cost=2.5,
+            doing="gradients, forward and backward",
+        ),
+        Entry(
+            "figures",
+            "every measure as a map of heads and by layer (figures 2 and 4)",
+            0,
+            "section:figures",
+            last=True,
+        ),
+        Entry("table", "all heads, all figures", 110, "section:table", last=True),
+    ),
+)

@@ -10,6 +10,7 @@ import typer
 
 import headscope
 from headscope.console.options import (
+    PICTURES,
     AsJson,
     By,
     Corpora,
@@ -42,7 +43,6 @@ from headscope.console.options import (
 )
 from headscope.errors import InputError
 
-PICTURES = (".svg", ".pdf", ".png")
 SUFFIXES = (".parquet", ".csv", ".json", ".nc", *PICTURES)
 """What ``-o`` may end in: a table, the dataset, or a figure of the measures."""
 
@@ -123,11 +123,20 @@ def measure(
 
 
 def figures(
-    found: Any, output: Path | None, as_json: bool, meta: Path | None, *, quiet: bool = False
+    found: Any,
+    output: Path | None,
+    as_json: bool,
+    meta: Path | None,
+    *,
+    map: Path | None = None,
+    seed: int = 0,
+    quiet: bool = False,
 ) -> None:
     """Write or print the figures of heads, and say what has no row and what was left out."""
     from headscope.measures.dataset import names, table, write
 
+    if map is not None:
+        raise InputError("--map: expected parts of distances, found other ones")
     described: dict[str, Any] = json.loads(found.attrs["meta"])
     for name, reason in described.get("absent", {}).items():
         say(f"{name}: no row; {reason}")

@@ -33,8 +33,6 @@ from headscope.stream.outcome import Outcome, Shard
 from headscope.stream.parts import merge_parts
 from headscope.stream.task import TOKENS_PER_INPUT, Task
 
-__all__ = ["estimate", "measure", "merge"]
-
 KIND = "measure"
 
 

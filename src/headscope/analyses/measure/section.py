@@ -2,22 +2,63 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
 
+import numpy as np
+import xarray as xr
+
+from headscope.analyses.measure.run import measure
+from headscope.analyses.study import Study
+from headscope.measures.confidence import CONFIDENCE
+from headscope.measures.gradients import FIGURE_3
+from headscope.measures.patterns import PATTERNS
+from headscope.stream.rare import with_rarest
 from headscope.views.blobs import Blobs
-from headscope.views.page import plain_text
-from headscope.views.payload import (
-    Absent,
-    AbsentSection,
-    ClassesSection,
-    FailedSection,
-    HeadsSection,
-    LayersSection,
-    MeasuresSection,
-    MethodsSection,
-    PanelInfo,
-)
+from headscope.views.columns import measure_names
+from headscope.views.payload import SectionInfo
+from headscope.views.section import Section
+
+
+class MeasuresSection(SectionInfo):
+    """Every measure small, one of them large, and the heads that stand out in it."""
+
+    kind: Literal["measures"]
+    command: str | None
+
+
+class LayersSection(SectionInfo):
+    """The named measures against the layer, a point a head. `command` gives the same figures again."""
+
+    kind: Literal["layers"]
+    measures: list[str]
+    command: str | None
+
+
+class PanelInfo(TypedDict):
+    """Some measures on one scale, each called by what tells it from the others."""
+
+    title: str
+    measures: list[str]
+    names: list[str]
+
+
+class ClassesSection(SectionInfo):
+    """Kinds of tokens against one another, by layer: figures 2 and 3 of Clark et al. 2019."""
+
+    kind: Literal["classes"]
+    panels: list[PanelInfo]
+    command: str | None
+
+
+class HeadsSection(SectionInfo):
+    """The table: every head a row, every measure a column."""
+
+    kind: Literal["heads"]
+    command: str | None
+
 
 POINTS = (
     "Each point is a head, the grey line the mean of a layer, the dashed line uniform attention. "
@@ -26,7 +67,7 @@ POINTS = (
 
 
 @dataclass(frozen=True)
-class Measures:
+class Measures(Section):
     """Every measure small, one of them large. `command` gives the same figures."""
 
     command: str | None = None
@@ -38,7 +79,7 @@ class Measures:
 
 
 @dataclass(frozen=True)
-class Layers:
+class Layers(Section):
     """Measures against the layer, a chart each.
 
     Attributes:
@@ -67,7 +108,7 @@ class Layers:
 
 
 @dataclass(frozen=True)
-class Classes:
+class Classes(Section):
     """Kinds of tokens over one another, by layer (Clark et al. 2019, figures 2 and 3).
 
     Attributes:
@@ -99,28 +140,7 @@ class Classes:
 
 
 @dataclass(frozen=True)
-class Failed:
-    """A section that could not be made. `name` is what ``--sections`` calls it."""
-
-    name: str
-    title: str
-    reason: str
-    command: str | None = None
-
-    def info(self, blobs: Blobs) -> FailedSection:
-        """The section; nothing travels beside it."""
-        return FailedSection(
-            kind="failed",
-            title=self.title,
-            about="",
-            name=self.name,
-            reason=plain_text(self.reason),
-            command=self.command,
-        )
-
-
-@dataclass(frozen=True)
-class Heads:
+class Heads(Section):
     """The table of all heads and figures. `command` gives the same."""
 
     command: str | None = None
@@ -130,30 +150,135 @@ class Heads:
         return HeadsSection(kind="heads", title="All heads, all figures", about="", command=self.command)
 
 
-@dataclass(frozen=True)
-class Unmeasured:
-    """Measures that do not apply to this model or corpus: the reason, by name."""
+_TYPED = "patterns,positional_previous,positional_next"
+_MEASURED = f"{_TYPED},rare_word"
+"""`headscope measure` does not know a corpus's rare words; `headscope roles` and the report do."""
 
-    reasons: Mapping[str, str]
 
-    def info(self, blobs: Blobs) -> AbsentSection | None:
-        """The reasons; None where everything was measured."""
-        absent = [Absent(measure=name, reason=reason) for name, reason in self.reasons.items()]
-        return (
-            AbsentSection(kind="absent", title="Not measured here", about="", absent=absent)
-            if absent
-            else None
+def patterns(study: Study) -> xr.Dataset:
+    """The measures of patterns, which the page shows and roles are told by."""
+
+    def run() -> xr.Dataset:
+        study.say_time("patterns and roles", 1.5)
+        text = with_rarest(study.model, study.corpus, limit=study.limit)
+        dataset = measure(study.model, text, measures=_MEASURED.split(","), **study.run)
+        study.figures.insert(1, dataset)
+        return dataset
+
+    return study.once("patterns", run)
+
+
+def gradients(study: Study) -> list[Section]:
+    """What attention matters, by gradients (Clark et al. 2019, figure 3)."""
+    dataset = measure(study.model, study.corpus, measures=FIGURE_3, **study.run)
+    study.figures.append(dataset)
+    meta: dict[str, Any] = json.loads(dataset.attrs["meta"])
+    names = {"separators": "sep", "[CLS]": "cls", "punctuation": "punctuation", "other tokens": "others"}
+    measures = [str(name) for name in dataset.data_vars]
+    n = max(int(dataset[f"{name}_n"].max()) for name in measures if f"{name}_n" in measures)
+    about = (
+        "How much the model's output depends on attention to each kind of token: the mean size of ∂L/∂α by one "
+        f"weight, where L is {meta['objective']}. Lines are means of layers, points heads; {n:,} tokens of "
+        f"{meta['corpus']['examples']:,} inputs. Where a head looks at what the output does not depend on, its "
+        "attention does little (Clark et al. 2019, §3.2, figure 3)."
+    )
+    panel = {kind: f"gradient_each_{name}" for kind, name in names.items()}
+    return [
+        Classes(
+            "What attention matters, by layer",
+            about,
+            {"Size of the gradient by a weight on": panel},
+            measures,
+            study.again("measure", "--measures", "gradients"),
         )
+    ]
 
 
-@dataclass(frozen=True)
-class Methods:
-    """What each figure means."""
+def figures(study: Study) -> list[Section]:
+    """Every measure as a map of heads and by layer; those of gradients have their own section."""
+    return by_layer(
+        study.dataset,
+        every=every_measure(study),
+        surface=study.again("measure"),
+        patterns=study.again("measure", "--measures", _TYPED),
+    )
 
-    def info(self, blobs: Blobs) -> MethodsSection:
-        """The section; nothing travels beside the figures."""
-        about = (
-            "Every figure is a mean over the corpus with its standard error, clustered by document. "
-            "The dashed line is what attention spread evenly over the visible tokens would give."
-        )
-        return MethodsSection(kind="methods", title="What each figure means", about=about)
+
+def table(study: Study) -> list[Section]:
+    """The table of all heads and figures."""
+    return [Heads(every_measure(study))]
+
+
+def every_measure(study: Study) -> str | None:
+    """The command that gives all figures of all heads again."""
+    measured = {str(name) for dataset in study.figures[1:] for name in dataset.data_vars}
+    groups = ["surface"]
+    groups += [_TYPED] if measured & PATTERNS.keys() else []
+    groups += ["gradients"] if measured & {one.name for one in FIGURE_3} else []
+    return study.again("measure", "--measures", ",".join(groups))
+
+
+def by_layer(
+    dataset: xr.Dataset, *, every: str | None = None, surface: str | None = None, patterns: str | None = None
+) -> list[Section]:
+    """Figures 2 to 4 of Clark et al. 2019: every measure as a map of heads and by layer, without gradients.
+
+    Args:
+        dataset: measures over (layer, head), each with ``_n``.
+        every, surface, patterns: the commands that give all measures again, the surface measures, and the patterns.
+    """
+    meta: Any = dataset.attrs.get("meta", {})
+    meta = json.loads(meta) if isinstance(meta, str) else meta
+    examples = int(meta.get("corpus", {}).get("examples") or 0)
+
+    def n(drawn: Sequence[str]) -> str:
+        """What the measures drawn are means over: a sink, for one, is looked for in long inputs only."""
+        counts = [int(np.nan_to_num(dataset[f"{name}_n"]).max()) for name in drawn if f"{name}_n" in dataset]
+        counts = [count for count in counts if count]
+        tokens = ""
+        if counts:
+            few, most = min(counts), max(counts)
+            tokens = f"{most:,} tokens" if few == most else f"{few:,} to {most:,} tokens, by measure,"
+        inputs = f"{examples:,} inputs" if examples else ""
+        over = " of ".join(part for part in (tokens, inputs) if part)
+        return f" Means over {over.removesuffix(',')}." if over else ""
+
+    names = [name for name in measure_names(dataset) if not name.startswith("gradient_")]
+    shares = [name for name in names if dataset[name].attrs.get("units") == "share"]
+    looks = [name for name in shares if name not in PATTERNS and name not in CONFIDENCE]
+    kinds = {
+        "Attention to": {"separators": "sep", "[CLS]": "cls", "punctuation": "punctuation"},
+        "Attention to separators from": {"separators": "sep_sep", "other tokens": "rest_sep"},
+    }
+    widely = [name for name in names if name not in shares]
+    words = [name for name in shares if name in PATTERNS or name in CONFIDENCE]
+    return [
+        Measures(every),
+        Layers(
+            "Where heads look, by layer",
+            f"Heads that give more than half of their attention are named.{n(looks)}",
+            looks,
+            surface,
+        ),
+        Classes(
+            "Kinds of tokens, by layer",
+            "Lines are means of layers, points heads. Left what all tokens give to each kind of token, right what "
+            "separators and all others give to separators: a head that does nothing else leaves its attention there "
+            f"(Clark et al. 2019, figure 2).{n([name for each in kinds.values() for name in each.values()])}",
+            kinds,
+            names,
+            surface,
+        ),
+        Layers(
+            "How widely heads look, by layer",
+            f"A head at 0 nats looks at one token (Clark et al. 2019, figure 4).{n(widely)}",
+            widely,
+            surface,
+        ),
+        Layers(
+            "Words, sentences and delimiters, by layer",
+            f"Patterns after Vig 2018 and Voita et al. 2019, each a share of attention.{n(words)}",
+            words,
+            patterns,
+        ),
+    ]

@@ -1,1 +1,14 @@
 """Negation scope."""
+
+from headscope.analyses.record import Analysis
+
+ANALYSIS = Analysis(
+    name="negation",
+    order=50,
+    function="run:negation",
+    command="negation",
+    runs="command:negation",
+    estimate="run:estimate",
+    axis="replicate",
+    table="statistics:table",
+)

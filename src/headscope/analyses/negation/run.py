@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from headscope.analyses.negation.statistics import counts, dataset
 from headscope.corpora import Corpus, Example, blocks
 from headscope.measures.measure import Floats
 from headscope.models import Model
+from headscope.stream.estimate import BOOTSTRAP, ahead, line
 from headscope.stream.long import described, examples
 from headscope.stream.progress import bar
 from headscope.stream.task import TOKENS_PER_INPUT
@@ -85,3 +86,12 @@ def _masks(example: Example) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool
         raise example.error("expected words with the cue and the scope of a negation, found none")
     place = np.arange(len(example.words))
     return np.isin(place, example.cue), np.isin(place, example.scope)
+
+
+def estimate(model: Model, corpus: Corpus, *, limit: int | None = None, batch_size: int = 32) -> str:
+    """One line that says what `headscope.negation` will take with these options."""
+
+    def work(sample: Sequence[Example]) -> object:
+        return negation(model, sample, batch_size=batch_size)
+
+    return line(model, ahead(corpus, corpus.encoded(model), limit), work, "sentence", BOOTSTRAP[0])

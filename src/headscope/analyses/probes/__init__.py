@@ -1,1 +1,15 @@
 """Probing classifiers for trees."""
+
+from headscope.analyses.record import Analysis, Entry
+
+ANALYSIS = Analysis(
+    name="probes",
+    order=60,
+    function="run:probe",
+    command="probe",
+    runs="command:probe",
+    estimate="run:estimate",
+    axis="probe",
+    table="results:table",
+    sections=(Entry("probes", "probes for trees (table 3)", 60, "section:section"),),
+)

@@ -41,6 +41,7 @@ from headscope.attention.load import load
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.models import Model
+from headscope.stream.estimate import FEWER, RUN, ahead, disk_size, duration, peak_memory
 from headscope.stream.long import described, examples, versions, weights
 from headscope.stream.progress import bar
 from headscope.tokens import IntArray
@@ -361,3 +362,40 @@ class _Run:
         )
         self.losses[title] = [[round(one, 5), round(other, 5)] for one, other in found[1].losses]
         return found
+
+
+def estimate(
+    model: Model,
+    train: Corpus,
+    dev: Corpus,
+    *,
+    epochs: int = 40,
+    limit: int | None = None,
+    **options: Any,
+) -> str:
+    """One line that says what `headscope.probe` will take with these options at most, with its disk.
+
+    Vectors of words are taken to be the model's own: reading a file of others is not in the time.
+    """
+
+    sides = [ahead(train, train.encoded(model), limit), ahead(dev, dev.encoded(model), None)]
+    samples = [side.sample[:: max(1, len(side.sample) // RUN)][:RUN] for side in sides]
+
+    def timed(folder: str, epochs: int, size: int = RUN) -> float:
+        started = time.perf_counter()
+        probe(model, *(sample[:size] for sample in samples), epochs=epochs, resume=folder, **options)
+        return time.perf_counter() - started
+
+    with tempfile.TemporaryDirectory(prefix="headscope-") as folder:
+        timed(f"{folder}/first", 1, FEWER)
+        first, second, last = (timed(f"{folder}/all", count) for count in (1, 2, 2))
+        disk = sum(path.stat().st_size for path in Path(folder, "all").glob("*.bin"))
+    factor = sum(side.inputs for side in sides) / sum(map(len, samples))
+    epoch = max(second - last, 0.0)
+    seconds = factor * (max(first - second, 0.0) + epochs * epoch + last)
+    train_on, score_on = (side.told("sentence") for side in sides)
+    return (
+        f"{train_on} to train on, {score_on} to score on: at most about {duration(seconds)} on {model.device} "
+        f"({epochs} epochs; training stops when it no longer helps), {peak_memory(model) / 1e9:.1f} GB of memory and "
+        f"{disk_size(disk * factor)} on disk"
+    )

@@ -3,19 +3,53 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import xarray as xr
 
 from headscope.analyses.printed import AS_PROBES, TABLE_3
+from headscope.analyses.probes.run import KINDS, probe
+from headscope.analyses.study import Study
+from headscope.corpora import Example, builtin_trees
+from headscope.errors import InputError
+from headscope.stream.long import examples
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
-from headscope.views.payload_linguistics import PrintedRow, ProbeRow, ProbesSection
+from headscope.views.payload import Part, PrintedRow, SectionInfo
+from headscope.views.section import Section
+from headscope.views.sentences import percent, text
+
+
+class ProbeRow(TypedDict):
+    """A probe's scores with their intervals; None where it has none."""
+
+    probe: str
+    uas: float | None
+    low: float | None
+    high: float | None
+    uuas: float | None
+    spearman: float | None
+    control: float | None
+    selectivity: float | None
+    parameters: int
+    printed: float | None
+
+
+class ProbesSection(SectionInfo):
+    """Table 3. `small` says why nothing is to be concluded from it, where that is so."""
+
+    kind: Literal["probes"]
+    small: str | None
+    rows: list[ProbeRow]
+    printed: list[PrintedRow]
+    notes: list[str]
+    command: str | None
 
 
 @dataclass(frozen=True)
-class Probes:
+class Probes(Section):
     """Probes, a row each.
 
     Attributes:
@@ -32,6 +66,23 @@ class Probes:
     dev: int
     small: str | None = None
     command: str | None = None
+
+    def findings(self) -> list[list[Part]]:
+        """What a probe of all heads gets, beside taking the next word; nothing where one of the two is not there."""
+        found: Any = self.found
+        names = [str(name) for name in found["probe"].values]
+        if "attention" not in names or "right-branching" not in names:
+            return []
+        own, chain = (float(found["uas"].sel(probe=name)) for name in ("attention", "right-branching"))
+        small = ", on too few sentences to conclude from" if self.small else ""
+        return [
+            [
+                text(
+                    f"From the attention of all heads together a probe finds the head of {percent(own)} of the words, "
+                    f"taking the next word finds {percent(chain)}{small}."
+                )
+            ]
+        ]
 
     def info(self, blobs: Blobs) -> ProbesSection:
         """The rows; nothing travels beside them."""
@@ -90,3 +141,37 @@ class Probes:
             parameters=int(one["parameters"]),
             printed=printed.get(AS_PROBES.get(name, "")),
         )
+
+
+TRAINED = 400
+"""The most sentences of a treebank that probes are trained and scored on."""
+
+PROBES = tuple(kind for kind in KINDS if kind != "structural")
+"""The probes of a report. Structural ones, which keep the hidden states of every layer, would take longest."""
+
+SMALL = 1000
+"""Sentences that probes need to be trained on for anything to be concluded."""
+
+
+def section(study: Study, *, seed: int = 0) -> list[Section]:
+    """Table 3, on the first sentences of a treebank: every fourth document (or sentence) is scored on.
+
+    Raises `InputError` for fewer than eight sentences.
+    """
+    model, corpus = study.model, study.treebank or builtin_trees()
+    read = list(examples(model, corpus, min(study.limit or TRAINED, TRAINED)))
+    several = len({example.document for example in read}) >= 4
+    sides: Mapping[bool, list[Example]] = {True: [], False: []}
+    for number, example in enumerate(read):
+        sides[(example.document if several else number) % 4 == 3].append(example)
+    train, dev = sides[False], sides[True]
+    if min(len(train) // 3, len(dev)) < 2:
+        raise InputError(f"{corpus.name}: expected at least 8 sentences for probes, found {len(read)}")
+    found: xr.Dataset = probe(model, train, dev, kinds=PROBES, seed=seed, progress=study.progress)
+    small = (
+        f"Too small to conclude from: trained on {len(train):,} sentences and scored on {len(dev):,}."
+        if len(train) < SMALL
+        else None
+    )
+    command = study.typed and study.typed.section("probes")
+    return [Probes(found, corpus.name, len(train), len(dev), small, command)]

@@ -10,11 +10,11 @@ import xarray as xr
 
 from headscope.analyses.measure.run import measure
 from headscope.analyses.roles import statistics as definitions
-from headscope.analyses.roles.rare import with_rarest
 from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.corpora import Corpus
 from headscope.measures.patterns import SINK_TOKENS
 from headscope.models import Model
+from headscope.stream.rare import with_rarest
 
 _MEASURES = tuple(role.measure for role in definitions.ROLES if not role.causal)
 _WINDOW = (

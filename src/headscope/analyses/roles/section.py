@@ -2,19 +2,54 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal, TypedDict
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 
+from headscope.analyses.measure.section import patterns
+from headscope.analyses.roles import statistics
+from headscope.analyses.roles.run import roles as run_roles
 from headscope.analyses.roles.statistics import NONE, ROLES
+from headscope.analyses.study import LEVEL, Study
 from headscope.heads import Head
 from headscope.views.blobs import Blobs
-from headscope.views.payload import Absent, Part, RoleRow, RolesSection
+from headscope.views.payload import Absent, Part, SectionInfo
+from headscope.views.section import Section
+from headscope.views.sentences import NAMED, comma, head_name, text
+
+
+class RoleRow(TypedDict):
+    """A role of a head: its score between `low` and `high`, the bar it passed, and how sure that is."""
+
+    layer: int
+    head: int
+    role: str
+    units: str
+    score: float
+    low: float
+    high: float
+    threshold: float
+    chance: float
+    p: float
+    q: float
+    n: int
+
+
+class RolesSection(SectionInfo):
+    """What heads do: the roles that they have, the heads without, and what was not tested."""
+
+    kind: Literal["roles"]
+    rows: list[RoleRow]
+    without: list[Part]
+    why: dict[str, str]
+    untested: list[Absent]
+    command: str | None
 
 
 @dataclass(frozen=True)
-class Roles:
+class Roles(Section):
     """The roles of heads, a row each.
 
     Attributes:
@@ -28,6 +63,7 @@ class Roles:
     level: float = 0.05
     documents: int | None = None
     command: str | None = None
+    opens: ClassVar[bool] = True
 
     def info(self, blobs: Blobs) -> RolesSection:
         """The rows; nothing travels beside them."""
@@ -67,6 +103,25 @@ class Roles:
             command=self.command,
         )
 
+    def findings(self) -> list[list[Part]]:
+        """How many heads have a role, and which roles there are, each with its first heads."""
+        heads = len(self.table[["layer", "head"]].drop_duplicates())
+        roles = leading(self.table)
+        if not roles:
+            return [[text(f"None of the {heads} heads has one of the roles that are tested for.")]]
+        having = "head has" if len(roles) == 1 else "heads have"
+        parts = [text(f"{len(roles)} of {heads} {having} a role: ")]
+        by_role: dict[str, list[Head]] = {}
+        for head, role in sorted(roles.items()):
+            by_role.setdefault(role, []).append(head)
+        for position, (role, named) in enumerate(sorted(by_role.items(), key=lambda item: -len(item[1]))):
+            parts += [text(f"{'; ' if position else ''}{role} ")]
+            for index, head in enumerate(named[:NAMED]):
+                parts += [*comma(index), head_name(head)]
+            if len(named) > NAMED:
+                parts.append(text(f" and {len(named) - NAMED} more"))
+        return [[*parts, text(".")]]
+
     def _about(self, tests: int) -> str:
         counted = f"{self.documents:,} documents" if self.documents else "documents"
         return (
@@ -75,3 +130,45 @@ class Roles:
             f"{100 * self.level:.0f} % of the roles named are expected to be wrong. "
             "Intervals are 95 %, by document. Choose a row to see the head."
         )
+
+
+def roles_of(table: pd.DataFrame | None) -> dict[Head, list[str]]:
+    """The roles of each head that has one."""
+    roles: dict[Head, list[str]] = {}
+    rows: Any = table
+    for row in () if rows is None else rows.itertuples():
+        if row.role != NONE:
+            roles.setdefault(Head(int(row.layer), int(row.head)), []).append(str(row.role))
+    return roles
+
+
+def leading(table: pd.DataFrame | None) -> dict[Head, str]:
+    """The first role of each head that has one."""
+    return {head: names[0] for head, names in roles_of(table).items()}
+
+
+def role_table(study: Study) -> pd.DataFrame:
+    """The roles of the report's model."""
+
+    def run() -> pd.DataFrame:
+        measured = patterns(study)
+        if study.model.causal:  # sinks and induction have inputs of their own
+            return run_roles(study.model, study.corpus, level=LEVEL, limit=study.limit)
+        return statistics.roles(study.surface, measured, level=LEVEL)
+
+    return study.once("roles", run)
+
+
+def known_roles(study: Study) -> pd.DataFrame | None:
+    """The same, or None where they could not be told: then that is said in their own section."""
+    try:
+        return role_table(study)
+    except Exception:
+        return None
+
+
+def section(study: Study) -> list[Section]:
+    """The roles of heads, tested."""
+    table = role_table(study)
+    documents = json.loads(study.surface.attrs["meta"])["corpus"].get("documents")
+    return [Roles(table, LEVEL, documents, study.again("roles"))]

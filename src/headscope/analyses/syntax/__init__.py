@@ -1,1 +1,15 @@
 """Dependency relations."""
+
+from headscope.analyses.record import Analysis, Entry
+
+ANALYSIS = Analysis(
+    name="syntax",
+    order=30,
+    function="run:syntax",
+    command="syntax",
+    runs="command:syntax",
+    estimate="run:estimate",
+    axis="relation",
+    table="statistics:table",
+    sections=(Entry("syntax", "dependency relations (table 1)", 40, "examples:section"),),
+)

@@ -17,6 +17,7 @@ from headscope.errors import InputError
 from headscope.measures.resample import false_discovery
 from headscope.measures.surface import PRESETS, Preset
 from headscope.models import Model
+from headscope.stream.estimate import BOOTSTRAP, ahead, line
 from headscope.stream.long import described, examples
 from headscope.stream.progress import bar
 from headscope.stream.task import TOKENS_PER_INPUT
@@ -138,3 +139,14 @@ def _add(words: Words, example: Example, predicted: Sequence[npt.NDArray[Any]], 
                     right[:, layer, : each.shape[1], word] |= each[..., word + 1] == heads[word]
     baselines = by_offsets(count, words.offsets, clip=code) == heads
     words.add(relations, right, baselines)
+
+
+def estimate(
+    model: Model, treebank: Corpus, *, limit: int | None = None, batch_size: int = 32, **options: Any
+) -> str:
+    """One line that says what `headscope.syntax` will take with these options."""
+
+    def work(sample: Sequence[Example]) -> object:
+        return syntax(model, sample, batch_size=batch_size, **options)
+
+    return line(model, ahead(treebank, treebank.encoded(model), limit), work, "sentence", *BOOTSTRAP)

@@ -6,21 +6,93 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import xarray as xr
 
 from headscope.analyses.printed import CORPORA, TABLE_1, Printed
+from headscope.analyses.study import LEVEL
 from headscope.analyses.syntax.statistics import ALL, WITHOUT, table
+from headscope.heads import Head
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
-from headscope.views.payload_linguistics import (
-    PrintedFigure,
-    SyntaxRow,
-    SyntaxSection,
-    TreeSentence,
-    TreeShown,
-)
+from headscope.views.payload import Part, SectionInfo
+from headscope.views.section import Section
+from headscope.views.sentences import NAMED, comma, head_name, percent, text
+
+
+class PrintedFigure(TypedDict):
+    """A row of table 1 of Clark et al. 2019: its label, best head, accuracy, and the best offset's."""
+
+    label: str
+    head: str
+    value: float
+    offset: int
+    baseline: float
+
+
+class TreeSentence(TypedDict):
+    """A sentence with its tree: the place of each word's head (-1: the root), and its place among the examples."""
+
+    words: list[str]
+    heads: list[int]
+    relations: list[str]
+    example: int | None
+
+
+class TreeShown(TypedDict):
+    """What a head does in a sentence.
+
+    `words` are those in the relation, `predicted` the head's choices for them, `right` whether they are their heads.
+    `arcs` are [word, word, weight]: attention from the first to the second.
+    """
+
+    sentence: int
+    words: list[int]
+    predicted: list[int]
+    right: list[bool]
+    arcs: list[list[float]]
+
+
+class SyntaxRow(TypedDict):
+    """A relation and its best head, None where it has too few instances for one.
+
+    `right` and `wrong` are sentences in which the head is right on all words of the relation, or wrong on one or more;
+    `looked` is from how many sentences they were drawn.
+    """
+
+    relation: str
+    n: int
+    few: bool
+    layer: int | None
+    head: int | None
+    direction: str | None
+    accuracy: float | None
+    low: float | None
+    high: float | None
+    split: float | None
+    split_low: float | None
+    split_high: float | None
+    p: float | None
+    q: float | None
+    offset: int | None
+    baseline: float | None
+    printed: PrintedFigure | None
+    right: list[TreeShown]
+    wrong: list[TreeShown]
+    looked: int
+
+
+class SyntaxSection(SectionInfo):
+    """Table 1: the best head of each relation, and sentences that show it. `others` have no counterpart here."""
+
+    kind: Literal["syntax"]
+    rows: list[SyntaxRow]
+    sentences: list[TreeSentence]
+    others: list[PrintedFigure]
+    notes: list[str]
+    command: str | None
+
 
 ROOT = "root"
 
@@ -70,7 +142,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Syntax:
+class Syntax(Section):
     """The best head of each relation, a row each.
 
     Attributes:
@@ -84,6 +156,10 @@ class Syntax:
     trees: Sequence[Tree] = ()
     shown: Mapping[str, Shown] = field(default_factory=dict[str, Shown])
     command: str | None = None
+
+    def findings(self) -> list[list[Part]]:
+        """A sentence for the summary."""
+        return [_finding(self.found)]
 
     def info(self, blobs: Blobs) -> SyntaxSection:
         """The rows and the sentences; nothing travels beside them."""
@@ -198,3 +274,29 @@ def _shown(one: Looked) -> TreeShown:
 def _number(value: Any) -> float | None:
     number = float(value)
     return number if math.isfinite(number) else None
+
+
+def _finding(found: xr.Dataset) -> list[Part]:
+    """The relations whose best head is better than a fixed offset, both chosen and scored apart."""
+    best: Any = table(found)
+    rows = [row for row in best.itertuples() if row.relation not in (ALL, WITHOUT) and not row.few]
+    if not rows:
+        return [text("No dependency relation has enough words here to name its best head.")]
+    tested = f"{len(rows)} dependency relation{'' if len(rows) == 1 else 's'} with enough words"
+    clear = [row for row in rows if row.q < LEVEL]
+    clear.sort(key=lambda row: row.baseline_accuracy - row.split_accuracy)
+    verb = "have" if len(clear) > 1 else "has"
+    if not clear:
+        return [text(f"Of {tested}, none has a head that finds the other word better than the best offset.")]
+    parts = [
+        text(
+            f"Of {tested}, {len(clear)} {verb} a head that finds the other word better than the best offset: "
+        )
+    ]
+    for position, row in enumerate(clear[:NAMED]):
+        share, offset = percent(row.split_accuracy), percent(row.baseline_accuracy)
+        beside = ", by offset" if position == 0 else ","
+        parts += [*comma(position), text(f"{row.relation} "), head_name(Head(int(row.layer), int(row.head)))]
+        parts.append(text(f" ({share}{beside} {offset})"))
+    more = len(clear) - NAMED
+    return [*parts, text(f" and {more} more." if more > 0 else ".")]

@@ -7,20 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from headscope.analyses.compare_groups.section import Groups
 from headscope.analyses.compare_models import statistics as two_models
-from headscope.analyses.compare_models.section import Compare
+from headscope.analyses.compare_models.comparison import Comparison
 from headscope.analyses.roles.statistics import NONE
 from headscope.heads import Head
 from headscope.views.page import plain_text
 from headscope.views.payload import Part
-from headscope.views.sentences import comma, head_name, text, with_error
+from headscope.views.sentences import NAMED, comma, head_name, text, with_error
 
-_NAMED = 5  # heads named in a sentence; the rest are counted
 _CLEAR = 1.96  # standard errors
 
 
-def comparison(compared: Compare) -> list[list[Part]]:
+def findings(compared: Comparison) -> list[list[Part]]:
     """How far heads moved, which layers did, and what became of the roles; nothing that was not compared."""
     lines: list[list[Part]] = []
     if compared.figures is not None:
@@ -33,33 +31,7 @@ def comparison(compared: Compare) -> list[list[Part]]:
     return lines
 
 
-def two_groups(one: Groups) -> list[Part]:
-    """How many heads differ between two groups of texts, and the one that does most; or that none is known to."""
-    a, b = (plain_text(str(group["label"])) for group in one.meta["groups"])
-    rows: Any = one.differing
-    between = f"Between texts labelled {a} and {b},"
-    if not len(rows):
-        listed: Any = one.listed
-        least = (
-            f": the smallest q is {float(listed['q'].min()):.2g}"
-            if len(listed)
-            else ": no measure could be compared"
-        )
-        return [text(f"{between} no head is known to differ{least}.")]
-    first = next(rows.itertuples())
-    count = len({(row.layer, row.head) for row in rows.itertuples()})
-    head = Head(int(first.layer), int(first.head))
-    title = str(one.figures.sel(measure=first.measure)["title"].values)
-    return [
-        text(
-            f"{between} {count} {'head differs' if count == 1 else 'heads differ'} (q ≤ {one.level:g}), most "
-        ),
-        head_name(head, one.examples.get((str(first.measure), head))),
-        text(f" in “{title}” (Hedges' g {first.effect:.2f})."),
-    ]
-
-
-def _drift(compared: Compare) -> list[Part]:
+def _drift(compared: Comparison) -> list[Part]:
     figures: Any = compared.figures
     drift: Any = two_models.by_drift(figures)
     rows: list[Any] = list(drift.itertuples())
@@ -103,7 +75,7 @@ def _layers(rows: Any) -> str:
     )
 
 
-def _changes(compared: Compare) -> list[list[Part]]:
+def _changes(compared: Comparison) -> list[list[Part]]:
     """Of the roles of A's heads, which are in B, in the same head; and which only B has."""
     changes: Any = compared.changes
     there = _there(compared)
@@ -120,7 +92,7 @@ def _changes(compared: Compare) -> list[list[Part]]:
     return lines
 
 
-def _split(compared: Compare, kept: Sequence[Any], lost: Sequence[Any], there: str) -> list[Part]:
+def _split(compared: Comparison, kept: Sequence[Any], lost: Sequence[Any], there: str) -> list[Part]:
     own = len(kept) + len(lost)
     if own == 1:
         begin = "The one role that a head has here " + ("is" if kept else "is not")
@@ -146,7 +118,7 @@ def _split(compared: Compare, kept: Sequence[Any], lost: Sequence[Any], there: s
     return [text(begin), *_by_role(compared, kept or lost), text(".")]
 
 
-def _gained(compared: Compare, gained: Sequence[Any], there: str, some: bool) -> list[Part]:
+def _gained(compared: Comparison, gained: Sequence[Any], there: str, some: bool) -> list[Part]:
     heads = len({(row.layer, row.head) for row in gained})
     noun = "head has a role" if heads == 1 else "heads have a role"
     which = " that it does not have here" if heads == 1 else " that they do not have here"
@@ -156,7 +128,7 @@ def _gained(compared: Compare, gained: Sequence[Any], there: str, some: bool) ->
     return [*parts, *_by_role(compared, gained), text(".")]
 
 
-def _by_role(compared: Compare, rows: Sequence[Any]) -> list[Part]:
+def _by_role(compared: Comparison, rows: Sequence[Any]) -> list[Part]:
     """``previous token L0H2; broad L0H3, L1H0 and 3 more``."""
     by: dict[str, list[Any]] = {}
     for row in rows:
@@ -164,14 +136,14 @@ def _by_role(compared: Compare, rows: Sequence[Any]) -> list[Part]:
     parts: list[Part] = []
     for position, (role, own) in enumerate(sorted(by.items(), key=lambda one: -len(one[1]))):
         parts.append(text(f"{'; ' if position else ''}{role} "))
-        for place, row in enumerate(own[:_NAMED]):
+        for place, row in enumerate(own[:NAMED]):
             parts += [*comma(place), _name(compared, row)]
-        if len(own) > _NAMED:
-            parts.append(text(f" and {len(own) - _NAMED} more"))
+        if len(own) > NAMED:
+            parts.append(text(f" and {len(own) - NAMED} more"))
     return parts
 
 
-def _counts(compared: Compare) -> list[Part]:
+def _counts(compared: Comparison) -> list[Part]:
     """Heads have no counterparts: how many have a role, in each model."""
     held: list[str] = []
     for table, where in zip(compared.roles or (), ("Here", _there(compared)), strict=True):
@@ -183,12 +155,12 @@ def _counts(compared: Compare) -> list[Part]:
     return [text(f"{', '.join(held)}; as the models differ in shape, no head has a counterpart.")]
 
 
-def _name(compared: Compare, row: Any) -> Part:
+def _name(compared: Comparison, row: Any) -> Part:
     head = Head(int(row.layer), int(row.head))
     return head_name(head, compared.examples.get(head))
 
 
-def _beside(compared: Compare) -> str:
+def _beside(compared: Comparison) -> str:
     if compared.kind == "untrained":
         return "itself with untrained weights"
     if compared.kind == "redrawn":
@@ -196,13 +168,13 @@ def _beside(compared: Compare) -> str:
     return _called(compared)
 
 
-def _there(compared: Compare) -> str:
+def _there(compared: Comparison) -> str:
     return {"untrained": "untrained", "redrawn": "in the other draw"}.get(
         compared.kind, f"in {_called(compared)}"
     )
 
 
-def _called(compared: Compare) -> str:
+def _called(compared: Comparison) -> str:
     return plain_text(compared.names[1].rstrip("/").split("/")[-1])
 
 

@@ -1,0 +1,81 @@
+"""What the report, the command line, `headscope.table` and the documentation know of an analysis: its record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from headscope import lazy
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A section of the report.
+
+    Attributes:
+        name: what ``--sections`` calls it.
+        title: what it is, for the help.
+        order: where it stands on the page; sections are made in the order of their analyses.
+        make: takes a `Study` and returns the `Section`s of the page.
+        needs: the input of the report without which there is no such section, such as ``pairs``.
+        options: options of the report that only this section takes, such as ``--pairs``.
+        beside: sections that are made with this one. It is then made even if nobody asked for it, and not shown.
+        last: whether it is made when all others are, since it tells of all figures.
+        cost: its time as a multiple of that of the surface measures; 0 where it says so itself.
+        doing: what is said to take that time.
+    """
+
+    name: str
+    title: str
+    order: int
+    make: str
+    needs: str = ""
+    options: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    last: bool = False
+    cost: float = 0.0
+    doing: str = ""
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """One analysis. Paths such as ``run:syntax`` are relative to its folder and loaded when they are first used.
+
+    Attributes:
+        name: of its folder.
+        order: where its command stands in the help, and when its sections are made.
+        function: its public function.
+        command: the words of its command, such as ``compare models``.
+        runs: the function of that command.
+        estimate: says in one line what a run will take.
+        axis: the axis by which `headscope.table` and `headscope.figure` know its results.
+        table: the tidy table of a result.
+        figure: draws a result.
+        merge: puts the parts of shards together.
+        prints: writes or prints a merged result.
+        sections: of the report.
+    """
+
+    name: str
+    order: int
+    function: str
+    command: str = ""
+    runs: str = ""
+    estimate: str = ""
+    axis: str = ""
+    table: str = ""
+    figure: str = ""
+    merge: str = ""
+    prints: str = ""
+    sections: tuple[Entry, ...] = ()
+
+    def load(self, path: str) -> Any:
+        """What a path of this record names."""
+        return lazy.attribute(f"headscope.analyses.{self.name}.{path}")
+
+
+def entries(analyses: Mapping[str, Analysis]) -> list[tuple[Analysis, Entry]]:
+    """All sections of a report, in the order of the page."""
+    found = [(one, entry) for one in analyses.values() for entry in one.sections]
+    return sorted(found, key=lambda each: each[1].order)

@@ -1,0 +1,187 @@
+"""What the sections of one report share: what was asked for, and what has been measured so far."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any, TypeVar
+
+import xarray as xr
+
+from headscope.analyses.typed import Typed
+from headscope.attention.neurons import capture_with_neurons
+from headscope.attention.parts import Parts
+from headscope.corpora import Corpus, Example
+from headscope.errors import HeadscopeError, InputError
+from headscope.maps import AttentionMaps
+from headscope.models import Model
+from headscope.tokens import Tokens
+from headscope.views.explorer import Input
+from headscope.views.section import Beside
+
+EXAMPLE_TOKENS = 32
+"""The most tokens an example is packed to: a map that can be read on a page, and a page that stays small."""
+
+EXAMPLE_BYTES = 1_500_000
+"""Up to how many bytes of maps each section adds to the page's examples."""
+
+LEVEL = 0.05
+"""The expected share of wrong roles among those named."""
+
+T = TypeVar("T")
+
+
+@dataclass
+class Gallery:
+    """The page's examples, to which sections add theirs.
+
+    Attributes:
+        inputs: the examples.
+        show: makes one of tokens; None where the page has no examples.
+    """
+
+    inputs: list[Input | Beside]
+    show: Callable[[Tokens], Input] | None
+    _left: int = field(default=0, init=False)
+
+    def room(self, size: int = EXAMPLE_BYTES) -> None:
+        """Begin a section, which may add so many bytes."""
+        self._left = size
+
+    def add(self, example: Example) -> int | None:
+        """The index of an example among the page's; None where there is no room for it."""
+        if self.show is None or example.tokens is None:
+            return None
+        return self.put(replace(self.show(example.tokens), neurons={}))
+
+    def put(self, made: Input | Beside, *, must: bool = False) -> int | None:
+        """The index of an example that was made; None where there is no room for it, unless it must be there."""
+        inputs = [made.first, made.second] if isinstance(made, Beside) else [made]
+        size = sum(layer.size for one in inputs for maps in one.parts.values() for layer in maps.layers)
+        if size > self._left and not must:
+            return None
+        self._left -= size
+        self.inputs.append(made)
+        return len(self.inputs) - 1
+
+
+@dataclass
+class Study:
+    """One report: what is asked for, and what its sections have measured.
+
+    Attributes:
+        model: what the page is about.
+        corpus: what it is measured on.
+        sections: the names of the sections asked for.
+        examples: texts or pairs to show heads on, or how many to choose from the corpus.
+        limit: measure at most this many inputs.
+        treebank, coref, pairs: annotated corpora; None: the built-in ones, or none.
+        against: another model to compare with.
+        progress: whether to show progress on stderr.
+        typed: what was typed, for the commands that give single figures again.
+        figures: datasets over (layer, head) whose measures the page shows, the surface measures first.
+        inputs: the page's examples.
+    """
+
+    model: Model
+    corpus: Corpus
+    sections: Sequence[str]
+    examples: int | Sequence[str | tuple[str, str]]
+    limit: int | None = None
+    treebank: Corpus | None = None
+    coref: Corpus | None = None
+    against: Model | None = None
+    pairs: Corpus | None = None
+    progress: bool = False
+    typed: Typed | None = None
+    figures: list[xr.Dataset] = field(default_factory=list[xr.Dataset])
+    inputs: list[Input | Beside] = field(default_factory=list[Input | Beside])
+    _results: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def run(self) -> dict[str, Any]:
+        """The options of every run over a corpus."""
+        return {"limit": self.limit, "progress": self.progress}
+
+    @property
+    def surface(self) -> xr.Dataset:
+        """The surface measures."""
+        return self.figures[0]
+
+    @property
+    def dataset(self) -> xr.Dataset:
+        """All figures of the page: measures of the same heads, and why others are absent."""
+        joined, *more = self.figures
+        for dataset in more:
+            both = joined.assign(
+                {str(name): dataset[name] for name in dataset.data_vars if name not in joined}
+            )
+            meta, other = json.loads(joined.attrs["meta"]), json.loads(dataset.attrs["meta"])
+            meta["absent"] = {**meta.get("absent", {}), **other.get("absent", {})}
+            if "objective" in other:
+                meta["options"] = {**meta.get("options", {}), "objective": other["objective"]}
+            both.attrs["meta"] = json.dumps(meta, ensure_ascii=False)
+            joined = both
+        return joined
+
+    @property
+    def gallery(self) -> Gallery:
+        """The page's examples, for sections that add to them."""
+        return Gallery(self.inputs, (lambda tokens: look(self.model, tokens)) if self.examples else None)
+
+    def once(self, name: str, make: Callable[[], T]) -> T:
+        """A result that several sections use. What failed once fails again."""
+        if name not in self._results:
+            try:
+                self._results[name] = make()
+            except Exception as error:
+                self._results[name] = error
+        if isinstance(self._results[name], Exception):
+            raise self._results[name]
+        return self._results[name]
+
+    def again(self, name: str, *words: str) -> str | None:
+        """The command that gives a figure again; None where none was typed."""
+        return self.typed and self.typed.command(name, *words)
+
+    def say(self, text: str) -> None:
+        """Say a line on stderr, where progress is shown."""
+        if self.progress:
+            print(text, file=sys.stderr)
+
+    def say_time(self, doing: str, cost: float) -> None:
+        """Say what follows and how long it takes, as a multiple of the time of the surface measures."""
+        seconds = float(json.loads(self.surface.attrs["meta"]).get("seconds", 0.0)) * cost
+        self.say(f"{doing}: about {max(1, round(seconds))} s")
+
+    def short(self) -> Iterator[Example]:
+        """The inputs of the corpus that can be read on a page; lines are packed to fewer tokens."""
+        corpus = self.corpus
+        if corpus.pack is not None:
+            corpus = copy(corpus)
+            corpus.pack = min(corpus.pack or EXAMPLE_TOKENS, EXAMPLE_TOKENS)
+        for example in islice(corpus.encoded(self.model), None if self.limit is None else 4 * self.limit):
+            if example.tokens is not None and len(example.tokens) <= 2 * EXAMPLE_TOKENS:
+                yield example
+
+
+def reason(error: Exception) -> str:
+    """Why something failed, in one line."""
+    text = str(error).strip() or "no message"
+    return text if isinstance(error, HeadscopeError) else f"{type(error).__name__}: {text.splitlines()[0]}"
+
+
+def look(model: Model, text: str | tuple[str, str] | Tokens) -> Input:
+    """The part of a model that is measured, on one input: of an encoder-decoder the encoder, whatever its decoder reads."""
+    maps, neurons = capture_with_neurons(model, text, target="." if model.encoder_decoder else None)
+    if isinstance(maps, Parts) and "encoder" in maps:
+        maps = maps.encoder
+    if not isinstance(maps, AttentionMaps):
+        raise InputError(f"{model.name}: the report shows models of one part; this one has {maps!r}")
+    return Input(
+        {maps.kind: maps}, neurons={name: each for name, each in neurons.items() if name == maps.kind}
+    )

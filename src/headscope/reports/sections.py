@@ -1,0 +1,84 @@
+"""Sections that belong to every report: what failed, what was not measured, what the figures mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from headscope.views.blobs import Blobs
+from headscope.views.page import plain_text
+from headscope.views.payload import Absent, SectionInfo
+from headscope.views.section import Section
+
+
+class FailedSection(SectionInfo):
+    """A section that could not be made, and why."""
+
+    kind: Literal["failed"]
+    name: str
+    reason: str
+    command: str | None
+
+
+class AbsentSection(SectionInfo):
+    """Measures that do not apply to this model or corpus."""
+
+    kind: Literal["absent"]
+    absent: list[Absent]
+
+
+class MethodsSection(SectionInfo):
+    """What each measure means and how it was averaged."""
+
+    kind: Literal["methods"]
+
+
+@dataclass(frozen=True)
+class Failed(Section):
+    """A section that could not be made. `name` is what ``--sections`` calls it."""
+
+    name: str
+    title: str
+    reason: str
+    command: str | None = None
+
+    def info(self, blobs: Blobs) -> FailedSection:
+        """The section; nothing travels beside it."""
+        return FailedSection(
+            kind="failed",
+            title=self.title,
+            about="",
+            name=self.name,
+            reason=plain_text(self.reason),
+            command=self.command,
+        )
+
+
+@dataclass(frozen=True)
+class Unmeasured(Section):
+    """Measures that do not apply to this model or corpus: the reason, by name."""
+
+    reasons: Mapping[str, str]
+
+    def info(self, blobs: Blobs) -> AbsentSection | None:
+        """The reasons; None where everything was measured."""
+        absent = [Absent(measure=name, reason=reason) for name, reason in self.reasons.items()]
+        return (
+            AbsentSection(kind="absent", title="Not measured here", about="", absent=absent)
+            if absent
+            else None
+        )
+
+
+@dataclass(frozen=True)
+class Methods(Section):
+    """What each figure means."""
+
+    def info(self, blobs: Blobs) -> MethodsSection:
+        """The section; nothing travels beside the figures."""
+        about = (
+            "Every figure is a mean over the corpus with its standard error, clustered by document. "
+            "The dashed line is what attention spread evenly over the visible tokens would give."
+        )
+        return MethodsSection(kind="methods", title="What each figure means", about=about)
