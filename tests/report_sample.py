@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from headscope.analyses.measure.section import Heads, by_layer
 from headscope.maps import AttentionMaps, wrap
+from headscope.reports import page
 from headscope.views.explorer import Input
+from headscope.views.section import Section
 
 NASTY = [
     "[CLS]",
@@ -106,3 +109,17 @@ def maps(layers: int = 3, heads: int = 4, pieces: list[str] | None = None, *, se
 def example(layers: int = 3, heads: int = 4, pieces: list[str] | None = None, *, seed: int = 0) -> Input:
     """The same as an example of a report."""
     return Input({"self": maps(layers, heads, pieces, seed=seed)})
+
+
+def report_payload(dataset: xr.Dataset, examples: Any = (), *, sections: Any = (), **options: Any) -> Any:
+    """The payload of a report with the figures by layer, these sections and the table."""
+    return page.report_payload(dataset, examples, sections=_with_figures(dataset, sections), **options)
+
+
+def report_page(dataset: xr.Dataset, examples: Any = (), *, sections: Any = (), **options: Any) -> str:
+    """The page of the same report."""
+    return page.report_page(dataset, examples, sections=_with_figures(dataset, sections), **options)
+
+
+def _with_figures(dataset: xr.Dataset, sections: list[Section]) -> list[Section]:
+    return [*by_layer(dataset), *sections, Heads()]

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from report_sample import dataset, example
+from report_sample import dataset, example, report_page
 
 from headscope.analyses.cards.section import Card, Cards, Shown
 from headscope.analyses.distance.section import Clusters
-from headscope.analyses.measure.section import Classes, Failed
+from headscope.analyses.measure.section import Classes
 from headscope.analyses.roles.section import Roles
 from headscope.analyses.roles.statistics import COLUMNS
 from headscope.heads import Head
-from headscope.reports.page import report_page
+from headscope.reports.sections import Failed
 
 HEADS = [Head(layer, head) for layer in range(3) for head in range(4)]
 ROLES = {Head(1, 2): "previous token", Head(0, 1): "separators"}
@@ -78,5 +78,4 @@ def whole_report() -> str:
             Cards([card(head) for head in HEADS], 40, 3),
             Failed("probes", "Not made: probes", "RuntimeError: <b>no</b> memory", "headscope report"),
         ],
-        roles=ROLES,
     )

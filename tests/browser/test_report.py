@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from report_sample import NASTY, dataset, example, maps
+from report_sample import NASTY, dataset, example, maps, report_page
 
 from headscope.maps import wrap
-from headscope.reports.page import report_page
 from headscope.views.explorer import Input
 
 pytestmark = pytest.mark.browser

@@ -133,9 +133,7 @@ def test_the_table_is_saved_as_the_command_writes_it(open_page: Any, html: str, 
 @pytest.fixture(scope="module")
 def planted() -> str:
     examples = [example(pieces=["a", "dog", "ran"]), example(pieces=["the", "old", "cat"])]
-    return report_page(
-        dataset(), examples, sections=[sample.syntax(), sample.coref(), sample.probes()], parts=()
-    )
+    return report_page(dataset(), examples, sections=[sample.syntax(), sample.coref(), sample.probes()])
 
 
 def cells(row: Any) -> list[str]:
@@ -399,7 +397,7 @@ def test_probes_stand_beside_the_printed_ones(open_page: Any, planted: str) -> N
 
 
 def test_enough_sentences_are_not_called_too_small(open_page: Any) -> None:
-    page = open_page(report_page(dataset(), sections=[sample.probes(None)], parts=()))
+    page = open_page(report_page(dataset(), sections=[sample.probes(None)]))
     assert page.locator("[data-section=probes] tbody tr").count() == 6
     assert page.locator("[data-section=probes] [role=note]").count() == 0
 

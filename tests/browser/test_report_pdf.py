@@ -9,10 +9,9 @@ from typing import Any
 
 import pypdf
 import pytest
-from report_sample import dataset, example
+from report_sample import dataset, example, report_page
 from report_whole import whole_report
 
-from headscope.reports.page import report_page
 from headscope.views.pdf import print_page
 
 pytestmark = pytest.mark.browser

@@ -11,6 +11,12 @@ from typing import Any
 import pytest
 
 from headscope import corpora
+from headscope.analyses.compare_groups import run as compare_groups
+from headscope.analyses.compare_models import run as compare_models
+from headscope.analyses.coref import run as coref
+from headscope.analyses.negation import run as negation
+from headscope.analyses.probes import run as probes
+from headscope.analyses.syntax import run as syntax
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.models import Model
@@ -67,7 +73,7 @@ def told(
 
     monkeypatch.setattr(estimate.time, "perf_counter", lambda: clock[0])
     monkeypatch.setattr(estimate, "peak_memory", lambda model: 1e9)
-    return estimate._line(Still(), ahead, work, "input", **options), sizes  # type: ignore[arg-type]
+    return estimate.line(Still(), ahead, work, "input", **options), sizes  # type: ignore[arg-type]
 
 
 def of(demo: Model, count: int, inputs: int, tokens: int) -> estimate.Ahead:
@@ -107,19 +113,19 @@ def test_each_run_tells(demo: Model, shared: Path, tmp_path: Path) -> None:
     """The options are those of the run, and the sample is run."""
     trees = counted(shared, 6)
     for line in (
-        estimate.syntax(demo, trees, rows="first", preset="clark2019", trees=False, seed=1, batch_size=4),
-        estimate.models(demo, demo, trees, measures=["previous"], by="document"),
+        syntax.estimate(demo, trees, rows="first", preset="clark2019", trees=False, seed=1, batch_size=4),
+        compare_models.estimate(demo, demo, trees, measures=["previous"], by="document"),
     ):
         assert re.fullmatch(
             r"6 (sentence|input)s, [\d,]+ tokens: about \d+ s on cpu and \d\.\d GB of memory", line
         )
     with pytest.raises(InputError, match="rows: expected mean or first"):
-        estimate.syntax(demo, trees, rows="last")
+        syntax.estimate(demo, trees, rows="last")
     documents = corpora.conllu(sorted((shared / "data" / "ontogum").glob("*.conllu"))[:2])
-    assert " sentences, " in estimate.coreference(demo, documents, limit=12, window=64, rows="mean")
+    assert " sentences, " in coref.estimate(demo, documents, limit=12, window=64, rows="mean")
     path = tmp_path / "scopes.jsonl"
     path.write_text(json.dumps({"words": ["Not", "me"], "cue": [0], "scope": [1]}) + "\n")
-    assert estimate.negation(demo, corpora.negations(path)).startswith("1 sentence, 4 tokens: about 1 s")
+    assert negation.estimate(demo, corpora.negations(path)).startswith("1 sentence, 4 tokens: about 1 s")
 
 
 def test_groups_are_told_with_their_permutations_whatever_the_order(demo: Model, tmp_path: Path) -> None:
@@ -127,12 +133,12 @@ def test_groups_are_told_with_their_permutations_whatever_the_order(demo: Model,
     rows = [f"{label}\tThe cat {word}." for label in "abc" for word in ("sat", "ran", "ate")]
     path.write_text("label\ttext\n" + "\n".join(rows))
     pairs = corpora.pairs(path, text_a="text")
-    line = estimate.groups(demo, pairs, groups=["a", "c"], measures=["previous"])
+    line = compare_groups.estimate(demo, pairs, groups=["a", "c"], measures=["previous"])
     assert line.startswith("6 inputs, 36 tokens: about ")
     with pytest.raises(InputError, match="expected two groups, found 3"):
-        estimate.groups(demo, pairs)
+        compare_groups.estimate(demo, pairs)
     with pytest.raises(InputError, match="expected at least 2 inputs in each"):
-        estimate.groups(demo, pairs, groups=["a", "c"], limit=3)
+        compare_groups.estimate(demo, pairs, groups=["a", "c"], limit=3)
 
 
 def test_probes_tell_their_disk_and_that_it_is_at_most(
@@ -153,7 +159,7 @@ def test_probes_tell_their_disk_and_that_it_is_at_most(
     monkeypatch.setattr(module, "probe", timed)
     monkeypatch.setattr(estimate.time, "perf_counter", lambda: clock[0])
     trees = counted(shared, 24)
-    line = estimate.probe(demo, trees, trees, kinds=["attention"], epochs=20)
+    line = probes.estimate(demo, trees, trees, kinds=["attention"], epochs=20)
     assert [epochs for epochs, _ in runs] == [1, 1, 2, 2]
     assert line.startswith("24 sentences, ")
     assert "at most about 63 s on cpu (20 epochs; " in line
@@ -163,7 +169,7 @@ def test_probes_tell_their_disk_and_that_it_is_at_most(
 
 
 def test_a_limit_is_part_of_it(demo: Model, shared: Path) -> None:
-    assert estimate.syntax(demo, counted(shared, 9), limit=4).startswith("4 sentences, ")
+    assert syntax.estimate(demo, counted(shared, 9), limit=4).startswith("4 sentences, ")
 
 
 def test_nothing_is_said_of_short_runs(capsys: pytest.CaptureFixture[str]) -> None:

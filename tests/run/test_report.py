@@ -77,7 +77,7 @@ def test_queries_and_keys_come_while_there_is_room(demo: Model, monkeypatch: Any
     first, second = payload(hs.report(demo, corpus, examples=["Why?", "Why not?"], sections=FEW))["examples"]
     assert part(first)["neurons"][0]["q"]["codes"]["shape"] == [12, 4, 32]
     assert part(second)["neurons"] is not None
-    monkeypatch.setattr("headscope.reports.run.NEURON_BYTES", 6 * 12 * 4 * 32 * 2)
+    monkeypatch.setattr("headscope.analyses.cards.section.NEURON_BYTES", 6 * 12 * 4 * 32 * 2)
     first, second = payload(hs.report(demo, corpus, examples=["Why?", "Why not?"], sections=FEW))["examples"]
     assert part(first)["neurons"] is not None
     assert part(second)["neurons"] is None
@@ -116,7 +116,9 @@ def test_the_sections_that_are_asked_for(demo: Model, whole: str) -> None:
         "methods",
     ]
     assert len(few["examples"]) == 1
-    with pytest.raises(InputError, match=r"sections: expected figures, gradients, .*table, found 'all'"):
+    with pytest.raises(
+        InputError, match=r"unknown section 'all'; expected some of figures, gradients, .*table"
+    ):
         hs.report(demo, corpus, sections=["all"])
 
 
@@ -192,7 +194,7 @@ def test_a_section_that_fails_takes_no_other_with_it(demo: Model, monkeypatch: A
     def fail(*_: Any, **__: Any) -> Any:
         raise ValueError("out of <memory>\nand more")
 
-    monkeypatch.setattr("headscope.reports.run.distance", fail)
+    monkeypatch.setattr("headscope.analyses.distance.section.distance", fail)
     corpus = hs.corpora.texts(TEXTS)
     page = hs.report(
         demo, corpus, examples=2, sections=["roles", "clusters", "cards"], limit=4, progress=True

@@ -11,11 +11,11 @@ import torch
 import transformers
 
 import headscope as hs
-from headscope.stream.rare import with_rarest
 from headscope.analyses.roles.statistics import COLUMNS, NONE, sinks
 from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.errors import InputError
 from headscope.models import Model
+from headscope.stream.rare import with_rarest
 
 WORDS, PLACES = 40, 64
 WIDTH = 3 * WORDS + PLACES

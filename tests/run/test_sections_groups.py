@@ -118,13 +118,9 @@ def test_where_nothing_differs_that_is_what_is_said(demo: Model, tmp_path: Path)
 
 def test_the_section_comes_with_pairs_and_only_with_them(demo: Model, tmp_path: Path) -> None:
     corpus = hs.corpora.pairs(write(tmp_path / "pairs.tsv", [0, 1] * 18, copied=False), label="same")
-    with pytest.raises(
-        InputError, match="pairs: expected labelled texts where the section groups is asked for"
-    ):
+    with pytest.raises(InputError, match="pairs: the section groups needs it"):
         hs.report(demo, TEXTS, sections=["groups"])
-    with pytest.raises(
-        InputError, match="pairs: expected labelled texts where the section groups is asked for"
-    ):
+    with pytest.raises(InputError, match="pairs: only the section groups takes it"):
         hs.report(demo, TEXTS, sections=["table"], pairs=corpus)
 
 

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.analyses import sentences_shown as module
+from headscope.analyses.probes import section as module
 from headscope.analyses.probes.run import KINDS
-from headscope.analyses.sentences_shown import Gallery, _draw, _shown
+from headscope.analyses.study import Gallery, Study
+from headscope.analyses.syntax.examples import _draw, _shown
 from headscope.analyses.syntax.section import Shown
 from headscope.analyses.syntax.statistics import table
 from headscope.corpora import Example
@@ -263,6 +264,11 @@ def test_a_sample_of_sentences_is_uniform_and_of_each_relation() -> None:
     assert [one.name for one in again] == [one.name for one in _draw(iter([*sentences, rare]), ["y", "x"], 3)]
 
 
+def _probes(model: Model, treebank: Any, **options: Any) -> Any:
+    study = Study(model, treebank, ["probes"], 0, treebank=treebank, **options)
+    return module.section(study)[0]
+
+
 def test_probes_are_scored_on_documents_that_they_did_not_see(
     demo: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -278,7 +284,7 @@ def test_probes_are_scored_on_documents_that_they_did_not_see(
 
     monkeypatch.setattr(module, "probe", probe)
     trees = hs.corpora.builtin_trees()
-    made = module.probes_section(demo, trees)
+    made = _probes(demo, trees)
     documents = {one.document for one in trees}
     train, dev = seen[0]
     assert train | dev == documents
@@ -289,10 +295,10 @@ def test_probes_are_scored_on_documents_that_they_did_not_see(
         made.small
         == f"Too small to conclude from: trained on {made.train} sentences and scored on {made.dev}."
     )
-    made = module.probes_section(demo, trees, limit=20)
+    made = _probes(demo, trees, limit=20)
     assert (made.train, made.dev) == (15, 5)
     with pytest.raises(InputError, match="expected at least 8 sentences for probes, found 7"):
-        module.probes_section(demo, trees, limit=7)
+        _probes(demo, trees, limit=7)
 
 
 def test_probes_say_that_the_built_in_corpus_is_too_small(demo: Model) -> None:

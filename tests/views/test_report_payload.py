@@ -6,16 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from report_sample import NASTY, dataset, example, maps
+from report_sample import NASTY, dataset, example, maps, report_payload
 
 from headscope.errors import InputError
 from headscope.maps import wrap
-from headscope.reports.page import report_payload
+from headscope.reports import page
+from headscope.reports.summary import SummarySection
 from headscope.views.blobs import ArrayRef, Blobs, decode
 from headscope.views.columns import measure_names
 from headscope.views.explorer import Input
 from headscope.views.page import script_json
-from headscope.views.payload import SectionInfo, SummarySection
+from headscope.views.payload import SectionInfo
+from headscope.views.section import Section
 from headscope.views.sentences import percent
 
 
@@ -94,7 +96,7 @@ def test_sections_come_in_reading_order_and_empty_ones_are_left_out():
 
 
 def test_a_section_of_your_own_stands_before_the_table_with_its_arrays():
-    class Mine:
+    class Mine(Section):
         def info(self, blobs: Blobs) -> SectionInfo:
             name = blobs.plain(np.arange(3.0))["data"]
             return SummarySection(kind="summary", title="Mine", about=name, lines=[])
@@ -146,7 +148,7 @@ def test_meta_that_is_no_json_is_refused():
     data = dataset()
     data.attrs["meta"] = "{'model': 1}"
     with pytest.raises(InputError, match=r"attrs\['meta'\]: expected JSON"):
-        report_payload(data)
+        page.report_payload(data)
 
 
 def test_an_error_over_the_wrong_axes_is_refused():

@@ -10,16 +10,15 @@ import xarray as xr
 from headscope.analyses.coref.section import Coref
 from headscope.analyses.coref.statistics import CANDIDATES, RULES, Mentions
 from headscope.analyses.coref.statistics import dataset as coref_dataset
+from headscope.analyses.measure.section import Heads
 from headscope.analyses.probes.section import Probes
-from headscope.analyses.roles.section import Roles
-from headscope.analyses.summary_linguistics import linguistics
 from headscope.analyses.syntax.section import Syntax
 from headscope.analyses.syntax.statistics import Words
 from headscope.analyses.syntax.statistics import dataset as syntax_dataset
 
 
 def said(*sections: Any) -> list[str]:
-    return ["".join(part["text"] for part in line) for line in linguistics(sections)]
+    return ["".join(part["text"] for part in line) for one in sections for line in one.findings()]
 
 
 def syntax_found(right: dict[str, float], least: int = 10) -> xr.Dataset:
@@ -41,7 +40,7 @@ def test_relations_that_a_head_knows_are_named_by_their_gain() -> None:
         "Of 3 dependency relations with enough words, 2 have a head that finds the other word better than the best "
         "offset: det L7H0 (100%, by offset 50%), amod L7H0 (90%, 50%)."
     ]
-    line = linguistics([Syntax(found)])[0]
+    line = Syntax(found).findings()[0]
     assert [(part["layer"], part["head"]) for part in line if part["head"] is not None] == [(7, 0), (7, 0)]
 
 
@@ -102,4 +101,4 @@ def test_a_probe_stands_beside_taking_the_next_word() -> None:
 
 
 def test_other_sections_say_nothing_here() -> None:
-    assert said(Roles) == []
+    assert said(Heads()) == []

@@ -141,4 +141,5 @@ def peak_memory(model: Model) -> float:
 
 
 def disk_size(count: float) -> str:
+    """Such as ``1.2 GB`` or ``34 MB``."""
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{max(1, round(count / 1e6)):,} MB"
