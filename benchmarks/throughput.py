@@ -30,7 +30,7 @@ from headscope.analyses.measure.run import measure
 from headscope.corpora import Example
 from headscope.measures.choose import choose
 from headscope.models import Model
-from headscope.stream.task import Task
+from headscope.stream.task import Task, route
 from headscope.tokens import Tokens
 
 LONG = 8192
@@ -104,7 +104,7 @@ def short(repeats: int, names: list[str] | None) -> None:
     one, measured = alternating(repeats, lambda: plain(model, batch), lambda: task.run(batch))
     print(
         f"128 tokens, 12 × 12 heads, batch 8: plain {one * 1e3:.0f} ms, measured {measured * 1e3:.0f} ms, "
-        f"{measured / one:.3f} × (budget 1.15), {task.route}"
+        f"{measured / one:.3f} × (budget 1.15), {route(task.routes, '')}"
     )
 
 
@@ -115,7 +115,7 @@ def long(repeats: int, names: list[str] | None) -> None:
     one, measured = alternating(repeats, lambda: plain(model, batch), lambda: task.run(batch))
     print(
         f"{LONG:,} tokens, causal, 3 × 12 heads: plain {one:.2f} s, measured {measured:.2f} s, "
-        f"{measured / one:.2f} × (budget 2.5), {task.route}"
+        f"{measured / one:.2f} × (budget 2.5), {route(task.routes, '')}"
     )
     own, both = (apart(f"{way} {LONG} 3", names)["peak"] for way in ("plain", "measured"))
     print(

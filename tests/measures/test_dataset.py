@@ -69,7 +69,7 @@ def test_measures_that_say_nothing_have_no_figures_but_a_reason() -> None:
         "next": "a causal model does not see later tokens",
         "to_user": "the inputs have no tokens of the class user",
     }
-    with pytest.raises(InputError, match="expected one that says something, found next: a causal model"):
+    with pytest.raises(InputError, match="none of these measures applies here: next: a causal model"):
         figures(["next"], causal=True)
 
 

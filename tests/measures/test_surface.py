@@ -155,7 +155,7 @@ def test_bad_preset() -> None:
 
 def test_reasons() -> None:
     measures = choose([*MEASURES, "to_user", "offset+4", "offset-4"])
-    causal = without(measures, True, {"punctuation": 3})
+    causal = without(measures, True, {"punctuation": 3}, [True] * len(measures))
     assert causal == {
         "next": "a causal model does not see later tokens",
         "offset+4": "a causal model does not see later tokens",
@@ -166,7 +166,7 @@ def test_reasons() -> None:
         "cls": "the inputs have no [CLS]",
         "to_user": "the inputs have no tokens of the class user",
     }
-    assert not without(choose(), False, {"sep": 2, "cls": 1, "punctuation": 1})
+    assert not without(choose(), False, {"sep": 2, "cls": 1, "punctuation": 1}, [True] * len(choose()))
 
 
 def test_divisors_count_the_rows_that_are_selected() -> None:

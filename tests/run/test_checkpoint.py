@@ -496,6 +496,6 @@ def test_broken_parts_are_said(parts: list[Path], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "1", "a/b", "1/0", "-1/3", "01/3"])
 def test_shards_that_are_none(text: str) -> None:
-    with pytest.raises(InputError, match="expected one such as 2/8"):
+    with pytest.raises(InputError, match="shard must be I/N with 1 ≤ I ≤ N, such as 2/8"):
         Shard.parse(text)
     assert str(Shard.parse("2/8")) == "2/8"

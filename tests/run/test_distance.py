@@ -21,6 +21,7 @@ from headscope.attention.one import capture
 from headscope.corpora import Example
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.models import Model
+from headscope.stream.batches import cut
 from headscope.tokens import Tokens
 
 SMALL: dict[str, Any] = {
@@ -174,7 +175,7 @@ def test_blocks_add_up_to_the_corpus() -> None:
     """Sums of blocks, each by a task of its own, in order: the digits of one run; about those of one block."""
     model = small("bert")
     examples = corpus(*([6, 9, 4] * 50), documents=[place // 3 for place in range(150)])
-    parts = list(Distances(model, rows=2).sums(examples))
+    parts = [Distances(model, rows=2).block(block) for block in cut(examples, 8, size=running.BLOCK)]
     assert len(parts) == 3
     total = sum(parts[1:], parts[0])
     found = distance(model, examples, rows=2)
@@ -296,7 +297,7 @@ def test_resumed_and_merged_runs_are_the_plain_run(
 ) -> None:
     """To the last digit, with blocks that end in the midst of a document."""
     monkeypatch.setattr(running, "BLOCK", 2)
-    monkeypatch.setattr(running, "WINDOWS", 2)
+    monkeypatch.setattr("headscope.stream.long.WINDOWS", 2)
     model = small("bert")
     given = corpus(*range(4, 18), documents=[0, *[1] * 9, 2, 2, 3, 3])
     run = partial(distance, model, given, batch_size=2, **options)
@@ -323,7 +324,7 @@ def test_resumed_and_merged_runs_are_the_plain_run(
         np.testing.assert_array_equal(found["distance_se"], plain["distance_se"])
         assert found.attrs["n"] == plain.attrs["n"]
         assert json.loads(found.attrs["meta"])["corpus"]["documents"] == 4
-    monkeypatch.setattr(running, "WINDOWS", None)
+    monkeypatch.setattr("headscope.stream.long.WINDOWS", None)
     np.testing.assert_allclose(run()["distance"], plain["distance"], atol=1e-6)
     with pytest.raises(
         InputError, match=r"a checkpoint of another run: options.batch_size: expected 1, found 2"

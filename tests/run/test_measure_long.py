@@ -25,9 +25,8 @@ from torch import nn
 
 import headscope as hs
 from headscope import cli
-from headscope.analyses.measure import run as measuring
 from headscope.analyses.measure.run import measure, merge
-from headscope.corpora import Example, blocks
+from headscope.corpora import Example
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.measures.dataset import read, write
 from headscope.measures.measure import by_pairs
@@ -40,7 +39,7 @@ WANTED = ["previous", "sep", "entropy", "to_user"]
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "blocks", functools.partial(blocks, size=4))
+    monkeypatch.setattr("headscope.stream.batches.BLOCK", 4)
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +160,7 @@ def test_a_long_document_is_kept_on_the_way(
     model: Model, tmp_path: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Interrupted in the midst of it, and in shards: the digits of a plain run, and the figures of one block."""
-    monkeypatch.setattr(measuring, "WINDOWS", 2)
+    monkeypatch.setattr("headscope.stream.long.WINDOWS", 2)
     run = functools.partial(measure, model, long_documents(), measures=WANTED, batch_size=3, **options)
     plain = run()
     assert json.loads(plain.attrs["meta"])["corpus"]["documents"] == 4
@@ -188,7 +187,7 @@ def test_a_long_document_is_kept_on_the_way(
             own = run(shard=f"{number}/{count}", part=path)
             assert json.loads(own.attrs["meta"])["shard"]["of_blocks"] == 4
         same(merge(paths), plain)
-    monkeypatch.setattr(measuring, "WINDOWS", None)
+    monkeypatch.setattr("headscope.stream.long.WINDOWS", None)
     whole = run()
     for name in whole.data_vars:
         np.testing.assert_allclose(plain[name], whole[name], rtol=1e-6, atol=1e-9, err_msg=str(name))
@@ -206,7 +205,7 @@ def test_inputs_of_a_cut_document_that_fail_are_left_out(
     model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A whole block in the midst of a document, too: what is left of the document is still one."""
-    monkeypatch.setattr(measuring, "WINDOWS", 2)
+    monkeypatch.setattr("headscope.stream.long.WINDOWS", 2)
     documents = [each.document for each in long_documents()]
     bad = [
         replace(example, document=each)
@@ -304,9 +303,9 @@ def test_other_inputs_are_refused(model: Model, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"shard": "1/2"}, "shard: expected a file for its part"),
-        ({"part": "x.nc"}, "a part only of a shard"),
-        ({"shard": "3/2", "part": "x.nc"}, "expected one such as 2/8"),
+        ({"shard": "1/2"}, "shard: give a file for its part"),
+        ({"part": "x.nc"}, "a part only with a shard"),
+        ({"shard": "3/2", "part": "x.nc"}, "shard must be I/N with 1 ≤ I ≤ N, such as 2/8"),
         (
             {"shard": "1/2", "part": "x.csv"},
             "x.csv: expected a name that ends in .nc for a shard's part, found .csv",
@@ -337,7 +336,9 @@ def test_a_failure_keeps_what_was_before(model: Model, tmp_path: Path) -> None:
         )
     with pytest.warns(HeadscopeWarning):
         same(found, measure(broken, corpus(bad=[13]), measures=WANTED, skip_failures=True))
-    with pytest.raises(InputError, match=r"left out 1 inputs that failed, corpus.txt:14 the first"):
+    with pytest.raises(
+        InputError, match=r"left out 1 inputs that failed, first corpus.txt:14: resume with --skip-failures"
+    ):
         measure(broken, corpus(bad=[13]), measures=WANTED, resume=tmp_path / "run")
 
 

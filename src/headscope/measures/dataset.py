@@ -15,7 +15,7 @@ import xarray as xr
 from headscope.errors import InputError
 from headscope.heads import Head
 from headscope.measures.files import netcdf, replacing
-from headscope.measures.measure import Measure, nowhere, without
+from headscope.measures.measure import Measure, without
 from headscope.measures.sums import By, Sums
 
 COLUMNS = ("layer", "head", "paper", "measure", "value", "se", "n", "chance")
@@ -48,13 +48,7 @@ def dataset(
     """
     sums = sums.closed()
     counts = {name[6:]: count for name, count in sums.counts.items() if name.startswith("class ")}
-    absent = without(measures, causal, counts)
-    for place, measure in enumerate(measures):
-        if measure.name not in absent and sums.n[place] == 0:
-            absent[measure.name] = nowhere(measure)
-    if len(absent) == len(measures):
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in absent.items())
-        raise InputError(f"measures: expected one that says something, found {reasons}")
+    absent = without(measures, causal, counts, sums.n > 0)
     value, error, chance = sums.value(), sums.error(), sums.by_chance()
     there = np.isfinite(sums.s[0])
     variables: dict[str, Any] = {}

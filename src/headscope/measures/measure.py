@@ -1,8 +1,8 @@
 """What a measure is: a statistic of single rows of a matrix, and a rule for which rows count.
 
 Its figure is the sum over these rows by their number. The same definitions serve whole maps
-(`headscope.measures.single`) and streams over a corpus (`headscope.analyses.measure.run`). `by_pairs` and `by_rows` make
-a measure of your own from one function:
+(`headscope.measures.single`) and streams over a corpus (`headscope.stream.task`). `by_pairs` and `by_rows` make a
+measure of your own from one function:
 
 >>> @by_pairs("same_piece", "Mass on earlier copies of the same piece.")
 ... def same_piece(tokens, queries):
@@ -235,29 +235,41 @@ def selection(measures: Sequence[Measure], tokens: Tokens, causal: bool) -> tupl
     return rows, np.array([measure.divide_by(tokens, causal) for measure in measures])
 
 
-def nowhere(measure: Measure) -> str:
-    """Why a measure of which no input has a row has no figures."""
-    said = measure.description.rstrip(".")
-    return f"the inputs have no row for the {said[:1].lower()}{said[1:]}"
-
-
-def without(measures: Sequence[Measure], causal: bool, counts: Mapping[str, int]) -> dict[str, str]:
-    """Which of these measures say nothing, and why.
+def without(
+    measures: Sequence[Measure],
+    causal: bool,
+    counts: Mapping[str, int],
+    rows: Sequence[Any] | npt.NDArray[Any],
+    known: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Which of these measures do not apply to the inputs, and why.
 
     Args:
         measures: what was asked for.
         causal: whether the model is causal.
         counts: how many tokens of each class there were.
+        rows: of each measure, whether an input has a row that counts.
+        known: reasons that are known already.
+
+    Raises `InputError` where none applies.
     """
-    found: dict[str, str] = {}
+    absent: dict[str, str] = {}
     for measure in measures:
         reason = measure.absent(causal)
         for of in measure.needs:
             if reason is None and not counts.get(of):
                 reason = f"the inputs have no {_CALLED.get(of, f'tokens of the class {of}')}"
         if reason is not None:
-            found[measure.name] = reason
-    return found
+            absent[measure.name] = reason
+    absent |= known or {}
+    for measure, there in zip(measures, rows, strict=True):
+        if not there and measure.name not in absent:
+            text = measure.description.rstrip(".")
+            absent[measure.name] = f"the inputs have no row for the {text[:1].lower()}{text[1:]}"
+    if all(measure.name in absent for measure in measures):
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in absent.items())
+        raise InputError(f"measures: none of these measures applies here: {reasons}")
+    return absent
 
 
 _CALLED = {"sep": "separators", "cls": "[CLS]", "punctuation": "punctuation"}

@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import tempfile
+import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Generic, cast
 
 import numpy as np
 import torch
@@ -27,13 +28,14 @@ from headscope.corpora.batches import Reading
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.measures.dataset import check_place
 from headscope.models import Model, expect_model
-from headscope.stream.checkpoint import Folder, Reduced, reduce
+from headscope.stream.batches import at_least_one, cut, examples
+from headscope.stream.checkpoint import Folder, reduce
 from headscope.stream.outcome import Failure, Outcome, S, Shard
-from headscope.stream.parts import write_part
+from headscope.stream.parts import merge_parts, write_part
 from headscope.stream.progress import Progress, bar
 from headscope.stream.safefile import Arrays
 
-WINDOWS = 4
+WINDOWS: int | None = 4
 """A block ends after so many of its windows, in the midst of a document that is longer."""
 
 Batches = Iterable[Sequence[Example]]
@@ -41,130 +43,179 @@ Work = Callable[[Batches, Callable[[int], None], Collection[int]], S]
 
 
 @dataclass(frozen=True)
-class Long:
-    """How a long run is kept.
+class Kind(Generic[S]):
+    """A kind of run whose sums can be kept on disk.
 
     Attributes:
-        resume: the folder of its checkpoints: a run that was ended goes on from there.
-        shard: measure these blocks only.
-        part: where the shard's part goes, ``.nc``.
-        skip_failures: leave inputs out at which the model fails, instead of ending the run.
-
-    Raises `InputError` for a shard without a part, or a part without a shard, and where the part cannot be written.
+        name: in checkpoints and parts, such as ``measure``.
+        load: makes sums of what their `to_arrays` gave.
+        figures: makes the dataset of the sums, the description of the run, and what the run said besides (`merge`
+            gives it back as JSON does).
     """
 
-    resume: str | os.PathLike[str] | None = None
-    shard: Shard | None = None
-    part: str | os.PathLike[str] | None = None
-    skip_failures: bool = False
+    name: str
+    load: Callable[[Arrays], S]
+    figures: Callable[[S, dict[str, Any], Mapping[str, Any]], xr.Dataset]
 
-    def __post_init__(self) -> None:
-        if (self.shard is None) != (self.part is None):
-            raise InputError("shard: expected a file for its part, and a part only of a shard")
-        if self.part is not None:
-            if Path(self.part).suffix.lower() != ".nc":
-                found = Path(self.part).suffix or "none"
-                raise InputError(
-                    f"{self.part}: expected a name that ends in .nc for a shard's part, found {found}"
-                )
-            check_place(self.part)
+    def merge(self, parts: Sequence[str | os.PathLike[str]], command: str) -> xr.Dataset:
+        """The figures of a whole corpus from the parts of all its shards; see `headscope.merge`."""
+        started = time.monotonic()
+        merged = merge_parts(parts, self.name, self.load)
+        if merged.outcome.sums is None:
+            raise InputError("parts: expected at least one input, found none")
+        meta = {name: value for name, value in merged.about["meta"].items() if name != "shard"}
+        return self._dataset(merged.outcome, meta, merged.about, command, started)
+
+    def _dataset(
+        self,
+        outcome: Outcome[S],
+        meta: Mapping[str, Any],
+        about: Mapping[str, Any],
+        command: str,
+        started: float,
+    ) -> xr.Dataset:
+        """The dataset of some blocks; one without figures for a shard that has none."""
+        seconds = round(time.monotonic() - started, 3)
+        described: dict[str, Any] = {**meta, "command": command, "created": _now(), "seconds": seconds}
+        if described["options"].get("skip_failures"):
+            failures = [each._asdict() for each in outcome.failures]
+            described["failures"] = {"count": len(failures), "inputs": failures}
+        if outcome.sums is None:
+            return without_figures(described)
+        return self.figures(outcome.sums, described, about)
 
 
 def run_long(
+    kind: Kind[S],
     model: Model,
     corpus: Corpus | Iterable[Example],
-    long: Long,
-    *,
-    kind: str,
-    options: Mapping[str, Any],
-    cut: Callable[[Iterable[Example]], Iterator[Block]],
     block: Work[S],
-    load: Callable[[Arrays], S],
-    close: Callable[[Reduced[S]], tuple[xr.Dataset, Mapping[str, Any]]],
-    limit: int | None = None,
-    progress: bool = False,
+    *,
+    options: Mapping[str, Any],
+    identity: Mapping[str, Any] | None = None,
+    meta: Mapping[str, Any] | None = None,
+    about: Mapping[str, Any] | None = None,
+    size: int | None = None,
+    batch_size: int,
+    limit: int | None,
+    resume: str | os.PathLike[str] | None,
+    shard: str | None,
+    part: str | os.PathLike[str] | None,
+    skip_failures: bool,
+    progress: bool,
     title: str = "measuring",
+    command: str = "",
 ) -> xr.Dataset:
-    """Reduce all blocks of a corpus, or those of a shard.
+    """The figures of a corpus, or of a shard of one, from the sums of its blocks.
 
     Args:
+        kind: of the run.
         model, corpus: what runs, and over what.
-        long: how the run is kept.
-        kind: of the run, such as ``measure``.
-        options: all that decides about its figures, as JSON.
-        cut: makes numbered blocks of the examples.
         block: the sums of a block's batches; tells how many inputs it has worked on, and is given the documents that
             have inputs in other blocks as well, all of them known when the batches have been read.
-        load: makes sums of what their `to_arrays` gave.
-        close: makes the figures, and what merging needs to make them.
+        options: what decides about the figures besides `batch_size`, `limit` and how the corpus is packed, as JSON;
+            those that are None are left out.
+        identity: further options, for checkpoints and parts but not for the description.
+        meta: further parts of the description.
+        about: what `Kind.figures` needs besides, as JSON.
+        size: inputs of a block, at least; by default `headscope.stream.batches.BLOCK`.
+        batch_size: inputs in a batch, at most.
         limit: use at most this many inputs.
-        progress: show progress on stderr.
-        title: of the progress.
+        resume: the folder of checkpoints: a run that was ended goes on from there.
+        shard: such as ``2/8``: these blocks only.
+        part: where the shard's part goes, ``.nc``.
+        skip_failures: leave inputs out at which the model fails, instead of ending the run.
+        progress, title: show progress on stderr, under this title.
+        command: what was typed, for the record.
 
     Raises:
-        InputError: a checkpoint that is broken, or of another run, or a corpus without inputs.
+        InputError: a checkpoint that is broken, or of another run; a corpus without inputs; a shard without a part, or
+            a part that cannot be written.
         RunError: the model failed on an input, which the message names; or the disk is full.
     """
+    at_least_one(batch_size=batch_size, limit=limit)
+    mine = _shard(shard, part)
+    started = time.monotonic()
+    pack = corpus.pack if isinstance(corpus, Corpus) else None
+    options = _known({**options, "limit": limit, "batch_size": batch_size, "pack": pack})
     reading = Reading(examples(model, corpus, limit))
     with ExitStack() as stack:
         folder: Folder[S] | None = None
-        if long.resume is not None or long.part is not None:
-            place = long.resume
+        if resume is not None or part is not None:
+            place = resume
             if place is None:
-                assert long.part is not None
-                own = Path(long.part).resolve().parent
-                place = stack.enter_context(tempfile.TemporaryDirectory(prefix=".headscope-", dir=own))
-            name = corpus.name if isinstance(corpus, Corpus) else "examples"
-            identity = {
-                "kind": kind,
+                beside = Path(cast(str, part)).resolve().parent
+                place = stack.enter_context(tempfile.TemporaryDirectory(prefix=".headscope-", dir=beside))
+            libraries = {name: version for name, version in versions().items() if name != "python"}
+            run = {
+                "kind": kind.name,
                 "model": {**_model(model), "device": model.device.type, "weights": weights(model)},
-                "corpus": {"name": name},
-                "options": options,
-                "versions": {key: each for key, each in versions().items() if key != "python"},
+                "corpus": {"name": corpus.name if isinstance(corpus, Corpus) else "examples"},
+                "options": {**options, **(identity or {})},
+                "versions": libraries,
             }
+            circumstances = _circumstances(model)
             folder = stack.enter_context(
-                Folder(place, identity, load, shard=long.shard, circumstances=_circumstances(model))
+                Folder(place, run, kind.load, shard=mine, circumstances=circumstances)
             )
         shown = stack.enter_context(bar(corpus, limit, progress, title))
 
-        def work(one: Block) -> Outcome[S]:
+        def work(inputs: Block) -> Outcome[S]:
             shown.begin()
             shown.reached(reading.count - 1)  # the first input of the block is read already
-            return (
-                _left_out(one, block, shown) if long.skip_failures else Outcome(block(one, shown, one.open))
-            )
+            if skip_failures:
+                return _left_out(inputs, block, shown)
+            return Outcome(block(inputs, shown, inputs.open))
 
         def passed() -> None:
-            (shown.reached if long.shard else shown.passed)(reading.count - 1)
+            (shown.reached if mine else shown.passed)(reading.count - 1)
 
         fingerprint = str if folder is None else reading.fingerprint
         try:
-            reduced = reduce(cut(reading), work, folder=folder, fingerprint=fingerprint, passed=passed)
+            cuts = cut(reading, batch_size, size=size, windows=WINDOWS)
+            reduced = reduce(cuts, work, folder=folder, fingerprint=fingerprint, passed=passed)
         except RunError as error:
-            if folder is None or long.resume is None:
+            if folder is None or resume is None:
                 raise
             raise RunError(f"{error}; what was done before is kept in {folder.path}") from error
         if not reading.count:
             raise InputError("corpus: expected at least one input, found none")
         failures = reduced.outcome.failures
-        if failures and not long.skip_failures:
+        if failures and not skip_failures:
             raise InputError(
-                f"{long.resume}: the checkpoint left out {len(failures)} inputs that failed, {failures[0].input} the "
-                "first: expected that to be asked for again"
+                f"{resume}: the checkpoint left out {len(failures)} inputs that failed, first {failures[0].input}: "
+                "resume with --skip-failures"
             )
         if failures and reduced.outcome.sums is None:
             raise RunError(f"every input failed, the first with: {failures[0].error}")
-        found, about = close(reduced)
-        if long.part is not None:
-            assert folder is not None
-            write_part(long.part, found, folder, reduced, about)
+        told = {**described(model, corpus), "options": dict(options), **(meta or {})}
+        if skip_failures:
+            told["options"]["skip_failures"] = True
+        if mine:
+            told["shard"] = {"shard": shard, "of_blocks": reduced.blocks}
+        found = kind._dataset(reduced.outcome, told, about or {}, command, started)  # pyright: ignore[reportPrivateUsage]
+        if part is not None and folder is not None:
+            write_part(part, found, folder, reduced, {"meta": told, **(about or {})})
     return found
 
 
-def examples(model: Model, corpus: Corpus | Iterable[Example], limit: int | None) -> Iterator[Example]:
-    """The inputs of a model, with their tokens."""
-    expect_model(model)
-    return islice(corpus.encoded(model) if isinstance(corpus, Corpus) else iter(corpus), limit)
+def without_figures(meta: Mapping[str, Any]) -> xr.Dataset:
+    """The dataset of a shard that has no figures: its description."""
+    return xr.Dataset(attrs={"meta": json.dumps(meta, ensure_ascii=False)})
+
+
+def _shard(shard: str | None, part: str | os.PathLike[str] | None) -> Shard | None:
+    if (shard is None) != (part is None):
+        raise InputError("shard: give a file for its part with it, and a part only with a shard")
+    if shard is None or part is None:
+        return None
+    suffix = Path(part).suffix
+    if suffix.lower() != ".nc":
+        raise InputError(
+            f"{part}: expected a name that ends in .nc for a shard's part, found {suffix or 'none'}"
+        )
+    check_place(part)
+    return Shard.parse(shard)
 
 
 def _left_out(
@@ -208,11 +259,6 @@ def _left_out(
 def _nothing(_: int) -> None: ...
 
 
-def failed(outcome: Outcome[Any]) -> dict[str, Any]:
-    """The inputs that were left out, for the description of a run."""
-    return {"count": len(outcome.failures), "inputs": [each._asdict() for each in outcome.failures]}
-
-
 def weights(model: Model) -> str:
     """A sha256 of the model's weights and configuration."""
     expect_model(model)
@@ -252,8 +298,15 @@ def described(model: Model, corpus: Corpus | Iterable[Example]) -> dict[str, Any
     if isinstance(corpus, Corpus):
         named = {"name": corpus.name, "cuts": corpus.counts.cuts, "empty": corpus.counts.empty}
     about = {**_model(model), "device": str(model.device)}
-    created = datetime.now(UTC).isoformat(timespec="seconds")
-    return {"model": about, "corpus": named, "versions": versions(), "created": created}
+    return {"model": about, "corpus": named, "versions": versions(), "created": _now()}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _known(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _model(model: Model) -> dict[str, Any]:

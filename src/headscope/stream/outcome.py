@@ -68,5 +68,5 @@ class Shard(NamedTuple):
         """``2/8`` and the like. Raises `InputError` for anything else."""
         match = re.fullmatch(r"([1-9]\d{0,8})/([1-9]\d{0,8})", text)
         if not match or int(match[1]) > int(match[2]):
-            raise InputError(f"shard: expected one such as 2/8, from 1/8 to 8/8, found {text!r}")
+            raise InputError(f"shard must be I/N with 1 ≤ I ≤ N, such as 2/8; found {text!r}")
         return cls(int(match[1]), int(match[2]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,14 +13,12 @@ import numpy.typing as npt
 
 from headscope.attention.objective import Objective
 from headscope.attention.objective import objective as make_objective
-from headscope.corpora import Corpus, Example, blocks
-from headscope.errors import HeadscopeError, InputError, RunError
+from headscope.corpora import Corpus, Example
 from headscope.measures.choose import choose
-from headscope.measures.measure import Measure, nowhere, without
+from headscope.measures.measure import Measure, without
 from headscope.models import Model, expect_model
-from headscope.stream.long import examples
-from headscope.stream.progress import bar
-from headscope.stream.task import TOKENS_PER_INPUT, Task, named, tokens_of
+from headscope.stream.batches import Numbered, examples, over_batches, tokens_of
+from headscope.stream.task import Task
 from headscope.tokens import Tokens
 
 Singles = npt.NDArray[np.float32]
@@ -83,46 +81,36 @@ def values(
     chosen = choose(measures)
     of = make_objective(model, objective) if any(one.matrix == "gradient" for one in chosen) else None
     task = Task(model, chosen, "segment", None, of)
-    seen: list[Example] = []
-    order: dict[int, int] = {}
+    inputs = Numbered(examples(model, corpus, limit))
     counts: Counter[str] = Counter()
-
-    def numbered() -> Iterator[Example]:
-        for example in examples(model, corpus, limit):
-            order[id(example)] = len(seen)
-            seen.append(example)
-            yield example
-
     places: list[int] = []
     layers: Sequence[int] = ()
     shape: tuple[int, ...] = ()
-    with tempfile.TemporaryFile() as file, bar(corpus, limit, progress) as done:
-        most = batch_size * TOKENS_PER_INPUT
-        for batch in (
-            batch
-            for block in blocks(numbered(), batch_size=batch_size, tokens_per_batch=most)
-            for batch in block
-        ):
-            means, layers = _means(task, batch)
-            shape = means.shape[1:]
+    over = over_batches(
+        model,
+        corpus,
+        task.measured,
+        inputs=inputs,
+        batch_size=batch_size,
+        limit=limit,
+        progress=progress,
+    )
+    with tempfile.TemporaryFile() as file:
+        for batch, sums in over:
+            by = sums.divisors[:, :, None, None]
+            means = np.where(by > 0, sums.sums / np.where(by > 0, by, 1.0), np.nan).astype(np.float32)
+            layers, shape = sums.layers, means.shape[1:]
             file.write(means.tobytes())
-            places += [order[id(example)] for example in batch]
             for example in batch:
+                places.append(inputs.number(example))
                 counts += _classes(tokens_of(example))
-            done(len(batch))
-        if not places:
-            raise InputError("corpus: expected at least one input, found none")
-        found = _sorted(file, np.argsort(places), (len(places), *shape))
-    absent = without(chosen, model.causal, counts)
-    for place, measure in enumerate(chosen):
-        if measure.name not in absent and not np.isfinite(found[:, place]).any():
-            absent[measure.name] = nowhere(measure)
+        means = _sorted(file, np.argsort(places), (len(places), *shape))
+    there = [bool(np.isfinite(means[:, place]).any()) for place in range(len(chosen))]
+    absent = without(chosen, model.causal, counts, there)
     kept = [place for place, measure in enumerate(chosen) if measure.name not in absent]
-    if not kept:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in absent.items())
-        raise InputError(f"measures: expected one that says something, found {reasons}")
+    seen = inputs.seen
     return Values(
-        found if len(kept) == len(chosen) else found[:, kept],
+        means if len(kept) == len(chosen) else means[:, kept],
         [chosen[place] for place in kept],
         layers,
         [None if one.label is None else str(one.label) for one in seen],
@@ -134,27 +122,11 @@ def values(
     )
 
 
-def _means(task: Task, batch: Sequence[Example]) -> tuple[Singles, Sequence[int]]:
-    """The means of some inputs ``[input measure layer head]``, and the layers."""
-    try:
-        found = task.run([tokens_of(example) for example in batch])
-    except HeadscopeError:
-        raise
-    except Exception as error:
-        raise named(error, batch, task.run) from error
-    for place, example in enumerate(batch):
-        if not found.finite[place]:
-            raise RunError(f"{example.source}: expected finite attention weights, found others")
-    by = found.divisors[:, :, None, None]
-    means = np.where(by > 0, found.sums / np.where(by > 0, by, 1.0), np.nan)
-    return means.astype(np.float32), found.layers
-
-
 def _classes(tokens: Tokens) -> Counter[str]:
-    found = Counter({name: int(mask.sum()) for name, mask in tokens.classes.items()})
+    counts = Counter({name: int(mask.sum()) for name, mask in tokens.classes.items()})
     if tokens.special_mask is not None:
-        found["special"] = int(tokens.special_mask.sum())
-    return found
+        counts["special"] = int(tokens.special_mask.sum())
+    return counts
 
 
 def _sorted(file: Any, order: npt.NDArray[np.int64], shape: tuple[int, ...]) -> Singles:
@@ -164,7 +136,7 @@ def _sorted(file: Any, order: npt.NDArray[np.int64], shape: tuple[int, ...]) -> 
     if written.nbytes <= IN_MEMORY:
         return np.array(written[order])
     kept = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the array)
-    found = np.memmap(kept, np.float32, "w+", shape=shape)
+    ordered = np.memmap(kept, np.float32, "w+", shape=shape)
     for start in range(0, len(order), 256):
-        found[start : start + 256] = written[order[start : start + 256]]
-    return found
+        ordered[start : start + 256] = written[order[start : start + 256]]
+    return ordered

@@ -259,8 +259,7 @@ def _tried(run: Callable[[Sequence[Example]], Batch], batch: Sequence[Example]) 
     except HeadscopeError:
         raise
     except Exception as error:
-        of = {id(example.tokens): example for example in batch}
-        raise named(error, batch, lambda inputs: run([of[id(tokens)] for tokens in inputs])) from error
+        raise named(error, batch, run) from error
 
 
 def _described(a: Model, b: Model, corpus: Any, options: dict[str, Any]) -> dict[str, Any]:

@@ -12,9 +12,8 @@ import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.errors import InputError
 from headscope.heads import Head
-from headscope.measures.measure import Measure, nowhere, without
+from headscope.measures.measure import Measure, without
 from headscope.measures.sums import Sums
 from headscope.measures.tidy import tidy
 from headscope.tokens import Tokens
@@ -94,15 +93,9 @@ def dataset(
     Raises `InputError` when no measure says anything.
     """
     counts = {name[6:]: count for name, count in sums.counts.items() if name.startswith("class ")}
-    missing = {**without(measures, causal, counts), **absent}
     count = len(measures)
-    for place, one in enumerate(measures):
-        if one.name not in missing and sums.n[place] == 0:
-            missing[one.name] = nowhere(one)
+    missing = without(measures, causal, counts, sums.n[:count] > 0, absent)
     kept = [place for place, one in enumerate(measures) if one.name not in missing]
-    if not kept:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in missing.items())
-        raise InputError(f"measures: expected one that says something, found {reasons}")
     value, error = sums.value(), sums.error()
     axes = ("measure", "layer", "head")
     there = np.isfinite(sums.s[-len(DRIFT)])

@@ -100,4 +100,4 @@ def _figures(
     except HeadscopeError:
         raise
     except Exception as error:
-        raise named(error, batch, figures) from error
+        raise named(error, batch, lambda some: figures([tokens_of(each) for each in some])) from error

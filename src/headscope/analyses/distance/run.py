@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import inspect
-import json
 import os
-import time
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -22,24 +18,17 @@ from headscope.analyses.distance.statistics import SMOOTHING, PairDocuments, Pai
 from headscope.attention.divergence import distributions, jensen_shannon
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
-from headscope.corpora import Block, Corpus, Example, blocks
-from headscope.errors import HeadscopeError, InputError, RefusedError, RunError
+from headscope.corpora import Corpus, Example
+from headscope.errors import InputError, RefusedError, RunError
 from headscope.heads import Head
 from headscope.measures.surface import Preset
 from headscope.models import Model
-from headscope.stream.checkpoint import Reduced
-from headscope.stream.long import WINDOWS, Long, described, failed, run_long
-from headscope.stream.outcome import Outcome, Shard
-from headscope.stream.parts import merge_parts
+from headscope.stream.batches import at_least_one, tokens_of, worked
+from headscope.stream.long import Kind, run_long, without_figures
 from headscope.tokens import Tokens
-
-KIND = "distance"
 
 BLOCK = 64
 """Inputs of a numbered block: few, because a document's sums have a number for every pair of heads."""
-
-TOKENS_PER_INPUT = 128
-"""A batch has at most `batch_size` times this many tokens, padding included: longer inputs come in fewer."""
 
 Precision = Literal["float32", "float64"]
 DTYPES: Mapping[Precision, torch.dtype] = {"float32": torch.float32, "float64": torch.float64}
@@ -82,13 +71,6 @@ class Distances:
     preset: Preset | None = None
     precision: Precision = "float32"
 
-    def sums(
-        self, examples: Iterable[Example], batch_size: int = 8, done: Callable[[int], None] | None = None
-    ) -> Iterator[PairSums]:
-        """The sums of each block, in order; `done` is told how many inputs were read."""
-        for block in _cut(examples, batch_size):
-            yield self.block(block, done, block.open)
-
     def block(
         self,
         block: Iterable[Sequence[Example]],
@@ -101,25 +83,17 @@ class Distances:
         looked at when all batches have been read.
         """
         documents = PairDocuments()
-        for batch in block:
-            try:
-                found = self.run(batch)
-            except HeadscopeError:
-                raise
-            except Exception as error:
-                raise self._named(error, batch) from error
-            for example, one in zip(batch, found, strict=True):
-                if not np.isfinite(one.sums).all():
+        for batch, pairs in worked(block, self.run, done):
+            for example, each in zip(batch, pairs, strict=True):
+                if not np.isfinite(each.sums).all():
                     raise RunError(f"{example.source}: expected finite attention weights, found others")
-                count = len(_tokens(example))
-                documents.add(example.document, one.heads, one.sums, one.rows, one.compared, count)
-            if done is not None:
-                done(len(batch))
+                count = len(tokens_of(example))
+                documents.add(example.document, each.heads, each.sums, each.rows, each.compared, count)
         return documents.close(open)
 
     def run(self, batch: Sequence[Example]) -> list[Compared]:
         """The sums of each input of one batch."""
-        inputs = [_tokens(example) for example in batch]
+        inputs = [tokens_of(example) for example in batch]
         records = self._records(inputs)
         return [self._compare(records, place, example) for place, example in enumerate(batch)]
 
@@ -154,7 +128,7 @@ class Distances:
 
     def _compare(self, records: Sequence[AttentionRecord], place: int, example: Example) -> Compared:
         heads = tuple(Head(record.layer, head) for record in records for head in range(record.shape[1]))
-        length, causal = len(_tokens(example)), self.model.causal
+        length, causal = len(tokens_of(example)), self.model.causal
         sinks = any(record.sinks is not None for record in records)
         counting = np.arange(1 if causal and not sinks and self.preset is None else 0, length)
         chosen = self._drawn(counting, example)
@@ -172,26 +146,11 @@ class Distances:
     def _drawn(self, rows: npt.NDArray[np.int64], example: Example) -> npt.NDArray[np.int64]:
         if self.rows is None or self.rows >= len(rows):
             return rows
-        ids = _tokens(example).ids
+        ids = tokens_of(example).ids
         assert ids is not None
         print_of = zlib.crc32(np.asarray(ids, np.int64).tobytes())
         draw = np.random.default_rng([self.seed, example.document, print_of])
         return np.sort(draw.choice(rows, self.rows, replace=False))
-
-    def _named(self, error: Exception, batch: Sequence[Example]) -> RunError:
-        """The error of a batch as that of the input that causes it."""
-        culprit = batch[0]
-        for example in batch if len(batch) > 1 else ():
-            try:
-                self.run([example])
-            except Exception as own:
-                culprit, error = example, own
-                break
-        lines = str(error).strip().splitlines()
-        which = culprit.source or f"document {culprit.document}"
-        return RunError(
-            f"{which}: the model failed ({type(error).__name__}: {lines[0] if lines else 'no message'})"
-        )
 
 
 def distance(
@@ -238,86 +197,50 @@ def distance(
 
     Returns:
         A dataset over ``(head_a, head_b)``: ``distance`` and ``distance_se`` (clustered by document); see
-        `headscope.analyses.distance.statistics.dataset`, and `headscope.analyses.distance.arrangement` for maps, clusters and tests.
+        `headscope.analyses.distance.statistics.dataset`, and `headscope.analyses.distance.arrangement` for maps,
+        clusters and tests.
 
     Raises:
         InputError: an option that makes no sense, or a corpus without a token that counts.
         CorpusError: a broken corpus, with file and line.
         RunError: the model failed on an input, which the message names.
     """
-    for name, value in (("rows", rows), ("batch_size", batch_size), ("limit", limit)):
-        if value is not None and value < 1:
-            raise InputError(f"{name}: expected at least 1, found {value}")
+    at_least_one(rows=rows)
     if preset not in SMOOTHING:
         raise InputError(f"preset: expected clark2019, found {preset!r}")
     if precision not in DTYPES:
         raise InputError(f"precision: expected float32 or float64, found {precision!r}")
-    long = Long(resume, None if shard is None else Shard.parse(shard), part, skip_failures)
-    task = Distances(model, rows, seed, preset, precision)
-    started = time.monotonic()
-    pack = corpus.pack if isinstance(corpus, Corpus) else None
-    options = {"rows": rows, "preset": preset, "precision": precision, "limit": limit}
-    options |= {"batch_size": batch_size, "pack": pack}
-    options |= {"seed": seed} if rows is not None else {}
-    options = {name: value for name, value in options.items() if value is not None}
-
-    def close(reduced: Reduced[PairSums]) -> tuple[xr.Dataset, dict[str, Any]]:
-        meta = described(model, corpus) | {"route": "blocks of rows"}
-        meta["options"] = {**options, **({"skip_failures": True} if skip_failures else {})}
-        if shard is not None:
-            meta["shard"] = {"shard": shard, "of_blocks": reduced.blocks}
-        return _figures(reduced.outcome, preset, meta, command, started), {"meta": meta, "preset": preset}
-
+    options = {"rows": rows, "preset": preset, "precision": precision, "seed": None if rows is None else seed}
     return run_long(
+        KIND,
         model,
         corpus,
-        long,
-        kind=KIND,
+        Distances(model, rows, seed, preset, precision).block,
         options=options,
-        cut=partial(_cut, batch_size=batch_size),
-        block=task.block,
-        load=PairSums.from_arrays,
-        close=close,
+        meta={"route": "blocks of rows"},
+        about={"preset": preset},
+        size=BLOCK,
+        batch_size=batch_size,
         limit=limit,
+        resume=resume,
+        shard=shard,
+        part=part,
+        skip_failures=skip_failures,
         progress=progress,
         title="comparing",
+        command=command,
     )
 
 
 def merge(parts: Sequence[str | os.PathLike[str]], *, command: str = "") -> xr.Dataset:
     """The distances over a whole corpus from the parts of all its shards; see `headscope.merge`."""
-    started = time.monotonic()
-    merged = merge_parts(parts, KIND, PairSums.from_arrays)
-    meta = {name: value for name, value in merged.about["meta"].items() if name != "shard"}
-    if merged.outcome.sums is None:
-        raise InputError("parts: expected at least one input, found none")
-    return _figures(merged.outcome, merged.about["preset"], meta, command, started)
+    return KIND.merge(parts, command)
 
 
-def _cut(examples: Iterable[Example], batch_size: int) -> Iterator[Block]:
-    most = batch_size * TOKENS_PER_INPUT
-    return blocks(examples, size=BLOCK, windows=WINDOWS, batch_size=batch_size, tokens_per_batch=most)
+def _figures(sums: PairSums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+    if "shard" in meta and not sums.closed().n > 0:
+        return without_figures(meta)
+    return dataset(sums, preset=about["preset"], meta=meta)
 
 
-def _figures(
-    outcome: Outcome[PairSums],
-    preset: Preset | None,
-    about: Mapping[str, Any],
-    command: str,
-    started: float,
-) -> xr.Dataset:
-    """The dataset of some blocks; one without figures for a shard that has none."""
-    created = datetime.now(UTC).isoformat(timespec="seconds")
-    seconds = round(time.monotonic() - started, 3)
-    meta: dict[str, Any] = {**about, "command": command, "created": created, "seconds": seconds}
-    if meta["options"].get("skip_failures"):
-        meta["failures"] = failed(outcome)
-    if outcome.sums is None or ("shard" in meta and not outcome.sums.closed().n > 0):
-        return xr.Dataset(attrs={"meta": json.dumps(meta, ensure_ascii=False)})
-    return dataset(outcome.sums, preset=preset, meta=meta)
-
-
-def _tokens(example: Example) -> Tokens:
-    if example.tokens is None:
-        raise example.error("expected an example with tokens: give corpus.encoded(model)")
-    return example.tokens
+KIND = Kind("distance", PairSums.from_arrays, _figures)

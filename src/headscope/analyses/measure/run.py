@@ -7,10 +7,8 @@ import inspect
 import json
 import os
 import time
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, Literal
 
 import xarray as xr
@@ -18,7 +16,7 @@ import xarray as xr
 from headscope.attention.objective import Objective
 from headscope.attention.objective import objective as make_objective
 from headscope.attention.scalar import Scalar
-from headscope.corpora import Block, Corpus, Example, blocks
+from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.measures.choose import choose
 from headscope.measures.dataset import dataset
@@ -26,14 +24,10 @@ from headscope.measures.measure import Measure
 from headscope.measures.sums import By, Sums
 from headscope.measures.surface import Preset
 from headscope.models import Model, expect_model
-from headscope.stream.checkpoint import Reduced
+from headscope.stream.batches import cut, examples
 from headscope.stream.estimate import ahead, duration, peak_memory
-from headscope.stream.long import WINDOWS, Batches, Long, described, examples, failed, run_long
-from headscope.stream.outcome import Outcome, Shard
-from headscope.stream.parts import merge_parts
-from headscope.stream.task import TOKENS_PER_INPUT, Task
-
-KIND = "measure"
+from headscope.stream.long import Kind, run_long
+from headscope.stream.task import Task, route
 
 
 def measure(
@@ -96,53 +90,29 @@ def measure(
     if by not in ("token", "document") or (preset is not None and by == "document"):
         expected = "token (the preset averages over inputs)" if preset else "token or document"
         raise InputError(f"by: expected {expected}, found {by!r}")
-    for name, value in (("batch_size", batch_size), ("limit", limit)):
-        if value is not None and value < 1:
-            raise InputError(f"{name}: expected at least 1, found {value}")
     if all(measure.absent(model.causal) for measure in chosen):
         raise InputError(f"measures: {chosen[0].name}: {chosen[0].absent(model.causal)}")
     unit: By = by if preset is None else "segment"
-    long = Long(resume, None if shard is None else Shard.parse(shard), part, skip_failures)
     needed = any(one.matrix == "gradient" for one in chosen)
     of = make_objective(model, objective) if needed or objective is not None else None
     task = Task(model, chosen, unit, preset, of)
-    started = time.monotonic()
-    pack = corpus.pack if isinstance(corpus, Corpus) else None
-    options = {"by": unit, "preset": preset, "limit": limit, "batch_size": batch_size, "pack": pack}
-    options["objective"] = None if of is None else of.identity
-    options = {name: value for name, value in options.items() if value is not None}
-
-    def cut(read: Iterable[Example]) -> Iterator[Block]:
-        most = batch_size * TOKENS_PER_INPUT
-        return blocks(read, windows=WINDOWS, batch_size=batch_size, tokens_per_batch=most)
-
-    def block(batches: Batches, done: Callable[[int], None], open: Collection[int]) -> Sums:
-        task.routes = Counter()
-        sums = task.block(batches, done, open)
-        return replace(sums, counts=sums.counts + Counter(_routes(task.routes)))
-
-    def close(reduced: Reduced[Sums]) -> tuple[xr.Dataset, dict[str, Any]]:
-        meta = described(model, corpus)
-        meta["options"] = {**options, **({"skip_failures": True} if skip_failures else {})}
-        if of is not None:
-            meta["objective"] = of.description
-        if shard is not None:
-            meta["shard"] = {"shard": shard, "of_blocks": reduced.blocks}
-        about = {"meta": meta, "measures": [_definition(one) for one in chosen], "by": unit}
-        return _figures(reduced.outcome, chosen, unit, meta, command, started), about
-
     return run_long(
+        KIND,
         model,
         corpus,
-        long,
-        kind=KIND,
-        options={**options, "measures": [one.name for one in chosen], "definitions": _exactly(chosen)},
-        cut=cut,
-        block=block,
-        load=Sums.from_arrays,
-        close=close,
+        task.block,
+        options={"by": unit, "preset": preset, "objective": None if of is None else of.identity},
+        identity={"measures": [one.name for one in chosen], "definitions": _exactly(chosen)},
+        meta={} if of is None else {"objective": of.description},
+        about={"measures": [_definition(one) for one in chosen], "by": unit},
+        batch_size=batch_size,
         limit=limit,
+        resume=resume,
+        shard=shard,
+        part=part,
+        skip_failures=skip_failures,
         progress=progress,
+        command=command,
     )
 
 
@@ -156,54 +126,17 @@ def merge(parts: Sequence[str | os.PathLike[str]], *, command: str = "") -> xr.D
     Raises `InputError` for a file that is broken or no part, and for parts that are not one corpus: of different
     runs or inputs, with blocks that are missing or there twice.
     """
-    started = time.monotonic()
-    merged = merge_parts(parts, KIND, Sums.from_arrays)
-    about: Mapping[str, Any] = merged.about
-    chosen = [Measure(**each) for each in about["measures"]]
-    meta = {name: value for name, value in about["meta"].items() if name != "shard"}
-    if merged.outcome.sums is None:
-        raise InputError("parts: expected at least one input, found none")
-    return _figures(merged.outcome, chosen, about["by"], meta, command, started)
+    return KIND.merge(parts, command)
 
 
-def _figures(
-    outcome: Outcome[Sums],
-    chosen: Sequence[Measure],
-    by: By,
-    about: Mapping[str, Any],
-    command: str,
-    started: float,
-) -> xr.Dataset:
-    """The dataset of some blocks; one without figures for a shard that has none."""
-    meta: dict[str, Any] = {
-        **about,
-        "command": command,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-    meta["seconds"] = round(time.monotonic() - started, 3)
-    if meta["options"].get("skip_failures"):
-        meta["failures"] = failed(outcome)
-    total = outcome.sums
-    if total is None:
-        return xr.Dataset(attrs={"meta": json.dumps(meta, ensure_ascii=False)})
-    meta["model"] = {**meta["model"], "layers": len(total.layers), "heads": total.s.shape[2]}
-    meta["route"] = _route(total.counts)
-    return dataset(total, chosen, by=by, causal=bool(meta["model"]["causal"]), meta=meta)
+def _figures(sums: Sums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+    measures = [Measure(**each) for each in about["measures"]]
+    meta["model"] = {**meta["model"], "layers": len(sums.layers), "heads": sums.s.shape[2]}
+    meta["route"] = route(sums.counts)
+    return dataset(sums, measures, by=about["by"], causal=bool(meta["model"]["causal"]), meta=meta)
 
 
-_ROUTE = "route "
-
-
-def _routes(found: Mapping[str, int]) -> dict[str, int]:
-    """How attention calls were reduced, as counts that add up over blocks."""
-    return {f"{_ROUTE}{name}": count for name, count in found.items()}
-
-
-def _route(counts: Counter[str]) -> str:
-    found = Counter({n.removeprefix(_ROUTE): count for n, count in counts.items() if n.startswith(_ROUTE)})
-    if len(found) == 1:
-        return next(iter(found))
-    return f"mixed ({', '.join(f'{name}: {count} calls' for name, count in found.most_common())})"
+KIND = Kind("measure", Sums.from_arrays, _figures)
 
 
 def _definition(measure: Measure) -> dict[str, Any]:
@@ -212,18 +145,18 @@ def _definition(measure: Measure) -> dict[str, Any]:
     return {name: value for name, value in found.items() if not callable(value)}
 
 
-def _exactly(chosen: Sequence[Measure]) -> str:
+def _exactly(measures: Sequence[Measure]) -> str:
     """A checksum of the definitions, with the source of one's own."""
-    told: list[str] = []
-    for measure in chosen:
-        told.append(json.dumps(_definition(measure)))
+    texts: list[str] = []
+    for measure in measures:
+        texts.append(json.dumps(_definition(measure)))
         for function in (measure.pairs, measure.function):
             if function is not None:
                 try:
-                    told.append(inspect.getsource(function))
+                    texts.append(inspect.getsource(function))
                 except (OSError, TypeError):
-                    told.append(function.__code__.co_code.hex() if inspect.isfunction(function) else "")
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
+                    texts.append(function.__code__.co_code.hex() if inspect.isfunction(function) else "")
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
 
 
 def estimate(
@@ -250,9 +183,8 @@ def estimate(
 def _tokens_a_second(task: Task, sample: Sequence[Example], batch_size: int) -> float:
     """How fast the first inputs go, after a first run that warms up."""
     ready = [example for example in sample if example.tokens is not None][:batch_size]
-    for _ in task.sums(ready[:1]):
-        pass
+    task.block([ready[:1]])
     started = time.perf_counter()
-    for _ in task.sums(ready, batch_size):
-        pass
+    for block in cut(ready, batch_size):
+        task.block(block)
     return sum(len(example.tokens or ()) for example in ready) / (time.perf_counter() - started)

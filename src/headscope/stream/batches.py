@@ -1,0 +1,175 @@
+"""How a corpus goes through a model: inputs in blocks, blocks in batches, and errors named by the input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import TypeVar
+
+from headscope.corpora import Block, Corpus, Example, blocks
+from headscope.errors import HeadscopeError, InputError, RunError
+from headscope.models import Model, expect_model
+from headscope.stream.progress import bar
+from headscope.tokens import Tokens
+
+TOKENS_PER_INPUT = 128
+"""A batch has at most `batch_size` times this many tokens, padding included: longer inputs come in fewer."""
+
+BLOCK = 256
+"""Inputs of a numbered block, at least, where a run does not say otherwise."""
+
+T = TypeVar("T")
+Worked = Iterator[tuple[Sequence[Example], T]]
+"""Batches, and what a function gives for each."""
+
+
+def examples(model: Model, corpus: Corpus | Iterable[Example], limit: int | None) -> Iterator[Example]:
+    """The inputs of a model, with their tokens."""
+    expect_model(model)
+    return islice(corpus.encoded(model) if isinstance(corpus, Corpus) else iter(corpus), limit)
+
+
+def tokens_of(example: Example) -> Tokens:
+    """The tokens of an example. Raises `CorpusError` where it has none."""
+    if example.tokens is None:
+        raise example.error("expected an example with tokens: give corpus.encoded(model)")
+    return example.tokens
+
+
+def cut(
+    inputs: Iterable[Example], batch_size: int, *, size: int | None = None, windows: int | None = None
+) -> Iterator[Block]:
+    """The numbered blocks of some inputs, as `headscope.corpora.blocks` cuts them."""
+    most = batch_size * TOKENS_PER_INPUT
+    return blocks(inputs, size=size or BLOCK, windows=windows, batch_size=batch_size, tokens_per_batch=most)
+
+
+def over_blocks(
+    model: Model,
+    corpus: Corpus | Iterable[Example],
+    work: Callable[[Sequence[Example]], T],
+    *,
+    inputs: Iterable[Example] | None = None,
+    batch_size: int,
+    limit: int | None = None,
+    progress: bool = False,
+    title: str = "measuring",
+) -> Iterator[Worked[T]]:
+    """What a function gives for each batch of a corpus, block by block, with a bar on stderr.
+
+    Args:
+        model, corpus: what runs, and over what.
+        work: what one batch gives.
+        inputs: in place of the corpus' own, with their tokens.
+        batch_size: inputs in a batch, at most; long ones come in fewer.
+        limit: use at most this many inputs of the corpus.
+        progress: show the bar.
+        title: of the bar.
+
+    Raises:
+        InputError: a number below 1, or a corpus without inputs.
+        RunError: the model failed on an input, which the message names.
+    """
+    at_least_one(batch_size=batch_size, limit=limit)
+    block = None
+    with bar(corpus, limit, progress, title) as done:
+        for block in cut(examples(model, corpus, limit) if inputs is None else inputs, batch_size):
+            yield worked(block, work, done)
+    if block is None:
+        raise InputError("corpus: expected at least one input, found none")
+
+
+def over_batches(
+    model: Model,
+    corpus: Corpus | Iterable[Example],
+    work: Callable[[Sequence[Example]], T],
+    *,
+    inputs: Iterable[Example] | None = None,
+    batch_size: int,
+    limit: int | None = None,
+    progress: bool = False,
+    title: str = "measuring",
+) -> Worked[T]:
+    """What a function gives for each batch of a corpus; see `over_blocks`."""
+    return chain.from_iterable(
+        over_blocks(
+            model,
+            corpus,
+            work,
+            inputs=inputs,
+            batch_size=batch_size,
+            limit=limit,
+            progress=progress,
+            title=title,
+        )
+    )
+
+
+def worked(
+    batches: Iterable[Sequence[Example]],
+    work: Callable[[Sequence[Example]], T],
+    done: Callable[[int], None] | None = None,
+) -> Worked[T]:
+    """What a function gives for each batch. `done` is told how many inputs are behind.
+
+    Raises `RunError` where the function fails, with the input that causes it.
+    """
+    for batch in batches:
+        try:
+            result = work(batch)
+        except HeadscopeError:
+            raise
+        except Exception as error:
+            raise named(error, batch, work) from error
+        yield batch, result
+        if done is not None:
+            done(len(batch))
+
+
+def named(
+    error: Exception, batch: Sequence[Example], work: Callable[[Sequence[Example]], object]
+) -> RunError:
+    """The error of a batch as that of the input that causes it, which running the inputs one by one tells."""
+    culprit = batch[0]
+    for example in batch if len(batch) > 1 else ():
+        try:
+            work([example])
+        except Exception as cause:
+            culprit, error = example, cause
+            break
+    lines = str(error).strip().splitlines()
+    where = culprit.source or f"document {culprit.document}"
+    return RunError(
+        f"{where}: the model failed ({type(error).__name__}: {lines[0] if lines else 'no message'})"
+    )
+
+
+def at_least_one(**numbers: int | None) -> None:
+    """Raise `InputError` for a number below 1; None is none."""
+    for name, value in numbers.items():
+        if value is not None and value < 1:
+            raise InputError(f"{name}: expected at least 1, found {value}")
+
+
+class Numbered:
+    """Inputs that keep their place in the corpus, whatever the order of the batches.
+
+    Attributes:
+        seen: the inputs that were read, in order.
+    """
+
+    def __init__(self, inputs: Iterable[Example]) -> None:
+        self.seen: list[Example] = []
+        self._inputs = inputs
+        self._numbers: dict[int, int] = {}
+
+    def __iter__(self) -> Iterator[Example]:
+        """The inputs, once."""
+        for example in self._inputs:
+            self._numbers[id(example)] = len(self.seen)
+            self.seen.append(example)
+            yield example
+
+    def number(self, example: Example) -> int:
+        """The place of an input that was read."""
+        return self._numbers[id(example)]
