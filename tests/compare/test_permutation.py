@@ -12,7 +12,7 @@ from scipy import stats
 
 from headscope.errors import InputError
 from headscope.measures.permutation import Design, adjusted, differences, permute
-from headscope.measures.resample import false_discovery
+from headscope.measures.significance import false_discovery
 
 Array = np.ndarray
 

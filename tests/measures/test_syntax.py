@@ -18,7 +18,7 @@ from headscope.analyses.syntax.statistics import (
     table,
 )
 from headscope.errors import InputError
-from headscope.measures.resample import false_discovery
+from headscope.measures.significance import false_discovery
 
 
 def test_predictions_by_hand() -> None:

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.errors import InputError
+from headscope.measures.significance import false_discovery, p_value
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -207,7 +208,7 @@ def permute(
     together = np.empty(width)
     for place, own in enumerate(members):
         together[place] = permutations - np.searchsorted(most[:, own], bar[place])
-    p, within = (np.where(tested, (1 + count) / (1 + permutations), np.nan) for count in (alone, together))
+    p, within = (np.where(tested, p_value(count, permutations), np.nan) for count in (alone, together))
     return Tested(p, within, adjusted(within, members), permutations)
 
 
@@ -217,16 +218,39 @@ def adjusted(within: Floats, family: Ints) -> Floats:
     Families are found by Benjamini and Hochberg on the least p of each; at a level α at which R of M are found, the
     figures with p ≤ α R / M are (Benjamini and Bogomolov 2014, with family-wise error within families).
     """
-    found = np.full(len(within), np.nan)
+    q = np.full(len(within), np.nan)
     known = np.isfinite(within)
-    if not known.any():
-        return found
-    families = np.unique(family[known])
-    least = np.sort([within[known & (family == one)].min() for one in families])
-    count = len(least)
-    bound = np.maximum(within[known][:, None], least) * count / np.arange(1, count + 1)
-    found[known] = np.minimum(bound.min(1), 1.0)
-    return found
+    families = [known & (family == one) for one in np.unique(family[known])]
+    least = np.array([within[members].min() for members in families])
+    for place, members in enumerate(families):
+        p = np.tile(least, (int(members.sum()), 1))
+        p[:, place] = within[members]  # each figure beside the least of the other families
+        q[members] = false_discovery(p)[:, place]
+    return q
+
+
+def nearer(distances: Floats, member: Floats, *, permutations: int, seed: int = 0) -> float:
+    """One-sided p that things of one group are no nearer to each other than to those of others.
+
+    Groups are drawn anew for all things, keeping their sizes and the distances; what is compared is the sum of the
+    distances within groups.
+
+    Args:
+        distances: ``[thing thing]``, symmetric.
+        member: 1 where a thing is of a group, ``[thing group]``.
+        permutations, seed: of the draws.
+    """
+    observed = float((member * (distances @ member)).sum())
+    draw = np.random.default_rng(seed)
+    tolerance = _TIE * abs(observed)
+    as_near = 0
+    step = max(1, (1 << 22) // member.size)
+    for start in range(0, permutations, step):
+        count = min(step, permutations - start)
+        orders = draw.permuted(np.tile(np.arange(len(distances)), (count, 1)), axis=1)
+        drawn = member[orders]  # [permutation thing group]
+        as_near += int(((drawn * (distances @ drawn)).sum((1, 2)) <= observed + tolerance).sum())
+    return float(p_value(as_near, permutations))
 
 
 def flat(values: Floats) -> Bools:

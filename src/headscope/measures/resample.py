@@ -16,12 +16,30 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.measures.measure import Floats
+from headscope.measures.significance import p_value
 from headscope.tokens import BoolArray, IntArray
 
 Bytes = npt.NDArray[np.uint8]
 Singles = npt.NDArray[np.float32]
 _CLUSTERS = 50_000
 _SPLITS = 100
+
+
+def bootstrap(random: np.random.Generator, replicates: int, clusters: int) -> IntArray:
+    """How often each replicate of a Poisson bootstrap draws each cluster, ``[replicate cluster]``."""
+    return random.poisson(1.0, (replicates, clusters))
+
+
+def interval(drawn: Floats) -> tuple[Floats, Floats]:
+    """The ends of 95 % percentile intervals of figures that are known in each replicate, ``[replicate ...] -> [...]``.
+
+    Replicates without figures (NaN) are left out; NaN where there is no other.
+    """
+    known = drawn[np.isfinite(drawn).all(tuple(range(1, drawn.ndim)))]
+    if not len(known):
+        return np.full(drawn.shape[1:], np.nan), np.full(drawn.shape[1:], np.nan)
+    low, high = np.percentile(known, [2.5, 97.5], axis=0)
+    return np.asarray(low), np.asarray(high)
 
 
 class Answers:
@@ -95,12 +113,7 @@ class Accuracies:
 
     def interval(self) -> tuple[Floats, Floats]:
         """The ends of their 95 % intervals, ``[predictor]`` each; NaN with fewer than two clusters."""
-        known = self.drawn[np.isfinite(self.drawn[:, 0])]
-        if len(self.size) < 2 or not len(known):
-            nothing = np.full(self.right.shape[1], np.nan)
-            return nothing, nothing
-        low, high = np.percentile(known, [2.5, 97.5], axis=0)
-        return low, high
+        return interval(self.drawn if len(self.size) > 1 else np.full_like(self.drawn, np.nan))
 
     @cached_property
     def drawn(self) -> Floats:
@@ -116,15 +129,11 @@ class Accuracies:
         """The best of some predictors (the first of equals), scored on what it was not chosen on."""
         scores = [picked(one[:, among], other[:, among]) for one, other in (self.halves, self.halves[::-1])]
         apart = self._left_out(among)
-        nothing = np.isnan(scores).all() or np.isnan(apart).all()
-        low, high = (np.nan, np.nan) if nothing else np.nanpercentile(apart, [2.5, 97.5])
-        return Chosen(
-            int(self.value[among].argmax()),
-            np.nan if nothing else float(np.nanmean(scores)),
-            float(low),
-            float(high),
-            apart,
-        )
+        best = int(self.value[among].argmax())
+        if np.isnan(scores).all() or np.isnan(apart).all():
+            return Chosen(best, np.nan, np.nan, np.nan, apart)
+        low, high = interval(apart)
+        return Chosen(best, float(np.nanmean(scores)), float(low), float(high), apart)
 
     def _left_out(self, among: slice) -> Floats:
         """What each replicate's best gets on the clusters that it left out, ``[replicate]``; NaN where none are."""
@@ -157,7 +166,7 @@ class Chosen:
         """One-sided p that this is no better than another, chosen and scored alike."""
         gain = self.apart - other.apart
         gain = gain[np.isfinite(gain)]
-        return (1 + int((gain <= 0).sum())) / (len(gain) + 1)
+        return float(p_value(int((gain <= 0).sum()), len(gain)))
 
 
 class Resampling:
@@ -173,7 +182,7 @@ class Resampling:
         self._answers, self._clusters, self._bits = answers, answers.clusters(), answers.bits()
         count = int(self._clusters[-1]) + 1
         draw = np.random.default_rng(seed)
-        self._drawn = draw.poisson(1.0, (replicates, count)).astype(np.uint8)
+        self._drawn = bootstrap(draw, replicates, count).astype(np.uint8)
         self._halves = draw.permuted(np.tile(np.arange(count) % 2 == 0, (_SPLITS, 1)), axis=1)
 
     def of(self, instances: BoolArray) -> Accuracies:
@@ -208,14 +217,3 @@ def picked(chosen_on: Floats, scored_on: Floats) -> Floats:
     there = np.isfinite(chosen_on).all(1)
     best = np.where(np.isfinite(chosen_on), chosen_on, -1.0).argmax(1)
     return np.where(there, scored_on[np.arange(len(best)), best], np.nan)
-
-
-def false_discovery(p: Floats) -> Floats:
-    """Benjamini and Hochberg's adjusted p values (1995); NaN stays NaN and does not count."""
-    found = np.full(len(p), np.nan)
-    known = np.flatnonzero(np.isfinite(p))
-    order = known[np.argsort(p[known])]
-    ranks = np.arange(1, len(order) + 1)
-    adjusted = np.minimum.accumulate((p[order] * len(order) / ranks)[::-1])[::-1]
-    found[order] = np.minimum(adjusted, 1.0)
-    return found

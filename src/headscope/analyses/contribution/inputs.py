@@ -8,15 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from headscope.corpora import Corpus, Example, blocks
-from headscope.errors import HeadscopeError, InputError, RunError
+from headscope.corpora import Corpus, Example
+from headscope.errors import RunError
 from headscope.measures.dataset import dataset
 from headscope.measures.measure import Measure
 from headscope.measures.sums import Documents, Floats, Sums
 from headscope.models import Model
-from headscope.stream.long import described, examples
-from headscope.stream.progress import bar
-from headscope.stream.task import TOKENS_PER_INPUT, named, tokens_of
+from headscope.stream.batches import over_blocks, tokens_of
+from headscope.stream.long import described
 from headscope.tokens import Tokens
 
 
@@ -59,29 +58,28 @@ def over_inputs(
 
     Raises `InputError` for a corpus without inputs, and `RunError` that names the input at which the model failed.
     """
-    for name, value in (("batch_size", batch_size), ("limit", limit)):
-        if value is not None and value < 1:
-            raise InputError(f"{name}: expected at least 1, found {value}")
     names = [definition.name for definition in definitions]
+    over = over_blocks(
+        model,
+        corpus,
+        lambda batch: figures([tokens_of(example) for example in batch]),
+        batch_size=batch_size,
+        limit=limit,
+        progress=progress,
+        title=title,
+    )
     total: Sums | None = None
-    most = batch_size * TOKENS_PER_INPUT
-    with bar(corpus, limit, progress, title) as done:
-        for block in blocks(examples(model, corpus, limit), batch_size=batch_size, tokens_per_batch=most):
-            documents = Documents(names, "segment")
-            for batch in block:
-                tokens = [tokens_of(example) for example in batch]
-                layers, values, there = _figures(figures, batch, tokens)
-                there = np.ones(values.shape[:2]) if there is None else there
-                for example, each, value, count in zip(batch, tokens, values, there, strict=True):
-                    if np.isinf(value).any() or np.isnan(value).all():
-                        raise RunError(f"{example.source}: expected finite figures, found others")
-                    chance = np.full(value.shape[:2], np.nan)
-                    documents.add(example.document, each, layers, value, chance, count)
-                done(len(batch))
-            sums = documents.close()
-            total = sums if total is None else total + sums
-    if total is None:
-        raise InputError("corpus: expected at least one input, found none")
+    for block in over:
+        documents = Documents(names, "segment")
+        for batch, (layers, values, there) in block:
+            there = np.ones(values.shape[:2]) if there is None else there
+            for example, value, count in zip(batch, values, there, strict=True):
+                if np.isinf(value).any() or np.isnan(value).all():
+                    raise RunError(f"{example.source}: expected finite figures, found others")
+                chance = np.full(value.shape[:2], np.nan)
+                documents.add(example.document, tokens_of(example), layers, value, chance, count)
+        total = documents.close() if total is None else total + documents.close()
+    assert total is not None
     record = {**described(model, corpus), **meta()}
     record["options"] = {name: value for name, value in options.items() if value is not None}
     return dataset(total, definitions, by="segment", causal=model.causal, meta=record)
@@ -90,14 +88,3 @@ def over_inputs(
 def figure(name: str, title: str, description: str, units: str, source: str) -> Measure:
     """What a figure of each input is called; it is not computed from rows."""
     return Measure(name, title, description, units, source, "rows")
-
-
-def _figures(
-    figures: Callable[[Sequence[Tokens]], Figures], batch: Sequence[Example], tokens: Sequence[Tokens]
-) -> Figures:
-    try:
-        return figures(tokens)
-    except HeadscopeError:
-        raise
-    except Exception as error:
-        raise named(error, batch, lambda some: figures([tokens_of(each) for each in some])) from error

@@ -14,9 +14,10 @@ import xarray as xr
 
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
-from headscope.corpora import Corpus, Example, blocks
+from headscope.corpora import Corpus, Example
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model, expect_model
+from headscope.stream.batches import cut
 
 Floats = npt.NDArray[np.float64]
 
@@ -133,7 +134,7 @@ def _corners(
     expect_model(model)
     examples = islice(corpus.encoded(model), limit)
     long = (_cut(model, example, tokens) for example in examples if len(example.tokens or ()) >= tokens)
-    for block in blocks(long, batch_size=batch_size, tokens_per_batch=batch_size * 128):
+    for block in cut(long, batch_size):
         for batch in block:
             for place, weights in enumerate(_run(model, batch, tokens, layers)):
                 yield _Corner(block.number, batch[place].document, weights)

@@ -16,6 +16,7 @@ import xarray as xr
 
 from headscope.analyses.distance.statistics import heads
 from headscope.errors import InputError
+from headscope.measures.permutation import nearer
 
 Floats = npt.NDArray[np.float64]
 
@@ -161,19 +162,10 @@ def same_layer(found: xr.Dataset, *, permutations: int = 9999, seed: int = 0) ->
             f"same_layer: expected two layers or more and one of two heads or more, found {sizes.tolist()} heads"
         )
     observed = float((member * (distances @ member)).sum())
-    draw = np.random.default_rng(seed)
-    as_near = 0
-    tolerance = 1e-9 * abs(observed)
-    step = max(1, (1 << 22) // member.size)
-    for start in range(0, permutations, step):
-        count = min(step, permutations - start)
-        orders = draw.permuted(np.tile(np.arange(len(distances)), (count, 1)), axis=1)
-        drawn = member[orders]  # [permutation head layer]
-        as_near += int(((drawn * (distances @ drawn)).sum((1, 2)) <= observed + tolerance).sum())
     return SameLayer(
         within=observed / inside,
         between=(float(distances.sum()) - observed) / (everywhere - inside),
-        p=(1 + as_near) / (1 + permutations),
+        p=nearer(distances, member, permutations=permutations, seed=seed),
         permutations=permutations,
     )
 

@@ -19,6 +19,7 @@ from headscope.analyses.syntax.statistics import predictions
 from headscope.errors import InputError
 from headscope.heads import Head
 from headscope.measures.measure import Floats
+from headscope.measures.resample import bootstrap, interval
 from headscope.tokens import BoolArray
 
 SCORES = ("precision", "recall", "f1")
@@ -68,10 +69,10 @@ def dataset(
     if not sums:
         raise InputError("corpus: expected at least one sentence with a cue and a scope, found none")
     each = np.stack(sums)  # [sentence layer head 3]
-    weights = np.random.default_rng(seed).poisson(1.0, (replicates, len(each))).astype(np.float64)
+    weights = bootstrap(np.random.default_rng(seed), replicates, len(each)).astype(np.float64)
     drawn = scores((weights @ each.reshape(len(each), -1)).reshape(replicates, *each.shape[1:]))
     value = scores(each.sum(0))
-    low, high = np.percentile(drawn, [2.5, 97.5], axis=0)
+    low, high = interval(drawn)
     axes = ("layer", "head")
     variables: dict[str, Any] = {}
     for place, name in enumerate(SCORES):
@@ -118,7 +119,7 @@ def difference(before: xr.Dataset, after: xr.Dataset) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for name in SCORES:
         gain = after[f"{name}_drawn"].values - before[f"{name}_drawn"].values
-        low, high = np.percentile(gain, [2.5, 97.5], axis=0)
+        low, high = interval(gain)
         for layer, head in np.ndindex(*low.shape):
             one, two = (float(each[name].values[layer, head]) for each in (before, after))
             row = {

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.analyses.probes.trees import Trees, depths, distances
+from headscope.measures.resample import bootstrap, interval
 from headscope.tokens import BoolArray, IntArray
 
 Floats = npt.NDArray[np.float64]
@@ -117,7 +118,7 @@ class Bootstrap:
 
     def __init__(self, lengths: IntArray, *, seed: int = 0, replicates: int = 1000) -> None:
         draw = np.random.default_rng([seed, 0xB0])
-        self._drawn = draw.poisson(1.0, (replicates, len(lengths))).astype(np.float32)
+        self._drawn = bootstrap(draw, replicates, len(lengths)).astype(np.float32)
         self._lengths = (lengths[:, None] == np.arange(SHORTEST, LONGEST + 1)).astype(np.float32)
 
     def share(self, right: BoolArray, sentences: IntArray) -> Mean:
@@ -142,6 +143,5 @@ class Bootstrap:
 
 
 def _mean(value: float, drawn: Floats) -> Mean:
-    known = drawn[np.isfinite(drawn)]
-    low, high = np.percentile(known, [2.5, 97.5]) if len(known) else (np.nan, np.nan)
+    low, high = interval(drawn)
     return Mean(value, float(low), float(high), drawn)

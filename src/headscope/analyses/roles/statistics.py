@@ -27,6 +27,7 @@ import xarray as xr
 
 from headscope.errors import InputError
 from headscope.heads import Head
+from headscope.measures.significance import false_discovery
 
 Floats = npt.NDArray[np.float64]
 
@@ -241,8 +242,7 @@ def _tests(found: Sequence[xr.Dataset], confidence: float) -> tuple[list[_Test],
             "roles: expected figures of one role from at least two documents, found "
             + "; ".join(f"{name}: {reason}" for name, reason in untested.items())
         )
-    stats: Any = importlib.import_module("scipy.stats")
-    q = stats.false_discovery_control([test.p for test in tests], method="bh")
+    q = false_discovery(np.array([test.p for test in tests]))
     return [test._replace(q=float(own)) for test, own in zip(tests, q, strict=True)], untested
 
 

@@ -14,7 +14,7 @@ from headscope.analyses.syntax import trees as spanning
 from headscope.analyses.syntax.statistics import Words, by_offsets, dataset, predictions
 from headscope.corpora import Corpus, Example, blocks
 from headscope.errors import InputError
-from headscope.measures.resample import false_discovery
+from headscope.measures.significance import false_discovery
 from headscope.measures.surface import PRESETS, Preset
 from headscope.models import Model
 from headscope.stream.estimate import BOOTSTRAP, ahead, line

@@ -19,7 +19,8 @@ import xarray as xr
 
 from headscope.errors import InputError
 from headscope.heads import Head
-from headscope.measures.resample import Answers, Resampling, false_discovery
+from headscope.measures.resample import Answers, Resampling
+from headscope.measures.significance import false_discovery
 from headscope.tokens import BoolArray, IntArray
 
 DIRECTIONS = ("dep->head", "head->dep")
