@@ -16,12 +16,13 @@ from headscope.errors import InputError
 from headscope.heads import Head
 from headscope.measures.files import netcdf, replacing
 from headscope.measures.measure import Measure, without
-from headscope.measures.sums import By, Sums
+from headscope.measures.sums import By, Floats, Sums
 
 COLUMNS = ("layer", "head", "paper", "measure", "value", "se", "n", "chance")
 """Columns of the tidy table; ``paper`` is the 1-based label."""
 
-_PARTS = ("_se", "_n", "_chance")
+ERROR, COUNT, CHANCE = "_se", "_n", "_chance"
+"""What a dataset has beside a measure ``m``: ``m_se``, ``m_n`` and ``m_chance``."""
 
 
 def dataset(
@@ -68,9 +69,9 @@ def dataset(
             "documents": int(sums.documents[place]),
         }
         variables[measure.name] = (("layer", "head"), value[place], attrs)
-        variables[f"{measure.name}_se"] = (("layer", "head"), error[place])
-        variables[f"{measure.name}_n"] = (("layer", "head"), np.where(there, sums.n[place], np.nan))
-        variables[f"{measure.name}_chance"] = (("layer",), chance[place])
+        variables[measure.name + ERROR] = (("layer", "head"), error[place])
+        variables[measure.name + COUNT] = (("layer", "head"), np.where(there, sums.n[place], np.nan))
+        variables[measure.name + CHANCE] = (("layer",), chance[place])
     described = dict(meta or {})
     described["corpus"] = {**described.get("corpus", {}), **_corpus(sums, counts)}
     described["absent"] = absent
@@ -89,14 +90,46 @@ def _corpus(sums: Sums, counts: Mapping[str, int]) -> dict[str, Any]:
     return {**found, "split_words": split, "shares": {name: count / total for name, count in counts.items()}}
 
 
-def names(found: xr.Dataset) -> list[str]:
+def measure_of(dataset: xr.Dataset, variable: str) -> str:
+    """The measure that a variable of a dataset belongs to: itself, or what its error, count or chance is of."""
+    for part in (ERROR, COUNT, CHANCE):
+        if variable.endswith(part) and variable.removesuffix(part) in dataset.data_vars:
+            return variable.removesuffix(part)
+    return variable
+
+
+def names(dataset: xr.Dataset) -> list[str]:
     """The measures of a dataset."""
-    variables = [str(name) for name in found.data_vars]
-    return [
-        name
-        for name in variables
-        if not any(name.endswith(part) and name.removesuffix(part) in variables for part in _PARTS)
-    ]
+    return [name for name in map(str, dataset.data_vars) if measure_of(dataset, name) == name]
+
+
+def figures_of(dataset: xr.Dataset, variable: str, dims: Sequence[str] = ("layer", "head")) -> Floats:
+    """The figures of a variable, ``[layer head]``; NaN where the dataset does not have it.
+
+    Raises `InputError` for one over other dimensions.
+    """
+    if variable not in dataset.data_vars:
+        return np.full([dataset.sizes[dim] for dim in dims], np.nan)
+    array = dataset[variable]
+    if set(array.dims) != set(dims):
+        axes = ", ".join(map(str, array.dims))
+        raise InputError(f"dataset: expected {variable} over ({', '.join(dims)}), found ({axes})")
+    return np.asarray(array.transpose(*dims).values, np.float64)
+
+
+def error_of(dataset: xr.Dataset, measure: str) -> Floats:
+    """The standard errors of a measure, ``[layer head]``; NaN where the dataset has none."""
+    return figures_of(dataset, measure + ERROR)
+
+
+def count_of(dataset: xr.Dataset, measure: str) -> Floats:
+    """How many rows, documents or inputs a measure is a mean over, ``[layer head]``; NaN where the dataset has none."""
+    return figures_of(dataset, measure + COUNT)
+
+
+def chance_of(dataset: xr.Dataset, measure: str) -> Floats:
+    """What uniform attention gives of a measure, ``[layer]``; NaN where the dataset has none."""
+    return figures_of(dataset, measure + CHANCE, ("layer",))
 
 
 def table(found: xr.Dataset) -> pd.DataFrame:
@@ -104,9 +137,9 @@ def table(found: xr.Dataset) -> pd.DataFrame:
     frames: list[pd.DataFrame] = []
     layer, head = np.meshgrid(found["layer"].values, found["head"].values, indexing="ij")
     for name in names(found):
-        value = found[name].transpose("layer", "head").values
+        value = figures_of(found, name)
         keep = np.isfinite(value)
-        chance = np.broadcast_to(found[f"{name}_chance"].values[:, None], value.shape)
+        chance = np.broadcast_to(chance_of(found, name)[:, None], value.shape)
         frames.append(
             pd.DataFrame(
                 {
@@ -117,8 +150,8 @@ def table(found: xr.Dataset) -> pd.DataFrame:
                     ],
                     "measure": name,
                     "value": value[keep],
-                    "se": found[f"{name}_se"].values[keep],
-                    "n": found[f"{name}_n"].values[keep].astype(np.int64),
+                    "se": error_of(found, name)[keep],
+                    "n": count_of(found, name)[keep].astype(np.int64),
                     "chance": chance[keep],
                 }
             )
