@@ -14,12 +14,13 @@ from small_tokenizers import roberta
 from torch import nn
 
 import headscope as hs
-from headscope.analyses.compare_training.run import listed, parted
+from headscope.analyses.compare_training.run import listed
 from headscope.analyses.measure.figure import Figure
 from headscope.corpora import Corpus, Example
 from headscope.errors import CorpusError, InputError, RunError
 from headscope.measures.choose import choose
 from headscope.models import Model
+from headscope.models.revision import name_and_revision
 from headscope.stream.values import values
 
 PAIRS = [
@@ -368,10 +369,10 @@ def test_checkpoints_are_found_in_a_folder(tmp_path: Path, demo: Model) -> None:
         listed(tmp_path / "runs")
     with pytest.raises(InputError, match="expected at least two, found 1"):
         listed([demo])
-    assert parted("gpt2@step100") == ("gpt2", "step100")
-    assert parted("gpt2") == ("gpt2", None)
+    assert name_and_revision("gpt2@step100") == ("gpt2", "step100")
+    assert name_and_revision("gpt2") == ("gpt2", None)
     (tmp_path / "a@b").mkdir()
-    assert parted(str(tmp_path / "a@b")) == (str(tmp_path / "a@b"), None)
+    assert name_and_revision(str(tmp_path / "a@b")) == (str(tmp_path / "a@b"), None)
 
 
 def test_modules_are_left_as_they_were(demo: Model) -> None:

@@ -22,6 +22,7 @@ from headscope.corpora import Example
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.models import Model
 from headscope.stream.batches import cut
+from headscope.stream.provenance import COMMAND
 from headscope.tokens import Tokens
 
 SMALL: dict[str, Any] = {
@@ -254,7 +255,8 @@ def test_the_first_token_of_a_causal_model_is_left_out(stories: Model) -> None:
 
 
 def test_the_description() -> None:
-    found = distance(small("t5"), corpus(7, 8), rows=3, seed=5, limit=2, command="headscope distance")
+    COMMAND.set("headscope distance")
+    found = distance(small("t5"), corpus(7, 8), rows=3, seed=5, limit=2)
     meta = json.loads(found.attrs["meta"])
     assert meta["options"] == {"rows": 3, "seed": 5, "limit": 2, "batch_size": 8, "precision": "float32"}
     assert meta["command"] == "headscope distance"

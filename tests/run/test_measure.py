@@ -29,6 +29,7 @@ from headscope.measures.single import surface
 from headscope.measures.sums import Documents
 from headscope.models import Model
 from headscope.stream.batches import cut
+from headscope.stream.provenance import COMMAND
 from headscope.stream.task import Task
 from headscope.tokens import Tokens
 
@@ -337,8 +338,9 @@ def test_limit(demo: Model) -> None:
 
 
 def test_the_description(demo: Model) -> None:
+    COMMAND.set("headscope measure")
     corpus = hs.corpora.builtin(pack=48)
-    found = measure(demo, corpus, measures=["entropy"], command="headscope measure")
+    found = measure(demo, corpus, measures=["entropy"])
     meta = json.loads(found.attrs["meta"])
     assert meta["model"]["name"] == "all-MiniLM-L6-v2"
     assert meta["model"]["layers"] == 6

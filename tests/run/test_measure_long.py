@@ -133,7 +133,7 @@ def test_resumed_and_merged_runs_are_the_plain_run(
     for number, path in enumerate(paths, 1):
         more = {"resume": tmp_path / "shard"} if number == 2 else {}
         run(corpus(), shard=f"{number}/3", part=path, **more)
-    whole = merge(paths[::-1], command="headscope merge")
+    whole = merge(paths[::-1])
     same(whole, plain)
     write(whole, tmp_path / "whole.nc")
     same(read(tmp_path / "whole.nc"), plain)

@@ -13,19 +13,18 @@ from headscope.errors import InputError
 from headscope.stream.parts import kind_of
 
 
-def merge(parts: Sequence[str | os.PathLike[str]], *, command: str = "") -> xr.Dataset:
+def merge(parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
     """The figures of a whole corpus from the parts of all its shards: those of one run, to the last digit.
 
     Args:
         parts: files that `headscope.measure`, or `headscope.distance`, wrote with ``shard`` and ``part``, in any
             order.
-        command: what was typed, for the record.
 
     Raises `InputError` for a file that is broken or no part, and for parts that are not one corpus: of different
     runs or inputs, with blocks that are missing or there twice.
     """
     analysis = analysis_of(parts)
-    return analysis.load(analysis.merge)(parts, command=command)
+    return analysis.load(analysis.merge)(parts)
 
 
 def analysis_of(parts: Sequence[str | os.PathLike[str]]) -> Analysis:

@@ -17,8 +17,10 @@ from headscope.cli.check import check
 from headscope.cli.merge import merge
 from headscope.cli.report import report
 from headscope.cli.view import view
+from headscope.console.groups import command
 from headscope.console.options import say
 from headscope.errors import HeadscopeError, InputError, ModelError
+from headscope.stream.provenance import COMMAND
 
 GROUPS = {"compare": "What changed: groups of inputs, models, inputs, checkpoints."}
 """Commands of several words: the help of the first."""
@@ -35,8 +37,8 @@ app = typer.Typer(
 
 def _collect() -> None:
     """Add the commands: those of every analysis, between those that show and the report."""
-    for command in (check, view):
-        app.command()(command)
+    for function in (check, view):
+        app.command()(command(function))
     groups: dict[str, typer.Typer] = {}
     for analysis in analyses().values():
         *words, name = analysis.command.split() or [""]
@@ -48,9 +50,9 @@ def _collect() -> None:
                 groups[word] = typer.Typer(help=GROUPS[word], no_args_is_help=True, rich_markup_mode=None)
                 app.add_typer(groups[word], name=word)
             parent = groups[word]
-        parent.command(name)(analysis.load(analysis.runs))
-    for command in (merge, report):
-        app.command()(command)
+        parent.command(name)(command(analysis.load(analysis.runs)))
+    for function in (merge, report):
+        app.command()(command(function))
 
 
 _collect()
@@ -60,6 +62,7 @@ def main() -> NoReturn:
     """Run the command line and exit."""
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     warnings.showwarning = _warn
+    COMMAND.set(" ".join(["headscope", *sys.argv[1:]]))
     streams: list[Any] = [sys.stdout, sys.stderr]
     for stream in streams:
         if hasattr(stream, "reconfigure"):

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
-from headscope.console.options import AsJson, Device, Dtype, Remote, Revision, Untrained, load, print_json
+from headscope.console.options import AsJson, ModelOptions, print_json
+
+
+@dataclass(frozen=True)
+class _ModelOptions(ModelOptions):
+    model: Annotated[
+        str | None, typer.Argument(metavar="MODEL", help="Hub name or folder; the demo model by default.")
+    ] = None
 
 
 def check(
-    model: Annotated[
-        str | None, typer.Argument(metavar="MODEL", help="Hub name or folder; the demo model by default.")
-    ] = None,
-    device: Device = None,
-    dtype: Dtype = None,
-    revision: Revision = None,
-    untrained: Untrained = None,
-    trust_remote_code: Remote = False,
+    model: _ModelOptions,
     as_json: AsJson = False,
 ) -> None:
     """What can be captured of a model, and the checks it passed."""
-    loaded = load(model, device, dtype, revision, untrained, None, trust_remote_code)
+    loaded = model.load()
     found = loaded.checked
     if as_json:
         print_json(

@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
-from headscope.console.options import PICTURES, TABLES, AsJson, Meta, Output, check_places, command
+from headscope.console.options import PICTURES, TABLES, TableOptions, check_places
 
 
 def merge(
+    table: TableOptions,
     parts: Annotated[
         list[Path],
         typer.Argument(metavar="PART", help="What measure --shard or distance --shard wrote: all parts."),
     ],
-    output: Output = None,
     map: Annotated[
         Path | None,
         typer.Option(
@@ -25,15 +25,13 @@ def merge(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of distances' map and test.")] = 0,
-    as_json: AsJson = False,
-    meta: Meta = None,
 ) -> None:
     """Put the parts of all shards together: the figures of one run over the whole corpus, to the last digit."""
     from headscope.analyses.merge import analysis_of
     from headscope.analyses.merge import merge as run
 
-    check_places(output, meta)
+    table.check()
     check_places(map, suffixes=(*TABLES, *PICTURES))
     analysis = analysis_of(parts)
     print_result = analysis.load(analysis.prints)
-    print_result(run(parts, command=command()), output, as_json, meta, map=map, seed=seed)
+    print_result(run(parts), table.output, table.as_json, table.meta, map=map, seed=seed)

@@ -10,28 +10,12 @@ import typer
 
 from headscope.analyses import analyses
 from headscope.analyses.record import entries
-from headscope.console.options import (
-    Device,
-    Dtype,
-    Keep,
-    Limit,
-    ModelName,
-    Pack,
-    Remote,
-    Revision,
-    TextFormat,
-    Untrained,
-    annotated,
-    check_places,
-    command,
-    corpus_of,
-    load,
-    named,
-)
+from headscope.console.options import Format, Limit, ModelOptions, Pack, annotated, check_places, corpus_of
 from headscope.errors import InputError
 
 
 def report(
+    model: ModelOptions,
     text: Annotated[
         list[Path] | None,
         typer.Option("--text", help="Text or jsonl to measure; the built-in corpus by default."),
@@ -63,14 +47,13 @@ def report(
         str | None,
         typer.Option(metavar="COLUMN", help="With --pairs: the labels; by default a column that is known."),
     ] = None,
-    model: ModelName = None,
     output: Annotated[
         Path,
         typer.Option(
             "-o", "--output", help="The page, .html; or .pdf, printed by a browser that is installed."
         ),
     ] = Path("report.html"),
-    format: TextFormat = None,
+    format: Format = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     examples: Annotated[int, typer.Option(help="How many examples to show heads on, at most.")] = 20,
     sections: Annotated[
@@ -82,12 +65,6 @@ def report(
     ] = None,
     pack: Pack = 128,
     limit: Limit = None,
-    device: Device = None,
-    dtype: Dtype = None,
-    revision: Revision = None,
-    untrained: Untrained = None,
-    keep: Keep = None,
-    trust_remote_code: Remote = False,
 ) -> None:
     """Write one page about a model: what every head does over a corpus, and the maps behind the figures."""
     from headscope import corpora
@@ -101,10 +78,11 @@ def report(
         raise InputError("--label: expected --pairs as well")
     started = time.monotonic()
     texts = corpus_of(text, format, pack)
-    loaded = load(model, device, dtype, revision, untrained, keep, trust_remote_code)
-    options = {"-m": model, "--format": format and format.value, "--pack": None if pack == 128 else pack}
-    options |= {"--device": device, "--dtype": dtype, "--revision": revision, "--untrained": untrained}
-    options |= {"--keep": keep, "--trust-remote-code": "" if trust_remote_code else None}
+    loaded = model.load()
+    options = {"-m": model.model, "--format": format, "--pack": None if pack == 128 else pack}
+    options |= {"--device": model.device, "--dtype": model.dtype, "--revision": model.revision}
+    options |= {"--untrained": model.untrained, "--keep": model.keep}
+    options |= {"--trust-remote-code": "" if model.trust_remote_code else None}
     typed = Typed(
         [*map(str, text or [])],
         {name: str(value) for name, value in options.items() if value is not None},
@@ -126,10 +104,9 @@ def report(
         limit=limit,
         treebank=annotated(treebank, None) if treebank else None,
         coref=annotated(coref, None) if coref else None,
-        against=named(against, device, dtype, None, None, trust_remote_code) if against else None,
+        against=model.how.trained.named(against) if against else None,
         pairs=corpora.pairs(pairs, label=label) if pairs else None,
         progress=True,
-        command=command(),
         typed=typed,
     )
     if browser is None:

@@ -6,9 +6,9 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -18,72 +18,12 @@ if TYPE_CHECKING:
     from headscope.corpora import Corpus
     from headscope.models import Model
 
-
-class Format(StrEnum):
-    """How a corpus is written down."""
-
-    text = "text"
-    jsonl = "jsonl"
-    conllu = "conllu"
-
-
-class Annotations(StrEnum):
-    """How trees and coreference are written down."""
-
-    conllu = "conllu"
-    conll2012 = "conll2012"
-    word_heads = "word-heads"
-
-
-class FromWord(StrEnum):
-    """What attention from a word is, of its pieces."""
-
-    first = "first"
-    mean = "mean"
-
-
-class By(StrEnum):
-    """What a figure is averaged over."""
-
-    token = "token"
-    document = "document"
-
-
-class Quantity(StrEnum):
-    """A matrix per pair beside the weights."""
-
-    gradient = "gradient"
-    norm = "norm"
-
-
-class Precision(StrEnum):
-    """In which distances are computed."""
-
-    float32 = "float32"
-    float64 = "float64"
-
-
-class Scale(StrEnum):
-    """A view."""
-
-    model = "model"
-    head = "head"
-    neuron = "neuron"
-
-
-class Theme(StrEnum):
-    """Colours of a page or picture."""
-
-    auto = "auto"
-    light = "light"
-    dark = "dark"
-
-
-class Preset(StrEnum):
-    """Whose code to follow instead of the exact defaults."""
-
-    clark2019 = "clark2019"
-
+TextKind = Literal["text", "jsonl", "conllu"]
+AnnotationKind = Literal["conllu", "conll2012", "word-heads"]
+ThemeName = Literal["auto", "light", "dark"]
+PresetName = Literal["clark2019"]
+Average = Literal["token", "document"]
+FromWord = Literal["first", "mean"]
 
 LONG = 500_000
 """From how many bytes of texts on a run first says what it will take."""
@@ -97,125 +37,220 @@ TABLES = (".parquet", ".csv", ".json")
 PICTURES = (".svg", ".pdf", ".png")
 """Suffixes of figures."""
 
+PAGES = (".html", *PICTURES)
+"""Suffixes of views."""
+
+SHOWN = 15
+"""Rows of a long table that is printed."""
+
 _LISTED = 20
 
-E = TypeVar("E", bound=StrEnum)
-
-ModelName = Annotated[
-    str | None,
-    typer.Option("-m", "--model", metavar="MODEL", help="Hub name or folder; the demo model by default."),
-]
-Device = Annotated[str | None, typer.Option(help="cpu, cuda, mps, …")]
-Dtype = Annotated[str | None, typer.Option(help="float32 (default), bfloat16, float16 or float64.")]
-Revision = Annotated[str | None, typer.Option(help="Revision of a hub model.")]
-Untrained = Annotated[
-    int | None, typer.Option(metavar="SEED", help="Re-initialise the weights with this seed.")
-]
-Keep = Annotated[
-    str | None, typer.Option(metavar="embeddings", help="With --untrained: keep the trained embeddings.")
-]
-Remote = Annotated[bool, typer.Option("--trust-remote-code", help="Run code from a hub model's repository.")]
-Pack = Annotated[
-    int, typer.Option(help="Fill inputs of text with whole lines up to this many pieces; 0: a line an input.")
-]
 Limit = Annotated[int | None, typer.Option(help="Stop after this many inputs.")]
 Sentences = Annotated[int | None, typer.Option("--limit", help="Stop after this many sentences.")]
+Format = Annotated[
+    TextKind | None,
+    typer.Option("--format", help="By default told from the suffix: .jsonl, .conllu, else text."),
+]
 AnnotatedFormat = Annotated[
-    Annotations | None,
+    AnnotationKind | None,
     typer.Option(
         "--format",
         help="By default told from the name: .conllu, …_conll (CoNLL-2012), .txt (word head-relation).",
     ),
 ]
-Resume = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR",
-        help="Keep checkpoints here, and go on from them: the same figures to the last digit.",
-    ),
-]
-WhichShard = Annotated[
-    str | None,
-    typer.Option(
-        "--shard", metavar="I/N", help="Work on the I-th of N parts only, into -o PART.nc; then: merge."
-    ),
+Pack = Annotated[
+    int, typer.Option(help="Fill inputs of text with whole lines up to this many pieces; 0: a line an input.")
 ]
 SkipBroken = Annotated[bool, typer.Option("--skip-broken", help="Leave out broken sentences, and list them.")]
-SkipFailures = Annotated[
-    bool, typer.Option("--skip-failures", help="Leave out inputs at which the model fails, and list them.")
+Measures = Annotated[
+    str | None,
+    typer.Option(metavar="A,B", help="Which measures; by default the groups surface and patterns."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-Corpora = Annotated[
-    list[Path] | None, typer.Argument(metavar="CORPUS", help="Files; the built-in corpus by default.")
+FigureFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Also a figure: .svg, .pdf or .png.")]
+Theme = Annotated[ThemeName, typer.Option(help="Colours of the figure.")]
+BatchSize = Annotated[int, typer.Option(help="Inputs in a batch, at most.")]
+By = Annotated[Average, typer.Option(help="Average over tokens or over documents.")]
+Preset = Annotated[PresetName | None, typer.Option(help="Follow the released code of a paper.")]
+Estimate = Annotated[
+    bool, typer.Option("--estimate", help="Say what the run would take in time and memory, and stop.")
 ]
 Output = Annotated[
     Path | None,
     typer.Option("-o", "--output", help=".parquet, .csv, .json or .nc; else a table is printed."),
 ]
-TextFormat = Annotated[
-    Format | None,
-    typer.Option("--format", help="By default told from the suffix: .jsonl, .conllu, else text."),
-]
-WhichPreset = Annotated[Preset | None, typer.Option("--preset", help="Follow the released code of a paper.")]
-Estimate = Annotated[
-    bool, typer.Option("--estimate", help="Say what the run would take in time and memory, and stop.")
-]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Meta = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Also write the run's description here, as JSON.")
 ]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda, mps, …")]
+Dtype = Annotated[str | None, typer.Option(help="float32 (default), bfloat16, float16 or float64.")]
+Untrained = Annotated[
+    int | None, typer.Option(metavar="SEED", help="Re-initialise the weights with this seed.")
+]
+Keep = Annotated[
+    Literal["embeddings"] | None,
+    typer.Option(metavar="embeddings", help="With --untrained: keep the trained embeddings."),
+]
+Remote = Annotated[bool, typer.Option("--trust-remote-code", help="Run code from a hub model's repository.")]
 
 
-def load(
-    model: str | None,
-    device: str | None,
-    dtype: str | None,
-    revision: str | None,
-    untrained: int | None,
-    keep: str | None,
-    trust_remote_code: bool,
-) -> Model:
-    """The model that the options name."""
-    from headscope.attention.load import load as run
+@dataclass(frozen=True)
+class LoadOptions:
+    """How a model that is named elsewhere is loaded."""
 
-    return run(
-        model,
-        device=device,
-        dtype=dtype,
-        revision=revision,
-        untrained=untrained,
-        keep=keep,  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-        trust_remote_code=trust_remote_code,
-    )
+    device: Device = None
+    dtype: Dtype = None
+    untrained: Untrained = None
+    keep: Keep = None
+    trust_remote_code: Remote = False
+
+    def load(self, model: str | None, revision: str | None = None) -> Model:
+        """The model of this name; the demo model by default."""
+        from headscope.attention.load import load
+
+        return load(
+            model,
+            device=self.device,
+            dtype=self.dtype,
+            revision=revision,
+            untrained=self.untrained,
+            keep=self.keep,
+            trust_remote_code=self.trust_remote_code,
+        )
+
+    def named(self, name: str) -> Model:
+        """A model by its name, ``demo`` for the demo model, with ``@REVISION`` or without."""
+        from headscope.models.revision import name_and_revision
+
+        if name == "demo" and not Path(name).exists():
+            return self.load(None)
+        return self.load(*name_and_revision(name))
+
+    @property
+    def trained(self) -> LoadOptions:
+        """The same for a model with its own weights."""
+        return LoadOptions(self.device, self.dtype, trust_remote_code=self.trust_remote_code)
 
 
-def named(
-    name: str, device: str | None, dtype: str | None, untrained: int | None, keep: str | None, remote: bool
-) -> Model:
-    """A model by its name, ``demo`` for the demo model, with ``@REVISION`` or without."""
-    from headscope.analyses.compare_training.run import parted
+@dataclass(frozen=True)
+class ModelOptions:
+    """Which model, and how it is loaded."""
 
-    if name == "demo" and not Path(name).exists():
-        return load(None, device, dtype, None, untrained, keep, remote)
-    found, revision = parted(name)
-    return load(found, device, dtype, revision, untrained, keep, remote)
+    model: Annotated[
+        str | None,
+        typer.Option("-m", "--model", metavar="MODEL", help="Hub name or folder; the demo model by default."),
+    ] = None
+    device: Device = None
+    dtype: Dtype = None
+    revision: Annotated[str | None, typer.Option(help="Revision of a hub model.")] = None
+    untrained: Untrained = None
+    keep: Keep = None
+    trust_remote_code: Remote = False
+
+    @property
+    def how(self) -> LoadOptions:
+        """How it is loaded."""
+        return LoadOptions(self.device, self.dtype, self.untrained, self.keep, self.trust_remote_code)
+
+    def load(self) -> Model:
+        """The model."""
+        return self.how.load(self.model, self.revision)
 
 
-def corpus_of(paths: list[Path] | None, format: Format | None, pack: int) -> Corpus:
+@dataclass(frozen=True)
+class TableOptions:
+    """Where a table goes."""
+
+    output: Output = None
+    as_json: AsJson = False
+    meta: Meta = None
+
+    def check(self, suffixes: Sequence[str] = ()) -> None:
+        """Raise `InputError` where nothing can be written, before a long run."""
+        check_places(self.output, self.meta, suffixes=suffixes)
+
+    def out(
+        self, rows: Any, shown: str, *, dataset: Any = None, described: Mapping[str, Any] | None = None
+    ) -> None:
+        """Write a table (or the dataset it is of, as .nc), or print it as JSON or as it is `shown`.
+
+        `described` is the run's description, by default that of the dataset.
+        """
+        from headscope.measures.dataset import write, write_table
+
+        if self.output is not None:
+            if dataset is None:
+                write_table(rows, self.output)
+            else:
+                write(dataset, self.output, lambda _: rows)
+            say(f"{self.output}: {len(rows):,} rows")
+        elif self.as_json:
+            print_rows(rows)
+        else:
+            print(shown)
+        write_meta(self.meta, json.loads(dataset.attrs["meta"]) if described is None else described)
+
+
+@dataclass(frozen=True)
+class LongOptions:
+    """How a long run is kept."""
+
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Keep checkpoints here, and go on from them: the same figures to the last digit.",
+        ),
+    ] = None
+    shard: Annotated[
+        str | None,
+        typer.Option(metavar="I/N", help="Work on the I-th of N parts only, into -o PART.nc; then: merge."),
+    ] = None
+    skip_failures: Annotated[
+        bool,
+        typer.Option("--skip-failures", help="Leave out inputs at which the model fails, and list them."),
+    ] = False
+
+    def run(self, output: Path | None) -> dict[str, Any]:
+        """The options of a run whose part goes to `output`."""
+        if self.shard is not None and output is None:
+            raise InputError("--shard: expected -o PART.nc for what the shard found, found no -o")
+        part = output if self.shard is not None else None
+        return {"resume": self.resume, "shard": self.shard, "part": part, "skip_failures": self.skip_failures}
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """A corpus of texts."""
+
+    corpus: Annotated[
+        list[Path] | None, typer.Argument(metavar="CORPUS", help="Files; the built-in corpus by default.")
+    ] = None
+    format: Format = None
+    pack: Pack = 128
+    limit: Limit = None
+
+    def read(self) -> Corpus:
+        """The corpus."""
+        return corpus_of(self.corpus, self.format, self.pack)
+
+
+def corpus_of(paths: list[Path] | None, format: TextKind | None, pack: int) -> Corpus:
     """The corpus in these files, or the built-in one."""
     from headscope import corpora
 
     if not paths:
         return corpora.builtin(pack=pack or None)
-    suffixes = {".jsonl": Format.jsonl, ".conllu": Format.conllu}
-    kind = _one_of([format or suffixes.get(path.suffix.lower(), Format.text) for path in paths])
-    if kind == Format.text:
+    suffixes: dict[str, TextKind] = {".jsonl": "jsonl", ".conllu": "conllu"}
+    kind = _one_of([format or suffixes.get(path.suffix.lower(), "text") for path in paths])
+    if kind == "text":
         return corpora.text(paths, pack=pack or None)
-    return (corpora.jsonl if kind == Format.jsonl else corpora.conllu)(paths)
+    return (corpora.jsonl if kind == "jsonl" else corpora.conllu)(paths)
 
 
 def annotated(
     paths: list[Path] | None,
-    format: Annotations | None,
+    format: AnnotationKind | None,
     *,
     words: Literal["syntactic", "surface"] = "syntactic",
     relations: Literal["full", "main"] = "full",
@@ -230,34 +265,32 @@ def annotated(
     if not paths:
         return corpora.builtin_trees(words=words, relations=relations)
     kind = _one_of([format or _annotations(path) for path in paths])
-    if kind != Annotations.conllu:
-        for option, off in (("--words", words == "syntactic"), ("--relations", relations == "full")):
-            if not off:
-                raise InputError(f"{option}: expected CoNLL-U, found {kind}")
-    if kind == Annotations.conllu:
+    if kind == "conllu":
         return corpora.conllu(paths, words=words, relations=relations, skip_broken=skip_broken)
-    if kind == Annotations.word_heads:
-        return corpora.word_heads(paths, skip_broken=skip_broken)
-    return corpora.conll2012(paths, skip_broken=skip_broken)
+    for option, off in (("--words", words == "syntactic"), ("--relations", relations == "full")):
+        if not off:
+            raise InputError(f"{option}: expected CoNLL-U, found {kind}")
+    return (corpora.word_heads if kind == "word-heads" else corpora.conll2012)(paths, skip_broken=skip_broken)
 
 
-def _annotations(path: Path) -> Annotations:
-    name = path.name.lower()
-    for end, kind in (
-        (".conllu", Annotations.conllu),
-        ("_conll", Annotations.conll2012),
-        (".txt", Annotations.word_heads),
-    ):
-        if name.endswith(end):
+def _annotations(path: Path) -> AnnotationKind:
+    ends: dict[str, AnnotationKind] = {".conllu": "conllu", "_conll": "conll2012", ".txt": "word-heads"}
+    for end, kind in ends.items():
+        if path.name.lower().endswith(end):
             return kind
     raise InputError(f"{path}: expected a name that ends in .conllu, _conll or .txt; or say --format")
 
 
-def _one_of(formats: list[E]) -> E:
+def _one_of(formats: list[str]) -> str:
     kinds = list(dict.fromkeys(formats))
     if len(kinds) > 1:
         raise InputError(f"these files are {' and '.join(kinds)}; give them apart, or say --format")
     return kinds[0]
+
+
+def names(text: str | None) -> list[str] | None:
+    """The names in ``A,B``."""
+    return text.split(",") if text else None
 
 
 def check_places(*places: Path | None, suffixes: Sequence[str] = ()) -> None:
@@ -307,11 +340,6 @@ def write_meta(meta: Path | None, described: Mapping[str, Any]) -> None:
     if meta is not None:
         with replacing(meta) as place:
             place.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
-
-
-def command() -> str:
-    """What was typed."""
-    return " ".join(["headscope", *sys.argv[1:]])
 
 
 def print_json(value: Any) -> None:
@@ -365,17 +393,14 @@ def on_screen(rows: Any, few: Sequence[bool] = (), *, dropped: Sequence[str] = (
     return "\n".join(lines)
 
 
-def table_out(
-    rows: Any, found: Any, output: Path | None, as_json: bool, meta: Path | None, shown: str
-) -> None:
-    """Write a table (or the dataset it is of, as .nc), or print it as JSON or as it is `shown`."""
-    from headscope.measures.dataset import write
+def write_figure(figure: Any, place: Path | None) -> None:
+    """Save a figure where that was asked for, and say so."""
+    if place is not None:
+        figure.save(place)
+        say(f"{place}: a figure")
 
-    if output is not None:
-        write(found, output, lambda _: rows)
-        say(f"{output}: {len(rows):,} rows")
-    elif as_json:
-        print_rows(rows)
-    else:
-        print(shown)
-    write_meta(meta, json.loads(found.attrs["meta"]))
+
+def say_absent(described: Mapping[str, Any]) -> None:
+    """Say which measures have no row, and why."""
+    for name, reason in described.get("absent", {}).items():
+        say(f"{name}: no row; {reason}")

@@ -41,7 +41,6 @@ def report(
     against: Model | None = None,
     pairs: Corpus | None = None,
     progress: bool = False,
-    command: str = "",
     typed: Typed | None = None,
 ) -> str:
     """One self-contained HTML page about a model: what every head does, and the explorer of it on examples.
@@ -59,7 +58,6 @@ def report(
         pairs: labelled texts or pairs (`headscope.corpora.pairs`), whose groups are compared; without them that section
             is left out.
         progress: show progress on stderr, and say beforehand what takes long.
-        command: what was typed, for the page's own record.
         typed: the same in its parts, for the commands that give single figures again; without it there are none.
 
     Raises:
@@ -97,15 +95,15 @@ def report(
         progress,
         typed,
     )
-    return _page(study, title, command)
+    return _page(study, title)
 
 
-def _page(study: Study, title: str | None, command: str) -> str:
+def _page(study: Study, title: str | None) -> str:
     """The whole page. The surface measures must be there; any other section may fail."""
     started = time.monotonic()
     surface = analyses()["measure"]
     measure = surface.load(surface.function)
-    study.figures.append(measure(study.model, study.corpus, **study.run, command=command))
+    study.figures.append(measure(study.model, study.corpus, **study.run))
     made: dict[str, list[Section]] = {}
     order = list(analyses())
     for analysis, entry in sorted(

@@ -33,6 +33,7 @@ from headscope.stream.checkpoint import Folder, reduce
 from headscope.stream.outcome import Failure, Outcome, S, Shard
 from headscope.stream.parts import merge_parts, write_part
 from headscope.stream.progress import Progress, bar
+from headscope.stream.provenance import COMMAND
 from headscope.stream.safefile import Arrays
 
 WINDOWS: int | None = 4
@@ -57,26 +58,25 @@ class Kind(Generic[S]):
     load: Callable[[Arrays], S]
     figures: Callable[[S, dict[str, Any], Mapping[str, Any]], xr.Dataset]
 
-    def merge(self, parts: Sequence[str | os.PathLike[str]], command: str) -> xr.Dataset:
+    def merge(self, parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
         """The figures of a whole corpus from the parts of all its shards; see `headscope.merge`."""
         started = time.monotonic()
         merged = merge_parts(parts, self.name, self.load)
         if merged.outcome.sums is None:
             raise InputError("parts: expected at least one input, found none")
         meta = {name: value for name, value in merged.about["meta"].items() if name != "shard"}
-        return self._dataset(merged.outcome, meta, merged.about, command, started)
+        return self._dataset(merged.outcome, meta, merged.about, started)
 
     def _dataset(
         self,
         outcome: Outcome[S],
         meta: Mapping[str, Any],
         about: Mapping[str, Any],
-        command: str,
         started: float,
     ) -> xr.Dataset:
         """The dataset of some blocks; one without figures for a shard that has none."""
         seconds = round(time.monotonic() - started, 3)
-        described: dict[str, Any] = {**meta, "command": command, "created": _now(), "seconds": seconds}
+        described: dict[str, Any] = {**meta, "command": COMMAND.get(), "created": _now(), "seconds": seconds}
         if described["options"].get("skip_failures"):
             failures = [each._asdict() for each in outcome.failures]
             described["failures"] = {"count": len(failures), "inputs": failures}
@@ -104,7 +104,6 @@ def run_long(
     skip_failures: bool,
     progress: bool,
     title: str = "measuring",
-    command: str = "",
 ) -> xr.Dataset:
     """The figures of a corpus, or of a shard of one, from the sums of its blocks.
 
@@ -126,7 +125,6 @@ def run_long(
         part: where the shard's part goes, ``.nc``.
         skip_failures: leave inputs out at which the model fails, instead of ending the run.
         progress, title: show progress on stderr, under this title.
-        command: what was typed, for the record.
 
     Raises:
         InputError: a checkpoint that is broken, or of another run; a corpus without inputs; a shard without a part, or
@@ -193,7 +191,7 @@ def run_long(
             told["options"]["skip_failures"] = True
         if mine:
             told["shard"] = {"shard": shard, "of_blocks": reduced.blocks}
-        found = kind._dataset(reduced.outcome, told, about or {}, command, started)  # pyright: ignore[reportPrivateUsage]
+        found = kind._dataset(reduced.outcome, told, about or {}, started)  # pyright: ignore[reportPrivateUsage]
         if part is not None and folder is not None:
             write_part(part, found, folder, reduced, {"meta": told, **(about or {})})
     return found

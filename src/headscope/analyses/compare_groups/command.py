@@ -1,50 +1,39 @@
-"""`headscope compare`: groups of inputs, models, inputs and checkpoints."""
+"""`headscope compare groups`: two groups of labelled texts."""
 
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from headscope.analyses.comparing import (
+from headscope.console.options import (
     PAGES,
     PICTURES,
     SHOWN,
-    Batch,
-    Colours,
-    Figure,
-    Measures,
-    drawn,
-    ground,
-    say_absent,
-)
-from headscope.console.options import (
-    AsJson,
-    Device,
-    Dtype,
+    BatchSize,
     Estimate,
-    Keep,
+    FigureFile,
     Limit,
-    Meta,
-    ModelName,
-    Output,
-    Remote,
-    Revision,
+    Measures,
+    ModelOptions,
+    TableOptions,
     Theme,
-    Untrained,
     check_places,
-    command,
     foreseen,
-    load,
+    names,
     on_screen,
     say,
-    table_out,
+    say_absent,
+    write_figure,
 )
 
 
 def groups(
+    model: ModelOptions,
+    table: TableOptions,
     pairs: Annotated[Path, typer.Argument(metavar="PAIRS", help=".tsv, .txt (by tabs), .csv or .jsonl.")],
     label: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="The labels; by default a column that is known.")
@@ -57,9 +46,7 @@ def groups(
     groups: Annotated[
         str | None, typer.Option(metavar="A,B", help="The labels to compare, where there are more than two.")
     ] = None,
-    model: ModelName = None,
-    output: Output = None,
-    figure: Figure = None,
+    figure: FigureFile = None,
     view: Annotated[
         Path | None,
         typer.Option(
@@ -70,66 +57,46 @@ def groups(
     permutations: Annotated[int, typer.Option(help="Of the labels, at least 20,000.")] = 20_000,
     seed: Annotated[int, typer.Option(help="Of the permutations.")] = 0,
     level: Annotated[float, typer.Option(help="Up to which q a head is said to differ.")] = 0.05,
-    theme: Colours = Theme.auto,
+    theme: Theme = "auto",
     limit: Limit = None,
-    batch_size: Batch = 32,
-    device: Device = None,
-    dtype: Dtype = None,
-    revision: Revision = None,
-    untrained: Untrained = None,
-    keep: Keep = None,
-    trust_remote_code: Remote = False,
+    batch_size: BatchSize = 32,
     estimate: Estimate = False,
-    as_json: AsJson = False,
-    meta: Meta = None,
 ) -> None:
     """Does attention differ between two groups of texts or pairs? Every measure of every head, tested."""
     from headscope import corpora
-    from headscope.analyses.compare_figures import groups_figure
-    from headscope.analyses.compare_groups.run import groups as run
-    from headscope.stream.estimate import groups as foresee
+    from headscope.analyses.compare_groups import run
 
-    check_places(output, meta)
+    table.check()
     check_places(figure, suffixes=PICTURES)
     check_places(view, suffixes=PAGES)
     texts = corpora.pairs(pairs, label=label, text_a=text_a, text_b=text_b, document=document)
-    loaded = load(model, device, dtype, revision, untrained, keep, trust_remote_code)
+    loaded = model.load()
     options: dict[str, Any] = {
-        "groups": groups.split(",") if groups else None,
-        "measures": measures.split(",") if measures else None,
+        "groups": names(groups),
+        "measures": names(measures),
         "permutations": permutations,
         "seed": seed,
         "batch_size": batch_size,
         "limit": limit,
     }
-
-    def line() -> str:
-        return foresee(loaded, texts, **options)
-
-    if foreseen(estimate, texts.size_hint(), line, limit=limit):
+    if foreseen(estimate, texts.size_hint(), partial(run.estimate, loaded, texts, **options), limit=limit):
         return
-    found = run(loaded, texts, **options, progress=True, command=command())
-    about: dict[str, Any] = json.loads(found.figures.attrs["meta"])
+    result = run.groups(loaded, texts, **options, progress=True)
+    about: dict[str, Any] = json.loads(result.figures.attrs["meta"])
     say_absent(about)
-    for name, one in zip("AB", about["groups"], strict=True):
-        say(
-            f"group {name}: label {one['label']}, {one['inputs']:,} inputs of {one['tokens']:.1f} tokens on average"
-        )
-    rows: Any = found.differing(level)
-    shown = [found.told(level)]
+    for name, group in zip("AB", about["groups"], strict=True):
+        size = f"{group['inputs']:,} inputs of {group['tokens']:.1f} tokens on average"
+        say(f"group {name}: label {group['label']}, {size}")
+    rows: Any = result.differing(level)
+    shown = [result.told(level)]
     if len(rows):
         few = rows.head(SHOWN).assign(**{name: rows[name].map("{:.2g}".format) for name in ("p", "q")})
         shown.append(on_screen(few))
     if len(rows) > SHOWN:
         shown.append(f"… and {len(rows) - SHOWN:,} more; -o FILE writes them all")
-    table_out(found.table, found.figures, output, as_json, meta, "\n".join(shown))
+    table.out(result.table, "\n".join(shown), dataset=result.figures)
     if figure is not None:
-        drawn(
-            groups_figure(found.figures, level=level, theme=ground(theme)),
-            found.figures,
-            figure,
-            "Two groups",
-        )
+        write_figure(result.figure(level=level, theme="dark" if theme == "dark" else "light"), figure)
     if view is not None:
-        found.view(theme=theme.value).save(view)
+        result.view(theme=theme).save(view)
         say(f"{view}: an input of each group")

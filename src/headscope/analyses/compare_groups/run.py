@@ -25,6 +25,7 @@ from headscope.measures.permutation import PERMUTATIONS
 from headscope.models import Model
 from headscope.stream.estimate import ahead, line
 from headscope.stream.long import described
+from headscope.stream.provenance import COMMAND
 from headscope.stream.values import Values, values
 from headscope.views.palette import Theme
 from headscope.views.view import View
@@ -114,7 +115,6 @@ def groups(
     batch_size: int = 32,
     limit: int | None = None,
     progress: bool = False,
-    command: str = "",
 ) -> Groups:
     """Compare every measure of every head between the inputs of two labels.
 
@@ -128,7 +128,7 @@ def groups(
         measures: names or definitions; by default `MEASURES`.
         permutations: of the labels, at least 20,000.
         seed: of the permutations.
-        batch_size, limit, progress, command: as in `headscope.measure`.
+        batch_size, limit, progress: as in `headscope.measure`.
 
     Raises:
         InputError: inputs without labels, other than two labels, or fewer than two inputs with one of them.
@@ -160,7 +160,7 @@ def groups(
         }
         for label, own in zip(chosen, (~second, second), strict=True)
     ]
-    meta |= {"documents": len(np.unique(found.documents)), "absent": found.absent, "command": command}
+    meta |= {"documents": len(np.unique(found.documents)), "absent": found.absent, "command": COMMAND.get()}
     figures = statistics.compare(
         found.values,
         second,

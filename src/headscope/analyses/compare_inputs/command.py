@@ -3,48 +3,40 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from headscope.analyses.comparing import (
+from headscope.console.options import (
     PAGES,
     SHOWN,
-    Colours,
-    Measures,
-)
-from headscope.console.options import (
     TABLES,
-    AsJson,
-    Device,
-    Dtype,
-    Keep,
-    Meta,
-    ModelName,
-    Remote,
-    Revision,
+    Measures,
+    ModelOptions,
+    TableOptions,
     Theme,
-    Untrained,
-    check_places,
-    command,
-    load,
+    names,
     on_screen,
     say,
-    table_out,
     write_meta,
 )
 
 
-class Align(StrEnum):
-    """Which tokens of two inputs stand for each other."""
-
-    position = "position"
-    word = "word"
+@dataclass(frozen=True)
+class _TableOptions(TableOptions):
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", help=".html, .svg, .pdf, .png: A − B; .parquet, .csv, .json, .nc: figures."
+        ),
+    ] = None
 
 
 def inputs(
+    model: ModelOptions,
+    table: _TableOptions,
     first: Annotated[str, typer.Argument(metavar="TEXT1", help="The first text.")],
     second: Annotated[
         str, typer.Argument(metavar="TEXT2", help="The second, which is taken from the first.")
@@ -52,48 +44,33 @@ def inputs(
     pair1: Annotated[str | None, typer.Option(help="Text B of the first.")] = None,
     pair2: Annotated[str | None, typer.Option(help="Text B of the second.")] = None,
     align: Annotated[
-        Align, typer.Option(help="What stands for what: by position, or the same words.")
-    ] = Align.position,
-    model: ModelName = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", help=".html, .svg, .pdf, .png: A − B; .parquet, .csv, .json, .nc: figures."
-        ),
-    ] = None,
+        Literal["position", "word"],
+        typer.Option(help="What stands for what: by position, or the same words."),
+    ] = "position",
     measures: Measures = None,
-    theme: Colours = Theme.auto,
-    device: Device = None,
-    dtype: Dtype = None,
-    revision: Revision = None,
-    untrained: Untrained = None,
-    keep: Keep = None,
-    trust_remote_code: Remote = False,
-    as_json: AsJson = False,
-    meta: Meta = None,
+    theme: Theme = "auto",
 ) -> None:
     """What does a model do differently on two texts, or two pairs? Every head's difference, as a table or a map."""
     from headscope.analyses.compare_inputs.run import inputs as run
 
-    check_places(output, meta, suffixes=(*PAGES, *TABLES, ".nc"))
-    loaded = load(model, device, dtype, revision, untrained, keep, trust_remote_code)
-    found = run(
-        loaded,
+    table.check((*PAGES, *TABLES, ".nc"))
+    result = run(
+        model.load(),
         first if pair1 is None else (first, pair1),
         second if pair2 is None else (second, pair2),
-        align=align.value,
-        measures=measures.split(",") if measures else None,
-        command=command(),
+        align=align,
+        measures=names(measures),
     )
+    output = table.output
     if output is not None and output.suffix.lower() in PAGES:
-        found.view(theme=theme.value).save(output)
+        result.view(theme=theme).save(output)
         say(f"{output}: the first minus the second")
-        write_meta(meta, json.loads(found.figures.attrs["meta"]))
+        write_meta(table.meta, json.loads(result.figures.attrs["meta"]))
         return
-    rows: Any = found.table
+    rows: Any = result.table
     rows = rows.drop_duplicates(["layer", "head"]).sort_values("js", ascending=False, ignore_index=True)
     shown = [
         "the heads that differ most (Jensen–Shannon, nats a row; the weight that changed most, A − B)",
         on_screen(rows.head(SHOWN), dropped=("measure", "a", "b", "difference")),
     ]
-    table_out(found.table, found.figures, output, as_json, meta, "\n".join(shown))
+    table.out(result.table, "\n".join(shown), dataset=result.figures)

@@ -18,6 +18,7 @@ from headscope.maps import AttentionMaps
 from headscope.measures.measure import Measure
 from headscope.models import Model
 from headscope.stream.long import described
+from headscope.stream.provenance import COMMAND
 from headscope.views.view import View
 
 
@@ -63,7 +64,6 @@ def inputs(
     *,
     align: Align = "position",
     measures: Sequence[str | Measure] | None = None,
-    command: str = "",
 ) -> Inputs:
     """Compare what every head does on two texts, or two pairs of texts.
 
@@ -73,7 +73,6 @@ def inputs(
         align: which tokens stand for each other: those at the same ``position``, or the same ``word`` (see
             `headscope.analyses.compare_inputs.statistics.aligned`).
         measures: names or definitions; by default the groups ``surface`` and ``patterns``.
-        command: what was typed, for the record.
 
     Raises:
         InputError: inputs that cannot be aligned, or an encoder-decoder.
@@ -82,7 +81,7 @@ def inputs(
     maps = [one for one in found if isinstance(one, AttentionMaps)]
     if len(maps) != 2:
         raise InputError(f"{model.name}: expected a model of one part, found one of several")
-    meta = {"model": described(model, ())["model"], "command": command}
+    meta = {"model": described(model, ())["model"], "command": COMMAND.get()}
     figures = statistics.compare(maps[0], maps[1], align=align, measures=measures, meta=meta)
     first, second = statistics.aligned(maps[0], maps[1], align)
     return Inputs(figures, first, second, model, (a, b))

@@ -1,48 +1,38 @@
-"""`headscope compare models` and `headscope compare training`."""
+"""`headscope compare models`: two models on the same inputs."""
 
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headscope.analyses.comparing import (
+from headscope.console.options import (
     PICTURES,
     SHOWN,
-    Batch,
-    Colours,
-    Figure,
-    Measures,
-    drawn,
-    ground,
-    say_absent,
-)
-from headscope.console.options import (
     TABLES,
-    AsJson,
+    BatchSize,
     By,
-    Device,
-    Dtype,
     Estimate,
-    Keep,
+    FigureFile,
+    Format,
     Limit,
-    Meta,
-    Output,
+    LoadOptions,
+    Measures,
     Pack,
-    Remote,
-    TextFormat,
+    TableOptions,
     Theme,
     check_places,
-    command,
     corpus_of,
     foreseen,
-    named,
+    names,
     on_screen,
     print_rows,
     say,
-    table_out,
+    say_absent,
+    write_figure,
     write_meta,
 )
 from headscope.errors import InputError
@@ -52,49 +42,38 @@ if TYPE_CHECKING:
 
 
 def models(
+    how: LoadOptions,
+    table: TableOptions,
     items: Annotated[
         list[str],
         typer.Argument(
             metavar="A [B] [CORPUS]",
-            help="Two models (hub name, folder or demo; @REVISION), or one with --untrained; then files of texts, "
-            "by default the built-in corpus.",
+            help="Two models (hub name, folder or demo; @REVISION), or one with --untrained SEED, which compares it "
+            "with its weights drawn again; then files of texts, by default the built-in corpus.",
         ),
     ],
-    output: Output = None,
-    figure: Figure = None,
+    figure: FigureFile = None,
     roles: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Also what each head's roles became: .parquet, .csv or .json."),
     ] = None,
     measures: Measures = None,
-    by: Annotated[By, typer.Option(help="Average over tokens or over documents.")] = By.token,
-    format: TextFormat = None,
+    by: By = "token",
+    format: Format = None,
     pack: Pack = 128,
-    theme: Colours = Theme.auto,
+    theme: Theme = "auto",
     limit: Limit = None,
-    batch_size: Batch = 16,
+    batch_size: BatchSize = 16,
     seed: Annotated[int, typer.Option(help="Of the random tokens that show induction heads.")] = 0,
-    device: Device = None,
-    dtype: Dtype = None,
-    untrained: Annotated[
-        int | None, typer.Option(metavar="SEED", help="B is A with its weights drawn again; name A only.")
-    ] = None,
-    keep: Keep = None,
-    trust_remote_code: Remote = False,
     estimate: Estimate = False,
-    as_json: AsJson = False,
-    meta: Meta = None,
 ) -> None:
     """What did training change? Drift of each head, and change of every measure and role, on the same inputs."""
-    from headscope.analyses.compare_figures import models_figure
-    from headscope.analyses.compare_models.run import counterparts
-    from headscope.analyses.compare_models.run import models as run
-    from headscope.stream.estimate import models as foresee
+    from headscope.analyses.compare_models import run
 
-    check_places(output, meta)
+    table.check()
     check_places(figure, suffixes=PICTURES)
     check_places(roles, suffixes=TABLES)
-    if untrained is not None:
+    if how.untrained is not None:
         first, rest = items[0], items[2:] if items[1:2] == items[:1] else items[1:]
         second = first
     elif len(items) < 2:
@@ -102,84 +81,68 @@ def models(
     else:
         first, second, rest = items[0], items[1], items[2:]
     texts = corpus_of([Path(one) for one in rest], format, pack)
-    a = named(first, device, dtype, None, None, trust_remote_code)
-    b = named(second, device, dtype, untrained, keep, trust_remote_code)
-    why = counterparts(a, b)
+    a, b = how.trained.named(first), how.named(second)
+    why = run.counterparts(a, b)
+    shared: dict[str, Any] = {"batch_size": batch_size, "limit": limit}
     if why is not None:
         say(f"{why}: compared by role")
         if estimate:
             raise InputError("--estimate: expected models whose heads have counterparts")
-        _roles(a, b, texts, output or roles, as_json, limit, batch_size, seed, meta)
+        _roles(a, b, texts, table.output or roles, table.as_json, table.meta, seed=seed, **shared)
         return
-    options: dict[str, Any] = {
-        "measures": measures.split(",") if measures else None,
-        "by": by.value,
-        "batch_size": batch_size,
-        "limit": limit,
-    }
-    by_role = roles is not None or not (as_json or output is not None)
-
-    def line() -> str:
-        return foresee(a, b, texts, **options) + ("; then roles" if by_role else "")
-
-    if foreseen(estimate, texts.size_hint(), line, limit=limit):
+    options: dict[str, Any] = {"measures": names(measures), "by": by, **shared}
+    by_role = roles is not None or not (table.as_json or table.output is not None)
+    line = partial(run.estimate, a, b, texts, **options)
+    if foreseen(
+        estimate, texts.size_hint(), lambda: line() + ("; then roles" if by_role else ""), limit=limit
+    ):
         return
-    found = run(a, b, texts, **options, progress=True, command=command())
-    about: dict[str, Any] = json.loads(found.figures.attrs["meta"])
+    result = run.models(a, b, texts, **options, progress=True)
+    about: dict[str, Any] = json.loads(result.figures.attrs["meta"])
     say_absent(about)
     if about["over"] == "words":
         say("the tokenizers differ: compared on words, without special tokens")
-    layers: Any = found.layers
+    layers: Any = result.layers
     shown = [
         "the heads that moved most (Jensen–Shannon, nats a row; cosine of the rows)",
-        on_screen(found.drift.head(SHOWN)),
+        on_screen(result.drift.head(SHOWN)),
         "\nmeans of layers",
         layers.round(4).to_string(index=False),
     ]
-    table_out(found.table, found.figures, output, as_json, meta, "\n".join(shown))
+    table.out(result.table, "\n".join(shown), dataset=result.figures)
     if figure is not None:
-        drawn(models_figure(found.figures, theme=ground(theme)), found.figures, figure, "Two models")
+        write_figure(result.figure(theme="dark" if theme == "dark" else "light"), figure)
     if by_role:
-        _roles(a, b, texts, roles, False, limit, batch_size, seed, None)
+        _roles(a, b, texts, roles, False, None, seed=seed, **shared)
 
 
 def _roles(
-    a: Model,
-    b: Model,
-    texts: Any,
-    output: Path | None,
-    as_json: bool,
-    limit: int | None,
-    batch_size: int,
-    seed: int,
-    meta: Path | None,
+    a: Model, b: Model, texts: Any, output: Path | None, as_json: bool, meta: Path | None, **options: Any
 ) -> None:
     """Write or print what the roles became."""
     from headscope.analyses.compare_models.run import counterparts
-    from headscope.analyses.compare_roles.run import roles as run
+    from headscope.analyses.compare_roles.run import roles
     from headscope.measures.dataset import write_table
 
     shaped = counterparts(a, b) is None
     try:
-        found = run(
-            a, b, texts, limit=limit, batch_size=batch_size, seed=seed, progress=True, command=command()
-        )
+        result = roles(a, b, texts, **options, progress=True)
     except InputError as error:
         if not shaped or output is not None:
             raise
         say(f"roles were not compared: {error}")
         return
-    rows: Any = found.changes if shaped else found.by_role
+    rows: Any = result.changes if shaped else result.by_role
     if output is not None:
         write_table(rows, output)
         say(f"{output}: {len(rows):,} rows")
     elif as_json:
         print_rows(rows)
     else:
-        counts: Any = found.by_role
+        counts: Any = result.by_role
         shown = counts.round(3).to_string(index=False) if len(counts) else "no head of either has a role"
         print(f"\nroles of A and B\n{shown}")
         if shaped:
             count = rows["change"].value_counts()
             print(", ".join(f"{int(count.get(name, 0))} {name}" for name in ("kept", "lost", "gained")))
-    write_meta(meta, {"a": found.a.attrs["meta"], "b": found.b.attrs["meta"]})
+    write_meta(meta, {"a": result.a.attrs["meta"], "b": result.b.attrs["meta"]})

@@ -30,6 +30,7 @@ from headscope.models import Model, expect_model
 from headscope.stream.estimate import ahead, line
 from headscope.stream.long import described, examples
 from headscope.stream.progress import bar
+from headscope.stream.provenance import COMMAND
 from headscope.stream.task import TOKENS_PER_INPUT, Task, named, tokens_of
 from headscope.tokens import Tokens
 from headscope.views.palette import Theme
@@ -85,7 +86,6 @@ def models(
     batch_size: int = 16,
     limit: int | None = None,
     progress: bool = False,
-    command: str = "",
 ) -> Models:
     """Compare two models of one shape: how far each head's maps moved on the same inputs, and each of its measures.
 
@@ -102,7 +102,7 @@ def models(
         corpus: from `headscope.corpora`, or examples that have their tokens (of both models).
         measures: names or definitions; by default `MEASURES`.
         by: average over tokens, or over documents' means.
-        batch_size, limit, progress, command: as in `headscope.measure`.
+        batch_size, limit, progress: as in `headscope.measure`.
 
     Raises:
         InputError: models of different shapes, or of which one is causal; see `headscope.compare.roles` for those.
@@ -145,7 +145,7 @@ def models(
     if total is None:
         raise InputError("corpus: expected at least one input, found none")
     meta = _described(a, b, corpus, {"by": by, "limit": limit, "batch_size": batch_size})
-    meta |= {"over": over, "command": command, "seconds": round(time.monotonic() - started, 3)}
+    meta |= {"over": over, "command": COMMAND.get(), "seconds": round(time.monotonic() - started, 3)}
     return Models(statistics.dataset(total, chosen, causal=a.causal, absent=absent, meta=meta))
 
 

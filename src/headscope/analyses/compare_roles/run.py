@@ -44,18 +44,17 @@ def roles(
     limit: int | None = None,
     seed: int = 0,
     progress: bool = False,
-    command: str = "",
 ) -> Roles:
     """The roles of the heads of two models, of any shapes and tokenizers, on the same corpus.
 
     Args:
         a, b: from `headscope.load`.
         corpus: of at least two documents; each model reads it with its own tokenizer.
-        level, batch_size, limit, seed, progress, command: as in `headscope.roles`.
+        level, batch_size, limit, seed, progress: as in `headscope.roles`.
     """
     options = {"level": level, "batch_size": batch_size, "limit": limit, "seed": seed}
     first, second = (
-        of_one(model, corpus, **options, progress=progress, command=command)  # pyright: ignore[reportArgumentType]
+        of_one(model, corpus, **options, progress=progress)  # pyright: ignore[reportArgumentType]
         for model in (a, b)
     )
     return Roles(first, second)

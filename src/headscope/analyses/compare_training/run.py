@@ -24,6 +24,7 @@ from headscope.measures.dataset import names
 from headscope.measures.measure import Measure
 from headscope.measures.tidy import tidy
 from headscope.models import Model
+from headscope.models.revision import name_and_revision
 from headscope.views.palette import Theme
 
 COLUMNS = ("checkpoint", "layer", "head", "paper", "measure", "value", "se", "n", "chance")
@@ -77,7 +78,6 @@ def training(
     batch_size: int = 32,
     limit: int | None = None,
     progress: bool = False,
-    command: str = "",
     **options: Any,
 ) -> Training:
     """Measure every head at each of several checkpoints of one model, one after the other.
@@ -87,7 +87,7 @@ def training(
             order; or one folder that holds ``checkpoint-N`` folders, as transformers' Trainer writes them.
         corpus: from `headscope.corpora`; read once a checkpoint.
         measures: names or definitions; by default `MEASURES`.
-        by, batch_size, limit, progress, command: as in `headscope.measure`.
+        by, batch_size, limit, progress: as in `headscope.measure`.
         **options: of `headscope.load`, for checkpoints that are named: ``device``, ``dtype``, ….
 
     Raises:
@@ -99,7 +99,9 @@ def training(
     found: list[xr.Dataset] = []
     labels: list[str] = []
     for checkpoint in listed(checkpoints):
-        name, revision = ("", None) if isinstance(checkpoint, Model) else parted(os.fspath(checkpoint))
+        name, revision = (
+            ("", None) if isinstance(checkpoint, Model) else name_and_revision(os.fspath(checkpoint))
+        )
         model = checkpoint if isinstance(checkpoint, Model) else load(name, revision=revision, **options)
         label = (
             ", ".join([Path(model.name).name, *model.notes[:1]]) if not name else revision or Path(name).name
@@ -117,7 +119,6 @@ def training(
             batch_size=batch_size,
             limit=limit,
             progress=progress,
-            command=command,
         )
         _same_shape(labels, [*found, own])
         found.append(own)
@@ -141,14 +142,6 @@ def listed(checkpoints: Sequence[Checkpoint] | str | os.PathLike[str]) -> list[C
     if len(checkpoints) < 2:
         raise InputError(f"checkpoints: expected at least two, found {len(checkpoints)}")
     return list(checkpoints)
-
-
-def parted(name: str) -> tuple[str, str | None]:
-    """A name and the revision behind its last @, where it is no folder."""
-    before, at, after = name.rpartition("@")
-    if at and before and after and not os.path.exists(name):
-        return before, after
-    return name, None
 
 
 def _same_shape(labels: Sequence[str], found: Sequence[xr.Dataset]) -> None:

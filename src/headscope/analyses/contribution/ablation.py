@@ -24,6 +24,7 @@ from headscope.heads import Head
 from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.stream.long import examples
+from headscope.stream.provenance import COMMAND
 from headscope.stream.task import tokens_of
 from headscope.tokens import Tokens
 
@@ -41,7 +42,6 @@ def ablation(
     batch_size: int = 32,
     limit: int | None = None,
     progress: bool = False,
-    command: str = "",
 ) -> xr.Dataset:
     """What silencing a head (all its weights 0) does to a number of the output, on average over inputs.
 
@@ -57,7 +57,7 @@ def ablation(
             in every pass.
         heads: these heads only, ``Head(7, 9)`` or ``"L7H9"``.
         together: silence all `heads` at once, in one pass.
-        batch_size, limit, progress, command: as in `headscope.measure`.
+        batch_size, limit, progress: as in `headscope.measure`.
 
     Returns:
         A dataset over ``(layer, head)``, NaN for heads not asked for: ``ablation``, the mean over inputs of the
@@ -108,7 +108,7 @@ def ablation(
             "batch_size": batch_size,
             "limit": limit,
         },
-        meta=lambda: {"objective": number.description, "command": command},
+        meta=lambda: {"objective": number.description, "command": COMMAND.get()},
     )
     if together:
         return result.isel(layer=0, head=0, drop=True)

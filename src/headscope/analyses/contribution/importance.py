@@ -21,6 +21,7 @@ from headscope.maps import AttentionMaps, FloatArray
 from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.stream.passes import parts, slopes_of
+from headscope.stream.provenance import COMMAND
 from headscope.tokens import Tokens
 
 NAME = "importance"
@@ -35,7 +36,6 @@ def importance(
     batch_size: int = 32,
     limit: int | None = None,
     progress: bool = False,
-    command: str = "",
 ) -> xr.Dataset:
     """Head importance ``E_x |∂L(x)/∂ξ_h|``, where ξ_h is a gate that the head's output is multiplied by.
 
@@ -52,7 +52,7 @@ def importance(
         normalise: divide each layer by its l2 norm over heads, as that section does before heads of several
             layers are compared (a layer of zeros stays one). Errors are divided by the same norm, as if it were
             known exactly.
-        batch_size, limit, progress, command: as in `headscope.measure`.
+        batch_size, limit, progress: as in `headscope.measure`.
 
     Returns:
         A dataset over ``(layer, head)``: ``importance`` (in units of L; without one when normalised), a mean over
@@ -87,7 +87,7 @@ def importance(
             "batch_size": batch_size,
             "limit": limit,
         },
-        meta=lambda: {"objective": number.description, "command": command},
+        meta=lambda: {"objective": number.description, "command": COMMAND.get()},
     )
     if normalise:
         norm = np.sqrt(np.nansum(result[NAME].values ** 2, 1, keepdims=True))

@@ -18,6 +18,7 @@ from headscope.measures.choose import choose
 from headscope.measures.measure import Measure
 from headscope.measures.single import surface
 from headscope.models import Model, expect_model
+from headscope.stream.provenance import COMMAND
 from headscope.tokens import BoolArray, Tokens
 
 Place = int | Literal["first", "middle", "last"]
@@ -47,7 +48,6 @@ def unused_token(
     batch_size: int = 8,
     limit: int | None = None,
     progress: bool = False,
-    command: str = "",
 ) -> xr.Dataset:
     """What inserting a reserved token does to the other tokens' attention among themselves, and what goes to it.
 
@@ -68,7 +68,7 @@ def unused_token(
             False: rows stay as they are, and a part of each change is the mass gone to
             the token.
         batch_size: inputs between two steps of the progress; they run one at a time.
-        limit, progress, command: as in `headscope.measure`.
+        limit, progress: as in `headscope.measure`.
 
     Returns:
         A dataset over ``(layer, head)``: ``to_unused``, the mean share of a row's attention that goes to the token,
@@ -128,7 +128,7 @@ def unused_token(
         limit=limit,
         progress=progress,
         options={"token": piece, "position": position, "renormalise": renormalise, "limit": limit},
-        meta=lambda: {"command": command},
+        meta=lambda: {"command": COMMAND.get()},
     )
 
 

@@ -1,51 +1,33 @@
-"""`headscope coref`: coreference in every head."""
+"""`headscope coref`: antecedents in every head."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from headscope.console.options import (
     LONG_TREES,
     AnnotatedFormat,
-    AsJson,
-    Device,
-    Dtype,
     Estimate,
     FromWord,
-    Keep,
-    Meta,
-    ModelName,
-    Output,
-    Remote,
-    Revision,
+    ModelOptions,
     Sentences,
     SkipBroken,
-    Untrained,
+    TableOptions,
     annotated,
-    check_places,
-    command,
     foreseen,
-    load,
     on_screen,
     say,
     say_broken,
-    table_out,
 )
 
 
-class Among(StrEnum):
-    """Among what a head chooses an antecedent."""
-
-    preceding_mentions = "preceding_mentions"
-    other_mentions = "other_mentions"
-    any_word = "any_word"
-
-
 def coref(
+    model: ModelOptions,
+    table: TableOptions,
     documents: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -53,12 +35,11 @@ def coref(
             help="Coreference: .conllu with Entity= or CoNLL-2012; the built-in corpus by default.",
         ),
     ] = None,
-    model: ModelName = None,
-    output: Output = None,
     format: AnnotatedFormat = None,
     limit: Sentences = None,
     candidates: Annotated[
-        Among | None, typer.Option(help="Among what a head chooses; by default all three ways.")
+        Literal["preceding_mentions", "other_mentions", "any_word"] | None,
+        typer.Option(help="Among what a head chooses; by default all three ways."),
     ] = None,
     all_heads: Annotated[
         bool, typer.Option("--all-heads", help="Every head, not only rules and the best heads.")
@@ -68,57 +49,44 @@ def coref(
     ] = 128,
     rows: Annotated[
         FromWord, typer.Option(help="Attention from a word: the mean over its pieces, or that of the first.")
-    ] = FromWord.mean,
+    ] = "mean",
     skip_broken: SkipBroken = False,
     seed: Annotated[int, typer.Option(help="Of the intervals and of the halves.")] = 0,
     batch_size: Annotated[int, typer.Option(help="Windows in a batch, at most.")] = 32,
-    device: Device = None,
-    dtype: Dtype = None,
-    revision: Revision = None,
-    untrained: Untrained = None,
-    keep: Keep = None,
-    trust_remote_code: Remote = False,
     estimate: Estimate = False,
-    as_json: AsJson = False,
-    meta: Meta = None,
 ) -> None:
     """Which head finds antecedents: accuracies by type of mention with intervals, beside four rules."""
-    from headscope.analyses.coref.run import coreference as run
-    from headscope.analyses.coref.statistics import every_head, table
-    from headscope.stream.estimate import coreference as foresee
+    from headscope.analyses.coref import run, statistics
 
-    check_places(output, meta)
+    table.check()
     sentences = annotated(documents, format, skip_broken=skip_broken)
-    loaded = load(model, device, dtype, revision, untrained, keep, trust_remote_code)
+    loaded = model.load()
     options: dict[str, Any] = {
         "window": window,
-        "rows": rows.value,
+        "rows": rows,
         "seed": seed,
         "batch_size": batch_size,
         "limit": limit,
     }
-
-    def line() -> str:
-        return foresee(loaded, sentences, **options)
-
+    line = partial(run.estimate, loaded, sentences, **options)
     if foreseen(estimate, sentences.size_hint(), line, limit=limit, long=LONG_TREES):
         return
-    found = run(loaded, sentences, **options, progress=True, command=command())
+    dataset = run.coreference(loaded, sentences, **options, progress=True)
     say_broken(sentences)
     if candidates is not None:
-        found = found.sel(candidates=[candidates.value])
-    made = every_head(found) if all_heads else table(found)
+        dataset = dataset.sel(candidates=[candidates])
+    accuracies = statistics.every_head(dataset) if all_heads else statistics.table(dataset)
     if not all_heads:
-        say(_held_out(found))
-    table_out(made, found, output, as_json, meta, on_screen(made))
+        say(_held_out(dataset))
+    table.out(accuracies, on_screen(accuracies), dataset=dataset)
 
 
-def _held_out(found: Any) -> str:
+def _held_out(dataset: Any) -> str:
     """What choosing the best head on some documents and scoring it on others gives."""
-    shown = [
+    scores = [
         f"{name} {float(one['split']):.3f} ({float(one['split_low']):.3f} to {float(one['split_high']):.3f})"
-        for name in found["candidates"].values
-        if float((one := found.sel(candidates=name))["split"]) >= 0
+        for name in dataset["candidates"].values
+        if float((one := dataset.sel(candidates=name))["split"]) >= 0
     ]
     what = "best heads chosen and scored on different documents: "
-    return what + (", ".join(shown) or "not with one document")
+    return what + (", ".join(scores) or "not with one document")

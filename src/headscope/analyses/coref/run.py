@@ -30,6 +30,7 @@ from headscope.models import Model, expect_model
 from headscope.stream.estimate import BOOTSTRAP, ahead, line
 from headscope.stream.long import described
 from headscope.stream.progress import bar
+from headscope.stream.provenance import COMMAND
 from headscope.stream.task import TOKENS_PER_INPUT
 from headscope.stream.words import word_maps
 from headscope.words import Rows
@@ -46,7 +47,6 @@ def coreference(
     limit: int | None = None,
     batch_size: int = 32,
     progress: bool = False,
-    command: str = "",
 ) -> xr.Dataset:
     """How often each head's attention finds an antecedent (Clark et al. 2019, section 4.3 and table 2), with baselines.
 
@@ -61,7 +61,6 @@ def coreference(
         limit: at most so many sentences.
         batch_size: windows in a batch, at most.
         progress: show progress on stderr.
-        command: what was typed, for the record.
 
     Returns:
         See `headscope.analyses.coref.statistics.dataset`; `headscope.analyses.coref.statistics.table` makes a table of it.
@@ -96,7 +95,7 @@ def coreference(
         raise InputError("corpus: expected at least one sentence, found none")
     meta = described(model, corpus)
     meta["options"] = {"rows": rows, "window": size, "limit": limit, "batch_size": batch_size}
-    meta |= {"command": command, "seconds": round(time.monotonic() - started, 3)}
+    meta |= {"command": COMMAND.get(), "seconds": round(time.monotonic() - started, 3)}
     if isinstance(corpus, Corpus):
         meta["broken"] = [str(error) for error in corpus.broken]
     return dataset(mentions, seed=seed, replicates=replicates, meta=meta)

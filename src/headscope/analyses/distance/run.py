@@ -168,7 +168,6 @@ def distance(
     part: str | os.PathLike[str] | None = None,
     skip_failures: bool = False,
     progress: bool = False,
-    command: str = "",
 ) -> xr.Dataset:
     """Distances between all pairs of heads over a corpus: Jensen–Shannon, nats a token (Clark et al. 2019, section 6).
 
@@ -193,7 +192,6 @@ def distance(
         limit: compare on at most this many inputs.
         resume, shard, part, skip_failures: as in `headscope.measure` (docs/streams.md).
         progress: show progress on stderr.
-        command: what was typed, for the record.
 
     Returns:
         A dataset over ``(head_a, head_b)``: ``distance`` and ``distance_se`` (clustered by document); see
@@ -228,13 +226,12 @@ def distance(
         skip_failures=skip_failures,
         progress=progress,
         title="comparing",
-        command=command,
     )
 
 
-def merge(parts: Sequence[str | os.PathLike[str]], *, command: str = "") -> xr.Dataset:
+def merge(parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
     """The distances over a whole corpus from the parts of all its shards; see `headscope.merge`."""
-    return KIND.merge(parts, command)
+    return KIND.merge(parts)
 
 
 def _figures(sums: PairSums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:

@@ -3,53 +3,42 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-import headscope
 from headscope.console.options import (
     PICTURES,
-    AsJson,
+    TABLES,
+    BatchSize,
     By,
-    Corpora,
-    Device,
-    Dtype,
     Estimate,
-    Keep,
-    Limit,
-    Meta,
-    ModelName,
-    Pack,
-    Remote,
-    Resume,
-    Revision,
-    SkipFailures,
-    TextFormat,
-    Untrained,
-    WhichPreset,
-    WhichShard,
-    check_places,
-    command,
-    corpus_of,
+    LongOptions,
+    ModelOptions,
+    Preset,
+    TableOptions,
+    TextOptions,
     foreseen,
-    load,
+    names,
     print_rows,
     say,
+    say_absent,
     say_left_out,
     say_part,
     write_meta,
 )
 from headscope.errors import InputError
+from headscope.heads import Head
 
-SUFFIXES = (".parquet", ".csv", ".json", ".nc", *PICTURES)
+SUFFIXES = (*TABLES, ".nc", *PICTURES)
 """What ``-o`` may end in: a table, the dataset, or a figure of the measures."""
 
 
-def measure(
-    corpus: Corpora = None,
-    model: ModelName = None,
+@dataclass(frozen=True)
+class _TableOptions(TableOptions):
     output: Annotated[
         Path | None,
         typer.Option(
@@ -57,73 +46,49 @@ def measure(
             "--output",
             help=".parquet, .csv, .json or .nc; .svg, .pdf or .png for a figure; else a table is printed.",
         ),
-    ] = None,
-    format: TextFormat = None,
+    ] = None
+
+
+def measure(
+    texts: TextOptions,
+    model: ModelOptions,
+    table: _TableOptions,
+    long: LongOptions,
     measures: Annotated[
         str | None, typer.Option(metavar="A,B", help="Which measures, such as previous,offset-2,entropy.")
     ] = None,
-    by: Annotated[By, typer.Option(help="Average over tokens or over documents.")] = By.token,
-    pack: Pack = 128,
-    limit: Limit = None,
-    preset: WhichPreset = None,
+    by: By = "token",
+    preset: Preset = None,
     objective: Annotated[
         str | None,
         typer.Option(help="What gradient_… is of: masked-lm, causal-lm, logit:N or cosine."),
     ] = None,
-    batch_size: Annotated[int, typer.Option(help="Inputs in a batch, at most.")] = 32,
-    resume: Resume = None,
-    shard: WhichShard = None,
-    skip_failures: SkipFailures = False,
-    device: Device = None,
-    dtype: Dtype = None,
-    revision: Revision = None,
-    untrained: Untrained = None,
-    keep: Keep = None,
-    trust_remote_code: Remote = False,
+    batch_size: BatchSize = 32,
     estimate: Estimate = False,
-    as_json: AsJson = False,
-    meta: Meta = None,
 ) -> None:
     """Measure every head over a corpus: offsets, separators, punctuation, entropy, each with its error."""
-    from headscope.analyses.measure.run import estimate as foresee
-    from headscope.analyses.measure.run import measure as run
+    from headscope.analyses.measure import run
 
-    if shard is not None and output is None:
-        raise InputError("--shard: expected -o PART.nc for what the shard found, found no -o")
-    check_places(output, meta, suffixes=() if shard is not None else SUFFIXES)
-    texts = corpus_of(corpus, format, pack)
-    loaded = load(model, device, dtype, revision, untrained, keep, trust_remote_code)
-    names = measures.split(",") if measures else None
-
-    def line() -> str:
-        return foresee(loaded, texts, measures=names, batch_size=batch_size, limit=limit)
-
-    if foreseen(estimate, texts.size_hint(), line, limit=limit):
+    kept = long.run(table.output)
+    table.check(() if long.shard is not None else SUFFIXES)
+    corpus = texts.read()
+    loaded = model.load()
+    options: dict[str, Any] = {"measures": names(measures), "batch_size": batch_size, "limit": texts.limit}
+    if foreseen(
+        estimate, corpus.size_hint(), partial(run.estimate, loaded, corpus, **options), limit=texts.limit
+    ):
         return
-    found = run(
-        loaded,
-        texts,
-        measures=names,
-        by=by.value,
-        preset=preset.value if preset else None,
-        objective=objective,
-        batch_size=batch_size,
-        limit=limit,
-        resume=resume,
-        shard=shard,
-        part=output if shard is not None else None,
-        skip_failures=skip_failures,
-        progress=True,
-        command=command(),
-    )
-    if shard is not None:
-        say_part(found, output, shard)
-        output = None
-    figures(found, output, as_json, meta, quiet=shard is not None)
+    options |= {"by": by, "preset": preset, "objective": objective}
+    dataset = run.measure(loaded, corpus, **options, **kept, progress=True)
+    if long.shard is not None:
+        say_part(dataset, table.output, long.shard)
+        figures(dataset, None, False, table.meta, quiet=True)
+    else:
+        figures(dataset, table.output, table.as_json, table.meta)
 
 
 def figures(
-    found: Any,
+    dataset: Any,
     output: Path | None,
     as_json: bool,
     meta: Path | None,
@@ -137,23 +102,22 @@ def figures(
 
     if map is not None:
         raise InputError("--map: expected parts of distances, found other ones")
-    described: dict[str, Any] = json.loads(found.attrs["meta"])
-    for name, reason in described.get("absent", {}).items():
-        say(f"{name}: no row; {reason}")
+    described: dict[str, Any] = json.loads(dataset.attrs["meta"])
+    say_absent(described)
     say_left_out(described)
     if output is not None and output.suffix.lower() in PICTURES:
         from headscope.analyses.measure.figure import figure
 
-        drawn = figure(found, names(found)).save(output)
-        count = len(names(found))
-        say(f"{drawn}: a figure of {count} measure{'s' * (count != 1)}")
+        measures = names(dataset)
+        path = figure(dataset, measures).save(output)
+        say(f"{path}: a figure of {len(measures)} measure{'s' * (len(measures) != 1)}")
     elif output is not None:
-        write(found, output)
-        say(f"{output}: {len(table(found)):,} rows")
+        write(dataset, output)
+        say(f"{output}: {len(table(dataset)):,} rows")
     elif as_json and not quiet:
-        print_rows(table(found))
+        print_rows(table(dataset))
     elif not quiet:
-        print(_wide(table(found)))
+        print(_wide(table(dataset)))
     write_meta(meta, described)
 
 
@@ -163,7 +127,5 @@ def _wide(tidy: Any) -> str:
     wide = tidy.pivot(index=["layer", "head", "paper"], columns="measure", values="value")[
         names
     ].reset_index()
-    wide.insert(
-        0, "name", [str(headscope.Head(*head)) for head in zip(wide["layer"], wide["head"], strict=True)]
-    )
+    wide.insert(0, "name", [str(Head(*head)) for head in zip(wide["layer"], wide["head"], strict=True)])
     return str(wide.drop(columns=["layer", "head"]).round(3).to_string(index=False, na_rep=""))

@@ -45,7 +45,6 @@ def measure(
     part: str | os.PathLike[str] | None = None,
     skip_failures: bool = False,
     progress: bool = False,
-    command: str = "",
 ) -> xr.Dataset:
     """Surface measures of every head over a corpus, with errors and chance (Clark et al. 2019, section 3).
 
@@ -72,7 +71,6 @@ def measure(
         skip_failures: leave out inputs at which the model fails, and list them under ``failures`` in the
             description, instead of ending the run with an error that names the first.
         progress: show progress on stderr.
-        command: what was typed, for the record.
 
     Returns:
         A dataset over ``(layer, head)``: ``m``, ``m_se`` (standard error, clustered by document), ``m_n`` and
@@ -112,21 +110,19 @@ def measure(
         part=part,
         skip_failures=skip_failures,
         progress=progress,
-        command=command,
     )
 
 
-def merge(parts: Sequence[str | os.PathLike[str]], *, command: str = "") -> xr.Dataset:
+def merge(parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
     """The figures of a whole corpus from the parts of all its shards: those of one run, to the last digit.
 
     Args:
         parts: files that `measure` wrote with ``shard`` and ``part``, in any order.
-        command: what was typed, for the record.
 
     Raises `InputError` for a file that is broken or no part, and for parts that are not one corpus: of different
     runs or inputs, with blocks that are missing or there twice.
     """
-    return KIND.merge(parts, command)
+    return KIND.merge(parts)
 
 
 def _figures(sums: Sums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:

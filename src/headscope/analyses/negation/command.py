@@ -1,52 +1,35 @@
-"""`headscope negation`: which head tells the scope of a negation, and what fine-tuning changed of it."""
+"""`headscope negation`: the scope of negations in every head."""
 
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from headscope.console.options import (
-    LONG,
+    SHOWN,
     TABLES,
-    AsJson,
-    Device,
-    Dtype,
     Estimate,
-    Keep,
-    Meta,
-    ModelName,
-    Output,
-    Remote,
-    Revision,
+    ModelOptions,
     Sentences,
     SkipBroken,
-    Untrained,
-    check_places,
-    command,
+    TableOptions,
     foreseen,
-    load,
-    named,
     on_screen,
-    print_rows,
-    say,
     say_broken,
-    table_out,
-    write_meta,
 )
-
-SHOWN = 15
-"""Heads that are printed."""
 
 
 def negation(
+    model: ModelOptions,
+    table: TableOptions,
     scopes: Annotated[
         list[Path],
         typer.Argument(metavar="FILE", help='JSON lines: {"words": [...], "cue": [2], "scope": [0, 1, 3]}.'),
     ],
-    model: ModelName = None,
     against: Annotated[
         str | None,
         typer.Option(
@@ -54,55 +37,34 @@ def negation(
             help="Also what changed since this model, before fine-tuning (hub name, folder or demo; @REVISION).",
         ),
     ] = None,
-    output: Output = None,
     limit: Sentences = None,
     skip_broken: SkipBroken = False,
     seed: Annotated[int, typer.Option(help="Of the intervals.")] = 0,
     batch_size: Annotated[int, typer.Option(help="Sentences in a batch, at most.")] = 32,
-    device: Device = None,
-    dtype: Dtype = None,
-    revision: Revision = None,
-    untrained: Untrained = None,
-    keep: Keep = None,
-    trust_remote_code: Remote = False,
     estimate: Estimate = False,
-    as_json: AsJson = False,
-    meta: Meta = None,
 ) -> None:
     """Do the words in the scope of a negation look at its cue? Precision, recall and F1 of every head."""
     from headscope import corpora
-    from headscope.analyses.negation.run import negation as run
-    from headscope.analyses.negation.statistics import difference, table
-    from headscope.measures.dataset import write_table
-    from headscope.stream.estimate import negation as foresee
+    from headscope.analyses.negation import run, statistics
 
-    check_places(output, meta, suffixes=() if against is None else TABLES)
+    table.check(() if against is None else TABLES)
     sentences = corpora.negations(scopes, skip_broken=skip_broken)
-    loaded = load(model, device, dtype, revision, untrained, keep, trust_remote_code)
+    loaded = model.load()
     options: dict[str, Any] = {"limit": limit, "batch_size": batch_size}
-
-    def line() -> str:
-        return foresee(loaded, sentences, **options)
-
-    if foreseen(estimate, sentences.size_hint(), line, limit=limit, long=LONG):
+    line = partial(run.estimate, loaded, sentences, **options)
+    if foreseen(estimate, sentences.size_hint(), line, limit=limit):
         return
-    options |= {"seed": seed, "progress": True, "command": command()}
-    found = run(loaded, sentences, **options)
+    options |= {"seed": seed, "progress": True}
+    dataset = run.negation(loaded, sentences, **options)
     say_broken(sentences)
     if against is None:
-        rows: Any = table(found)
-        table_out(rows, found, output, as_json, meta, _best(rows))
+        rows: Any = statistics.table(dataset)
+        table.out(rows, _best(rows), dataset=dataset)
         return
-    before = run(named(against, device, dtype, None, None, trust_remote_code), sentences, **options)
-    rows = difference(before, found)
-    if output is not None:
-        write_table(rows, output)
-        say(f"{output}: {len(rows):,} rows")
-    elif as_json:
-        print_rows(rows)
-    else:
-        print(_changed(rows))
-    write_meta(meta, {"before": json.loads(before.attrs["meta"]), "after": json.loads(found.attrs["meta"])})
+    before = run.negation(model.how.trained.named(against), sentences, **options)
+    rows = statistics.difference(before, dataset)
+    described = {"before": json.loads(before.attrs["meta"]), "after": json.loads(dataset.attrs["meta"])}
+    table.out(rows, _changed(rows), described=described)
 
 
 def _best(rows: Any) -> str:

@@ -17,6 +17,7 @@ from headscope.models import Model
 from headscope.stream.estimate import BOOTSTRAP, ahead, line
 from headscope.stream.long import described, examples
 from headscope.stream.progress import bar
+from headscope.stream.provenance import COMMAND
 from headscope.stream.task import TOKENS_PER_INPUT
 from headscope.stream.words import word_maps
 
@@ -30,7 +31,6 @@ def negation(
     limit: int | None = None,
     batch_size: int = 32,
     progress: bool = False,
-    command: str = "",
 ) -> xr.Dataset:
     """How well each head tells the scope of a negation: the words that look at its cue (Zhao & Bethard 2020).
 
@@ -44,7 +44,6 @@ def negation(
         limit: at most so many sentences.
         batch_size: sentences in a batch, at most.
         progress: show progress on stderr.
-        command: what was typed, for the record.
 
     Returns:
         See `headscope.analyses.negation.statistics.dataset`.
@@ -74,7 +73,7 @@ def negation(
                 done(len(batch))
     meta = described(model, corpus)
     meta["options"] = {"limit": limit, "batch_size": batch_size}
-    meta |= {"command": command, "seconds": round(time.monotonic() - started, 3)}
+    meta |= {"command": COMMAND.get(), "seconds": round(time.monotonic() - started, 3)}
     if isinstance(corpus, Corpus):
         meta["broken"] = [str(error) for error in corpus.broken]
     ordered = [sums[number] for number in sorted(sums)]

@@ -1,67 +1,38 @@
-"""`headscope probe`: probes for dependency trees."""
+"""`headscope probe`: trees read off attention, words and hidden states."""
 
 from __future__ import annotations
 
 import json
-from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from headscope.console.options import (
     LONG_TREES,
     AnnotatedFormat,
-    AsJson,
-    Device,
-    Dtype,
     Estimate,
-    Keep,
-    Meta,
-    ModelName,
-    Output,
-    Remote,
-    Revision,
+    ModelOptions,
     SkipBroken,
-    Untrained,
+    TableOptions,
     annotated,
-    check_places,
-    command,
     foreseen,
-    load,
     say,
     say_broken,
-    table_out,
 )
 
-
-class Kind(StrEnum):
-    """Which probe; docs/probes.md says what each is."""
-
-    attention = "attention"
-    attention_words = "attention+words"
-    distance_words = "distance+words"
-    right_branching = "right-branching"
-    reinitialised = "reinitialised"
-    structural = "structural"
-    all = "all"
-
-
-class Kept(StrEnum):
-    """How maps are kept on disk."""
-
-    uint8 = "uint8"
-    float16 = "float16"
-    float32 = "float32"
+KINDS = "attention|attention+words|distance+words|right-branching|reinitialised|structural|all"
 
 
 def probe(
+    model: ModelOptions,
+    table: TableOptions,
     train: Annotated[Path, typer.Argument(metavar="TRAIN", help="The treebank to train on.")],
     dev: Annotated[Path, typer.Argument(metavar="DEV", help="The treebank to score on.")],
-    model: ModelName = None,
-    output: Output = None,
     kind: Annotated[
-        list[Kind] | None, typer.Option(help="Which probe; all by default. Repeatable.", show_default=False)
+        list[str] | None,
+        typer.Option(metavar=KINDS, help="Which probe; all by default. Repeatable.", show_default=False),
     ] = None,
     vectors: Annotated[
         Path | None,
@@ -76,7 +47,9 @@ def probe(
     ] = 0,
     epochs: Annotated[int, typer.Option(help="At most; training stops when it no longer helps.")] = 40,
     limit: Annotated[int | None, typer.Option(help="Train on at most so many sentences.")] = None,
-    precision: Annotated[Kept, typer.Option(help="How maps are kept on disk.")] = Kept.uint8,
+    precision: Annotated[
+        Literal["uint8", "float16", "float32"], typer.Option(help="How maps are kept on disk.")
+    ] = "uint8",
     skip_broken: SkipBroken = False,
     resume: Annotated[
         Path | None,
@@ -87,50 +60,37 @@ def probe(
         ),
     ] = None,
     batch_size: Annotated[int, typer.Option(help="Sentences in a batch of the model, at most.")] = 32,
-    device: Device = None,
-    dtype: Dtype = None,
-    revision: Revision = None,
-    untrained: Untrained = None,
-    keep: Keep = None,
-    trust_remote_code: Remote = False,
     estimate: Estimate = False,
-    as_json: AsJson = False,
-    meta: Meta = None,
 ) -> None:
     """How much of a dependency tree can be read off attention, words and hidden states by a trained probe."""
-    from headscope.analyses.probes.results import table
-    from headscope.analyses.probes.run import probe as run
-    from headscope.stream.estimate import probe as foresee
+    from headscope.analyses.probes import results, run
 
-    check_places(output, meta)
+    table.check()
     sides = [annotated([path], format, skip_broken=skip_broken) for path in (train, dev)]
-    loaded = load(model, device, dtype, revision, untrained, keep, trust_remote_code)
+    loaded = model.load()
     options: dict[str, Any] = {
-        "kinds": [each.value for each in kind or [Kind.all]],
+        "kinds": kind or ["all"],
         "seed": seed,
         "epochs": epochs,
-        "precision": precision.value,
+        "precision": precision,
         "limit": limit,
         "batch_size": batch_size,
     }
-
-    def line() -> str:
-        return foresee(loaded, *sides, **options)
-
     size = sum(side.size_hint() or 0 for side in sides)
+    line = partial(run.estimate, loaded, *sides, **options)
     if foreseen(estimate, size, line, limit=limit, long=LONG_TREES):
         return
-    found = run(loaded, *sides, **options, vectors=vectors, resume=resume, progress=True, command=command())
+    dataset = run.probe(loaded, *sides, **options, vectors=vectors, resume=resume, progress=True)
     for side in sides:
         say_broken(side)
-    described: dict[str, Any] = json.loads(found.attrs["meta"])
+    described: dict[str, Any] = json.loads(dataset.attrs["meta"])
     if "vectors" in described:
-        own = described["vectors"]
-        say(f"vectors: {own['name']}; {own['share of words without']:.1%} of the words have none")
+        words = described["vectors"]
+        say(f"vectors: {words['name']}; {words['share of words without']:.1%} of the words have none")
     if "root" in described:
         say(f"the root is read off attention to: {', '.join(described['root'])}")
-    rows: Any = table(found)
-    table_out(rows, found, output, as_json, meta, _shown(rows))
+    rows: Any = results.table(dataset)
+    table.out(rows, _shown(rows), dataset=dataset)
 
 
 _SHOWN = (

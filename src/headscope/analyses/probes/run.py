@@ -44,6 +44,7 @@ from headscope.models import Model
 from headscope.stream.estimate import FEWER, RUN, ahead, disk_size, duration, peak_memory
 from headscope.stream.long import described, examples, versions, weights
 from headscope.stream.progress import bar
+from headscope.stream.provenance import COMMAND
 from headscope.tokens import IntArray
 
 Kind = Literal[
@@ -74,7 +75,6 @@ def probe(
     resume: str | os.PathLike[str] | None = None,
     batch_size: int = 32,
     progress: bool = False,
-    command: str = "",
 ) -> xr.Dataset:
     """Probes for dependency trees, trained on one treebank and scored on another (Clark et al. 2019, table 3).
 
@@ -94,7 +94,6 @@ def probe(
             digits. None: a temporary folder that is removed afterwards.
         batch_size: sentences in a batch of the model, at most.
         progress: show progress and losses on stderr.
-        command: what was typed, for the record.
 
     Returns:
         See `headscope.analyses.probes.results.dataset`; `headscope.analyses.probes.results.table` makes a table of it.
@@ -133,7 +132,7 @@ def probe(
         meta["options"] = {name: str(value) for name, value in options.items() if value is not None}
         meta |= run.about | {
             "losses": run.losses,
-            "command": command,
+            "command": COMMAND.get(),
             "seconds": round(time.monotonic() - started, 3),
         }
         return dataset(rows, run.dev.trees, seed=seed, replicates=replicates, meta=meta)

@@ -31,7 +31,6 @@ def roles(
     limit: int | None = None,
     seed: int = 0,
     progress: bool = False,
-    command: str = "",
 ) -> pd.DataFrame:
     """The roles of every head, with scores, confidence intervals, thresholds and q (see `headscope.analyses.roles.statistics`).
 
@@ -43,7 +42,7 @@ def roles(
         model: from `headscope.load`.
         corpus: of at least two documents.
         level: the expected share of wrong roles among those named.
-        batch_size, limit, progress, command: as in `headscope.measure`.
+        batch_size, limit, progress: as in `headscope.measure`.
         seed: of the random tokens.
 
     Returns:
@@ -60,7 +59,6 @@ def roles(
             batch_size=batch_size,
             limit=limit,
             progress=progress,
-            command=command,
         )
     ]
     meta = json.loads(found[0].attrs["meta"])

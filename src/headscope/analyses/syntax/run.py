@@ -20,6 +20,7 @@ from headscope.models import Model
 from headscope.stream.estimate import BOOTSTRAP, ahead, line
 from headscope.stream.long import described, examples
 from headscope.stream.progress import bar
+from headscope.stream.provenance import COMMAND
 from headscope.stream.task import TOKENS_PER_INPUT
 from headscope.stream.words import gold, word_maps
 from headscope.words import Rows
@@ -44,7 +45,6 @@ def syntax(
     limit: int | None = None,
     batch_size: int = 32,
     progress: bool = False,
-    command: str = "",
 ) -> xr.Dataset:
     """Accuracy of every head, in both directions, at every dependency relation (Clark et al. 2019, table 1).
 
@@ -67,7 +67,6 @@ def syntax(
         limit: at most so many sentences.
         batch_size: sentences in a batch, at most.
         progress: show progress on stderr.
-        command: what was typed, for the record.
 
     Returns:
         See `headscope.analyses.syntax.statistics.dataset`; `headscope.analyses.syntax.statistics.table` makes a table of it.
@@ -111,7 +110,7 @@ def syntax(
     meta = described(model, treebank)
     options = {"rows": rows, "preset": preset, "limit": limit, "batch_size": batch_size}
     meta["options"] = {name: value for name, value in options.items() if value is not None}
-    meta |= {"command": command, "seconds": round(time.monotonic() - started, 3)}
+    meta |= {"command": COMMAND.get(), "seconds": round(time.monotonic() - started, 3)}
     if isinstance(treebank, Corpus):
         meta["broken"] = [str(error) for error in treebank.broken]
     made = dataset(words, seed=seed, replicates=replicates, least=least, meta=meta)
