@@ -1,62 +1,44 @@
-"""The import table of docs/architecture.md."""
+"""The order of the house, as docs/architecture.md draws it: tools/rooms.py reads it from the imports."""
 
 from __future__ import annotations
 
-import ast
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-SRC = Path(__file__).resolve().parents[1] / "src" / "headscope"
-CORE = {"errors", "heads", "tokens", "words", "maps", "neurons", "mapfile", "store", "kernels"}
-MAY_IMPORT = {
-    "corpora": CORE,
-    "models": CORE,
-    "attention": CORE | {"models"},
-    "measures": CORE,
-    "probes": CORE | {"corpora", "models", "attention", "measures"},
-    "compare": CORE | {"measures"},
-    "views": CORE | {"measures", "compare"},
-    "run": CORE | {"corpora", "models", "attention", "measures", "probes", "compare", "views"},
-    "bertviz": CORE | {"models", "attention", "views", "run"},
-    "cli": CORE | {"corpora", "models", "attention", "measures", "probes", "compare", "views", "run"},
-}
-HEAVY = {"torch", "transformers"}
-TORCH_FREE = CORE | {"corpora", "measures", "compare", "views"}
+TOOLS = Path(__file__).resolve().parents[1] / "tools"
+spec = importlib.util.spec_from_file_location("rooms", TOOLS / "rooms.py")
+assert spec is not None
+assert spec.loader is not None
+rooms = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(rooms)
 
 
-def part(path: Path) -> str:
-    return path.relative_to(SRC).parts[0].removesuffix(".py")
+def test_nothing_imports_upward_or_in_a_circle() -> None:
+    assert rooms.faults() == []
 
 
-def imports(path: Path) -> set[str]:
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {name.name for name in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            found.add(node.module or "")
-            if node.module == "headscope":
-                found |= {f"headscope.{name.name}" for name in node.names}
-    return found
+def test_the_picture_is_drawn_from_the_code() -> None:
+    assert rooms.picture() in rooms.PAGE.read_text(encoding="utf-8"), "run python tools/rooms.py"
 
 
-PUBLIC = {"__init__.py", "compare/__init__.py"}  # names that load what they need when they are first used
-FILES = [path for path in sorted(SRC.rglob("*.py")) if path.relative_to(SRC).as_posix() not in PUBLIC]
+def test_a_circle_is_found_wherever_it_begins() -> None:
+    assert rooms.find_circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+    assert rooms.find_circle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SRC)))
-def test_nothing_imports_upward(path: Path) -> None:
-    here = part(path)
-    allowed = MAY_IMPORT.get(here, CORE) | {here}
-    for name in imports(path):
-        if name.startswith("headscope."):
-            assert name.split(".")[1] in allowed, f"{here} imports {name}"
-        if here in TORCH_FREE:
-            assert name.split(".")[0] not in HEAVY, f"{here} imports {name}"
+def test_imports_within_functions_and_for_types_count(tmp_path: Path) -> None:
+    file = tmp_path / "file.py"
+    file.write_text(
+        "from typing import TYPE_CHECKING\n"
+        "if TYPE_CHECKING:\n    from headscope.views.page import page\n"
+        "def later():\n    from headscope.analyses import record\n    import torch\n"
+    )
+    known = dict.fromkeys(("views.page", "analyses.record"), file)
+    assert rooms.imports(file, known) == ({"views.page", "analyses.record"}, {"typing", "torch"})
 
 
 def test_import_is_light() -> None:
@@ -80,3 +62,17 @@ def test_every_public_name_exists() -> None:
     import headscope
 
     assert all(getattr(headscope, name) is not None for name in headscope.__all__)
+
+
+def test_names_of_before_are_given_with_a_warning() -> None:
+    import headscope
+    from headscope import contribution, errors
+
+    with pytest.warns(
+        DeprecationWarning, match=r"headscope\.importance is now headscope\.contribution\.importance"
+    ):
+        assert headscope.importance is contribution.importance
+    with pytest.warns(DeprecationWarning, match=r"headscope\.errors\.InputError"):
+        assert headscope.InputError is errors.InputError
+    with pytest.raises(AttributeError, match="no_such_name"):
+        headscope.no_such_name  # noqa: B018

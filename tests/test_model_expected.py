@@ -12,7 +12,7 @@ import headscope as hs
 CORPUS, TREES = hs.corpora.texts(["a b"]), hs.corpora.builtin_trees()
 CALLS: dict[str, Callable[[Any], Any]] = {
     "ablate": lambda model: hs.ablate(model, "L0H1").__enter__(),
-    "ablation": lambda model: hs.ablation(model, CORPUS),
+    "ablation": lambda model: hs.contribution.ablation(model, CORPUS),
     "capture": lambda model: hs.capture(model, "a b"),
     "compare.inputs": lambda model: hs.compare.inputs(model, "a", "b"),
     "compare.models": lambda model: hs.compare.models(model, model, CORPUS),
@@ -20,25 +20,25 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "distance": lambda model: hs.distance(model, CORPUS),
     "generate": lambda model: hs.generate(model, "a"),
     "gradients": lambda model: hs.gradients(model, "a"),
-    "importance": lambda model: hs.importance(model, CORPUS),
+    "importance": lambda model: hs.contribution.importance(model, CORPUS),
     "measure": lambda model: hs.measure(model, CORPUS),
     "negation": lambda model: hs.negation(model, CORPUS),
-    "neuron_patterns": lambda model: hs.neuron_patterns(model, "a b"),
+    "neuron_patterns": lambda model: hs.contribution.neuron_patterns(model, "a b"),
     "probe": lambda model: hs.probe(model, TREES, TREES),
-    "relevance": lambda model: hs.relevance(model, "a"),
+    "relevance": lambda model: hs.contribution.relevance(model, "a"),
     "report": lambda model: hs.report(model, CORPUS),
     "roles": lambda model: hs.roles(model, CORPUS),
     "syntax": lambda model: hs.syntax(model, TREES),
-    "unused_token": lambda model: hs.unused_token(model, CORPUS),
-    "variability": lambda model: hs.variability(model, CORPUS),
+    "unused_token": lambda model: hs.contribution.unused_token(model, CORPUS),
+    "variability": lambda model: hs.contribution.variability(model, CORPUS),
 }
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_a_name_is_no_model(call: Callable[[Any], Any]) -> None:
     with pytest.raises(
-        hs.InputError, match=r"^model: expected one from hs.load, found a string: hs.load\('gpt2'\)$"
+        hs.errors.InputError, match=r"^model: expected one from hs.load, found a string: hs.load\('gpt2'\)$"
     ):
         call("gpt2")
-    with pytest.raises(hs.InputError, match=r"^model: expected one from hs.load, found int$"):
+    with pytest.raises(hs.errors.InputError, match=r"^model: expected one from hs.load, found int$"):
         call(3)

@@ -90,9 +90,10 @@ INTRODUCTIONS = {
     "far heads look, and attention sinks. A *word* is a run of pieces of one word, in any case, and no punctuation; a "
     "*sentence* is a text (A or B) of the input.",
     "confidence": "What the largest weight of a row says: Voita et al. 2019. The rarest tokens of each input are "
-    "marked by a first pass over the corpus (`headscope.analyses.roles.rare.with_rarest`); `hs.roles` makes it. The paper's "
+    "marked by a first pass over the corpus (`headscope.stream.rare.with_rarest`); `hs.roles` makes it. The paper's "
     "syntactic heads need trees, and are not among these.",
-    "synthetic": "What a head does by matching tokens, for `headscope.analyses.roles.synthetic.repeated_tokens(model)`; the "
+    "synthetic": "What a head does by matching tokens, for "
+    "`headscope.analyses.roles.synthetic.repeated_tokens(model)`; the "
     "definitions hold for any text.",
     "gradients": "How much the model's output depends on attention to each kind of token, figure 3 of Clark et al.: "
     "the size of ∂L/∂α by one weight, so that kinds of many and of few tokens compare. `--objective` says what L is. "
@@ -113,8 +114,8 @@ of `tags` beside `words` in JSON lines.
 
 ## Attention variability
 
-`hs.variability(model, corpus)`: how much attention among the first 10 tokens differs between inputs, which two passes
-over the corpus tell: `Σₓ Σᵢ Σⱼ |αᵢⱼ(x) − ᾱᵢⱼ| / (2 Σₓ Σᵢ Σⱼ αᵢⱼ(x))`, ᾱ the mean over inputs x (Vig & Belinkov 2019).
+`hs.contribution.variability(model, corpus)`: how much attention among the first 10 tokens differs between inputs, which
+two passes over the corpus tell: `Σₓ Σᵢ Σⱼ |αᵢⱼ(x) − ᾱᵢⱼ| / (2 Σₓ Σᵢ Σⱼ αᵢⱼ(x))`, ᾱ the mean over inputs x (Vig & Belinkov 2019).
 0 where attention depends on position alone, up to 1 where on the words alone. Example: one row gives (1, 0) in one
 input and (0, 1) in another: ᾱ = (½, ½), and (½ + ½ + ½ + ½) / (2 · 2) = 0.5.
 
@@ -127,7 +128,7 @@ A function of pairs says what a weight between two tokens is worth; a function o
 import numpy as np
 import headscope as hs
 
-@hs.by_pairs("again", "Mean mass on earlier copies of the same piece.")
+@hs.pair_measure("again", "Mean mass on earlier copies of the same piece.")
 def again(tokens, queries):                   # -> [query key]
     pieces = np.array(tokens.pieces)
     return (np.arange(len(tokens)) < queries[:, None]) & (pieces == pieces[queries, None])

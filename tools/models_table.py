@@ -69,7 +69,7 @@ def main() -> None:
     for family in REFUSED:
         try:
             hs.load(build(family))
-        except hs.RefusedError as error:
+        except hs.errors.RefusedError as error:
             reason = str(error).split(": ", 1)[1]
             lines.append(f"| {family.name} | `{family.cls}` | {reason} |\n")
     PAGE.write_text("".join(lines), encoding="utf-8")

@@ -35,7 +35,7 @@ def test_a_causal_model_and_a_single_text_have_what_they_have() -> None:
     found = surface(hs.wrap(weights, tokens), ["a_to_b", "b_to_a"])
     assert list(found.data_vars)[:1] == ["b_to_a"]
     np.testing.assert_allclose(found["b_to_a"], weights[:, :, 4, 1:3].sum(-1), atol=1e-12)
-    with pytest.raises(hs.InputError, match="none of these measures applies here"):
+    with pytest.raises(hs.errors.InputError, match="none of these measures applies here"):
         surface(
             hs.wrap(weights[..., :3, :3] / weights[..., :3, :3].sum(-1, keepdims=True), PIECES[:3]),
             ["b_to_a"],

@@ -11,20 +11,20 @@ import pytest
 import headscope as hs
 from headscope.errors import InputError
 from headscope.measures.choose import choose, parse
-from headscope.measures.measure import by_pairs, by_rows
+from headscope.measures.measure import pair_measure, row_measure
 from headscope.measures.single import surface
 from headscope.tokens import Tokens
 
 WEIGHTS = np.array([[1.0, 0, 0, 0], [0.5, 0.5, 0, 0], [0.2, 0.3, 0.5, 0], [0.1, 0.2, 0.3, 0.4]])
 
 
-@by_pairs("again", "Mass on earlier copies of the same piece.")
+@pair_measure("again", "Mass on earlier copies of the same piece.")
 def again(tokens: Tokens, queries: Any) -> Any:
     pieces = np.array(tokens.pieces)
     return (np.arange(len(tokens)) < queries[:, None]) & (pieces == pieces[queries, None])
 
 
-@by_rows("peak", "Largest weight of a row.", units="share")
+@row_measure("peak", "Largest weight of a row.", units="share")
 def peak(weights: Any, tokens: Tokens, queries: Any) -> Any:
     assert weights.shape[1:] == (len(queries), len(tokens))
     return weights.max(-1)
@@ -73,7 +73,7 @@ def test_a_corpus_gives_what_its_maps_give(demo: Any) -> None:
 def test_a_measure_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(
         "import headscope as hs\n"
-        "@hs.by_pairs('ahead', 'Mass on the next two tokens.')\n"
+        "@hs.pair_measure('ahead', 'Mass on the next two tokens.')\n"
         "def ahead(tokens, queries):\n"
         "    import numpy as np\n"
         "    gap = np.arange(len(tokens)) - queries[:, None]\n"
@@ -81,7 +81,8 @@ def test_a_measure_from_a_file(tmp_path: Path) -> None:
     )
     assert parse(f"{tmp_path / 'own.py'}:ahead")[0].name == "ahead"
     with pytest.raises(
-        InputError, match=r"own\.py:behind: expected a measure made by by_pairs or by_rows, found nothing"
+        InputError,
+        match=r"own\.py:behind: expected a measure made by pair_measure or row_measure, found nothing",
     ):
         parse(f"{tmp_path / 'own.py'}:behind")
     with pytest.raises(InputError, match=r"none\.py: no such file"):
@@ -93,15 +94,15 @@ def test_a_measure_from_a_file(tmp_path: Path) -> None:
 
 def test_what_a_function_must_return() -> None:
     maps = hs.wrap(WEIGHTS[None, None], list("abcd"), causal=True)
-    short = by_pairs("short", "Wrong.")(lambda tokens, queries: np.ones((len(queries), 2)))
+    short = pair_measure("short", "Wrong.")(lambda tokens, queries: np.ones((len(queries), 2)))
     with pytest.raises(
         InputError, match=r"measure short: expected \[query key\] \(4, 4\), found shape \(4, 2\)"
     ):
         surface(maps, [short])
-    void = by_rows("void", "Wrong.")(lambda weights, tokens, queries: weights.max(-1) * np.nan)
+    void = row_measure("void", "Wrong.")(lambda weights, tokens, queries: weights.max(-1) * np.nan)
     with pytest.raises(InputError, match="measure void: expected finite numbers, found others"):
         surface(maps, [void])
     with pytest.raises(InputError, match="expected a name of letters, digits and _, found 'two words'"):
-        by_rows("two words", "Wrong.")(lambda weights, tokens, queries: weights.max(-1))
+        row_measure("two words", "Wrong.")(lambda weights, tokens, queries: weights.max(-1))
     with pytest.raises(InputError, match="'again' again"):
         choose([again, again])

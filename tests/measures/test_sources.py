@@ -7,7 +7,7 @@ import re
 import pytest
 
 from headscope.errors import InputError
-from headscope.measures.measure import by_pairs
+from headscope.measures.measure import pair_measure
 from headscope.measures.sources import BIBTEX, bibtex
 
 
@@ -33,5 +33,5 @@ def test_several_and_none() -> None:
 
 
 def test_a_measure_of_ones_own_cites_what_it_names() -> None:
-    own = by_pairs("own", "Mine.", keys=("gu2024",))(lambda tokens, queries: queries)
+    own = pair_measure("own", "Mine.", keys=("gu2024",))(lambda tokens, queries: queries)
     assert own.cite() == BIBTEX["gu2024"]

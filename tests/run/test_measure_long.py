@@ -29,7 +29,7 @@ from headscope.analyses.measure.run import measure, merge
 from headscope.corpora import Example
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.measures.dataset import read, write
-from headscope.measures.measure import by_pairs
+from headscope.measures.measure import pair_measure
 from headscope.models import Model
 from headscope.stream.task import Task
 from headscope.tokens import Tokens
@@ -241,7 +241,7 @@ def test_more_shards_than_blocks(model: Model, tmp_path: Path) -> None:
 
 
 def test_a_measure_of_ones_own_merges(model: Model, tmp_path: Path) -> None:
-    @by_pairs("even", "Mass on even places.")
+    @pair_measure("even", "Mass on even places.")
     def even(tokens: Tokens, queries: Any) -> Any:
         return np.broadcast_to(np.arange(len(tokens)) % 2 == 0, (len(queries), len(tokens)))
 
@@ -252,7 +252,7 @@ def test_a_measure_of_ones_own_merges(model: Model, tmp_path: Path) -> None:
     plain = measure(model, corpus(), measures=[even, "entropy"])
     same(merge([tmp_path / "1.nc", tmp_path / "2.nc"]), plain)
 
-    @by_pairs("even", "Mass on even places.")
+    @pair_measure("even", "Mass on even places.")
     def odd(tokens: Tokens, queries: Any) -> Any:
         return np.broadcast_to(np.arange(len(tokens)) % 2 == 1, (len(queries), len(tokens)))
 

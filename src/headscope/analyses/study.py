@@ -176,7 +176,7 @@ def reason(error: Exception) -> str:
 
 
 def look(model: Model, text: str | tuple[str, str] | Tokens) -> Input:
-    """The part of a model that is measured, on one input: of an encoder-decoder the encoder, whatever its decoder reads."""
+    """The part of a model that is measured, on one input: of an encoder-decoder the encoder."""
     maps, neurons = capture_with_neurons(model, text, target="." if model.encoder_decoder else None)
     if isinstance(maps, Parts) and "encoder" in maps:
         maps = maps.encoder

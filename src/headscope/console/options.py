@@ -188,7 +188,7 @@ class TableOptions:
             print_rows(rows)
         else:
             print(shown)
-        write_meta(self.meta, json.loads(dataset.attrs["meta"]) if described is None else described)
+        write_meta(self.meta, described or json.loads(dataset.attrs["meta"]))
 
 
 @dataclass(frozen=True)

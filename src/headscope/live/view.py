@@ -282,7 +282,7 @@ def _by_part(
 
 
 def _of_heads(layer: FloatArray, maps: AttentionMaps, place: int) -> FloatArray:
-    """A layer's matrix for every head: one ``[query key]``, such as of `headscope.rollout`, is that of them all."""
+    """A layer's matrix for every head: one ``[query key]``, such as of a rollout, is that of them all."""
     if layer.ndim != 2 or place >= len(maps):
         return layer
     return np.broadcast_to(layer, (len(maps.layers[place]), *layer.shape))

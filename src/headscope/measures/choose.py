@@ -126,5 +126,7 @@ def _own(name: str) -> Measure:
     found: Any = getattr(module, attribute, None)
     if not isinstance(found, Measure):
         kind = "nothing" if found is None else type(found).__name__
-        raise InputError(f"measures: {name}: expected a measure made by by_pairs or by_rows, found {kind}")
+        raise InputError(
+            f"measures: {name}: expected a measure made by pair_measure or row_measure, found {kind}"
+        )
     return found

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.measures.lexicon import texts
-from headscope.measures.measure import Measure, by_pairs, by_rows
+from headscope.measures.measure import Measure, pair_measure, row_measure
 from headscope.tokens import BoolArray, IntArray, Tokens
 
 Floats = npt.NDArray[np.float64]
@@ -26,7 +26,7 @@ def _between(tokens: Tokens, queries: IntArray) -> BoolArray:
     return real[queries, None] & real
 
 
-@by_rows(
+@row_measure(
     "confidence",
     "Mean of the largest weight that a token of a text gives to one of a text, special tokens left out.",
     units="share",
@@ -67,7 +67,7 @@ def _positional(by: int, name: str, place: str) -> Measure:
         """
         return _largest_on(weights, neighbour(tokens, queries))
 
-    return by_rows(
+    return row_measure(
         name,
         f"Share of the tokens of a text whose largest weight is on the token {place} it, over those that have one.",
         title=f"largest weight on the token {place}",
@@ -96,7 +96,7 @@ def _rare(name: str, of: str, which: str) -> Measure:
         """
         return _largest_on(weights, rare(tokens, queries))
 
-    return by_rows(
+    return row_measure(
         name,
         f"Share of the tokens of a text whose largest weight is on {which} of the input, over inputs whose rarest "
         "token is rare enough, and the tokens that see one.",
@@ -131,7 +131,7 @@ def _ids(tokens: Tokens) -> IntArray:
     return np.where(texts(tokens) >= 0, ids, -1 - np.arange(len(tokens)))
 
 
-@by_pairs(
+@pair_measure(
     "induction",
     "Mean share of a token's attention that goes to tokens that followed an earlier copy of it, over the tokens that "
     "have one; on repeated random tokens the prefix-matching score.",
@@ -150,7 +150,7 @@ def induction(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     return (ids[queries, None] == before) & (place - 1 < queries[:, None]) & (place != queries[:, None])
 
 
-@by_pairs(
+@pair_measure(
     "duplicate",
     "Mean share of a token's attention that goes to earlier copies of it, over the tokens that have one.",
     title="duplicate token",
@@ -167,7 +167,7 @@ def duplicate(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     return (ids[queries, None] == ids) & (np.arange(len(tokens)) < queries[:, None])
 
 
-@by_pairs(
+@pair_measure(
     "previous_token",
     "Mean share of a token's attention that goes to the token before it, special tokens left out; meant for repeated "
     "random tokens, where no text tells what comes next.",
@@ -186,4 +186,4 @@ def previous_token(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
 SYNTHETIC: Mapping[str, Measure] = {
     measure.name: measure for measure in (induction, duplicate, previous_token)
 }
-"""The group ``synthetic``: for repeated random tokens (`headscope.analyses.roles.synthetic`), though they hold for any text."""
+"""The group ``synthetic``: for repeated random tokens (`analyses.roles.synthetic`), though they hold for any text."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headscope.measures.measure import Measure, by_pairs, mask
+from headscope.measures.measure import Measure, mask, pair_measure
 from headscope.tokens import BoolArray, IntArray, Tokens
 
 
@@ -40,7 +40,7 @@ def per_weight(of: str, called: str) -> Measure:
         row = members / max(1, int(members.sum()))
         return np.broadcast_to(row, (len(queries), len(tokens)))
 
-    made = by_pairs(
+    made = pair_measure(
         f"gradient_each_{of}",
         f"Mean size of the gradient by a weight on {called}, over tokens.",
         title=f"gradient, {called}",

@@ -1,10 +1,10 @@
 """What a measure is: a statistic of single rows of a matrix, and a rule for which rows count.
 
 Its figure is the sum over these rows by their number. The same definitions serve whole maps
-(`headscope.measures.single`) and streams over a corpus (`headscope.stream.task`). `by_pairs` and `by_rows` make a
-measure of your own from one function:
+(`headscope.measures.single`) and streams over a corpus (`headscope.stream.task`). `pair_measure` and `row_measure`
+make a measure of your own from one function:
 
->>> @by_pairs("same_piece", "Mass on earlier copies of the same piece.")
+>>> @pair_measure("same_piece", "Mass on earlier copies of the same piece.")
 ... def same_piece(tokens, queries):
 ...     earlier = np.arange(len(tokens)) < queries[:, None]
 ...     return earlier & (tokens.ids == tokens.ids[queries, None])
@@ -144,7 +144,7 @@ class Measure:
         return found
 
 
-def by_pairs(
+def pair_measure(
     name: str,
     description: str,
     *,
@@ -177,7 +177,7 @@ def by_pairs(
     return make
 
 
-def by_rows(
+def row_measure(
     name: str,
     description: str,
     *,
@@ -191,7 +191,7 @@ def by_rows(
     """Make a measure of a function of whole rows: ``(weights [head query key], tokens, queries) -> [head query]``.
 
     The function gets some rows of all or some heads of one layer and one input, in float64: it must not rely on
-    how many. Arguments as in `by_pairs`; with ``rows="pairs"`` those rows count that see one of `pairs`.
+    how many. Arguments as in `pair_measure`; with ``rows="pairs"`` those rows count that see one of `pairs`.
     """
     if (rows == "pairs") != (pairs is not None):
         raise InputError(f"measure {name}: expected pairs with rows='pairs' only, found rows={rows!r}")

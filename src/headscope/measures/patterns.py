@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.measures.lexicon import lexicon
-from headscope.measures.measure import Measure, by_pairs, by_rows
+from headscope.measures.measure import Measure, pair_measure, row_measure
 from headscope.tokens import BoolArray, IntArray, Tokens
 
 Floats = npt.NDArray[np.float64]
@@ -39,7 +39,7 @@ def _words(tokens: Tokens, queries: IntArray, *, other: bool, related: bool) -> 
     return pairs & own & (found.place[queries, None] != found.place)
 
 
-@by_pairs(
+@pair_measure(
     "same_word",
     "Mean share of a word's attention that goes to other occurrences of the same word in its own sentence, over the "
     "pieces of words that have one.",
@@ -56,7 +56,7 @@ def same_word(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     return _words(tokens, queries, other=False, related=False)
 
 
-@by_pairs(
+@pair_measure(
     "same_word_other",
     "Mean share of a word's attention that goes to the same word in the other sentence, over the pieces of words that "
     "are there.",
@@ -73,7 +73,7 @@ def same_word_other(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     return _words(tokens, queries, other=True, related=False)
 
 
-@by_pairs(
+@pair_measure(
     "related_word",
     "Mean share of a word's attention that goes to other occurrences of the same or a related word in its own "
     "sentence, over the pieces of words that have one.",
@@ -93,7 +93,7 @@ def related_word(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     return _words(tokens, queries, other=False, related=True)
 
 
-@by_pairs(
+@pair_measure(
     "related_word_other",
     "Mean share of a word's attention that goes to the same or a related word in the other sentence, over the pieces "
     "of words that have one there.",
@@ -110,7 +110,7 @@ def related_word_other(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     return _words(tokens, queries, other=True, related=True)
 
 
-@by_pairs(
+@pair_measure(
     "word_pieces",
     "Mean share of a piece's attention that goes to the other pieces of its word, over the pieces that have some.",
     title="pieces of one word",
@@ -148,7 +148,7 @@ def _sentence(tokens: Tokens, queries: IntArray) -> BoolArray:
     return (text[queries, None] == text) & (text[queries] >= 0)[:, None]
 
 
-@by_pairs(
+@pair_measure(
     "own_sentence",
     "Mean share of the attention of a token of a text that goes to tokens of its own text, itself included.",
     title="own sentence",
@@ -164,7 +164,7 @@ def own_sentence(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     return _sentence(tokens, queries)
 
 
-@by_pairs(
+@pair_measure(
     "other_sentence",
     "Mean share of the attention of a token of a text that goes to tokens of the other text.",
     title="other sentence",
@@ -180,7 +180,7 @@ def other_sentence(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     return (text[queries, None] != text) & (text[queries] >= 0)[:, None] & (text >= 0)
 
 
-@by_pairs(
+@pair_measure(
     "a_to_b",
     "Mean share of the attention of a token of text A that goes to tokens of text B.",
     title="A to B",
@@ -195,7 +195,7 @@ def a_to_b(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     return _between(tokens, queries, 0, 1)
 
 
-@by_pairs(
+@pair_measure(
     "b_to_a",
     "Mean share of the attention of a token of text B that goes to tokens of text A.",
     title="B to A",
@@ -216,7 +216,7 @@ def _between(tokens: Tokens, queries: IntArray, start: int, end: int) -> BoolArr
     return (text[queries] == start)[:, None] & (text == end)
 
 
-@by_rows(
+@row_measure(
     "bag_of_words",
     "Mean product of the share of attention that a token of a text gives to its own text and its evenness there, the "
     "effective number of tokens exp(H) by the number that it sees.",
@@ -247,7 +247,7 @@ def bag_of_words(weights: Floats, tokens: Tokens, queries: IntArray) -> Floats:
     return mass * np.exp(entropy) / np.maximum(seen.sum(-1), 1)
 
 
-@by_pairs(
+@pair_measure(
     "distance",
     "Mean distance, in tokens, between a token and what it looks at, weighted by attention.",
     title="mean distance",
@@ -265,7 +265,7 @@ def distance(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     return np.abs(queries[:, None] - np.arange(len(tokens)))
 
 
-@by_pairs(
+@pair_measure(
     "sink",
     f"Mean share of a token's attention that goes to the first token, in inputs of at least {SINK_TOKENS} tokens; the "
     "first token itself is left out.",

@@ -80,7 +80,7 @@ def by_gates(module: nn.Module, corpus: Sequence[Tokens]) -> np.ndarray:
 def test_importance_is_the_derivative_by_an_explicit_gate() -> None:
     module = build(family("BERT"))
     corpus = inputs(9, 12, 7)
-    found = hs.importance(Model(module), corpus_of(corpus), objective=half_square, batch_size=2)
+    found = hs.contribution.importance(Model(module), corpus_of(corpus), objective=half_square, batch_size=2)
     each = by_gates(module, corpus)
     np.testing.assert_allclose(found.importance, each.mean(0), rtol=1e-4)
     np.testing.assert_allclose(found.importance_se, each.std(0, ddof=1) / np.sqrt(3), rtol=1e-3)
@@ -106,15 +106,15 @@ def test_importance_of_other_families_is_the_derivative_by_gates_on_their_weight
             number = one(module, tokens)
         slopes = torch.autograd.grad(number, [gates[layer] for layer in sorted(gates)])
         each.append(np.stack([slope.abs().numpy() for slope in slopes]))
-    found = hs.importance(model, corpus_of(corpus), objective=half_square)
+    found = hs.contribution.importance(model, corpus_of(corpus), objective=half_square)
     np.testing.assert_allclose(found.importance.values, np.mean(each, 0), rtol=2e-3, atol=1e-4)
 
 
 def test_importance_normalised_by_layer() -> None:
     model = Model(build(family("GPT-2")))
     corpus = corpus_of(inputs(9, 12))
-    plain = hs.importance(model, corpus, objective=half_square)
-    found = hs.importance(model, corpus, objective=half_square, normalise=True)
+    plain = hs.contribution.importance(model, corpus, objective=half_square)
+    found = hs.contribution.importance(model, corpus, objective=half_square, normalise=True)
     norm = np.sqrt((plain.importance**2).sum("head"))
     np.testing.assert_allclose(found.importance, plain.importance / norm, rtol=1e-6)
     np.testing.assert_allclose(found.importance_se, plain.importance_se / norm, rtol=1e-6)
@@ -135,7 +135,7 @@ def without(module: nn.Module, layer: int, heads: Sequence[int], tokens: Tokens)
 def test_ablation_is_the_model_without_the_head() -> None:
     module = build(family("BERT"))
     corpus = inputs(9, 12, 7)
-    found = hs.ablation(Model(module), corpus_of(corpus), objective=half_square, batch_size=2)
+    found = hs.contribution.ablation(Model(module), corpus_of(corpus), objective=half_square, batch_size=2)
     with torch.no_grad():
         plain = np.array([one(module, tokens).item() for tokens in corpus])
     for layer, head in [(0, 0), (1, 2), (2, 3)]:
@@ -152,14 +152,16 @@ def test_ablation_of_some_heads_and_of_them_together() -> None:
     module = build(family("BERT"))
     corpus = inputs(9, 12)
     model, examples = Model(module), corpus_of(corpus)
-    some = hs.ablation(model, examples, objective=half_square, heads=["L1H0", hs.Head(1, 3)])
-    every = hs.ablation(model, examples, objective=half_square)
+    some = hs.contribution.ablation(model, examples, objective=half_square, heads=["L1H0", hs.Head(1, 3)])
+    every = hs.contribution.ablation(model, examples, objective=half_square)
     np.testing.assert_allclose(
         some.ablation.sel(layer=1, head=[0, 3]), every.ablation.sel(layer=1, head=[0, 3])
     )
     assert np.isfinite(some.ablation).sum() == np.isfinite(some.ablation_n).sum() == 2
     assert len(table(some)) == 4
-    both = hs.ablation(model, examples, objective=half_square, heads=["L1H0", "L1H3"], together=True)
+    both = hs.contribution.ablation(
+        model, examples, objective=half_square, heads=["L1H0", "L1H3"], together=True
+    )
     expected = np.mean([without(module, 1, [0, 3], tokens) for tokens in corpus])
     np.testing.assert_allclose(both.ablated.item(), expected, rtol=1e-4)
     assert both.ablation_n.item() == 2
@@ -169,7 +171,7 @@ def test_ablation_of_some_heads_and_of_them_together() -> None:
 def test_ablation_agrees_with_an_edit_of_the_model(name: str) -> None:
     model = Model(build(family(name)))
     corpus = inputs(9, 12)
-    found = hs.ablation(model, corpus_of(corpus), objective=half_square, heads=["L1H2"])
+    found = hs.contribution.ablation(model, corpus_of(corpus), objective=half_square, heads=["L1H2"])
     module = model.backbone if model.encoder_decoder else model.module
     numbers: list[float] = []
     for tokens in corpus:
@@ -181,18 +183,18 @@ def test_ablation_agrees_with_an_edit_of_the_model(name: str) -> None:
 def test_what_cannot_be_ablated() -> None:
     model, corpus = Model(build(family("BERT"))), corpus_of(inputs(9))
     with pytest.raises(InputError, match="heads: this model has no L3H0"):
-        hs.ablation(model, corpus, heads=["L3H0"])
+        hs.contribution.ablation(model, corpus, heads=["L3H0"])
     with pytest.raises(InputError, match="heads: expected those that are silenced together, found none"):
-        hs.ablation(model, corpus, together=True)
+        hs.contribution.ablation(model, corpus, together=True)
     with pytest.raises(InputError, match="corpus: expected at least one input, found none"):
-        hs.importance(model, [])
+        hs.contribution.importance(model, [])
 
 
 def test_the_input_that_fails_is_named() -> None:
     model = Model(build(family("BERT")))
     corpus = corpus_of([*inputs(5, 6), Tokens(["x"] * 3, ids=np.array([3, 500, 4]))])
     with pytest.raises(RunError, match="a:2: the model failed"):
-        hs.importance(model, corpus)
+        hs.contribution.importance(model, corpus)
 
 
 def test_an_estimate_of_ablation(demo: Model) -> None:
@@ -207,7 +209,7 @@ def test_relevance_of_a_model_with_one_layer_is_its_positive_part() -> None:
     torch.manual_seed(0)
     module = transformers.BertModel(transformers.BertConfig(**config), add_pooling_layer=False).eval()
     ids = {"input_ids": np.array([[3, 5, 9, 4]])}
-    found = hs.relevance(Model(module), inputs=ids, objective=half_square)
+    found = hs.contribution.relevance(Model(module), inputs=ids, objective=half_square)
     maps = hs.capture(Model(module), inputs=ids)
     slopes = hs.gradients(Model(module), inputs=ids, objective=half_square)["self"]
     assert isinstance(maps, hs.AttentionMaps)
@@ -216,13 +218,13 @@ def test_relevance_of_a_model_with_one_layer_is_its_positive_part() -> None:
 
 
 def test_relevance_by_the_name_of_an_objective(demo: Model) -> None:
-    by_name = hs.relevance(demo, "The cat sat.", pair="It was tired.", objective="cosine")
-    natural = hs.relevance(demo, "The cat sat.", pair="It was tired.")
+    by_name = hs.contribution.relevance(demo, "The cat sat.", pair="It was tired.", objective="cosine")
+    natural = hs.contribution.relevance(demo, "The cat sat.", pair="It was tired.")
     np.testing.assert_allclose(by_name, natural, atol=1e-5)
 
 
 def test_relevance_of_an_encoder_decoder_has_its_parts() -> None:
-    found = hs.relevance(
+    found = hs.contribution.relevance(
         Model(build(family("T5"))),
         inputs={k: v[:1] for k, v in family("T5").inputs.items()},
         objective=half_square,
@@ -238,7 +240,7 @@ def test_relevance_of_an_encoder_decoder_has_its_parts() -> None:
 def test_views_draw_rollout_for_every_head(demo: Model) -> None:
     maps = hs.capture(demo, "The cat sat.")
     assert isinstance(maps, hs.AttentionMaps)
-    rolled = hs.rollout(maps)
+    rolled = hs.contribution.rollout(maps)
     view = hs.view(maps, quantities={"rollout": rolled}, quantity="rollout", layer=2)
     for head in (0, 5):
         np.testing.assert_allclose(view.matrix(2, head, quantity="rollout"), rolled[2], atol=1e-6)

@@ -24,7 +24,7 @@ def whole(captured: Any) -> hs.AttentionMaps:
 @pytest.mark.parametrize("renormalise", [True, False])
 def test_the_others_are_compared_with_themselves(demo: Model, renormalise: bool) -> None:
     tokens = demo.encode(*PAIR)
-    found = hs.unused_token(
+    found = hs.contribution.unused_token(
         demo, PAIR, position="first", measures=["sep", "previous", "entropy"], renormalise=renormalise
     )
     ids = [int(one) for one in tokens.ids]  # pyright: ignore[reportOptionalIterable]
@@ -55,9 +55,11 @@ def test_the_others_are_compared_with_themselves(demo: Model, renormalise: bool)
 def test_a_causal_model_sees_a_last_token_nowhere_and_a_first_everywhere(stories: Model) -> None:
     text = "Once upon a time there was a cat."
     count = len(stories.encode(text))
-    first = hs.unused_token(stories, text, position=1, token="z", measures=["previous", "first"])
+    first = hs.contribution.unused_token(stories, text, position=1, token="z", measures=["previous", "first"])
     assert (first.to_unused > 0).all()
-    end = hs.unused_token(stories, text, position=count, token="z", measures=["previous", "first"])
+    end = hs.contribution.unused_token(
+        stories, text, position=count, token="z", measures=["previous", "first"]
+    )
     assert "to_unused" not in end  # no token comes after it
     np.testing.assert_allclose(end.previous_change, 0.0, atol=1e-5)
 
@@ -72,9 +74,12 @@ def test_errors_are_of_paired_differences(demo: Model) -> None:
         hs.corpora.Example(tokens=demo.encode(*text), document=n, source=f"a:{n}")
         for n, text in enumerate(texts)
     ]
-    found = hs.unused_token(demo, corpus, measures=["sep"], position="last")
+    found = hs.contribution.unused_token(demo, corpus, measures=["sep"], position="last")
     each = np.stack(
-        [hs.unused_token(demo, text, measures=["sep"], position="last").sep_change for text in texts]
+        [
+            hs.contribution.unused_token(demo, text, measures=["sep"], position="last").sep_change
+            for text in texts
+        ]
     )
     np.testing.assert_allclose(found.sep_change, each.mean(0), atol=1e-6)
     np.testing.assert_allclose(found.sep_change_se, each.std(0, ddof=1) / np.sqrt(3), atol=1e-6)
@@ -105,9 +110,9 @@ def test_where_the_token_comes_to_stand(demo: Model, position: Any, place: int) 
 )
 def test_what_cannot_be_inserted(demo: Model, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        hs.unused_token(demo, PAIR, **options)
+        hs.contribution.unused_token(demo, PAIR, **options)
 
 
 def test_a_vocabulary_without_a_reserved_token(stories: Model) -> None:
     with pytest.raises(InputError, match="its vocabulary has no reserved token"):
-        hs.unused_token(stories, "Once upon a time.")
+        hs.contribution.unused_token(stories, "Once upon a time.")

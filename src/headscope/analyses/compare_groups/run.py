@@ -194,19 +194,18 @@ def estimate(
     **options: Any,
 ) -> str:
     """One line that says what `headscope.compare.groups` will take with these options, permutations included."""
-
-    chosen = choose_groups([_label(example) for example in corpus], groups)
-    inputs = (example for example in corpus.encoded(model) if str(example.label) in chosen)
+    labels = choose_groups(_labels(corpus), groups)
+    inputs = (example for example in corpus.encoded(model) if str(example.label) in labels)
     width = 0
 
     def work(sample: Sequence[Example]) -> object:
         nonlocal width
-        parted = [
-            replace(example, label="AB"[place % 2], document=place) for place, example in enumerate(sample)
+        halves = [
+            replace(example, label="AB"[index % 2], document=index) for index, example in enumerate(sample)
         ]
-        found = groups(model, parted, **options)
-        width = found.inputs.values[0].size
-        return found
+        result = _compared(model, halves, **options)
+        width = result.inputs.values[0].size
+        return result
 
     told = ahead(corpus, inputs, limit)
     if told.inputs < 4:
@@ -214,7 +213,4 @@ def estimate(
     return line(model, told, work, "input", lambda: 12 * width)
 
 
-def _label(example: Example) -> str:
-    if example.label is None:
-        raise example.error("expected an input with a label, found none")
-    return str(example.label)
+_compared = groups  # where `groups` is an argument

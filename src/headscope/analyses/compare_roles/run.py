@@ -25,7 +25,7 @@ class Roles:
 
     @property
     def changes(self) -> pd.DataFrame:
-        """What each head's roles became, with `headscope.analyses.compare_roles.statistics.COLUMNS`; for models of one shape."""
+        """What each head's roles became, with the columns `statistics.COLUMNS`; for models of one shape."""
         return statistics.changes(self.a, self.b)
 
     @property

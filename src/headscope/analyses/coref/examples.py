@@ -1,4 +1,4 @@
-"""Mentions that show what the best heads choose as antecedents, drawn as the sentences of `headscope.analyses.syntax`."""
+"""Mentions that show what the best heads choose as antecedents, drawn as the sentences of syntax are."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def coreference(
         progress: show progress on stderr.
 
     Returns:
-        See `headscope.analyses.coref.statistics.dataset`; `headscope.analyses.coref.statistics.table` makes a table of it.
+        See `headscope.analyses.coref.statistics.dataset`; `headscope.table` makes a table of it.
 
     Raises:
         CorpusError: a broken corpus, one without coreference, or a sentence that is longer than a window.

@@ -29,7 +29,8 @@ def neuron_patterns(
 
     Source: Vig 2019, "Deconstructing BERT, Part 2". The table has a row for every head and pattern, whether the head
     has it or not: ``weight`` says how far it does. See
-    `headscope.analyses.neuron_patterns.statistics.table` for its columns. Figures are means over rows (pieces), without errors.
+    `headscope.analyses.neuron_patterns.statistics.table` for its columns.
+    Figures are means over rows (pieces), without errors.
 
     Args:
         model: from `headscope.load`: a model of one part.

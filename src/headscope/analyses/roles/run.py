@@ -32,7 +32,7 @@ def roles(
     seed: int = 0,
     progress: bool = False,
 ) -> pd.DataFrame:
-    """The roles of every head, with scores, confidence intervals, thresholds and q (see `headscope.analyses.roles.statistics`).
+    """The roles of every head, with scores, confidence intervals, thresholds and q.
 
     The corpus is read twice: for the frequencies of tokens, and to be measured. For a causal model it is read a third
     time, in inputs of up to 256 tokens where lines are packed, to look for sinks (inputs of at least 128 tokens), and
@@ -46,7 +46,7 @@ def roles(
         seed: of the random tokens.
 
     Returns:
-        One row a role, with `headscope.analyses.roles.statistics.COLUMNS`; ``attrs["meta"]`` says what made it (and under
+        One row a role, with `headscope.analyses.roles.statistics.COLUMNS`; ``attrs["meta"]`` says what made it (under
         ``sinks`` the share of heads, of all and by layer, whose first token is a sink), ``attrs["roles"]`` where
         thresholds come from, and ``attrs["untested"]`` which roles were not tested, and why.
     """

@@ -124,7 +124,8 @@ def every(*found: xr.Dataset, confidence: float = 0.95) -> pd.DataFrame:
 
     Args:
         found: datasets of one model, from `headscope.measure`; a measure is taken from the first that has it.
-            Induction and duplicate token are meant to be measured on `headscope.analyses.roles.synthetic.repeated_tokens`.
+            Induction and duplicate token are meant to be measured on
+            `headscope.analyses.roles.synthetic.repeated_tokens`.
         confidence: of the intervals.
 
     ``attrs["untested"]`` says which roles were not tested, and why. Raises `InputError` where none was: a test needs

@@ -69,7 +69,7 @@ def syntax(
         progress: show progress on stderr.
 
     Returns:
-        See `headscope.analyses.syntax.statistics.dataset`; `headscope.analyses.syntax.statistics.table` makes a table of it.
+        See `headscope.analyses.syntax.statistics.dataset`; `headscope.table` makes a table of it.
 
     Raises:
         CorpusError: a broken treebank, with file and line; a sentence that is longer than the model takes.

@@ -1,0 +1,39 @@
+"""The public names: the one list of them. They load what they need when they are first used."""
+
+from . import compare as compare
+from . import contribution as contribution
+from . import corpora as corpora
+from . import errors as errors
+from . import probes as probes
+from .analyses.coref.run import coreference as coreference
+from .analyses.distance.run import distance as distance
+from .analyses.measure.figure import figure as figure
+from .analyses.measure.run import measure as measure
+from .analyses.merge import merge as merge
+from .analyses.negation.run import negation as negation
+from .analyses.probes.run import probe as probe
+from .analyses.roles.run import roles as roles
+from .analyses.syntax.run import syntax as syntax
+from .analyses.tables import table as table
+from .attention.edit import ablate as ablate
+from .attention.edit import edit as edit
+from .attention.generate import generate as generate
+from .attention.load import load as load
+from .attention.one import capture as capture
+from .attention.one import gradients as gradients
+from .errors import HeadscopeError as HeadscopeError
+from .heads import Head as Head
+from .live.view import head_view as head_view
+from .live.view import model_view as model_view
+from .live.view import neuron_view as neuron_view
+from .live.view import view as view
+from .maps import AttentionMaps as AttentionMaps
+from .maps import wrap as wrap
+from .measures.measure import pair_measure as pair_measure
+from .measures.measure import row_measure as row_measure
+from .reports.run import report as report
+from .store import open_maps as open_maps
+from .tokens import Tokens as Tokens
+
+__version__: str
+__all__: list[str]

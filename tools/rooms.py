@@ -1,0 +1,161 @@
+"""Draw the rooms of the house in docs/architecture.md from the imports of the code, and check them.
+
+python tools/rooms.py            write the picture
+python tools/rooms.py --check    exit 1 where an import goes upward or in a circle, or the picture is out of date
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "headscope"
+PAGE = ROOT / "docs" / "architecture.md"
+
+FACE = {"__init__", "compare", "contribution", "probes"}
+"""Modules of public names."""
+
+ROOMS: Mapping[str, set[str]] = {
+    "core": set(),
+    "corpora": {"core"},
+    "models": {"core"},
+    "attention": {"core", "models"},
+    "measures": {"core"},
+    "stream": {"core", "corpora", "models", "attention", "measures"},
+    "views": {"core", "measures"},
+    "live": {"core", "models", "attention", "views"},
+    "console": {"core", "corpora", "models", "attention", "measures"},
+    "analyses": {"core", "corpora", "models", "attention", "measures", "stream", "views", "live", "console"},
+    "reports": {"core", "corpora", "models", "attention", "measures", "views", "analyses"},
+    "bertviz": {"core", "models", "attention", "views", "live"},
+    "cli": {"core", "corpora", "measures", "stream", "views", "live", "console", "analyses", "reports"},
+    "face": {"corpora", "attention", "analyses", "reports", "live"},
+}
+"""Each room, from the ground up, and which rooms it may import."""
+
+TORCH_FREE = {"core", "corpora", "measures", "views", "console", "reports", "cli"}
+TORCH_FREE_FILES = {"statistics", "section", "examples", "figure", "command", "__init__"}
+"""Files of an analysis that import neither torch nor transformers themselves."""
+
+_BEGIN, _END = "<!-- rooms: python tools/rooms.py -->\n```\n", "```\n<!-- end of rooms -->"
+
+
+def modules() -> dict[str, Path]:
+    """Every module below headscope by its name, such as ``views.page``."""
+    found: dict[str, Path] = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        name = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+        found[name.removesuffix(".__init__")] = path
+    return found
+
+
+def imports(path: Path, known: Mapping[str, Path]) -> tuple[set[str], set[str]]:
+    """The modules of headscope that a file imports, at once or later, and the other packages."""
+    own: set[str] = set()
+    others: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: a relative import"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in names:
+            package, _, rest = name.partition(".")
+            if package != "headscope":
+                others.add(package)
+                continue
+            own.add(rest if rest in known else rest.rpartition(".")[0] or "__init__")
+    return own, others
+
+
+def room(module: str) -> str:
+    """The room of a module."""
+    first = module.split(".")[0]
+    return first if first in ROOMS else "face" if first in FACE else "core"
+
+
+def faults() -> list[str]:
+    """What breaks the order of the house, a line each."""
+    known = modules()
+    graph = {name: imports(path, known) for name, path in known.items()}
+    lines: list[str] = []
+    for name, (own, others) in graph.items():
+        here, last = room(name), name.split(".")[-1]
+        for other in sorted(own):
+            if other != "__init__" and room(other) not in ROOMS[here] | {here}:
+                lines.append(f"{name} imports {other}: {here} may not import {room(other)}")
+        free = here in TORCH_FREE or (here == "analyses" and last in TORCH_FREE_FILES)
+        lines += [f"{name} imports {other}" for other in sorted(others & {"torch", "transformers"}) if free]
+    circle = find_circle({name: own - {"__init__"} for name, (own, _) in graph.items()})
+    return lines + ([f"a circle of imports: {' → '.join(circle)}"] if circle else [])
+
+
+def find_circle(graph: Mapping[str, set[str]]) -> list[str]:
+    """Modules that import each other in a circle, the first again at the end; none: an empty list."""
+    done: set[str] = set()
+
+    def walk(name: str, path: list[str]) -> list[str]:
+        if name in path:
+            return [*path[path.index(name) :], name]
+        if name in done:
+            return []
+        for other in sorted(graph.get(name, ())):
+            if circle := walk(other, [*path, name]):
+                return circle
+        done.add(name)
+        return []
+
+    return next((circle for name in graph if (circle := walk(name, []))), [])
+
+
+def picture() -> str:
+    """The rooms from the roof down: their files, the lines of code in them, and what they import."""
+    known = modules()
+    lines: list[str] = []
+    for name in reversed(ROOMS):
+        inside = {module: path for module, path in known.items() if room(module) == name}
+        below = {room(other) for path in inside.values() for other in imports(path, known)[0] - {"__init__"}}
+        shown = sorted({_part(module, name) for module in inside} - {""})
+        lines.append(f"{name:<10} {_wrapped(shown)}")
+        if order := [other for other in ROOMS if other in below - {name}]:
+            lines.append(f"{'':<10} └─ {' '.join(order)}")
+    return "\n".join(lines) + "\n"
+
+
+def _part(module: str, name: str) -> str:
+    parts = module.split(".")
+    return (
+        module.replace("__init__", "headscope") if name in ("core", "face") else parts[1] if parts[1:] else ""
+    )
+
+
+def _wrapped(words: list[str]) -> str:
+    lines = [""]
+    for word in words:
+        if len(lines[-1]) + len(word) > 100:
+            lines.append("")
+        lines[-1] += f"{word} "
+    return f"\n{'':<11}".join(line.rstrip() for line in lines)
+
+
+def main(arguments: list[str]) -> int:
+    text = PAGE.read_text(encoding="utf-8")
+    pattern = f"{re.escape(_BEGIN)}.*?{re.escape(_END)}"
+    drawn = re.sub(pattern, lambda _: f"{_BEGIN}{picture()}{_END}", text, flags=re.DOTALL)
+    if not arguments:
+        PAGE.write_text(drawn, encoding="utf-8")
+    lines = faults()
+    if drawn != text and arguments:
+        lines.append("docs/architecture.md: the picture is out of date: run python tools/rooms.py")
+    for line in lines:
+        print(line, file=sys.stderr)
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
