@@ -18,7 +18,7 @@ from headscope.analyses.roles.statistics import ROLES
 from headscope.measures.choose import GROUPS
 from headscope.measures.measure import Measure
 from headscope.measures.patterns import SINK_TOKENS
-from headscope.measures.single import _row, surface
+from headscope.measures.single import row_statistic, surface
 from headscope.measures.sources import BIBTEX
 from headscope.tokens import Tokens
 
@@ -115,7 +115,8 @@ of `tags` beside `words` in JSON lines.
 ## Attention variability
 
 `hs.contribution.variability(model, corpus)`: how much attention among the first 10 tokens differs between inputs, which
-two passes over the corpus tell: `Σₓ Σᵢ Σⱼ |αᵢⱼ(x) − ᾱᵢⱼ| / (2 Σₓ Σᵢ Σⱼ αᵢⱼ(x))`, ᾱ the mean over inputs x (Vig & Belinkov 2019).
+two passes over the corpus tell: `Σₓ Σᵢ Σⱼ |αᵢⱼ(x) − ᾱᵢⱼ| / (2 Σₓ Σᵢ Σⱼ αᵢⱼ(x))`, ᾱ the mean over inputs x
+(Vig & Belinkov 2019).
 0 where attention depends on position alone, up to 1 where on the words alone. Example: one row gives (1, 0) in one
 input and (0, 1) in another: ᾱ = (½, ½), and (½ + ½ + ½ + ½) / (2 · 2) = 0.5.
 
@@ -193,7 +194,7 @@ def worked(measure: Measure, maps: hs.AttentionMaps) -> str | None:
     sight = np.tril(np.ones((len(tokens),) * 2)) if maps.causal else np.ones((len(tokens),) * 2)
     if not len(chosen) or any(name not in tokens.classes and name != "special" for name in measure.needs):
         return None
-    rows = _row(measure, maps.layers[0], tokens, 0.0, sight)[0, chosen]
+    rows = row_statistic(measure, maps.layers[0], tokens, 0.0, sight)[0, chosen]
     value = surface(maps, [measure])[measure.name].item()
     assert np.isclose(value, rows.mean())
     names = ", ".join(f"`{tokens.pieces[place]}`" for place in chosen)
