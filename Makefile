@@ -7,16 +7,19 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-UNIT := -m "not browser and not slow"
+UNIT := -m "not browser and not slow" --ignore tests/browser
 
 .PHONY: report check test lint types unit slow frontend browser docs dist bench clean
 
 report: .venv/installed
 	HF_HUB_OFFLINE=1 $(BIN)/headscope report -o report.html
 
-check: lint types unit
+check: .venv/tools
+	@$(MAKE) --no-print-directory -j3 lint types unit
 
-test: check docs frontend slow browser
+test: .venv/tools
+	@$(MAKE) --no-print-directory -j4 lint types unit frontend
+	@$(MAKE) --no-print-directory slow browser
 
 lint: .venv/tools
 	$(BIN)/ruff check .
@@ -27,13 +30,13 @@ types: .venv/tools
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 unit: .venv/tools
-	$(BIN)/python -m pytest $(UNIT) -n auto
+	$(BIN)/python -m pytest $(UNIT) -n auto --dist loadfile
 
 slow: .venv/tools
-	$(BIN)/python -m pytest -m "slow and not browser" -n auto
+	$(BIN)/python -m pytest -m "slow and not browser" --ignore tests/browser -n auto
 
 browser: .venv/tools
-	CHROMIUM="$$(sh tools/chromium.sh $(BIN))" && CHROMIUM="$$CHROMIUM" $(BIN)/python -m pytest -m browser -n auto --dist loadfile
+	CHROMIUM="$$(sh tools/chromium.sh $(BIN))" && CHROMIUM="$$CHROMIUM" $(BIN)/python -m pytest tests/browser -n auto --dist loadfile
 
 frontend: .venv/tools
 	$(BIN)/python tools/npm.py ci --no-audit --no-fund --loglevel=error

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
@@ -41,3 +44,57 @@ def stories(shared: Path):
     import headscope as hs
 
     return hs.load(shared / "models" / "stories260K")
+
+
+@pytest.fixture(scope="session")
+def build_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[], str]], str]:
+    """Build a page once a test run, in whichever worker needs it first: ``build_once(name, function)``."""
+    from filelock import FileLock
+
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent  # that of all workers
+
+    def build(name: str, function: Callable[[], str]) -> str:
+        path = folder / f"{name}.html"
+        with FileLock(f"{path}.lock"):
+            if not path.exists():
+                path.write_text(function(), encoding="utf-8")
+        return path.read_text(encoding="utf-8")
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def model_folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Small models in folders that have the names of large ones."""
+    from workspace import write_models
+
+    folder = tmp_path_factory.mktemp("models")
+    write_models(folder)
+    return folder
+
+
+@pytest.fixture
+def workspace(demo, model_folders: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with the files and models that the documentation names; models are loaded once."""
+    from workspace import write_corpora
+
+    import headscope as hs
+    from headscope.attention import load
+
+    write_corpora(tmp_path)
+    for folder in model_folders.iterdir():
+        (tmp_path / folder.name).symlink_to(folder.resolve())
+    original = load.load
+
+    @cache
+    def load_once(model: Any = None, **options: Any) -> Any:
+        given = {key: value for key, value in options.items() if value is not None and value is not False}
+        return demo if model is None and not given else original(model, **given)
+
+    monkeypatch.setattr(load, "load", load_once)
+    monkeypatch.setattr(hs, "load", load_once)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    return tmp_path

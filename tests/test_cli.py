@@ -135,6 +135,7 @@ def test_estimate(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
     assert "2 inputs" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".html", ".svg", ".png", ".pdf"])
 def test_view(
     suffix: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path

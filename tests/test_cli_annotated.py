@@ -192,6 +192,7 @@ ROWS = [
 SCOPES = "\n".join(map(json.dumps, [*ROWS, ROWS[0]]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "name", "content", "line", "counted"),
     [
@@ -247,6 +248,7 @@ def test_many_broken_sentences_are_counted_not_listed(
     assert len(json.loads(Path("m.json").read_text())["broken"]) == 30
 
 
+@pytest.mark.slow
 def test_coref_of_the_built_in_corpus(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

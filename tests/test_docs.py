@@ -14,22 +14,17 @@ import tomllib
 import warnings
 from collections.abc import Iterator
 from html.parser import HTMLParser
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
-import torch
-import transformers
 import typer
 from docs_blocks import Block, blocks, missing, same
-from small_tokenizers import byte_level
 
 import headscope as hs
 from headscope import cli
 from headscope.errors import HeadscopeWarning
-from headscope.models.load import demo_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -39,17 +34,6 @@ RUN = sorted(
     for page, found in BLOCKS.items()
     if any(each.kind in ("python", "console") and not each.reason for each in found)
 )
-
-PAIRS = """Quality\t#1 ID\t#2 ID\t#1 String\t#2 String
-1\t1\t2\tThe bank cut its rates on Tuesday .\tOn Tuesday the bank cut its rates .
-0\t3\t4\tThe bank cut its rates on Tuesday .\tThe bank kept its rates as they were .
-1\t5\t6\tShe sold the old house .\tThe old house was sold by her .
-0\t7\t8\tShe sold the old house .\tThe new house was sold to her .
-1\t9\t10\tHe missed the last train .\tThe last train left without him .
-0\t11\t12\tHe missed the last train .\tThe last train was late .
-1\t13\t14\tThe firm hired ten people .\tTen people were hired by the firm .
-0\t15\t16\tThe firm hired ten people .\tTen people left the firm .
-"""
 
 LESS = {"report": ["--limit", "4"]}  # a page of few inputs; tests/run/test_report.py makes whole ones
 
@@ -133,57 +117,9 @@ def check_call(call: ast.Call, where: str) -> None:
     )
 
 
-@pytest.fixture(scope="session")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Small models in folders that have the names of large ones."""
-    folder = tmp_path_factory.mktemp("models")
-    tokenizer = byte_level()
-    torch.manual_seed(0)
-    size = {"vocab_size": len(tokenizer), "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 256}
-    transformers.GPT2LMHeadModel(transformers.GPT2Config(**size)).save_pretrained(folder / "gpt2")
-    tokenizer.save_pretrained(folder / "gpt2")
-    (folder / "bert-base-uncased").symlink_to(demo_folder())
-    return folder
-
-
-@pytest.fixture
-def place(demo: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the files that pages name; models are loaded once."""
-    data = resources.files("headscope.corpora") / "data"
-    text, trees = ((data / f"builtin.{end}").read_text("utf-8") for end in ("txt", "conllu"))
-    (tmp_path / "docs").mkdir()
-    for name in ("wiki.txt", "a.txt", "b.txt"):
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    for name in ("train.conllu", "dev.conllu", "docs/a.conllu"):
-        (tmp_path / name).write_text(trees, encoding="utf-8")
-    (tmp_path / "pairs.tsv").write_text(PAIRS, encoding="utf-8")
-    chats = (
-        '{"text": "Hello there, who are you?", "pair": "It is me."}\n{"words": ["He", "did", "not", "see"]}\n'
-    )
-    (tmp_path / "chats.jsonl").write_text(chats, encoding="utf-8")
-    scopes = '{"words": ["He", "did", "not", "see"], "cue": [2], "scope": [0, 1, 3]}\n'
-    (tmp_path / "scopes.jsonl").write_text(scopes * 4, encoding="utf-8")
-    for model in small.iterdir():
-        (tmp_path / model.name).symlink_to(model.resolve())
-    from headscope.attention import load
-
-    original = load.load
-
-    @functools.cache
-    def once(model: Any = None, **options: Any) -> Any:
-        named = {key: value for key, value in options.items() if value is not None and value is not False}
-        return demo if model is None and not named else original(model, **named)
-
-    monkeypatch.setattr(load, "load", once)
-    monkeypatch.setattr(hs, "load", once)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
-    return tmp_path
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("page", RUN)
-def test_a_page_runs(page: str, place: Path, demo: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_runs(page: str, workspace: Path, demo: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     space: dict[str, Any] = {"__name__": "__main__"}
     if page == MEASURES:
         space |= {"model": demo, "corpus": hs.corpora.texts(["The cat sat. It slept.", "We like the cats."])}
@@ -194,7 +130,7 @@ def test_a_page_runs(page: str, place: Path, demo: Any, monkeypatch: pytest.Monk
             run_python(block, space)
         elif block.kind == "console":
             for command, shown in block.commands():
-                run_command(command, shown, block.name, place, monkeypatch)
+                run_command(command, shown, block.name, workspace, monkeypatch)
 
 
 def run_python(block: Block, space: dict[str, Any]) -> None:
@@ -205,11 +141,11 @@ def run_python(block: Block, space: dict[str, Any]) -> None:
 
 
 def run_command(
-    command: str, shown: list[str], where: str, place: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, shown: list[str], where: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = shlex.split(command, comments=True)
     assert words[0] == "headscope", f"{where}: say why this is not run: {command}"
-    words = [found for word in words for found in expanded(word, place)] + LESS.get(words[1], [])
+    words = [found for word in words for found in expanded(word, folder)] + LESS.get(words[1], [])
     monkeypatch.setattr(sys, "argv", words)
     with spoken() as (out, err), pytest.raises(SystemExit) as left:
         cli.main()
@@ -220,9 +156,9 @@ def run_command(
     assert not lost, f"{where} shows\n" + "\n".join(lost) + f"\nbut {command} printed\n{came}"
 
 
-def expanded(word: str, place: Path) -> list[str]:
+def expanded(word: str, folder: Path) -> list[str]:
     """What a shell makes of a pattern."""
-    return sorted(str(found.relative_to(place)) for found in place.glob(word)) if "*" in word else [word]
+    return sorted(str(path.relative_to(folder)) for path in folder.glob(word)) if "*" in word else [word]
 
 
 @contextlib.contextmanager

@@ -56,7 +56,8 @@ def newest(folder: Path, pattern: str) -> Path:
 
 def wheel_problems(names: Iterable[str], version: str) -> Iterator[str]:
     """What a wheel holds that it should not, and what it lacks: the modules, their data, the bundle, the licence."""
-    modules = (path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src" / PACKAGE).rglob("*.py"))
+    sources = [path for suffix in (".py", ".pyi") for path in (ROOT / "src" / PACKAGE).rglob(f"*{suffix}")]
+    modules = (path.relative_to(ROOT / "src").as_posix() for path in sources)
     info = [f"{PACKAGE}-{version}.dist-info/{name}" for name in DIST_INFO]
     expected = {*modules, f"{PACKAGE}/py.typed", *DATA, *BUNDLE, *info}
     held = set(names)

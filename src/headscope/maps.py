@@ -189,6 +189,12 @@ def wrap(
 
     Raises:
         ShapeError: the shape or the values are not attention maps; the message names the axis.
+
+    >>> maps = hs.wrap(np.full((1, 2, 3, 3), 1 / 3), ["the", "cat", "sat"])
+    >>> maps
+    AttentionMaps(1 layers × 2 heads, 3 × 3 tokens, self)
+    >>> maps["L0H1"].shape
+    (3, 3)
     """
     query = Tokens.of(tokens)
     key = query if key_tokens is None else Tokens.of(key_tokens)

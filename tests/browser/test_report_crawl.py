@@ -56,9 +56,9 @@ SETTLED = "() => !document.querySelector('.hx[data-busy]')"
 
 
 @pytest.fixture(scope="session")
-def built_in(demo: Model) -> str:
+def built_in(demo: Model, build_once: Any) -> str:
     """The report of the demo model on the built-in corpus: what `headscope report` writes."""
-    return hs.report(demo, typed=Typed(), command="headscope report")
+    return build_once("built-in", lambda: hs.report(demo, typed=Typed(), command="headscope report"))
 
 
 def some(count: int) -> list[int]:

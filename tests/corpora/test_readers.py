@@ -267,6 +267,7 @@ def test_an_error_says_file_and_line() -> None:
 # Memory
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_text(shared: Path, tmp_path: Path) -> None:
     """Four times the text takes no more memory, though a pass holds what one window and one block need."""
     lines = (shared / "data" / "text" / "wikitext2-valid.txt").read_text(encoding="utf-8").split("\n")[:100]

@@ -34,6 +34,7 @@ def same(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
     return all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
 
 
+@pytest.mark.slow
 def test_resuming_gives_the_same_digits(data: Data) -> None:
     """Stopped after any epoch, before and after the best one, and taken up by a new probe."""
     states: list[Fitted] = []

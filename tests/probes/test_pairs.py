@@ -153,6 +153,7 @@ def test_the_distance_probe_by_loops() -> None:
                     assert logits[sentence, j, c].item() == pytest.approx(probe.out(units.tanh()).item())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["attention", "words", "distance"])
 def test_gradients(kind: str) -> None:
     """By finite differences, in float64, with padding in the batch."""

@@ -41,6 +41,7 @@ def text_of(tokens: Any) -> str:
     return " ".join(piece for piece in tokens.pieces if not piece.startswith("["))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("strongest", "sample"), [(8, 256), (3, 6)])
 def test_scores_and_ranks_are_those_of_all_inputs(
     demo: Any, scores: Any, monkeypatch: Any, strongest: int, sample: int
@@ -79,6 +80,7 @@ def test_most_heads_get_a_strong_example_and_many_deciles(demo: Any) -> None:
     assert np.mean([len(card.sample) for card in chosen.cards]) > 5
 
 
+@pytest.mark.slow
 def test_little_is_kept_of_a_long_corpus(demo: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(cards, "STRONGEST", 1)
     monkeypatch.setattr(cards, "SAMPLE", 3)

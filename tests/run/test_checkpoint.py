@@ -188,6 +188,7 @@ def last_line(process: subprocess.Popen[str]) -> str:
     return out.splitlines()[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="kill -9")
 @pytest.mark.parametrize(("shard", "wanted"), [((), 24), (("2/2",), 8)], ids=["run", "shard"])
 def test_killed_at_random_moments(tmp_path: Path, shard: tuple[str, ...], wanted: int) -> None:

@@ -89,6 +89,7 @@ def small(heads: int = 4, layers: int = 2, seed: int = 0) -> Model:
 # Values of inputs
 
 
+@pytest.mark.slow
 def test_values_are_those_of_each_input_alone(demo: Model) -> None:
     found = values(
         demo, examples(demo), ["previous", "a_to_b", "same_word_other", "sink", "entropy"], batch_size=3
@@ -108,6 +109,7 @@ def test_values_are_those_of_each_input_alone(demo: Model) -> None:
     assert np.isnan(found.values[:6, 2]).all((1, 2)).tolist() == lacks
 
 
+@pytest.mark.slow
 def test_large_values_stay_in_a_file(demo: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = values(demo, examples(demo), ["previous"], batch_size=5)
     monkeypatch.setattr("headscope.stream.values.IN_MEMORY", 0)
@@ -128,6 +130,7 @@ def test_an_input_that_fails_is_named(demo: Model, monkeypatch: pytest.MonkeyPat
 # Groups
 
 
+@pytest.mark.slow
 def test_one_head_edited_in_group_b_is_found_and_only_it(demo: Model) -> None:
     """The model of group B has one head of the last layer that looks elsewhere; labels alone say nothing."""
     names = ["surface", "patterns"]
@@ -145,6 +148,7 @@ def test_one_head_edited_in_group_b_is_found_and_only_it(demo: Model) -> None:
     assert len(rows) >= 3
 
 
+@pytest.mark.slow
 def test_groups_end_to_end(demo: Model, tmp_path: Path) -> None:
     path = tmp_path / "pairs.tsv"
     lines = [f"{place % 2}\t{a}\t{b if place % 2 else a}" for place, (a, b) in enumerate(pairs())]
@@ -195,6 +199,7 @@ def lines() -> Corpus:
     return hs.corpora.texts([first[document] for document in sorted(first)])
 
 
+@pytest.mark.slow
 def test_a_model_differs_from_itself_by_exactly_nothing(demo: Model, stories: Model) -> None:
     for model in (demo, stories):
         found = hs.compare.models(model, model, lines(), limit=3).figures
@@ -204,6 +209,7 @@ def test_a_model_differs_from_itself_by_exactly_nothing(demo: Model, stories: Mo
         assert np.isfinite(found["a"].values).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("layer", "head"), [(5, 4), (2, 9)])
 def test_a_perturbed_head_leads_the_drift(demo: Model, layer: int, head: int, tmp_path: Path) -> None:
     found = hs.compare.models(demo, perturbed(demo, layer, head), lines(), limit=4)
@@ -219,6 +225,7 @@ def test_a_perturbed_head_leads_the_drift(demo: Model, layer: int, head: int, tm
     drawn(found.figure(), tmp_path, ["drift of each head", "mean of each layer"])
 
 
+@pytest.mark.slow
 def test_figures_of_both_are_those_of_measure(demo: Model) -> None:
     other = perturbed(demo, 1, 3)
     found = hs.compare.models(demo, other, lines(), measures=["previous", "entropy"], limit=4).figures
@@ -233,6 +240,7 @@ def test_figures_of_both_are_those_of_measure(demo: Model) -> None:
     assert (meta["a"]["name"], meta["over"]) == (demo.name, "pieces")
 
 
+@pytest.mark.slow
 def test_drift_is_that_of_whole_maps(demo: Model) -> None:
     from headscope.analyses.compare_models.statistics import drift
 
@@ -245,6 +253,7 @@ def test_drift_is_that_of_whole_maps(demo: Model) -> None:
     assert np.isnan(found["js_se"]).all()  # one document
 
 
+@pytest.mark.slow
 def test_other_tokenizers_are_compared_on_words(demo: Model) -> None:
     one, other = small(seed=0), small(seed=1)
     bert = transformers.BertConfig(
@@ -322,6 +331,7 @@ def test_models_of_other_shapes_are_compared_by_role(demo: Model, stories: Model
 # Inputs
 
 
+@pytest.mark.slow
 def test_the_difference_of_two_inputs_is_shown(demo: Model) -> None:
     found = hs.compare.inputs(demo, "The cat sat.", "The dog sat.", measures=["previous"])
     view = found.view()
@@ -339,6 +349,7 @@ def test_the_difference_of_two_inputs_is_shown(demo: Model) -> None:
 # Training
 
 
+@pytest.mark.slow
 def test_measures_over_checkpoints(demo: Model, tmp_path: Path) -> None:
     blank = hs.load((demo.module, demo.tokenizer), untrained=0)
     found = hs.compare.training([blank, demo], lines(), measures=["previous", "entropy"], limit=3)
@@ -375,6 +386,7 @@ def test_checkpoints_are_found_in_a_folder(tmp_path: Path, demo: Model) -> None:
     assert name_and_revision(str(tmp_path / "a@b")) == (str(tmp_path / "a@b"), None)
 
 
+@pytest.mark.slow
 def test_modules_are_left_as_they_were(demo: Model) -> None:
     assert isinstance(demo.module, nn.Module)
     before = hs.capture(demo, "The cat sat.").weights

@@ -15,6 +15,7 @@ from headscope.analyses.coref.statistics import CANDIDATES, RULES
 from headscope.errors import CorpusError
 
 
+@pytest.mark.slow
 def test_the_reference(demo: Any, shared: Path) -> None:
     """Equal in counts: every rule, and every head under each definition of candidates."""
     reference = json.loads((shared / "reference" / "coref.json").read_text())

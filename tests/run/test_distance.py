@@ -115,6 +115,7 @@ def segments(demo: Model, shared: Path) -> list[Example]:
 # --- the published code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-6), ("float64", 1e-8)])
 def test_the_preset_gives_the_published_figures(
     demo: Model, shared: Path, segments: list[Example], precision: Any, tolerance: float
@@ -136,6 +137,7 @@ def test_the_preset_is_not_the_default(demo: Model, shared: Path, segments: list
 # --- against whole maps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_figures_are_those_of_whole_maps(kind: str) -> None:
     """Padded and batched, with grouped queries, windows, sinks, biases, traced: as from maps one by one."""
@@ -293,6 +295,7 @@ def test_inputs_that_are_not_encoded() -> None:
         distance(small("bert"), [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"rows": 3}, {"preset": "clark2019"}], ids=str)
 def test_resumed_and_merged_runs_are_the_plain_run(
     options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -109,6 +109,7 @@ def test_sentences_from_here_and_there_or_together(demo: Model, monkeypatch: pyt
     assert seen[5] == 64 * 4
 
 
+@pytest.mark.slow
 def test_each_run_tells(demo: Model, shared: Path, tmp_path: Path) -> None:
     """The options are those of the run, and the sample is run."""
     trees = counted(shared, 6)
@@ -141,6 +142,7 @@ def test_groups_are_told_with_their_permutations_whatever_the_order(demo: Model,
         compare_groups.estimate(demo, pairs, groups=["a", "c"], limit=3)
 
 
+@pytest.mark.slow
 def test_probes_tell_their_disk_and_that_it_is_at_most(
     demo: Model, shared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -138,6 +138,7 @@ def same(found: xr.Dataset, truth: xr.Dataset, atol: float = 1e-5) -> None:
 # --- the published code
 
 
+@pytest.mark.slow
 def test_the_preset_gives_the_published_figures(demo: Model, shared: Path) -> None:
     """All ten quantities, all 72 heads, on padded batches."""
     segments = json.loads((shared / "reference" / "segments.json").read_text())
@@ -189,6 +190,7 @@ FAMILIES: dict[str, tuple[dict[str, Any], Callable[[int, int], np.ndarray]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_figures_are_those_of_whole_maps(kind: str) -> None:
     """Fused, padded and batched, with grouped queries, windows, sinks, biases, traced: as from maps one by one."""
@@ -254,6 +256,7 @@ def test_a_trained_causal_model(stories: Model) -> None:
 # --- what must not matter
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["token", "document"])
 def test_batches_and_padding_do_not_matter(demo: Model, by: Any) -> None:
     corpus = hs.corpora.builtin(pack=48)
@@ -264,6 +267,7 @@ def test_batches_and_padding_do_not_matter(demo: Model, by: Any) -> None:
         np.testing.assert_allclose(first[name], other[name], atol=1e-5, rtol=0)
 
 
+@pytest.mark.slow
 def test_a_run_gives_the_same_digits_again(demo: Model) -> None:
     corpus = hs.corpora.builtin(pack=48)
     first, again = (measure(demo, corpus, measures=["previous", "entropy"]) for _ in range(2))
@@ -271,6 +275,7 @@ def test_a_run_gives_the_same_digits_again(demo: Model) -> None:
         np.testing.assert_array_equal(first[name], again[name])
 
 
+@pytest.mark.slow
 def test_blocks_add_up_to_the_corpus() -> None:
     """Many blocks of whole documents give what one gives."""
     model = small("bert")
@@ -315,6 +320,7 @@ def test_averages_over_documents() -> None:
     assert found["entropy"].attrs["by"] == "document"
 
 
+@pytest.mark.slow
 def test_chance_of_classes_is_their_share(demo: Model) -> None:
     found = measure(demo, hs.corpora.builtin(), measures=["sep", "punctuation", "first"])
     shares = json.loads(found.attrs["meta"])["corpus"]["shares"]
@@ -337,6 +343,7 @@ def test_limit(demo: Model) -> None:
     assert meta["options"]["limit"] == 5
 
 
+@pytest.mark.slow
 def test_the_description(demo: Model) -> None:
     COMMAND.set("headscope measure")
     corpus = hs.corpora.builtin(pack=48)
@@ -385,6 +392,7 @@ def test_progress_goes_to_stderr(demo: Model, capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.slow
 def test_estimate(demo: Model) -> None:
     corpus = hs.corpora.builtin(pack=48)
     assert estimate(demo, corpus, limit=3).startswith("3 inputs, ")
@@ -392,6 +400,7 @@ def test_estimate(demo: Model) -> None:
     assert f"{counted} inputs, {corpus.counts.tokens:,} tokens: about " in estimate(demo, corpus)
 
 
+@pytest.mark.slow
 def test_estimate_of_a_large_file_reads_its_head_only(demo: Model, tmp_path: Path) -> None:
     path = tmp_path / "large.txt"
     path.write_text("The cat sat on the mat, and the dog barked at the moon.\n" * 20000)

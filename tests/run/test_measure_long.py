@@ -107,6 +107,7 @@ def failing(model: Model) -> Model:
 # --- the same digits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"by": "document"}, {"preset": "clark2019"}, {"limit": 17}], ids=str)
 def test_resumed_and_merged_runs_are_the_plain_run(
     model: Model, tmp_path: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
@@ -155,6 +156,7 @@ def long_documents() -> list[Example]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"by": "document"}, {"skip_failures": True}], ids=str)
 def test_a_long_document_is_kept_on_the_way(
     model: Model, tmp_path: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
@@ -401,6 +403,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
     return int(stop.value.code or 0)
 
 
+@pytest.mark.slow
 def test_shards_and_merge_on_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -201,6 +201,7 @@ def test_weights_are_measured_as_before_beside_other_matrices() -> None:
     assert rows[rows.measure == "gradient_previous"].se.notna().all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [1, 2, 5])
 def test_batch_size_does_not_matter(demo: Model, batch_size: int) -> None:
     texts = ["The cat sat.", "It was a long and winding road, they said.", "Rain.", "She reads every day."]

@@ -74,6 +74,7 @@ def test_the_model_s_own_vectors(demo: Any) -> None:
     assert found.name == f"input embeddings of {demo.name}"
 
 
+@pytest.mark.slow
 def test_all_kinds(demo: Any, sentences: list[Example], tmp_path: Path) -> None:
     found = probe(demo, sentences[:40], sentences[40:], resume=tmp_path / "run", **SMALL)
     rows = table(found).set_index("probe")
@@ -109,6 +110,7 @@ def test_all_kinds(demo: Any, sentences: list[Example], tmp_path: Path) -> None:
     assert found.drop_attrs().identical(again.drop_attrs())
 
 
+@pytest.mark.slow
 def test_resuming_gives_the_same_digits(demo: Any, sentences: list[Example], tmp_path: Path) -> None:
     """After a stop while the cache was written, and after one epoch."""
     run = {"kinds": ["attention"], "replicates": 20, "seed": 4}
@@ -125,6 +127,7 @@ def test_resuming_gives_the_same_digits(demo: Any, sentences: list[Example], tmp
     assert float(other["held_out"][0]) != float(whole["held_out"][0])
 
 
+@pytest.mark.slow
 def test_the_folder_of_another_run(demo: Any, sentences: list[Example], tmp_path: Path) -> None:
     run: dict[str, Any] = {"kinds": ["attention"], "resume": tmp_path, **SMALL}
     probe(demo, sentences[:9], sentences[9:12], **run)
@@ -149,6 +152,7 @@ def test_bad_arguments(demo: Any, sentences: list[Example], tmp_path: Path) -> N
         probe(demo, sentences[:2], [])
 
 
+@pytest.mark.slow
 def test_a_causal_model(stories: Any, shared: Path) -> None:
     """Grouped-query attention, no [SEP]: the root is read off the first token."""
     treebank = corpora.conllu(shared / "data" / "ud_ewt" / "en_ewt-ud-test.conllu")
@@ -158,6 +162,7 @@ def test_a_causal_model(stories: Any, shared: Path) -> None:
     assert np.isfinite(found["uas"][0])
 
 
+@pytest.mark.slow
 def test_the_command(
     shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -214,6 +219,7 @@ def test_attention_knows_syntax(demo: Any, shared: Path) -> None:
     assert again["uas_high"] < found.loc["attention", "uas_low"] - 0.1
 
 
+@pytest.mark.slow
 def test_one_byte_is_enough(demo: Any, sentences: list[Example]) -> None:
     """Maps in one byte leave next to every prediction as it is."""
     found = [

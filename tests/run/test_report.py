@@ -36,6 +36,7 @@ def payload(page: str) -> Any:
     return json.loads(found[1])
 
 
+@pytest.mark.slow
 def test_a_causal_model(stories: Model) -> None:
     found = payload(hs.report(stories, examples=2, limit=4, sections=FEW))
     assert found["model"]["causal"]
@@ -72,6 +73,7 @@ def test_examples_of_your_own(demo: Model) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_queries_and_keys_come_while_there_is_room(demo: Model, monkeypatch: Any) -> None:
     corpus = hs.corpora.texts(["The cat sat."])
     first, second = payload(hs.report(demo, corpus, examples=["Why?", "Why not?"], sections=FEW))["examples"]
@@ -96,9 +98,10 @@ def sections(page: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def whole(demo: Model) -> str:
+def whole(demo: Model, build_once: Any) -> str:
     typed = Typed(["a file.txt"], {"-m": "some/model"}, limit=9)
-    return hs.report(demo, hs.corpora.texts(TEXTS), examples=4, sections=OWN, limit=9, typed=typed)
+    options: dict[str, Any] = {"examples": 4, "sections": OWN, "limit": 9, "typed": typed}
+    return build_once("own-sections", lambda: hs.report(demo, hs.corpora.texts(TEXTS), **options))
 
 
 def test_the_sections_that_are_asked_for(demo: Model, whole: str) -> None:
@@ -175,6 +178,7 @@ def test_commands_give_the_same_figures_again(whole: str) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_command_for_one_section_has_only_what_that_section_takes(demo: Model) -> None:
     given = {"--treebank": ["t.conllu"], "--against": ["b"], "--pairs": ["p.tsv"], "--label": ["same"]}
     page = hs.report(
@@ -208,5 +212,6 @@ def test_a_section_that_fails_takes_no_other_with_it(demo: Model, monkeypatch: A
     assert re.search(r"distances between all heads: about \d+ s", said)
 
 
+@pytest.mark.slow
 def test_the_page_of_the_built_in_corpus_stays_small(demo: Model) -> None:
     assert len(hs.report(demo, limit=3, sections=OWN)) < 3_000_000

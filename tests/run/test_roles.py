@@ -120,6 +120,7 @@ def test_roles_of_the_circuit(induction: Model) -> None:
     assert named[1, 1] == "broad"
 
 
+@pytest.mark.slow
 def test_the_demo_models_known_heads(demo: Any) -> None:
     found = hs.roles(demo, hs.corpora.builtin())
     assert tuple(found.columns) == COLUMNS

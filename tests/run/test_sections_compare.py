@@ -67,8 +67,8 @@ def small(layers: int = 2, heads: int = 4, seed: int = 0) -> Model:
 
 
 @pytest.fixture(scope="module")
-def page(demo: Model) -> str:
-    return hs.report(demo, hs.corpora.texts(TEXTS), typed=Typed(), **OPTIONS)
+def page(demo: Model, build_once: Any) -> str:
+    return build_once("compare", lambda: hs.report(demo, hs.corpora.texts(TEXTS), typed=Typed(), **OPTIONS))
 
 
 @pytest.fixture(scope="module")

@@ -53,6 +53,7 @@ def said(found: Any) -> list[str]:
     return ["".join(part["text"] for part in line) for line in section(found, "summary")["lines"]]
 
 
+@pytest.mark.slow
 def test_what_differs_is_what_the_command_finds(demo: Model, tmp_path: Path) -> None:
     path = write(tmp_path / "pairs.tsv", [place % 2 for place in range(36)], copied=True)
     corpus = hs.corpora.pairs(path, label="same")

@@ -32,11 +32,11 @@ def payload(page: str) -> Any:
 
 
 @pytest.fixture(scope="module")
-def found(demo: Model) -> Any:
+def found(demo: Model, build_once: Any) -> Any:
     trees = hs.corpora.builtin_trees()
     texts = hs.corpora.texts(["The cat sat on the mat."])
-    page = hs.report(demo, texts, treebank=trees, coref=trees, sections=["syntax", "coref"], examples=2)
-    return payload(page)
+    options: dict[str, Any] = {"treebank": trees, "coref": trees, "sections": ["syntax", "coref"]}
+    return payload(build_once("linguistics", lambda: hs.report(demo, texts, examples=2, **options)))
 
 
 def section(found: Any, kind: str) -> Any:
@@ -301,6 +301,7 @@ def test_probes_are_scored_on_documents_that_they_did_not_see(
         _probes(demo, trees, limit=7)
 
 
+@pytest.mark.slow
 def test_probes_say_that_the_built_in_corpus_is_too_small(demo: Model) -> None:
     page = hs.report(demo, hs.corpora.texts(["The cat sat."]), sections=["probes"], examples=0, limit=24)
     info = section(payload(page), "probes")

@@ -20,6 +20,7 @@ from headscope.stream.words import word_maps
 DIRECTIONS = {"dep->head": "dep->head", "head<-dep": "head->dep"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["first", "mean"])
 def test_the_released_code(demo: Any, shared: Path, rows: str) -> None:
     """Equal in counts: every head, direction and relation, and every baseline."""

@@ -107,6 +107,10 @@ def blocks(
         tokens_per_batch: most tokens of a batch, padding included (but a batch has at least one example).
 
     Yields blocks in order; what was left unread of a block is passed over when the next one is asked for.
+
+    >>> examples = hs.corpora.builtin().encoded(model)
+    >>> [len(batch) for block in hs.corpora.blocks(examples, batch_size=8) for batch in block]
+    [8, 8, 8, 2]
     """
     numbers = {
         "size": size,

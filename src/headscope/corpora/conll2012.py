@@ -53,6 +53,9 @@ def conll2012(paths: Paths, *, skip_broken: bool = False) -> Corpus:
 
     Raises `CorpusError` with file, line and sentence (``DOCUMENT/PART/NUMBER``, counted from 0) for too few columns,
     brackets of the parse or of the coreference that do not match, and words that are numbered otherwise than from 0.
+
+    >>> [(sentence.words, sentence.heads) for sentence in hs.corpora.conll2012("tale.v4_gold_conll")]
+    [(['He', 'slept', '.'], [1, -1, 1])]
     """
     return Corpus.of_files(
         paths, _sentences, skip_broken=skip_broken, expected="expected sentences, found none"

@@ -20,6 +20,10 @@ def negations(paths: Paths, *, skip_broken: bool = False) -> Corpus:
     With `skip_broken` broken lines are left out, and the corpus lists them in `broken`.
 
     Raises `CorpusError` with file and line for anything else.
+
+    >>> negation = next(iter(hs.corpora.negations("scopes.jsonl")))
+    >>> negation.words, negation.cue, negation.scope
+    (['He', 'did', 'not', 'see'], [2], [0, 1, 3])
     """
     expected = "expected JSON objects, found blank lines only"
     return Corpus.of_files(paths, _examples, skip_broken=skip_broken, expected=expected)

@@ -64,6 +64,10 @@ def pairs(
 
     A label is kept as it is written, as a string. Raises `InputError` for another suffix, and `CorpusError` with
     file and line for a column that is not there, a row that is broken and a text or label that is empty.
+
+    >>> example = next(iter(hs.corpora.pairs("pairs.tsv")))
+    >>> example.text, example.pair, example.label
+    ('The bank cut its rates on Tuesday .', 'On Tuesday the bank cut its rates .', '1')
     """
     suffix = Path(path).suffix.lower()
     if suffix not in _READERS:

@@ -26,17 +26,29 @@ def text(paths: Paths, *, pack: int | None = 128) -> Corpus:
             None: each line is an input.
 
     Raises `CorpusError` for files that are missing, directories, empty or not UTF-8.
+
+    >>> next(iter(hs.corpora.text("wiki.txt", pack=None))).text[:30]
+    'The old stone bridge at Harrow'
     """
     return Corpus.of_files(paths, _lines, pack=pack, expected="expected text, found blank lines only")
 
 
 def builtin(*, pack: int | None = 128) -> Corpus:
-    """The corpus that ships in the package: 13 short English texts of different kinds, 130 sentences."""
+    """The corpus that ships in the package: 13 short English texts of different kinds, 130 sentences.
+
+    >>> len(list(hs.corpora.builtin(pack=None)))
+    130
+    """
     return Corpus("built-in corpus", partial(_lines, packaged("builtin.txt")), pack=pack)
 
 
 def texts(items: Sequence[str | tuple[str, str]]) -> Corpus:
-    """Texts, or pairs of texts, in memory: each an input and a document of its own."""
+    """Texts, or pairs of texts, in memory: each an input and a document of its own.
+
+    >>> corpus = hs.corpora.texts([("The cat sat.", "It slept."), "A dog barked."])
+    >>> [(example.text, example.pair) for example in corpus]
+    [('The cat sat.', 'It slept.'), ('A dog barked.', None)]
+    """
     if isinstance(items, str):
         raise InputError("texts: expected a list of texts, found one string")
     examples: list[Example] = []
@@ -66,6 +78,9 @@ def jsonl(paths: Paths) -> Corpus:
     are left alone, blank lines skipped.
 
     Raises `CorpusError` with file and line for anything else.
+
+    >>> [example.words or example.text for example in hs.corpora.jsonl("chats.jsonl")]
+    ['Hello there, who are you?', ['He', 'did', 'not', 'see']]
     """
     return Corpus.of_files(paths, _objects, expected="expected JSON objects, found blank lines only")
 

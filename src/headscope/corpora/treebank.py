@@ -37,6 +37,10 @@ def conllu(
     Raises `CorpusError` with file, line and sentence for: a line that has not 10 columns parted by tabs, ids that
     do not count from 1, a head that is no number, is out of range or is the word itself, no root or two, a
     cycle, a relation that is missing, and entity brackets that do not match.
+
+    >>> sentence = next(iter(hs.corpora.conllu("train.conllu")))
+    >>> [(sentence.words[place], sentence.relations[place], sentence.heads[place]) for place in (3, 7)]
+    [('bridge', 'nsubj:pass', 7), ('closed', 'root', -1)]
     """
     return _corpus(paths, _reader(words, relations), skip_broken)
 
@@ -45,6 +49,9 @@ def word_heads(paths: Paths, *, skip_broken: bool = False) -> Corpus:
     """One ``word head-relation`` a line, sentences parted by blank lines, head 0 the root (Clark et al.'s code).
 
     Each sentence is a document of its own. Arguments and errors as in `conllu`.
+
+    >>> [(sentence.words, sentence.heads) for sentence in hs.corpora.word_heads("heads.txt")]
+    [(['The', 'cat', 'slept'], [1, 2, -1])]
     """
     return _corpus(paths, _pairs, skip_broken)
 
@@ -54,6 +61,10 @@ def builtin_trees(*, words: Words = "syntactic", relations: Relations = "full") 
 
     The trees follow Universal Dependencies v2 as English-EWT has it; a cluster of coreference has at least two
     mentions, of whole noun phrases or pronouns. Arguments as in `conllu`.
+
+    >>> sentence = next(iter(hs.corpora.builtin_trees(relations="main")))
+    >>> list(zip(sentence.words, sentence.relations))[:4]
+    [('The', 'det'), ('old', 'amod'), ('stone', 'compound'), ('bridge', 'nsubj')]
     """
     read = _reader(words, relations)
     return Corpus("built-in treebank", partial(_sentences, read, packaged("builtin.conllu")))

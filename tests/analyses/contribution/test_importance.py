@@ -89,6 +89,7 @@ def test_importance_is_the_derivative_by_an_explicit_gate() -> None:
     assert len(table(found)) == 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Llama", "gpt-oss", "DeBERTa-v2", "BLOOM", "T5"])
 def test_importance_of_other_families_is_the_derivative_by_gates_on_their_weights(name: str) -> None:
     model = Model(build(family(name)))
@@ -132,6 +133,7 @@ def without(module: nn.Module, layer: int, heads: Sequence[int], tokens: Tokens)
     return number
 
 
+@pytest.mark.slow
 def test_ablation_is_the_model_without_the_head() -> None:
     module = build(family("BERT"))
     corpus = inputs(9, 12, 7)
@@ -247,6 +249,7 @@ def test_views_draw_rollout_for_every_head(demo: Model) -> None:
     assert "rollout" in view.html()
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_docs_run(demo: Model) -> None:
     text = (Path(__file__).resolve().parents[3] / "docs" / "importance.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)

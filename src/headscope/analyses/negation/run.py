@@ -34,8 +34,10 @@ def negation(
 ) -> xr.Dataset:
     """How well each head tells the scope of a negation: the words that look at its cue (Zhao & Bethard 2020).
 
-    >>> before, after = (hs.negation(model, hs.corpora.negations("scopes.jsonl")) for model in (base, tuned))
-    >>> headscope.analyses.negation.statistics.difference(before, after)
+    >>> corpus = hs.corpora.negations("scopes.jsonl")
+    >>> before, after = (hs.negation(each, corpus) for each in (model, hs.load(untrained=0)))
+    >>> headscope.analyses.negation.statistics.difference(before, after).shape  # 72 heads × 3 scores
+    (216, 10)
 
     Args:
         model: from `headscope.load`.

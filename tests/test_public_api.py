@@ -1,0 +1,164 @@
+"""Every public name is in the reference, has types, and has an example that runs."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import re
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headscope as hs
+
+REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
+TEXTS = ["The cat sat on the mat. It slept there.", "She sold the old house to her friend."]
+"""What ``corpus`` is in examples; ``model`` is the demo model, ``maps`` are those of the first text."""
+
+NO_EXAMPLE = {
+    "ablate",
+    "capture",
+    "coreference",
+    "distance",
+    "edit",
+    "figure",
+    "fit",
+    "generate",
+    "groups",
+    "head_view",
+    "inputs",
+    "load",
+    "measure",
+    "merge",
+    "model_view",
+    "models",
+    "neuron_view",
+    "pair_measure",
+    "probe",
+    "report",
+    "roles",
+    "row_measure",
+    "syntax",
+    "table",
+    "training",
+    "view",
+}
+"""Public functions whose docstring has no example yet. None may be added."""
+
+
+def public(module: types.ModuleType) -> Iterator[tuple[str, Any]]:
+    """The names of a module's ``__all__``, or else those it defines, and of the modules among them; and their values."""
+    defined = [
+        name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__
+    ]
+    for name in getattr(module, "__all__", defined):
+        value = getattr(module, name)
+        if isinstance(value, types.ModuleType):
+            yield from public(value)
+        else:
+            yield f"{module.__name__}.{name}", value
+
+
+def resolve(path: str) -> Any:
+    """What a dotted path names."""
+    module, _, rest = path.partition(".")
+    value = importlib.import_module(module)
+    for name in filter(None, rest.split(".")):
+        module = f"{module}.{name}"
+        value = getattr(value, name) if hasattr(value, name) else importlib.import_module(module)
+    return value
+
+
+PUBLIC = dict(public(hs))
+FUNCTIONS = [name for name, value in PUBLIC.items() if inspect.isfunction(value)]
+MODULES = {name.rpartition(".")[0] for name in PUBLIC}
+DIRECTIVES = {
+    path: page.name
+    for page in sorted(REFERENCE.glob("*.md"))
+    for path in re.findall(r"^::: (\S+)", page.read_text(encoding="utf-8"), re.MULTILINE)
+}
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    documented = [resolve(path) for path in DIRECTIVES]
+    modules = [value.__name__ for value in documented if isinstance(value, types.ModuleType)]
+    missing = [
+        name
+        for name, value in PUBLIC.items()
+        if not any(value is each for each in documented) and value.__module__ not in modules
+    ]
+    assert missing == [], f"docs/reference/ leaves out {missing}"
+
+
+def test_what_the_reference_calls_public_is_public() -> None:
+    for path, page in DIRECTIVES.items():
+        assert inspect.getdoc(resolve(path)), f"{page}: {path} has no docstring"
+        if path.rpartition(".")[0] in MODULES and not isinstance(resolve(path), types.ModuleType):
+            assert path in PUBLIC, f"{page}: {path} is not among the public names"
+
+
+def test_the_table_of_the_reference_names_what_is_public() -> None:
+    rows = re.findall(
+        r"^\| \[.*\]\((\S+)\.md\) \| (.*) \|$", (REFERENCE / "index.md").read_text("utf-8"), re.MULTILINE
+    )
+    named = {
+        f"headscope.{name}"
+        for _, cell in rows
+        for words in re.findall("`([^`]+)`", cell)
+        for name in words.split()
+    }
+    top = {name for name in PUBLIC if name.count(".") == 1 and PUBLIC[name].__module__ != "headscope.errors"}
+    assert top <= named, f"reference/index.md leaves out {top - named}"
+    assert named <= {*PUBLIC, *MODULES}, (
+        f"reference/index.md names {named - set(PUBLIC) - MODULES}, not public"
+    )
+
+
+def members(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """The functions that a public name stands for: itself, or a class's public methods and properties."""
+    if not inspect.isclass(value):
+        yield name, value
+        return
+    for member, function in inspect.getmembers_static(value):
+        function = getattr(
+            function, "fget", getattr(function, "func", getattr(function, "__func__", function))
+        )
+        here = getattr(function, "__module__", None) or ""
+        if (
+            inspect.isfunction(function)
+            and here.startswith("headscope.")
+            and (member == "__init__" or member[0] != "_")
+        ):
+            yield f"{name}.{member}", function
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_name_is_typed_and_described(name: str) -> None:
+    assert inspect.getdoc(PUBLIC[name]), name
+    for member, function in members(name, PUBLIC[name]):
+        assert member.endswith(".__init__") or inspect.getdoc(function), f"{member} has no docstring"
+        signature = inspect.signature(function)
+        assert signature.return_annotation is not signature.empty, f"{member}: what it returns has no type"
+        for parameter in list(signature.parameters.values())[member != name :]:
+            typed = parameter.annotation is not parameter.empty or parameter.name in ("self", "cls")
+            assert typed, f"{member}: {parameter.name} has no type"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_public_function_has_an_example_that_runs(name: str, workspace: Path, demo: Any) -> None:
+    function = PUBLIC[name]
+    known = {**vars(sys.modules[function.__module__]), "hs": hs, "headscope": hs, "np": np}
+    known |= {"model": demo, "corpus": hs.corpora.texts(TEXTS), "maps": hs.capture(demo, TEXTS[0])}
+    example = doctest.DocTestParser().get_doctest(inspect.getdoc(function) or "", known, name, None, None)
+    if not any(doctest.SKIP not in each.options for each in example.examples):
+        assert name.rpartition(".")[2] in NO_EXAMPLE, f"{name}: the docstring has no example that runs"
+        pytest.xfail("no example yet")
+    options = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    assert not doctest.DocTestRunner(optionflags=options).run(example).failed

@@ -1,0 +1,61 @@
+"""A folder with the files and models that the documentation and examples in docstrings name."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+PAIRS = """Quality\t#1 ID\t#2 ID\t#1 String\t#2 String
+1\t1\t2\tThe bank cut its rates on Tuesday .\tOn Tuesday the bank cut its rates .
+0\t3\t4\tThe bank cut its rates on Tuesday .\tThe bank kept its rates as they were .
+1\t5\t6\tShe sold the old house .\tThe old house was sold by her .
+0\t7\t8\tShe sold the old house .\tThe new house was sold to her .
+1\t9\t10\tHe missed the last train .\tThe last train left without him .
+0\t11\t12\tHe missed the last train .\tThe last train was late .
+1\t13\t14\tThe firm hired ten people .\tTen people were hired by the firm .
+0\t15\t16\tThe firm hired ten people .\tTen people left the firm .
+"""
+CHATS = '{"text": "Hello there, who are you?", "pair": "It is me."}\n{"words": ["He", "did", "not", "see"]}\n'
+SCOPES = '{"words": ["He", "did", "not", "see"], "cue": [2], "scope": [0, 1, 3]}\n'
+WORD_HEADS = "The 2-det\ncat 3-nsubj\nslept 0-root\n"
+CONLL2012 = """#begin document (tale); part 000
+tale 0 0 He PRP (TOP(S(NP*) - - - - * (1)
+tale 0 1 slept VBD (VP*) - - - - * -
+tale 0 2 . . *)) - - - - * -
+
+#end document
+"""
+
+
+def write_corpora(folder: Path) -> None:
+    """Write a corpus of every format."""
+    data = resources.files("headscope.corpora") / "data"
+    text, trees = ((data / f"builtin.{end}").read_text("utf-8") for end in ("txt", "conllu"))
+    (folder / "docs").mkdir()
+    files = {
+        **dict.fromkeys(("wiki.txt", "a.txt", "b.txt"), text),
+        **dict.fromkeys(("train.conllu", "dev.conllu", "docs/a.conllu"), trees),
+        "pairs.tsv": PAIRS,
+        "chats.jsonl": CHATS,
+        "scopes.jsonl": SCOPES * 4,
+        "heads.txt": WORD_HEADS,
+        "tale.v4_gold_conll": CONLL2012,
+    }
+    for name, content in files.items():
+        (folder / name).write_text(content, encoding="utf-8")
+
+
+def write_models(folder: Path) -> None:
+    """Write small models under the names of large ones."""
+    import torch
+    import transformers
+    from small_tokenizers import byte_level
+
+    from headscope.models.load import demo_folder
+
+    tokenizer = byte_level()
+    torch.manual_seed(0)
+    size = {"vocab_size": len(tokenizer), "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 256}
+    transformers.GPT2LMHeadModel(transformers.GPT2Config(**size)).save_pretrained(folder / "gpt2")
+    tokenizer.save_pretrained(folder / "gpt2")
+    (folder / "bert-base-uncased").symlink_to(demo_folder())
