@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -32,32 +32,57 @@ ARITHMETIC = ADD | SUBTRACT | MULTIPLY | DIVIDE | {"masked_fill", "where", "nan_
 Operation = Callable[..., Any]
 
 
+class Call(NamedTuple):
+    """One operation: what is called, its name without underscores around it, and with what."""
+
+    func: Operation
+    name: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def run(self, old: Tensor | None = None, new: Tensor | None = None) -> Any:
+        """What it gives; with `new` in the place of `old`, where these are given."""
+        if old is None:
+            return self.func(*self.args, **self.kwargs)
+        return self.func(*_replaced(self.args, old, new), **_replaced(self.kwargs, old, new))
+
+    def given(self, *names: str) -> dict[str, Any]:
+        """Arguments by name; `names` are those of the positional ones."""
+        return dict(zip(names, self.args, strict=False)) | self.kwargs
+
+    def tensors(self) -> list[Tensor]:
+        """The tensors among the arguments, those in lists included."""
+        return tensors((*self.args, *self.kwargs.values()) if self.kwargs else self.args)
+
+    def permutation(self, x: Tensor) -> list[int]:
+        """The order in which an operation that permutes puts the dimensions of `x`."""
+        mark = torch.empty(tuple(range(2, x.ndim + 2)), device="meta")
+        return [size - 2 for size in self.run(x, mark).shape]
+
+    @property
+    def reshapes(self) -> bool:
+        """Whether it gives all of a tensor in another shape."""
+        return self.name in RESHAPE or (self.name == "getitem" and only_new_axes(self.args[1]))
+
+
 def followed(
-    scores: Scores,
-    func: Operation,
-    name: str,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    x: Tensor,
-    before: Tensor,
-    shape: tuple[int, ...],
-    out: Tensor,
+    scores: Scores, call: Call, x: Tensor, before: Tensor, shape: tuple[int, ...], out: Tensor
 ) -> Scores | None:
-    """The expression of ``out = func(*args, **kwargs)``; None where it cannot be said.
+    """The expression of what `call` gave; None where it cannot be said.
 
     Args:
-        scores: the expression of `x`, which is one of the arguments.
-        func: the operation, called `name` without underscores; `args` and `kwargs` are what it was called
-        with.
+        scores: the expression of `x`.
+        call: the operation; `x` is one of its arguments.
         x: the scores that it was called with (`out` itself, for an operation in place).
         before: `x` as it was, `shape` its shape then.
         out: what it gave.
     """
+    name = call.name
     if name in SAME:
         return scores
     if name in PERMUTE:
-        return scores.permuted(permutation(func, args, kwargs, x))
-    if name in RESHAPE or (name == "getitem" and only_new_axes(args[1])):
+        return scores.permuted(call.permutation(x))
+    if call.reshapes:
         return scores.reshaped(shape, out.shape)
     if name.startswith("expand"):
         return scores.grown(out.shape)
@@ -65,22 +90,22 @@ def followed(
         return scores.tanh()
     if name in CLAMP and out.shape == shape:
         return scores if unchanged(before, out) else None
-    if name == "masked_fill":
-        given = dict(zip(("input", "mask", "value"), args, strict=False)) | dict(kwargs)
-        return _fits(scores.hide(given["mask"].bool()), out) if hides(given["value"]) else None
-    if name == "where":
-        return _chosen(scores, args, x, out)
     if name in ("cat", "concat"):
-        return _joined(scores, args, kwargs, x)
-    if name in ARITHMETIC:
-        combined = _combined(scores, name, args, kwargs, x)
-        return combined and _fits(combined, out)
-    return None
+        return _joined(scores, call, x)
+    combined: Scores | None = None
+    if name == "masked_fill":
+        given = call.given("input", "mask", "value")
+        combined = scores.hide(given["mask"].bool()) if hides(given["value"]) else None
+    elif name == "where":
+        combined = _where(scores, call.args, x)
+    elif name in ARITHMETIC:
+        combined = _combined(scores, call, x)
+    return combined and combined.grown(out.shape)
 
 
-def _joined(scores: Scores, args: tuple[Any, ...], kwargs: Mapping[str, Any], x: Tensor) -> Scores | None:
+def _joined(scores: Scores, call: Call, x: Tensor) -> Scores | None:
     """``cat([x, sinks], dim)`` along the keys."""
-    given = dict(zip(("tensors", "dim"), args, strict=False)) | dict(kwargs)
+    given = call.given("tensors", "dim")
     parts, dim = given.get("tensors", ()), given.get("dim", 0)
     key = scores.layout.key
     if len(parts) == 2 and parts[0] is x and dim % x.ndim == key and parts[1].shape[key] == 1:
@@ -88,10 +113,9 @@ def _joined(scores: Scores, args: tuple[Any, ...], kwargs: Mapping[str, Any], x:
     return None
 
 
-def _combined(
-    scores: Scores, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], x: Tensor
-) -> Scores | None:
-    operands = [*args, *(kwargs[key] for key in ("input", "other") if key in kwargs)]
+def _combined(scores: Scores, call: Call, x: Tensor) -> Scores | None:
+    name, kwargs = call.name, call.kwargs
+    operands = [*call.args, *(kwargs[key] for key in ("input", "other") if key in kwargs)]
     if len(operands) < 2 or kwargs.get("rounding_mode") is not None:
         return None
     first = operands[0] is x
@@ -112,21 +136,14 @@ def _combined(
     return None
 
 
-def _chosen(scores: Scores, args: tuple[Any, ...], x: Tensor, out: Tensor) -> Scores | None:
+def _where(scores: Scores, args: tuple[Any, ...], x: Tensor) -> Scores | None:
     """``where(condition, x, number)``, ``where(condition, number, x)`` or ``x.where(condition, number)``."""
     if len(args) != 3:
         return None
     condition, one, two = (args[1], args[0], args[2]) if args[0] is x else args
     if one is x and hides(two):
-        return _fits(scores.hide(~condition.bool()), out)
-    if two is x and hides(one):
-        return _fits(scores.hide(condition.bool()), out)
-    return None
-
-
-def _fits(scores: Scores, out: Tensor) -> Scores | None:
-    """`scores`, broadcast to what came out."""
-    return scores.grown(out.shape)
+        return scores.hide(~condition.bool())
+    return scores.hide(condition.bool()) if two is x and hides(one) else None
 
 
 def assigned(scores: Scores, x: Tensor, index: Any, value: Any) -> Scores:
@@ -136,12 +153,6 @@ def assigned(scores: Scores, x: Tensor, index: Any, value: Any) -> Scores:
     where = torch.zeros(x.shape, dtype=torch.bool, device=x.device)
     where[index] = True
     return scores.hide(where)
-
-
-def permutation(func: Operation, args: tuple[Any, ...], kwargs: Mapping[str, Any], x: Tensor) -> list[int]:
-    """The order in which an operation that permutes puts the dimensions of `x`."""
-    mark = torch.empty(tuple(range(2, x.ndim + 2)), device="meta")
-    return [size - 2 for size in func(*replaced(args, x, mark), **replaced(kwargs, x, mark)).shape]
 
 
 def only_new_axes(index: Any) -> bool:
@@ -166,22 +177,22 @@ def _whole(part: Any) -> bool:
     return part is Ellipsis or (isinstance(part, slice) and part == slice(None))
 
 
-def replaced(values: Any, old: Tensor, new: Tensor) -> Any:
+def _replaced(values: Any, old: Tensor, new: Tensor | None) -> Any:
     """Arguments (a tuple, list or mapping) with one tensor in the place of another."""
     if values is old:
         return new
     if isinstance(values, Mapping):
         named = cast("Mapping[str, Any]", values)
-        return {name: replaced(value, old, new) for name, value in named.items()}
+        return {name: _replaced(value, old, new) for name, value in named.items()}
     if type(values) in (tuple, list):
-        return type(values)(replaced(value, old, new) for value in values)
+        return type(values)(_replaced(value, old, new) for value in values)
     return values
 
 
-def tensors(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Tensor]:
-    """The tensors among arguments, those in lists included."""
+def tensors(values: Iterable[Any]) -> list[Tensor]:
+    """The tensors among some values, those in lists included."""
     found: list[Tensor] = []
-    for value in (*args, *kwargs.values()) if kwargs else args:
+    for value in values:
         if isinstance(value, Tensor):
             found.append(value)
         elif type(value) in (tuple, list):

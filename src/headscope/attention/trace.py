@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import types
 import weakref
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache
@@ -26,7 +26,7 @@ from torch.overrides import TorchFunctionMode
 
 from headscope.attention import operations as ops
 from headscope.attention.expression import Layout, Scores, normal
-from headscope.attention.operations import Operation, replaced
+from headscope.attention.operations import Call, Operation
 from headscope.attention.products import (
     scores_of_einsum,
     scores_of_matmul,
@@ -61,10 +61,7 @@ def traced(model: nn.Module, hook: Hook) -> Generator[None]:
     token = _active.set(mode)
     mode.watches.append(watch)
     try:
-        if outer is None:
-            with mode:
-                yield
-        else:
+        with nullcontext() if outer else mode:
             yield
     finally:
         mode.watches.remove(watch)
@@ -125,9 +122,9 @@ class _Trace(TorchFunctionMode):
             return func(*args, **kwargs)
         name = getattr(func, "__name__", "").strip("_")
         if name in _MATMUL or name == "einsum":
-            return self._product(func, name, args, kwargs)
+            return self._product(Call(func, name, args, kwargs))
         if name == "scaled_dot_product_attention":
-            return self._fused(func, args, kwargs)
+            return self._fused(Call(func, name, args, kwargs))
         if name == "multi_head_attention_forward":
             with self:
                 return _opened(func)(*args, **kwargs)
@@ -138,30 +135,21 @@ class _Trace(TorchFunctionMode):
             name = name if name in ops.PROPERTIES else "get"
         if name in ops.INERT:
             return func(*args, **kwargs)
-        return self._follow(func, name, args, kwargs, ops.tensors(args, kwargs))
+        return self._follow(Call(func, name, args, kwargs))
 
-    def _follow(
-        self,
-        func: Operation,
-        name: str,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        operands: Sequence[Tensor],
-    ) -> Any:
-        found: list[tuple[Tensor, _Product]] = []
-        for x in operands:
+    def _follow(self, call: Call) -> Any:
+        products: list[tuple[Tensor, _Product]] = []
+        for x in call.tensors():
             node = self._node(x)
             if isinstance(node, _Weights):
-                return self._weights(func, name, args, kwargs, x, node)
+                return self._weights(call, x, node)
             if node is not None:
-                found.append((x, node))
-        if not found:
-            return func(*args, **kwargs)
+                products.append((x, node))
+        if not products:
+            return call.run()
         # what is followed before what is not (a shifted product of positions, say), then left before right
-        x, node = min(found, key=lambda each: 0 if each[1].scores and each[1].scores.followed else 1)
-        if name in _SOFTMAX:
-            return self._softmax(func, args, kwargs, x, node)
-        return self._scores(func, name, args, kwargs, x, node)
+        x, node = min(products, key=lambda each: 0 if each[1].scores and each[1].scores.followed else 1)
+        return self._softmax(call, x, node) if call.name in _SOFTMAX else self._scores(call, x, node)
 
     def _node(self, x: Tensor) -> _Product | _Weights | None:
         entry = self._nodes.get(id(x))
@@ -174,16 +162,15 @@ class _Trace(TorchFunctionMode):
     def _stacks(self) -> _Stacks:
         return tuple((watch, tuple(watch.stack)) for watch in self.watches if watch.stack)
 
-    def _product(self, func: Operation, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        operands = ops.tensors(args, kwargs)
-        if len(operands) == 1:  # an einsum that permutes
-            equation = args[0] if isinstance(args[0], str) else ""
-            permutes = len(set(equation.partition("->")[2].strip())) == operands[0].ndim
-            return self._follow(func, name if permutes else "sum", args, kwargs, operands)
-        base = operands.pop(0) if name == "baddbmm" and len(operands) == 3 else None
+    def _product(self, call: Call) -> Any:
+        operands, args = call.tensors(), call.args
         equation = args[0] if args and isinstance(args[0], str) else None
-        if len(operands) != 2 or (name == "einsum") != (equation is not None):
-            return self._follow(func, "sum", args, kwargs, operands)
+        if len(operands) == 1:  # an einsum that permutes
+            permutes = len(set((equation or "").partition("->")[2].strip())) == operands[0].ndim
+            return self._follow(call if permutes else call._replace(name="sum"))
+        base = operands.pop(0) if call.name == "baddbmm" and len(operands) == 3 else None
+        if len(operands) != 2 or (call.name == "einsum") != (equation is not None):
+            return self._follow(call._replace(name="sum"))
         left, right = operands
         for x, other in ((left, right), (right, left)):
             node = self._node(x)
@@ -192,22 +179,16 @@ class _Trace(TorchFunctionMode):
                     values = values_of_einsum(equation, operands, x, node.layout, other)
                 else:
                     values = values_of_matmul(x, node.layout, other, x is left)
-                used = self._use(x, node, values)
-                return func(*replaced(args, x, used), **replaced(kwargs, x, used))
-        out = func(*args, **kwargs)
-        if (
-            not isinstance(out, Tensor)
-            or not out.is_floating_point()
-            or self._stored(left)
-            or self._stored(right)
-        ):
+                return call.run(x, self._use(x, node, values))
+        out = call.run()
+        if not _floats(out) or self._stored(left) or self._stored(right):
             return out
         if equation is not None:
             scores = scores_of_einsum(equation, left, right, out)
         else:
             scores = scores_of_matmul(left, right, out)
         if scores is not None and base is not None:
-            scores, beta = scores.times(kwargs.get("alpha", 1.0)), kwargs.get("beta", 1.0)
+            scores, beta = scores.times(call.kwargs.get("alpha", 1.0)), call.kwargs.get("beta", 1.0)
             scores = scores.plus(base, beta) if beta != 0 else scores
         if scores is not None:
             self._put(out, _Product(self._stacks(), scores))
@@ -220,43 +201,28 @@ class _Trace(TorchFunctionMode):
         place = storage(tensor)
         return any(place in watch.parameters for watch in self.watches)
 
-    def _scores(
-        self,
-        func: Operation,
-        name: str,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        x: Tensor,
-        node: _Product,
-    ) -> Any:
+    def _scores(self, call: Call, x: Tensor, node: _Product) -> Any:
         shape, scores = tuple(x.shape), node.scores
-        before = x.clone() if name in ops.CLAMP and func.__name__.endswith("_") else x
-        out = func(*args, **kwargs)
-        if name == "setitem":
-            if args[0] is x:
-                self._put(x, _Product(node.stacks, scores and ops.assigned(scores, x, args[1], args[2])))
-            return out
-        if not isinstance(out, Tensor):
-            for part in ops.tensors((out,), {}):
-                if part.is_floating_point():
-                    self._put(part, _Product(node.stacks, None))
-            return out
-        if not out.is_floating_point():
-            return out
-        after: Scores | None = None
-        if scores is not None:
-            after = ops.followed(scores, func, name, args, kwargs, x, before, shape, out)
-            if after is None and tuple(out.shape) == shape:
+        before = x.clone() if call.name in ops.CLAMP and call.func.__name__.endswith("_") else x
+        out = call.run()
+        if call.name == "setitem":
+            if call.args[0] is x:
+                after = scores and ops.assigned(scores, x, call.args[1], call.args[2])
+                self._put(x, _Product(node.stacks, after))
+        elif not isinstance(out, Tensor):
+            for part in filter(_floats, ops.tensors((out,))):
+                self._put(part, _Product(node.stacks, None))
+        elif out.is_floating_point():
+            after = scores and ops.followed(scores, call, x, before, shape, out)
+            if after is None and scores is not None and tuple(out.shape) == shape:
                 after = scores.lost()
-        if after is not None or name not in _ENDS:
-            self._put(out, _Product(node.stacks, after))
+            if after is not None or call.name not in _ENDS:
+                self._put(out, _Product(node.stacks, after))
         return out
 
-    def _softmax(
-        self, func: Operation, args: tuple[Any, ...], kwargs: dict[str, Any], x: Tensor, node: _Product
-    ) -> Any:
-        out = func(*args, **kwargs)
-        dim = kwargs.get("dim", args[1] if len(args) > 1 else None)
+    def _softmax(self, call: Call, x: Tensor, node: _Product) -> Any:
+        out = call.run()
+        dim = call.kwargs.get("dim", call.args[1] if len(call.args) > 1 else None)
         if not isinstance(dim, int) or dim % x.ndim != x.ndim - 1:
             return out
         scores = node.scores
@@ -275,34 +241,25 @@ class _Trace(TorchFunctionMode):
             self._put(out, _Weights(slot, scores.layout, scores.sinks is not None))
         return out
 
-    def _weights(
-        self,
-        func: Operation,
-        name: str,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        x: Tensor,
-        node: _Weights,
-    ) -> Any:
+    def _weights(self, call: Call, x: Tensor, node: _Weights) -> Any:
+        name, layout = call.name, node.layout
         after: _Weights | None = None
         out: Any = None
         if name in ops.SAME:
-            out, after = func(*args, **kwargs), node
+            out, after = call.run(), node
         elif name in ops.PERMUTE:
-            out = func(*args, **kwargs)
-            after = replace(node, layout=node.layout.permuted(ops.permutation(func, args, kwargs, x)))
-        elif name in ops.RESHAPE or (name == "getitem" and ops.only_new_axes(args[1])):
-            out = func(*args, **kwargs)
-            layout = node.layout.reshaped(x.shape, out.shape)
-            after = layout and replace(node, layout=layout)
-        elif name == "getitem" and node.sink and ops.cuts_last(args[1], x.ndim, x.shape[-1]):
-            out, after = func(*args, **kwargs), replace(node, sink=False)
+            out, after = call.run(), replace(node, layout=layout.permuted(call.permutation(x)))
+        elif call.reshapes:
+            out = call.run()
+            reshaped = layout.reshaped(x.shape, out.shape)
+            after = reshaped and replace(node, layout=reshaped)
+        elif name == "getitem" and node.sink and ops.cuts_last(call.args[1], x.ndim, x.shape[-1]):
+            out, after = call.run(), replace(node, sink=False)
         elif name in ops.ARITHMETIC and node.slot.used is None:
-            out = func(*args, **kwargs)
+            out = call.run()
             after = replace(node, slot=replace(node.slot)) if out.shape == x.shape else None
         if after is None:  # whatever else is done with weights is the use that they are put to
-            used = self._use(x, node, None)
-            return func(*replaced(args, x, used), **replaced(kwargs, x, used))
+            return call.run(x, self._use(x, node, None))
         self._put(out, after)
         return out
 
@@ -333,9 +290,8 @@ class _Trace(TorchFunctionMode):
             slot.used = _holding(used, x)
         return layout.restore(used.reshape(*layout.lead, *used.shape[-2:])).to(x.dtype)
 
-    def _fused(self, func: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
-        given = dict(zip(names, args, strict=False)) | kwargs
+    def _fused(self, call: Call) -> Any:
+        given = call.given("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
         query, key, value, mask = given["query"], given["key"], given["value"], given.get("attn_mask")
         lead = tuple(query.shape[:-2])
         scale = given.get("scale")
@@ -355,7 +311,11 @@ class _Trace(TorchFunctionMode):
             if answer is not None:
                 weights = answer
                 out = (weights.to(value.dtype) @ record.values).reshape(*lead, -1, value.shape[-1])
-        return func(*args, **kwargs) if out is None else out
+        return call.run() if out is None else out
+
+
+def _floats(out: Any) -> bool:
+    return isinstance(out, Tensor) and out.is_floating_point()
 
 
 _active: ContextVar[_Trace | None] = ContextVar("headscope_trace", default=None)
