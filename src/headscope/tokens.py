@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +14,16 @@ from headscope.errors import InputError, ShapeError
 
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
+
+FIELDS: Mapping[str, type[np.generic]] = {
+    "ids": np.int64,
+    "type_ids": np.int64,
+    "offsets": np.int64,
+    "special_mask": np.bool_,
+    "word_ids": np.int64,
+    "sequence_ids": np.int64,
+}
+"""The arrays of `Tokens` and their types, in order."""
 
 _PREFIXES = ("##", "▁", "Ġ", "Ċ")
 _SUFFIXES = ("</w>", "@@")
@@ -72,14 +82,7 @@ class Tokens:
             if not isinstance(piece, str):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise InputError(f"pieces[{place}]: expected a string, found {type(piece).__name__}")
         object.__setattr__(self, "pieces", pieces)
-        for name, dtype in (
-            ("ids", np.int64),
-            ("type_ids", np.int64),
-            ("offsets", np.int64),
-            ("special_mask", np.bool_),
-            ("word_ids", np.int64),
-            ("sequence_ids", np.int64),
-        ):
+        for name, dtype in FIELDS.items():
             object.__setattr__(self, name, _axis(name, getattr(self, name), len(pieces), dtype))
         classes = {
             name: _axis(f"classes[{name!r}]", mask, len(pieces), np.bool_)
@@ -126,20 +129,18 @@ class Tokens:
     def take(self, keep: BoolArray | IntArray | slice) -> Tokens:
         """The chosen tokens, in order."""
         index = np.arange(len(self))[keep]
+        return self.changed([self.pieces[int(place)] for place in index], lambda _, array: array[index])
 
-        def cut(array: Any) -> Any:
-            return None if array is None else array[index]
-
+    def changed(
+        self, pieces: Sequence[str], change: Callable[[str, npt.NDArray[Any]], npt.NDArray[Any]]
+    ) -> Tokens:
+        """Other pieces, and what `change` makes of each array that is there, given its name (or its class')."""
+        arrays = {name: getattr(self, name) for name in FIELDS}
         return replace(
             self,
-            pieces=[self.pieces[place] for place in index],
-            ids=cut(self.ids),
-            type_ids=cut(self.type_ids),
-            offsets=cut(self.offsets),
-            special_mask=cut(self.special_mask),
-            word_ids=cut(self.word_ids),
-            sequence_ids=cut(self.sequence_ids),
-            classes={name: mask[index] for name, mask in self.classes.items()},
+            pieces=pieces,
+            **{name: None if array is None else change(name, array) for name, array in arrays.items()},
+            classes={name: change(name, mask) for name, mask in self.classes.items()},
         )
 
     def with_classes(self, **classes: BoolArray) -> Tokens:

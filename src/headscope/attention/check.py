@@ -18,6 +18,7 @@ from torch import Tensor
 from headscope.attention.parts import group
 from headscope.attention.record import AttentionRecord, Route, silenced
 from headscope.attention.recording import evaluating, recording, route
+from headscope.attention.refuse import chunked
 from headscope.errors import HeadscopeError, RefusedError
 from headscope.models.model import Model
 
@@ -70,22 +71,16 @@ def check(model: Model, inputs: Mapping[str, Tensor] | None = None) -> Check:
 
     Raises `RefusedError` with the sentence that says what was found and what was expected.
     """
-    from headscope.attention.refuse import chunked
-
     if reason := chunked(model.module):
         raise RefusedError(f"{model.name}: {reason}")
     ready = inputs if inputs is not None else probe_inputs(model)
     tolerance = 1e-4 if model.dtype in (torch.float32, torch.float64) else 5e-2
     with torch.no_grad(), evaluating(model.module):
         plain = outputs(model.module(**ready))
-        found: list[AttentionRecord] = []
-
-        def keep(record: AttentionRecord) -> None:
-            found.append(record)
-
-        with recording(model.module, keep):
+        calls: list[AttentionRecord] = []
+        with recording(model.module, calls.append):
             recorded = outputs(model.module(**ready))
-        if not found:
+        if not calls:
             raise RefusedError(
                 f"{model.name}: no softmax over query-key scores was seen; its attention is of a kind that has no map, "
                 "or runs inside a compiled or foreign kernel"
@@ -96,7 +91,7 @@ def check(model: Model, inputs: Mapping[str, Tensor] | None = None) -> Check:
                 f"{model.name}: recording moved the output by {moved:.1e} (relative), expected 0"
             )
         parts = [
-            _part(model, name, records, ready, recorded, tolerance) for name, records in group(found).items()
+            _part(model, name, records, ready, recorded, tolerance) for name, records in group(calls).items()
         ]
     return Check(route(model.module), parts, moved, tolerance)
 

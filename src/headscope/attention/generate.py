@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from headscope.attention.one import describe, tokens_of
-from headscope.attention.parts import Parts, from_ids, group
+from headscope.attention.parts import Parts, from_ids, group, numpy_of
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import edited, recording
 from headscope.errors import InputError, RefusedError
@@ -72,11 +72,11 @@ def generate(
     fed = from_ids(ids[:-1], model.tokenizer)
     query = fed.with_classes(**_classes(prompt, fed, start or 1))
     meta = {**describe(model), "written": _decode(model, ids[start:])}
-    made: dict[str, AttentionMaps] = {}
-    for name, found in group(records).items():
+    parts: dict[str, AttentionMaps] = {}
+    for name, calls in group(records).items():
         axes = (prompt, prompt) if name == "encoder" else (query, prompt if name == "cross" else query)
-        made[name] = stitch(found, *axes, meta)
-    return made["self"] if list(made) == ["self"] else Parts(made)
+        parts[name] = stitch(calls, *axes, meta)
+    return parts["self"] if list(parts) == ["self"] else Parts(parts)
 
 
 def stitch(
@@ -87,9 +87,10 @@ def stitch(
     sinks: dict[int, FloatArray] = {}
     filled: dict[int, int] = {}
     for record in records:
-        weights = record.weights()[0].float().cpu().numpy()
+        weights = numpy_of(record.weights()[0])
         heads, rows, keys = weights.shape
         whole = layers.setdefault(record.layer, np.zeros((heads, len(query), len(key)), np.float32))
+        sink = sinks.setdefault(record.layer, np.zeros((heads, len(query)), np.float32))
         start = filled.get(record.layer, 0)
         seen = len(key) if record.kind != "self" else start + rows
         offset = record.key_offset or max(0, seen - keys)  # a sliding cache keeps the last keys only
@@ -98,24 +99,25 @@ def stitch(
             raise RefusedError(f"{record.module}: step {record.step} does not continue the steps before it")
         whole[:, start : start + rows, offset : offset + width] = weights[:, :, :width]
         if record.sinks is not None:
-            sinks.setdefault(record.layer, np.zeros((heads, len(query)), np.float32))[
-                :, start : start + rows
-            ] = 1 - weights.sum(-1)
+            sink[:, start : start + rows] = 1 - weights.sum(-1)
         filled[record.layer] = start + rows
-    short = [layer for layer, rows in filled.items() if rows != len(query)]
-    if short:
+    if short := [layer for layer, rows in filled.items() if rows != len(query)]:
         raise RefusedError(
             f"layer {short[0]}: {filled[short[0]]} rows were seen in all steps, expected {len(query)}"
         )
     index = sorted(layers)
     kind = records[0].kind
-    sink = (
-        [sinks.get(number, np.zeros(layers[number].shape[:2], np.float32)) for number in index]
-        if sinks
-        else None
+    return AttentionMaps(
+        [layers[layer] for layer in index],
+        query,
+        key,
+        kind,
+        kind == "self",
+        [sinks[layer] for layer in index] if any(record.sinks is not None for record in records) else None,
+        index,
+        partial=edited.get(),
+        meta=meta,
     )
-    maps = [layers[number] for number in index]
-    return AttentionMaps(maps, query, key, kind, kind == "self", sink, index, partial=edited.get(), meta=meta)
 
 
 def _classes(prompt: Tokens, query: Tokens, start: int) -> dict[str, Any]:
@@ -130,8 +132,7 @@ def _classes(prompt: Tokens, query: Tokens, start: int) -> dict[str, Any]:
 
 
 def _decode(model: Model, ids: Any) -> str | list[int]:
+    written: list[int] = ids.tolist()
     return (
-        ids.tolist()
-        if model.tokenizer is None
-        else str(model.tokenizer.decode(ids.tolist(), skip_special_tokens=True))
+        written if model.tokenizer is None else str(model.tokenizer.decode(written, skip_special_tokens=True))
     )

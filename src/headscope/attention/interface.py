@@ -25,7 +25,7 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 from transformers.integrations import sdpa_attention
 
 from headscope.attention.places import Places
-from headscope.attention.record import AttentionRecord, Hook
+from headscope.attention.record import AttentionRecord, Hook, shaped
 from headscope.errors import RefusedError
 
 _functions: Any = AttentionInterface
@@ -72,10 +72,10 @@ def through_interface(model: nn.Module, hook: Hook, *, fused: bool = False) -> G
     places = Places(model)
     configs = _configs(model)
 
-    def begins(*_: Any) -> None:
+    def begin(*_: Any) -> None:
         places.begin()
 
-    begin = model.register_forward_pre_hook(begins)
+    handle = model.register_forward_pre_hook(begin)
     token = _active.set((*outer, _Recording(places, modules, hook, fused)))
     try:
         with _registered():
@@ -84,7 +84,7 @@ def through_interface(model: nn.Module, hook: Hook, *, fused: bool = False) -> G
             yield
     finally:
         _active.reset(token)
-        begin.remove()
+        handle.remove()
         for config, implementation in configs:
             config._attn_implementation_internal = implementation
 
@@ -98,17 +98,16 @@ def _attention(
     **options: Any,
 ) -> tuple[Tensor, Tensor | None]:
     """The attention function that forms the weights."""
-    recordings = [recording for recording in _active.get() if module in recording.modules]
     out, weights = _own_eager(type(module))(module, query, key, value, attention_mask, **options)
-    edited = weights
-    for recording in recordings:
-        record = _record(recording.places, module, query, key, value, attention_mask, options)
-        record.given = edited
-        answer = recording.hook(record)
-        edited = edited if answer is None else _shaped(answer, record)
-    if edited is not weights:
-        out = _context(edited, key, value)
-    return out, edited
+    for recording in _active.get():
+        if module in recording.modules:
+            record = _record(recording, module, query, key, value, attention_mask, options)
+            record.given = weights
+            answer = recording.hook(record)
+            if answer is not None:
+                weights = shaped(answer, record)
+                out = _context(record, weights)
+    return out, weights
 
 
 def _fused_attention(
@@ -120,29 +119,29 @@ def _fused_attention(
     **options: Any,
 ) -> tuple[Tensor, None]:
     """The attention function that never forms the map."""
-    recordings = [recording for recording in _active.get() if module in recording.modules]
-    records = [
-        _record(each.places, module, query, key, value, attention_mask, options) for each in recordings
-    ]
+    hooks: list[tuple[Hook, AttentionRecord]] = []
     causal = options.get("is_causal")  # the rule of transformers' own function for scaled dot products
     causal = bool(getattr(module, "is_causal", True) if causal is None else causal)
-    for record in records:
-        record.is_causal = causal and attention_mask is None and query.shape[2] > 1
+    for recording in _active.get():
+        if module in recording.modules:
+            record = _record(recording, module, query, key, value, attention_mask, options)
+            record.is_causal = causal and attention_mask is None and query.shape[2] > 1
+            hooks.append((recording.hook, record))
     if options.get("softcap") is None and options.get("s_aux") is None:
         out, _ = _sdpa.sdpa_attention_forward(module, query, key, value, attention_mask, **options)
     else:  # no fused kernel has these: by blocks of queries
-        values = records[0].values
-        out = torch.cat([weights.to(values.dtype) @ values for _, weights in records[0].blocks()], 2)
-        out = out.transpose(1, 2).contiguous()
-    for recording, seen in zip(recordings, records, strict=True):
-        answer = recording.hook(seen)
+        record = hooks[0][1]
+        parts = [weights.to(value.dtype) @ record.values for _, weights in record.blocks()]
+        out = torch.cat(parts, 2).transpose(1, 2).contiguous()
+    for hook, record in hooks:
+        answer = hook(record)
         if answer is not None:
-            out = _context(_shaped(answer, seen), key, value)
+            out = _context(record, shaped(answer, record))
     return out, None
 
 
 def _record(
-    places: Places,
+    recording: _Recording,
     module: nn.Module,
     query: Tensor,
     key: Tensor,
@@ -150,39 +149,22 @@ def _record(
     mask: Tensor | None,
     options: dict[str, Any],
 ) -> AttentionRecord:
-    place = places.of(module)
     scaling = options.get("scaling")
     return AttentionRecord(
-        place.module,
-        place.stack,
-        place.layer,
-        place.kind,
-        query,
-        key,
-        value,
-        float(scaling) if scaling is not None else query.shape[-1] ** -0.5,
-        mask,
+        **recording.places.of(module)._asdict(),
+        q=query,
+        k=key,
+        v=value,
+        scaling=float(scaling) if scaling is not None else query.shape[-1] ** -0.5,
+        mask=mask,
         bias=options.get("position_bias"),
         softcap=options.get("softcap") or None,
         sinks=options.get("s_aux"),
-        route="interface",
-        step=place.step,
     )
 
 
-def _context(weights: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    groups = weights.shape[1] // value.shape[1]
-    values = value if groups == 1 else value.repeat_interleave(groups, 1)
-    return (weights.to(values.dtype) @ values).transpose(1, 2).contiguous()
-
-
-def _shaped(weights: Tensor, record: AttentionRecord) -> Tensor:
-    if tuple(weights.shape) != record.shape:
-        raise RefusedError(
-            f"{record.module}: an edit returned weights {tuple(weights.shape)}, "
-            f"expected [batch head query key] {record.shape}"
-        )
-    return weights
+def _context(record: AttentionRecord, weights: Tensor) -> Tensor:
+    return (weights.to(record.values.dtype) @ record.values).transpose(1, 2).contiguous()
 
 
 @cache

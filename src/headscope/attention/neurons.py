@@ -4,35 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor, nn
 
-from headscope.attention.one import Captured, assembled, prepare, sides
-from headscope.attention.parts import group
+from headscope.attention.one import Captured, Given, Text, assembled, expect_one_row, prepare, sides
+from headscope.attention.parts import group, numpy_of
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.errors import InputError, RefusedError
 from headscope.maps import FloatArray
 from headscope.models.model import Model
 from headscope.neurons import Neurons
-from headscope.tokens import BoolArray, Tokens
+from headscope.tokens import BoolArray
 
 
 def neurons(
-    model: Model,
-    text: str | tuple[str, str] | Sequence[Mapping[str, str]] | Tokens | None = None,
-    *,
-    pair: str | None = None,
-    target: str | None = None,
-    inputs: Mapping[str, Any] | None = None,
-    values: bool = False,
+    model: Model, text: Text | None = None, *, values: bool = False, **given: Unpack[Given]
 ) -> dict[str, Neurons]:
     """What softmax was taken of in every head, by part: ``self``, or ``encoder``, ``decoder``, ``cross``.
 
     Args:
-        model, text, pair, target, inputs: as in `headscope.capture`; one row.
+        model, text, given: as in `headscope.capture`; one row.
         values: also the value vectors, and the norms ``‖α · v · W_O‖`` of what each key contributes to each
             query (Kobayashi et al. 2020, section 3). W_O is the projection that the heads' output enters; it
             is found by comparing, so the norms are None for a model where something stands between the two.
@@ -40,12 +34,12 @@ def neurons(
     Raises:
         InputError: the input does not go with the model, or has several rows.
     """
-    return capture_with_neurons(model, text, pair=pair, target=target, inputs=inputs, values=values)[1]
+    return capture_with_neurons(model, text, values=values, **given)[1]
 
 
 def norms(
     model: Model,
-    text: str | tuple[str, str] | Sequence[Mapping[str, str]] | Tokens | None = None,
+    text: Text | None = None,
     *,
     pair: str | None = None,
     target: str | None = None,
@@ -78,61 +72,50 @@ def norms(
 
 
 def capture_with_neurons(
-    model: Model,
-    text: str | tuple[str, str] | Sequence[Mapping[str, str]] | Tokens | None = None,
-    *,
-    pair: str | None = None,
-    target: str | None = None,
-    inputs: Mapping[str, Any] | None = None,
-    values: bool = False,
+    model: Model, text: Text | None = None, *, values: bool = False, **given: Unpack[Given]
 ) -> tuple[Captured, dict[str, Neurons]]:
     """The maps and the neurons of one input, from one forward pass. Arguments as in `neurons`."""
-    axes, ready = prepare(model, text, pair, target, inputs)
-    rows = next(iter(ready.values())).shape[0]
-    if rows != 1:
-        raise InputError(
-            f"inputs, axis batch: neurons are of one input, found {rows} rows; give one at a time"
-        )
-    found: list[AttentionRecord] = []
-    outputs = Projections(model.module) if values else None
+    axes, ready = prepare(model, text, **given)
+    expect_one_row(ready, "neurons are")
+    records: list[AttentionRecord] = []
+    projections = Projections(model.module) if values else None
 
     def keep(record: AttentionRecord) -> None:
-        found.append(record)
-        if outputs is not None:
-            outputs.expect(record)
+        records.append(record)
+        if projections is not None:
+            projections.expect(record)
 
-    watching = nullcontext() if outputs is None else outputs.watching()
+    watching = nullcontext() if projections is None else projections.watching()
     with torch.no_grad(), watching, recording(model.module, keep):
         model.module(**ready)
-    captured = assembled(model, found, 0, ready, axes)
-    made: dict[str, Neurons] = {}
-    for name, records in group(found).items():
-        (_, keep_query), (_, keep_key) = sides(model, name, records, 0, ready, axes)
-        made[name] = _neurons(records, keep_query, keep_key, outputs)
-    return captured, made
+    captured = assembled(model, records, 0, ready, axes)
+    parts: dict[str, Neurons] = {}
+    for name, calls in group(records).items():
+        (_, keep_query), (_, keep_key) = sides(model, name, calls, 0, ready, axes)
+        parts[name] = _neurons(calls, keep_query, keep_key, projections)
+    return captured, parts
 
 
 def _neurons(
     records: Sequence[AttentionRecord],
     query: BoolArray | slice,
     key: BoolArray | slice,
-    outputs: Projections | None,
+    projections: Projections | None,
 ) -> Neurons:
-    v = norms = None
-    if outputs is not None and all(record.v is not None for record in records):
-        v = [_array(record.v)[:, key] for record in records if record.v is not None]
-        found = [outputs.norms(record) for record in records]
-        known = [_array(norm)[:, query][:, :, key] for norm in found if norm is not None]
-        norms = known if len(known) == len(found) else None
+    values = norms = None
+    if projections is not None and all(record.v is not None for record in records):
+        values = [numpy_of(record.v[0])[:, key] for record in records if record.v is not None]
+        sizes = [projections.norms(record) for record in records]
+        norms = [numpy_of(size[0])[:, query][:, :, key] for size in sizes if size is not None]
     return Neurons(
-        q=[_array(record.q)[:, query] for record in records],
-        k=[_array(record.k)[:, key] for record in records],
+        q=[numpy_of(record.q[0])[:, query] for record in records],
+        k=[numpy_of(record.k[0])[:, key] for record in records],
         scaling=[record.scaling for record in records],
         bias=[_bias(record, query, key) for record in records],
         softcap=[record.softcap for record in records],
-        sinks=[None if record.sinks is None else _numpy(record.sinks.reshape(-1)) for record in records],
-        v=v,
-        norms=norms,
+        sinks=[None if record.sinks is None else numpy_of(record.sinks.reshape(-1)) for record in records],
+        v=values,
+        norms=norms if norms is not None and len(norms) == len(records) else None,
     )
 
 
@@ -150,9 +133,7 @@ def _bias(record: AttentionRecord, query: BoolArray | slice, key: BoolArray | sl
             total = shift if total is None else total + shift
     if total is None or not total.any():
         return None
-    if total.ndim < 4:
-        total = total.reshape((1,) * (4 - total.ndim) + total.shape)
-    return _numpy(total.expand(record.shape)[0])[:, query][:, :, key]
+    return numpy_of(total.expand(record.shape)[0])[:, query][:, :, key]
 
 
 class Projections:
@@ -221,11 +202,3 @@ def _matrix(module: nn.Module) -> Tensor | None:
     if isinstance(module, nn.Linear):
         return weight.T
     return weight if type(module).__name__ == "Conv1D" else None
-
-
-def _array(tensor: Tensor) -> FloatArray:
-    return _numpy(tensor[0])
-
-
-def _numpy(tensor: Tensor) -> FloatArray:
-    return tensor.detach().float().cpu().numpy()

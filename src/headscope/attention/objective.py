@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from headscope.attention.scalar import Scalar, natural
+from headscope.attention.scalar import Scalar, natural_number
 from headscope.errors import InputError
 from headscope.models.model import Model, expect_model
 from headscope.tokens import BoolArray, Tokens
@@ -33,6 +33,9 @@ NAMES = "natural, masked-lm, causal-lm, logit:N, cosine"
 _LOSS, _COSINE = "the loss on the input", "the cosine of the two texts"
 
 
+Number = Callable[[Any, Mapping[str, Tensor], Tokens], tuple[Tensor, str]]
+
+
 @dataclass(frozen=True, eq=False)
 class Objective:
     """One number an input; made by `objective`.
@@ -40,8 +43,8 @@ class Objective:
     Attributes:
         model: whose output.
         name: what was asked for.
-        of: the number of one input: takes its row of the output (batch axis kept, padding taken off), what the
-            module was given of it, and its tokens.
+        of: the number of one input and what it is: takes its row of the output (batch axis kept, padding taken
+            off), what the module was given of it, and its tokens.
         masked: hide a share of the tokens from the model.
         seed: which tokens are hidden.
         own: the caller's function, if it is one.
@@ -50,7 +53,7 @@ class Objective:
 
     model: Model
     name: str
-    of: Callable[[Any, Mapping[str, Tensor], Tokens, Counter[str]], Tensor]
+    of: Number
     masked: bool = False
     seed: int = 0
     own: Scalar | None = None
@@ -87,15 +90,11 @@ class Objective:
             for place, each in enumerate(tokens)
         ]
         if self.masked:
-            width = max(map(len, tokens))
-            hide = np.zeros((len(tokens), width), np.bool_)
+            where = torch.zeros_like(ready["input_ids"], dtype=torch.bool)
             for place, each in enumerate(tokens):
-                hide[place, : len(each)] = hidden(each, self.seed)
-            where = torch.as_tensor(hide, device=self.model.device)
-            for place, each in enumerate(tokens):
+                where[place, : len(each)] = torch.as_tensor(hidden(each, self.seed))
                 rows[place]["hidden"] = where[place : place + 1, : len(each)]
-            mask: int = self.model.tokenizer.mask_token_id
-            ready["input_ids"] = ready["input_ids"].masked_fill(where, mask)
+            ready["input_ids"] = ready["input_ids"].masked_fill(where, self.model.tokenizer.mask_token_id)
         if "use_cache" in inspect.signature(self.module.forward).parameters:
             ready["use_cache"] = False
         return Prepared(self, tokens, ready, rows)
@@ -121,16 +120,18 @@ class Prepared:
     def run(self) -> Tensor:
         """The numbers ``[input]`` of one forward pass, in float32 at least."""
         output: Any = self.objective.module(**self.ready)
-        found: list[Tensor] = []
+        width = max(map(len, self.tokens))
+        numbers: list[Tensor] = []
         for place, (row, tokens) in enumerate(zip(self.rows, self.tokens, strict=True)):
-            own = _row(output, place, len(self.tokens), len(tokens), max(map(len, self.tokens)))
-            number = self.objective.of(own, row, tokens, self.objective.said)
+            part = _row(output, place, len(self.tokens), len(tokens), width)
+            number, name = self.objective.of(part, row, tokens)
+            self.objective.said[name] += 1
             if number.numel() != 1:
                 raise InputError(
                     f"objective: expected one number an input, found shape {tuple(number.shape)}"
                 )
-            found.append(number.reshape(()) if number.dtype.itemsize >= 4 else number.reshape(()).float())
-        return torch.stack(found)
+            numbers.append(number.reshape(()) if number.dtype.itemsize >= 4 else number.reshape(()).float())
+        return torch.stack(numbers)
 
 
 def objective(model: Model, of: str | Scalar | Objective | None = None, *, seed: int = 0) -> Objective:
@@ -152,7 +153,7 @@ def objective(model: Model, of: str | Scalar | Objective | None = None, *, seed:
     if isinstance(of, Objective):
         return of
     if of is not None and not isinstance(of, str):
-        return Objective(model, _called(of), _own(of), own=of)
+        return Objective(model, called(of, "a function of the output"), _given(of), own=of)
     name = of or "natural"
     if name == "natural":
         name = "masked-lm" if _masks(model) else name
@@ -200,19 +201,16 @@ def _masks(model: Model) -> bool:
     return not model.causal and mask is not None and _head(model)
 
 
-def _masked_loss(output: Any, row: Mapping[str, Tensor], tokens: Tokens, said: Counter[str]) -> Tensor:
-    del tokens
+def _masked_loss(output: Any, row: Mapping[str, Tensor], _: Tokens) -> tuple[Tensor, str]:
     where = row["hidden"][0]
-    said[f"the loss on {SHARE:.0%} of the tokens, masked"] += 1
     logits = cast(Tensor, output.logits)[0, where]
-    return functional.cross_entropy(
-        logits.float() if logits.dtype.itemsize < 4 else logits, row["input_ids"][0, where]
-    )
+    logits = logits.float() if logits.dtype.itemsize < 4 else logits
+    loss = functional.cross_entropy(logits, row["input_ids"][0, where])
+    return loss, f"the loss on {SHARE:.0%} of the tokens, masked"
 
 
-def _logit(place: int) -> Callable[..., Tensor]:
-    def of(output: Any, row: Mapping[str, Tensor], tokens: Tokens, said: Counter[str]) -> Tensor:
-        del row, tokens
+def _logit(place: int) -> Number:
+    def of(output: Any, _row: Mapping[str, Tensor], _tokens: Tokens) -> tuple[Tensor, str]:
         logits = getattr(output, "logits", None)
         if not isinstance(logits, Tensor) or logits.ndim != 2:
             found = "none" if logits is None else f"shape {tuple(logits.shape)}"
@@ -221,40 +219,36 @@ def _logit(place: int) -> Callable[..., Tensor]:
             )
         if place >= logits.shape[1]:
             raise InputError(f"objective: expected a class below {logits.shape[1]}, found logit:{place}")
-        said[f"the logit of class {place}"] += 1
-        return logits[0, place]
+        return logits[0, place], f"the logit of class {place}"
 
     return of
 
 
-def _natural(model: Model, name: str, expected: str | None) -> Callable[..., Tensor]:
-    def of(output: Any, row: Mapping[str, Tensor], tokens: Tokens, said: Counter[str]) -> Tensor:
-        called: list[str] = []
-        number = natural(model, {"self": tokens}, row, called)(output)
-        if expected is not None and called[0] != expected:
+def _natural(model: Model, name: str, expected: str | None) -> Number:
+    def of(output: Any, row: Mapping[str, Tensor], tokens: Tokens) -> tuple[Tensor, str]:
+        number, kind = natural_number(output, model, {"self": tokens}, row)
+        if expected is not None and kind != expected:
             begins = " ".join(tokens.pieces[:8])
-            raise InputError(f"objective: {name}: expected {expected}, but {begins!r} … has {called[0]} only")
-        said[called[0]] += 1
-        return number
+            raise InputError(f"objective: {name}: expected {expected}, but {begins!r} … has {kind} only")
+        return number, kind
 
     return of
 
 
-def _own(of: Scalar) -> Callable[..., Tensor]:
-    def own(output: Any, row: Mapping[str, Tensor], tokens: Tokens, said: Counter[str]) -> Tensor:
-        del row, tokens
-        number = of(output)
+def _given(function: Scalar) -> Number:
+    def of(output: Any, _row: Mapping[str, Tensor], _tokens: Tokens) -> tuple[Tensor, str]:
+        number = function(output)
         if not isinstance(number, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InputError(f"objective: expected a tensor with one number, found {type(number).__name__}")
-        said[_called(of)] += 1
-        return number
+        return number, called(function, "a function of the output")
 
-    return own
+    return of
 
 
-def _called(of: Scalar) -> str:
-    name = getattr(of, "__name__", "")
-    return name if name.isidentifier() else "a function of the output"
+def called(function: Scalar, otherwise: str) -> str:
+    """The name of a function; `otherwise` where it has none, as a lambda."""
+    name = getattr(function, "__name__", "")
+    return name if name.isidentifier() else otherwise
 
 
 def _row(output: Any, place: int, batch: int, length: int, width: int) -> Any:
@@ -266,14 +260,14 @@ def _row(output: Any, place: int, batch: int, length: int, width: int) -> Any:
 
     def cut(name: str, value: Any) -> Any:
         if isinstance(value, (tuple, list)):
-            return tuple(cut(name, one) for one in cast("Sequence[Any]", value))
+            return tuple(cut(name, part) for part in cast("Sequence[Any]", value))
         if not isinstance(value, Tensor) or not value.ndim or value.shape[0] != batch:
             return value
-        own = value[place : place + 1]
-        tokens = own.ndim > 2 or name in ("start_logits", "end_logits")
-        return own[:, :length] if tokens and own.shape[1] == width else own
+        part = value[place : place + 1]
+        tokens = part.ndim > 2 or name in ("start_logits", "end_logits")
+        return part[:, :length] if tokens and part.shape[1] == width else part
 
     if isinstance(output, Mapping):
-        made = {str(name): cut(str(name), value) for name, value in cast("Mapping[Any, Any]", output).items()}
-        return cast(Any, type(cast(object, output)))(**made)
+        named = cast("Mapping[str, Any]", output)
+        return cast(Any, type(named))(**{name: cut(name, value) for name, value in named.items()})
     return cut("", output)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ import transformers
 from torch import Tensor
 
 import headscope
-from headscope.attention.parts import Parts, assemble, from_ids, group, labels
+from headscope.attention.parts import Parts, assemble, from_ids, group, labels, numpy_of
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.deprecated import renamed
@@ -21,11 +21,21 @@ from headscope.models.model import Model, expect_model
 from headscope.tokens import BoolArray, Tokens
 
 Captured = AttentionMaps | Parts
+Text = str | tuple[str, str] | Sequence[Mapping[str, str]] | Tokens
+"""What is read: a text, a pair, a conversation or tokens."""
+
+
+class Given(TypedDict, total=False):
+    """What may be given beside a text, or in its place; see `capture`."""
+
+    pair: str | None
+    target: str | None
+    inputs: Mapping[str, Any] | None
 
 
 def capture(
     model: Model,
-    text: str | tuple[str, str] | Sequence[Mapping[str, str]] | Tokens | None = None,
+    text: Text | None = None,
     *,
     pair: str | None = None,
     target: str | None = None,
@@ -49,17 +59,17 @@ def capture(
     Raises:
         InputError: the text is empty or too long, or does not go with the model.
     """
-    axis, ready = prepare(model, text, pair, target, inputs)
+    axes, ready = prepare(model, text, pair, target, inputs)
     records = record(model, ready)
     rows = next(iter(ready.values())).shape[0]
-    found = [assembled(model, records, row, ready, axis) for row in range(rows)]
-    return found[0] if rows == 1 else found
+    captured = [assembled(model, records, row, ready, axes) for row in range(rows)]
+    return captured[0] if rows == 1 else captured
 
 
 @renamed(of="objective")
 def gradients(
     model: Model,
-    text: str | tuple[str, str] | Sequence[Mapping[str, str]] | Tokens | None = None,
+    text: Text | None = None,
     objective: Callable[[Any], Tensor] = lambda output: output[0].sum(),
     *,
     pair: str | None = None,
@@ -81,13 +91,12 @@ def gradients(
     (12, 6, 6)
     """
     _, ready = prepare(model, text, pair, target, inputs)
-    found: list[AttentionRecord] = []
-    with torch.enable_grad(), recording(model.module, _keep(found)):
+    records: list[AttentionRecord] = []
+    with torch.enable_grad(), recording(model.module, records.append):
         number = objective(model.module(**ready))
         if number.numel() != 1:
             raise InputError(f"objective: expected a scalar, found shape {tuple(number.shape)}")
-        parts = group(found)
-        return {name: _slopes(number, records) for name, records in parts.items()}
+        return {name: _slopes(number, calls) for name, calls in group(records).items()}
 
 
 def _slopes(number: Tensor, records: Sequence[AttentionRecord]) -> list[FloatArray]:
@@ -102,30 +111,23 @@ def _slopes(number: Tensor, records: Sequence[AttentionRecord]) -> list[FloatArr
     slopes = torch.autograd.grad(
         number, weights, retain_graph=True, allow_unused=True, materialize_grads=True
     )
-    return [slope[0].float().cpu().numpy() for slope in slopes]
+    return [numpy_of(slope[0]) for slope in slopes]
 
 
 def record(model: Model, inputs: Mapping[str, Tensor]) -> list[AttentionRecord]:
     """Every attention call of one forward pass, without gradients, in the order of the calls."""
-    found: list[AttentionRecord] = []
-    with torch.no_grad(), recording(model.module, _keep(found)):
+    records: list[AttentionRecord] = []
+    with torch.no_grad(), recording(model.module, records.append):
         model.module(**inputs)
-    return found
-
-
-def _keep(found: list[AttentionRecord]) -> Callable[[AttentionRecord], None]:
-    def hook(each: AttentionRecord) -> None:
-        found.append(each)
-
-    return hook
+    return records
 
 
 def prepare(
     model: Model,
     text: Any,
-    pair: str | None,
-    target: str | None,
-    inputs: Mapping[str, Any] | None,
+    pair: str | None = None,
+    target: str | None = None,
+    inputs: Mapping[str, Any] | None = None,
 ) -> tuple[dict[str, Tokens], dict[str, Tensor]]:
     """The axes that are known beforehand (``self``, ``decoder``), and what the module takes."""
     expect_model(model)
@@ -175,6 +177,13 @@ def tokens_of(model: Model, text: Any, pair: str | None = None) -> Tokens:
     )
 
 
+def expect_one_row(ready: Mapping[str, Tensor], what: str) -> None:
+    """Raise `InputError` where what a module takes has several rows; `what` is of one input."""
+    rows = next(iter(ready.values())).shape[0]
+    if rows != 1:
+        raise InputError(f"inputs, axis batch: {what} of one input, found {rows} rows; give one at a time")
+
+
 def _decoder_tokens(model: Model, target: str) -> Tokens:
     encoded = model.encode(target)
     start = getattr(model.config, "decoder_start_token_id", None)
@@ -214,18 +223,17 @@ def assembled(
     axes: Mapping[str, Tokens],
 ) -> Captured:
     """The maps of one row of a batch, from the records of a pass over what `prepare` gave."""
-    meta = describe(model)
-    rows = next(iter(ready.values())).shape[0]
+    rows, meta = next(iter(ready.values())).shape[0], describe(model)
     made: dict[str, AttentionMaps] = {}
-    for name, found in group(records).items():
-        if found[0].shape[0] != rows:
+    for name, calls in group(records).items():
+        if calls[0].shape[0] != rows:
             raise RefusedError(
-                f"{model.name}: attends within {found[0].shape[0]} windows of {found[0].shape[3]} positions for "
+                f"{model.name}: attends within {calls[0].shape[0]} windows of {calls[0].shape[3]} positions for "
                 f"{rows} input{'' if rows == 1 else 's'}, so there is no one map an input; "
                 "headscope.attention.one.record gives the calls as they are"
             )
-        (query, keep_query), (key, keep_key) = sides(model, name, found, row, ready, axes)
-        made[name] = assemble(found, row, query, key, keep_query, keep_key, meta=meta)
+        (query, keep_query), (key, keep_key) = sides(model, name, calls, row, ready, axes)
+        made[name] = assemble(calls, row, query, key, keep_query, keep_key, meta=meta)
     return made["self"] if list(made) == ["self"] else Parts(made)
 
 
@@ -239,10 +247,7 @@ def sides(
 ) -> list[tuple[Tokens, BoolArray | slice]]:
     """The query's and the key's tokens of one part and one row, and which positions of each are no padding."""
     _, _, queries, keys = records[0].shape
-    named = (
-        (part if part != "cross" else "decoder", queries),
-        ("encoder" if part == "cross" else part, keys),
-    )
+    named = (("decoder", queries), ("encoder", keys)) if part == "cross" else ((part, queries), (part, keys))
     return [_axis(model, side, count, row, ready, axes) for side, count in named]
 
 
@@ -255,10 +260,9 @@ def _axis(
     prefix = "decoder_" if side == "decoder" and "decoder_input_ids" in ready else ""
     ids, mask = ready.get(f"{prefix}input_ids"), ready.get(f"{prefix}attention_mask")
     if ids is not None and ids.shape[1] == count:
+        keep = np.ones(count, bool)
         if mask is not None and mask.ndim == 2 and mask.shape[1] == count:
             keep = mask[row].cpu().numpy().astype(bool)
-        else:
-            keep = np.ones(count, bool)
         return from_ids(ids[row].cpu().numpy()[keep].astype(np.int64), model.tokenizer), keep
     pixels = any("pixel" in name for name in ready)
     audio = any(name in ("input_values", "input_features") for name in ready)

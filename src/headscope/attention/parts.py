@@ -2,42 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from torch import Tensor
 
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import edited
 from headscope.errors import InputError, RefusedError
 from headscope.maps import AttentionMaps, FloatArray, Kind
+from headscope.models.encode import from_pieces
 from headscope.tokens import BoolArray, Tokens
 
 
-class Parts(Mapping[str, AttentionMaps]):
+class Parts(dict[str, AttentionMaps]):
     """The maps of a model of several parts, by name: ``parts.encoder``, ``parts.cross``, ``parts["decoder"]``."""
 
-    def __init__(self, parts: Mapping[str, AttentionMaps]) -> None:
-        self._parts = dict(parts)
-
-    def __getitem__(self, name: str) -> AttentionMaps:
-        return self._parts[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._parts)
-
-    def __len__(self) -> int:
-        return len(self._parts)
-
     def __getattr__(self, name: str) -> AttentionMaps:
-        if name.startswith("_") or name not in self._parts:
-            raise AttributeError(f"this model has the parts {', '.join(self._parts)}; found {name!r}")
-        return self._parts[name]
+        if name not in self:
+            raise AttributeError(f"this model has the parts {', '.join(self)}; found {name!r}")
+        return self[name]
 
     def __repr__(self) -> str:
-        return "Parts(" + ", ".join(f"{name}: {maps!r}" for name, maps in self._parts.items()) + ")"
+        return "Parts(" + ", ".join(f"{name}: {maps!r}" for name, maps in self.items()) + ")"
 
 
 def group(records: Sequence[AttentionRecord]) -> dict[str, list[AttentionRecord]]:
@@ -47,14 +37,11 @@ def group(records: Sequence[AttentionRecord]) -> dict[str, list[AttentionRecord]
     stacks: dict[str, list[AttentionRecord]] = {}
     for record in records:
         stacks.setdefault(record.stack, []).append(record)
-    kinds: dict[str, Kind] = {stack: found[0].kind for stack, found in stacks.items()}
-    names = _names(kinds)
+    names = _names({stack: calls[0].kind for stack, calls in stacks.items()})
     parts: dict[str, list[AttentionRecord]] = {}
-    for stack, found in stacks.items():
-        parts.setdefault(names[stack], []).extend(found)
-    return {
-        name: sorted(found, key=lambda record: (record.step, record.layer)) for name, found in parts.items()
-    }
+    for stack, calls in stacks.items():
+        parts.setdefault(names[stack], []).extend(calls)
+    return {name: sorted(calls, key=lambda call: (call.step, call.layer)) for name, calls in parts.items()}
 
 
 def _names(kinds: Mapping[str, Kind]) -> dict[str, str]:
@@ -92,7 +79,9 @@ def assemble(
         raise RefusedError(
             f"layers of this model look at different axes ({found} tokens), so they make no one grid of maps"
         )
-    layers = [_numpy(record.weights()[row])[:, keep_query][:, :, keep_key] for record in records]
+    layers = [
+        numpy_of(record.weights()[row], double=True)[:, keep_query][:, :, keep_key] for record in records
+    ]
     sinks = None
     if any(record.sinks is not None for record in records):
         sinks = [
@@ -124,8 +113,6 @@ def from_ids(ids: npt.NDArray[np.int64], tokenizer: Any) -> Tokens:
     """An axis from bare ids: the vocabulary's pieces where there is a tokenizer, else the numbers."""
     if tokenizer is None:
         return Tokens([str(number) for number in ids], ids=ids)
-    from headscope.models.encode import from_pieces
-
     pieces = tokenizer.convert_ids_to_tokens(ids.tolist())
     if any(piece is None for piece in pieces):
         place = [piece is None for piece in pieces].index(True)
@@ -133,8 +120,7 @@ def from_ids(ids: npt.NDArray[np.int64], tokenizer: Any) -> Tokens:
     return from_pieces(tokenizer, pieces)
 
 
-def _numpy(weights: Tensor) -> FloatArray:
-    weights = weights.detach()
-    if weights.dtype.itemsize < 4:
-        weights = weights.float()
-    return weights.cpu().numpy()
+def numpy_of(tensor: Tensor, *, double: bool = False) -> FloatArray:
+    """A tensor as an array of float32, or of float64 where that is what it is and `double` says so."""
+    tensor = tensor.detach()
+    return (tensor if double and tensor.dtype == torch.float64 else tensor.float()).cpu().numpy()

@@ -148,6 +148,16 @@ Hook = Callable[[AttentionRecord], Tensor | None]
 """Is shown each attention call; a tensor ``[batch head query key]`` that it returns takes the place of the weights."""
 
 
+def shaped(answer: Tensor, record: AttentionRecord) -> Tensor:
+    """What a hook answered to a call. Raises `RefusedError` where it has another shape than the weights."""
+    if tuple(answer.shape) != record.shape:
+        raise RefusedError(
+            f"{record.module}: an edit returned weights {tuple(answer.shape)}, "
+            f"expected [batch head query key] {record.shape}"
+        )
+    return answer
+
+
 def silenced(record: AttentionRecord, heads: Sequence[int] | int) -> Tensor:
     """The weights of a call with those of some heads at 0."""
     weights = record.weights().clone()

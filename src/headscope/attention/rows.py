@@ -73,28 +73,29 @@ class RowStatistics:
     extras: list[Tensor] = field(default_factory=list[Tensor])
     route: Way = "blocks"
 
-    def put(self, place: tuple[slice, ...], part: RowStatistics) -> None:
-        """Write the statistics of some rows where they belong."""
-        self.mass[place] = part.mass
-        for offset, weight in part.offsets.items():
-            self.offsets[offset][place] = weight
-        if self.entropy is not None and part.entropy is not None:
-            self.entropy[place] = part.entropy
-        if self.largest is not None and part.largest is not None:
-            self.largest[place] = part.largest
-        for own, extra in zip(self.extras, part.extras, strict=True):
-            own[place] = extra
+    @property
+    def tensors(self) -> list[Tensor]:
+        """All of them, in a fixed order."""
+        whole = [self.entropy, self.largest, *self.extras]
+        return [self.mass, *self.offsets.values(), *(each for each in whole if each is not None)]
+
+    def each(self, change: Callable[[Tensor], Tensor]) -> RowStatistics:
+        """The same statistics, each tensor changed."""
+        return RowStatistics(
+            change(self.mass),
+            {offset: change(weight) for offset, weight in self.offsets.items()},
+            None if self.entropy is None else change(self.entropy),
+            None if self.largest is None else change(self.largest),
+            [change(extra) for extra in self.extras],
+            self.route,
+        )
 
     def of_keys(self, share: Tensor) -> RowStatistics:
         """The same, where only a share of each row goes to keys: 1 without a sink, 0 where no key is seen."""
-        return RowStatistics(
-            self.mass * share[..., None],
-            {offset: weight * share for offset, weight in self.offsets.items()},
-            None if self.entropy is None else self.entropy * share - torch.xlogy(share, share),
-            None if self.largest is None else self.largest * share,
-            self.extras,
-            self.route,
-        )
+        less = self.each(lambda t: t * (share if t.ndim == share.ndim else share[..., None]))
+        if less.entropy is not None:
+            less.entropy -= torch.xlogy(share, share)
+        return less
 
 
 class Operands(NamedTuple):
@@ -191,16 +192,10 @@ def by_blocks(
             inputs, shared = slice(item, item + items), slice(head, head + together)
             parts = operands(record, inputs, shared)
             for rows in _row_slices(record, elements / (items * together * groups)):
-                own = _rows(record, parts, columns, wanted, _Part(inputs, shared, rows))
-                if own is not None:
-                    found.put((inputs, shared, slice(None), rows), own)
-    return RowStatistics(
-        found.mass.flatten(1, 2),
-        {offset: weight.flatten(1, 2) for offset, weight in found.offsets.items()},
-        None if found.entropy is None else found.entropy.flatten(1, 2),
-        None if found.largest is None else found.largest.flatten(1, 2),
-        [extra.flatten(1, 2) for extra in found.extras],
-    )
+                part = _rows(record, parts, columns, wanted, _Part(inputs, shared, rows))
+                for whole, some in zip(found.tensors, part.tensors if part else (), strict=part is not None):
+                    whole[inputs, shared, :, rows] = some
+    return found.each(lambda t: t.flatten(1, 2))
 
 
 def _elements(device: torch.device) -> int:

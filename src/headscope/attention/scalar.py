@@ -33,7 +33,7 @@ def natural(
     """
 
     def of(output: Any) -> Tensor:
-        number, name = _number(output, model, axes, ready)
+        number, name = natural_number(output, model, axes, ready)
         if said is not None:
             said.append(name)
         return number
@@ -41,17 +41,17 @@ def natural(
     return of
 
 
-def _number(
+def natural_number(
     output: Any, model: Model, axes: Mapping[str, Tokens], ready: Mapping[str, Tensor]
 ) -> tuple[Tensor, str]:
-    logits = next((found for name in _LOGITS if (found := _tensor(output, name)) is not None), None)
+    """The number that `natural` says, and what it is."""
+    given = (getattr(output, name, None) for name in ("logits", "logits_per_image", "start_logits"))
+    logits = next((value for value in given if isinstance(value, Tensor)), None)
     if logits is not None:
         loss = _loss(logits, model, ready)
-        if loss is not None:
-            return loss, "the loss on the input"
-        return logits.max(), "the largest logit"
-    hidden = _tensor(output, "last_hidden_state")
-    hidden = cast(Tensor, output[0]) if hidden is None else hidden
+        return (logits.max(), "the largest logit") if loss is None else (loss, "the loss on the input")
+    hidden: Any = getattr(output, "last_hidden_state", None)
+    hidden = cast(Tensor, hidden if isinstance(hidden, Tensor) else output[0])
     if hidden.ndim != 3:
         return hidden.float().square().sum() / 2, "half the squared norm of the output"
     sides = _sides(axes.get("self"), hidden)
@@ -59,14 +59,6 @@ def _number(
         first, second = (hidden[0, side].float().mean(0) for side in sides)
         return functional.cosine_similarity(first, second, dim=0), "the cosine of the two texts"
     return hidden.float().mean(1).square().sum() / 2, "half the squared norm of the mean hidden state"
-
-
-_LOGITS = ("logits", "logits_per_image", "start_logits")
-
-
-def _tensor(output: Any, name: str) -> Tensor | None:
-    found = getattr(output, name, None)
-    return found if isinstance(found, Tensor) else None
 
 
 def _loss(logits: Tensor, model: Model, ready: Mapping[str, Tensor]) -> Tensor | None:

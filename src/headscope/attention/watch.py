@@ -10,8 +10,7 @@ from torch import Tensor, nn
 
 from headscope.attention.expression import Fields, Layout
 from headscope.attention.places import Places
-from headscope.attention.record import AttentionRecord, Hook
-from headscope.errors import RefusedError
+from headscope.attention.record import AttentionRecord, Hook, shaped
 
 _HEADS = ("num_heads", "num_attention_heads", "n_heads", "n_head", "nhead", "heads")
 
@@ -62,32 +61,10 @@ class Watch:
 
         Raises `RefusedError` when the answer has another shape than the weights.
         """
-        place = self.places.of(module)
-        record = AttentionRecord(
-            place.module,
-            place.stack,
-            place.layer,
-            place.kind,
-            fields.q,
-            fields.k,
-            values,
-            fields.scaling,
-            fields.mask,
-            bias=fields.bias,
-            softcap=fields.softcap,
-            sinks=fields.sinks,
-            route="trace",
-            step=place.step,
-            given=given,
-            followed=fields.followed,
-        )
+        place = self.places.of(module)._asdict()
+        record = AttentionRecord(**place, **fields._asdict(), v=values, route="trace", given=given)
         answer = self.hook(record)
-        if answer is not None and tuple(answer.shape) != record.shape:
-            raise RefusedError(
-                f"{record.module}: an edit returned weights {tuple(answer.shape)}, "
-                f"expected [batch head query key] {record.shape}"
-            )
-        return record, answer
+        return record, None if answer is None else shaped(answer, record)
 
 
 def heads_of(layouts: Sequence[Layout], module: nn.Module) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 
 from headscope.corpora.example import Example
 from headscope.errors import InputError
+from headscope.tokens import FIELDS
 
 
 class Block:
@@ -70,14 +71,7 @@ def _content(example: Example) -> Iterator[bytes]:
     if tokens is None:
         return
     yield "\0".join(tokens.pieces).encode("utf-8", "surrogatepass")
-    for array in (
-        tokens.ids,
-        tokens.type_ids,
-        tokens.offsets,
-        tokens.special_mask,
-        tokens.word_ids,
-        tokens.sequence_ids,
-    ):
+    for array in (getattr(tokens, name) for name in FIELDS):
         yield b"none" if array is None else np.ascontiguousarray(array).tobytes()
     for name, mask in tokens.classes.items():
         yield name.encode()

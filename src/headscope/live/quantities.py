@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from headscope.attention.neurons import neurons
+from headscope.attention.objective import called
 from headscope.attention.one import gradients, prepare
 from headscope.attention.scalar import natural
 from headscope.errors import HeadscopeError, InputError
@@ -54,14 +55,11 @@ class Origin:
 
     def _gradient(self) -> Computed:
         said: list[str] = []
-        axes, ready = prepare(
-            self.model, self.text, *(self.given.get(key) for key in ("pair", "target", "inputs"))
-        )
+        axes, ready = prepare(self.model, self.text, **self.given)
         objective = self.objective or natural(self.model, axes, ready, said)
         slopes = gradients(self.model, self.text, objective, **self.given)
         if self.objective is not None:
-            name = getattr(self.objective, "__name__", "")
-            said.append(name if name.isidentifier() else "the number given as objective=")
+            said.append(called(self.objective, "the number given as objective="))
         return Computed(slopes, said[0], None)
 
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from headscope.attention.load import load
 from headscope.attention.neurons import capture_with_neurons
-from headscope.attention.one import Captured, capture
+from headscope.attention.one import Captured, Text, capture
 from headscope.attention.parts import Parts
 from headscope.deprecated import renamed
 from headscope.errors import HeadscopeWarning, InputError
@@ -23,7 +23,6 @@ from headscope.live.quantities import NAMES, Origin, with_quantities
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.models import Model
 from headscope.neurons import Neurons
-from headscope.tokens import Tokens
 from headscope.views.explorer import Input
 from headscope.views.payload import Offer
 from headscope.views.state import STATE
@@ -33,7 +32,7 @@ NEURON_BYTES = 8_000_000
 """Up to how many bytes queries and keys come with a view unasked."""
 
 Source = AttentionMaps | Parts | Model | nn.Module | tuple[nn.Module, Any] | str | os.PathLike[str] | None
-Text = str | tuple[str, str] | Sequence[Mapping[str, str]] | Tokens
+
 By = Mapping[str, Sequence[FloatArray]] | Sequence[FloatArray]
 
 _OPTIONS = (

@@ -251,7 +251,7 @@ def _fast(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], *, special: 
     return Tokens(
         pieces=pieces,
         ids=np.array(ids, np.int64),
-        type_ids=np.array(batch["token_type_ids"], np.int64) if "token_type_ids" in batch else None,
+        type_ids=_types(batch),
         offsets=np.array(offsets, np.int64).reshape(-1, 2),
         special_mask=np.array(hidden, bool),
         word_ids=np.array(
@@ -260,6 +260,10 @@ def _fast(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], *, special: 
         sequence_ids=np.array(sequence, np.int64),
         classes=classes(tokenizer, ids, punctuation),
     )
+
+
+def _types(batch: Any) -> IntArray | None:
+    return np.array(batch["token_type_ids"], np.int64) if "token_type_ids" in batch else None
 
 
 def _ids(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
@@ -280,8 +284,7 @@ def _place(tokenizer: PreTrainedTokenizerBase, parts: Sequence[list[int]], batch
                 )
         sequence[place : place + len(part)] = number
         place += len(part)
-    types = np.array(batch["token_type_ids"], np.int64) if "token_type_ids" in batch else None
-    return _assemble(tokenizer, ids, sequence, types)
+    return _assemble(tokenizer, ids, sequence, _types(batch))
 
 
 def _assemble(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 Mark = Literal["##", "▁", "Ġ", "</w>", "@@"]
+_MARKS: tuple[Mark, ...] = ("##", "▁", "Ġ", "</w>", "@@")
 
 LONE = ("▁", "Ġ")
 """Pieces that stand for the space before the piece that follows them."""
@@ -98,31 +99,39 @@ def word_ids(
         punctuation: pieces that are all punctuation.
         sequence: which text a piece is of.
     """
-    words: list[int] = []
-    word, current, previous, last = -1, -1, -1, 0
-    for place, (start, end) in enumerate(offsets):
-        if hidden[place]:
-            words.append(-1)
-            previous = -1
-            continue
-        if sequence[place] != current:
-            word, current, previous = -1, sequence[place], -1
-        text = texts[current]
-        if previous < 0:
-            word += 1
-        elif start < last:  # one character in several pieces
-            pass
-        elif (start > last and _has_space(text[last:start])) or (start < end and text[start].isspace()):
-            word += 1
-        elif pieces[previous] not in LONE:
-            word += given[place] != given[previous] or punctuation[place] or punctuation[previous]
-        words.append(word)
-        previous, last = place, end
-    return words
+
+    def begins(place: int) -> bool:
+        (start, end), last, text = offsets[place], offsets[place - 1][1], texts[sequence[place]]
+        if start < last:  # one character in several pieces
+            return False
+        if (start > last and _has_space(text[last:start])) or (start < end and text[start].isspace()):
+            return True
+        if pieces[place - 1] in LONE:
+            return False
+        return given[place] != given[place - 1] or punctuation[place] or punctuation[place - 1]
+
+    return _numbered(hidden, sequence, begins)
 
 
 def _has_space(text: str) -> bool:
     return any(character.isspace() for character in text)
+
+
+def _numbered(hidden: Sequence[bool], sequence: Sequence[int], begins: Callable[[int], bool]) -> list[int]:
+    """Words counted from 0 in each text; `begins` says whether a piece that follows another one begins a word."""
+    words: list[int] = []
+    word, current, follows = -1, -1, False
+    for place, text in enumerate(sequence):
+        if hidden[place]:
+            words.append(-1)
+            follows = False
+            continue
+        if text != current:
+            word, current, follows = -1, text, False
+        word += not follows or begins(place)
+        words.append(word)
+        follows = True
+    return words
 
 
 def marked_words(
@@ -136,41 +145,28 @@ def marked_words(
     style = mark(tokenizer)
     if style is None:
         return None
-    words: list[int] = []
-    word, current, previous = -1, -1, None
-    for place, piece in enumerate(pieces):
-        if hidden[place]:
-            words.append(-1)
-            previous = None
-            continue
-        if sequence[place] != current:
-            word, current, previous = -1, sequence[place], None
-        if previous is None:
-            begins = True
-        elif style == "##":
-            begins = not piece.startswith("##")
+
+    def begins(place: int) -> bool:
+        piece, before = pieces[place], pieces[place - 1]
+        if style == "##":
+            new = not piece.startswith("##")
         elif style in ("▁", "Ġ"):
-            begins = piece.startswith(style)
+            new = piece.startswith(style)
         else:
-            begins = previous.endswith("</w>") if style == "</w>" else not previous.endswith("@@")
-        if not begins and previous not in LONE:
-            begins = punctuation[place] or punctuation[place - 1]
-        word += begins
-        words.append(word)
-        previous = piece
-    return np.array(words, np.int64)
+            new = before.endswith("</w>") if style == "</w>" else not before.endswith("@@")
+        return new or (before not in LONE and (punctuation[place] or punctuation[place - 1]))
+
+    return np.array(_numbered(hidden, sequence, begins), np.int64)
 
 
 def mark(tokenizer: PreTrainedTokenizerBase) -> Mark | None:
     """The mark by which most of the vocabulary tells the pieces of a word, or None: read once a tokenizer."""
     if tokenizer not in _mark:
-        found: dict[Mark, int] = dict.fromkeys(("##", "▁", "Ġ", "</w>", "@@"), 0)
-        for piece in tokenizer.get_vocab():
-            for style in found:
-                before = style in ("##", "▁", "Ġ")
-                found[style] += len(piece) > len(style) and (
-                    piece.startswith(style) if before else piece.endswith(style)
-                )
-        best = max(found, key=lambda style: found[style])
-        _mark[tokenizer] = best if found[best] else None
+        counts: dict[Mark, int] = {}
+        vocabulary = [piece for piece in tokenizer.get_vocab() if len(piece) > 1]
+        for style in _MARKS:
+            marked = str.startswith if style in ("##", "▁", "Ġ") else str.endswith
+            counts[style] = sum(len(piece) > len(style) and marked(piece, style) for piece in vocabulary)
+        best = max(counts, key=lambda style: counts[style])
+        _mark[tokenizer] = best if counts[best] else None
     return _mark[tokenizer]

@@ -13,7 +13,7 @@ from headscope.analyses.contribution import statistics
 from headscope.analyses.contribution.inputs import Figures, figure, over_inputs
 from headscope.attention.objective import Objective
 from headscope.attention.objective import objective as make_objective
-from headscope.attention.one import capture, gradients, prepare
+from headscope.attention.one import Text, capture, expect_one_row, gradients, prepare
 from headscope.attention.scalar import Scalar, natural
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
@@ -98,7 +98,7 @@ def importance(
 
 def relevance(
     model: Model,
-    text: str | tuple[str, str] | Sequence[Mapping[str, str]] | Tokens | None = None,
+    text: Text | None = None,
     *,
     pair: str | None = None,
     target: str | None = None,
@@ -135,8 +135,7 @@ def relevance(
     """
     given: dict[str, Any] = {"pair": pair, "target": target, "inputs": inputs}
     axes, ready = prepare(model, text, pair, target, inputs)
-    if next(iter(ready.values())).shape[0] != 1:
-        raise InputError("relevance, axis batch: expected one input, found several rows")
+    expect_one_row(ready, "relevance is")
     maps = capture(model, text, **given)
     assert not isinstance(maps, list)
     if isinstance(objective, str) and objective != "natural":

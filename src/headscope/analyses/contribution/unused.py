@@ -135,21 +135,11 @@ def unused_token(
 def inserted(tokens: Tokens, place: int, piece: str, number: int) -> Tokens:
     """An input with one more token, which is special and in no class, word or sequence."""
 
-    def put(array: Any, value: Any) -> Any:
-        return None if array is None else np.insert(array, place, value, axis=0)
-
-    types = None if tokens.type_ids is None else tokens.type_ids[max(0, place - 1)]
-    return replace(
-        tokens,
-        pieces=[*tokens.pieces[:place], piece, *tokens.pieces[place:]],
-        ids=put(tokens.ids, number),
-        type_ids=put(tokens.type_ids, types),
-        offsets=put(tokens.offsets, 0),
-        special_mask=put(tokens.special_mask, True),
-        word_ids=put(tokens.word_ids, -1),
-        sequence_ids=put(tokens.sequence_ids, -1),
-        classes={name: put(mask, False) for name, mask in tokens.classes.items()},
-    )
+    kind = None if tokens.type_ids is None else tokens.type_ids[max(0, place - 1)]
+    values: dict[str, Any] = {"ids": number, "type_ids": kind, "special_mask": True}
+    values |= {"word_ids": -1, "sequence_ids": -1}
+    pieces = [*tokens.pieces[:place], piece, *tokens.pieces[place:]]
+    return tokens.changed(pieces, lambda name, array: np.insert(array, place, values.get(name, 0), axis=0))
 
 
 def _piece(model: Model, token: str | None) -> str:
