@@ -14,7 +14,7 @@ from typing import Any, get_args
 from headscope.errors import InputError
 from headscope.measures.confidence import CONFIDENCE, SYNTHETIC
 from headscope.measures.gradients import FIGURE_3
-from headscope.measures.measure import Matrix, Measure
+from headscope.measures.measure import Matrix, Measure, by_name
 from headscope.measures.patterns import PATTERNS
 from headscope.measures.surface import MEASURES, PRESETS, Preset, of_code, offset, to_class
 
@@ -23,7 +23,7 @@ GROUPS: Mapping[str, Mapping[str, Measure]] = {
     "patterns": PATTERNS,
     "confidence": CONFIDENCE,
     "synthetic": SYNTHETIC,
-    "gradients": {measure.name: measure for measure in FIGURE_3},
+    "gradients": by_name(*FIGURE_3),
 }
 """Measures that are asked for together, by the name of the group."""
 

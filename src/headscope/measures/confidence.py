@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.measures.lexicon import texts
-from headscope.measures.measure import Measure, pair_measure, row_measure
+from headscope.measures.measure import Measure, by_name, pair_measure, row_measure
 from headscope.tokens import BoolArray, IntArray, Tokens
 
 Floats = npt.NDArray[np.float64]
@@ -109,16 +109,13 @@ def _rare(name: str, of: str, which: str) -> Measure:
     )(rare_word)
 
 
-CONFIDENCE: Mapping[str, Measure] = {
-    measure.name: measure
-    for measure in (
-        confidence,
-        _positional(-1, "positional_previous", "before"),
-        _positional(1, "positional_next", "after"),
-        _rare("rare_word", "rarest", "the least frequent token"),
-        _rare("rare_word_two", "rarest_two", "one of the two least frequent tokens"),
-    )
-}
+CONFIDENCE: Mapping[str, Measure] = by_name(
+    confidence,
+    _positional(-1, "positional_previous", "before"),
+    _positional(1, "positional_next", "after"),
+    _rare("rare_word", "rarest", "the least frequent token"),
+    _rare("rare_word_two", "rarest_two", "one of the two least frequent tokens"),
+)
 """The group ``confidence``."""
 
 
@@ -183,7 +180,5 @@ def previous_token(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     return _neighbours(tokens, queries, -1) & (texts(tokens) >= 0)
 
 
-SYNTHETIC: Mapping[str, Measure] = {
-    measure.name: measure for measure in (induction, duplicate, previous_token)
-}
+SYNTHETIC: Mapping[str, Measure] = by_name(induction, duplicate, previous_token)
 """The group ``synthetic``: for repeated random tokens (`analyses.roles.synthetic`), though they hold for any text."""

@@ -169,12 +169,8 @@ def pair_measure(
         keys: names of its sources in `headscope.measures.sources`, for `Measure.cite`.
     """
 
-    def make(pairs: Pairs) -> Measure:
-        return Measure(
-            _name(name), title or name, description, units, source, "pairs", rows=rows, pairs=pairs, keys=keys
-        )
-
-    return make
+    fixed = (_name(name), title or name, description, units, source, "pairs")
+    return lambda pairs: Measure(*fixed, rows=rows, pairs=pairs, keys=keys)
 
 
 def row_measure(
@@ -196,21 +192,13 @@ def row_measure(
     if (rows == "pairs") != (pairs is not None):
         raise InputError(f"measure {name}: expected pairs with rows='pairs' only, found rows={rows!r}")
 
-    def make(function: RowFunction) -> Measure:
-        return Measure(
-            _name(name),
-            title or name,
-            description,
-            units,
-            source,
-            "rows",
-            rows=rows,
-            pairs=pairs,
-            function=function,
-            keys=keys,
-        )
+    fixed = (_name(name), title or name, description, units, source, "rows")
+    return lambda function: Measure(*fixed, rows=rows, pairs=pairs, function=function, keys=keys)
 
-    return make
+
+def by_name(*measures: Measure) -> dict[str, Measure]:
+    """A group of measures, by their names."""
+    return {measure.name: measure for measure in measures}
 
 
 def mask(tokens: Tokens, of: str) -> BoolArray:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.measures.lexicon import lexicon
-from headscope.measures.measure import Measure, pair_measure, row_measure
+from headscope.measures.measure import Measure, by_name, pair_measure, row_measure
 from headscope.tokens import BoolArray, IntArray, Tokens
 
 Floats = npt.NDArray[np.float64]
@@ -285,22 +285,19 @@ def sink(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     return pairs
 
 
-PATTERNS: Mapping[str, Measure] = {
-    measure.name: measure
-    for measure in (
-        same_word,
-        same_word_other,
-        related_word,
-        related_word_other,
-        word_pieces,
-        DELIMITER,
-        own_sentence,
-        other_sentence,
-        a_to_b,
-        b_to_a,
-        bag_of_words,
-        distance,
-        sink,
-    )
-}
+PATTERNS: Mapping[str, Measure] = by_name(
+    same_word,
+    same_word_other,
+    related_word,
+    related_word_other,
+    word_pieces,
+    DELIMITER,
+    own_sentence,
+    other_sentence,
+    a_to_b,
+    b_to_a,
+    bag_of_words,
+    distance,
+    sink,
+)
 """The group ``patterns``."""

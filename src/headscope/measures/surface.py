@@ -16,14 +16,12 @@ from typing import Literal
 
 import numpy as np
 
-from headscope.measures.measure import Measure
+from headscope.measures.measure import Measure, Rows, by_name
 from headscope.tokens import Tokens
 
 Preset = Literal["clark2019"]
 
 PRESETS: tuple[Preset, ...] = ("clark2019",)
-
-
 _CLARK = ("clark2019",)
 
 
@@ -50,124 +48,71 @@ def to_class(of: str, whose: str = "", but: bool = False) -> Measure:
     """The mass that each token, each of a class, or each but those of a class, gives to a class of tokens."""
     rows = f"{'not_' if but else ''}{whose}_" if whose else ""
     subject = f"a token that is {'not ' if but else ''}of the class {whose}" if whose else "a token"
-    return Measure(
+    return _mass(
         f"{rows}to_{of}",
         f"{rows.replace('_', ' ')}to {of}",
-        f"Mean share of the attention of {subject} that goes to tokens of the class {of}.",
-        "share",
-        "Clark et al. 2019, §3.2",
-        "mass",
-        of=of,
-        rows="all" if not whose else "not class" if but else "class",
-        whose=whose,
-        keys=_CLARK,
+        f"the attention of {subject} that goes to tokens of the class {of}",
+        of,
+        "all" if not whose else "not class" if but else "class",
+        whose,
     )
 
 
-_SEPARATORS = "Clark et al. 2019, §3.2"
-_ENTROPY = "Clark et al. 2019, §3.3"
+def _mass(name: str, title: str, what: str, of: str, rows: Rows = "all", whose: str = "") -> Measure:
+    text = f"Mean share of {what}."
+    source = "Clark et al. 2019, §3.2"
+    return Measure(name, title, text, "share", source, "mass", of=of, rows=rows, whose=whose, keys=_CLARK)
 
-MEASURES: Mapping[str, Measure] = {
-    measure.name: measure
-    for measure in (
-        offset(-1, "previous", "previous token"),
-        offset(0, "current", "itself"),
-        offset(1, "next", "next token"),
-        Measure(
-            "first",
-            "first token",
-            "Mean share of a token's attention that goes to the first token of the input; in a causal model "
-            "the first token itself is left out.",
-            "share",
-            _SEPARATORS,
-            "mass",
-            of="first",
-            rows="choice",
-            keys=_CLARK,
-        ),
-        Measure(
-            "sep",
-            "separators",
-            "Mean share of a token's attention that goes to separators.",
-            "share",
-            _SEPARATORS,
-            "mass",
-            of="sep",
-            keys=_CLARK,
-        ),
-        Measure(
-            "sep_sep",
-            "separators to separators",
-            "Mean share of a separator's attention that goes to separators, itself included.",
-            "share",
-            _SEPARATORS,
-            "mass",
-            of="sep",
-            rows="class",
-            whose="sep",
-            keys=_CLARK,
-        ),
-        Measure(
-            "rest_sep",
-            "others to separators",
-            "Mean share of the attention of a token that is no separator that goes to separators.",
-            "share",
-            _SEPARATORS,
-            "mass",
-            of="sep",
-            rows="not class",
-            whose="sep",
-            keys=_CLARK,
-        ),
-        Measure(
-            "cls",
-            "[CLS]",
-            "Mean share of a token's attention that goes to the classification token.",
-            "share",
-            _SEPARATORS,
-            "mass",
-            of="cls",
-            keys=_CLARK,
-        ),
-        Measure(
-            "punctuation",
-            "punctuation",
-            "Mean share of a token's attention that goes to pieces of punctuation (Unicode category P).",
-            "share",
-            _SEPARATORS,
-            "mass",
-            of="punctuation",
-            keys=_CLARK,
-        ),
-        Measure(
-            "entropy",
-            "entropy",
-            "Mean entropy of a token's attention; uniform attention over n keys has ln n.",
-            "nats",
-            _ENTROPY,
-            "entropy",
-            keys=_CLARK,
-        ),
-        Measure(
-            "entropy_first",
-            "entropy of the first token",
-            "Mean entropy of the first token's attention ([CLS] in BERT).",
-            "nats",
-            _ENTROPY,
-            "entropy",
-            rows="first",
-            keys=_CLARK,
-        ),
-        Measure(
-            "largest",
-            "largest weight",
-            "Mean of the largest weight in a token's row.",
-            "share",
-            "",
-            "largest",
-        ),
-    )
-}
+
+def _entropy(name: str, title: str, what: str, rows: Rows = "all") -> Measure:
+    source = "Clark et al. 2019, §3.3"
+    return Measure(name, title, f"Mean entropy of {what}.", "nats", source, "entropy", rows=rows, keys=_CLARK)
+
+
+MEASURES: Mapping[str, Measure] = by_name(
+    offset(-1, "previous", "previous token"),
+    offset(0, "current", "itself"),
+    offset(1, "next", "next token"),
+    _mass(
+        "first",
+        "first token",
+        "a token's attention that goes to the first token of the input; in a causal model the first token itself is "
+        "left out",
+        "first",
+        "choice",
+    ),
+    _mass("sep", "separators", "a token's attention that goes to separators", "sep"),
+    _mass(
+        "sep_sep",
+        "separators to separators",
+        "a separator's attention that goes to separators, itself included",
+        "sep",
+        "class",
+        "sep",
+    ),
+    _mass(
+        "rest_sep",
+        "others to separators",
+        "the attention of a token that is no separator that goes to separators",
+        "sep",
+        "not class",
+        "sep",
+    ),
+    _mass("cls", "[CLS]", "a token's attention that goes to the classification token", "cls"),
+    _mass(
+        "punctuation",
+        "punctuation",
+        "a token's attention that goes to pieces of punctuation (Unicode category P)",
+        "punctuation",
+    ),
+    _entropy("entropy", "entropy", "a token's attention; uniform attention over n keys has ln n"),
+    _entropy(
+        "entropy_first", "entropy of the first token", "the first token's attention ([CLS] in BERT)", "first"
+    ),
+    Measure(
+        "largest", "largest weight", "Mean of the largest weight in a token's row.", "share", "", "largest"
+    ),
+)
 """The measures that have a name of their own, in the order in which they are printed."""
 
 _CODE = {  # what the released code divides by, where that is not the number of rows

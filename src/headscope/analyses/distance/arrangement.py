@@ -5,7 +5,6 @@ All of it takes what `headscope.distance` gives, and nothing but that.
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,6 +15,7 @@ import xarray as xr
 
 from headscope.analyses.distance.statistics import heads
 from headscope.errors import InputError
+from headscope.lazy import module
 from headscope.measures.permutation import nearer
 
 Floats = npt.NDArray[np.float64]
@@ -55,16 +55,7 @@ def head_map(
         starts = [places, *(draw.normal(scale=spread, size=places.shape) for _ in range(_STARTS - 1))]
         places = min((_smacof(distances, start) for start in starts), key=lambda own: _stress(distances, own))
     places = _turned(places)
-    names = heads(found)
-    rows = pd.DataFrame(
-        {
-            "layer": [head.layer for head in names],
-            "head": [head.head for head in names],
-            "paper": [head.paper for head in names],
-            "x": places[:, 0],
-            "y": places[:, 1],
-        }
-    )
+    rows = _rows(found, x=places[:, 0], y=places[:, 1])
     whole = float((distances**2).sum())
     stress = float(np.sqrt(_stress(distances, places) / whole)) if whole else 0.0
     rows.attrs = {"kind": kind, "seed": seed, "stress": stress}
@@ -74,7 +65,7 @@ def head_map(
 def tree(found: xr.Dataset) -> Floats:
     """The heads' hierarchy by average linkage: scipy's linkage matrix ``[merger 4]``."""
     distances = _square(found)
-    hierarchy: Any = importlib.import_module("scipy.cluster.hierarchy")
+    hierarchy = module("scipy.cluster.hierarchy")
     condensed = distances[np.triu_indices(len(distances), 1)]
     return np.asarray(hierarchy.linkage(condensed, "average", optimal_ordering=True), np.float64)
 
@@ -88,7 +79,7 @@ def clusters(found: xr.Dataset, count: int = 8) -> pd.DataFrame:
     distances, names = _square(found), heads(found)
     if not 1 <= count <= len(names):
         raise InputError(f"count: expected from 1 to {len(names)} clusters, found {count}")
-    hierarchy: Any = importlib.import_module("scipy.cluster.hierarchy")
+    hierarchy = module("scipy.cluster.hierarchy")
     labels = np.asarray(hierarchy.fcluster(tree(found), count, "maxclust"))
     order = {label: place + 1 for place, label in enumerate(dict.fromkeys(labels.tolist()))}
     own = np.array([order[label] for label in labels.tolist()])
@@ -96,14 +87,7 @@ def clusters(found: xr.Dataset, count: int = 8) -> pd.DataFrame:
     for label in order.values():
         inside = np.flatnonzero(own == label)
         medoids.append(str(names[inside[distances[np.ix_(inside, inside)].sum(1).argmin()]]))
-    rows = pd.DataFrame(
-        {
-            "layer": [head.layer for head in names],
-            "head": [head.head for head in names],
-            "paper": [head.paper for head in names],
-            "cluster": own,
-        }
-    )
+    rows = _rows(found, cluster=own)
     rows.attrs = {"medoids": medoids}
     return rows
 
@@ -227,6 +211,12 @@ def summary(found: xr.Dataset, *, seed: int = 0) -> list[str]:
             f"rank {ends.rank} of {ends.pairs} from the nearest"
         )
     return lines
+
+
+def _rows(found: xr.Dataset, **columns: npt.NDArray[Any]) -> pd.DataFrame:
+    """A row a head."""
+    names = [(head.layer, head.head, head.paper) for head in heads(found)]
+    return pd.DataFrame(names, columns=["layer", "head", "paper"]).assign(**columns)
 
 
 def _square(found: xr.Dataset) -> Floats:
