@@ -215,8 +215,11 @@ def summary(found: xr.Dataset, *, seed: int = 0) -> list[str]:
 
 def _rows(found: xr.Dataset, **columns: npt.NDArray[Any]) -> pd.DataFrame:
     """A row a head."""
-    names = [(head.layer, head.head, head.paper) for head in heads(found)]
-    return pd.DataFrame(names, columns=["layer", "head", "paper"]).assign(**columns)
+    names = heads(found)
+    layers, numbers = np.array(names).T
+    return pd.DataFrame(
+        {"layer": layers, "head": numbers, "paper": [head.paper for head in names], **columns}
+    )
 
 
 def _square(found: xr.Dataset) -> Floats:
