@@ -1,34 +1,31 @@
 // Elements without a framework. Text from data only ever becomes a text node.
 
-type Child = Node | string | null | undefined | false;
+export type Child = Node | string | null | undefined | false;
 
-/** An element `tag.class.class` with attributes (`on…` are listeners) and children; strings become text. */
-export function h<K extends keyof HTMLElementTagNameMap>(
-  tag: K | `${K}.${string}`,
-  attributes: Record<string, string | number | boolean | null | undefined | ((event: never) => void)> = {},
-  ...children: Child[]
-): HTMLElementTagNameMap[K] {
-  const [name, ...classes] = tag.split(".");
-  const element = document.createElement(name as K);
-  if (classes.length > 0) element.className = classes.join(" ");
+type Attributes = Record<string, string | number | boolean | null | undefined | ((event: never) => void)>;
+
+function fill(element: Element, attributes: Attributes, children: readonly Child[]): void {
   for (const [key, value] of Object.entries(attributes)) {
     if (typeof value === "function") element.addEventListener(key.slice(2), value as EventListener);
     else if (value === true) element.setAttribute(key, "");
     else if (value !== false && value !== null && value !== undefined) element.setAttribute(key, String(value));
   }
   element.append(...children.filter((child): child is Node | string => child !== null && child !== undefined && child !== false));
+}
+
+/** An element `tag.class.class` with attributes (`on…` are listeners) and children; strings become text. */
+export function h<K extends keyof HTMLElementTagNameMap>(tag: K | `${K}.${string}`, attributes: Attributes = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
+  const [name, ...classes] = tag.split(".");
+  const element = document.createElement(name as K);
+  if (classes.length > 0) element.className = classes.join(" ");
+  fill(element, attributes, children);
   return element;
 }
 
-/** An SVG element. */
-export function s<K extends keyof SVGElementTagNameMap>(
-  tag: K,
-  attributes: Record<string, string | number> = {},
-  ...children: (Node | string)[]
-): SVGElementTagNameMap[K] {
+/** An SVG element, like `h`. */
+export function s<K extends keyof SVGElementTagNameMap>(tag: K, attributes: Attributes = {}, ...children: Child[]): SVGElementTagNameMap[K] {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
-  element.append(...children);
+  fill(element, attributes, children);
   return element;
 }
 

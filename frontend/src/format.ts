@@ -103,13 +103,9 @@ export function shown(raw: string, spaces = true): string {
 export function label(pieces: readonly string[], limit = 48): string {
   const words = pieces
     .filter((raw) => !/^(\[CLS\]|\[SEP\]|<s>|<\/s>|<\|[^|]*\|>|<bos>|<eos>|\[PAD\]|<pad>)$/.test(raw))
-    .map((raw) => {
-      const { mark, text } = piece(raw);
-      return mark === "##" ? `\u0000${text}` : mark === "␣" ? ` ${text}` : ` ${text}`;
-    })
+    .map((raw) => piece(raw))
+    .map(({ mark, text }) => (mark === "##" ? text : ` ${text}`))
     .join("")
-    .replaceAll(" \u0000", "")
-    .replaceAll("\u0000", "")
     .trim();
   const characters = Array.from(words);
   return characters.length > limit ? `${characters.slice(0, limit - 1).join("").trimEnd()}…` : words || "(no text)";

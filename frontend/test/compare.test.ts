@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { became, means, ranked, shown, signed, tables } from "../src/report/sections/compare_models/data";
+import { became, means, quantities, ranked, tables } from "../src/report/sections/compare_models/data";
+import { signed } from "../src/report/figures";
 import { beside, short } from "../src/report/sections/compare_models/map";
 import { carried, SIDES } from "../src/report/sides";
 import { DEFAULTS } from "../src/explorer/state";
@@ -32,7 +33,7 @@ const info: CompareSection = {
 };
 
 it("shows drift on a scale from 0, and differences on one with 0 in its middle", () => {
-  const [drift, next] = shown(info);
+  const [drift, next] = quantities(info);
   expect([drift!.name, drift!.scale.diverging, drift!.scale.low]).toEqual(["js", false, 0]);
   expect(drift!.errors).toEqual([0.01, NaN, 0.02]);
   expect([next!.title, next!.scale.diverging, next!.scale.tint(0), next!.scale.tint(-0.4), next!.scale.tint(0.4)]).toEqual(["next token, A − B", true, 0.5, 0, 1]);
@@ -47,7 +48,7 @@ it("ranks heads by the size of their change, without those that have none", () =
 });
 
 it("has the means of layers with errors for drift, without for measures, and no mean of nothing", () => {
-  const [drift, next] = shown(info);
+  const [drift, next] = quantities(info);
   expect(means(info, drift!)).toEqual([{ layer: 0, mean: 0.3, error: 0.01 }, { layer: 4, mean: 0.3, error: NaN }]);
   expect(means(info, next!)).toEqual([{ layer: 0, mean: expect.closeTo(-0.1, 9), error: NaN }]);
 });

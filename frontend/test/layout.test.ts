@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { placeNames } from "../src/report/names";
-import { layout } from "../src/report/grid";
+import { layout } from "../src/report/cells";
 
 test.each([
   [6, 12, 900],

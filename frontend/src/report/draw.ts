@@ -11,13 +11,14 @@ type Info = ReportPayload["sections"][number];
 const SECTIONS: { readonly [Kind in Info["kind"]]: Section<Extract<Info, { kind: Kind }>> } = sections;
 
 /** Draw a section at the end of a page: its heading, what can be saved of it, and the command that gives it again. */
-export function draw(page: HTMLElement, info: Info, host: Host): Drawn | void {
+export function draw(page: HTMLElement, info: Info, host: Host): Drawn {
   const saves = h("span.saves");
   const head = h("div.sectionhead", {}, info.title && h("h2", {}, info.title), saves);
-  const element = h("section", { id: idOf(page, info), "data-section": info.kind }, info.title && head, info.about && h("p.about", {}, ...told(info.about)));
+  const element = h("section", { id: idOf(page, info), "data-section": info.kind }, info.title && head, info.about && h("p.about", {}, ...withoutChoices(info.about)));
   page.append(element);
-  const drawn = (SECTIONS[info.kind] as Section<Info>)(element, info, host);
-  if (drawn) offer(saves, info.title, drawn, host);
+  const drawn = (SECTIONS[info.kind] as Section<Info>)(element, info, host) ?? {};
+  drawn.update?.(host.now);
+  offer(saves, info.title, drawn, host);
   if ("command" in info && info.command) element.append(h("p.again", {}, info.kind === "failed" ? "To try again: " : "The same figures: ", h("code", {}, info.command)));
   return drawn;
 }
@@ -31,7 +32,7 @@ function idOf(page: HTMLElement, { title }: Info): string | null {
 }
 
 // On paper nothing can be chosen: sentences that say what to choose stay on the screen.
-function told(about: string): (string | HTMLElement)[] {
+function withoutChoices(about: string): (string | HTMLElement)[] {
   const parts = about.split(/((?<=^|[.:] )Choose [^.]+\.(?: |$))/);
   return parts.filter(Boolean).map((part) => (part.startsWith("Choose ") ? h("span.screen", {}, part) : part));
 }

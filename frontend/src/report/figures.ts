@@ -2,9 +2,10 @@
 
 import { PALETTES, type Theme } from "../color";
 import type { Store } from "../data";
+import { clamp } from "../dom";
 import { code, paper } from "../format";
 import type { MeasureInfo, ReportPayload } from "../protocol";
-import type { Table } from "./table";
+import { HEAD, records, type Table } from "./table";
 
 /** A head by its place along the arrays' axes (not the model's index). */
 export interface Cell {
@@ -25,6 +26,34 @@ export interface Scale {
   place(value: number): number;
   readonly ticks: readonly number[];
 }
+
+const clip = (x: number): number => clamp(x, 0, 1);
+const largest = (values: readonly number[]): number => Math.max(1e-9, ...values.filter(Number.isFinite).map(Math.abs));
+
+/** From −most to most, 0 in the middle. */
+export function signed(values: readonly number[]): Scale {
+  const most = largest(values);
+  const linear = (v: number): number => clip(0.5 + v / most / 2);
+  return { low: -most, high: most, diverging: true, tint: linear, place: linear, ticks: [-most, 0, most] };
+}
+
+export function scaleOf(units: string, values: Float64Array, chances: Float64Array): Scale {
+  const finite = [...values, ...chances].filter(Number.isFinite);
+  const least = Math.min(0, ...finite);
+  if (units === "share" && least >= 0) {
+    return { low: 0, high: 1, diverging: false, tint: (v) => Math.sqrt(clip(v)), place: clip, ticks: [0, 0.05, 0.25, 0.5, 1] };
+  }
+  if (least < -1e-6) return signed(finite);
+  const most = largest(finite);
+  const linear = (v: number): number => clip(v / most);
+  return { low: 0, high: most, diverging: false, tint: linear, place: linear, ticks: [0, most / 2, most] };
+}
+
+/** The pixels of a scale's palette. */
+export const palette = ({ diverging }: Scale, theme: Theme): Uint32Array => PALETTES[theme][diverging ? "diverging" : "sequential"];
+
+/** The palette's pixel for a value. */
+export const pixel = (scale: Scale, value: number, theme: Theme): number => palette(scale, theme)[Math.round(255 * scale.tint(value))] ?? 0;
 
 export class Measure {
   readonly scale: Scale;
@@ -58,28 +87,9 @@ export class Measure {
   chance(layer: number): number {
     return this.chances[layer] ?? NaN;
   }
-  /** The palette's pixel for a value. */
   pixel(value: number, theme: Theme): number {
-    const palette = PALETTES[theme];
-    const lut = this.scale.diverging ? palette.diverging : palette.sequential;
-    return lut[Math.round(255 * this.scale.tint(value))] ?? 0;
+    return pixel(this.scale, value, theme);
   }
-}
-
-export function scaleOf(units: string, values: Float64Array, chances: Float64Array): Scale {
-  const finite = [...values, ...chances].filter(Number.isFinite);
-  const clip = (x: number): number => Math.min(1, Math.max(0, x));
-  const least = Math.min(0, ...finite);
-  if (units === "share" && least >= 0) {
-    return { low: 0, high: 1, diverging: false, tint: (v) => Math.sqrt(clip(v)), place: clip, ticks: [0, 0.05, 0.25, 0.5, 1] };
-  }
-  const most = Math.max(1e-9, ...finite.map(Math.abs));
-  if (least < -1e-6) {
-    const linear = (v: number): number => clip(0.5 + v / most / 2);
-    return { low: -most, high: most, diverging: true, tint: linear, place: linear, ticks: [-most, 0, most] };
-  }
-  const linear = (v: number): number => clip(v / most);
-  return { low: 0, high: most, diverging: false, tint: linear, place: linear, ticks: [0, most / 2, most] };
 }
 
 export class Figures {
@@ -100,23 +110,16 @@ export class Figures {
   }
 
   static async load(payload: ReportPayload, store: Store): Promise<Figures> {
-    const [value, error, count, chance] = await Promise.all(
-      [payload.value, payload.error, payload.count, payload.chance].map((ref) => store.get(ref)),
-    );
-    const [layers, heads] = [payload.layers.length, payload.heads.length];
-    const cut = (numbers: typeof value, place: number, size: number): Float64Array =>
-      Float64Array.from(numbers!.subarray(place * size, (place + 1) * size));
-    const measures = payload.measures.map(
-      (info, place) =>
-        new Measure(
-          info,
-          heads,
-          cut(value, place, layers * heads),
-          cut(error, place, layers * heads),
-          cut(count, place, layers * heads),
-          cut(chance, place, layers),
-        ),
-    );
+    const heads = payload.heads.length;
+    const refs = [payload.value, payload.error, payload.count, payload.chance];
+    const arrays = await Promise.all(refs.map((ref) => store.get(ref)));
+    const measures = payload.measures.map((info, i) => {
+      const [value, error, count, chance] = arrays.map((array) => {
+        const size = array.length / payload.measures.length;
+        return Float64Array.from(array.subarray(i * size, (i + 1) * size));
+      });
+      return new Measure(info, heads, value!, error!, count!, chance!);
+    });
     return new Figures(payload, measures);
   }
 
@@ -141,12 +144,11 @@ export class Figures {
     return paper(this.layerOf(cell), this.headOf(cell));
   }
   exists(cell: Cell): boolean {
-    return this.cells.some((other) => other.layer === cell.layer && other.head === cell.head);
+    return this.cells.some((other) => same(other, cell));
   }
   /** The place of a head given by the model's own indices; null when there is no such head. */
-  find(layer: number, head: number): Cell | null {
-    const cell = { layer: this.payload.layers.indexOf(layer), head: this.payload.heads.indexOf(head) };
-    return cell.layer >= 0 && cell.head >= 0 && this.exists(cell) ? cell : null;
+  find(layer: number | null, head: number | null): Cell | null {
+    return this.cells.find((cell) => this.layerOf(cell) === layer && this.headOf(cell) === head) ?? null;
   }
   /** The heads with a value, largest first. */
   ranked(measure: Measure): Cell[] {
@@ -169,21 +171,12 @@ export class Figures {
 /** Rows of the tidy table: the columns of `headscope measure`, of all measures or of some. */
 export function tidy(figures: Figures, measures: readonly Measure[] = figures.measures): Table {
   const rows = measures.flatMap((measure) =>
-    figures.cells
-      .filter((cell) => Number.isFinite(measure.value(cell)))
-      .map((cell) => [
-        ...[figures.layerOf(cell), figures.headOf(cell), figures.paper(cell), measure.name],
-        ...[measure.value(cell), measure.error(cell), measure.count(cell), measure.chance(cell.layer)],
-      ]),
+    figures.cells.flatMap((cell) => {
+      const value = measure.value(cell);
+      if (!Number.isFinite(value)) return [];
+      const [layer, head, chance] = [figures.layerOf(cell), figures.headOf(cell), measure.chance(cell.layer)];
+      return [{ layer, head, measure: measure.name, value, se: measure.error(cell), n: measure.count(cell), chance }];
+    }),
   );
-  return {
-    columns: { ...HEAD, measure: "text", value: "float", se: "float", n: "int", chance: "float" },
-    rows,
-  };
+  return records({ ...HEAD, measure: "text", value: "float", se: "float", n: "int", chance: "float" }, rows);
 }
-
-/** The columns that say which head a row is about. */
-export const HEAD = { layer: "int", head: "int", paper: "text" } as const;
-
-/** How the name of a file begins that is saved from a report. */
-export const stem = (payload: ReportPayload): string => payload.model.name.replace(/[^\w.-]+/g, "-").replace(/^[-.]+/, "") || "model";

@@ -31,7 +31,7 @@ export interface Host {
   /** Change the page's state; every part is then updated. */
   set(change: Partial<State>): void;
   /** Show a head in the explorer, on the example that is open or on another. */
-  open(cell: Cell, example?: number): void;
+  open(cell: Cell, example?: number | null): void;
   /** Show a head's figures: its row in the table. */
   row(cell: Cell): void;
   /** What is made while the page is in light colours, whatever the reader sees. */
@@ -40,14 +40,10 @@ export interface Host {
   tip(content: Node | null, x?: number, y?: number): void;
 }
 
-/** Every component: built in an element, updated with what changed, taken down again. */
-export interface Component<Props> {
-  update(props: Partial<Props>): void;
-  destroy(): void;
-}
-
-/** What a section may return: what follows the state, and what can be saved of it. */
-export interface Drawn extends Partial<Component<Now>> {
+/** What a section returns: what follows the state, and what can be saved of it. */
+export interface Drawn {
+  /** Called when the section is drawn, and whenever something changed. */
+  readonly update?: (now: Now) => void;
   /** Its data: tables by name, made when they are saved. */
   readonly tables?: { readonly [name: string]: () => Table };
   /** What its picture shows. */

@@ -1,4 +1,15 @@
-// Names beside points of a drawing.
+// Names beside the points of a drawing.
+
+import { s } from "../dom";
+
+interface Spot {
+  readonly x: number;
+  readonly y: number;
+}
+
+interface Name extends Spot {
+  readonly text: string;
+}
 
 interface Box {
   readonly x0: number;
@@ -9,37 +20,31 @@ interface Box {
 
 const overlap = (a: Box, b: Box): boolean => a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;
 
+/** Where a name may stand: on which side of its point, and how far above or below; the best first. */
+const SPOTS = [0, -8, 8].flatMap((shift) => [[1, shift], [-1, shift]] as const);
+
 /** Places for names beside their points, most important first: none covers another, few cover one of the dots. */
-export function placeNames(
-  points: readonly { x: number; y: number; text: string }[],
-  width: number,
-  limit: number,
-  dots: readonly { x: number; y: number }[] = [],
-): { x: number; y: number; text: string; anchor: "start" | "end" }[] {
-  const placed: { x: number; y: number; text: string; anchor: "start" | "end" }[] = [];
+export function placeNames(points: readonly Name[], width: number, limit: number, dots: readonly Spot[] = []): (Name & { readonly anchor: "start" | "end" })[] {
+  const placed: (Name & { anchor: "start" | "end" })[] = [];
   const boxes: Box[] = [];
   for (const { x, y, text } of points) {
     if (placed.length >= limit) break;
     const wide = 6.4 * text.length;
-    const spots = [
-      [1, 0],
-      [-1, 0],
-      [1, -8],
-      [-1, -8],
-      [1, 8],
-      [-1, 8],
-    ] as const;
-    const free = spots.flatMap(([side, shift]) => {
+    const free = SPOTS.flatMap(([side, shift]) => {
       const x0 = side > 0 ? x + 6 : x - 6 - wide;
       const box = { x0, x1: x0 + wide, y0: y + shift - 6, y1: y + shift + 6 };
       if (box.x0 < 28 || box.x1 > width || box.y0 < 0 || boxes.some((other) => overlap(box, other))) return [];
       const covered = dots.filter((dot) => dot.x > box.x0 && dot.x < box.x1 && dot.y > box.y0 && dot.y < box.y1).length;
       return [{ side, shift, box, covered }];
     });
-    const best = free.reduce<(typeof free)[number] | null>((a, b) => (a && a.covered <= b.covered ? a : b), null);
+    const best = free.sort((a, b) => a.covered - b.covered)[0];
     if (!best) continue;
     boxes.push(best.box);
     placed.push({ x: x + 6 * best.side, y: y + best.shift, text, anchor: best.side > 0 ? "start" : "end" });
   }
   return placed;
 }
+
+/** The names that have room, as elements of the drawing. */
+export const names = (...points: Parameters<typeof placeNames>): SVGTextElement[] =>
+  placeNames(...points).map(({ x, y, text, anchor }) => s("text", { class: "name", x, y, dy: "0.32em", "text-anchor": anchor }, text));

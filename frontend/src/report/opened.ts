@@ -1,6 +1,5 @@
 // The head that is open: the explorer of an example, and where the head stands among all over the corpus.
 
-import type { Theme } from "../color";
 import { fromPage, Store } from "../data";
 import { h } from "../dom";
 import { Explorer } from "../explorer/explorer";
@@ -9,26 +8,19 @@ import { DEFAULTS, type Full, headsOf, settle, unequal, write } from "../explore
 import { nameOf } from "../explorer/toolbar";
 import { figure, label } from "../format";
 import type { ExplorerPayload, ExplorerState } from "../protocol";
-import { type Cell, type Figures, type Measure, same } from "./figures";
-import type { Component, Host } from "./host";
+import { same } from "./figures";
+import type { Host, Now } from "./host";
 import { carried, SIDES } from "./sides";
 import { VIEW } from "./state";
 import { Strips } from "./strips";
 
-export interface OpenedProps {
-  readonly figures: Figures;
-  readonly measure: Measure;
-  readonly cell: Cell;
+/** What the open head follows; the width is that of its own column. */
+export interface OpenedNow extends Now {
   readonly example: number;
-  readonly theme: Theme;
   readonly large: boolean;
-  readonly width: number;
 }
 
-/** The most that a strip's line is worth. */
-const STRIPS = 560;
-
-export class Opened implements Component<OpenedProps> {
+export class Opened {
   private readonly title = h("h2");
   private readonly papers = h("span.dim");
   private readonly figure = h("span.figure", { title: "Over the corpus" });
@@ -46,17 +38,16 @@ export class Opened implements Component<OpenedProps> {
 
   constructor(
     element: HTMLElement,
-    private props: OpenedProps,
+    private now: OpenedNow,
     private readonly host: Host,
     asked: ExplorerState,
   ) {
-    const { examples } = props.figures.payload;
-    const row = h("button.link", { type: "button", title: "Show this head in the table", onclick: () => host.row(this.props.cell) }, "Row in the table");
-    this.enlarge = h("button.link.enlarge", { type: "button", onclick: () => host.set({ large: !this.props.large }) });
-    this.enlarge.hidden = examples.length === 0;
-    this.select = h("select.example", { "aria-label": "Example", onchange: () => host.set({ example: this.select.selectedIndex }) });
-    this.select.append(...examples.map((example, i) => h("option", {}, `${i + 1} · ${called(example)}`)));
-    const strips = h("div");
+    const { examples } = host.figures.payload;
+    const row = h("button.link", { type: "button", title: "Show this head in the table", onclick: () => host.row(this.now.cell) }, "Row in the table");
+    this.enlarge = h("button.link.enlarge", { type: "button", hidden: examples.length === 0, onclick: () => host.set({ large: !this.now.large }) });
+    const options = examples.map((example, i) => h("option", {}, `${i + 1} · ${called(example)}`));
+    this.select = h("select.example", { "aria-label": "Example", onchange: () => host.set({ example: this.select.selectedIndex }) }, ...options);
+    this.strips = new Strips(host);
     this.root = h(
       "section.opened",
       { "aria-label": "The open head" },
@@ -64,33 +55,25 @@ export class Opened implements Component<OpenedProps> {
       this.sides,
       this.note,
       this.box,
-      h("div.among", {}, this.among, strips),
+      h("div.among", {}, this.among, this.strips.root),
     );
     element.append(this.root);
-    this.strips = new Strips(strips, { ...props, width: this.stripWidth }, host);
+    this.strips.update(now);
     this.build(asked);
     this.describe();
   }
 
-  update(props: Partial<OpenedProps>): void {
-    const before = this.props;
-    this.props = { ...before, ...props };
-    const { example, cell, theme } = this.props;
-    // Tokens of another example are others: what was pinned or zoomed is let go.
-    if (example !== before.example) {
-      const { examples } = this.props.figures.payload;
-      this.build({ ...carried(this.explorer?.state ?? {}, examples[before.example], examples[example]), pin: null, zoom: null });
-    }
-    else if (!same(cell, before.cell)) this.follow();
-    if (theme !== before.theme) this.explorer?.surroundings();
-    this.strips.update({ ...this.props, width: this.stripWidth });
+  update(now: OpenedNow): void {
+    const before = this.now;
+    this.now = now;
+    if (now.example !== before.example) {
+      const { examples } = this.host.figures.payload;
+      // Tokens of another example are others: what was pinned or zoomed is let go.
+      this.build({ ...carried(this.explorer?.state ?? {}, examples[before.example], examples[now.example]), pin: null, zoom: null });
+    } else if (!same(now.cell, before.cell)) this.follow();
+    if (now.theme !== before.theme) this.explorer?.surroundings();
+    this.strips.update(now);
     this.describe();
-  }
-
-  destroy(): void {
-    this.explorer?.destroy();
-    this.strips.destroy();
-    this.root.remove();
   }
 
   /** The head itself is to be seen, not the grid of all. */
@@ -115,26 +98,26 @@ export class Opened implements Component<OpenedProps> {
   }
 
   private get payload(): ExplorerPayload | undefined {
-    return this.props.figures.payload.examples[this.props.example];
+    return this.host.figures.payload.examples[this.now.example];
+  }
+
+  /** Whether the example has two inputs: A and B. */
+  private get paired(): boolean {
+    return this.payload?.inputs.length === 2;
   }
 
   /** Whether the example has the maps of two models: the figures over the corpus are those of A. */
   private get models(): boolean {
-    const { example, figures } = this.props;
-    const groups = figures.payload.sections.some((section) => section.kind === "groups" && section.rows.some((row) => row.example === example));
-    return this.payload?.inputs.length === 2 && !groups;
+    const { sections } = this.host.figures.payload;
+    return this.paired && !sections.some((section) => section.kind === "groups" && section.rows.some((row) => row.example === this.now.example));
   }
 
   private get layer(): number {
-    return this.props.figures.layerOf(this.props.cell);
+    return this.host.figures.layerOf(this.now.cell);
   }
 
   private get head(): number {
-    return this.props.figures.headOf(this.props.cell);
-  }
-
-  private get stripWidth(): number {
-    return Math.min(STRIPS, this.props.width);
+    return this.host.figures.headOf(this.now.cell);
   }
 
   // A state with the open head. The theme is the page's.
@@ -144,29 +127,34 @@ export class Opened implements Component<OpenedProps> {
   }
 
   private build(asked: ExplorerState): void {
-    const { example } = this.props;
+    const { example } = this.now;
     const { payload } = this;
     this.explorer?.destroy();
     this.explorer = null;
     this.box.replaceChildren();
     this.sides.replaceChildren();
     if (!payload) return;
-    let store = this.stores.get(example);
-    if (!store) this.stores.set(example, (store = new Store((name) => fromPage(`${example}-${name}`))));
+    const store = this.stores.get(example) ?? new Store((name) => fromPage(`${example}-${name}`));
+    this.stores.set(example, store);
     const element = h("div");
     this.box.append(element);
-    const named = { ...(payload.inputs.length === 2 ? { letters: ["A", "B"] } : {}), ...(this.models ? { measured: "A" } : {}) };
-    const host = { ...named, changed: (state: Full) => this.changed(state), dark: () => this.props.theme === "dark", save: download };
+    const host = {
+      ...(this.paired && { letters: ["A", "B"] }),
+      ...(this.models && { measured: "A" }),
+      changed: (state: Full) => this.changed(state),
+      dark: () => this.now.theme === "dark",
+      save: download,
+    };
     this.explorer = new Explorer(element, { payload, store, state: this.state(asked) }, host);
     element.querySelector(".bar")?.prepend(this.select);
-    if (payload.inputs.length === 2) this.offer(payload);
+    if (this.paired) this.offer(payload);
   }
 
   // A | B | A beside B | A − B, with the names of the two models.
   private offer({ inputs }: ExplorerPayload): void {
     const buttons = SIDES.map(({ text, state }) => h("button", { type: "button", role: "radio", onclick: () => this.side(state) }, text));
-    const names = inputs.map((input) => h("bdi", {}, input.label));
-    this.sides.append(h("div.seg", { role: "radiogroup", "aria-label": "Models" }, ...buttons), h("span.dim", {}, names[0], h("br"), names[1]));
+    const [a, b] = inputs.map((input) => h("bdi", {}, input.label));
+    this.sides.append(h("div.seg", { role: "radiogroup", "aria-label": "Models" }, ...buttons), h("span.dim", {}, a, h("br"), b));
     this.sided();
   }
 
@@ -197,28 +185,28 @@ export class Opened implements Component<OpenedProps> {
   private changed(state: Full): void {
     this.sided();
     const measured = state.part === this.payload?.inputs[0]?.parts[0]?.name;
-    const cell = measured ? this.props.figures.find(state.layer, state.heads.at(-1) ?? -1) : null;
+    const cell = measured ? this.host.figures.find(state.layer, state.heads.at(-1) ?? -1) : null;
     this.host.set(cell ? { cell } : {});
   }
 
   private describe(): void {
-    const { figures, measure, cell, example, large } = this.props;
+    const { measure, cell, example, large } = this.now;
+    const { figures } = this.host;
+    const inA = this.models ? " in A" : "";
     this.title.textContent = figures.name(cell);
     this.papers.textContent = `${figures.paper(cell)} in papers`;
-    this.figure.replaceChildren(h("span", {}, `${measure.info.title}${this.models ? " in A" : ""}`), h("b", {}, figure(measure.value(cell), measure.isShare ? 3 : 2)));
+    this.figure.replaceChildren(h("span", {}, `${measure.info.title}${inA}`), h("b", {}, figure(measure.value(cell), measure.isShare ? 3 : 2)));
     this.select.selectedIndex = example;
     this.enlarge.textContent = large ? "Back to the report" : "Enlarge";
     const part = this.payload?.inputs[0]?.parts[0];
     const there = part !== undefined && headsOf(part, this.layer).includes(this.head);
     this.box.hidden = !there;
-    const two = this.payload?.inputs.length === 2;
-    this.sides.hidden = !there || !two;
-    this.root.classList.toggle("two", two);
+    this.sides.hidden = !there || !this.paired;
+    this.root.classList.toggle("two", this.paired);
     this.note.hidden = there;
     this.note.textContent = part ? "The maps of this example hold no such head." : "This report was made without examples.";
     const all = figures.cells.length;
-    const name = `${figures.name(cell)}${this.models ? " in A" : ""}`;
-    this.among.textContent = all > 1 ? `${name} over the corpus, among all ${all} heads` : `${name} over the corpus, the only head`;
+    this.among.textContent = `${figures.name(cell)}${inA} over the corpus, ${all > 1 ? `among all ${all} heads` : "the only head"}`;
   }
 }
 

@@ -3,20 +3,22 @@
 import "../theme.css";
 import "../page.css";
 import "./report.css";
-import "../explorer/explorer.css";
 import { fromPage, Store } from "../data";
 import { h, s } from "../dom";
 import { read } from "../explorer/state";
+import { Tip } from "../explorer/tip";
 import type { ExplorerState, ReportPayload } from "../protocol";
 import { type Cell, Figures } from "./figures";
 import type { Drawn, Host, Now, State, ThemeChoice } from "./host";
-import { Opened } from "./opened";
+import { Opened, type OpenedNow } from "./opened";
 import { lead, provenance, shape } from "./prose";
 import { draw } from "./draw";
 import { readFragment, VIEW, writeFragment } from "./state";
 import { ThemeWatch } from "./theme";
-import { figureText, Tip } from "./tip";
+import { figureText } from "./tip";
 import { vectors } from "./vectors";
+// After the styles of the sections: an explorer in a report looks as it does alone.
+import "../explorer/explorer.css";
 
 const NEXT_THEME: Record<ThemeChoice, ThemeChoice> = { auto: "light", light: "dark", dark: "auto" };
 const WIDE = 1080;
@@ -25,16 +27,15 @@ const LATER = 120;
 const PAPER = 687;
 
 function themeIcon(choice: ThemeChoice): SVGElement {
-  const icon = s("svg", { viewBox: "0 0 16 16", width: 14, height: 14, "aria-hidden": "true", fill: "none", stroke: "currentColor" });
-  icon.setAttribute("stroke-width", "1.3");
-  icon.setAttribute("stroke-linecap", "round");
-  if (choice === "auto") icon.append(s("circle", { cx: 8, cy: 8, r: 5.2 }), s("path", { d: "M8 2.8a5.2 5.2 0 0 1 0 10.4z", fill: "currentColor" }));
-  if (choice === "dark") icon.append(s("path", { d: "M13 9.6A5.6 5.6 0 0 1 6.4 3a5.4 5.4 0 1 0 6.6 6.6z" }));
-  if (choice === "light") {
-    icon.append(s("circle", { cx: 8, cy: 8, r: 2.7 }));
-    icon.append(s("path", { d: "M8 1.6v1.2M8 13.2v1.2M1.6 8h1.2M13.2 8h1.2M3.5 3.5l.8.8M11.7 11.7l.8.8M12.5 3.5l-.8.8M4.3 11.7l-.8.8" }));
-  }
-  return icon;
+  const line = { fill: "none", stroke: "currentColor", "stroke-width": "1.3", "stroke-linecap": "round" };
+  const path = (d: string, fill = "none"): SVGElement => s("path", { d, fill });
+  const circle = (r: number): SVGElement => s("circle", { cx: 8, cy: 8, r });
+  const parts: Record<ThemeChoice, SVGElement[]> = {
+    auto: [circle(5.2), path("M8 2.8a5.2 5.2 0 0 1 0 10.4z", "currentColor")],
+    dark: [path("M13 9.6A5.6 5.6 0 0 1 6.4 3a5.4 5.4 0 1 0 6.6 6.6z")],
+    light: [circle(2.7), path("M8 1.6v1.2M8 13.2v1.2M1.6 8h1.2M13.2 8h1.2M3.5 3.5l.8.8M11.7 11.7l.8.8M12.5 3.5l-.8.8M4.3 11.7l-.8.8")],
+  };
+  return s("svg", { viewBox: "0 0 16 16", width: 14, height: 14, "aria-hidden": "true", ...line }, ...parts[choice]);
 }
 
 class Report implements Host {
@@ -79,10 +80,7 @@ class Report implements Host {
     this.pointer = new Tip(root);
 
     this.page.append(lead(payload));
-    for (const info of payload.sections) {
-      const section = draw(this.page, info, this);
-      if (section) this.sections.push(section);
-    }
+    for (const info of payload.sections) this.sections.push(draw(this.page, info, this));
     this.page.append(provenance(payload));
     this.page.firstElementChild?.after(this.contents());
 
@@ -117,8 +115,8 @@ class Report implements Host {
     if (change.cell) this.live.textContent = figureText(this.figures, this.figures.measure(this.state.measure), change.cell);
   }
 
-  open(cell: Cell, example = this.state.example): void {
-    this.set({ cell, example });
+  open(cell: Cell, example?: number | null): void {
+    this.set({ cell, example: example ?? this.state.example });
     this.opened.reveal();
     if (this.narrow) this.pull(true);
   }
@@ -143,9 +141,9 @@ class Report implements Host {
     return window.innerWidth < WIDE;
   }
 
-  private get side(): ConstructorParameters<typeof Opened>[1] {
+  private get side(): OpenedNow {
     const { example, large } = this.state;
-    return { ...this.now, figures: this.figures, example, large, width: Math.max(220, this.aside.clientWidth - 40) };
+    return { ...this.now, example, large, width: Math.max(220, this.aside.clientWidth - 40) };
   }
 
   // Where the sections are; made when they are there.

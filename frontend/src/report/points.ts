@@ -1,4 +1,4 @@
-// Points that stand for heads in a drawing: pointed at they say what they are, chosen they open their head.
+// Points that stand for heads in a drawing: pointed at they say what they are, a click opens their head.
 
 import { s } from "../dom";
 import { type Cell, same } from "./figures";
@@ -8,8 +8,8 @@ export interface Point {
   readonly cell: Cell;
   readonly x: number;
   readonly y: number;
-  /** Which of several series it belongs to. */
-  readonly series: number;
+  /** Which of several: of a chart's series, or of a section's heads. */
+  readonly index: number;
 }
 
 const REACH = 16;
@@ -21,8 +21,9 @@ export class Points {
 
   constructor(
     private readonly box: HTMLElement,
-    private readonly host: Host,
+    private readonly host: Pick<Host, "tip">,
     private readonly tip: (point: Point) => Node,
+    open: (point: Point) => void,
     /** Whether the open head keeps its colour within a ring. */
     private readonly hollow = false,
   ) {
@@ -30,35 +31,34 @@ export class Points {
     box.addEventListener("pointerleave", () => this.point(null));
     box.addEventListener("click", (event) => {
       const near = this.near(event);
-      if (near) host.open(near.cell);
+      if (near) open(near);
     });
   }
 
   /** Take over the points of a drawing, and put it in place of the last one. */
-  show(drawing: SVGSVGElement, points: readonly Point[], cell: Cell): void {
+  show(drawing: SVGSVGElement, points: readonly Point[], open: Cell): void {
     this.points = points;
     drawing.dataset.export = "yes";
     drawing.append(this.hover, this.rings);
     this.box.replaceChildren(drawing);
-    this.select(cell);
+    this.select(open);
   }
 
   /** Mark the open head. */
-  select(cell: Cell): void {
-    const marked = this.points.filter((point) => same(point.cell, cell));
+  select(open: Cell): void {
+    const marked = this.points.filter((point) => same(point.cell, open));
     this.rings.replaceChildren(...marked.map(({ x, y }) => s("circle", { class: this.hollow ? "ring hollow" : "ring", cx: x, cy: y, r: 6 })));
   }
 
   private near(event: MouseEvent): Point | null {
     const bounds = this.box.getBoundingClientRect();
     const [x, y] = [event.clientX - bounds.left, event.clientY - bounds.top];
-    let best: Point | null = null;
-    let least = REACH ** 2;
+    let [nearest, least]: [Point | null, number] = [null, REACH];
     for (const point of this.points) {
-      const distance = (point.x - x) ** 2 + (point.y - y) ** 2;
-      if (distance < least) [best, least] = [point, distance];
+      const distance = Math.hypot(point.x - x, point.y - y);
+      if (distance < least) [nearest, least] = [point, distance];
     }
-    return best;
+    return nearest;
   }
 
   private point(point: Point | null, event?: PointerEvent): void {

@@ -6,19 +6,14 @@ import type { CorpusInfo, ReportPayload } from "../protocol";
 
 const CLASS_NAMES: Record<string, string> = { sep: "separators", cls: "[CLS]", first: "first tokens" };
 
-/** `413 examples of 60 documents, 52,341 tokens; 11% of the words are split.` */
-export function corpusText(corpus: CorpusInfo): string[] {
-  const { documents, examples, tokens, words, split_words: split } = corpus;
-  const parts: string[] = [];
-  if (documents !== null) parts.push(plural(documents, "document"));
-  if (examples !== null) parts.push(plural(examples, "example"));
-  if (tokens !== null) parts.push(plural(tokens, "token"));
-  if (words !== null) parts.push(plural(words, "word"));
-  if (split !== null) parts.push(`${percent(split)} of words in several pieces`);
-  return parts;
+/** `60 documents`, `413 examples`, …, `11% of words in several pieces`: what is known. */
+function corpusText({ documents, examples, tokens, words, split_words }: CorpusInfo): string[] {
+  const counts = Object.entries({ document: documents, example: examples, token: tokens, word: words });
+  const known = counts.flatMap(([noun, count]) => (count === null ? [] : [plural(count, noun)]));
+  return split_words === null ? known : [...known, `${percent(split_words)} of words in several pieces`];
 }
 
-export function shareText(shares: Record<string, number>): string {
+function shareText(shares: Record<string, number>): string {
   return Object.entries(shares)
     .filter(([, share]) => share > 0)
     .map(([name, share]) => `${percent(share)} ${CLASS_NAMES[name] ?? name}`)
@@ -51,8 +46,8 @@ export function provenance(payload: ReportPayload): HTMLElement {
     ["corpus", [corpus.name, ...corpusText(corpus)].filter(Boolean).join(", ")],
     ["of the tokens", shareText(corpus.shares) || null],
     ["route", route && (ROUTES[route] ?? route)],
-    ...Object.entries(payload.options).map(([name, value]): [string, string] => [name, value]),
-    ...Object.entries(payload.versions).map(([name, value]): [string, string] => [name, value]),
+    ...Object.entries(payload.options),
+    ...Object.entries(payload.versions),
     ["made", payload.created],
     ["in", seconds === null ? null : duration(seconds)],
     ["command", payload.command],

@@ -3,7 +3,6 @@
 import { h } from "../dom";
 import { svg } from "../explorer/export";
 import { download } from "../explorer/save";
-import { stem } from "./figures";
 import type { Drawn, Host } from "./host";
 import { csv, parquet } from "./table";
 
@@ -11,24 +10,21 @@ const PAPER = "#ffffff";
 
 /** Put what can be saved of a section into an element beside its title. */
 export function offer(element: HTMLElement, title: string, { tables, picture }: Drawn, host: Host): void {
-  const name = `${stem(host.figures.payload)}-${slug(title)}`;
+  const model = host.figures.payload.model.name.replace(/[^\w.-]+/g, "-").replace(/^[-.]+/, "") || "model";
+  const save = (text: string, table: string, suffix: string, type: string, make: () => string | ArrayBuffer): HTMLElement => {
+    const name = [model, slug(title), table && slug(table)].filter(Boolean).join("-");
+    const onclick = (): void => download(`${name}.${suffix}`, new Blob([make()], { type }));
+    return h("button.link", { type: "button", onclick, title: `Save ${table && `${table} `}as ${text}` }, text);
+  };
   const named = Object.entries(tables ?? {});
-  for (const [of, table] of named) {
-    const several = named.length > 1;
-    const file = several ? `${name}-${slug(of)}` : name;
-    if (several) element.append(h("span", {}, of));
-    element.append(
-      save("CSV", several ? of : "", () => download(`${file}.csv`, new Blob([csv(table())], { type: "text/csv" }))),
-      save("Parquet", several ? of : "", () => download(`${file}.parquet`, new Blob([parquet(table())], { type: "application/vnd.apache.parquet" }))),
-    );
+  for (const [name, table] of named) {
+    const label = named.length > 1 ? name : "";
+    if (label) element.append(h("span", {}, label));
+    element.append(save("CSV", label, "csv", "text/csv", () => csv(table())));
+    element.append(save("Parquet", label, "parquet", "application/vnd.apache.parquet", () => parquet(table())));
   }
-  if (!picture) return;
-  const drawn = (): void => download(`${name}.svg`, new Blob([host.light(() => svg(picture, PAPER, title))], { type: "image/svg+xml" }));
-  element.append(save("SVG", "", drawn));
+  if (picture) element.append(save("SVG", "", "svg", "image/svg+xml", () => host.light(() => svg(picture, PAPER, title))));
 }
-
-const save = (text: string, of: string, onclick: () => void): HTMLElement =>
-  h("button.link", { type: "button", onclick, title: `Save ${of && `${of} `}as ${text}` }, text);
 
 /** A title as a part of a name or an address. */
 export const slug = (title: string): string => title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");

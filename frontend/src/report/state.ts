@@ -12,18 +12,18 @@ export const VIEW = "view.";
 /** What a fragment says that makes sense for these figures; the rest is left out. */
 export function readFragment(hash: string, figures: Figures): Partial<State> {
   const entries = new URLSearchParams(hash.replace(/^#/, ""));
-  const found: { -readonly [K in keyof State]?: State[K] } = {};
+  const state: { -readonly [K in keyof State]?: State[K] } = {};
   const head = parseCode(entries.get("head") ?? "");
   const cell = head && figures.find(head.layer, head.head);
-  if (cell) found.cell = cell;
+  if (cell) state.cell = cell;
   const example = entries.get("example") ?? "";
-  if (/^\d+$/.test(example) && Number(example) < figures.payload.examples.length) found.example = Number(example);
+  if (/^\d+$/.test(example) && Number(example) < figures.payload.examples.length) state.example = Number(example);
   const measure = entries.get("measure");
-  if (measure && figures.has(measure)) found.measure = measure;
+  if (measure && figures.has(measure)) state.measure = measure;
   const theme = THEMES.find((choice) => choice === entries.get("theme"));
-  if (theme) found.theme = theme;
-  if (entries.get("large") === "true") found.large = true;
-  return found;
+  if (theme) state.theme = theme;
+  if (entries.get("large") === "true") state.large = true;
+  return state;
 }
 
 /** The fragment of a state: the head and example always, the rest where it differs from the page's defaults. */

@@ -1,126 +1,84 @@
 // One strip a measure: every head a tick, the open one a dot.
 
-import type { Theme } from "../color";
 import { fit, h } from "../dom";
-import type { Cell, Figures, Measure } from "./figures";
 import { figure } from "../format";
-import type { Component, Host } from "./host";
+import type { Cell, Measure } from "./figures";
+import type { Host, Now } from "./host";
 import { figureTip } from "./tip";
-
-export interface StripsProps {
-  figures: Figures;
-  measure: Measure;
-  cell: Cell;
-  theme: Theme;
-  width: number;
-}
-
-interface Strip {
-  readonly measure: Measure;
-  readonly canvas: HTMLCanvasElement;
-  readonly value: HTMLElement;
-  readonly name: HTMLButtonElement;
-}
 
 const PAD = 6;
 const HEIGHT = 18;
+/** The most that a strip's line is worth. */
+const WIDEST = 560;
 
-export class Strips implements Component<StripsProps> {
-  private readonly root = h("div.strips");
-  private strips: Strip[] = [];
+export class Strips {
+  readonly root = h("div");
+  private readonly strips: readonly { measure: Measure; canvas: HTMLCanvasElement; value: HTMLElement; name: HTMLElement }[];
+  /** From one end of a strip to the other. */
+  private width = 0;
 
-  constructor(
-    element: HTMLElement,
-    private props: StripsProps,
-    private readonly host: Host,
-  ) {
-    element.append(this.root);
-    this.build();
-  }
-
-  update(props: Partial<StripsProps>): void {
-    const before = this.props;
-    this.props = { ...before, ...props };
-    if (this.props.figures !== before.figures) this.build();
-    else this.draw();
-  }
-
-  destroy(): void {
-    this.root.remove();
-  }
-
-  private build(): void {
-    this.strips = this.props.figures.measures.map((measure) => {
-      const pick = (): void => this.host.set({ measure: measure.name });
+  constructor(private readonly host: Host) {
+    this.strips = host.figures.measures.map((measure) => {
+      const pick = (): void => host.set({ measure: measure.name });
       const name = h("button.link", { type: "button", onclick: pick, title: "Show in the heat map" }, measure.info.title);
-      const canvas = h("canvas", { "aria-hidden": "true" });
-      canvas.addEventListener("pointermove", (event) => this.move(event, measure));
-      canvas.addEventListener("pointerleave", () => this.host.tip(null));
-      canvas.addEventListener("click", (event) => {
-        const cell = this.near(event, measure);
-        if (cell) this.host.open(cell);
+      const canvas = h("canvas", {
+        "aria-hidden": "true",
+        onpointermove: (event: PointerEvent) => {
+          const cell = this.near(event, measure);
+          host.tip(cell && figureTip(host.figures, measure, cell), event.clientX, event.clientY);
+        },
+        onpointerleave: () => host.tip(null),
+        onclick: (event: MouseEvent) => {
+          const cell = this.near(event, measure);
+          if (cell) host.open(cell);
+        },
       });
       return { measure, canvas, name, value: h("span.val") };
     });
-    this.root.replaceChildren(...this.strips.map(({ name, canvas, value }) => h("div.strip", {}, name, canvas, value)));
-    this.draw();
+    this.root.append(h("div.strips", {}, ...this.strips.map(({ name, canvas, value }) => h("div.strip", {}, name, canvas, value))));
   }
 
-  private get room(): number {
-    return Math.max(60, this.props.width - 198);
-  }
-
-  private draw(): void {
-    const { figures, cell, measure: open } = this.props;
-    const style = getComputedStyle(this.root);
-    const color = (name: string): string => style.getPropertyValue(name);
-    const [line, tick, accent, paper, ink] = ["--line", "--tick", "--accent", "--bg", "--ink2"].map(color) as [string, string, string, string, string];
-    const width = this.room;
+  update({ cell, measure: open, width }: Now): void {
+    this.width = Math.max(60, Math.min(WIDEST, width) - 198);
     for (const { measure, canvas, value, name } of this.strips) {
-      const context = fit(canvas, width, HEIGHT);
-      const at = (x: number): number => PAD + measure.scale.place(x) * (width - 2 * PAD);
-      context.fillStyle = line;
-      context.fillRect(0, HEIGHT / 2, width, 1);
-      context.fillStyle = tick;
-      context.globalAlpha = figures.cells.length > 300 ? 0.5 : 1;
-      for (const other of figures.cells) {
-        const v = measure.value(other);
-        if (Number.isFinite(v)) context.fillRect(at(v) - 0.5, 5, 1, 9);
-      }
-      context.globalAlpha = 1;
-      const chance = measure.chance(cell.layer);
-      if (Number.isFinite(chance)) {
-        context.fillStyle = ink;
-        context.fillRect(at(chance) - 0.5, 1, 1, 3);
-        context.fillRect(at(chance) - 0.5, HEIGHT - 3, 1, 3);
-      }
-      const v = measure.value(cell);
-      if (Number.isFinite(v)) {
-        for (const [radius, fill] of [[6, paper], [4.2, accent]] as const) {
-          context.fillStyle = fill;
-          context.beginPath();
-          context.arc(at(v), HEIGHT / 2 + 0.5, radius, 0, 7);
-          context.fill();
-        }
-      }
-      value.textContent = figure(v, 2);
+      this.draw(canvas, measure, cell);
+      value.textContent = figure(measure.value(cell), 2);
       name.classList.toggle("on", measure === open);
+    }
+  }
+
+  private draw(canvas: HTMLCanvasElement, measure: Measure, open: Cell): void {
+    const { cells } = this.host.figures;
+    const style = getComputedStyle(this.root);
+    const [line, tick, ink, paper, accent] = ["--line", "--tick", "--ink2", "--bg", "--accent"].map((name) => style.getPropertyValue(name));
+    const pen = fit(canvas, this.width, HEIGHT);
+    const at = (x: number): number => PAD + measure.scale.place(x) * (this.width - 2 * PAD);
+    pen.fillStyle = line!;
+    pen.fillRect(0, HEIGHT / 2, this.width, 1);
+    pen.fillStyle = tick!;
+    pen.globalAlpha = cells.length > 300 ? 0.5 : 1;
+    for (const cell of cells) pen.fillRect(at(measure.value(cell)) - 0.5, 5, 1, 9);
+    pen.globalAlpha = 1;
+    pen.fillStyle = ink!;
+    for (const y of [1, HEIGHT - 3]) pen.fillRect(at(measure.chance(open.layer)) - 0.5, y, 1, 3);
+    const value = measure.value(open);
+    if (!Number.isFinite(value)) return;
+    for (const [radius, color] of [[6, paper], [4.2, accent]] as const) {
+      pen.fillStyle = color!;
+      pen.beginPath();
+      pen.arc(at(value), HEIGHT / 2 + 0.5, radius, 0, 7);
+      pen.fill();
     }
   }
 
   private near(event: MouseEvent, measure: Measure): Cell | null {
     const bounds = (event.currentTarget as HTMLElement).getBoundingClientRect();
-    const x = (event.clientX - bounds.left - PAD) / (this.room - 2 * PAD);
-    let [best, least]: [Cell | null, number] = [null, Infinity];
-    for (const cell of this.props.figures.cells) {
+    const x = (event.clientX - bounds.left - PAD) / (this.width - 2 * PAD);
+    let [nearest, least]: [Cell | null, number] = [null, Infinity];
+    for (const cell of this.host.figures.cells) {
       const distance = Math.abs(measure.scale.place(measure.value(cell)) - x);
-      if (distance < least) [best, least] = [cell, distance];
+      if (distance < least) [nearest, least] = [cell, distance];
     }
-    return best;
-  }
-
-  private move(event: PointerEvent, measure: Measure): void {
-    const cell = this.near(event, measure);
-    this.host.tip(cell && figureTip(this.props.figures, measure, cell), event.clientX, event.clientY);
+    return nearest;
   }
 }

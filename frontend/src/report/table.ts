@@ -1,9 +1,10 @@
 // A table that is saved: what its columns hold, and its rows. CSV and Parquet are made from the same.
 
 import { parquetWriteBuffer } from "hyparquet-writer";
+import { paper } from "../format";
 
 /** What a column holds: whole numbers, any numbers, text, or true and false. */
-export type Kind = "int" | "float" | "text" | "flag";
+type Kind = "int" | "float" | "text" | "flag";
 
 type Value = string | number | boolean | null;
 
@@ -11,6 +12,21 @@ export interface Table {
   readonly columns: { readonly [name: string]: Kind };
   /** Values in the order of the columns; null (or empty text, or no finite number): there is none. */
   readonly rows: readonly (readonly Value[])[];
+}
+
+/** The columns that say which head a row is about. */
+export const HEAD = { layer: "int", head: "int", paper: "text" } as const;
+
+/** A table of rows that name their values; `paper` follows from the layer and the head. */
+export function records<Columns extends Table["columns"]>(
+  columns: Columns,
+  rows: readonly { readonly [Name in Exclude<keyof Columns, "paper">]: Value | undefined }[],
+): Table {
+  const valueOf = (row: { readonly [name: string]: Value | undefined }, name: string): Value => {
+    if (name !== "paper") return row[name] ?? null;
+    return typeof row.layer === "number" && typeof row.head === "number" ? paper(row.layer, row.head) : null;
+  };
+  return { columns, rows: rows.map((row) => Object.keys(columns).map((name) => valueOf(row, name))) };
 }
 
 const there = (value: Value | undefined): value is string | number | boolean =>
@@ -23,21 +39,21 @@ function text(value: Value): string {
   return typeof value === "boolean" ? (value ? "True" : "False") : quoted(String(value));
 }
 
-/** The table as CSV; what is not there is empty. */
+/** The table as CSV; what is missing is empty. */
 export function csv({ columns, rows }: Table): string {
   return `${[Object.keys(columns), ...rows].map((row) => row.map(text).join(",")).join("\n")}\n`;
 }
 
 const TYPES = { int: "INT64", float: "DOUBLE", text: "STRING", flag: "BOOLEAN" } as const;
 
-/** The table as Parquet; what is not there is null. */
+/** The table as Parquet; what is missing is null. */
 export function parquet({ columns, rows }: Table): ArrayBuffer {
-  const columnData = Object.entries(columns).map(([name, kind], place) => ({
+  const columnData = Object.entries(columns).map(([name, kind], column) => ({
     name,
     type: TYPES[kind],
     nullable: true,
     data: rows.map((row) => {
-      const value = row[place];
+      const value = row[column];
       if (!there(value)) return null;
       return kind === "int" ? BigInt(value) : value;
     }),

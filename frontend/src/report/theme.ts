@@ -8,29 +8,26 @@ export class ThemeWatch {
   private readonly paper = window.matchMedia("print");
   private choice: ThemeChoice = "auto";
   private lit = false;
-  private onPaper = false;
+  /** Whether the page is being printed. */
+  printing = false;
 
   /** Sets `data-theme` on `root`, and calls `changed` when the theme becomes another or printing begins or ends. */
   constructor(
     private readonly root: HTMLElement,
     private readonly changed: () => void,
   ) {
-    this.system.addEventListener("change", this.apply);
-    this.paper.addEventListener("change", this.onPrint);
-    window.addEventListener("beforeprint", this.onPrint);
-    window.addEventListener("afterprint", this.onPrint);
+    this.system.addEventListener("change", () => this.apply());
+    // Paper is white, and has its own width: what is drawn is drawn again for it.
+    this.paper.addEventListener("change", () => this.print(this.paper.matches));
+    window.addEventListener("beforeprint", () => this.print(true));
+    window.addEventListener("afterprint", () => this.print(false));
     this.apply();
   }
 
   get theme(): Theme {
-    if (this.onPaper || this.lit) return "light";
+    if (this.printing || this.lit) return "light";
     if (this.choice !== "auto") return this.choice;
     return this.system.matches ? "dark" : "light";
-  }
-
-  /** Whether the page is being printed. */
-  get printing(): boolean {
-    return this.onPaper;
   }
 
   /** What is made while the theme is light. */
@@ -50,25 +47,16 @@ export class ThemeWatch {
     this.apply();
   }
 
-  destroy(): void {
-    this.system.removeEventListener("change", this.apply);
-    this.paper.removeEventListener("change", this.onPrint);
-    window.removeEventListener("beforeprint", this.onPrint);
-    window.removeEventListener("afterprint", this.onPrint);
-  }
-
-  private readonly apply = (): void => {
+  private apply(): void {
     if (this.root.dataset.theme === this.theme) return;
     this.root.dataset.theme = this.theme;
     this.changed();
-  };
+  }
 
-  // Paper is white, and has its own width: what is drawn is drawn again for it.
-  private readonly onPrint = (event: Event): void => {
-    const on = event.type === "beforeprint" || (event.type === "change" && this.paper.matches);
-    if (on === this.onPaper) return;
-    this.onPaper = on;
+  private print(printing: boolean): void {
+    if (printing === this.printing) return;
+    this.printing = printing;
     this.apply();
     this.changed();
-  };
+  }
 }

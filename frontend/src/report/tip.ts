@@ -1,51 +1,29 @@
-// The one tip of a page.
+// What a mark says when it is pointed at.
 
-import { clamp, h } from "../dom";
+import { type Child, h } from "../dom";
 import { errorFigure, figure, whole } from "../format";
 import type { Cell, Figures, Measure } from "./figures";
+import type { Host } from "./host";
 
-export class Tip {
-  private readonly element = h("div.tip", { "aria-hidden": "true" });
+/** A head's name, and more of it. */
+export const headTip = (name: string, paper: string, ...content: Child[]): HTMLElement =>
+  h("div", {}, h("div", {}, h("b", {}, name), h("span.dim", {}, `  ${paper} in papers`)), ...content);
 
-  constructor(parent: HTMLElement) {
-    parent.append(this.element);
-  }
+/** Names and figures, a row each. */
+export const tipTable = (...rows: (readonly [name: string, text: string] | false | undefined)[]): HTMLElement =>
+  h("table", {}, ...rows.map((row) => row && h("tr", {}, h("td", {}, row[0]), h("td.n", {}, row[1]))));
 
-  show(content: Node | null, x = 0, y = 0): void {
-    this.element.classList.toggle("on", content !== null);
-    if (!content) return;
-    this.element.replaceChildren(content);
-    const { offsetWidth: width, offsetHeight: height } = this.element;
-    const left = x + 16 + width > window.innerWidth - 8 ? x - 14 - width : x + 16;
-    const top = y + 16 + height > window.innerHeight - 8 ? y - 12 - height : y + 16;
-    const place = [clamp(left, 8, window.innerWidth - width - 8), clamp(top, 8, window.innerHeight - height - 8)];
-    this.element.style.transform = `translate(${place[0]}px, ${place[1]}px)`;
-  }
-
-  destroy(): void {
-    this.element.remove();
-  }
-}
-
-/** What a mark says when it is pointed at: head, value ± standard error, n, chance. */
+/** Head, value ± standard error, n, chance. */
 export function figureTip(figures: Figures, measure: Measure, cell: Cell): HTMLElement {
   const [value, error, count] = [measure.value(cell), measure.error(cell), measure.count(cell)];
   const chance = measure.chance(cell.layer);
-  const units = measure.isShare ? "" : ` ${measure.info.units}`;
-  const row = (name: string, text: string): HTMLElement => h("tr", {}, h("td", {}, name), h("td.n", {}, text));
-  return h(
-    "div",
-    {},
-    h("div", {}, h("b", {}, figures.name(cell)), h("span.dim", {}, `  ${figures.paper(cell)} in papers`)),
-    h(
-      "table",
-      {},
-      row(measure.info.title, `${figure(value)}${units}`),
-      Number.isFinite(error) && row("standard error", `± ${errorFigure(error)}`),
-      Number.isFinite(count) && row("n", whole(count)),
-      Number.isFinite(chance) && row("uniform attention", figure(chance)),
-    ),
+  const rows = tipTable(
+    [measure.info.title, `${figure(value)}${measure.isShare ? "" : ` ${measure.info.units}`}`],
+    Number.isFinite(error) && ["standard error", `± ${errorFigure(error)}`],
+    Number.isFinite(count) && ["n", whole(count)],
+    Number.isFinite(chance) && ["uniform attention", figure(chance)],
   );
+  return headTip(figures.name(cell), figures.paper(cell), rows);
 }
 
 /** The same in one line, for readers who hear the page. */
@@ -54,3 +32,9 @@ export function figureText(figures: Figures, measure: Measure, cell: Cell): stri
   const spread = Number.isFinite(error) ? ` ± ${errorFigure(error)}` : "";
   return `${figures.name(cell)}, ${measure.info.title} ${figure(measure.value(cell))}${spread}`;
 }
+
+/** Listeners that show a tip while an element is pointed at. */
+export const tipOn = (host: Host, content: () => Node) => ({
+  onpointermove: (event: PointerEvent) => host.tip(content(), event.clientX, event.clientY),
+  onpointerleave: () => host.tip(null),
+});

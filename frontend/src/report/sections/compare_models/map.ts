@@ -1,20 +1,21 @@
 // A map of heads and, beside it, the layers: how far they moved between two models.
 
 import * as Plot from "@observablehq/plot";
-import { css, inkOn, PALETTES } from "../../../color";
+import { css, inkOn } from "../../../color";
 import { h, s } from "../../../dom";
 import { code, errorFigure, figure, paper } from "../../../format";
 import type { CompareSection } from "../../../protocol";
-import { means, type Shown } from "./data";
-import { layout } from "../../grid";
-import { type Cell, same } from "../../figures";
+import { layout, spaced } from "../../cells";
+import { chart, marksOf } from "../../chart";
+import { type Cell, pixel, same } from "../../figures";
 import type { Host, Now } from "../../host";
 import { Legend } from "../../legend";
-import { placeNames } from "../../names";
-import { type Point, Points } from "../../points";
+import { names } from "../../names";
+import { Points } from "../../points";
+import { headTip, tipTable } from "../../tip";
+import { means, type Quantity } from "./data";
 
 const LABEL = { left: 24, top: 18 };
-const HEIGHT = 250;
 const NAMED = 6;
 /** Standard errors on each side of a 95 % interval. */
 const REACH = 1.96;
@@ -33,60 +34,57 @@ export function beside<At extends { readonly cell: Cell }>(all: readonly At[], f
   return all.filter((one) => one.cell[across] === from[across] && far(one) > 0).sort((a, b) => far(a) - far(b))[0];
 }
 
+const figureChart = (title: string, note: string, ...content: HTMLElement[]): HTMLElement =>
+  h("figure.chart", {}, h("figcaption", {}, h("h3", {}, title), h("span.dim", {}, note)), ...content);
+
 export class CompareMap {
-  readonly root = h("div.compared");
   private readonly map = h("div.headmap");
-  private readonly chart = h("div.plot");
-  private readonly legend: Legend;
-  private readonly left: HTMLElement;
+  private readonly layers = h("div.plot");
+  private readonly legend = new Legend();
+  private readonly left = figureChart("Heads", "layers down, heads across", this.map, h("div.scale", {}, this.legend.root));
+  readonly root = h("div.compared", {}, this.left, figureChart("Layers", "points are heads, the line their mean", this.layers));
   private readonly points: Points;
   private boxes: Box[] = [];
 
   constructor(
     private readonly info: CompareSection,
     private readonly cells: readonly (Cell | null)[],
-    private one: Shown,
+    private quantity: Quantity,
     private readonly host: Host,
     private readonly open: (place: number) => void,
   ) {
-    const scale = h("div.scale");
-    this.left = h("figure.chart", {}, h("figcaption", {}, h("h3", {}, "Heads"), h("span.dim", {}, "layers down, heads across")), this.map, scale);
-    this.root.append(this.left, h("figure.chart", {}, h("figcaption", {}, h("h3", {}, "Layers"), h("span.dim", {}, "points are heads, the line their mean")), this.chart));
-    this.legend = new Legend(scale, { scale: one.scale, theme: host.now.theme, units: one.units });
-    const opens: Host = { ...wrapped(host), open: (cell) => this.open(this.placeOf(cell)) };
-    this.points = new Points(this.chart, opens, ({ cell }) => this.tip(this.placeOf(cell)));
+    this.points = new Points(this.layers, host, ({ index }) => this.tip(index), ({ index }) => open(index));
     this.map.addEventListener("pointermove", (event) => {
-      const place = this.under(event);
-      this.map.style.cursor = place === null ? "default" : "pointer";
-      host.tip(place === null ? null : this.tip(place), event.clientX, event.clientY);
+      const box = this.under(event);
+      this.map.style.cursor = box ? "pointer" : "default";
+      host.tip(box ? this.tip(box.place) : null, event.clientX, event.clientY);
     });
     this.map.addEventListener("pointerleave", () => host.tip(null));
     this.map.addEventListener("click", (event) => {
-      const place = this.under(event);
-      if (place !== null) this.open(place);
+      const box = this.under(event);
+      if (box) open(box.place);
     });
     this.map.addEventListener("keydown", (event) => this.key(event));
-    this.map.addEventListener("focusin", (event) => this.told(event));
+    this.map.addEventListener("focusin", (event) => this.focused(event));
     this.map.addEventListener("focusout", () => host.tip(null));
   }
 
-  /** Draw what is shown for the page's size and theme. */
-  draw(one: Shown, now: Now): void {
-    this.one = one;
+  /** Draw a quantity for the page's size and theme. */
+  draw(quantity: Quantity, now: Now): void {
+    this.quantity = quantity;
     const beside = now.width >= 560;
     this.root.classList.toggle("beside", beside);
-    const room = beside ? Math.floor(now.width * 0.54) : now.width;
-    const wide = this.drawMap(now, room);
-    this.left.style.width = `${wide}px`;
-    this.drawChart(now, beside ? now.width - wide - 28 : now.width);
-    this.legend.update({ scale: one.scale, theme: now.theme, units: one.units });
+    const width = this.drawMap(now, beside ? Math.floor(now.width * 0.54) : now.width);
+    this.left.style.width = `${width}px`;
+    this.drawLayers(now, beside ? now.width - width - 28 : now.width);
+    this.legend.show(quantity.scale, now.theme, quantity.units);
     this.select(now.cell);
   }
 
-  select(cell: Cell): void {
-    for (const one of this.boxes) one.box.classList.toggle("on", same(one.cell, cell));
-    if (!this.map.contains(document.activeElement)) this.stop(this.boxes.find((one) => same(one.cell, cell)) ?? this.boxes[0]);
-    this.points.select(cell);
+  select(open: Cell): void {
+    for (const { box, cell } of this.boxes) box.classList.toggle("on", same(cell, open));
+    if (!this.map.contains(document.activeElement)) this.stop(this.boxes.find(({ cell }) => same(cell, open)) ?? this.boxes[0]);
+    this.points.select(open);
   }
 
   // The map is one stop of the Tab key: this cell.
@@ -96,8 +94,7 @@ export class CompareMap {
 
   private key(event: KeyboardEvent): void {
     if (event.metaKey || event.ctrlKey || event.altKey) return;
-    const place = this.under(event);
-    const at = this.boxes.find((one) => one.place === place);
+    const at = this.under(event);
     if (!at) return;
     if (event.key === "Enter" || event.key === " ") this.open(at.place);
     else if (event.key.startsWith("Arrow")) {
@@ -109,144 +106,97 @@ export class CompareMap {
     event.stopPropagation(); // the page's own arrows are those of the heat map
   }
 
-  // What a cell says when it is reached by a key; under a pointer the pointer brings it.
-  private told(event: FocusEvent): void {
-    const place = this.under(event);
-    const box = event.target as Element;
-    if (place === null || !box.matches(":focus-visible")) return;
-    const { right, bottom } = box.getBoundingClientRect();
-    this.host.tip(this.tip(place), right, bottom);
+  // A cell that is reached by a key shows its tip; under a pointer the pointer brings it.
+  private focused(event: FocusEvent): void {
+    const at = this.under(event);
+    if (!at?.box.matches(":focus-visible")) return;
+    const { right, bottom } = at.box.getBoundingClientRect();
+    this.host.tip(this.tip(at.place), right, bottom);
   }
 
-  private drawMap(now: Now, room: number): number {
+  private drawMap({ theme }: Now, room: number): number {
     const { figures } = this.host;
-    const { values, scale, title } = this.one;
+    const { values, scale, title } = this.quantity;
     const { size, gap } = layout(figures.rows, figures.columns, room - LABEL.left, 420, 40);
     const step = size + gap;
     const [width, height] = [LABEL.left + figures.columns * step, LABEL.top + figures.rows * step];
-    const drawing = s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": `${title} of ${values.length} heads, layers down, heads across. Arrow keys move between heads, Enter opens one.` });
-    drawing.dataset.export = "yes";
-    const palette = PALETTES[now.theme];
-    const lut = scale.diverging ? palette.diverging : palette.sequential;
-    const texts: SVGElement[] = [];
     const focused = this.map.contains(document.activeElement) ? document.activeElement?.getAttribute("data-place") : null;
-    const group = s("g");
-    this.boxes = [];
-    this.cells.forEach((cell, place) => {
+    const texts: SVGElement[] = [];
+    this.boxes = this.cells.flatMap((cell, place) => {
       const value = values[place]!;
-      if (!cell || !Number.isFinite(value)) return;
-      const pixel = lut[Math.round(255 * scale.tint(value))] ?? 0;
+      if (!cell || !Number.isFinite(value)) return [];
+      const fill = pixel(scale, value, theme);
       const [x, y] = [LABEL.left + cell.head * step, LABEL.top + cell.layer * step];
-      const box = s("rect", { x, y, width: size, height: size, fill: css(pixel), class: "cell", "data-place": place, tabindex: -1, role: "button", "aria-label": this.say(place) });
-      group.append(box);
-      this.boxes.push({ place, cell, box });
-      if (size >= 24) texts.push(s("text", { x: x + size / 2, y: y + size / 2, dy: "0.35em", fill: inkOn(pixel) }, short(value)));
+      const box = s("rect", { x, y, width: size, height: size, fill: css(fill), class: "cell", "data-place": place, tabindex: -1, role: "button", "aria-label": this.say(place) });
+      if (size >= 24) texts.push(s("text", { x: x + size / 2, y: y + size / 2, dy: "0.35em", fill: inkOn(fill) }, short(value)));
+      return [{ place, cell, box }];
     });
-    const every = Math.max(1, Math.ceil(20 / step));
-    const everyRow = Math.max(1, Math.ceil(13 / step));
     const label = (x: number, y: number, text: number, anchor: string): SVGElement => s("text", { x, y, dy: "0.35em", "text-anchor": anchor, class: "axis" }, String(text));
-    const across = figures.payload.heads.flatMap((head, i) => (i % every ? [] : [label(LABEL.left + i * step + size / 2, 7, head, "middle")]));
-    const down = figures.payload.layers.flatMap((layer, i) => (i % everyRow ? [] : [label(LABEL.left - 8, LABEL.top + i * step + size / 2, layer, "end")]));
-    drawing.append(...across, ...down, group, ...texts);
-    this.map.replaceChildren(drawing);
-    const again = this.boxes.find((one) => String(one.place) === focused);
+    const across = spaced(figures.payload.heads, step, 20).map(([i, head]) => label(LABEL.left + i * step + size / 2, 7, head, "middle"));
+    const down = spaced(figures.payload.layers, step, 13).map(([i, layer]) => label(LABEL.left - 8, LABEL.top + i * step + size / 2, layer, "end"));
+    const name = `${title} of ${values.length} heads, layers down, heads across. Arrow keys move between heads, Enter opens one.`;
+    const attributes = { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": name, "data-export": "yes" };
+    this.map.replaceChildren(s("svg", attributes, ...across, ...down, s("g", {}, ...this.boxes.map(({ box }) => box)), ...texts));
+    const again = this.boxes.find(({ place }) => String(place) === focused);
     if (again) this.stop(again);
     again?.box.focus({ preventScroll: true });
     return width;
   }
 
-  private drawChart(now: Now, width: number): void {
+  private drawLayers(now: Now, width: number): void {
     const { figures } = this.host;
-    const { layers } = figures.payload;
-    const { values, title, units, scale } = this.one;
-    const spread = figures.columns > 1 ? 0.56 / (figures.columns - 1) : 0;
-    const marks = this.cells.flatMap((cell, place) => {
-      const y = values[place]!;
-      return cell && Number.isFinite(y) ? [{ cell, series: place, x: cell.layer + (cell.head - (figures.columns - 1) / 2) * spread, y }] : [];
-    });
-    const lines = means(this.info, this.one).map(({ layer, mean, error }) => ({ x: layers.indexOf(layer), mean, error }));
-    const every = Math.ceil(layers.length / Math.max(2, Math.floor((width - 50) / 22)));
-    const reach = lines.filter(({ error }) => Number.isFinite(error)).map((line) => ({ ...line, low: line.mean - REACH * line.error, high: line.mean + REACH * line.error }));
-    const plot = Plot.plot({
-      width,
-      height: HEIGHT,
-      marginLeft: 38,
-      marginRight: 8,
-      marginTop: 10,
-      marginBottom: 24,
-      style: { background: "none", color: "var(--ink3)", fontFamily: "inherit", fontSize: "11px", overflow: "visible" },
-      x: { domain: [-0.5, layers.length - 0.5], ticks: layers.map((_, i) => i).filter((i) => i % every === 0), tickFormat: (i: number) => String(layers[i]), tickSize: 0, tickPadding: 6, label: null },
-      y: { domain: [1.04 * Math.min(0, ...marks.map(({ y }) => y)), 1.04 * Math.max(1e-9, ...marks.map(({ y }) => y))], ticks: 5, tickFormat: (y: number) => tick(y), tickSize: 0, tickPadding: 4, label: null },
-      marks: [
-        Plot.gridY({ stroke: "var(--line)", strokeOpacity: 1, ticks: 5 }),
-        scale.diverging ? Plot.ruleY([0], { stroke: "var(--tick)" }) : null,
-        Plot.dot(marks, { x: "x", y: "y", r: marks.length > 500 ? 1.8 : 3, fill: "var(--accent)", fillOpacity: 0.5, stroke: "var(--bg)", strokeWidth: 0.4, clip: false }),
-        Plot.lineY(lines, { x: "x", y: "mean", stroke: "var(--ink2)", strokeWidth: 1.25 }),
-        Plot.ruleX(reach, { x: "x", y1: "low", y2: "high", stroke: "var(--ink)", strokeWidth: 1.5 }),
-        Plot.dot(lines, { x: "x", y: "mean", r: 2.6, fill: "var(--ink)", stroke: "var(--bg)", strokeWidth: 1 }),
-      ],
-    }) as SVGSVGElement & Plot.Plot;
-    plot.setAttribute("role", "img");
-    plot.setAttribute("aria-label", `${title} by layer, ${units}`);
-    const [x, y] = [plot.scale("x"), plot.scale("y")];
-    const points = marks.map((mark): Point => ({ cell: mark.cell, series: mark.series, x: x?.apply(mark.x) as number, y: y?.apply(mark.y) as number }));
-    this.points.show(plot, points, now.cell);
-    const named = [...points].sort((a, b) => Math.abs(values[b.series]!) - Math.abs(values[a.series]!)).slice(0, NAMED);
-    const names = placeNames(named.map((point) => ({ x: point.x, y: point.y, text: figures.name(point.cell) })), width, NAMED, points);
-    plot.append(...names.map((one) => s("text", { class: "name", x: one.x, y: one.y, dy: "0.32em", "text-anchor": one.anchor }, one.text)));
+    const { values, title, units, scale } = this.quantity;
+    const marks = marksOf(figures, this.cells, (_, place) => values[place]!);
+    const lines = means(this.info, this.quantity).map(({ layer, mean, error }) => ({ x: figures.payload.layers.indexOf(layer), mean, error }));
+    const reach = lines.filter(({ error }) => Number.isFinite(error)).map(({ x, mean, error }) => ({ x, low: mean - REACH * error, high: mean + REACH * error }));
+    const ys = marks.map(({ y }) => y);
+    const [low, high] = [1.04 * Math.min(0, ...ys), 1.04 * Math.max(1e-9, ...ys)];
+    const [drawing, points] = chart(figures, marks, { width, height: 250, left: 38, label: `${title} by layer, ${units}`, low, high, tick }, [
+      scale.diverging ? Plot.ruleY([0], { stroke: "var(--tick)" }) : null,
+      Plot.dot(marks, { x: "x", y: "y", r: marks.length > 500 ? 1.8 : 3, fill: "var(--accent)", fillOpacity: 0.5, stroke: "var(--bg)", strokeWidth: 0.4, clip: false }),
+      Plot.lineY(lines, { x: "x", y: "mean", stroke: "var(--ink2)", strokeWidth: 1.25 }),
+      Plot.ruleX(reach, { x: "x", y1: "low", y2: "high", stroke: "var(--ink)", strokeWidth: 1.5 }),
+      Plot.dot(lines, { x: "x", y: "mean", r: 2.6, fill: "var(--ink)", stroke: "var(--bg)", strokeWidth: 1 }),
+    ]);
+    this.points.show(drawing, points, now.cell);
+    const largest = [...points].sort((a, b) => Math.abs(values[b.index]!) - Math.abs(values[a.index]!)).slice(0, NAMED);
+    drawing.append(...names(largest.map(({ cell, x, y }) => ({ x, y, text: figures.name(cell) })), width, NAMED, points));
   }
 
-  private placeOf(cell: Cell): number {
-    return this.cells.findIndex((own) => own !== null && same(own, cell));
+  private under(event: Event): Box | undefined {
+    const box = event.target instanceof Element ? event.target.closest("rect.cell") : null;
+    return this.boxes.find((one) => one.box === box);
   }
 
-  private under(event: Event): number | null {
-    const box = event.target instanceof Element ? event.target.closest<SVGElement>("rect.cell") : null;
-    return box ? Number(box.dataset.place) : null;
+  private name(place: number): string {
+    return code(this.info.layer[place]!, this.info.head[place]!);
   }
 
-  /** `L2H9, drift 0.261 nats` */
+  /** `0.261 nats` */
+  private value(place: number): string {
+    const { values, units } = this.quantity;
+    return `${figure(values[place]!)}${units === "share" ? "" : ` ${units}`}`;
+  }
+
   private say(place: number): string {
-    const { info, one } = this;
-    return `${code(info.layer[place]!, info.head[place]!)}, ${one.title} ${figure(one.values[place]!)}${one.units === "share" ? "" : ` ${one.units}`}`;
+    return `${this.name(place)}, ${this.quantity.title} ${this.value(place)}`;
   }
 
   private tip(place: number): HTMLElement {
-    const { info, one } = this;
-    const row = (name: string, text: string): HTMLElement => h("tr", {}, h("td", {}, name), h("td.n", {}, text));
-    const [layer, head] = [info.layer[place]!, info.head[place]!];
-    const measure = info.measures.find(({ name }) => name === one.name);
-    const error = one.errors[place] ?? NaN;
+    const { info, quantity } = this;
+    const measure = info.measures.find(({ name }) => name === quantity.name);
     const a = measure?.a[place] ?? NaN;
-    return h(
-      "div",
-      {},
-      h("div", {}, h("b", {}, `L${layer}H${head}`), h("span.dim", {}, `  ${paper(layer, head)} in papers`)),
-      h(
-        "table",
-        {},
-        measure && row("A", figure(a)),
-        measure && row("B", figure(a - one.values[place]!)),
-        row(measure ? "A − B" : "drift", `${figure(one.values[place]!)}${one.units === "share" ? "" : ` ${one.units}`}`),
-        Number.isFinite(error) && row("standard error", `± ${errorFigure(error)}`),
-        measure ? row("drift", `${figure(info.js[place]!)} nats`) : row("cosine of the rows", figure(info.cosine[place]!)),
-      ),
+    const error = quantity.errors[place] ?? NaN;
+    const rows = tipTable(
+      measure && ["A", figure(a)],
+      measure && ["B", figure(a - quantity.values[place]!)],
+      [measure ? "A − B" : "drift", this.value(place)],
+      Number.isFinite(error) && ["standard error", `± ${errorFigure(error)}`],
+      measure ? ["drift", `${figure(info.js[place]!)} nats`] : ["cosine of the rows", figure(info.cosine[place]!)],
     );
+    return headTip(this.name(place), paper(info.layer[place]!, info.head[place]!), rows);
   }
 }
-
-/** A host whose functions can be put in place of others. */
-const wrapped = (host: Host): Host => ({
-  figures: host.figures,
-  get now() {
-    return host.now;
-  },
-  set: (change) => host.set(change),
-  open: (cell, example) => host.open(cell, example),
-  row: (cell) => host.row(cell),
-  light: (make) => host.light(make),
-  tip: (content, x, y) => host.tip(content, x, y),
-});
 
 /** `.66`, `−.12`, `3.1`: in a cell. */
 export function short(value: number): string {

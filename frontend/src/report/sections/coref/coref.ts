@@ -1,12 +1,13 @@
 // Coreference: rules and best heads by type of mention, and what a head chose for real mentions.
 
+import "./coref.css";
 import { h } from "../../../dom";
 import { code, paper, range, share, whole } from "../../../format";
 import type { CorefCell, CorefRow, CorefSection, CorefShown, CorefWindow, PrintedRow } from "../../../protocol";
-import { type Cell, HEAD, same } from "../../figures";
-import type { Drawn, Host, Now, Section } from "../../host";
-import { notes, table } from "../../rows";
-import type { Table } from "../../table";
+import type { Cell } from "../../figures";
+import type { Host, Section } from "../../host";
+import { HeadRows, notes, number, table } from "../../rows";
+import { HEAD, records, type Table } from "../../table";
 
 const CLOSE = /^(?:[.,;:!?)\]}%…”’]|n't$|'\w*$|’\w*$)/;
 const OPEN = /[([{“‘$]$/;
@@ -41,120 +42,92 @@ function text(window: CorefWindow, shown: CorefShown): HTMLElement {
   const spaced = apart(window);
   const box = h("span.text");
   window.words.forEach((word, i) => {
-    const last = box.lastChild;
-    if (last instanceof HTMLElement && kinds[i] && kinds[i - 1] === kinds[i]) {
-      last.append(spaced[i] ? ` ${word}` : word);
-      return;
-    }
-    if (spaced[i]) box.append(" ");
-    box.append(kinds[i] ? h("span.said", { class: `said ${kinds[i]}` }, word) : word);
+    const last = box.lastElementChild;
+    if (kinds[i] && kinds[i - 1] === kinds[i]) last?.append(spaced[i] ? ` ${word}` : word);
+    else box.append(spaced[i] ? " " : "", kinds[i] ? h("span.said", { class: `said ${kinds[i]}` }, word) : word);
   });
   return box;
 }
 
-class Coref implements Drawn {
-  readonly tables = { coreference: () => this.table() };
-  private readonly cases = h("div.cases");
-  private readonly rows: { row: CorefRow; cell: Cell; element: HTMLElement; button: HTMLElement }[] = [];
+const TYPES_IN_PAPER = ["all", "pronoun", "proper", "nominal"];
 
-  constructor(
-    element: HTMLElement,
-    private readonly info: CorefSection,
-    private readonly host: Host,
-  ) {
-    const kinds = info.types.map((type, i) => `${type} (${whole(info.counts[i] ?? 0)})`);
-    const columns = ["system", "chooses among", ...kinds, "split"];
-    const bodies = [info.rows.map((row) => this.row(row)), info.printed.map((row) => this.printed(row))];
-    element.append(table("Systems and types of mentions", columns, new Set([...kinds, "split"]), bodies), this.cases, notes(info.notes));
-    const first = this.rows.find(({ row }) => row.shown.length > 0);
-    if (first) this.choose(first.row, first.cell);
-    this.update(host.now);
-  }
+const KEY: readonly (readonly [kind: string, text: string])[] = [
+  ["mention", "mention"],
+  ["before", "what it refers to"],
+  ["choice right", "chosen, right"],
+  ["choice", "chosen, wrong"],
+];
 
-  update(now: Now): void {
-    for (const { cell, element } of this.rows) element.setAttribute("aria-selected", String(same(cell, now.cell)));
-  }
+const accuracyCell = (cell: CorefCell | null): HTMLElement =>
+  cell ? h("td.n", {}, h("b", {}, share(cell.accuracy)), h("span.range", {}, range(cell.low, cell.high, 2))) : number("–");
 
-  private table(): Table {
-    const rows = this.info.rows.flatMap(({ system, candidates, layer, head, cells }) =>
-      cells.flatMap((cell, i) => {
-        const label = layer === null || head === null ? null : paper(layer, head);
-        const figures = cell && [cell.accuracy, cell.low, cell.high, this.info.counts[i] ?? 0];
-        return figures ? [[system, candidates, layer, head, label, this.info.types[i] ?? "", ...figures]] : [];
-      }),
-    );
-    return { columns: { system: "text", candidates: "text", ...HEAD, type: "text", accuracy: "float", ci_low: "float", ci_high: "float", n: "int" }, rows };
-  }
-
-  private row(row: CorefRow): HTMLElement {
-    const cell = row.layer === null || row.head === null ? null : this.host.figures.find(row.layer, row.head);
-    const open = (): void => {
-      if (!cell) return;
-      this.choose(row, cell);
-      this.host.set({ cell });
-    };
-    const name = row.layer === null || row.head === null ? inWords(row.system) : code(row.layer, row.head);
-    const button = cell ? h("button.headname", { type: "button", "aria-pressed": "false" }, name) : null;
-    const label = row.layer === null || row.head === null ? "" : `  ${paper(row.layer, row.head)}, best head`;
-    const element = h(
-      "tr",
-      { onclick: cell ? open : null, style: cell ? null : "cursor:default" },
-      h("th", { scope: "row" }, button ?? name, label && h("span.dim", {}, label)),
-      h("td.dim", {}, inWords(row.candidates)),
-      ...row.cells.map(figureOf),
-      h("td.n", { title: row.split && `95\u00a0% ${range(row.split.low, row.split.high)}` }, share(row.split?.accuracy ?? null)),
-    );
-    if (cell && button) this.rows.push({ row, cell, element, button });
-    return element;
-  }
-
-  private printed({ label, values }: PrintedRow): HTMLElement {
-    const named = ["all", "pronoun", "proper", "nominal"];
-    const cells = this.info.types.map((type) => h("td.n", {}, share(values[named.indexOf(type)] ?? null, 2)));
-    return h("tr.off", {}, h("th", { scope: "row" }, label), h("td", {}, "in the paper"), ...cells, h("td"));
-  }
-
-  private choose(row: CorefRow, cell: Cell): void {
-    for (const one of this.rows) {
-      one.element.classList.toggle("chosen", one.row === row);
-      one.button.setAttribute("aria-pressed", String(one.row === row));
-    }
-    const { figures } = this.host;
-    const title = h("h3", {}, `${figures.name(cell)} `, h("span.dim", {}, `chooses among ${inWords(row.candidates)}`));
-    const key = h(
-      "div.key",
-      {},
-      h("span", {}, h("span", { class: "said mention" }, "mention")),
-      h("span", {}, h("span", { class: "said before" }, "what it refers to")),
-      h("span", {}, h("span", { class: "said choice right" }, "chosen, right")),
-      h("span", {}, h("span", { class: "said choice" }, "chosen, wrong")),
-    );
-    const group = (wanted: boolean): HTMLElement[] => {
-      const found = row.shown.filter(({ right }) => right === wanted);
-      return [h("h4.cap", {}, wanted ? "right" : "wrong"), ...(found.length > 0 ? found.map((one) => this.shown(one, cell)) : [h("p.say", {}, "None in the texts that were drawn.")])];
-    };
-    this.cases.replaceChildren(title, key, ...group(true), ...group(false));
-  }
-
-  private shown(shown: CorefShown, cell: Cell): HTMLElement {
-    const window = this.info.windows[shown.window];
-    if (!window) return h("p");
-    const head = window.words[window.mentions[shown.mention]?.[2] ?? 0] ?? "";
-    return h(
-      "button.mentions",
-      {
-        type: "button",
-        "data-kind": shown.right ? "right" : "wrong",
-        "data-example": window.example,
-        title: `Open ${this.host.figures.name(cell)} here`,
-        onclick: () => this.host.open(cell, window.example ?? undefined),
-      },
-      h("span", {}, `${head} → ${window.words[shown.predicted] ?? ""} `, h("span.dim", {}, share(shown.weight))),
-      text(window, shown),
-    );
-  }
+function saved({ rows, types, counts }: CorefSection): Table {
+  const columns = { system: "text", candidates: "text", ...HEAD, type: "text", accuracy: "float", ci_low: "float", ci_high: "float", n: "int" } as const;
+  const cells = rows.flatMap((row) =>
+    row.cells.flatMap((cell, i) => (cell ? [{ ...row, type: types[i], accuracy: cell.accuracy, ci_low: cell.low, ci_high: cell.high, n: counts[i] ?? 0 }] : [])),
+  );
+  return records(columns, cells);
 }
 
-const figureOf = (cell: CorefCell | null): HTMLElement => (cell ? h("td.n", {}, h("b", {}, share(cell.accuracy)), h("span.range", {}, range(cell.low, cell.high, 2))) : h("td.n", {}, "–"));
+/** What a head chose for mentions of real texts, right and wrong. */
+function cases(row: CorefRow, cell: Cell, info: CorefSection, host: Host): HTMLElement[] {
+  const mention = (shown: CorefShown): HTMLElement => {
+    const window = info.windows[shown.window];
+    if (!window) return h("p");
+    const word = window.words[window.mentions[shown.mention]?.[2] ?? 0] ?? "";
+    const attributes = {
+      type: "button",
+      "data-kind": shown.right ? "right" : "wrong",
+      "data-example": window.example,
+      title: `Open ${host.figures.name(cell)} here`,
+      onclick: () => host.open(cell, window.example),
+    };
+    const answer = h("span", {}, `${word} → ${window.words[shown.predicted] ?? ""} `, h("span.dim", {}, share(shown.weight)));
+    return h("button.mentions", attributes, answer, text(window, shown));
+  };
+  const group = (right: boolean): HTMLElement[] => {
+    const mentions = row.shown.filter((shown) => shown.right === right).map(mention);
+    return [h("h4.cap", {}, right ? "right" : "wrong"), ...(mentions.length > 0 ? mentions : [h("p.say", {}, "None in the texts that were drawn.")])];
+  };
+  const title = h("h3", {}, `${host.figures.name(cell)} `, h("span.dim", {}, `chooses among ${inWords(row.candidates)}`));
+  const key = h("div.key", {}, ...KEY.map(([kind, meaning]) => h("span", {}, h("span", { class: `said ${kind}` }, meaning))));
+  return [title, key, ...group(true), ...group(false)];
+}
 
-export const section: Section<CorefSection> = (element, info, host) => new Coref(element, info, host);
+export const section: Section<CorefSection> = (element, info, host) => {
+  const marked = new HeadRows();
+  const list = h("div.cases");
+  const rowOf = (row: CorefRow): HTMLElement => {
+    const cell = host.figures.find(row.layer, row.head);
+    const isHead = row.layer !== null && row.head !== null;
+    const name = isHead ? code(row.layer!, row.head!) : inWords(row.system);
+    const open = (): void => {
+      choose(row, cell!, tr);
+      host.set({ cell: cell! });
+    };
+    const tr: HTMLElement = h(
+      cell ? "tr" : "tr.plain",
+      { onclick: cell ? open : null },
+      h("th", { scope: "row" }, cell ? h("button.headname", { type: "button", "aria-pressed": "false" }, name) : name, isHead && h("span.dim", {}, `  ${paper(row.layer!, row.head!)}, best head`)),
+      h("td.dim", {}, inWords(row.candidates)),
+      ...row.cells.map(accuracyCell),
+      h("td.n", { title: row.split && `95\u00a0% ${range(row.split.low, row.split.high)}` }, share(row.split?.accuracy ?? null)),
+    );
+    return marked.add(cell, tr);
+  };
+  const printedRow = ({ label, values }: PrintedRow): HTMLElement => {
+    const cells = info.types.map((type) => number(share(values[TYPES_IN_PAPER.indexOf(type)] ?? null, 2)));
+    return h("tr.off", {}, h("th", { scope: "row" }, label), h("td", {}, "in the paper"), ...cells, h("td"));
+  };
+  const choose = (row: CorefRow, cell: Cell, tr: HTMLElement): void => {
+    marked.choose(tr);
+    list.replaceChildren(...cases(row, cell, info, host));
+  };
+  const kinds = info.types.map((type, i) => `${type} (${whole(info.counts[i] ?? 0)})`);
+  const rows = info.rows.map(rowOf);
+  const columns = ["system", "chooses among", ...kinds, "split"];
+  element.append(table("Systems and types of mentions", columns, new Set([...kinds, "split"]), [rows, info.printed.map(printedRow)]), list, notes(info.notes));
+  const first = info.rows.findIndex((row) => row.shown.length > 0 && host.figures.find(row.layer, row.head));
+  if (first >= 0) choose(info.rows[first]!, host.figures.find(info.rows[first]!.layer, info.rows[first]!.head)!, rows[first]!);
+  return { update: marked.update, tables: { coreference: () => saved(info) } };
+};

@@ -4,20 +4,14 @@ import { h } from "../../../dom";
 import { errorFigure, figure, plural } from "../../../format";
 import type { HeadsSection } from "../../../protocol";
 import { type Cell, type Figures, type Measure, same, tidy } from "../../figures";
-import { parseFilter } from "./filter";
-import type { Component, Drawn, Host, Section } from "../../host";
+import type { Host, Now, Section } from "../../host";
+import { toggle } from "../../rows";
 import { figureTip } from "../../tip";
+import { parseFilter } from "./filter";
 
 /** How many measures have room beside one another on paper, and how many heads are printed. */
 const ACROSS = 12;
 const DOWN = 200;
-
-export interface TableProps {
-  printing: boolean;
-  figures: Figures;
-  cell: Cell;
-  measure: Measure;
-}
 
 interface Row {
   readonly cell: Cell;
@@ -31,7 +25,7 @@ interface Order {
 }
 
 // So many that the largest has three digits that count.
-const digitsOf = ({ scale }: Measure): number => Math.max(2, 2 - Math.floor(Math.log10(scale.high)));
+const decimals = ({ scale }: Measure): number => Math.max(2, 2 - Math.floor(Math.log10(scale.high)));
 
 /** Heads in an order; those without a value come last either way. */
 export function ordered(figures: Figures, { key, down }: Order): Cell[] {
@@ -45,10 +39,32 @@ export function ordered(figures: Figures, { key, down }: Order): Cell[] {
   });
 }
 
-export class Table implements Component<TableProps>, Drawn {
-  readonly tables = { heads: () => tidy(this.props.figures) };
+/** A figure of a head, with its error and a wash of colour. */
+function figureCell(measure: Measure, cell: Cell): HTMLElement {
+  const [value, error] = [measure.value(cell), measure.error(cell)];
+  const text = measure.isShare ? figure(value).replace(/^(<?)0\./, "$1.") : figure(value, decimals(measure));
+  const style = Number.isFinite(value) ? `--v:${Math.round(100 * measure.scale.tint(value))}%` : null;
+  const spread = Number.isFinite(error) ? `±${errorFigure(error)}` : "";
+  return h(measure.isShare && value > 0.5 ? "td.n.strong" : "td.n", { style }, text, h("small", {}, spread));
+}
+
+/** On paper every figure of every head, as many columns at a time as have room. */
+function printed(figures: Figures): HTMLElement {
+  const cells = figures.cells.slice(0, DOWN);
+  const blocks: HTMLElement[] = [];
+  for (let start = 0; start < figures.measures.length; start += ACROSS) {
+    const measures = figures.measures.slice(start, start + ACROSS);
+    const head = h("tr", {}, h("th", {}, "head"), h("th.dim", {}, "paper"), ...measures.map(({ info }) => h("th.n", {}, info.title)));
+    const rows = cells.map((cell) => h("tr", {}, h("th", {}, figures.name(cell)), h("td.dim", {}, figures.paper(cell)), ...measures.map((measure) => figureCell(measure, cell))));
+    blocks.push(h("div.allheads", {}, h("table.heads", {}, h("thead", {}, head), h("tbody", {}, ...rows))));
+  }
+  const left = figures.cells.length - cells.length;
+  return h("div.paper", {}, ...blocks, left > 0 && h("p.note", {}, `The first ${DOWN} heads; the page itself and its tables hold ${left} more.`));
+}
+
+class HeadTable {
   private readonly status = h("span.dim", { role: "status" });
-  private readonly input = h("input.find", {
+  private readonly input: HTMLInputElement = h("input.find", {
     type: "search",
     placeholder: "L2, 3-10, previous > .5",
     "aria-label": "Filter heads",
@@ -56,30 +72,27 @@ export class Table implements Component<TableProps>, Drawn {
     autocomplete: "off",
     oninput: () => this.arrange(),
   });
-  private readonly errors: HTMLButtonElement = h(
-    "button.switch",
-    { type: "button", role: "switch", "aria-checked": "false", onclick: () => this.toggleErrors() },
-    h("i"),
-    "Standard errors",
-  );
   private readonly head = h("tr");
   private readonly body = h("tbody");
-  private readonly scroll = h(
-    "div.tablebox",
-    { tabindex: 0, role: "region", "aria-label": "Table of heads" },
-    h("table.heads", {}, h("thead", {}, this.head), this.body),
-  );
-  private readonly root = h("div.tablepart");
-  private rows = new Map<Cell, Row>();
-  private byElement = new WeakMap<Element, Row>();
+  private readonly root: HTMLElement;
+  private readonly rows: readonly Row[];
   private order: Order = { key: "head", down: false };
+  private print: HTMLElement | null = null;
 
   constructor(
     element: HTMLElement,
-    private props: TableProps,
     private readonly host: Host,
   ) {
-    this.root.append(h("div.ctl", {}, this.input, this.errors, this.status), this.scroll);
+    const { figures } = host;
+    this.rows = figures.cells.map((cell) => {
+      const button = h("button.headname", { type: "button", tabindex: -1 }, figures.name(cell));
+      const values = figures.measures.map((measure) => figureCell(measure, cell));
+      const row = h("tr", { id: `row-${figures.name(cell)}` }, h("th", { scope: "row" }, button), h("td.dim", {}, figures.paper(cell)), ...values);
+      return { cell, element: row, button };
+    });
+    const scroll = h("div.tablebox", { tabindex: 0, role: "region", "aria-label": "Table of heads" }, h("table.heads", {}, h("thead", {}, this.head), this.body));
+    const errors = toggle("Standard errors", (on) => scroll.classList.toggle("errors", on));
+    this.root = h("div.tablepart", {}, h("div.ctl", {}, this.input, errors, this.status), scroll);
     element.append(this.root);
     this.body.addEventListener("click", (event) => {
       const row = this.rowOf(event.target);
@@ -88,136 +101,80 @@ export class Table implements Component<TableProps>, Drawn {
     this.body.addEventListener("pointermove", (event) => this.move(event));
     this.body.addEventListener("pointerleave", () => host.tip(null));
     this.body.addEventListener("keydown", (event) => this.key(event));
-    this.build();
-  }
-
-  update(props: Partial<TableProps>): void {
-    const before = this.props;
-    this.props = { ...before, ...props };
-    if (this.props.figures !== before.figures) this.build();
-    else this.select();
-    if (this.props.printing !== before.printing) this.print();
-  }
-
-  destroy(): void {
-    this.root.remove();
-  }
-
-  private build(): void {
-    const { figures } = this.props;
-    const rows = figures.cells.map((cell): Row => {
-      const button = h("button.headname", { type: "button", tabindex: -1 }, figures.name(cell));
-      const element = h("tr", { id: `row-${figures.name(cell)}` }, h("th", { scope: "row" }, button), h("td.dim", {}, figures.paper(cell)));
-      for (const measure of figures.measures) element.append(this.value(measure, cell));
-      return { cell, element, button };
-    });
-    this.rows = new Map(rows.map((row) => [row.cell, row]));
-    this.byElement = new WeakMap(rows.map((row) => [row.element, row]));
     this.arrange();
-    this.select();
   }
 
-  // On paper every figure of every head, as many columns at a time as have room.
-  private print(): void {
-    for (const old of this.root.querySelectorAll(".paper")) old.remove();
-    if (!this.props.printing) return;
-    const { figures } = this.props;
-    const cells = figures.cells.slice(0, DOWN);
-    const { measures } = figures;
-    const starts = measures.flatMap((_, place) => (place % ACROSS === 0 ? [place] : []));
-    const blocks = starts.map((start) => {
-      const shown = measures.slice(start, start + ACROSS);
-      const head = h("tr", {}, h("th", {}, "head"), h("th.dim", {}, "paper"), ...shown.map(({ info }) => h("th.n", {}, info.title)));
-      const rows = cells.map((cell) => h("tr", {}, h("th", {}, figures.name(cell)), h("td.dim", {}, figures.paper(cell)), ...shown.map((measure) => this.value(measure, cell))));
-      return h("div.allheads", {}, h("table.heads", {}, h("thead", {}, head), h("tbody", {}, ...rows)));
-    });
-    const left = figures.cells.length - cells.length;
-    const note = left > 0 && h("p.note", {}, `The first ${DOWN} heads; the page itself and its tables hold ${left} more.`);
-    this.root.append(h("div.paper", {}, ...blocks, note));
-  }
-
-  private value(measure: Measure, cell: Cell): HTMLElement {
-    const [value, error] = [measure.value(cell), measure.error(cell)];
-    const text = measure.isShare ? figure(value).replace(/^(<?)0\./, "$1.") : figure(value, digitsOf(measure));
-    const strong = measure.isShare && value > 0.5;
-    const style = Number.isFinite(value) ? `--v:${Math.round(100 * measure.scale.tint(value))}%` : null;
-    const spread = Number.isFinite(error) ? `±${errorFigure(error)}` : "";
-    return h(strong ? "td.n.strong" : "td.n", { style }, text, h("small", {}, spread));
-  }
+  readonly update = (now: Now): void => {
+    for (const row of this.rows) {
+      const on = same(row.cell, now.cell);
+      if (row.element.getAttribute("aria-selected") === String(on)) continue;
+      row.element.setAttribute("aria-selected", String(on));
+      row.button.tabIndex = on ? 0 : -1;
+    }
+    if (now.printing === (this.print !== null)) return;
+    this.print?.remove();
+    this.print = now.printing ? printed(this.host.figures) : null;
+    if (this.print) this.root.append(this.print);
+  };
 
   // Rows are put in order and filtered; the elements stay the same.
   private arrange(): void {
-    const { figures } = this.props;
+    const { figures } = this.host;
     const test = parseFilter(this.input.value, figures);
     this.input.setAttribute("aria-invalid", String(test === null));
     const cells = ordered(figures, this.order).filter((cell) => test?.(cell) ?? true);
-    this.body.replaceChildren(...cells.flatMap((cell) => this.rows.get(cell)?.element ?? []));
-    const all = figures.cells.length;
-    this.status.textContent =
-      test === null ? "no such measure" : cells.length === all ? plural(all, "head") : `${cells.length} of ${plural(all, "head")}`;
+    const elements = new Map(this.rows.map(({ cell, element }) => [cell, element]));
+    this.body.replaceChildren(...cells.map((cell) => elements.get(cell)!));
+    const all = plural(figures.cells.length, "head");
+    this.status.textContent = test === null ? "no such measure" : cells.length === figures.cells.length ? all : `${cells.length} of ${all}`;
     this.head.replaceChildren(
-      this.heading("head", "head", false),
+      this.heading("head", "head"),
       h("th", { scope: "col" }, h("span.dim", {}, "paper")),
-      ...figures.measures.map((measure) => this.heading(measure, measure.info.title, true)),
+      ...figures.measures.map((measure) => this.heading(measure, measure.info.title, measure.info.description || null)),
     );
   }
 
-  private heading(key: "head" | Measure, text: string, down: boolean): HTMLElement {
+  private heading(key: "head" | Measure, text: string, title: string | null = null): HTMLElement {
+    const { down } = this.order;
     const on = this.order.key === key;
-    const sort = on ? (this.order.down ? "descending" : "ascending") : null;
-    const click = (): void => {
-      this.order = { key, down: on ? !this.order.down : down };
+    const sort = (): void => {
+      this.order = { key, down: on ? !down : key !== "head" };
       this.arrange();
-      const place = key === "head" ? 0 : this.props.figures.measures.indexOf(key) + 2;
-      this.head.children[place]?.querySelector("button")?.focus();
+      const column = key === "head" ? 0 : this.host.figures.measures.indexOf(key) + 2;
+      this.head.children[column]?.querySelector("button")?.focus();
     };
-    const arrow = h("span.arrow", { "aria-hidden": "true" }, on ? (this.order.down ? "↓" : "↑") : "");
-    const title = key === "head" ? null : key.info.description || null;
-    return h("th", { scope: "col", "aria-sort": sort, class: key === "head" ? null : "n" }, h("button", { type: "button", title, onclick: click }, text, arrow));
+    const arrow = h("span.arrow", { "aria-hidden": "true" }, on ? (down ? "↓" : "↑") : "");
+    const sorted = on ? (down ? "descending" : "ascending") : null;
+    return h("th", { scope: "col", "aria-sort": sorted, class: key === "head" ? null : "n" }, h("button", { type: "button", title, onclick: sort }, text, arrow));
   }
 
-  private select(): void {
-    for (const row of this.rows.values()) {
-      const on = same(row.cell, this.props.cell);
-      if (on !== (row.element.getAttribute("aria-selected") === "true")) {
-        row.element.setAttribute("aria-selected", String(on));
-        row.button.tabIndex = on ? 0 : -1;
-      }
-    }
-  }
-
-  private rowOf(target: EventTarget | null): Row | null {
+  private rowOf(target: EventTarget | null): Row | undefined {
     const element = target instanceof Element ? target.closest("tr") : null;
-    return (element && this.byElement.get(element)) ?? null;
+    return this.rows.find((row) => row.element === element);
   }
 
   private move(event: PointerEvent): void {
+    const { figures } = this.host;
     const row = this.rowOf(event.target);
     const cell = event.target instanceof Element ? event.target.closest("td.n") : null;
-    const place = row && cell ? [...row.element.children].indexOf(cell) - 2 : -1;
-    const measure = this.props.figures.measures[place];
-    const content = row && measure ? figureTip(this.props.figures, measure, row.cell) : null;
-    this.host.tip(content, event.clientX, event.clientY);
+    const measure = row && cell && figures.measures[[...row.element.children].indexOf(cell) - 2];
+    this.host.tip(measure ? figureTip(figures, measure, row.cell) : null, event.clientX, event.clientY);
   }
 
   // Up and down walk the rows as they stand.
   private key(event: KeyboardEvent): void {
-    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     const row = this.rowOf(event.target);
-    if (!by || !row) return;
+    if (!row || (event.key !== "ArrowDown" && event.key !== "ArrowUp")) return;
     event.preventDefault();
     event.stopPropagation();
-    const next = this.rowOf(by > 0 ? row.element.nextElementSibling : row.element.previousElementSibling);
+    const next = this.rowOf(event.key === "ArrowDown" ? row.element.nextElementSibling : row.element.previousElementSibling);
     if (!next) return;
     this.host.set({ cell: next.cell });
     next.button.focus();
   }
-
-  private toggleErrors(): void {
-    const on = this.errors.getAttribute("aria-checked") !== "true";
-    this.errors.setAttribute("aria-checked", String(on));
-    this.scroll.classList.toggle("errors", on);
-  }
 }
 
-export const section: Section<HeadsSection> = (element, _, host) => new Table(element, { ...host.now, figures: host.figures }, host);
+export const section: Section<HeadsSection> = (element, _, host) => {
+  const { update } = new HeadTable(element, host);
+  return { update, tables: { heads: () => tidy(host.figures) } };
+};

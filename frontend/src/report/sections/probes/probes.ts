@@ -3,16 +3,23 @@
 import { h } from "../../../dom";
 import { range, share, whole } from "../../../format";
 import type { ProbesSection } from "../../../protocol";
+import { bar } from "../../bars";
 import type { Section } from "../../host";
-import { bar, notes, number, table } from "../../rows";
+import { notes, number, table } from "../../rows";
+import { records, type Table } from "../../table";
 
 const COLUMNS = ["probe", "0 – 1", "UAS", "UUAS", "control", "selectivity", "parameters", "in the paper"];
+
+function saved({ rows }: ProbesSection): Table {
+  const columns = { probe: "text", uas: "float", uas_low: "float", uas_high: "float", uuas: "float", spearman: "float", control: "float", selectivity: "float", parameters: "int" } as const;
+  return records(columns, rows.map((row) => ({ ...row, uas_low: row.low, uas_high: row.high })));
+}
 
 export const section: Section<ProbesSection> = (element, info) => {
   const rows = info.rows.map((row) =>
     h(
-      "tr",
-      { style: "cursor:default" },
+      "tr.plain",
+      {},
       h("th", { scope: "row" }, row.probe),
       h("td.graph", {}, bar(row.uas, row.low, row.high)),
       h("td.n.strong", {}, share(row.uas), row.low !== null && h("span.range", {}, range(row.low, row.high))),
@@ -24,16 +31,9 @@ export const section: Section<ProbesSection> = (element, info) => {
     ),
   );
   const others = info.printed.map(({ label, values }) =>
-    h("tr.off", {}, h("th.wraps", { scope: "row" }, label), ...Array.from({ length: COLUMNS.length - 2 }, () => h("td")), h("td.n", {}, share(values[0] ?? null, 2))),
+    h("tr.off", {}, h("th.wraps", { scope: "row" }, label), ...COLUMNS.slice(2).map(() => h("td")), h("td.n", {}, share(values[0] ?? null, 2))),
   );
   if (info.small) element.append(h("p.why", { role: "note" }, info.small));
   element.append(table("Probes", COLUMNS, new Set(COLUMNS.slice(2)), [rows, others]), notes(info.notes));
-  return {
-    tables: {
-      probes: () => ({
-        columns: { probe: "text", uas: "float", uas_low: "float", uas_high: "float", uuas: "float", spearman: "float", control: "float", selectivity: "float", parameters: "int" },
-        rows: info.rows.map((row) => [row.probe, row.uas, row.low, row.high, row.uuas, row.spearman, row.control, row.selectivity, row.parameters]),
-      }),
-    },
-  };
+  return { tables: { probes: () => saved(info) } };
 };

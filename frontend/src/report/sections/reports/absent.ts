@@ -1,10 +1,11 @@
 // Measures that do not apply, with the reason.
 
-import { h } from "../../../dom";
 import type { AbsentSection } from "../../../protocol";
 import type { Section } from "../../host";
+import { definitions } from "../../rows";
+import { records } from "../../table";
 
 export const section: Section<AbsentSection> = (element, { absent }) => {
-  element.append(h("dl.notes", {}, ...absent.flatMap(({ measure, reason }) => [h("dt", {}, measure), h("dd", {}, reason)])));
-  return { tables: { measures: () => ({ columns: { measure: "text", reason: "text" }, rows: absent.map(({ measure, reason }) => [measure, reason]) }) } };
+  element.append(definitions(absent.map(({ measure, reason }) => [measure, reason])));
+  return { tables: { measures: () => records({ measure: "text", reason: "text" }, absent) } };
 };

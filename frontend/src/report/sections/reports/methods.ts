@@ -3,10 +3,11 @@
 import { h } from "../../../dom";
 import type { MethodsSection } from "../../../protocol";
 import type { Section } from "../../host";
+import { records } from "../../table";
 
 export const section: Section<MethodsSection> = (element, _, host) => {
-  const entries = host.figures.measures.flatMap(({ info }) => {
-    const { title, description, units, by, over, source, name } = info;
+  const measures = host.figures.measures.map(({ info }) => info);
+  const entries = measures.flatMap(({ title, description, units, by, over, source, name }) => {
     const how = [units === "share" ? "share of attention" : units, by && `mean over ${by}s`, over && `between ${over}`, source].filter(Boolean);
     return [
       h("dt", {}, h("button.link", { type: "button", onclick: () => host.set({ measure: name }) }, title), h("code.dim", {}, name)),
@@ -14,7 +15,6 @@ export const section: Section<MethodsSection> = (element, _, host) => {
     ];
   });
   element.append(h("dl.notes", {}, ...entries));
-  const rows = host.figures.measures.map(({ info: { name, title, description, units, by, over, source } }) => [name, title, description, units, by, over, source]);
   const columns = { measure: "text", title: "text", description: "text", units: "text", by: "text", over: "text", source: "text" } as const;
-  return { tables: { measures: () => ({ columns, rows }) } };
+  return { tables: { measures: () => records(columns, measures.map((info) => ({ ...info, measure: info.name }))) } };
 };

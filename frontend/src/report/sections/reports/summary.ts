@@ -1,27 +1,24 @@
 // What the figures say, in sentences; the name of a head opens it.
 
 import { h } from "../../../dom";
-import type { SummarySection } from "../../../protocol";
-import type { Section } from "../../host";
+import type { Part, SummarySection } from "../../../protocol";
+import type { Host, Section } from "../../host";
+import { headLink } from "../../rows";
+
+function sentence(parts: readonly Part[], host: Host): HTMLElement {
+  const item = h("li", {});
+  let last: HTMLElement | null = null;
+  for (const part of parts) {
+    const cell = host.figures.find(part.layer, part.head);
+    // A line may break at a button, but none begins with the comma behind it.
+    const mark: string = last && !cell ? /^[,;.)]*/.exec(part.text)![0] : "";
+    if (last && mark) item.append(h("span.together", {}, last, mark));
+    last = cell && headLink(host, cell, part.text, part.example);
+    item.append(last ?? part.text.slice(mark.length));
+  }
+  return item;
+}
 
 export const section: Section<SummarySection> = (element, { lines }, host) => {
-  const sentences = lines.map((parts) => {
-    const item = h("li", {});
-    let last: HTMLElement | null = null;
-    for (const part of parts) {
-      const cell = part.layer === null || part.head === null ? null : host.figures.find(part.layer, part.head);
-      if (cell) {
-        last = h("button.headlink", { type: "button", onclick: () => host.open(cell, part.example) }, part.text);
-        item.append(last);
-        continue;
-      }
-      // a line may break at a button, but none begins with the comma behind it
-      const mark: string = last ? /^[,;.)]*/.exec(part.text)![0] : "";
-      if (last && mark) item.append(h("span.together", {}, last, mark));
-      item.append(part.text.slice(mark.length));
-      last = null;
-    }
-    return item;
-  });
-  element.append(h("ul.findings", {}, ...sentences));
+  element.append(h("ul.findings", {}, ...lines.map((parts) => sentence(parts, host))));
 };

@@ -1,7 +1,11 @@
 // A sentence with a head's attention as arcs over its words: figure 5 of Clark et al. 2019.
 
+import "./syntax.css";
 import { h, s } from "../../../dom";
+import { FONT } from "../../../explorer/canvas";
 import type { TreeSentence, TreeShown } from "../../../protocol";
+import type { Host } from "../../host";
+import { tipOn } from "../../tip";
 
 const GAP = 13;
 const EDGE = 8;
@@ -39,12 +43,12 @@ let ruler: CanvasRenderingContext2D | null = null;
 function widthOf(text: string): number {
   ruler ??= document.createElement("canvas").getContext("2d");
   if (!ruler) return 7 * text.length;
-  ruler.font = '600 12px Inter, -apple-system, "Segoe UI", system-ui, Arial, sans-serif';
+  ruler.font = `600 12px ${FONT}`;
   return ruler.measureText(text).width;
 }
 
-/** The picture. `tip` shows what an arc of the relation is. */
-export function picture(sentence: TreeSentence, shown: TreeShown, towards: boolean, tip: (text: string | null, event?: PointerEvent) => void): SVGElement {
+/** The picture; an arc of the relation says what it is when it is pointed at. */
+export function picture(sentence: TreeSentence, shown: TreeShown, towards: boolean, host: Host): SVGElement {
   const { words } = sentence;
   const middles: number[] = [];
   let right = EDGE;
@@ -57,40 +61,33 @@ export function picture(sentence: TreeSentence, shown: TreeShown, towards: boole
   const arcs = kinds(sentence, shown, towards);
   const rise = ({ from, to }: Arc): number => Math.min(HIGHEST, BASE + STEP * Math.abs(from - to) + 6);
   const ground = Math.ceil(Math.max(...arcs.map(rise), BASE) * 0.75) + 6;
-  const asked = new Set(shown.words);
   const drawn = arcs.flatMap((arc) => {
-    const sign = Math.sign(arc.to - arc.from);
-    const [x, y] = [middles[arc.from]! + 2.5 * sign, middles[arc.to]! - 2.5 * sign];
+    const { from, to, weight, kind } = arc;
+    const sign = Math.sign(to - from);
+    const [x, y] = [middles[from]! + 2.5 * sign, middles[to]! - 2.5 * sign];
     const top = ground - rise(arc);
-    const path = s("path", { d: `M${x} ${ground}C${x} ${top} ${y} ${top} ${y} ${ground}`, class: arc.kind ?? "other" });
-    const wide = arc.kind ? Math.max(LEAST, 6 * arc.weight) : 6 * arc.weight;
-    path.setAttribute("stroke-width", String(wide));
-    if (!arc.kind) {
-      path.setAttribute("stroke-opacity", "0.28");
-      return [path];
-    }
-    const text = `${words[arc.from]} → ${words[arc.to]}  ${arc.weight.toFixed(3)}`;
-    path.addEventListener("pointermove", (event) => tip(text, event as PointerEvent));
-    path.addEventListener("pointerleave", () => tip(null));
+    const wide = kind ? Math.max(LEAST, 6 * weight) : 6 * weight;
+    const line = { d: `M${x} ${ground}C${x} ${top} ${y} ${top} ${y} ${ground}`, class: kind ?? "other", "stroke-width": wide };
+    if (!kind) return [s("path", { ...line, "stroke-opacity": "0.28" })];
+    const tip = tipOn(host, () => h("div", {}, `${words[from]} → ${words[to]}  ${weight.toFixed(3)}`));
     const half = 2.8 + 0.6 * wide;
-    return [path, s("path", { d: `M${y - half} ${ground - 1.4 * half}h${2 * half}L${y} ${ground + 2}z`, class: `tip-${arc.kind}`, style: "stroke:none" })];
+    return [s("path", { ...line, ...tip }), s("path", { d: `M${y - half} ${ground - 1.4 * half}h${2 * half}L${y} ${ground + 2}z`, class: `tip-${kind}`, style: "stroke:none" })];
   });
-  const texts = words.map((word, i) => s("text", { x: middles[i]!, y: ground + 15, class: asked.has(i) ? "asked" : "" }, word));
+  const texts = words.map((word, i) => s("text", { x: middles[i]!, y: ground + 15, class: shown.words.includes(i) ? "asked" : "" }, word));
   return s("svg", { width, height: ground + 20, viewBox: `0 0 ${width} ${ground + 20}`, class: "arcs", "aria-hidden": "true" }, ...drawn, ...texts);
 }
+
+const MEANINGS: readonly (readonly [Kind | "other", string])[] = [
+  ["found", "the relation, found"],
+  ["missed", "the relation, missed"],
+  ["chose", "what the head chose instead"],
+  ["other", "other attention"],
+];
 
 /** What the colours mean. */
 export function key(): HTMLElement {
   const sample = (kind: Kind | "other"): SVGElement =>
     s("svg", { width: 22, height: 10, viewBox: "0 0 22 10", class: "arcs", "aria-hidden": "true" }, s("path", { d: "M2 9C4 1 18 1 20 9", class: kind, "stroke-width": kind === "other" ? 1.5 : 2 }));
-  const entry = (kind: Kind | "other", text: string): HTMLElement => h("span", {}, sample(kind), text);
-  return h(
-    "div.key",
-    {},
-    entry("found", "the relation, found"),
-    entry("missed", "the relation, missed"),
-    entry("chose", "what the head chose instead"),
-    entry("other", "other attention"),
-    h("span.dim", {}, "arrows point to what is looked at; wider is more"),
-  );
+  const entries = MEANINGS.map(([kind, text]) => h("span", {}, sample(kind), text));
+  return h("div.key", {}, ...entries, h("span.dim", {}, "arrows point to what is looked at; wider is more"));
 }

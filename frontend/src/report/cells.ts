@@ -1,0 +1,14 @@
+// A picture of all heads: layers down, heads across.
+
+/** Cell size and gap for so many rows and columns in so much room. */
+export function layout(rows: number, columns: number, width: number, height: number, largest: number): { size: number; gap: number } {
+  const size = Math.min(largest, (width + 2) / columns, (height + 2) / rows);
+  const gap = size >= 24 ? 4 : size >= 14 ? 3 : size >= 8 ? 2 : 1;
+  return { size: Math.max(2, Math.floor(size) - gap), gap };
+}
+
+/** The indices that have room for their number, with their places; `step` is from one cell to the next. */
+export function spaced(indices: readonly number[], step: number, room: number): (readonly [place: number, index: number])[] {
+  const every = Math.max(1, Math.ceil(room / step));
+  return indices.flatMap((index, place) => (place % every === 0 ? [[place, index] as const] : []));
+}

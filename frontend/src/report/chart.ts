@@ -1,0 +1,84 @@
+// Heads against their layers: what the charts of the report have in common.
+
+import * as Plot from "@observablehq/plot";
+import type { Cell, Figures } from "./figures";
+import type { Point } from "./points";
+
+/** A head in a chart: at its layer and its value. */
+export type Mark = Point;
+
+/** The heads that have a value; those of a layer stand beside one another, `spread` of a layer in all. */
+export function marksOf(
+  figures: Figures,
+  cells: readonly (Cell | null)[],
+  value: (cell: Cell, index: number) => number,
+  { shift = 0, spread = 0.56 } = {},
+): Mark[] {
+  const step = figures.columns > 1 ? spread / (figures.columns - 1) : 0;
+  return cells.flatMap((cell, index) => {
+    const y = cell ? value(cell, index) : NaN;
+    return cell && Number.isFinite(y) ? [{ cell, index, x: cell.layer + shift + (cell.head - (figures.columns - 1) / 2) * step, y }] : [];
+  });
+}
+
+/** A line through the means of the layers' heads, a series each. */
+export const means = (marks: readonly Mark[], options: Plot.LineYOptions): Plot.Markish =>
+  Plot.lineY(marks, Plot.groupX({ y: "mean" }, { x: (mark: Mark) => mark.cell.layer, y: "y", z: "index", ...options }));
+
+interface ChartOptions {
+  readonly width: number;
+  readonly height: number;
+  readonly left?: number;
+  readonly label: string;
+  readonly low: number;
+  readonly high: number;
+  /** Whether the values are shares: then the axis goes by halves. */
+  readonly shares?: boolean;
+  readonly tick?: (y: number) => string;
+}
+
+const HALVES: Record<number, string> = { 0: "0", 0.5: ".5", 1: "1" };
+
+/** Draw marks over the layers of a report; the points are where the heads stand in the drawing. */
+export function chart(figures: Figures, heads: readonly Mark[], { width, height, left = 28, label, low, high, shares = false, tick = String }: ChartOptions, marks: Plot.Markish[]): [SVGSVGElement, Point[]] {
+  const { layers } = figures.payload;
+  const every = Math.ceil(layers.length / Math.max(2, Math.floor((width - left - 12) / 22)));
+  const axis = { tickSize: 0, label: null };
+  const drawing = Plot.plot({
+    width,
+    height,
+    marginLeft: left,
+    marginRight: 8,
+    marginTop: 10,
+    marginBottom: 24,
+    style: { background: "none", color: "var(--ink3)", fontFamily: "inherit", fontSize: "11px", overflow: "visible" },
+    x: {
+      ...axis,
+      domain: [-0.5, layers.length - 0.5],
+      ticks: layers.map((_, i) => i).filter((i) => i % every === 0),
+      tickFormat: (i: number) => String(layers[i]),
+      tickPadding: 6,
+    },
+    y: {
+      ...axis,
+      domain: [low, high],
+      ticks: shares ? [0, 0.25, 0.5, 0.75, 1] : 5,
+      tickFormat: shares ? (y: number) => HALVES[y] ?? "" : tick,
+      tickPadding: 4,
+    },
+    color: { type: "identity" },
+    marks: [Plot.gridY({ stroke: "var(--line)", strokeOpacity: 1, ticks: shares ? [0, 0.5, 1] : 5 }), ...marks],
+  }) as SVGSVGElement & Plot.Plot;
+  drawing.setAttribute("role", "img");
+  drawing.setAttribute("aria-label", label);
+  const [x, y] = [drawing.scale("x")!, drawing.scale("y")!];
+  return [drawing, heads.map((mark) => ({ ...mark, x: x.apply(mark.x) as number, y: y.apply(mark.y) as number }))];
+}
+
+/** Set charts beside one another in a grid, and return the width of each. */
+export function beside(grid: HTMLElement, room: number, columns: number, gap: number, most = Infinity): number {
+  const width = Math.min(most, Math.floor((room - gap * (columns - 1)) / columns));
+  grid.style.gap = `28px ${gap}px`;
+  grid.style.gridTemplateColumns = `repeat(${columns}, ${width}px)`;
+  return width;
+}
