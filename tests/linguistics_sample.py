@@ -5,15 +5,32 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from headscope.analyses.coref.section import Chosen, Coref, Window
+from headscope.analyses.coref.section import Coref, CorefShown, CorefWindow
 from headscope.analyses.coref.statistics import CANDIDATES, RULES, Mentions
 from headscope.analyses.coref.statistics import dataset as coref_dataset
 from headscope.analyses.probes.section import Probes
-from headscope.analyses.syntax.section import Looked, Shown, Syntax, Tree
+from headscope.analyses.syntax.section import Drawn, Syntax, TreeSentence, TreeShown
 from headscope.analyses.syntax.statistics import Words
 from headscope.analyses.syntax.statistics import dataset as syntax_dataset
 
 SENTENCES = 40
+
+
+def looked(sentence: int, word: int, predicted: int, right: bool, arcs: list[list[float]]) -> TreeShown:
+    return TreeShown(sentence=sentence, words=[word], predicted=[predicted], right=[right], arcs=arcs)
+
+
+def choice(
+    window: int, mention: int, predicted: int, weight: float, antecedent: int, right: bool
+) -> CorefShown:
+    return CorefShown(
+        window=window,
+        mention=mention,
+        predicted=predicted,
+        weight=weight,
+        antecedents=[antecedent],
+        right=right,
+    )
 
 
 def syntax() -> Syntax:
@@ -34,17 +51,21 @@ def syntax() -> Syntax:
         words.add(["det", "nsubj", "csubj" if number == SENTENCES else "root"], right, baselines)
     found = syntax_dataset(words, replicates=200, least=20)
     trees = [
-        Tree(["the", "old", "cat"], [2, 2, -1], ["det", "amod", "root"], 1),
-        Tree(["a", "dog", "ran"], [1, 2, -1], ["det", "nsubj", "root"], 0),
+        TreeSentence(
+            words=["the", "old", "cat"], heads=[2, 2, -1], relations=["det", "amod", "root"], example=1
+        ),
+        TreeSentence(
+            words=["a", "dog", "ran"], heads=[1, 2, -1], relations=["det", "nsubj", "root"], example=0
+        ),
     ]
     shown = {
-        "det": Shown(
-            right=[Looked(1, [0], [1], [True], [(0, 1, 0.5), (1, 0, 0.9), (1, 2, 0.3)])],
-            wrong=[Looked(0, [0], [1], [False], [(0, 2, 0.1), (0, 1, 0.4), (2, 0, 0.2)])],
+        "det": Drawn(
+            right=[looked(1, 0, 1, True, [[0, 1, 0.5], [1, 0, 0.9], [1, 2, 0.3]])],
+            wrong=[looked(0, 0, 1, False, [[0, 2, 0.1], [0, 1, 0.4], [2, 0, 0.2]])],
             looked=7,
         ),
-        "nsubj": Shown(
-            right=[Looked(1, [1], [2], [True], [(2, 1, 0.6), (1, 2, 0.7)])],
+        "nsubj": Drawn(
+            right=[looked(1, 1, 2, True, [[2, 1, 0.6], [1, 2, 0.7]])],
             wrong=[],
             looked=5,
         ),
@@ -60,19 +81,16 @@ def coref() -> Coref:
     right[2, 2, 3, :3] = True
     for document in range(12):
         mentions.add(["pronoun"] * 3 + ["nominal"], right, np.eye(len(RULES), 4, dtype=np.bool_), document)
-    window = Window(
-        ["Ann", "'s", "cat", "(", "she", ")", "saw", "it"],
-        [(0, 3, 2), (0, 2, 0), (4, 5, 4), (7, 8, 7)],
-        1,
-        [False, True, True, False, False, True, True, True],
+    window = CorefWindow(
+        words=["Ann", "'s", "cat", "(", "she", ")", "saw", "it"],
+        mentions=[[0, 3, 2], [0, 2, 0], [4, 5, 4], [7, 8, 7]],
+        example=1,
+        spaces=[False, True, True, False, False, True, True, True],
     )
-    plain = Window(["Bob", ",", "he"], [(0, 1, 0), (2, 3, 2)], 0)
+    plain = CorefWindow(words=["Bob", ",", "he"], mentions=[[0, 1, 0], [2, 3, 2]], example=0, spaces=None)
     shown = {
-        "preceding_mentions": [
-            Chosen(0, 2, 0, 0.25, [1], right=True),
-            Chosen(0, 3, 0, 0.125, [0], right=False),
-        ],
-        "any_word": [Chosen(1, 1, 1, 0.5, [0], right=False)],
+        "preceding_mentions": [choice(0, 2, 0, 0.25, 1, True), choice(0, 3, 0, 0.125, 0, False)],
+        "any_word": [choice(1, 1, 1, 0.5, 0, False)],
     }
     return Coref(
         coref_dataset(mentions, replicates=200), [window, plain], shown, 48, "headscope coref x.conllu"

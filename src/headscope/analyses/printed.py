@@ -1,14 +1,16 @@
-"""What Clark et al. 2019 print in tables 1 to 3: bert-base-uncased on WSJ (Stanford dependencies) and "
-"CoNLL-2012."""
+"""What Clark et al. 2019 print in tables 1 to 3, on WSJ (Stanford dependencies) and CoNLL-2012."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-CORPORA = (
-    "“In the paper” is what Clark et al. 2019 give for bert-base-uncased on the Wall Street Journal with Stanford "
-    "dependencies: model, corpus and labels differ, so it is for orientation only."
-)
+
+def orientation(where: str, differing: str) -> str:
+    """A note that the paper's figures are of another model and corpus."""
+    return (
+        f"“In the paper” is what Clark et al. 2019 give for bert-base-uncased{where}: {differing} differ, so it is "
+        "for orientation only."
+    )
 
 
 class Printed(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,3 +40,8 @@ class Beside:
     first: Input
     second: Input
     state: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+def number(value: Any) -> float | None:
+    """A number as it travels to the page: None where it is not finite, which JSON cannot say."""
+    return float(value) if math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""Mentions that show what the best heads choose as antecedents, drawn as the sentences of syntax are."""
+"""Mentions that show what the best heads choose as antecedents, drawn as the sentences of syntax."""
 
 from __future__ import annotations
 
@@ -11,9 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.analyses.cards.section import gallery
-from headscope.analyses.coref.run import coreference, windows
-from headscope.analyses.coref.section import Chosen, Coref, Window
-from headscope.analyses.coref.statistics import CANDIDATES, Item, Mentioned, candidates, items, mentioned
+from headscope.analyses.coref.run import around, coreference, pieces, windows
+from headscope.analyses.coref.section import Coref, CorefShown, CorefWindow
+from headscope.analyses.coref.statistics import (
+    CANDIDATES,
+    Candidates,
+    Item,
+    Mentioned,
+    annotated,
+    best_head,
+    candidates,
+)
+from headscope.analyses.predictions import Sample
 from headscope.analyses.study import Study
 from headscope.corpora import Example, builtin_trees
 from headscope.heads import Head
@@ -35,34 +44,31 @@ def section(study: Study, *, seed: int = 0) -> list[Section]:
     """Table 2 on a corpus (the built-in one by default), and mentions for the best heads."""
     pages = gallery(study)
     model, corpus = study.model, study.coref or builtin_trees()
-    found = coreference(model, corpus, seed=seed, **study.run)
-    best: dict[str, Head] = {}
-    for name, place in zip(found["candidates"].values, found["best"].values, strict=True):
-        layer, head = divmod(int(place), found.sizes["head"])
-        best[str(name)] = Head(int(found["layer"].values[layer]), int(found["head"].values[head]))
+    result = coreference(model, corpus, seed=seed, **study.run)
+    best: dict[Candidates, Head] = {kind: best_head(result, kind) for kind in CANDIDATES}
     drawn = _texts(model, corpus, study.limit, seed)
     maps = head_maps(model, drawn, set(best.values()))
-    own = [_mentions(example) for example in drawn]
+    annotations = [annotated(example) for example in drawn]
     pages.room()
-    places: dict[int, int] = {}
+    indices: dict[int, int] = {}
     shown = {
-        kind: _chosen([own_maps[best[kind]] for own_maps in maps], drawn, own, kind, places)
-        for kind in CANDIDATES
+        kind: _shown([each[head] for each in maps], drawn, annotations, kind, indices)
+        for kind, head in best.items()
     }
-    made = [
-        Window(
-            drawn[number].words or (),
-            [
-                (span.start, span.end, one.head)
-                for span, one in zip(drawn[number].mentions or (), own[number][0], strict=True)
-            ],
-            pages.add(drawn[number]),
-            drawn[number].spaces,
+    shown_texts: list[CorefWindow] = []
+    for number in indices:
+        example, (mentions, _) = drawn[number], annotations[number]
+        spans = zip(example.mentions or (), mentions, strict=True)
+        shown_texts.append(
+            CorefWindow(
+                words=[*(example.words or ())],
+                mentions=[[span.start, span.end, mention.head] for span, mention in spans],
+                example=pages.add(example),
+                spaces=None if example.spaces is None else [*example.spaces],
+            )
         )
-        for number in places
-    ]
     command = study.typed and study.typed.on("coref", "--coref")
-    return [Coref(found, made, shown, WINDOW, command)]
+    return [Coref(result, shown_texts, shown, WINDOW, command)]
 
 
 def _texts(model: Model, corpus: Iterable[Example], limit: int | None, seed: int) -> list[Example]:
@@ -70,66 +76,64 @@ def _texts(model: Model, corpus: Iterable[Example], limit: int | None, seed: int
 
     def fitting() -> Iterator[Example]:
         document, last = -1, None
-        around = len(model.encode("A")) - sum(model.count(["A"]))
+        special = around(model)
         for example in islice(corpus, limit):
-            fits = sum(model.count([" ".join(example.words or ())])) + around <= WINDOW
+            fits = pieces(model, example) + special <= WINDOW
             document += example.document != last or not fits
             last = example.document
             if fits:
                 yield replace(example, document=document)
 
     draw = np.random.default_rng(seed)
-    kept: list[Example] = []
-    count = 0
+    sample = Sample[Example](TEXTS, draw)
     for example in windows(model, fitting(), WINDOW):
-        if not _mentions(example)[1]:
-            continue
-        count += 1
-        slot = len(kept) if len(kept) < TEXTS else int(draw.integers(count))
-        if slot < TEXTS:
-            kept[slot : slot + 1] = [example]
-    return [kept[place] for place in draw.permutation(len(kept))]
+        if annotated(example)[1]:
+            sample.add(example)
+    return [sample.items[index] for index in draw.permutation(len(sample.items))]
 
 
-def _mentions(example: Example) -> tuple[list[Mentioned], list[Item]]:
-    found = mentioned(
-        example.mentions or (),
-        example.words or (),
-        example.heads or (),
-        example.tags or (),
-        example.features or (),
-    )
-    return found, items(found)
-
-
-def _chosen(
+def _shown(
     maps: Sequence[npt.NDArray[Any]],
     drawn: Sequence[Example],
-    own: Sequence[tuple[list[Mentioned], list[Item]]],
-    kind: Any,
-    places: dict[int, int],
-) -> list[Chosen]:
-    """Mentions of different texts for which a head is right, and wrong ones. `places` is as for sentences."""
-    shown: list[Chosen] = []
-    for wanted in (True, False):
-        count = 0
-        for number in sorted(range(len(drawn)), key=lambda number: number not in places):
-            if count == EACH:
-                break
-            mentions, evaluated = own[number]
-            for item in evaluated:
-                among = candidates(kind, item, mentions, len(drawn[number].words or ()))
-                row = maps[number][item.mention.head]
-                word = int(among[row[among].argmax()])
-                if (word in item.right) is wanted:
-                    earlier = [place for place, one in enumerate(mentions) if _before(one, item.mention)]
-                    place = next(i for i, one in enumerate(mentions) if one is item.mention)
-                    window = places.setdefault(number, len(places))
-                    shown.append(Chosen(window, place, word, float(row[word]), earlier, wanted))
-                    count += 1
-                    break
+    annotations: Sequence[tuple[list[Mentioned], list[Item]]],
+    kind: Candidates,
+    indices: dict[int, int],
+) -> list[CorefShown]:
+    """Mentions of different texts for which a head is right, and wrong ones. `indices` is as for sentences."""
+    shown: list[CorefShown] = []
+    for right in (True, False):
+        texts = sorted(range(len(drawn)), key=lambda number: number not in indices)
+        each = (_choice(maps[number], drawn[number], annotations[number], kind, right) for number in texts)
+        choices = ((number, choice) for number, choice in zip(texts, each, strict=True) if choice)
+        for number, choice in islice(choices, EACH):
+            shown.append({**choice, "window": indices.setdefault(number, len(indices))})
     return shown
 
 
-def _before(one: Mentioned, mention: Mentioned) -> bool:
-    return one.cluster == mention.cluster and one.head < mention.head
+def _choice(
+    weights: npt.NDArray[Any],
+    example: Example,
+    annotation: tuple[list[Mentioned], list[Item]],
+    kind: Candidates,
+    right: bool,
+) -> CorefShown | None:
+    """What a head chooses for the first mention of a text for which it is right, or wrong."""
+    mentions, evaluated = annotation
+    for item in evaluated:
+        among = candidates(kind, item, mentions, len(example.words or ()))
+        row = weights[item.mention.head]
+        word = int(among[row[among].argmax()])
+        if (word in item.right) is right:
+            return CorefShown(
+                window=-1,
+                mention=next(index for index, each in enumerate(mentions) if each is item.mention),
+                predicted=word,
+                weight=round(float(row[word]), 4),
+                antecedents=[
+                    index
+                    for index, each in enumerate(mentions)
+                    if each.cluster == item.mention.cluster and each.head < item.mention.head
+                ],
+                right=right,
+            )
+    return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby, islice
 from typing import Any
@@ -15,25 +15,21 @@ import xarray as xr
 from headscope.analyses.coref.statistics import (
     CANDIDATES,
     RULES,
-    Item,
-    Mentioned,
     Mentions,
+    annotated,
     by_rules,
     candidates,
     dataset,
-    mentioned,
 )
-from headscope.analyses.coref.statistics import items as evaluated
-from headscope.corpora import Corpus, Example, Mention, blocks
+from headscope.analyses.over_words import description, over_word_maps
+from headscope.corpora import Corpus, Example, Mention
 from headscope.errors import InputError
 from headscope.models import Model, expect_model
 from headscope.stream.estimate import BOOTSTRAP, ahead, line
-from headscope.stream.long import described
-from headscope.stream.progress import bar
-from headscope.stream.provenance import COMMAND
-from headscope.stream.task import TOKENS_PER_INPUT
-from headscope.stream.words import word_maps
+from headscope.tokens import BoolArray
 from headscope.words import Rows
+
+_NONE: Mapping[str, str] = {}
 
 
 def coreference(
@@ -73,131 +69,117 @@ def coreference(
         raise InputError(f"rows: expected mean or first, found {rows!r}")
     size = window if model.max_length is None else min(window, model.max_length)
     started, mentions = time.monotonic(), None
-    with bar(corpus, limit, progress) as done:
-        stream = windows(model, islice(corpus, limit), size)
-        for block in blocks(stream, batch_size=batch_size, tokens_per_batch=batch_size * TOKENS_PER_INPUT):
-            found: list[_Window] = []
-            for batch in block:
-                found += [_Window(example) for example in batch]
-                now = found[-len(batch) :]
-
-                def look(layer: int, maps: npt.NDArray[Any], now: Sequence[_Window] = now) -> None:
-                    for own, each in zip(now, maps, strict=True):
-                        own.look(layer, each)
-
-                word_maps(model, batch, look, rows=rows)
-                done(len(batch))
-            for own in sorted(found, key=lambda each: each.example.document):
-                layers = sorted(own.right)
-                mentions = mentions or Mentions(layers, max(each.shape[1] for each in own.right.values()))
-                own.add(mentions)
-    if mentions is None:
-        raise InputError("corpus: expected at least one sentence, found none")
-    meta = described(model, corpus)
-    meta["options"] = {"rows": rows, "window": size, "limit": limit, "batch_size": batch_size}
-    meta |= {"command": COMMAND.get(), "seconds": round(time.monotonic() - started, 3)}
-    if isinstance(corpus, Corpus):
-        meta["broken"] = [str(error) for error in corpus.broken]
+    for block in over_word_maps(
+        model,
+        corpus,
+        _Window,
+        _Window.right,
+        inputs=windows(model, islice(corpus, limit), size),
+        rows=rows,
+        batch_size=batch_size,
+        limit=limit,
+        progress=progress,
+    ):
+        for _, text, layers in sorted(block, key=lambda each: each.annotation.document):
+            if mentions is None:
+                mentions = Mentions(list(layers), max(each.shape[1] for each in layers.values()))
+            types = [item.mention.type for item in text.items]
+            mentions.add(types, mentions.padded(layers.values()), text.by_rules(), text.document)
+    assert mentions is not None
+    options = {"rows": rows, "window": size, "limit": limit, "batch_size": batch_size}
+    meta = description(model, corpus, options, started)
     return dataset(mentions, seed=seed, replicates=replicates, meta=meta)
 
 
 class _Window:
-    """A window's mentions and what heads predict for them."""
+    """A window's mentions and what is predicted for them."""
 
     def __init__(self, example: Example) -> None:
-        assert example.words is not None
-        assert example.heads is not None
-        self.example = example
-        self._mentions: list[Mentioned] = mentioned(
-            example.mentions or (), example.words, example.heads, example.tags or (), example.features or ()
-        )
-        self._items: list[Item] = evaluated(self._mentions)
+        mentions, self.items = annotated(example)
+        self.document = example.document
         self._among = [
-            [candidates(kind, item, self._mentions, len(example.words)) for item in self._items]
+            [candidates(kind, item, mentions, len(example.words or ())) for item in self.items]
             for kind in CANDIDATES
         ]
-        self.right: dict[int, npt.NDArray[np.bool_]] = {}
 
-    def look(self, layer: int, maps: npt.NDArray[Any]) -> None:
-        """Predictions of one layer, from its maps ``[head word word]``."""
-        found = np.zeros((len(CANDIDATES), len(maps), len(self._items)), np.bool_)
+    def right(self, maps: npt.NDArray[Any]) -> BoolArray:
+        """Which predictions of a layer are right, ``[head word word] -> [candidates head mention]``."""
+        right = np.zeros((len(CANDIDATES), len(maps), len(self.items)), np.bool_)
         for kind, among in enumerate(self._among):
-            for place, (item, words) in enumerate(zip(self._items, among, strict=True)):
+            for place, (item, words) in enumerate(zip(self.items, among, strict=True)):
                 best = words[maps[:, item.mention.head][:, words].argmax(-1)]
-                found[kind, :, place] = np.isin(best, list(item.right))
-        self.right[layer] = found
+                right[kind, :, place] = np.isin(best, list(item.right))
+        return right
 
-    def add(self, mentions: Mentions) -> None:
-        """Count them."""
-        count = len(self._items)
-        right = np.zeros((len(CANDIDATES), len(mentions.layers), mentions.heads, count), np.bool_)
-        for layer, number in enumerate(mentions.layers):
-            own = self.right[number]
-            right[:, layer, : own.shape[1]] = own
-        predicted = [by_rules(item) for item in self._items]
-        rules = np.array(
-            [
-                [one[rule] in item.right for one, item in zip(predicted, self._items, strict=True)]
-                for rule in RULES
-            ],
-            np.bool_,
-        ).reshape(len(RULES), count)
-        mentions.add([item.mention.type for item in self._items], right, rules, self.example.document)
+    def by_rules(self) -> BoolArray:
+        """Which predictions of the rules are right, ``[rule mention]``."""
+        predicted = [by_rules(item) for item in self.items]
+        right = [
+            [one[rule] in item.right for one, item in zip(predicted, self.items, strict=True)]
+            for rule in RULES
+        ]
+        return np.array(right, np.bool_).reshape(len(RULES), len(self.items))
+
+
+def around(model: Model) -> int:
+    """How many special tokens stand around a text."""
+    return len(model.encode("A")) - sum(model.count(["A"]))
+
+
+def pieces(model: Model, example: Example) -> int:
+    """How many tokens a sentence has without those."""
+    return sum(model.count([" ".join(example.words or ())]))
 
 
 def windows(model: Model, examples: Iterable[Example], window: int) -> Iterator[Example]:
     """Runs of whole sentences of a document that fit into a window, encoded."""
-    around = len(model.encode("A")) - sum(model.count(["A"]))
+    special = around(model)
+    whole = window - special
     for _, document in groupby(examples, key=lambda example: example.document):
         run: list[Example] = []
-        room = window - around
+        room = whole
         for example in document:
             if example.words is None or example.heads is None or example.tags is None:
                 raise example.error("expected a sentence with words, a tree and tags, found none")
             if example.mentions is None:
                 raise example.error("expected coreference (# global.Entity and Entity= in MISC), found none")
-            pieces = sum(model.count([" ".join(example.words)]))
-            if pieces > window - around:
+            size = pieces(model, example)
+            if size > whole:
                 raise example.error(
-                    f"expected at most {window} tokens in a sentence, found {pieces + around}; give a larger window"
+                    f"expected at most {window} tokens in a sentence, found {size + special}; give a larger window"
                 )
-            if pieces > room:
+            if size > room:
                 yield _joined(model, run)
-                run, room = [], window - around
+                run, room = [], whole
             run.append(example)
-            room -= pieces
+            room -= size
         if run:
             yield _joined(model, run)
 
 
 def _joined(model: Model, run: Sequence[Example]) -> Example:
     """Some sentences as one input."""
-    words: list[str] = []
-    heads: list[int] = []
-    tags: list[str] = []
-    features: list[Any] = []
-    spans: list[Mention] = []
-    spaces: list[bool] = []
-    for example in run:
-        assert example.words is not None
-        offset = len(words)
-        words += example.words
-        heads += [head if head < 0 else head + offset for head in example.heads or ()]
-        tags += example.tags or ()
-        spaces += example.spaces or ()
-        features += example.features or [{}] * len(example.words)
-        spans += [
-            Mention(start + offset, end + offset, cluster) for start, end, cluster in example.mentions or ()
-        ]
-    first = run[0]
+    starts = np.cumsum([0, *(len(example.words or ()) for example in run)]).tolist()
+    words = [word for example in run for word in example.words or ()]
+    spaces = [space for example in run for space in example.spaces or ()]
+    features = [each for example in run for each in example.features or [_NONE] * len(example.words or ())]
+    numbered = list(zip(starts, run, strict=False))
+    heads = [
+        head if head < 0 else head + start for start, example in numbered for head in example.heads or ()
+    ]
+    mentions = [
+        Mention(first + start, last + start, cluster)
+        for start, example in numbered
+        for first, last, cluster in example.mentions or ()
+    ]
     return replace(
-        first,
+        run[0],
         words=words,
         heads=heads,
         relations=None,
-        tags=tags,
+        tags=[tag for example in run for tag in example.tags or ()],
         features=features,
-        mentions=spans,
+        mentions=mentions,
         spaces=spaces if len(spaces) == len(words) else None,
         tokens=model.from_words(words),
     )
@@ -211,5 +193,5 @@ def estimate(
     def work(sample: Sequence[Example]) -> object:
         return coreference(model, sample, batch_size=batch_size, **options)
 
-    told = ahead(corpus, corpus.encoded(model), limit)
-    return line(model, told, work, "sentence", *BOOTSTRAP, together=True)
+    inputs = ahead(corpus, corpus.encoded(model), limit)
+    return line(model, inputs, work, "sentence", *BOOTSTRAP, together=True)

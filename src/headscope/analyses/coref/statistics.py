@@ -17,10 +17,12 @@ import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.analyses.predictions import Predictions, papers, stacked
+from headscope.corpora import Example
 from headscope.errors import InputError
 from headscope.heads import Head
-from headscope.measures.resample import Answers, Resampling
-from headscope.tokens import BoolArray
+from headscope.measures.resample import Resampling
+from headscope.tokens import IntArray
 
 Candidates = Literal["preceding_mentions", "other_mentions", "any_word"]
 """Among what a head chooses: mentions before this one, all other mentions of the window, or all other words."""
@@ -32,6 +34,7 @@ else the closest; and four sieves: same full string, same head word, agreement i
 
 TYPES = ("all", "pronoun", "proper", "nominal", "other")
 COLUMNS = ("system", "candidates", "layer", "head", "paper", "type", "accuracy", "ci_low", "ci_high", "n")
+_ENDS = ("", "_low", "_high")
 _TYPE = {"PRON": "pronoun", "PROPN": "proper", "NOUN": "nominal"}
 
 
@@ -88,25 +91,39 @@ def mentioned(
     features: Sequence[Mapping[str, str]],
 ) -> list[Mentioned]:
     """The mentions of a window. Nouns are third person."""
-    found: list[Mentioned] = []
+    mentions: list[Mentioned] = []
     for start, end, cluster in spans:
         head = mention_head(start, end, heads, tags)
-        own = {**features[head], **({"Person": "3"} if tags[head] in ("NOUN", "PROPN") else {})}
+        person = {"Person": "3"} if tags[head] in ("NOUN", "PROPN") else {}
         text = " ".join(words[start:end]).lower()
         kind = _TYPE.get(tags[head], "other")
-        found.append(Mentioned(head, text, words[head].lower(), cluster, kind, own))
-    return found
+        mentions.append(
+            Mentioned(head, text, words[head].lower(), cluster, kind, {**features[head], **person})
+        )
+    return mentions
+
+
+def annotated(example: Example) -> tuple[list[Mentioned], list[Item]]:
+    """The mentions of a window, and those that are evaluated."""
+    mentions = mentioned(
+        example.mentions or (),
+        example.words or (),
+        example.heads or (),
+        example.tags or (),
+        example.features or (),
+    )
+    return mentions, items(mentions)
 
 
 def items(mentions: Sequence[Mentioned]) -> list[Item]:
     """The mentions of a window that have an earlier mention of their cluster."""
-    found: list[Item] = []
+    evaluated: list[Item] = []
     for mention in mentions:
         before = [other for other in mentions if other.head < mention.head]
         right = frozenset(other.head for other in before if other.cluster == mention.cluster)
         if right:
-            found.append(Item(mention, right, tuple(sorted(before, key=lambda other: other.head))))
-    return found
+            evaluated.append(Item(mention, right, tuple(sorted(before, key=lambda other: other.head))))
+    return evaluated
 
 
 def by_rules(item: Item) -> dict[str, int | None]:
@@ -136,42 +153,24 @@ def _agree(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
     )
 
 
-def candidates(
-    kind: Candidates, item: Item, mentions: Sequence[Mentioned], words: int
-) -> npt.NDArray[np.int64]:
+def candidates(kind: Candidates, item: Item, mentions: Sequence[Mentioned], words: int) -> IntArray:
     """Places of the words among which a head chooses, in order."""
     if kind == "any_word":
-        found = set(range(words))
+        places = set(range(words))
     else:
-        among = item.before if kind == "preceding_mentions" else mentions
-        found = {mention.head for mention in among}
-    return np.array(sorted(found - {item.mention.head}), np.int64)
+        places = {mention.head for mention in (item.before if kind == "preceding_mentions" else mentions)}
+    return np.array(sorted(places - {item.mention.head}), np.int64)
 
 
-class Mentions:
-    """Which predictions were right for each evaluated mention.
+class Mentions(Predictions):
+    """Which predictions were right for each evaluated mention, ``[candidates layer head mention]``.
 
     Args:
         layers, heads: of the model; a head that a layer does not have is never right.
     """
 
     def __init__(self, layers: Sequence[int], heads: int) -> None:
-        self.layers, self.heads = tuple(layers), heads
-        self.windows = 0
-        self.answers = Answers(len(CANDIDATES) * len(self.layers) * heads + len(RULES))
-
-    def add(self, types: Sequence[str], right: BoolArray, rules: BoolArray, document: int) -> None:
-        """The evaluated mentions of a window.
-
-        Args:
-            types: of each.
-            right: ``[candidates layer head mention]``.
-            rules: ``[rule mention]``.
-            document: its number; documents come in order.
-        """
-        self.windows += 1
-        if types:
-            self.answers.add(types, np.concatenate([right.reshape(-1, len(types)), rules]), document)
+        super().__init__(CANDIDATES, layers, heads, RULES)
 
 
 def dataset(
@@ -180,7 +179,7 @@ def dataset(
     """Accuracies over ``(candidates, type, layer, head)`` and of rules over ``(rule, type)``.
 
     Each has ``_low`` and ``_high``: 95 % intervals of a Poisson bootstrap over documents. ``n`` is over ``type``.
-    Over ``candidates`` there is the ``best`` head (its place among layer × head, chosen on all mentions), and what
+    Over ``candidates`` there is the ``best`` head (its index among layer × head, chosen on all mentions), and what
     choosing and scoring on different documents gives: ``split``, ``split_low``, ``split_high``
     (`headscope.measures.resample.Chosen`; NaN with one document).
 
@@ -188,98 +187,83 @@ def dataset(
     """
     if not len(mentions.answers):
         raise InputError(
-            f"corpus: expected a mention with an antecedent in its window, found none in {mentions.windows} windows"
+            f"corpus: expected a mention with an antecedent in its window, found none in {mentions.count} windows"
         )
     resampling = Resampling(mentions.answers, seed=seed, replicates=replicates)
     numbers, labels = mentions.answers.numbers(), mentions.answers.labels
     heads = len(mentions.layers) * mentions.heads
-    shape = (len(CANDIDATES), len(mentions.layers), mentions.heads)
-    parts: dict[str, list[Any]] = {}
-    best: dict[str, list[Any]] = {name: [] for name in ("best", "split", "split_low", "split_high")}
+    rows: list[dict[str, Any]] = []
+    best: dict[str, npt.NDArray[Any]] = {}
     for kind in TYPES:
-        own = resampling.of(
-            np.ones(len(numbers), np.bool_) if kind == "all" else numbers == labels.get(kind, -1)
+        scores = resampling.of(
+            np.full(len(numbers), True) if kind == "all" else numbers == labels.get(kind, -1)
         )
-        parts.setdefault("n", []).append(own.n)
-        for end, value in zip(("", "_low", "_high"), (own.value, *own.interval()), strict=True):
-            parts.setdefault(f"accuracy{end}", []).append(value[: len(CANDIDATES) * heads].reshape(shape))
-            parts.setdefault(f"rules{end}", []).append(value[len(CANDIDATES) * heads :])
+        row: dict[str, Any] = {"n": scores.n}
+        for end, value in zip(_ENDS, (scores.value, *scores.interval()), strict=True):
+            row[f"accuracy{end}"] = value[: len(CANDIDATES) * heads].reshape(mentions.shape)
+            row[f"rules{end}"] = value[len(CANDIDATES) * heads :]
+        rows.append(row)
         if kind == "all":
-            for place in range(len(CANDIDATES)):
-                one = own.chosen(slice(place * heads, (place + 1) * heads))
-                for name, value in zip(best, (one.place, one.split, one.low, one.high), strict=True):
-                    best[name].append(value)
-    variables: dict[str, Any] = {"n": (("type",), np.array(parts["n"]))}
-    for end in ("", "_low", "_high"):
-        stacked = np.stack(parts[f"accuracy{end}"], 1)
-        variables[f"accuracy{end}"] = (("candidates", "type", "layer", "head"), stacked)
-        variables[f"rules{end}"] = (("rule", "type"), np.stack(parts[f"rules{end}"], 1))
-    variables |= {name: (("candidates",), np.array(values)) for name, values in best.items()}
-    described = {**dict(meta or {}), "windows": mentions.windows, "seed": seed, "replicates": replicates}
-    return xr.Dataset(
-        variables,
-        coords={
-            "candidates": list(CANDIDATES),
-            "type": list(TYPES),
-            "layer": list(mentions.layers),
-            "head": np.arange(mentions.heads),
-            "rule": list(RULES),
-        },
-        attrs={"meta": json.dumps(described, ensure_ascii=False)},
-    )
-
-
-def table(found: xr.Dataset) -> pd.DataFrame:
-    """The rules, and the best head for each definition of candidates, by type, with `COLUMNS`."""
-    rows: list[dict[str, Any]] = []
-    for rule in found["rule"].values:
-        one = found.sel(rule=rule)
-        rows += _rows(found, {"system": str(rule), "candidates": "preceding_mentions"}, one, "rules")
-    for name in found["candidates"].values:
-        one = found.sel(candidates=name)
-        layer, head = divmod(int(one["best"]), found.sizes["head"])
-        rows += _of_head(found, "best_head", str(name), layer, head)
-    return _typed(rows)
-
-
-def every_head(found: xr.Dataset) -> pd.DataFrame:
-    """Every head for each definition of candidates, by type, with `COLUMNS`."""
-    rows: list[dict[str, Any]] = []
-    for name in found["candidates"].values:
-        for layer, head in np.ndindex(found.sizes["layer"], found.sizes["head"]):
-            rows += _of_head(found, "head", str(name), layer, head)
-    return _typed(rows)
-
-
-def _of_head(found: xr.Dataset, system: str, name: str, layer: int, head: int) -> list[dict[str, Any]]:
-    which = Head(int(found["layer"].values[layer]), int(found["head"].values[head]))
-    shared = {
-        "system": system,
-        "candidates": name,
-        "layer": which.layer,
-        "head": which.head,
-        "paper": which.paper,
+            each = [scores.chosen(slice(at, at + heads)) for at in range(0, len(CANDIDATES) * heads, heads)]
+            best = stacked(
+                [
+                    {"best": one.place, "split": one.split, "split_low": one.low, "split_high": one.high}
+                    for one in each
+                ]
+            )
+    axes = {"accuracy": ("candidates", "layer", "head"), "rules": ("rule",), "n": ()}
+    variables: dict[str, Any] = {
+        name: (("type", *axes[name.split("_")[0]]), values) for name, values in stacked(rows).items()
     }
-    return _rows(found, shared, found.sel(candidates=name).isel(layer=layer, head=head), "accuracy")
+    variables |= {name: (("candidates",), values) for name, values in best.items()}
+    described = {**(meta or {}), "windows": mentions.count, "seed": seed, "replicates": replicates}
+    coords: dict[str, Any] = {
+        "candidates": list(CANDIDATES),
+        "type": list(TYPES),
+        "layer": list(mentions.layers),
+        "head": np.arange(mentions.heads),
+        "rule": list(RULES),
+    }
+    result = xr.Dataset(variables, coords, {"meta": json.dumps(described, ensure_ascii=False)})
+    return result.transpose("candidates", "rule", "type", "layer", "head")
 
 
-def _rows(found: xr.Dataset, shared: Mapping[str, Any], one: xr.Dataset, name: str) -> list[dict[str, Any]]:
-    values, low, high = (one[f"{name}{end}"].values for end in ("", "_low", "_high"))
-    counts = found["n"].values
-    return [
-        {
-            **shared,
-            "type": kind,
-            "accuracy": float(values[place]),
-            "ci_low": float(low[place]),
-            "ci_high": float(high[place]),
-            "n": int(counts[place]),
-        }
-        for place, kind in enumerate(TYPES)
-        if counts[place]
+def best_head(result: xr.Dataset, candidates: str) -> Head:
+    """The head that is right most often among these candidates."""
+    best = dict(zip(result["candidates"].values, result["best"].values, strict=True))[candidates]
+    layer, head = divmod(int(best), result.sizes["head"])
+    return Head(int(result["layer"].values[layer]), int(result["head"].values[head]))
+
+
+def table(result: xr.Dataset) -> pd.DataFrame:
+    """The rules, and the best head for each definition of candidates, by type, with `COLUMNS`."""
+    rules: Any = _rows(result, "rules", ["rule", "type"])
+    rules = rules.assign(system=rules["rule"], candidates="preceding_mentions")
+    names = result["candidates"].values
+    best = [
+        _of_heads(result.sel(candidates=[name], layer=[head.layer], head=[head.head]), "best_head")
+        for name, head in ((name, best_head(result, name)) for name in names)
     ]
+    return _typed(pd.concat([rules, *best]))
 
 
-def _typed(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    made: Any = pd.DataFrame(rows, columns=list(COLUMNS))
-    return made.astype({"layer": "Int64", "head": "Int64"})
+def every_head(result: xr.Dataset) -> pd.DataFrame:
+    """Every head for each definition of candidates, by type, with `COLUMNS`."""
+    return _typed(_of_heads(result, "head"))
+
+
+def _of_heads(result: xr.Dataset, system: str) -> pd.DataFrame:
+    rows: Any = _rows(result, "accuracy", ["candidates", "layer", "head", "type"])
+    return rows.assign(system=system, paper=papers(rows["layer"], rows["head"]))
+
+
+def _rows(result: xr.Dataset, name: str, axes: Sequence[str]) -> pd.DataFrame:
+    """A row for each accuracy of the types that there are."""
+    columns = {f"{name}{end}": column for end, column in zip(_ENDS, COLUMNS[6:9], strict=True)}
+    rows: Any = result[["n", *columns]].to_dataframe(axes).reset_index().rename(columns=columns)
+    return rows[rows["n"] > 0]
+
+
+def _typed(rows: Any) -> pd.DataFrame:
+    rows = rows.reset_index(drop=True).reindex(columns=COLUMNS)
+    return rows.astype({"layer": "Int64", "head": "Int64"})

@@ -7,7 +7,7 @@ said to be in the scope where the word that it looks at most is the cue; this is
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.analyses.predictions import papers
 from headscope.analyses.syntax.statistics import predictions
 from headscope.errors import InputError
-from headscope.heads import Head
 from headscope.measures.measure import Floats
 from headscope.measures.resample import bootstrap, interval
 from headscope.tokens import BoolArray
@@ -39,10 +39,8 @@ def scores(sums: Floats) -> Floats:
     """Precision, recall and F1 of counts, ``[... 3] -> [... 3]``; 0 where nothing is said to be in a scope."""
     right, wrong, missed = np.moveaxis(sums, -1, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = np.stack(
-            [right / (right + wrong), right / (right + missed), 2 * right / (2 * right + wrong + missed)], -1
-        )
-    return np.nan_to_num(found)
+        shares = right / (right + wrong), right / (right + missed), 2 * right / (2 * right + wrong + missed)
+    return np.nan_to_num(np.stack(shares, -1))
 
 
 def dataset(
@@ -75,11 +73,10 @@ def dataset(
     low, high = interval(drawn)
     axes = ("layer", "head")
     variables: dict[str, Any] = {}
-    for place, name in enumerate(SCORES):
-        variables[name] = (axes, value[..., place])
-        variables[f"{name}_low"] = (axes, low[..., place])
-        variables[f"{name}_high"] = (axes, high[..., place])
-        variables[f"{name}_drawn"] = (("replicate", *axes), drawn[..., place])
+    for index, name in enumerate(SCORES):
+        for end, values in (("", value), ("_low", low), ("_high", high)):
+            variables[name + end] = (axes, values[..., index])
+        variables[f"{name}_drawn"] = (("replicate", *axes), drawn[..., index])
     described = {**dict(meta or {}), "sentences": len(each), "seed": seed}
     return xr.Dataset(
         variables,
@@ -88,15 +85,15 @@ def dataset(
     )
 
 
-def table(found: xr.Dataset) -> pd.DataFrame:
+def table(result: xr.Dataset) -> pd.DataFrame:
     """One row a head and score, with `COLUMNS`; n is the number of sentences."""
-    n = json.loads(found.attrs["meta"])["sentences"]
-    rows = [
-        {**_head(found, layer, head), "score": name, **_interval(found, name, layer, head), "n": n}
-        for name in SCORES
-        for layer, head in np.ndindex(found.sizes["layer"], found.sizes["head"])
-    ]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    n = json.loads(result.attrs["meta"])["sentences"]
+    ends = {"value": "", "ci_low": "_low", "ci_high": "_high"}
+    return _rows(
+        result,
+        lambda score: {column: result[score + end].values for column, end in ends.items()},
+        n,
+    )
 
 
 def difference(before: xr.Dataset, after: xr.Dataset) -> pd.DataFrame:
@@ -105,41 +102,39 @@ def difference(before: xr.Dataset, after: xr.Dataset) -> pd.DataFrame:
     The intervals are of the difference, the same sentences drawn for both. Raises `InputError` for datasets of other
     sentences, seeds or shapes.
     """
-    metas = [json.loads(each.attrs["meta"]) for each in (before, after)]
+    first, second = (json.loads(each.attrs["meta"]) for each in (before, after))
     for name in ("sentences", "seed"):
-        if metas[0][name] != metas[1][name]:
+        if first[name] != second[name]:
             raise InputError(
-                f"negation: expected the same {name} in both, found {metas[0][name]} and {metas[1][name]}"
+                f"negation: expected the same {name} in both, found {first[name]} and {second[name]}"
             )
     if before["f1_drawn"].shape != after["f1_drawn"].shape:
-        shapes = " and ".join(
-            f"{found.sizes['layer']} layers × {found.sizes['head']} heads" for found in (before, after)
-        )
-        raise InputError(f"negation: expected models of the same shape, found {shapes}")
-    rows: list[dict[str, Any]] = []
-    for name in SCORES:
-        gain = after[f"{name}_drawn"].values - before[f"{name}_drawn"].values
-        low, high = interval(gain)
-        for layer, head in np.ndindex(*low.shape):
-            one, two = (float(each[name].values[layer, head]) for each in (before, after))
-            row = {
-                **_head(before, layer, head),
-                "score": name,
-                "before": one,
-                "after": two,
-                "difference": two - one,
+        shapes = [f"{each.sizes['layer']} layers × {each.sizes['head']} heads" for each in (before, after)]
+        raise InputError(f"negation: expected models of the same shape, found {' and '.join(shapes)}")
+
+    def changed(score: str) -> dict[str, npt.NDArray[Any]]:
+        drawn = after[f"{score}_drawn"].values - before[f"{score}_drawn"].values
+        low, high = interval(drawn)
+        one, two = before[score].values, after[score].values
+        return {"before": one, "after": two, "difference": two - one, "ci_low": low, "ci_high": high}
+
+    return _rows(before, changed, first["sentences"])
+
+
+def _rows(result: xr.Dataset, columns: Callable[[str], dict[str, npt.NDArray[Any]]], n: int) -> pd.DataFrame:
+    """A row a score and head. `columns` gives those of a score, ``[layer head]``."""
+    grid = np.meshgrid(result["layer"].values, result["head"].values, indexing="ij")
+    layers, heads = (each.ravel() for each in grid)
+    of_head = {"layer": layers, "head": heads, "paper": papers(layers, heads)}
+    frames = [
+        pd.DataFrame(
+            {
+                **of_head,
+                "score": score,
+                **{name: each.ravel() for name, each in columns(score).items()},
+                "n": n,
             }
-            rows.append(
-                {**row, "ci_low": low[layer, head], "ci_high": high[layer, head], "n": metas[0]["sentences"]}
-            )
-    return pd.DataFrame(rows)
-
-
-def _head(found: xr.Dataset, layer: int, head: int) -> dict[str, Any]:
-    which = Head(int(found["layer"].values[layer]), int(found["head"].values[head]))
-    return {"layer": which.layer, "head": which.head, "paper": which.paper}
-
-
-def _interval(found: xr.Dataset, name: str, layer: int, head: int) -> dict[str, float]:
-    ends = {"value": name, "ci_low": f"{name}_low", "ci_high": f"{name}_high"}
-    return {column: float(found[variable].values[layer, head]) for column, variable in ends.items()}
+        )
+        for score in SCORES
+    ]
+    return pd.concat(frames, ignore_index=True)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
 import xarray as xr
 
-from headscope.analyses.printed import AS_PROBES, TABLE_3
+from headscope.analyses.printed import AS_PROBES, TABLE_3, orientation
 from headscope.analyses.probes.run import KINDS, probe
 from headscope.analyses.study import Study
 from headscope.corpora import Example, builtin_trees
@@ -18,7 +16,7 @@ from headscope.stream.long import examples
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
 from headscope.views.payload import Part, PrintedRow, SectionInfo
-from headscope.views.section import Section
+from headscope.views.section import Section, number
 from headscope.views.sentences import percent, text
 
 
@@ -53,14 +51,14 @@ class Probes(Section):
     """Probes, a row each.
 
     Attributes:
-        found: from `headscope.probe`.
+        result: from `headscope.probe`.
         corpus: the treebank's name.
         train, dev: how many sentences the probes were trained and scored on.
         small: why nothing is to be concluded from the figures, where that is so.
         command: what gives more.
     """
 
-    found: xr.Dataset
+    result: xr.Dataset
     corpus: str
     train: int
     dev: int
@@ -69,27 +67,23 @@ class Probes(Section):
 
     def findings(self) -> list[list[Part]]:
         """What a probe of all heads gets, beside taking the next word; nothing where one of the two is not there."""
-        found: Any = self.found
-        names = [str(name) for name in found["probe"].values]
-        if "attention" not in names or "right-branching" not in names:
+        uas = dict(zip(self.result["probe"].values, self.result["uas"].values, strict=True))
+        if not {"attention", "right-branching"} <= uas.keys():
             return []
-        own, chain = (float(found["uas"].sel(probe=name)) for name in ("attention", "right-branching"))
+        attention, chain = (percent(float(uas[name])) for name in ("attention", "right-branching"))
         small = ", on too few sentences to conclude from" if self.small else ""
-        return [
-            [
-                text(
-                    f"From the attention of all heads together a probe finds the head of {percent(own)} of the words, "
-                    f"taking the next word finds {percent(chain)}{small}."
-                )
-            ]
-        ]
+        finding = (
+            f"From the attention of all heads together a probe finds the head of {attention} of the words, "
+            f"taking the next word finds {chain}{small}."
+        )
+        return [[text(finding)]]
 
     def info(self, blobs: Blobs) -> ProbesSection:
         """The rows; nothing travels beside them."""
-        names = [str(name) for name in self.found["probe"].values]
-        words = int(self.found["n"].values[0])
-        printed = {called: TABLE_3[called] / 100 for called in TABLE_3}
-        vectors = sorted({str(name) for name in self.found["vectors"].values} - {""})
+        names = [str(name) for name in self.result["probe"].values]
+        words = int(self.result["n"].values[0])
+        printed = {label: value / 100 for label, value in TABLE_3.items()}
+        vectors = sorted({str(name) for name in self.result["vectors"].values} - {""})
         matched = {AS_PROBES[name] for name in names if name in AS_PROBES}
         return ProbesSection(
             kind="probes",
@@ -107,38 +101,32 @@ class Probes(Section):
             small=self.small,
             rows=[self._row(name, printed) for name in names],
             printed=[
-                PrintedRow(label=called, values=[value])
-                for called, value in printed.items()
-                if called not in matched
+                PrintedRow(label=label, values=[value])
+                for label, value in printed.items()
+                if label not in matched
             ],
             notes=[
                 "Selectivity is UAS less the accuracy in a control task, in which every form of a word has "
                 "a random behaviour (Hewitt & Liang 2019): what a probe learns by heart counts in both.",
                 *([f"The words' vectors are {plain_text(', '.join(vectors))}."] if vectors else []),
-                "“In the paper” is what Clark et al. 2019 give for bert-base-uncased, trained and scored on the "
-                "Wall Street Journal: model, corpus and size differ, so it is for orientation only. "
-                "`headscope probe` trains these and structural probes on treebanks of any size.",
+                orientation(", trained and scored on the Wall Street Journal", "model, corpus and size")
+                + " `headscope probe` trains these and structural probes on treebanks of any size.",
             ],
             command=self.command,
         )
 
     def _row(self, name: str, printed: dict[str, float]) -> ProbeRow:
-        one: Any = self.found.sel(probe=name)
-
-        def number(key: str) -> float | None:
-            value = float(one[key])
-            return value if math.isfinite(value) else None
-
+        row: Any = self.result.sel(probe=name)
         return ProbeRow(
             probe=name,
-            uas=number("uas"),
-            low=number("uas_low"),
-            high=number("uas_high"),
-            uuas=number("uuas"),
-            spearman=number("spearman"),
-            control=number("control"),
-            selectivity=number("selectivity"),
-            parameters=int(one["parameters"]),
+            uas=number(row["uas"]),
+            low=number(row["uas_low"]),
+            high=number(row["uas_high"]),
+            uuas=number(row["uuas"]),
+            spearman=number(row["spearman"]),
+            control=number(row["control"]),
+            selectivity=number(row["selectivity"]),
+            parameters=int(row["parameters"]),
             printed=printed.get(AS_PROBES.get(name, "")),
         )
 
@@ -161,17 +149,17 @@ def section(study: Study, *, seed: int = 0) -> list[Section]:
     model, corpus = study.model, study.treebank or builtin_trees()
     read = list(examples(model, corpus, min(study.limit or TRAINED, TRAINED)))
     several = len({example.document for example in read}) >= 4
-    sides: Mapping[bool, list[Example]] = {True: [], False: []}
-    for number, example in enumerate(read):
-        sides[(example.document if several else number) % 4 == 3].append(example)
-    train, dev = sides[False], sides[True]
+    train: list[Example] = []
+    dev: list[Example] = []
+    for index, example in enumerate(read):
+        (dev if (example.document if several else index) % 4 == 3 else train).append(example)
     if min(len(train) // 3, len(dev)) < 2:
         raise InputError(f"{corpus.name}: expected at least 8 sentences for probes, found {len(read)}")
-    found: xr.Dataset = probe(model, train, dev, kinds=PROBES, seed=seed, progress=study.progress)
+    result = probe(model, train, dev, kinds=PROBES, seed=seed, progress=study.progress)
     small = (
         f"Too small to conclude from: trained on {len(train):,} sentences and scored on {len(dev):,}."
         if len(train) < SMALL
         else None
     )
     command = study.typed and study.typed.section("probes")
-    return [Probes(found, corpus.name, len(train), len(dev), small, command)]
+    return [Probes(result, corpus.name, len(train), len(dev), small, command)]

@@ -10,20 +10,21 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from headscope.analyses.over_words import description, over_word_maps
 from headscope.analyses.syntax import trees as spanning
 from headscope.analyses.syntax.statistics import Words, by_offsets, dataset, predictions
-from headscope.corpora import Corpus, Example, blocks
+from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.measures.significance import false_discovery
 from headscope.measures.surface import PRESETS, Preset
 from headscope.models import Model
 from headscope.stream.estimate import BOOTSTRAP, ahead, line
-from headscope.stream.long import described, examples
-from headscope.stream.progress import bar
-from headscope.stream.provenance import COMMAND
-from headscope.stream.task import TOKENS_PER_INPUT
-from headscope.stream.words import gold, word_maps
+from headscope.stream.words import gold
+from headscope.tokens import BoolArray, IntArray
 from headscope.words import Rows
+
+Gold = tuple[Sequence[str], IntArray, Sequence[str]]
+"""Words, heads and relations of a sentence."""
 
 OFFSETS = tuple(offset for offset in range(-5, 6) if offset)
 """The baselines: the word at each of these distances."""
@@ -82,62 +83,53 @@ def syntax(
     rows = rows or ("first" if code else "mean")
     by = tuple(offsets) if offsets is not None else _CODE_OFFSETS if code else OFFSETS
     started, words, whole = time.monotonic(), None, None
-    with bar(treebank, limit, progress) as done:
-        stream = examples(model, treebank, limit)
-        for block in blocks(stream, batch_size=batch_size, tokens_per_batch=batch_size * TOKENS_PER_INPUT):
-            for batch in block:
-                found: dict[int, npt.NDArray[Any]] = {}
-                kept: dict[int, npt.NDArray[Any]] = {}
 
-                def look(layer: int, maps: npt.NDArray[Any], found: Any = found, kept: Any = kept) -> None:
-                    found[layer] = np.stack(predictions(maps)).swapaxes(1, 2)
-                    if trees:
-                        kept[layer] = maps
+    def measure(tree: Gold, maps: npt.NDArray[Any]) -> list[BoolArray]:
+        return [_right(tree, maps, code), *([spanning.edges(maps, tree[1])] if trees else [])]
 
-                word_maps(model, batch, look, rows=rows, token_types=not code)
-                heads = max(each.shape[1] for each in found.values())
-                words = words or Words(sorted(found), heads, by)
-                whole = whole or Words(sorted(found), heads, (-1, 1))
-                for place, example in enumerate(batch):
-                    _add(words, example, [found[layer][:, :, place] for layer in words.layers], code)
-                    if trees:
-                        count = len(example.words or ())
-                        own = [kept[layer][place, :, :count, :count] for layer in words.layers]
-                        spanning.add(whole, own, gold(example)[1])
-                done(len(batch))
-    if words is None:
-        raise InputError("treebank: expected at least one sentence, found none")
-    meta = described(model, treebank)
+    for block in over_word_maps(
+        model,
+        treebank,
+        gold,
+        measure,
+        rows=rows,
+        token_types=not code,
+        batch_size=batch_size,
+        limit=limit,
+        progress=progress,
+    ):
+        for _, (forms, heads, relations), layers in block:
+            right, *edges = zip(*layers.values(), strict=True)
+            if words is None or whole is None:
+                most = max(each.shape[1] for each in right)
+                words, whole = (Words(list(layers), most, each) for each in (by, (-1, 1)))
+            words.add(relations, words.padded(right), by_offsets(len(forms), by, clip=code) == heads)
+            if trees:
+                spanning.add(whole, edges[0], heads)
+    assert words is not None
+    assert whole is not None
     options = {"rows": rows, "preset": preset, "limit": limit, "batch_size": batch_size}
-    meta["options"] = {name: value for name, value in options.items() if value is not None}
-    meta |= {"command": COMMAND.get(), "seconds": round(time.monotonic() - started, 3)}
-    if isinstance(treebank, Corpus):
-        meta["broken"] = [str(error) for error in treebank.broken]
-    made = dataset(words, seed=seed, replicates=replicates, least=least, meta=meta)
-    if not trees or whole is None:
-        return made
-    return _with_trees(made, dataset(whole, seed=seed, replicates=replicates, least=least))
-
-
-def _with_trees(found: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
-    """Both kinds of rows in one table, false discoveries counted over both."""
-    more = more.sel(relation=[spanning.UAS, spanning.UUAS])
-    joined = xr.concat([found, more], "relation", join="outer")
+    options = {name: value for name, value in options.items() if value is not None}
+    meta = description(model, treebank, options, started)
+    result = dataset(words, seed=seed, replicates=replicates, least=least, meta=meta)
+    if not trees:
+        return result
+    more = dataset(whole, seed=seed, replicates=replicates, least=least)
+    joined = xr.concat([result, more.sel(relation=[spanning.UAS, spanning.UUAS])], "relation", join="outer")
     return joined.assign(q=(("relation",), false_discovery(joined["p"].values)))
 
 
-def _add(words: Words, example: Example, predicted: Sequence[npt.NDArray[Any]], code: bool) -> None:
-    forms, heads, relations = gold(example)
-    count = len(forms)
-    right = np.zeros((2, len(predicted), words.heads, count), np.bool_)
-    for layer, each in enumerate(predicted):
-        right[:, layer, : each.shape[1]] = each[..., :count] == heads
-        if code:
-            for word in range(count - 1):
-                if relations[word] == "poss" and forms[word + 1] in ("'s", "s'"):
-                    right[:, layer, : each.shape[1], word] |= each[..., word + 1] == heads[word]
-    baselines = by_offsets(count, words.offsets, clip=code) == heads
-    words.add(relations, right, baselines)
+def _right(tree: Gold, maps: npt.NDArray[Any], code: bool) -> BoolArray:
+    """Whether each word's prediction is its head, ``[head word word] -> [direction head word]``."""
+    forms, heads, relations = tree
+    predicted = np.stack(predictions(maps))
+    right = predicted == heads
+    if code:
+        before = [
+            name == "poss" and form in ("'s", "s'") for name, form in zip(relations, forms[1:], strict=False)
+        ]
+        right[..., :-1] |= (predicted[..., 1:] == heads[:-1]) & np.array(before, np.bool_)
+    return right
 
 
 def estimate(

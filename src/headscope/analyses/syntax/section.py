@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict
 
 import xarray as xr
 
-from headscope.analyses.printed import CORPORA, TABLE_1, Printed
+from headscope.analyses.printed import TABLE_1, Printed, orientation
 from headscope.analyses.study import LEVEL
-from headscope.analyses.syntax.statistics import ALL, WITHOUT, table
+from headscope.analyses.syntax.statistics import ALL, CHOSEN, COLUMNS, WITHOUT, table
 from headscope.heads import Head
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
 from headscope.views.payload import Part, SectionInfo
-from headscope.views.section import Section
+from headscope.views.section import Section, number
 from headscope.views.sentences import NAMED, comma, head_name, percent, text
 
 
@@ -94,50 +93,11 @@ class SyntaxSection(SectionInfo):
     command: str | None
 
 
-ROOT = "root"
+class Drawn(NamedTuple):
+    """Sentences in which a relation's best head is right on all its words, and others; drawn from so many."""
 
-
-@dataclass(frozen=True)
-class Tree:
-    """A sentence with its tree.
-
-    Attributes:
-        words, heads, relations: as in `headscope.corpora.Example`.
-        example: its place among the page's examples; None where it is not among them.
-    """
-
-    words: Sequence[str]
-    heads: Sequence[int]
-    relations: Sequence[str]
-    example: int | None = None
-
-
-@dataclass(frozen=True)
-class Looked:
-    """What a relation's best head does in a sentence.
-
-    Attributes:
-        sentence: its place among the section's.
-        words: those in the relation.
-        predicted: the head's choice for each.
-        right: whether it is the word's head.
-        arcs: word, word, weight: attention from the first to the second.
-    """
-
-    sentence: int
-    words: Sequence[int]
-    predicted: Sequence[int]
-    right: Sequence[bool]
-    arcs: Sequence[tuple[int, int, float]]
-
-
-@dataclass(frozen=True)
-class Shown:
-    """Sentences in which a relation's best head is right on all its words, and others; drawn from
-    `looked`."""
-
-    right: Sequence[Looked] = ()
-    wrong: Sequence[Looked] = ()
+    right: Sequence[TreeShown] = ()
+    wrong: Sequence[TreeShown] = ()
     looked: int = 0
 
 
@@ -146,47 +106,38 @@ class Syntax(Section):
     """The best head of each relation, a row each.
 
     Attributes:
-        found: from `headscope.syntax`.
-        trees: the sentences that are shown.
-        shown: which of them for each relation.
+        result: from `headscope.syntax`.
+        sentences: those that `examples` name by their indices.
+        examples: for each relation.
         command: what gives the same table.
     """
 
-    found: xr.Dataset
-    trees: Sequence[Tree] = ()
-    shown: Mapping[str, Shown] = field(default_factory=dict[str, Shown])
+    result: xr.Dataset
+    sentences: Sequence[TreeSentence] = ()
+    examples: Mapping[str, Drawn] = field(default_factory=dict[str, Drawn])
     command: str | None = None
 
     def findings(self) -> list[list[Part]]:
         """A sentence for the summary."""
-        return [_finding(self.found)]
+        return [_finding(self.result)]
 
     def info(self, blobs: Blobs) -> SyntaxSection:
         """The rows and the sentences; nothing travels beside them."""
-        best: Any = table(self.found)
-        rows = [self._row(row) for row in best.itertuples() if row.relation != ROOT]
+        best: Any = table(self.result)
         return SyntaxSection(
             kind="syntax",
             title="Dependency relations, head by head",
             about=self._about(),
-            rows=rows,
-            sentences=[
-                TreeSentence(
-                    words=[plain_text(word) for word in one.words],
-                    heads=list(one.heads),
-                    relations=list(one.relations),
-                    example=one.example,
-                )
-                for one in self.trees
-            ],
-            others=[_printed(one) for one in TABLE_1 if one.relation is None],
+            rows=[self._row(row) for row in best.itertuples() if row.relation != "root"],
+            sentences=[{**each, "words": [*map(plain_text, each["words"])]} for each in self.sentences],
+            others=[_printed(row) for row in TABLE_1 if row.relation is None],
             notes=self._notes(),
             command=self.command,
         )
 
     def _about(self) -> str:
-        meta: dict[str, Any] = json.loads(self.found.attrs["meta"])
-        n = int(self.found["n"].values[0])
+        meta: dict[str, Any] = json.loads(self.result.attrs["meta"])
+        n = int(self.result["n"].values[0])
         name = meta.get("corpus", {}).get("name") or "the treebank"
         return (
             "For each word of a sentence, the word that a head looks at most (dep→head), or that looks at "
@@ -199,7 +150,7 @@ class Syntax(Section):
         )
 
     def _notes(self) -> list[str]:
-        meta: dict[str, Any] = json.loads(self.found.attrs["meta"])
+        meta: dict[str, Any] = json.loads(self.result.attrs["meta"])
         rows = meta.get("options", {}).get("rows", "mean")
         least = int(meta["least"])
         from_word = "the mean over its pieces" if rows == "mean" else "that of its first piece"
@@ -214,19 +165,21 @@ class Syntax(Section):
             "offset, chosen and scored alike. Intervals are of a bootstrap over sentences "
             f"({int(meta['replicates']):,} replicates, seed {int(meta['seed'])}).",
             f"Relations of fewer than {least} instances are grey and have no best head.",
-            f"{CORPORA} Its labels, as UD's: "
+            orientation(" on the Wall Street Journal with Stanford dependencies", "model, corpus and labels")
+            + " Its labels, as UD's: "
             + ", ".join(
-                f"{one.label} as {one.relation}"
-                for one in TABLE_1
-                if one.relation not in (None, one.label, one.label.lower())
+                f"{row.label} as {row.relation}"
+                for row in TABLE_1
+                if row.relation not in (None, row.label, row.label.lower())
             )
             + "; pobj and prep have no counterpart, since in UD the preposition depends on its noun (case).",
         ]
 
     def _row(self, row: Any) -> SyntaxRow:
         name, few = str(row.relation), bool(row.few)
-        shown = self.shown.get(name, Shown())
-        printed = next((one for one in TABLE_1 if one.relation == name), None)
+        examples = self.examples.get(name, Drawn())
+        printed = next((_printed(each) for each in TABLE_1 if each.relation == name), None)
+        figures: Any = {field: number(getattr(row, column)) for field, column in _FIGURES}
         return SyntaxRow(
             relation=name,
             n=int(row.n),
@@ -234,51 +187,35 @@ class Syntax(Section):
             layer=None if few else int(row.layer),
             head=None if few else int(row.head),
             direction=None if few else str(row.direction),
-            accuracy=_number(row.accuracy),
-            low=_number(row.ci_low),
-            high=_number(row.ci_high),
-            split=_number(row.split_accuracy),
-            split_low=_number(row.split_low),
-            split_high=_number(row.split_high),
-            p=_number(row.p),
-            q=_number(row.q),
-            offset=None if _number(row.baseline_accuracy) is None else int(row.baseline_offset),
-            baseline=_number(row.baseline_accuracy),
-            printed=None if printed is None else _printed(printed),
-            right=[_shown(one) for one in shown.right],
-            wrong=[_shown(one) for one in shown.wrong],
-            looked=shown.looked,
+            **figures,
+            offset=None if figures["baseline"] is None else int(row.baseline_offset),
+            printed=printed,
+            right=list(examples.right),
+            wrong=list(examples.wrong),
+            looked=examples.looked,
         )
 
 
-def _printed(one: Printed) -> PrintedFigure:
+_FIGURES = (
+    *zip(("accuracy", "low", "high", "baseline"), (*COLUMNS[6:9], COLUMNS[10]), strict=True),
+    *zip(("split", "split_low", "split_high", "p", "q"), CHOSEN[:-1], strict=True),
+)
+"""Figures of a row, and their columns in the table."""
+
+
+def _printed(row: Printed) -> PrintedFigure:
     return PrintedFigure(
-        label=one.label,
-        head=one.head,
-        value=one.accuracy / 100,
-        offset=one.offset,
-        baseline=one.baseline / 100,
+        label=row.label,
+        head=row.head,
+        value=row.accuracy / 100,
+        offset=row.offset,
+        baseline=row.baseline / 100,
     )
 
 
-def _shown(one: Looked) -> TreeShown:
-    return TreeShown(
-        sentence=one.sentence,
-        words=list(one.words),
-        predicted=list(one.predicted),
-        right=list(one.right),
-        arcs=[[start, end, round(weight, 3)] for start, end, weight in one.arcs],
-    )
-
-
-def _number(value: Any) -> float | None:
-    number = float(value)
-    return number if math.isfinite(number) else None
-
-
-def _finding(found: xr.Dataset) -> list[Part]:
+def _finding(result: xr.Dataset) -> list[Part]:
     """The relations whose best head is better than a fixed offset, both chosen and scored apart."""
-    best: Any = table(found)
+    best: Any = table(result)
     rows = [row for row in best.itertuples() if row.relation not in (ALL, WITHOUT) and not row.few]
     if not rows:
         return [text("No dependency relation has enough words here to name its best head.")]

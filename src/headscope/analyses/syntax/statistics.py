@@ -9,6 +9,7 @@ chosen on other sentences than they are scored on.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,8 +18,8 @@ import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.analyses.predictions import Predictions, papers, stacked
 from headscope.errors import InputError
-from headscope.heads import Head
 from headscope.measures.resample import Answers, Resampling
 from headscope.measures.significance import false_discovery
 from headscope.tokens import BoolArray, IntArray
@@ -44,7 +45,9 @@ COLUMNS = (
 )
 """Columns of the tables; that of best heads has `CHOSEN` as well."""
 
-CHOSEN = ("split_accuracy", "split_low", "split_high", "p", "q", "few")
+_HEADS = ("accuracy", "ci_low", "ci_high")
+_SPLIT = ("split_accuracy", "split_low", "split_high", "p")
+CHOSEN = (*_SPLIT, "q", "few")
 
 
 def predictions(weights: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
@@ -54,25 +57,25 @@ def predictions(weights: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
     counts. A word alone in its sentence predicts itself.
     """
     weights = weights.copy()
-    place: IntArray = np.arange(weights.shape[-1], dtype=np.int64)
-    weights[..., place, place] = 0.0
+    words: IntArray = np.arange(weights.shape[-1], dtype=np.int64)
+    weights[..., words, words] = 0.0
     return weights.argmax(-1), weights.argmax(-2)
 
 
 def by_offsets(count: int, offsets: Sequence[int], *, clip: bool = False) -> IntArray:
-    """The word at each offset, ``[offset word]``: −1 where there is none (before the first: the root, if `clip`).
+    """The word at each offset, ``[offset word]``: −2 where there is none (before the first: −1, the root, if `clip`).
 
     The released code of Clark et al. clips: what is beyond the end is the last word, what is before the start the
     root, which makes far offsets to the left score on roots.
     """
-    found = np.arange(count) + np.array(offsets, np.int64)[:, None]
+    words = np.arange(count) + np.array(offsets, np.int64)[:, None]
     if clip:
-        return np.clip(found, -1, count - 1)
-    return np.where((found >= 0) & (found < count), found, -2)
+        return np.clip(words, -1, count - 1)
+    return np.where((words >= 0) & (words < count), words, -2)
 
 
-class Words:
-    """Which predictions were right for each word of a treebank.
+class Words(Predictions):
+    """Which predictions were right for each word of a treebank, ``[direction layer head word]``.
 
     Args:
         layers, heads: of the model; a head that a layer does not have is never right.
@@ -80,21 +83,7 @@ class Words:
     """
 
     def __init__(self, layers: Sequence[int], heads: int, offsets: Sequence[int]) -> None:
-        self.layers, self.heads, self.offsets = tuple(layers), heads, tuple(offsets)
-        self.sentences = 0
-        self.answers = Answers(2 * len(self.layers) * heads + len(self.offsets))
-
-    def add(self, relations: Sequence[str], right: BoolArray, baselines: BoolArray) -> None:
-        """One sentence.
-
-        Args:
-            relations: of each word.
-            right: ``[direction layer head word]``.
-            baselines: ``[offset word]``.
-        """
-        bits = np.concatenate([right.reshape(-1, len(relations)), baselines])
-        self.answers.add(relations, bits, self.sentences)
-        self.sentences += 1
+        super().__init__(DIRECTIONS, layers, heads, offsets)
 
 
 def dataset(
@@ -117,58 +106,44 @@ def dataset(
     Returns:
         ``accuracy``, ``ci_low``, ``ci_high`` of every head (95 % percentile intervals of a Poisson bootstrap over
         sentences), ``n`` of every relation, ``baseline`` over ``(relation, offset)``; and over ``relation``, where
-        a best head is named: ``best`` (its place among direction × layer × head, −1 for none);
+        a best head is named: ``best`` (its index among direction × layer × head, −1 for none);
         ``split_accuracy``, ``split_low`` and ``split_high`` of choosing and scoring on different sentences
         (`headscope.measures.resample.Chosen`); ``p`` that this is no better than the best offset, chosen and
         scored alike, and ``q`` with the false discovery rate over the relations.
 
     Raises `InputError` when there is no sentence.
     """
-    if not words.sentences:
+    if not words.count:
         raise InputError("treebank: expected at least one sentence, found none")
     resampling = Resampling(words.answers, seed=seed, replicates=replicates)
-    shape = (len(DIRECTIONS), len(words.layers), words.heads)
-    heads = slice(0, int(np.prod(shape)))
-    offsets = slice(heads.stop, words.answers.width)
-    parts: dict[str, list[Any]] = {}
+    heads, offsets = slice(math.prod(words.shape)), slice(math.prod(words.shape), None)
+
+    def row(instances: BoolArray) -> dict[str, Any]:
+        scores = resampling.of(instances)
+        ends = zip(_HEADS, (scores.value, *scores.interval()), strict=True)
+        row: dict[str, Any] = {name: values[heads].reshape(words.shape) for name, values in ends}
+        row |= {"baseline": scores.value[offsets], "n": scores.n, "best": -1, **dict.fromkeys(_SPLIT, np.nan)}
+        if scores.n >= least and row["accuracy"].any():  # of roots no head is right
+            best = scores.chosen(heads)
+            p = best.above(scores.chosen(offsets)) if words.baselines else np.nan
+            row |= {"best": best.place}
+            row |= zip(_SPLIT, (best.split, best.low, best.high, p), strict=True)
+        return row
+
     subsets = _subsets(words.answers)
-    for chosen in subsets.values():
-        own = resampling.of(chosen)
-        low, high = own.interval()
-        row: dict[str, Any] = {
-            "n": own.n,
-            "accuracy": own.value[heads],
-            "ci_low": low[heads],
-            "ci_high": high[heads],
-            "baseline": own.value[offsets],
-            "best": -1,
-            **dict.fromkeys(("split_accuracy", "split_low", "split_high", "p"), np.nan),
-        }
-        if own.n >= least and row["accuracy"].any():  # of roots no head is right
-            best = own.chosen(heads)
-            row |= {"best": best.place, "split_accuracy": best.split, "split_low": best.low}
-            row["split_high"] = best.high
-            row["p"] = best.above(own.chosen(offsets)) if words.offsets else np.nan
-        for name, value in row.items():
-            parts.setdefault(name, []).append(value)
-    variables: dict[str, Any] = {
-        name: (("relation", "direction", "layer", "head"), np.stack(parts[name]).reshape(-1, *shape))
-        for name in ("accuracy", "ci_low", "ci_high")
-    }
-    variables["baseline"] = (("relation", "offset"), np.stack(parts["baseline"]))
-    for name in ("n", "best", "split_accuracy", "split_low", "split_high", "p"):
-        variables[name] = (("relation",), np.array(parts[name]))
-    variables["q"] = (("relation",), false_discovery(np.array(parts["p"])))
-    described = {**dict(meta or {}), "sentences": words.sentences, "seed": seed}
+    columns = stacked([row(instances) for instances in subsets.values()])
+    columns["q"] = false_discovery(columns["p"])
+    axes = {**dict.fromkeys(_HEADS, ("direction", "layer", "head")), "baseline": ("offset",)}
+    described = {**(meta or {}), "sentences": words.count, "seed": seed}
     described |= {"replicates": replicates, "least": least}
     return xr.Dataset(
-        variables,
+        {name: (("relation", *axes.get(name, ())), values) for name, values in columns.items()},
         coords={
             "relation": list(subsets),
             "direction": list(DIRECTIONS),
             "layer": list(words.layers),
             "head": np.arange(words.heads),
-            "offset": list(words.offsets),
+            "offset": list(words.baselines),
         },
         attrs={"meta": json.dumps(described, ensure_ascii=False)},
     )
@@ -180,55 +155,39 @@ def _subsets(answers: Answers) -> dict[str, BoolArray]:
     outside = [number for name, number in answers.labels.items() if name.split(":")[0] in ("punct", "root")]
     sizes = np.bincount(numbers, minlength=len(answers.labels))
     names = sorted(answers.labels, key=lambda name: (-int(sizes[answers.labels[name]]), name))
-    found = {ALL: np.ones(len(numbers), np.bool_), WITHOUT: ~np.isin(numbers, outside)}
-    return found | {name: numbers == answers.labels[name] for name in names}
+    subsets = {ALL: np.ones(len(numbers), np.bool_), WITHOUT: ~np.isin(numbers, outside)}
+    return subsets | {name: numbers == answers.labels[name] for name in names}
 
 
-def table(found: xr.Dataset) -> pd.DataFrame:
+def table(result: xr.Dataset) -> pd.DataFrame:
     """The best head of each relation, with `COLUMNS` and `CHOSEN`; no head where there are `few` instances."""
-    rows = [_best(found.sel(relation=name), str(name)) for name in found["relation"].values]
-    made: Any = pd.DataFrame(rows, columns=[*COLUMNS, *CHOSEN])
-    return made.astype({"layer": "Int64", "head": "Int64", "baseline_offset": "Int64"})
+    best = result["best"].values
+    few = best < 0
+    heads = result["accuracy"].size // len(best)
+    every: Any = every_head(result)
+    rows = every.iloc[np.arange(len(best)) * heads + best.clip(0)].reset_index(drop=True)
+    of_head = ["layer", "head", "paper", "direction", *_HEADS]
+    rows[of_head] = rows[of_head].mask(np.repeat(few[:, None], len(of_head), 1))
+    rows = rows.assign(**{name: result[name].values for name in CHOSEN[:-1]}, few=few)
+    return rows.astype({"layer": "Int64", "head": "Int64", "baseline_offset": "Int64"})
 
 
-def _best(one: xr.Dataset, name: str) -> dict[str, Any]:
-    best = int(one["best"])
-    row: dict[str, Any] = {"relation": name, "n": int(one["n"]), "few": best < 0, **_baseline(one)}
-    if best >= 0:
-        shape = one["accuracy"].shape
-        direction, layer, head = np.unravel_index(best, shape)
-        row |= _head(one, int(direction), int(layer), int(head))
-        row |= {key: float(one[key]) for key in CHOSEN[:-1]}
-    return row
-
-
-def every_head(found: xr.Dataset) -> pd.DataFrame:
+def every_head(result: xr.Dataset) -> pd.DataFrame:
     """Every head and direction of each relation, with `COLUMNS`."""
-    rows: list[dict[str, Any]] = []
-    for name in found["relation"].values:
-        one = found.sel(relation=name)
-        shared = {"relation": str(name), "n": int(one["n"]), **_baseline(one)}
-        for place in np.ndindex(*one["accuracy"].shape):
-            rows.append(shared | _head(one, *place))
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    axes = ["relation", "direction", "layer", "head"]
+    rows: Any = result[["n", *_HEADS]].to_dataframe(axes).reset_index()
+    heads = len(rows) // result.sizes["relation"]
+    offsets = [_baseline(result.sel(relation=name)) for name in result["relation"].values]
+    rows["baseline_offset"] = [offset for offset, _ in offsets for _ in range(heads)]
+    rows["baseline_accuracy"] = [accuracy for _, accuracy in offsets for _ in range(heads)]
+    rows["paper"] = papers(rows["layer"], rows["head"])
+    return rows[list(COLUMNS)]
 
 
-def _head(one: xr.Dataset, direction: int, layer: int, head: int) -> dict[str, Any]:
-    name = Head(int(one["layer"][layer]), int(one["head"][head]))
-    return {
-        "layer": name.layer,
-        "head": name.head,
-        "paper": name.paper,
-        "direction": DIRECTIONS[direction],
-        **{key: float(one[key].values[direction, layer, head]) for key in ("accuracy", "ci_low", "ci_high")},
-    }
-
-
-def _baseline(one: xr.Dataset) -> dict[str, Any]:
-    if not np.isfinite(one["baseline"].values).any():  # of whole trees
-        return {"baseline_offset": None, "baseline_accuracy": np.nan}
-    best = int(np.nanargmax(one["baseline"].values))
-    return {
-        "baseline_offset": int(one["offset"][best]),
-        "baseline_accuracy": float(one["baseline"].values[best]),
-    }
+def _baseline(relation: xr.Dataset) -> tuple[int | None, float]:
+    """The best offset and its accuracy."""
+    accuracies = relation["baseline"].values
+    if not np.isfinite(accuracies).any():
+        return None, np.nan
+    best = int(np.nanargmax(accuracies))
+    return int(relation["offset"][best]), float(accuracies[best])

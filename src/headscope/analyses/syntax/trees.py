@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from headscope.analyses.syntax.statistics import Words
-from headscope.errors import InputError
+from headscope import lazy
+from headscope.analyses.syntax.statistics import Words, by_offsets
 from headscope.tokens import BoolArray, IntArray
 
 UAS, UUAS = "tree UAS", "tree UUAS"
@@ -32,7 +31,8 @@ def spanning_tree(weights: npt.NDArray[Any], root: int) -> IntArray:
     np.fill_diagonal(scores, np.nan)
     scores[root + 1, 1:] = np.nan
     scores[root + 1, 0] = 0.0
-    return np.array(_library()(scores)[0][1:], np.int64) - 1
+    library = lazy.module("ufal.chu_liu_edmonds", needs="pip install 'headscope[trees]'")
+    return np.array(library.chu_liu_edmonds(scores)[0][1:], np.int64) - 1
 
 
 def right(predicted: IntArray, heads: IntArray) -> tuple[BoolArray, BoolArray]:
@@ -45,39 +45,27 @@ def right(predicted: IntArray, heads: IntArray) -> tuple[BoolArray, BoolArray]:
     return directed, directed | turned
 
 
-def add(words: Words, maps: Sequence[npt.NDArray[Any]], heads: IntArray) -> None:
+def edges(weights: npt.NDArray[Any], heads: IntArray) -> BoolArray:
+    """Which words' edges are right in the trees of a layer, ``[head word word] -> [kind direction head word]``.
+
+    Kinds are those of `UAS` and `UUAS`. `heads` are those of the gold tree.
+    """
+    root = int(np.flatnonzero(heads < 0)[0])
+    trees = [[right(spanning_tree(each, root), heads) for each in (one, one.T)] for one in weights]
+    return np.array(trees, np.bool_).transpose(2, 1, 0, 3)
+
+
+def add(words: Words, layers: Sequence[BoolArray], heads: IntArray) -> None:
     """Count the trees of one sentence, as two relations of `words`; a baseline is the chain at an offset of ±1.
 
     Args:
         words: the counts.
-        maps: of each layer, ``[head word word]``.
+        layers: `edges` of each.
         heads: of the gold tree.
     """
-    count, root = len(heads), int(np.flatnonzero(heads < 0)[0])
-    found = np.zeros((2, 2, len(maps), words.heads, count), np.bool_)  # [kind direction layer head word]
-    for layer, own in enumerate(maps):
-        for head, weights in enumerate(own):
-            for direction, each in enumerate((weights, weights.T)):
-                found[:, direction, layer, head] = right(spanning_tree(each, root), heads)
-    chains = [right(_chain(count, offset), heads) for offset in words.offsets]
+    chains = [right(each, heads) for each in by_offsets(len(heads), words.baselines)]
     kept = heads >= 0
-    baselines = np.array(chains, np.bool_).reshape(len(chains), 2, count)[..., kept]
-    labels = [UAS] * int(kept.sum()) + [UUAS] * int(kept.sum())
-    words.add(
-        labels, np.concatenate(list(found[..., kept]), -1), np.concatenate(list(baselines.swapaxes(0, 1)), -1)
-    )
-
-
-def _chain(count: int, offset: int) -> IntArray:
-    found = np.arange(count) + offset
-    return np.where((found >= 0) & (found < count), found, -1)
-
-
-def _library() -> Callable[[npt.NDArray[Any]], tuple[list[int], float]]:
-    try:
-        library: Any = importlib.import_module("ufal.chu_liu_edmonds")
-    except ImportError:
-        raise InputError(
-            "trees: expected the library ufal.chu-liu-edmonds, found none; pip install 'headscope[trees]'"
-        ) from None
-    return library.chu_liu_edmonds
+    labels = np.repeat([UAS, UUAS], kept.sum()).tolist()
+    found = [words.padded([each[kind][..., kept] for each in layers]) for kind in range(2)]
+    baselines = [[each[kind][kept] for each in chains] for kind in range(2)]
+    words.add(labels, np.concatenate(found, -1), np.concatenate(baselines, -1))

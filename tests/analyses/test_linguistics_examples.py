@@ -15,7 +15,7 @@ from headscope.analyses.probes import section as module
 from headscope.analyses.probes.run import KINDS
 from headscope.analyses.study import Gallery, Study
 from headscope.analyses.syntax.examples import _draw, _shown
-from headscope.analyses.syntax.section import Shown
+from headscope.analyses.syntax.section import Drawn
 from headscope.analyses.syntax.statistics import table
 from headscope.corpora import Example
 from headscope.errors import CorpusError, InputError
@@ -123,23 +123,23 @@ def test_one_sentence_by_hand(direction: int) -> None:
         words=["she", "saw", "the", "dog"], heads=[1, -1, 3, 1], relations=["nsubj", "root", "det", "nsubj"]
     )
     maps = np.full((4, 4), 0.01)
-    maps[0, 1], maps[0, 0], maps[3, 0], maps[3, 1], maps[2, 1] = 0.6, 0.9, 0.5, 0.03, 0.2
+    maps[0, 1], maps[0, 0], maps[3, 0], maps[3, 1], maps[2, 1] = 0.6, 0.9, 0.5, 0.03, 0.20046
     head = hs.Head(1, 2)
     own = maps if direction == 0 else maps.T
     places: dict[int, int] = {7: 0}
     shown = _shown("nsubj", direction, head, [example], [{head: own}], places)
     (looked,) = shown.wrong
-    assert (shown.right, shown.looked, looked.sentence, places) == ([], 1, 1, {7: 0, 0: 1})
-    assert (looked.words, looked.predicted, looked.right) == ([0, 3], [1, 0], [True, False])
+    assert (shown.right, shown.looked, looked["sentence"], places) == ([], 1, 1, {7: 0, 0: 1})
+    assert (looked["words"], looked["predicted"], looked["right"]) == ([0, 3], [1, 0], [True, False])
     arcs = {(0, 1): 0.6, (3, 0): 0.5, (3, 1): 0.03, (2, 1): 0.2}
     assert {
-        (start, end) if direction == 0 else (end, start): weight for start, end, weight in looked.arcs
+        (start, end) if direction == 0 else (end, start): weight for start, end, weight in looked["arcs"]
     } == arcs
     own[(3, 1) if direction == 0 else (1, 3)] = 0.7
     shown = _shown("nsubj", direction, head, [example], [{head: own}], {})
-    assert [one.right for one in shown.right] == [[True, True]]
+    assert [one["right"] for one in shown.right] == [[True, True]]
     assert not shown.wrong
-    assert _shown("obj", direction, head, [example], [{head: own}], {}) == Shown([], [], 0)
+    assert _shown("obj", direction, head, [example], [{head: own}], {}) == Drawn([], [], 0)
 
 
 def test_sentences_are_short_and_open_themselves(found: Any) -> None:

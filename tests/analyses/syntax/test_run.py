@@ -73,7 +73,7 @@ def test_batches_do_not_matter(demo: Any, shared: Path) -> None:
 
 
 def test_examples_without_trees_are_refused(demo: Any) -> None:
-    with pytest.raises(CorpusError, match=r"texts\[0\].*expected an input that is given as words"):
+    with pytest.raises(CorpusError, match=r"texts\[0\].*expected a sentence with words, heads and relations"):
         syntax(demo, corpora.texts(["No tree here."]))
     with pytest.raises(InputError, match="rows: expected mean or first, found 'last'"):
         syntax(demo, corpora.texts(["No tree here."]), rows="last")  # type: ignore[arg-type]

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headscope.analyses.coref.section import Chosen, Coref, Window
+from headscope.analyses.coref.section import Coref
 from headscope.analyses.coref.statistics import CANDIDATES, RULES, Mentions
 from headscope.analyses.coref.statistics import dataset as coref_dataset
 from headscope.analyses.probes.section import Probes
-from headscope.analyses.syntax.section import Looked, Shown, Syntax, Tree
+from headscope.analyses.syntax.section import Drawn, Syntax, TreeSentence
 from headscope.analyses.syntax.statistics import Words, table
 from headscope.analyses.syntax.statistics import dataset as syntax_dataset
 from headscope.views.blobs import Blobs
@@ -57,7 +57,7 @@ def test_relations_stand_beside_their_baseline_and_the_printed_figure() -> None:
 
 
 def test_few_instances_are_never_crowned_and_roots_have_no_row() -> None:
-    info = Syntax(syntax_found(), shown={"csubj": Shown()}).info(Blobs())
+    info = Syntax(syntax_found(), examples={"csubj": Drawn()}).info(Blobs())
     few = row(info, "csubj")
     assert few["few"]
     assert [few[key] for key in ("layer", "head", "direction", "accuracy", "q", "split")] == [None] * 6
@@ -127,7 +127,7 @@ def test_figures_of_a_row_are_those_of_the_table() -> None:
         "offset": "baseline_offset",
         "baseline": "baseline_accuracy",
     }
-    rows: Any = table(made.found)
+    rows: Any = table(made.result)
     info = made.info(Blobs())
     for relation in ("all", "det", "nsubj"):
         own = rows[rows["relation"] == relation].iloc[0]
@@ -139,12 +139,12 @@ def test_figures_of_a_row_are_those_of_the_table() -> None:
 
 
 def test_sentences_travel_without_what_garbles_a_page() -> None:
-    looked = Looked(0, [0], [2], [False], [(0, 2, 0.123456)])
-    info = Syntax(
-        syntax_found(),
-        [Tree(["a\u202e", "b", "c"], [1, -1, 1], ["det", "root", "obj"], 7)],
-        {"det": Shown([], [looked], 9)},
-    ).info(Blobs())
+    sentence = TreeSentence(
+        words=["a\u202e", "b", "c"], heads=[1, -1, 1], relations=["det", "root", "obj"], example=7
+    )
+    shown = sample.looked(0, 0, 2, False, [[0, 2, 0.123]])
+    info = Syntax(syntax_found(), [sentence], {"det": Drawn([], [shown], 9)}).info(Blobs())
+    assert sentence["words"][0] == "a\u202e"
     assert info["sentences"] == [
         {
             "words": ["a\ufffd", "b", "c"],
@@ -165,11 +165,10 @@ def test_coreference_has_rules_best_heads_and_only_types_that_there_are() -> Non
     right[2, 0, 1, :3] = True  # L3H1 among all words
     for document in range(6):
         mentions.add(["pronoun"] * 3 + ["nominal"], right, np.eye(len(RULES), 4, dtype=np.bool_), document)
-    chosen = Chosen(0, 1, 2, 0.25, [0], right=False)
     info = Coref(
         coref_dataset(mentions, replicates=50),
-        [Window(["Ann", "saw", "it"], [(0, 1, 0), (2, 3, 2)], 4)],
-        {"any_word": [chosen]},
+        [{"words": ["Ann", "saw", "it"], "mentions": [[0, 1, 0], [2, 3, 2]], "example": 4, "spaces": None}],
+        {"any_word": [sample.choice(0, 1, 2, 0.25, 0, False)]},
         48,
     ).info(Blobs())
     assert (info["types"], info["counts"]) == (["all", "pronoun", "nominal"], [24, 18, 6])
@@ -229,7 +228,7 @@ def test_sentences_and_mentions_travel_as_they_are() -> None:
     wrong = {"window": 0, "mention": 3, "predicted": 0, "weight": 0.125, "antecedents": [0], "right": False}
     assert heads["preceding_mentions"]["shown"][1] == wrong
     assert heads["other_mentions"]["shown"] == []
-    found = sample.coref().found.sel(candidates="any_word")
+    found = sample.coref().result.sel(candidates="any_word")
     split = {
         "accuracy": found["split"].item(),
         "low": found["split_low"].item(),

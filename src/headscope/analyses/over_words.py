@@ -1,0 +1,93 @@
+"""Annotated corpora through a model: what every layer's maps over words give for each input."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy.typing as npt
+
+from headscope.corpora import Corpus, Example
+from headscope.models import Model
+from headscope.stream.batches import examples, over_blocks
+from headscope.stream.long import described
+from headscope.stream.provenance import COMMAND
+from headscope.stream.words import word_maps
+from headscope.words import Rows
+
+A = TypeVar("A")
+T = TypeVar("T")
+
+
+class Measured(NamedTuple, Generic[A, T]):
+    """One input: its place in the corpus, its annotation, and what was made of each layer."""
+
+    number: int
+    annotation: A
+    layers: Mapping[int, T]
+
+
+def over_word_maps(
+    model: Model,
+    corpus: Corpus | Iterable[Example],
+    annotation: Callable[[Example], A],
+    measure: Callable[[A, npt.NDArray[Any]], T],
+    *,
+    inputs: Iterable[Example] | None = None,
+    rows: Rows = "mean",
+    token_types: bool = True,
+    batch_size: int,
+    limit: int | None,
+    progress: bool,
+) -> Iterator[list[Measured[A, T]]]:
+    """The inputs of each block of a corpus, in the order in which they are worked on.
+
+    Args:
+        model, corpus: what runs, and over what.
+        annotation: reads what is annotated off an input.
+        measure: is given that and the maps ``[head word word]`` of a layer.
+        inputs: in place of the corpus' own, with their tokens.
+        rows, token_types: see `headscope.stream.words.word_maps`.
+        batch_size: inputs in a batch, at most.
+        limit, progress: of the run.
+
+    Raises: see `headscope.stream.batches.over_blocks`.
+    """
+    numbers: dict[int, int] = {}  # of the inputs that are being worked on, by identity
+
+    def numbered() -> Iterator[Example]:
+        for number, example in enumerate(examples(model, corpus, limit) if inputs is None else inputs):
+            numbers[id(example)] = number
+            yield example
+
+    def work(batch: Sequence[Example]) -> list[Measured[A, T]]:
+        annotations = [annotation(example) for example in batch]
+        layers: list[dict[int, T]] = [{} for _ in batch]
+
+        def look(layer: int, maps: npt.NDArray[Any]) -> None:
+            for place, (example, annotated) in enumerate(zip(batch, annotations, strict=True)):
+                size = len(example.words or ())
+                layers[place][layer] = measure(annotated, maps[place, :, :size, :size])
+
+        word_maps(model, batch, look, rows=rows, token_types=token_types)
+        return [
+            Measured(numbers.pop(id(example)), annotated, dict(sorted(each.items())))
+            for example, annotated, each in zip(batch, annotations, layers, strict=True)
+        ]
+
+    for block in over_blocks(
+        model, corpus, work, inputs=numbered(), batch_size=batch_size, limit=limit, progress=progress
+    ):
+        yield [each for _, measured in block for each in measured]
+
+
+def description(
+    model: Model, corpus: Corpus | Iterable[Example], options: Mapping[str, Any], started: float
+) -> dict[str, Any]:
+    """What made the figures of a run that began at this monotonic time."""
+    meta = described(model, corpus) | {"options": dict(options), "command": COMMAND.get()}
+    meta["seconds"] = round(time.monotonic() - started, 3)
+    if isinstance(corpus, Corpus):
+        meta["broken"] = [str(error) for error in corpus.broken]
+    return meta
