@@ -22,6 +22,12 @@ def merge(parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
 
     Raises `InputError` for a file that is broken or no part, and for parts that are not one corpus: of different
     runs or inputs, with blocks that are missing or there twice.
+
+    >>> for number in (1, 2):
+    ...     _ = hs.measure(model, corpus, measures=["entropy"], shard=f"{number}/2", part=f"{number}.nc")
+    >>> merged = hs.merge(["1.nc", "2.nc"])
+    >>> merged["entropy"].equals(hs.measure(model, corpus, measures=["entropy"])["entropy"])
+    True
     """
     analysis = analysis_of(parts)
     return analysis.load(analysis.merge)(parts)

@@ -17,6 +17,10 @@ def table(result: xr.Dataset) -> pd.DataFrame:
     best heads (`coreference`), a probe (`probe`), a pair of heads (`distance`), or a head and score (`negation`).
 
     Raises `InputError` for anything else.
+
+    >>> stats = hs.measure(model, corpus, measures=["previous"])
+    >>> hs.table(stats).columns.tolist()
+    ['layer', 'head', 'paper', 'measure', 'value', 'se', 'n', 'chance']
     """
     if not hasattr(result, "data_vars"):
         raise InputError(

@@ -22,6 +22,12 @@ def edit(model: Model, change: Hook) -> Generator[None]:
 
     `change` gets each `AttentionRecord` and returns new weights ``[batch head query key]``, or None to leave them.
     Captures, gradients and `generate` within it see the changed weights.
+
+    >>> def first_layer_looks_at_nothing(record):
+    ...     return record.weights() * 0 if record.layer == 0 else None
+    >>> with hs.edit(model, first_layer_looks_at_nothing):
+    ...     float(hs.capture(model, "The cat sat.")["L0H2"].max())
+    0.0
     """
     expect_model(model)
     token = edited.set(True)
@@ -42,6 +48,10 @@ def ablate(model: Model, *heads: Head | str, part: str | None = None) -> Generat
         part: ``self``, ``encoder`` or ``cross`` in a model that has several.
 
     Raises `InputError` for what is no head's name, and at the end when a head was not met.
+
+    >>> with hs.ablate(model, "L0H2"):
+    ...     float(hs.capture(model, "The cat sat.")["L0H2"].max())
+    0.0
     """
     named = [Head.parse(head) if isinstance(head, str) else head for head in heads]
     with replace(model, dict.fromkeys(named, 0.0), part=part):

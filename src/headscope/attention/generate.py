@@ -42,6 +42,11 @@ def generate(
     Returns:
         `AttentionMaps` ``[layer head query key]`` over prompt and written tokens; `Parts` for an encoder-decoder.
         ``meta["written"]`` is the text written.
+
+    >>> gpt2 = hs.load("gpt2")
+    >>> maps = hs.generate(gpt2, "Once upon a time", max_new_tokens=3)
+    >>> int(maps.query.classes["generated"].sum())
+    2
     """
     expect_model(model)
     write: Any = getattr(model.module, "generate", None)

@@ -42,6 +42,9 @@ def load(
     Raises:
         ModelError: there is no such model, or it cannot be read; a checkpoint that holds more than tensors is refused.
         RefusedError: its attention cannot be captured, or does not pass the checks (see `headscope.attention.check`).
+
+    >>> hs.load()
+    Model('all-MiniLM-L6-v2', BertModel, float32, cpu)
     """
     loaded = find(
         model,

@@ -58,6 +58,11 @@ def capture(
 
     Raises:
         InputError: the text is empty or too long, or does not go with the model.
+
+    >>> hs.capture(model, "The cat sat.")
+    AttentionMaps(6 layers × 12 heads, 6 × 6 tokens, self)
+    >>> hs.capture(model, "The cat sat.", pair="It was tired.").a_to_b().weights.shape
+    (6, 12, 4, 4)
     """
     axes, ready = prepare(model, text, pair, target, inputs)
     records = record(model, ready)

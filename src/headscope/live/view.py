@@ -101,6 +101,10 @@ def view(
 
     Raises:
         InputError: an unknown keyword (the message lists the known ones), or a state that cannot be shown.
+
+    >>> view = hs.view(model, "The cat sat.", pair="It was tired.")
+    >>> view.save("view.html").name
+    'view.html'
     """
     check_keywords(state)
     if isinstance(quantities, str):
@@ -150,13 +154,21 @@ def view(
 
 
 def model_view(model: Source = None, text: Text | None = None, **options: Any) -> View:
-    """The grid of all heads: `view` that begins with it."""
+    """The grid of all heads: `view` that begins with it.
+
+    >>> hs.model_view(maps).save("heads.html").name
+    'heads.html'
+    """
     options.setdefault("scale", "model")
     return view(model, text, **options)
 
 
 def head_view(model: Source = None, text: Text | None = None, **options: Any) -> View:
-    """Lines of one or several heads of a layer: `view` that begins with them (``layer=2, heads=[0, 3]``)."""
+    """Lines of one or several heads of a layer: `view` that begins with them (``layer=2, heads=[0, 3]``).
+
+    >>> hs.head_view(maps, layer=0, heads=[2]).state
+    {'layer': 0, 'heads': [2], 'scale': 'head'}
+    """
     options.setdefault("scale", "head")
     return view(model, text, **options)
 
@@ -164,7 +176,11 @@ def head_view(model: Source = None, text: Text | None = None, **options: Any) ->
 def neuron_view(
     model: Source = None, text: Text | None = None, *, head: int | None = None, **options: Any
 ) -> View:
-    """How one head's attention is made of queries and keys (``layer=0, head=8``)."""
+    """How one head's attention is made of queries and keys (``layer=0, head=8``).
+
+    >>> hs.neuron_view(model, "The cat sat.", layer=0, head=8).state
+    {'layer': 0, 'heads': [8], 'scale': 'neuron'}
+    """
     if head is not None:
         options["heads"] = [head]
     options.setdefault("scale", "neuron")

@@ -167,6 +167,13 @@ def pair_measure(
         rows: which rows count; by default those with at least one pair that they can see.
         source: the paper and its section, if any.
         keys: names of its sources in `headscope.measures.sources`, for `Measure.cite`.
+
+    >>> @hs.pair_measure("same_piece", "Mass on earlier copies of the same piece.")
+    ... def same_piece(tokens, queries):
+    ...     earlier = np.arange(len(tokens)) < queries[:, None]
+    ...     return earlier & (tokens.ids == tokens.ids[queries, None])
+    >>> float(hs.measure(model, corpus, measures=[same_piece])["same_piece"].max()) <= 1
+    True
     """
 
     fixed = (_name(name), title or name, description, units, source, "pairs")
@@ -188,6 +195,10 @@ def row_measure(
 
     The function gets some rows of all or some heads of one layer and one input, in float64: it must not rely on
     how many. Arguments as in `pair_measure`; with ``rows="pairs"`` those rows count that see one of `pairs`.
+
+    >>> @hs.row_measure("second", "The second largest weight of a row.", units="share")
+    ... def second(weights, tokens, queries):
+    ...     return np.partition(weights, -2, axis=-1)[..., -2]
     """
     if (rows == "pairs") != (pairs is not None):
         raise InputError(f"measure {name}: expected pairs with rows='pairs' only, found rows={rows!r}")

@@ -64,6 +64,9 @@ def report(
         InputError: an unknown section; a model to compare with, but no such section; a corpus without inputs.
         CorpusError: a broken corpus or treebank, with file and line.
         RunError: the model failed on an input while the surface measures were taken.
+
+    >>> hs.report(model, corpus, sections=["table"], examples=0)[:15]
+    '<!doctype html>'
     """
     inputs = {"treebank": treebank, "coref": coref, "against": against, "pairs": pairs}
     known = available()

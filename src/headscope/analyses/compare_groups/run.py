@@ -134,6 +134,10 @@ def groups(
         InputError: inputs without labels, other than two labels, or fewer than two inputs with one of them.
         CorpusError: a broken corpus, with file and line.
         RunError: the model failed on an input, which the message names.
+
+    >>> result = hs.compare.groups(model, hs.corpora.pairs("pairs.tsv"), measures=["previous"])
+    >>> result.told()[:7]
+    'no head'
     """
     started = time.monotonic()
     if not isinstance(corpus, Corpus):

@@ -76,6 +76,9 @@ def inputs(
 
     Raises:
         InputError: inputs that cannot be aligned, or an encoder-decoder.
+
+    >>> float(hs.compare.inputs(model, "The cat sat.", "The cat sat.").table["js"].max())
+    0.0
     """
     found = [capture(model, text) for text in (a, b)]
     maps = [one for one in found if isinstance(one, AttentionMaps)]

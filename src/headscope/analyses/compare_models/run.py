@@ -108,6 +108,9 @@ def models(
         InputError: models of different shapes, or of which one is causal; see `headscope.compare.roles` for those.
         CorpusError: a broken corpus, with file and line.
         RunError: a model failed on an input, which the message names.
+
+    >>> float(hs.compare.models(model, model, corpus, measures=["previous"]).figures["js"].max())
+    0.0
     """
     chosen = choose(MEASURES if measures is None else measures)
     if by not in ("token", "document"):

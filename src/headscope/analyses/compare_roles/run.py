@@ -51,6 +51,9 @@ def roles(
         a, b: from `headscope.load`.
         corpus: of at least two documents; each model reads it with its own tokenizer.
         level, batch_size, limit, seed, progress: as in `headscope.roles`.
+
+    >>> hs.compare.roles(model, model, hs.corpora.builtin(), limit=20).changes["change"].unique().tolist()
+    ['kept']
     """
     options = {"level": level, "batch_size": batch_size, "limit": limit, "seed": seed}
     first, second = (

@@ -93,6 +93,10 @@ def training(
     Raises:
         InputError: fewer than two checkpoints, one that is named twice, or checkpoints of different shapes.
         ModelError: a checkpoint that cannot be loaded.
+
+    >>> curves = hs.compare.training([hs.load(untrained=0), model], corpus, measures=["previous"]).figures
+    >>> curves.sizes["checkpoint"]
+    2
     """
     if not isinstance(corpus, Corpus):
         corpus = list(corpus)

@@ -63,6 +63,10 @@ def coreference(
 
     Raises:
         CorpusError: a broken corpus, one without coreference, or a sentence that is longer than a window.
+
+    >>> accuracies = hs.coreference(model, hs.corpora.builtin_trees(), limit=60)
+    >>> int(accuracies["n"].sel(type="all"))
+    104
     """
     expect_model(model)
     if rows not in ("mean", "first"):

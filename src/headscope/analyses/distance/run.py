@@ -202,6 +202,12 @@ def distance(
         InputError: an option that makes no sense, or a corpus without a token that counts.
         CorpusError: a broken corpus, with file and line.
         RunError: the model failed on an input, which the message names.
+
+    >>> distances = hs.distance(model, corpus)["distance"]
+    >>> distances.sizes
+    Frozen({'head_a': 72, 'head_b': 72})
+    >>> round(float(distances.sel(head_a="L0H2", head_b="L0H3")), 2)      # nats a token
+    0.54
     """
     at_least_one(rows=rows)
     if preset not in SMOOTHING:

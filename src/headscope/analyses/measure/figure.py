@@ -80,6 +80,10 @@ def figure(
         title: printed above.
 
     Raises `InputError` for a measure that is not there, and for more of them together than there are colours.
+
+    >>> stats = hs.measure(model, corpus, measures=["previous"])
+    >>> hs.figure(stats, "previous").save("previous.png").name
+    'previous.png'
     """
     if not hasattr(dataset, "data_vars"):
         raise InputError(f"figure: expected what headscope.measure gave, found {type(dataset).__name__}")

@@ -82,6 +82,10 @@ def measure(
             run.
         CorpusError: a broken corpus, with file and line.
         RunError: the model failed on an input, which the message names; the disk is full.
+
+    >>> stats = hs.measure(model, corpus, measures=["previous", "entropy"])
+    >>> round(float(stats["previous"].sel(layer=0, head=2)), 2)
+    1.0
     """
     chosen = choose(measures, preset)
     expect_model(model)

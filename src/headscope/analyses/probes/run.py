@@ -102,6 +102,11 @@ def probe(
         CorpusError: a broken treebank or file of vectors, with file and line; a sentence that is longer than the model
             takes.
         InputError: a folder of another run, or a disk that is too small.
+
+    >>> trees = list(hs.corpora.builtin_trees().encoded(model))
+    >>> scores = hs.probe(model, trees[:60], trees[60:80], kinds=["right-branching"])
+    >>> scores["probe"].values.tolist()
+    ['right-branching']
     """
     chosen = _kinds(kinds)
     for name, value in (("epochs", epochs), ("limit", limit), ("batch_size", batch_size)):

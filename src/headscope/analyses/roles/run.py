@@ -49,6 +49,10 @@ def roles(
         One row a role, with `headscope.analyses.roles.statistics.COLUMNS`; ``attrs["meta"]`` says what made it (under
         ``sinks`` the share of heads, of all and by layer, whose first token is a sink), ``attrs["roles"]`` where
         thresholds come from, and ``attrs["untested"]`` which roles were not tested, and why.
+
+    >>> table = hs.roles(model, hs.corpora.builtin(), limit=20)
+    >>> table[(table["layer"] == 0) & (table["head"] == 2)]["role"].tolist()
+    ['previous token']
     """
     text = with_rarest(model, corpus, limit=limit)
     found = [
