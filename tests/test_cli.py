@@ -49,6 +49,7 @@ def test_measure_prints_a_table(
     assert len(lines) == 73
 
 
+@pytest.mark.slow
 def test_measure_writes_every_format(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: Path, tmp_path: Path
 ) -> None:

@@ -282,6 +282,7 @@ def test_coref_of_conll_2012(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     ]
 
 
+@pytest.mark.slow
 def test_negation_prints_and_writes(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -305,6 +306,7 @@ def test_negation_prints_and_writes(
         assert found["f1"].dims == ("layer", "head")
 
 
+@pytest.mark.slow
 def test_negation_before_and_after(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -334,6 +336,7 @@ def test_negation_before_and_after(
     assert abs(float(lines[0].split()[4])) == pytest.approx(largest, abs=6e-4)
 
 
+@pytest.mark.slow
 def test_probe_prints_says_and_writes(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -377,6 +380,7 @@ def test_probe_prints_says_and_writes(
     assert list(pd.read_csv("probes.csv")["probe"]) == list(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [

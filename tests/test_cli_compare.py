@@ -43,6 +43,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_groups(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     more = [
         "--measures",
@@ -77,6 +78,7 @@ def test_groups(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     assert run(monkeypatch, "groups", "pairs.tsv", "--figure", "g.html") == 2
 
 
+@pytest.mark.slow
 def test_models(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     more = ["--untrained", "0", "--measures", "previous", "--figure", "m.svg"]
     assert run(monkeypatch, "models", "demo", "a.txt", "-o", "m.csv", "--roles", "r.csv", *more) == 0
@@ -110,6 +112,7 @@ def test_models_of_other_shapes(
     assert "no head of either has a role" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_inputs(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     texts = ["inputs", "The cat sat.", "The dog sat."]
     assert run(monkeypatch, *texts, "-o", "i.html") == 0

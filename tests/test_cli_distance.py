@@ -82,6 +82,7 @@ def test_bad_usage_is_one_line_and_code_2(
     assert len(found.err.strip().splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_shards_and_merge(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

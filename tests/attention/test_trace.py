@@ -57,6 +57,7 @@ def state(model: nn.Module) -> list[tuple[int, int, int, int]]:
 # ---- families
 
 
+@pytest.mark.slow
 @families
 def test_family_is_followed_from_product_to_weights(family: Family) -> None:
     model, inputs = built(family), family.inputs

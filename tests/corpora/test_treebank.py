@@ -103,6 +103,7 @@ def texts(path: Path) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_words_and_spaces_are_the_text_of_real_treebanks(shared: Path) -> None:
     paths = [
         shared / "data" / "ud_ewt" / "en_ewt-ud-test.conllu",

@@ -248,6 +248,7 @@ def test_p_and_q_and_intervals_by_hand() -> None:
     assert loose["role"].tolist() == ["previous token", "previous token", NONE]
 
 
+@pytest.mark.slow
 def test_few_of_many_heads_without_a_role_are_named() -> None:
     """Heads whose true score is the bar: 5 % of them pass alone, but a table of 200 that names one is as rare."""
     draw = np.random.default_rng(3)

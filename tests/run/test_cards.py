@@ -100,6 +100,7 @@ def test_little_is_kept_of_a_long_corpus(demo: Any, monkeypatch: Any) -> None:
     assert max(sizes) < len(TEXTS)
 
 
+@pytest.mark.slow
 def test_your_own_come_all_in_their_order(demo: Any) -> None:
     chosen = choose_examples(demo, examples(demo), {}, {}, count=0, every=True)
     assert [text_of(tokens) for tokens in chosen.tokens] == TEXTS

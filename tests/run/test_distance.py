@@ -128,6 +128,7 @@ def test_the_preset_gives_the_published_figures(
     np.testing.assert_allclose(found["distance"] / tokens, truth / tokens, atol=tolerance, rtol=0)
 
 
+@pytest.mark.slow
 def test_the_preset_is_not_the_default(demo: Model, shared: Path, segments: list[Example]) -> None:
     preset = distance(demo, segments, preset="clark2019", limit=3)
     exact = distance(demo, segments, limit=3)
@@ -174,6 +175,7 @@ def test_a_run_gives_the_same_digits_again() -> None:
     np.testing.assert_array_equal(first["distance"], again["distance"])
 
 
+@pytest.mark.slow
 def test_blocks_add_up_to_the_corpus() -> None:
     """Sums of blocks, each by a task of its own, in order: the digits of one run; about those of one block."""
     model = small("bert")

@@ -203,6 +203,7 @@ def test_a_corpus_that_has_grown_is_another_one(model: Model, tmp_path: Path, co
         measure(model, corpus(count + 6), measures=WANTED, resume=tmp_path)
 
 
+@pytest.mark.slow
 def test_inputs_of_a_cut_document_that_fail_are_left_out(
     model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -344,6 +345,7 @@ def test_a_failure_keeps_what_was_before(model: Model, tmp_path: Path) -> None:
         measure(broken, corpus(bad=[13]), measures=WANTED, resume=tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_failures_are_left_out_counted_and_listed(model: Model, tmp_path: Path) -> None:
     """Alone, two in a batch, a whole block, the last input: the others' figures stay."""
     bad = [1, 2, *range(8, 12), 29]

@@ -78,6 +78,7 @@ FAMILIES = ["BERT", "ALBERT", "GPT-2", "Llama", "Mistral", "Gemma 2", "gpt-oss",
 TRACED = ["DeBERTa-v2", "BLOOM", "GPT-J", "GPT-Neo", "MPT", "XLM"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES + TRACED)
 def test_gradients_equal_autograd_through_the_eager_model(name: str) -> None:
     model = Model(build(family(name)))
@@ -137,6 +138,7 @@ def test_norms_equal_a_plain_implementation() -> None:
     assert np.isnan(found.chance).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["GPT-2", "Llama", "gpt-oss", "T5", "DeBERTa-v2", "BLOOM"])
 def test_norms_are_shares_that_padding_does_not_change(name: str) -> None:
     model = Model(build(family(name)))

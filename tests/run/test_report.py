@@ -48,6 +48,7 @@ def test_a_causal_model(stories: Model) -> None:
     assert all(part(example)["causal"] for example in found["examples"])
 
 
+@pytest.mark.slow
 def test_the_encoder_of_an_encoder_decoder(demo: Model) -> None:
     torch.manual_seed(0)
     config = transformers.T5Config(
@@ -194,6 +195,7 @@ def test_a_command_for_one_section_has_only_what_that_section_takes(demo: Model)
     )
 
 
+@pytest.mark.slow
 def test_a_section_that_fails_takes_no_other_with_it(demo: Model, monkeypatch: Any, capsys: Any) -> None:
     def fail(*_: Any, **__: Any) -> Any:
         raise ValueError("out of <memory>\nand more")

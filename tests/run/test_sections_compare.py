@@ -149,6 +149,7 @@ def test_heads_of_the_summary_open_there_too(found: Any) -> None:
         assert part["example"] == info["example"][place]
 
 
+@pytest.mark.slow
 def test_the_command_below_gives_the_same_figures(found: Any, tmp_path: Path, monkeypatch: Any) -> None:
     import pandas as pd
     from typer.testing import CliRunner
@@ -179,6 +180,7 @@ def test_a_model_beside_itself_has_moved_by_exactly_nothing(demo: Model) -> None
     assert not any("moved" in line for line in said(found))
 
 
+@pytest.mark.slow
 def test_an_untrained_model_stands_beside_another_draw(untrained: Model) -> None:
     beside = other(untrained, None)
     assert (beside.kind, beside.model.notes) == ("redrawn", ("untrained, seed 0", "untrained, seed 1"))

@@ -99,6 +99,7 @@ def test_what_differs_is_what_the_command_finds(demo: Model, tmp_path: Path) -> 
         assert any(pieces[: len(begin)] == begin for begin in texts[label])
 
 
+@pytest.mark.slow
 def test_where_nothing_differs_that_is_what_is_said(demo: Model, tmp_path: Path) -> None:
     labels = [int(label) for label in "100110011001" * 3]
     corpus = hs.corpora.pairs(write(tmp_path / "pairs.tsv", labels, copied=False), label="same")

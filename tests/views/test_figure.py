@@ -117,6 +117,7 @@ class TestPictures:
         {"scale": "neuron", "heads": [1], "values": True},
     )
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("theme", ["light", "dark"])
     @pytest.mark.parametrize("state", STATES)
     def test_every_view_in_every_format(self, state, theme) -> None:

@@ -128,6 +128,7 @@ def test_every_key_is_in_the_table() -> None:
     assert set(DEFAULTS) | {"part", "layer", "heads"} == set(STATE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("state", "key", "value"), HEEDED)
 def test_a_picture_heeds(state, key, value) -> None:
     assert drawn(state) != drawn({**state, key: value})

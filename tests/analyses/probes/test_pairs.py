@@ -69,6 +69,7 @@ def test_a_planted_head_is_found(tmp_path: Path) -> None:
     assert int(probe.pair.argmax()) == HEADS + PLANTED  # u: what the dependent gives
 
 
+@pytest.mark.slow
 def test_a_planted_head_in_the_other_direction(tmp_path: Path) -> None:
     """Maps turned round: the gold head looks at its dependents, which w is to find."""
     data, test = (

@@ -63,6 +63,7 @@ def test_word_maps_equal_those_of_one_input(demo: Any, shared: Path) -> None:
                 assert not seen[layer][place, :, len(inside) :].any()
 
 
+@pytest.mark.slow
 def test_batches_do_not_matter(demo: Any, shared: Path) -> None:
     treebank = corpora.conllu(shared / "data" / "ud_ewt" / "en_ewt-ud-test.conllu")
     one, many = (
