@@ -14,8 +14,6 @@ import transformers
 from small_tokenizers import byte_level
 
 nbformat = pytest.importorskip("nbformat")
-nbclient = pytest.importorskip("nbclient")
-pytest.importorskip("ipykernel")
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -64,6 +62,8 @@ def read(name: str) -> Any:
 
 def executed(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The notebook with its outputs; fails where a cell does, and where one prints a warning."""
+    nbclient = pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
     monkeypatch.delenv("TRANSFORMERS_VERBOSITY", raising=False)  # what a reader would see
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     monkeypatch.setenv("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 2) // workers)))
