@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from headscope.bertviz.show import HtmlAction, check_action, shown
 from headscope.errors import InputError, ShapeError
 from headscope.maps import AttentionMaps, Kind, wrap
 from headscope.tokens import Tokens, strip_markers
-from headscope.views.explorer import Input
+from headscope.views.inputs import Input
 from headscope.views.view import View
 
 _EAGER = 'a model loaded with attn_implementation="eager" and called with output_attentions=True'
@@ -49,15 +49,9 @@ def head_view(
         html_action: ``view`` displays; ``return`` returns an object whose ``data`` is a page of HTML.
     """
     check_action(html_action)
-    parts = _parts(
-        attention,
-        tokens,
-        sentence_b_start,
-        prettify_tokens,
-        {"encoder": encoder_attention, "decoder": decoder_attention, "cross": cross_attention},
-        encoder_tokens,
-        decoder_tokens,
-    )
+    given = {"encoder": encoder_attention, "decoder": decoder_attention, "cross": cross_attention}
+    axes = _Axes(tokens, sentence_b_start, prettify_tokens, encoder_tokens, decoder_tokens)
+    parts = _parts(attention, given, axes)
     maps = next(iter(parts.values()))
     first = (list(include_layers) if include_layers else list(maps.index))[0] if layer is None else layer
     if heads is None and first in maps.index:
@@ -83,15 +77,9 @@ def model_view(
 ) -> Any:
     """The grid of all heads, dark by default; arguments as for `head_view`, and `include_heads`."""
     check_action(html_action)
-    parts = _parts(
-        attention,
-        tokens,
-        sentence_b_start,
-        prettify_tokens,
-        {"encoder": encoder_attention, "decoder": decoder_attention, "cross": cross_attention},
-        encoder_tokens,
-        decoder_tokens,
-    )
+    given = {"encoder": encoder_attention, "decoder": decoder_attention, "cross": cross_attention}
+    axes = _Axes(tokens, sentence_b_start, prettify_tokens, encoder_tokens, decoder_tokens)
+    parts = _parts(attention, given, axes)
     state = {"scale": "model", "theme": check_mode(display_mode)}
     view = View([Input(parts)], state, include_layers=include_layers, include_heads=include_heads)
     return shown(view, html_action)
@@ -104,46 +92,63 @@ def check_mode(mode: str) -> str:
     return mode
 
 
-def _parts(
-    attention: Any,
-    tokens: Sequence[str] | None,
-    sentence_b_start: int | None,
-    pretty: bool,
-    given: Mapping[str, Any],
-    encoder_tokens: Sequence[str] | None,
-    decoder_tokens: Sequence[str] | None,
-) -> dict[str, AttentionMaps]:
-    of_two = {name: value for name, value in given.items() if value is not None}
-    if attention is not None and _field(attention, "encoder_attentions") is not None and tokens is None:
-        names = ("encoder", "decoder", "cross")
-        of_two = {name: attention for name in names if _field(attention, f"{name}_attentions")} | of_two
+class _Axes(NamedTuple):
+    """The tokens of each part, as BertViz's calls give them."""
+
+    tokens: Sequence[str] | None
+    sentence_b_start: int | None
+    pretty: bool
+    encoder: Sequence[str] | None
+    decoder: Sequence[str] | None
+
+    def of(self, tokens: Sequence[str] | None, missing: str, start: int | None = None) -> Tokens:
+        """Tokens as an axis. `InputError` (`missing`) where there are none."""
+        if tokens is None:
+            raise InputError(missing)
+        axis = Tokens.of(list(tokens) if not isinstance(tokens, str) else tokens)
+        if self.pretty:
+            pieces = [piece if piece.startswith("##") else strip_markers(piece) for piece in axis.pieces]
+            axis = replace(axis, pieces=pieces)
+        if start is None:
+            return axis
+        if not 0 < start < len(axis):
+            raise InputError(
+                f"sentence_b_start: expected a position from 1 to {len(axis) - 1}, found {start}"
+            )
+        return replace(axis, sequence_ids=np.arange(len(axis)) >= start)
+
+
+def _parts(attention: Any, given: Mapping[str, Any], axes: _Axes) -> dict[str, AttentionMaps]:
+    by_part = {name: value for name, value in given.items() if value is not None}
+    if attention is not None and _field(attention, "encoder_attentions") is not None and axes.tokens is None:
+        by_part = {name: attention for name in given if _field(attention, f"{name}_attentions")} | by_part
         attention = None
     if attention is not None:
-        if of_two or encoder_tokens is not None or decoder_tokens is not None:
+        if by_part or axes.encoder is not None or axes.decoder is not None:
             raise InputError(
                 "attention: is for models of one part; give encoder_attention, decoder_attention and "
                 "cross_attention alone for an encoder-decoder"
             )
-        if tokens is None:
-            raise InputError("tokens: expected one string a position, found none")
-        axis = _tokens(tokens, pretty, sentence_b_start)
+        missing = "tokens: expected one string a position, found none"
+        axis = axes.of(axes.tokens, missing, axes.sentence_b_start)
         return {"self": _maps("attention", attention, "attentions", axis, axis, "self")}
-    if not of_two:
+    if not by_part:
         raise InputError("attention: expected outputs.attentions (or encoder_attention, …), found none")
-    encoder = None if encoder_tokens is None else _tokens(encoder_tokens, pretty, None)
-    decoder = None if decoder_tokens is None else _tokens(decoder_tokens, pretty, None)
-    made: dict[str, AttentionMaps] = {}
-    for name, value in of_two.items():
-        query = encoder if name == "encoder" else decoder
-        key = decoder if name == "decoder" else encoder
-        for which, axis in (("encoder", encoder), ("decoder", decoder)):
-            if axis is None and (which == name or name == "cross"):
-                raise InputError(f"{which}_tokens: required with {name}_attention")
-        assert query is not None
-        assert key is not None
-        kind: Kind = {"encoder": "encoder", "cross": "cross"}.get(name, "self")  # type: ignore[assignment]
-        made[name] = _maps(f"{name}_attention", value, f"{name}_attentions", query, key, kind)
-    return made
+    ends: Mapping[str, tuple[str, str, Kind]] = {
+        "encoder": ("encoder", "encoder", "encoder"),
+        "decoder": ("decoder", "decoder", "self"),
+        "cross": ("decoder", "encoder", "cross"),
+    }
+    parts: dict[str, AttentionMaps] = {}
+    for name, value in by_part.items():
+        *sides, kind = ends[name]
+        both = {
+            side: axes.of(getattr(axes, side), f"{side}_tokens: required with {name}_attention")
+            for side in sorted(sides, reverse=True)
+        }
+        query, key = (both[side] for side in sides)
+        parts[name] = _maps(f"{name}_attention", value, f"{name}_attentions", query, key, kind)
+    return parts
 
 
 def _field(outputs: Any, name: str) -> Any:
@@ -184,20 +189,3 @@ def _maps(argument: str, value: Any, field: str, query: Tokens, key: Tokens, kin
         return wrap(value, query, key, kind=kind, partial=True)
     except ShapeError as error:
         raise ShapeError(f"{argument}: {error}") from None
-
-
-def _tokens(tokens: Sequence[str], pretty: bool, sentence_b_start: int | None) -> Tokens:
-    axis = Tokens.of(list(tokens) if not isinstance(tokens, str) else tokens)
-    if pretty:
-        axis = replace(axis, pieces=[_plain(piece) for piece in axis.pieces])
-    if sentence_b_start is not None:
-        if not 0 < sentence_b_start < len(axis):
-            raise InputError(
-                f"sentence_b_start: expected a position from 1 to {len(axis) - 1}, found {sentence_b_start}"
-            )
-        axis = replace(axis, sequence_ids=np.arange(len(axis)) >= sentence_b_start)
-    return axis
-
-
-def _plain(piece: str) -> str:
-    return piece if piece.startswith("##") else strip_markers(piece)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from headscope.errors import InputError
 from headscope.views.view import View, framed
@@ -12,34 +11,32 @@ HtmlAction = Literal["view", "return"]
 
 
 def check_action(action: str) -> None:
-    """Raise `InputError` for an action that there is not."""
+    """Raise `InputError` for an action other than ``view`` and ``return``."""
     if action not in ("view", "return"):
         raise InputError(f"html_action: expected 'view' or 'return', found {action!r}")
 
 
 def shown(view: View, action: HtmlAction) -> Any:
     """Display the view, or return an object whose ``data`` is its page (`IPython.display.HTML` where that is)."""
-    if action == "return":
-        return _returned(view.html())
     try:
-        display: Any = importlib.import_module("IPython.display").display
+        import IPython.display
+
+        notebook = cast(Any, IPython.display)
+        base, display = notebook.HTML, notebook.display
     except ImportError:
-        print(view)
-    else:
+        base, display = cast(Any, object), print
+    if action == "view":
         display(view)
-    return None
+        return None
 
+    class Page(base):
+        """A page to be written to a file; a cell shows it in a frame."""
 
-def _returned(page: str) -> Any:
-    try:
-        base: Any = importlib.import_module("IPython.display").HTML
-    except ImportError:
-        base = object
-    # a cell shows the page in a frame; `data` is the page, to be written to a file
-    kind: Any = type("Page", (base,), {"__init__": _keep, "_repr_html_": lambda self: framed(self.data)})  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType, reportUnknownMemberType]
-    return kind(page)
+        def __init__(self, data: str) -> None:
+            self.data = data
+            self.metadata = None
 
+        def _repr_html_(self) -> str:
+            return framed(self.data)
 
-def _keep(self: Any, page: str) -> None:
-    self.data = page
-    self.metadata = None
+    return Page(view.html())

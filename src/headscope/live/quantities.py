@@ -14,7 +14,7 @@ from headscope.attention.one import gradients, prepare
 from headscope.attention.scalar import natural
 from headscope.errors import HeadscopeError, InputError
 from headscope.models import Model
-from headscope.views.explorer import Input
+from headscope.views.inputs import Input
 from headscope.views.payload import Offer
 from headscope.views.view import Computed, with_quantity
 
@@ -45,13 +45,13 @@ class Origin:
         """
         if name == "gradient":
             return self._gradient()
-        found = neurons(self.model, self.text, **self.given, values=True)
-        norms = {part: each.norms for part, each in found.items() if each.norms is not None}
+        parts = neurons(self.model, self.text, **self.given, values=True)
+        norms = {part: each.norms for part, each in parts.items() if each.norms is not None}
         if not norms:
             raise InputError(
                 f"quantities: {self.model.name}: its output projection could not be told, so no norms"
             )
-        return Computed(norms, None, {part: each.v for part, each in found.items() if each.v is not None})
+        return Computed(norms, values={part: each.v for part, each in parts.items() if each.v is not None})
 
     def _gradient(self) -> Computed:
         said: list[str] = []
@@ -60,7 +60,7 @@ class Origin:
         slopes = gradients(self.model, self.text, objective, **self.given)
         if self.objective is not None:
             said.append(called(self.objective, "the number given as objective="))
-        return Computed(slopes, said[0], None)
+        return Computed(slopes, said[0])
 
 
 def with_quantities(
@@ -77,13 +77,13 @@ def with_quantities(
         if any(name in one.matrices for one in inputs):
             continue  # the caller's own
         try:
-            found = [origin.compute(name) for origin in origins]
+            matrices = [origin.compute(name) for origin in origins]
         except (HeadscopeError, RuntimeError):
             if asked is not None or name in drawn:
                 raise
             offers.remove(name)
             continue
-        inputs = [with_quantity(one, name, each) for one, each in zip(inputs, found, strict=True)]
+        inputs = [with_quantity(one, name, each) for one, each in zip(inputs, matrices, strict=True)]
     return inputs, [Offer(name=name, how=_how(name)) for name in offers]
 
 

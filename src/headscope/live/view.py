@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from headscope.live.quantities import NAMES, Origin, with_quantities
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.models import Model
 from headscope.neurons import Neurons
-from headscope.views.explorer import Input
+from headscope.views.inputs import Input, in_words
 from headscope.views.payload import Offer
 from headscope.views.state import STATE
 from headscope.views.view import View
@@ -34,22 +35,6 @@ NEURON_BYTES = 8_000_000
 Source = AttentionMaps | Parts | Model | nn.Module | tuple[nn.Module, Any] | str | os.PathLike[str] | None
 
 By = Mapping[str, Sequence[FloatArray]] | Sequence[FloatArray]
-
-_OPTIONS = (
-    "text",
-    "pair",
-    "against",
-    "target",
-    "inputs",
-    "neurons",
-    "quantities",
-    "objective",
-    "title",
-    "measures",
-    "exact",
-    "include_layers",
-    "include_heads",
-)
 
 
 @renamed(of="objective")
@@ -107,23 +92,21 @@ def view(
     'view.html'
     """
     check_keywords(state)
-    if isinstance(quantities, str):
-        quantities = (quantities,)
-    asked = _Asked(neurons, quantities, objective, state)
+    asked = _Asked(neurons, (quantities,) if isinstance(quantities, str) else quantities, state)
     origins: list[Origin] = []
+    ready: Model | None = None
     if isinstance(model, (AttentionMaps, Parts)):
-        if text is not None or pair is not None or target is not None or inputs is not None:
+        if any(given is not None for given in (text, pair, target, inputs)):
             raise InputError("view: maps are shown as they are; a text needs a model")
         shown = [_given(model, asked)]
-        ready = None
     else:
-        ready = _loaded(model)
+        ready = model if isinstance(model, Model) else load(model)
         if text is None and inputs is None:
             raise InputError("view: expected a text or inputs={...}, found neither")
         origins.append(Origin(ready, text, {"pair": pair, "target": target, "inputs": inputs}, objective))
         shown = [_captured(origins[0], asked)]
     if isinstance(against, (AttentionMaps, Parts)):
-        shown.append(_given(against, _Asked(None, (), None, {})))
+        shown.append(_given(against, _Asked(None, (), {})))
     elif against is not None:
         if ready is None:
             raise InputError("against: expected maps beside maps; a text or a model needs a model before it")
@@ -137,8 +120,8 @@ def view(
             shown = [replace(one, label=name) for one, name in zip(shown, names, strict=True)]
     offers: list[Offer] = []
     if origins:  # maps that stand beside a model hold what they were given
-        made, offers = with_quantities(shown[: len(origins)], origins, asked.names, asked.drawn)
-        shown = [*made, *shown[len(origins) :]]
+        computed, offers = with_quantities(shown[: len(origins)], origins, asked.names, asked.drawn)
+        shown = [*computed, *shown[len(origins) :]]
     return View(
         shown,
         state,
@@ -189,11 +172,13 @@ def neuron_view(
 
 def check_keywords(found: Mapping[str, Any]) -> None:
     """Raise `InputError` for a keyword that is no key of the state, with those that are."""
+    options = [name for name, each in signature(view).parameters.items() if each.kind != each.VAR_KEYWORD]
+    allowed = [*options[1:], *STATE]
     for key in found:
         if key not in STATE:
-            near = difflib.get_close_matches(key, [*STATE, *_OPTIONS], 1)
+            near = difflib.get_close_matches(key, allowed, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise InputError(f"view: no keyword {key!r}{hint} (allowed: {', '.join([*_OPTIONS, *STATE])})")
+            raise InputError(f"view: no keyword {key!r}{hint} (allowed: {', '.join(allowed)})")
 
 
 @dataclass(frozen=True)
@@ -202,7 +187,6 @@ class _Asked:
 
     neurons: bool | None
     quantities: Sequence[str] | Mapping[str, By] | None
-    objective: Callable[[Any], Tensor] | None
     state: Mapping[str, Any]
 
     @property
@@ -213,10 +197,8 @@ class _Asked:
     @property
     def names(self) -> list[str] | None:
         """Matrices to compute; None where nothing is said."""
-        if self.quantities is None:
-            return None
-        if isinstance(self.quantities, Mapping):
-            return []
+        if self.quantities is None or isinstance(self.quantities, Mapping):
+            return None if self.quantities is None else []
         if unknown := sorted(set(self.quantities) - set(NAMES)):
             raise InputError(
                 f"quantities: expected 'gradient' and 'norm', or {{name: arrays}}, found {unknown[0]!r}"
@@ -226,13 +208,8 @@ class _Asked:
     @property
     def drawn(self) -> list[str]:
         """Matrices that the state shows, and that the caller has not given."""
-        found = [name for name in ("gradient", "norms") if self.state.get("quantity") == name]
-        found += ["norms"] if self.state.get("values") is True else []
-        return [name for name in dict.fromkeys(found) if name not in self.given]
-
-
-def _loaded(model: Any) -> Model:
-    return model if isinstance(model, Model) else load(model)
+        drawn = {self.state.get("quantity"), "norms" if self.state.get("values") is True else None}
+        return [name for name in ("gradient", "norms") if name in drawn - set(self.given)]
 
 
 def _given(maps: AttentionMaps | Parts, asked: _Asked) -> Input:
@@ -240,23 +217,27 @@ def _given(maps: AttentionMaps | Parts, asked: _Asked) -> Input:
         raise InputError(
             "quantities: gradients and norms need a model; found maps (give arrays by name instead)"
         )
-    parts = _parts(maps)
-    return Input(parts, _label(parts), matrices=_by_part(asked.given, parts))
+    return _input(maps, asked, {})
 
 
 def _captured(origin: Origin, asked: _Asked) -> Input:
-    model, text, given = origin.model, origin.text, origin.given
-    found: dict[str, Neurons] = {}
+    neurons: dict[str, Neurons] = {}
     if asked.neurons is False:
-        captured = capture(model, text, **given)
+        captured = capture(origin.model, origin.text, **origin.given)
         if isinstance(captured, list):
             raise InputError(f"inputs, axis batch: a view is of one input, found {len(captured)} rows")
     else:
-        captured, found = capture_with_neurons(model, text, **given)
-        if not _fits(found, asked):
-            found = {}
-    parts = _parts(captured)
-    return Input(parts, _label(parts), neurons=found, matrices=_by_part(asked.given, parts))
+        captured, neurons = capture_with_neurons(origin.model, origin.text, **origin.given)
+        if not _fits(neurons, asked):
+            neurons = {}
+    return _input(captured, asked, neurons)
+
+
+def _input(captured: Captured, asked: _Asked, neurons: Mapping[str, Neurons]) -> Input:
+    parts = {captured.kind: captured} if isinstance(captured, AttentionMaps) else dict(captured)
+    words = in_words(next(iter(parts.values())).query)
+    label = words if len(words) <= 90 else words[:89] + "…"
+    return Input(parts, label, neurons=neurons, matrices=_by_part(asked.given, parts))
 
 
 def _fits(found: Mapping[str, Neurons], asked: _Asked) -> bool:
@@ -271,29 +252,23 @@ def _fits(found: Mapping[str, Neurons], asked: _Asked) -> bool:
     return False
 
 
-def _parts(captured: Captured) -> dict[str, AttentionMaps]:
-    if isinstance(captured, AttentionMaps):
-        return {captured.kind: captured}
-    return dict(captured)
-
-
 def _by_part(
     given: Mapping[str, By], parts: Mapping[str, AttentionMaps]
 ) -> dict[str, dict[str, list[FloatArray]]]:
-    made: dict[str, dict[str, list[FloatArray]]] = {}
-    for name, found in given.items():
+    matrices: dict[str, dict[str, list[FloatArray]]] = {}
+    for name, arrays in given.items():
         if name == "weights":
             raise InputError("quantities: 'weights' are the maps themselves; give another name")
-        by = dict(found) if isinstance(found, Mapping) else {next(iter(parts)): found}
+        by = dict(arrays) if isinstance(arrays, Mapping) else {next(iter(parts)): arrays}
         if unknown := sorted(set(by) - set(parts)):
             raise InputError(
                 f"quantities[{name!r}]: no part {unknown[0]!r}; this input has {', '.join(parts)}"
             )
-        made[name] = {
+        matrices[name] = {
             part: [_of_heads(_array(layer), parts[part], place) for place, layer in enumerate(layers)]
             for part, layers in by.items()
         }
-    return made
+    return matrices
 
 
 def _of_heads(layer: FloatArray, maps: AttentionMaps, place: int) -> FloatArray:
@@ -316,19 +291,3 @@ def _names(first: Model, second: Model) -> tuple[str, str]:
         return first.name, second.name
     names = [f"{each.name}, {each.notes[0]}" if each.notes else each.name for each in (first, second)]
     return names[0], names[1]
-
-
-def _label(parts: Mapping[str, AttentionMaps]) -> str:
-    maps = next(iter(parts.values()))
-    special = maps.query.special_mask
-    words = [piece for place, piece in enumerate(maps.query.pieces) if special is None or not special[place]]
-    text = "".join(_joined(piece) for piece in words).strip()
-    return text if len(text) <= 90 else text[:89] + "…"
-
-
-def _joined(piece: str) -> str:
-    if piece.startswith("##"):
-        return piece[2:]
-    if piece[:1] in ("Ġ", "▁"):
-        return " " + piece[1:]
-    return " " + piece

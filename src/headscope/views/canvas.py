@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import math
 import unicodedata
@@ -14,10 +13,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from headscope.errors import HeadscopeWarning, RunError
+from headscope.errors import HeadscopeWarning
 from headscope.tokens import strip_markers
 from headscope.views import fonts
 from headscope.views.palette import Colour, Palette
+
+Align = Literal["left", "center", "right"]
 
 POINTS = 72.0
 FONTS = ("Inter", "Helvetica Neue", "Helvetica", "Arial", "Liberation Sans", "DejaVu Sans")
@@ -28,25 +29,22 @@ MIDDLE = 0.355  # of the size of a font: from the base line to the middle of its
 
 
 class Canvas:
-    """A figure of `width` × `height` points. Positions are points from the top left corner."""
+    """A figure of `width` × `height` points. Positions are points from the top left corner.
+
+    Attributes:
+        figure: the `matplotlib.figure.Figure`.
+    """
 
     def __init__(self, width: float, height: float, colours: Palette) -> None:
         self.width, self.height, self.colours = width, height, colours
-        self._mpl = _matplotlib()
+        self._mpl = fonts.matplotlib()
         self._fonts = fonts.installed(FONTS)
         self._missing: set[str] = set()
-        self._figure = importlib.import_module("matplotlib.figure").Figure(
-            figsize=(width / POINTS, height / POINTS), facecolor=colours.ground
-        )
-        axes = self._figure.add_axes((0, 0, 1, 1))
-        axes.set(xlim=(0, width), ylim=(height, 0))
-        axes.axis("off")
-        self._axes = axes
-
-    @property
-    def figure(self) -> Any:
-        """The `matplotlib.figure.Figure`."""
-        return self._figure
+        size = (width / POINTS, height / POINTS)
+        self.figure: Any = self._mpl.figure.Figure(figsize=size, facecolor=colours.ground)
+        self._axes = self.figure.add_axes((0, 0, 1, 1))
+        self._axes.set(xlim=(0, width), ylim=(height, 0))
+        self._axes.axis("off")
 
     def text(
         self,
@@ -56,7 +54,7 @@ class Canvas:
         size: float,
         colour: str | None = None,
         *,
-        align: Literal["left", "center", "right"] = "left",
+        align: Align = "left",
         bold: bool = False,
         turned: bool = False,
     ) -> None:
@@ -80,8 +78,7 @@ class Canvas:
     def text_width(self, text: str, size: float) -> float:
         """How wide a text is, in points. It is never read as mathematics."""
         text = readable(text)
-        manager = importlib.import_module("matplotlib.font_manager")
-        font = manager.FontProperties(family=fonts.covering(self._fonts, text), size=size)
+        font = self._mpl.font_manager.FontProperties(family=fonts.covering(self._fonts, text), size=size)
         with fonts.quietly():
             return float(_ruler().get_text_width_height_descent(text, font, False)[0]) / _FINE
 
@@ -100,95 +97,78 @@ class Canvas:
         order: float = 1.0,
     ) -> None:
         """A rectangle, filled or with an edge, with round corners or without."""
-        patches = importlib.import_module("matplotlib.patches")
-        style = f"round,pad=0,rounding_size={radius}" if radius else "square,pad=0"
-        self._axes.add_patch(
-            patches.FancyBboxPatch(
-                (x, y),
-                width,
-                height,
-                boxstyle=style,
-                facecolor=fill or "none",
-                edgecolor=edge or "none",
-                linewidth=line,
-                alpha=alpha,
-                zorder=order,
-            )
+        shape = f"round,pad=0,rounding_size={radius}" if radius else "square,pad=0"
+        patch = self._mpl.patches.FancyBboxPatch(
+            (x, y), width, height, boxstyle=shape, alpha=alpha, zorder=order
         )
+        patch.set(facecolor=fill or "none", edgecolor=edge or "none", linewidth=line)
+        self._axes.add_patch(patch)
 
     def rectangles(self, boxes: npt.ArrayLike, fills: Any, alphas: Any = None) -> None:
         """Many filled rectangles, ``[box 4]``: x, y, width, height."""
-        collections = importlib.import_module("matplotlib.collections")
-        corners = np.asarray(boxes, float).reshape(-1, 4)
-        x, y, width, height = corners.T
-        shapes = np.stack(
-            [np.stack([x + a * width, y + b * height], -1) for a, b in ((0, 0), (1, 0), (1, 1), (0, 1))], 1
-        )
-        self._axes.add_collection(
-            collections.PolyCollection(shapes, facecolors=fills, edgecolors="none", alpha=alphas)
-        )
+        x, y, width, height = np.asarray(boxes, float).reshape(-1, 4).T
+        corners = [(x, y), (x + width, y), (x + width, y + height), (x, y + height)]
+        shapes = np.moveaxis(np.array(corners), 2, 0)
+        self._collect("Poly", shapes, facecolors=fills, edgecolors="none", alpha=alphas)
 
     def image(
         self, x: float, y: float, width: float, height: float, pixels: npt.NDArray[np.uint8], least: int = 96
     ) -> None:
         """An image ``[row column 3]``, enlarged without smoothing so that no reader of files smooths it."""
         rows, columns = (max(1, -(-least // count)) for count in pixels.shape[:2])
-        large = np.repeat(np.repeat(pixels, rows, 0), columns, 1)
-        self._axes.imshow(
-            large, extent=(x, x + width, y + height, y), aspect="auto", interpolation="none", zorder=1
-        )
+        large = pixels.repeat(rows, 0).repeat(columns, 1)
+        extent = (x, x + width, y + height, y)
+        self._axes.imshow(large, extent=extent, aspect="auto", interpolation="none", zorder=1)
         self._axes.set(xlim=(0, self.width), ylim=(self.height, 0))
 
     def lines(
         self, segments: npt.ArrayLike, colours: Any, widths: Any, alphas: Any = None, *, order: float = 2.0
     ) -> None:
         """Straight lines ``[line 4]``: x and y of both ends."""
-        collections = importlib.import_module("matplotlib.collections")
         ends = np.asarray(segments, float).reshape(-1, 2, 2)
-        self._axes.add_collection(
-            collections.LineCollection(ends, colors=colours, linewidths=widths, alpha=alphas, zorder=order)
-        )
+        self._collect("Line", ends, colors=colours, linewidths=widths, alpha=alphas, zorder=order)
 
     def curves(
         self, segments: npt.ArrayLike, colours: Any, widths: Any, alphas: Any, *, bend: float = 0.36
     ) -> None:
         """Cubic curves with horizontal ends ``[line 4]``; control points at `bend` of the gap."""
-        path = importlib.import_module("matplotlib.path").Path
-        codes = [path.MOVETO, path.CURVE4, path.CURVE4, path.CURVE4]
-        paths: list[Any] = []
-        for x0, y0, x1, y1 in np.asarray(segments, float).reshape(-1, 4).tolist():
-            reach = (x1 - x0) * bend
-            paths.append(path([(x0, y0), (x0 + reach, y0), (x1 - reach, y1), (x1, y1)], codes))
-        collections = importlib.import_module("matplotlib.collections")
-        self._axes.add_collection(
-            collections.PathCollection(
-                paths, facecolors="none", edgecolors=colours, linewidths=widths, alpha=alphas, zorder=2
-            )
-        )
+        path = self._mpl.path.Path
+        x0, y0, x1, y1 = np.asarray(segments, float).reshape(-1, 4).T
+        reach = (x1 - x0) * bend
+        knots = np.moveaxis(np.array([(x0, y0), (x0 + reach, y0), (x1 - reach, y1), (x1, y1)]), 2, 0)
+        paths = [path(each, [path.MOVETO, path.CURVE4, path.CURVE4, path.CURVE4]) for each in knots]
+        style = {"facecolors": "none", "edgecolors": colours, "linewidths": widths}
+        self._collect("Path", paths, **style, alpha=alphas, zorder=2)
 
     def save(self, kind: str, metadata: Mapping[str, str], dots: float = 300.0) -> bytes:
         """The figure as a file of kind svg, pdf or png. Text stays text in svg and pdf.
 
         Warns (`HeadscopeWarning`) of characters that no font here has; not for svg, which brings no fonts of its own.
         """
-        settings = {
-            "svg.fonttype": "none",
-            "pdf.fonttype": 42,
-            "svg.hashsalt": "headscope",
-            "text.hinting": "none",
-        }
+        settings = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "headscope"}
+        names = {"title": "Title", **_PROPERTIES[kind]}
+        about = {names[name]: text for name, text in metadata.items()} | _DATES.get(kind, {})
         file = io.BytesIO()
-        with self._mpl.rc_context(settings), fonts.quietly():
-            self._figure.savefig(
-                file, format=kind, dpi=dots, facecolor=self.colours.ground, metadata=_metadata(kind, metadata)
-            )
+        with self._mpl.rc_context({**settings, "text.hinting": "none"}), fonts.quietly():
+            self.figure.savefig(file, format=kind, dpi=dots, facecolor=self.colours.ground, metadata=about)
         if self._missing and kind != "svg":
             warnings.warn(fonts.complaint(self._missing), HeadscopeWarning, stacklevel=5)
         return file.getvalue()
 
+    def _collect(self, kind: str, shapes: Any, **style: Any) -> None:
+        self._axes.add_collection(getattr(self._mpl.collections, f"{kind}Collection")(shapes, **style))
+
     def _repr_png_(self) -> bytes:
         """What a notebook shows."""
         return self.save("png", {"title": "", "description": "", "creator": "headscope"}, 160.0)
+
+
+_PROPERTIES = {
+    "svg": {"description": "Description", "creator": "Creator"},
+    "pdf": {"description": "Subject", "creator": "Creator"},
+    "png": {"description": "Description", "creator": "Software"},
+}
+_DATES: Mapping[str, dict[str, None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
 def label(piece: str, longest: int = 24) -> str:
@@ -237,32 +217,7 @@ def number(value: float, scale: float) -> str:
     return sign + (f"{size:.0f}" if size >= 100 else f"{size:.{digits}f}" if digits <= 5 else f"{size:.1e}")
 
 
-def _metadata(kind: str, about: Mapping[str, str]) -> dict[str, Any]:
-    if kind == "svg":
-        return {
-            "Title": about["title"],
-            "Description": about["description"],
-            "Creator": about["creator"],
-            "Date": None,
-        }
-    if kind == "pdf":
-        return {
-            "Title": about["title"],
-            "Subject": about["description"],
-            "Creator": about["creator"],
-            "CreationDate": None,
-        }
-    return {"Title": about["title"], "Description": about["description"], "Software": about["creator"]}
-
-
-def _matplotlib() -> Any:
-    try:
-        return importlib.import_module("matplotlib")
-    except ImportError:
-        raise RunError("static pictures need matplotlib: pip install 'headscope[figures]'") from None
-
-
 @cache
 def _ruler() -> Any:
     """What measures text, ten times larger than it is printed."""
-    return importlib.import_module("matplotlib.backends.backend_agg").RendererAgg(1, 1, POINTS * _FINE)
+    return fonts.matplotlib().backends.backend_agg.RendererAgg(1, 1, POINTS * _FINE)

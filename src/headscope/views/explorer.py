@@ -123,18 +123,14 @@ def views_page(views: Sequence[tuple[ExplorerPayload, Blobs]], *, title: str | N
     """Several explorers on one page, each drawn when it comes near the screen."""
     if not views:
         raise InputError("views: expected at least one view, found none")
-    payload = ViewsPayload(
-        kind="views",
-        version=1,
-        title=views[0][0]["title"] if title is None else plain_text(title),
-        views=[one for one, _ in views],
-    )
+    named = views[0][0]["title"] if title is None else plain_text(title)
+    payload = ViewsPayload(kind="views", version=1, title=named, views=[one for one, _ in views])
     texts = {
         f"{place}-{name}": text
         for place, (_, blobs) in enumerate(views)
         for name, text in blobs.texts.items()
     }
-    return page(payload, texts, bundle="explorer", title=payload["title"])
+    return page(payload, texts, bundle="explorer", title=named)
 
 
 def _part(
@@ -189,14 +185,15 @@ def _part(
 
 
 def _axis(tokens: Tokens) -> AxisInfo:
-    special = tokens.special_mask if tokens.special_mask is not None else np.zeros(len(tokens), bool)
+    special, sequences = tokens.special_mask, tokens.sequence_ids
+    grouped = None
+    if tokens.word_ids is not None:
+        grouped = WordsInfo(group=words.group(tokens).tolist(), texts=list(words.words(tokens).pieces))
     return AxisInfo(
         pieces=list(tokens.pieces),
-        special=[bool(flag) for flag in special],
-        sequences=None if tokens.sequence_ids is None else [int(number) for number in tokens.sequence_ids],
-        words=None
-        if tokens.word_ids is None
-        else WordsInfo(group=words.group(tokens).tolist(), texts=list(words.words(tokens).pieces)),
+        special=[False] * len(tokens) if special is None else [bool(flag) for flag in special],
+        sequences=None if sequences is None else [int(number) for number in sequences],
+        words=grouped,
     )
 
 
@@ -277,29 +274,30 @@ def add_quantity(
 
 
 def _neurons(blobs: Blobs, neurons: Neurons, included: Included, exact: bool) -> list[NeuronsInfo]:
-    found: list[NeuronsInfo] = []
+    def vectors(layers: Sequence[FloatArray], place: int, heads: Sequence[int]) -> Vectors:
+        return blobs.vectors(np.asarray(layers[place])[heads], exact=exact)
+
+    layers: list[NeuronsInfo] = []
     for place, heads in zip(included.places, included.heads, strict=True):
         groups = neurons.groups(place)
         keys = sorted({head // groups for head in heads})
-        bias, sinks = neurons.bias[place], neurons.sinks[place]
-        found.append(
+        bias, sinks, cap = neurons.bias[place], neurons.sinks[place], neurons.softcap[place]
+        layers.append(
             NeuronsInfo(
-                q=blobs.vectors(np.asarray(neurons.q[place])[heads], exact=exact),
-                k=blobs.vectors(np.asarray(neurons.k[place])[keys], exact=exact),
-                v=None
-                if neurons.v is None
-                else blobs.vectors(np.asarray(neurons.v[place])[keys], exact=exact),
+                q=vectors(neurons.q, place, heads),
+                k=vectors(neurons.k, place, keys),
+                v=None if neurons.v is None else vectors(neurons.v, place, keys),
                 key_head=[keys.index(head // groups) for head in heads],
                 keys=keys,
                 groups=groups,
                 scaling=float(neurons.scaling[place]),
-                softcap=None if (cap := neurons.softcap[place]) is None else float(cap),
+                softcap=None if cap is None else float(cap),
                 bias=None if bias is None else _bias(blobs, bias, heads, included.maps),
                 sinks=None if sinks is None else [float(sinks[head]) for head in heads],
                 hidden=_hidden(blobs, included.maps, place),
             )
         )
-    return found
+    return layers
 
 
 def _hidden(blobs: Blobs, maps: AttentionMaps, place: int) -> ArrayRef | None:
@@ -324,11 +322,10 @@ def _beginning(state: ExplorerState, shown: Sequence[InputInfo]) -> ExplorerStat
 
 
 def _model_name(one: Input) -> str | None:
-    meta = next(iter(one.parts.values())).meta
-    found = meta.get("model")
-    if isinstance(found, Mapping):
-        found = cast(Mapping[str, Any], found).get("name")
-    return str(found) if found else None
+    name = one.first.meta.get("model")
+    if isinstance(name, Mapping):
+        name = cast(Mapping[str, Any], name).get("name")
+    return str(name) if name else None
 
 
 def _say_size(size: int, shown: Sequence[InputInfo]) -> None:

@@ -11,16 +11,16 @@ import xarray as xr
 
 import headscope
 from headscope.errors import InputError
-from headscope.views.canvas import POINTS, Canvas, label
+from headscope.views.canvas import POINTS, Canvas
 from headscope.views.figure_grid import Grid
 from headscope.views.figure_head import HeadLines
 from headscope.views.figure_matrix import HeadMatrix
 from headscope.views.figure_neurons import HeadNeurons
-from headscope.views.inputs import Input
+from headscope.views.inputs import Input, in_words
 from headscope.views.page import plain_text
 from headscope.views.palette import palette
 from headscope.views.selection import Selection
-from headscope.views.state import DEFAULTS
+from headscope.views.state import DEFAULTS, listed
 
 COLUMN, TEXT = 3.3, 6.9
 """Widths in inches: one column of a paper of two, and the whole text."""
@@ -30,8 +30,6 @@ GAP = 18.0
 FOOT = 14.0
 
 FORMATS = ("svg", "pdf", "png")
-
-NORMS = "‖α·v·W_O‖"
 
 
 class Gap:
@@ -78,53 +76,48 @@ def figure(
     inches = {"column": COLUMN, "text": TEXT}.get(width, 0.0) if isinstance(width, str) else float(width)
     if not 1.0 <= inches <= 40.0:
         raise InputError(f"width: expected 'column', 'text' or inches from 1 to 40, found {width!r}")
-    colours = palette("dark" if state["theme"] == "dark" else "light")
     side = state["side"] if len(inputs) == 2 else "one"
     if side == "difference" and state["scale"] == "neuron":
         state["scale"] = "head"  # a difference has no neurons
-    shown: Sequence[Input] = (
-        inputs if side == "both" else [inputs[0 if side != "one" else int(state["input"])]]
-    )
+    panels = inputs if side == "both" else [inputs[0 if side != "one" else int(state["input"])]]
     gaps = [None if side == "one" else _gap(one, place, state) for place, one in enumerate(inputs)]
     if None not in gaps:
         gaps = [None for _ in inputs]  # no input has such a matrix: the selection says which they have
     for gap in filter(None, gaps if side == "difference" else ()):
         raise InputError(f"state: {gap.rstrip('.')}")
     include = (include_layers, include_heads)
-    selections = [
-        Selection(
-            one,
-            state,
-            *include,
-            measures=measures if one is inputs[0] else None,
-            against=Selection(inputs[1], state, *include) if side == "difference" else None,
-        )
-        for one, gap in zip(shown, gaps, strict=False)
-        if gap is None
-    ]
-    full = inches * POINTS - 2 * MARGIN
-    each = (full - GAP * (len(shown) - 1)) / len(shown)
-    measure = Canvas(10, 10, colours)
-    drawings = [_drawing(selection)(selection, each, measure) for selection in selections]
-    drawn = iter(drawings)
-    panels = [Gap(gap, each) if gap else next(drawn) for gap in gaps[: len(shown)]]
-    names = [_name(one) for one in shown] if side == "both" else []
+    against = Selection(inputs[1], state, *include) if side == "difference" else None
+    each = (inches * POINTS - 2 * MARGIN - GAP * (len(panels) - 1)) / len(panels)
+    ruler = Canvas(10, 10, palette("dark" if state["theme"] == "dark" else "light"))
+    drawings: list[Drawing | Gap] = []
+    for one, gap in zip(panels, gaps, strict=False):
+        if gap:
+            drawings.append(Gap(gap, each))
+            continue
+        of_input = measures if one is inputs[0] else None
+        selection = Selection(one, state, *include, measures=of_input, against=against)
+        drawings.append(_drawing(selection)(selection, each, ruler))
+    names = [_short(_name(one), each / 4.0) for one in panels] if side == "both" else []
     if side == "difference":
-        names = [" − ".join(_short(_name(one), each / 8.0) for one in inputs)]
+        difference = " − ".join(_short(_name(one), each / 8.0) for one in inputs)
+        names = [_short(difference, each / 4.0)]
+    drawn = [drawing for drawing in drawings if not isinstance(drawing, Gap)]
+    said = wrapped(
+        caption([drawing.selection for drawing in drawn], drawn), (inches * POINTS - 2 * MARGIN) / 3.0
+    )
     top = MARGIN + (14.0 if title else 0.0) + (12.0 if names else 0.0)
-    said = wrapped(caption(selections, drawings), full / 3.0)
     foot = FOOT + 8.0 * (len(said) - 1)
-    height = top + max(panel.height for panel in panels) + foot + MARGIN
-    canvas = Canvas(inches * POINTS, height, colours)
+    height = top + max(drawing.height for drawing in drawings) + foot + MARGIN
+    canvas = Canvas(inches * POINTS, height, ruler.colours)
     if title:
         canvas.text(MARGIN, MARGIN + 5, plain_text(title), 9.0, bold=True)
-    for place, panel in enumerate(panels):
+    for place, drawing in enumerate(drawings):
         left = MARGIN + place * (each + GAP)
         if names:
-            canvas.text(left, top - 7, _short(names[place], each / 4.0), 7.0, colours.ink2)
-        panel.draw(canvas, left, top)
+            canvas.text(left, top - 7, names[place], 7.0, canvas.colours.ink2)
+        drawing.draw(canvas, left, top)
     for line, text in enumerate(said):
-        canvas.text(MARGIN, height - MARGIN - foot + 11 + 8 * line, text, 6.0, colours.ink3)
+        canvas.text(MARGIN, height - MARGIN - foot + 11 + 8 * line, text, 6.0, canvas.colours.ink3)
     return canvas
 
 
@@ -144,25 +137,22 @@ def picture(
 
 def about(inputs: Sequence[Input], state: Mapping[str, Any]) -> dict[str, str]:
     """What made a picture: for the properties of its file."""
-    maps = next(iter(inputs[0].parts.values()))
-    made = {**{key: value for key, value in maps.meta.items() if key != "notes"}, "state": dict(state)}
-    description = json.dumps(made, ensure_ascii=True, default=str)
-    name = str(maps.meta.get("model", "attention"))
+    meta = inputs[0].first.meta
+    origin = {**{key: value for key, value in meta.items() if key != "notes"}, "state": dict(state)}
     return {
-        "title": plain_text(f"Attention of {name}"),
-        "description": description,
+        "title": plain_text(f"Attention of {meta.get('model', 'attention')}"),
+        "description": json.dumps(origin, ensure_ascii=True, default=str),
         "creator": f"headscope {headscope.__version__}",
     }
 
 
 def _gap(one: Input, place: int, state: Mapping[str, Any]) -> str | None:
     """Why an input cannot be drawn: it lacks the state's matrix. As in the page (``lacking`` of ``scene.ts``)."""
-    name = state["quantity"]
+    name = str(state["quantity"])
     if name == "weights" or name in one.quantities(one.part(state["part"])):
         return None
-    called = NORMS if name == "norms" else str(name)
-    why = f"it came as maps, and a {called} needs a model or to be given with them"
-    return f"Input {place + 1} has no {called}: {why}."
+    why = f"it came as maps, and a {_called(name)} needs a model or to be given with them"
+    return f"Input {place + 1} has no {_called(name)}: {why}."
 
 
 def wrapped(text: str, longest: float) -> list[str]:
@@ -181,81 +171,60 @@ def caption(selections: Sequence[Selection], drawings: Sequence[Drawing] = ()) -
     one = selections[0]
     state = one.state
     unit = "words" if state["unit"] == "words" else "tokens" if one.query.ids is None else "pieces"
-    sizes = " and ".join(
-        dict.fromkeys(
-            f"{len(each.query)}"
-            if len(each.query) == len(each.key)
-            else f"{len(each.query)} × {len(each.key)}"
-            for each in selections
-        )
-    )
-    words = [f"{sizes} {unit}"]
+    sizes = [(len(each.query), len(each.key)) for each in selections]
+    counts = dict.fromkeys(str(rows) if rows == columns else f"{rows} × {columns}" for rows, columns in sizes)
+    words = [f"{' and '.join(counts)} {unit}"]
     if model := one.maps.meta.get("model"):
-        found = cast(Mapping[str, Any], model).get("name", "") if isinstance(model, Mapping) else model
-        words.insert(0, str(found).rstrip("/").split("/")[-1])
-    if state["scale"] != "model":
-        words.append(_heads(one))
-    if one.part != "self":
-        words.append(one.part)
-    words.append(_what(one))
-    if one.against is not None:
-        words.append("the first input minus the second, token by token; tokens of the first")
-    if state["filter"] != "all":
-        words.append("{}→{}".format(*state["filter"].upper()))
-    if not state["special"]:
-        words.append("special tokens hidden")
-    if state["unit"] == "words":
-        words.append("to a word the sum over its pieces, from it their mean")
-    for each in drawings[:1]:
-        words += each.notes()
-    return plain_text(" · ".join(words))
+        name = cast(Mapping[str, Any], model).get("name", "") if isinstance(model, Mapping) else model
+        words.insert(0, str(name).rstrip("/").split("/")[-1])
+    words += [
+        text
+        for text, holds in (
+            (_heads(one), state["scale"] != "model"),
+            (one.part, one.part != "self"),
+            (_what(one), True),
+            (
+                "the first input minus the second, token by token; tokens of the first",
+                one.against is not None,
+            ),
+            ("{}→{}".format(*state["filter"].upper()), state["filter"] != "all"),
+            ("special tokens hidden", not state["special"]),
+            ("to a word the sum over its pieces, from it their mean", state["unit"] == "words"),
+        )
+        if holds
+    ]
+    return plain_text(" · ".join([*words, *(note for each in drawings[:1] for note in each.notes())]))
 
 
 def _what(one: Selection) -> str:
-    state, name = one.state, one.state["quantity"]
-    if state["scale"] == "neuron":
-        name = "weights"
-    if name != "weights":
-        called = NORMS if name == "norms" else str(name)
-        return f"{called}{f' of {one.of}' if one.of else ''} in place of the weights"
+    state, name = one.state, str(one.state["quantity"])
+    if name != "weights" and state["scale"] != "neuron":
+        return f"{_called(name)}{f' of {one.of}' if one.of else ''} in place of the weights"
     if state["renormalise"]:
         return "weights, rows renormalised over what is shown"
     hides = state["filter"] != "all" or not state["special"]
     return "raw weights" + (" (what is hidden keeps its share)" if hides else "")
 
 
+def _called(quantity: str) -> str:
+    return "‖α·v·W_O‖" if quantity == "norms" else quantity
+
+
 def _heads(one: Selection) -> str:
     heads: list[int] = one.state["heads"]
     if one.state["scale"] == "neuron":
         return f"L{one.layer}H{heads[-1]}"
-    chosen = one.chosen()
-    if chosen[0].head is None:
-        return chosen[0].name + (f" (heads {_listed(heads)})" if len(heads) > 1 else "")
+    shown = one.chosen()
+    if shown[0].head is None:
+        return shown[0].name + (f" (heads {listed(sorted(heads))})" if len(heads) > 1 else "")
     if one.state["picture"] == "matrix":
-        return chosen[-1].name
-    many = f"layer {one.layer}, heads {_listed(heads)}"
-    return ", ".join(head.name for head in chosen) if len(chosen) < 4 else many
-
-
-def _listed(numbers: Sequence[int]) -> str:
-    """``0, 3, 5``, and ``0 to 11`` where none is missing."""
-    ordered = sorted(numbers)
-    whole = ordered == list(range(ordered[0], ordered[-1] + 1))
-    return f"{ordered[0]} to {ordered[-1]}" if whole and len(ordered) > 2 else ", ".join(map(str, ordered))
+        return shown[-1].name
+    many = f"layer {one.layer}, heads {listed(sorted(heads))}"
+    return ", ".join(head.name for head in shown) if len(shown) < 4 else many
 
 
 def _name(one: Input) -> str:
-    """What an input is called: its label, or its words."""
-    if one.label:
-        return one.label
-    tokens = next(iter(one.parts.values())).query
-    special = tokens.special_mask
-    words = [
-        label(piece) if piece.startswith("##") else " " + label(piece)
-        for place, piece in enumerate(tokens.pieces)
-        if special is None or not special[place]
-    ]
-    return "".join(words).replace("##", "").strip()
+    return one.label or in_words(one.first.query)
 
 
 def _drawing(selection: Selection) -> type[Drawing]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from headscope.views.canvas import Canvas, number
+from headscope.views.canvas import Align, Canvas, number
 from headscope.views.palette import Palette, diverging, sequential
 from headscope.views.selection import Matrix, Selection
 
@@ -96,14 +96,13 @@ class Grid:
 
     def _cells(self) -> list[tuple[int, int, int, int]]:
         """Row, column, layer and head of each cell: in the model's order, or by the measure (those without last)."""
-        selection, across = self.selection, len(self.columns)
-        every = [(layer, head) for layer in selection.layers for head in selection.heads(layer)]
+        layers, across = self.selection.layers, len(self.columns)
+        cells = [(layer, head) for layer in layers for head in self.selection.heads(layer)]
         if not self.sorted or self.figures is None:
-            rows = {layer: row for row, layer in enumerate(selection.layers)}
-            return [(rows[layer], self.columns.index(head), layer, head) for layer, head in every]
+            return [(layers.index(layer), self.columns.index(head), layer, head) for layer, head in cells]
         values = self.figures.values
-        every.sort(key=lambda each: -values[each] if math.isfinite(values[each]) else math.inf)
-        return [(place // across, place % across, *each) for place, each in enumerate(every)]
+        cells.sort(key=lambda cell: -values[cell] if math.isfinite(values[cell]) else math.inf)
+        return [(*divmod(place, across), *cell) for place, cell in enumerate(cells)]
 
     def _noted(self) -> list[str]:
         """What stands below each bar, a line each: the head's name where the grid is sorted, and the number."""
@@ -114,19 +113,21 @@ class Grid:
         return ["both"] if self.cell >= 32 else ["name", "value"]
 
     def _labels(self, canvas: Canvas, x: float, y: float, open_heads: list[int]) -> None:
-        selection, colours = self.selection, canvas.colours
-        size = 6.5 if self.cell >= 10 else 5.0
-        for column, head in enumerate(self.columns):
-            chosen = head in open_heads
-            ink = colours.accent if chosen else colours.ink3
-            if self.cell >= 7 or column % 2 == 0:
-                place = x + self.left + column * (self.cell + self.gap) + self.cell / 2
-                canvas.text(place, y + 4, str(head), size, ink, align="center", bold=chosen)
-        for row, layer in enumerate(selection.layers):
-            chosen = bool(open_heads) and layer == selection.layer
-            ink = colours.accent if chosen else colours.ink3
-            middle = y + self.top + row * self.down + self.cell / 2
-            canvas.text(x + self.left - 5, middle, str(layer), size, ink, align="right", bold=chosen)
+        size, half = 6.5 if self.cell >= 10 else 5.0, self.cell / 2
+        across, down = self.cell + self.gap, self.down
+        corner = (x + self.left, y + self.top)
+        open_layers = [self.selection.layer] if open_heads else []
+        labels = [
+            (head, corner[0] + place * across + half, y + 4, "center", head in open_heads)
+            for place, head in enumerate(self.columns)
+            if self.cell >= 7 or place % 2 == 0
+        ] + [
+            (layer, corner[0] - 5, corner[1] + place * down + half, "right", layer in open_layers)
+            for place, layer in enumerate(self.selection.layers)
+        ]
+        for index, left, top, align, is_open in labels:
+            ink = canvas.colours.accent if is_open else canvas.colours.ink3
+            canvas.text(left, top, str(index), size, ink, align=cast(Align, align), bold=is_open)
 
     def _note(self, canvas: Canvas, x: float, y: float, layer: int, head: int) -> None:
         """A cell's measure: a bar as a share of the largest, a number; a head below the state's `least` fades."""
@@ -146,12 +147,9 @@ class Grid:
         size = min(5.5, cell / 3.5)
         for line, kind in enumerate(self.lines):
             middle = y + _BAR + 4.0 + 6.5 * line
-            if kind != "value":
-                canvas.text(x, middle, name, size, colours.ink2)
+            canvas.text(x, middle, text if kind == "value" else name, size, colours.ink2)
             if kind == "both":
                 canvas.text(x + cell, middle, text, size, colours.ink2, align="right")
-            elif kind == "value":
-                canvas.text(x, middle, text, size, colours.ink2)
 
 
 def tint(shares: Matrix, selection: Selection, colours: Palette) -> npt.NDArray[np.uint8]:
@@ -197,22 +195,18 @@ def _strongest(matrix: Matrix, x: float, y: float, cell: float) -> tuple[Matrix,
     rows, columns = int(matrix.shape[0]), int(matrix.shape[1])
     matrix = np.clip(matrix, 0.0, 1.0)
     kept = min(3, columns)
-    best = np.argpartition(matrix, columns - kept, 1)[:, columns - kept :]
     row: npt.NDArray[Any] = np.repeat(np.arange(rows), kept)
-    column = best.ravel()
+    column = np.argpartition(matrix, columns - kept, 1)[:, columns - kept :].ravel()
     weight = matrix[row, column]
     order = np.argsort(weight)
     order = order[weight[order] > 0.02]
-    row, column, weight = row[order], column[order], weight[order]
     pad = cell * 0.06
     room = cell - 2 * pad
-    ends = [
-        np.full(len(row), x + pad),
-        y + pad + (row + 0.5) / rows * room,
-        np.full(len(row), x + cell - pad),
-        y + pad + (column + 0.5) / columns * room,
-    ]
-    return np.stack(ends, -1), 0.08 + 0.92 * np.sqrt(weight) ** 1.6
+    y0, y1 = (
+        y + pad + (place[order] + 0.5) / count * room for place, count in ((row, rows), (column, columns))
+    )
+    ends = np.stack(np.broadcast_arrays(x + pad, y0, x + cell - pad, y1), -1)
+    return ends, 0.08 + 0.92 * np.sqrt(weight[order]) ** 1.6
 
 
 def _decimals(value: float) -> str:

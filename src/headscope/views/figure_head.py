@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.tokens import Tokens
-from headscope.views.canvas import Canvas, label, number
+from headscope.views.canvas import Align, Canvas, label, number
 from headscope.views.palette import Palette
 from headscope.views.selection import Heads, Matrix, Selection, is_pair, texts
 
@@ -43,11 +43,8 @@ class HeadLines:
         self.words = token_width(canvas, (selection.query, selection.key), self.size, width * 0.24)
         self.rail = _RAIL if is_pair(selection.query) or is_pair(selection.key) else 0.0
         many = len(self.heads)
-        self.strip = (
-            float(np.clip(width * 0.13, 40, 64))
-            if many == 1
-            else float(np.clip(many * 9.0 + 6, 24, width * 0.26))
-        )
+        room = (width * 0.13, 40, 64) if many == 1 else (many * 9.0 + 6, 24, width * 0.26)
+        self.strip = float(np.clip(*room))
         self.height = _TOP + rows * self.row + 6
         self.drawn, self.left_out = self._found()
 
@@ -63,19 +60,19 @@ class HeadLines:
         canvas.text(right + 3, y + 20, "TO", 5.5, colours.ink3)
         top = y + _TOP
         self._lines(canvas, left, right, top, pin)
-        for axis, place, align in ((selection.query, left, "right"), (selection.key, right, "left")):
-            side = "from" if align == "right" else "to"
+        for side, axis, place in (("from", selection.query, left), ("to", selection.key, right)):
             marked = pin[1] if pin is not None and pin[0] == side else None
+            align = "right" if side == "from" else "left"
             column(canvas, axis, place, top, self.row, self.size, align, marked=marked, wide=self.words)
         self._rails(canvas, x, left, right, top)
-        if back:
-            shown = [head.matrix[:, pin[1]] for head in self.heads] if pin else []
-            self._strip(canvas, left - self.words - 2, top, shown, to_right=False, faint=False)
-        elif pin is not None:
-            self._strip(canvas, right + self.words + 2, top, [h.matrix[pin[1]] for h in self.heads])
+        beside = right + self.words + 2
+        if pin is None:
+            self._strip(canvas, beside, top, [head.matrix.mean(0) for head in self.heads], faint=True)
+        elif pin[0] == "from":
+            self._strip(canvas, beside, top, [head.matrix[pin[1]] for head in self.heads])
         else:
-            mean = [head.matrix.mean(0) for head in self.heads]
-            self._strip(canvas, right + self.words + 2, top, mean, faint=True)
+            columns = [head.matrix[:, pin[1]] for head in self.heads]
+            self._strip(canvas, left - self.words - 2, top, columns, to_right=False)
 
     def notes(self) -> list[str]:
         """What the caption adds: which lines are drawn, and which tokens are named."""
@@ -136,45 +133,31 @@ class HeadLines:
         alpha = (0.07 + 0.83 * weight**0.55) * (0.85 if many > 3 else 1.0)
         thin = 0.3 if many > 3 else 0.1
         width = np.where(weight < thin, 0.45, 0.5 + 1.6 * weight)
-        ends = np.stack(
-            [
-                np.full(len(drawn), left),
-                top + (row + 0.5) * self.row + apart,
-                np.full(len(drawn), right),
-                top + (col + 0.5) * self.row + apart,
-            ],
-            -1,
-        )
+        y0, y1 = (top + (place + 0.5) * self.row + apart for place in (row, col))
+        ends = np.stack(np.broadcast_arrays(left, y0, right, y1), -1)
         hues = np.array([hue(head, many, colours) for head in self.heads])
         inks = hues[head_no]
         if self.selection.signed and many == 1:
             stacked = np.stack([head.matrix for head in self.heads])
             signs = stacked[head_no, row.astype(int), col.astype(int)]
             inks = np.where(signs < 0, colours.diverging[1], colours.diverging[5])
-        for chosen, factor in ((~strong, 0.09), (strong, 1.0)):
-            if chosen.any():
-                canvas.curves(
-                    ends[chosen],
-                    inks[chosen].tolist(),
-                    width[chosen],
-                    np.maximum(alpha[chosen] * factor, 0.02),
-                )
+        for some, factor in ((~strong, 0.09), (strong, 1.0)):
+            if some.any():
+                shades = np.maximum(alpha[some] * factor, 0.02)
+                canvas.curves(ends[some], inks[some].tolist(), width[some], shades)
 
     def _rails(self, canvas: Canvas, x: float, left: float, right: float, top: float) -> None:
-        line = canvas.colours.line2
-        for axis, inner, outer in (
-            (self.selection.query, left, x + 2),
-            (self.selection.key, right, x + self.width - 2),
-        ):
+        colours = canvas.colours
+        sides = ((self.selection.query, left, x + 2), (self.selection.key, right, x + self.width - 2))
+        for axis, inner, outer in sides:
             for text, (start, end) in spans(axis):
                 y0, y1 = top + start * self.row + 1, top + end * self.row - 1
-                canvas.lines([(inner, y0, inner, y1)], line, 0.6)
+                canvas.lines([(inner, y0, inner, y1)], colours.line2, 0.6)
                 if self.rail:
                     middle = (y0 + y1) / 2
-                    canvas.lines([(outer, y0, outer, middle - 5), (outer, middle + 5, outer, y1)], line, 0.6)
-                    canvas.text(
-                        outer, middle, "AB"[text], 5.5, canvas.colours.ink3, align="center", bold=True
-                    )
+                    rails = [(outer, y0, outer, middle - 5), (outer, middle + 5, outer, y1)]
+                    canvas.lines(rails, colours.line2, 0.6)
+                    canvas.text(outer, middle, "AB"[text], 5.5, colours.ink3, align="center", bold=True)
 
     def _strip(
         self,
@@ -186,48 +169,58 @@ class HeadLines:
         to_right: bool = True,
         faint: bool = False,
     ) -> None:
-        colours, way = canvas.colours, 1 if to_right else -1
-        room, bar, scale = self.strip - 4, self.row * 0.66, self.selection.scale
-        start = x if to_right else x - room
         if len(values) == 1:
-            canvas.text(
-                x, top - 7, self._said(faint), 5.5, colours.ink3, align="left" if to_right else "right"
-            )
-            full, step = room - 15, every(self.row)
-            for place, value in enumerate(values[0].tolist()):
-                y, length = top + (place + 0.5) * self.row, full * min(abs(value) / scale, 1.0)
-                ink = hue(self.heads[0], 1, colours)
-                if self.selection.signed:
-                    ink = colours.diverging[1 if value < 0 else 5]
-                if length > 0.2:
-                    alpha = 0.4 if faint else 0.9
-                    canvas.rectangle(min(x, x + way * length), y - bar / 2, length, bar, ink, alpha=alpha)
-                if place % step == 0 and (text := number(value, scale)):
-                    ink = colours.ink3 if faint else colours.ink2
-                    align = "left" if to_right else "right"
-                    canvas.text(x + way * (length + 2), y, text, min(6.0, self.size), ink, align=align)
+            self._bars(canvas, x, top, values[0], to_right, faint)
             return
-        step = min(11.0, room / len(values))
+        colours, bar = canvas.colours, self.row * 0.66
+        start = x if to_right else x - (self.strip - 4)
+        step = min(11.0, (self.strip - 4) / len(values))
+        named = max(1, int(np.ceil(5.0 / step)))
+        for at, head in list(enumerate(self.heads))[::named]:
+            ink = hue(head, len(values), colours)
+            canvas.text(
+                start + at * step + step / 2 - 0.5,
+                top - 7,
+                str(head.head),
+                5.5,
+                ink,
+                align="center",
+                bold=True,
+            )
         boxes: list[tuple[float, float, float, float]] = []
         inks: list[str] = []
         alphas: list[float] = []
-        named = max(1, int(np.ceil(5.0 / step)))
-        for at, (head, column_) in enumerate(zip(self.heads, values, strict=True)):
-            left, ink = start + at * step, hue(head, len(values), colours)
-            if at % named == 0:
-                middle = left + step / 2 - 0.5
-                canvas.text(middle, top - 7, str(head.head), 5.5, ink, align="center", bold=True)
-            for place, value in enumerate(column_.tolist()):
-                strength = min(abs(value) / scale, 1.0) ** 0.5
+        for at, (head, shares) in enumerate(zip(self.heads, values, strict=True)):
+            striped = (head.head or 0) >= len(colours.heads)  # a hue that one before has
+            strengths = np.sqrt(np.minimum(np.abs(shares) / self.selection.scale, 1.0)).tolist()
+            for place, strength in enumerate(strengths):
                 y = top + (place + 0.5) * self.row - bar / 2
-                boxes += [(left, y, step - 0.8, bar)] * 2
-                inks += [colours.track, ink]
-                alphas += [1.0, (0.6 if faint else 1.0) * strength]
-                if (head.head or 0) >= len(colours.heads) and strength > 0.14:  # a hue that one before has
-                    boxes += [(left, y + bar * part, step - 0.8, bar * 0.14) for part in (0.22, 0.64)]
-                    inks += [colours.ground] * 2
-                    alphas += [0.55] * 2
+                stripes = (0.22, 0.64) if striped and strength > 0.14 else ()
+                boxes += [(start + at * step, y, step - 0.8, bar)] * 2
+                boxes += [(start + at * step, y + bar * part, step - 0.8, bar * 0.14) for part in stripes]
+                inks += [colours.track, hue(head, len(values), colours), *[colours.ground for _ in stripes]]
+                alphas += [1.0, (0.6 if faint else 1.0) * strength, *[0.55 for _ in stripes]]
         canvas.rectangles(boxes, inks, alphas)
+
+    def _bars(
+        self, canvas: Canvas, x: float, top: float, values: npt.NDArray[Any], to_right: bool, faint: bool
+    ) -> None:
+        """The strip of one head: a bar and a number a token."""
+        colours, way = canvas.colours, 1 if to_right else -1
+        align: Align = "left" if to_right else "right"
+        canvas.text(x, top - 7, self._said(faint), 5.5, colours.ink3, align=align)
+        scale, bar = self.selection.scale, self.row * 0.66
+        for place, value in enumerate(values.tolist()):
+            y, length = top + (place + 0.5) * self.row, (self.strip - 19) * min(abs(value) / scale, 1.0)
+            if length > 0.2:
+                ink = hue(self.heads[0], 1, colours)
+                if self.selection.signed:
+                    ink = colours.diverging[1 if value < 0 else 5]
+                left, alpha = min(x, x + way * length), 0.4 if faint else 0.9
+                canvas.rectangle(left, y - bar / 2, length, bar, ink, alpha=alpha)
+            if place % every(self.row) == 0 and (text := number(value, scale)):
+                ink = colours.ink3 if faint else colours.ink2
+                canvas.text(x + way * (length + 2), y, text, min(6.0, self.size), ink, align=align)
 
     def _said(self, faint: bool) -> str:
         """What stands above the strip of one head."""
@@ -286,9 +279,8 @@ def every(row: float) -> int:
 def token_width(canvas: Canvas, axes: tuple[Tokens, ...], size: float, most: float) -> float:
     """The room that the widest token needs."""
     longest = sorted({label(piece) for axis in axes for piece in axis.pieces}, key=len)[-12:]
-    return float(
-        np.clip(max((canvas.text_width(text, size) for text in longest), default=0) + 8, 24, max(most, 24))
-    )
+    widest = max((canvas.text_width(text, size) for text in longest), default=0)
+    return float(np.clip(widest + 8, 24, max(most, 24)))
 
 
 def spans(tokens: Tokens) -> list[tuple[int, tuple[int, int]]]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from headscope.errors import InputError
-from headscope.views.canvas import Canvas, label, share
+from headscope.views.canvas import Align, Canvas, label, share
 from headscope.views.figure_head import THIN, column, every, row_height, token_width
 from headscope.views.palette import diverging
 from headscope.views.selection import Selection
@@ -29,141 +29,115 @@ class HeadNeurons:
     def __init__(self, selection: Selection, width: float, canvas: Canvas) -> None:
         if selection.neurons is None:
             raise InputError("state: scale 'neuron' needs q and k, which were not captured (neurons=True)")
-        self.selection, self.width = selection, width
+        self.selection, self.width, self.neurons = selection, width, selection.neurons
         self.head = int(selection.state["heads"][-1])
         self.place = selection.maps.index.index(selection.layer)
-        self.groups = selection.neurons.groups(self.place)
+        self.groups = self.neurons.groups(self.place)
+        self.scaling, self.bias, self.softcap, sinks = (
+            getattr(self.neurons, name)[self.place] for name in ("scaling", "bias", "softcap", "sinks")
+        )
         self.row, self.size = row_height(max(len(selection.query), len(selection.key)))
         self.words = token_width(canvas, (selection.query, selection.key), self.size, width * 0.16)
         self.query = self._query()
-        found = selection.neurons
-        self.q = np.asarray(found.q[self.place][self.head], np.float64)[selection.rows]
-        self.k = np.asarray(found.k[self.place][self.head // self.groups], np.float64)[selection.columns]
+        self.q = self._vectors(self.neurons.q, self.head)[selection.rows]
+        self.k = self._vectors(self.neurons.k, self.head // self.groups)[selection.columns]
+        self.v = self._values()
         self.score = self._score()
         self.weight = selection.weights(selection.layer, self.head)[self.query]
         self.seen = self._seen()
-        sinks = selection.neurons.sinks[self.place]
         self.sink = None if sinks is None else float(sinks[self.head])
-        self.key = self._key()
-        self.charts = 3 + (self._values() is not None)
+        pin = selection.pinned()
+        self.pin = pin[1] if pin is not None and pin[0] == "to" else None
+        self.key = int(self.weight.argmax()) if self.pin is None else self.pin
         rows = max(len(selection.query), len(selection.key) + (self.sink is not None))
         self.body = _TOP + rows * self.row + _FOOT
-        self.height = self.body + 14 + self.charts * _CHART + 10
+        self.height = self.body + 14 + (3 + (self.v is not None)) * _CHART + 10
 
     def notes(self) -> list[str]:
         """What the caption adds: what is done to q·k, and which key head serves the query head."""
-        found, said = self.selection.neurons, ["blue positive, orange negative"]
-        assert found is not None
         query, best = self.selection.query.pieces[self.query], int(self.weight.argmax())
         strong = np.argsort(-self.q[self.query] * self.k[best], kind="stable")[:3]
-        said.append(
+        first, cap, step = self.head // self.groups * self.groups, self.softcap, every(self.row)
+        return [
+            "blue positive, orange negative",
             f"{label(query)} looks most at {label(self.selection.key.pieces[best])} "
-            f"({self.weight[best]:.2f}); neurons {', '.join(map(str, strong))} add most to that score"
-        )
-        if self.groups > 1:
-            first = self.head // self.groups * self.groups
-            said.append(
-                f"key head {self.head // self.groups} serves query heads {first} to {first + self.groups - 1}"
-            )
-        if cap := found.softcap[self.place]:
-            said.append(f"scores are capped softly: {cap:g} × tanh(score / {cap:g})")
-        if found.bias[self.place] is not None:
-            said.append("a position bias is added to the scores")
-        if self.sink is not None:
-            said.append("a learned sink, no token, takes part of each row")
-        if self.selection.maps.causal:
-            said.append("a query sees only itself and what stands before it")
-        if (step := every(self.row)) > 1:
-            said.append(f"one of {step} tokens is named")
-        return said
+            f"({self.weight[best]:.2f}); neurons {', '.join(map(str, strong))} add most to that score",
+            *[
+                text
+                for text, holds in (
+                    (
+                        f"key head {self.head // self.groups} serves query heads {first} to {first + self.groups - 1}",
+                        self.groups > 1,
+                    ),
+                    (f"scores are capped softly: {cap or 0:g} × tanh(score / {cap or 0:g})", cap),
+                    ("a position bias is added to the scores", self.bias is not None),
+                    ("a learned sink, no token, takes part of each row", self.sink is not None),
+                    ("a query sees only itself and what stands before it", self.selection.maps.causal),
+                    (f"one of {step} tokens is named", step > 1),
+                )
+                if holds
+            ],
+        ]
 
     def draw(self, canvas: Canvas, x: float, y: float) -> None:
         """Draw it with its top left corner there."""
-        colours, top, row = canvas.colours, y + _TOP, self.row
-        selection, extra = self.selection, self._contributed()
-        values = self._values()
+        colours, top, selection = canvas.colours, y + _TOP, self.selection
         canvas.text(x, y + 5, f"Layer {selection.layer}, head {self.head}, neuron by neuron", 8.5, bold=True)
-        gap, link, dot, soft = 7.0, 17.0, 34.0, 36.0
-        more = 38.0 if extra is not None else 0.0
-        blocks = 3 + (values is not None)
-        axes = (selection.query, selection.key)
-        both = self.width >= _NARROW or axes[0].pieces != axes[1].pieces
-        fixed = (1 + both) * self.words + link + (blocks + 1) * gap + dot + soft + more
-        block = max(12.0, (self.width - fixed) / blocks)
-        at_q = x + self.words + 2
-        at_k = at_q + block + link
-        at_p = at_k + block + gap
-        at_v = at_p + block + gap
-        at_d = at_p + block + gap + (block + gap if values is not None else 0.0)
-        at_s = at_d + dot + gap
-        at_t = at_s + soft + 2
-        heads = [
-            (at_q + block / 2, "q", "query"),
-            (at_k + block / 2, "k", f"key head {self.head // self.groups}" if self.groups > 1 else "key"),
-            (at_p + block / 2, "q × k", "elementwise"),
-            (at_d + dot / 2, "q · k", self._terms()),
-            (at_s + soft / 2, "softmax", "weight"),
+        added, gap, link, dot, soft = self._contributed(), 7.0, 17.0, 34.0, 36.0
+        more = 38.0 if added is not None else 0.0
+        both = self.width >= _NARROW or selection.query.pieces != selection.key.pieces
+        of_key = f"key head {self.head // self.groups}" if self.groups > 1 else "key"
+        dim = np.where(self.seen, 1.0, 0.3)
+        rest = np.full(len(self.q), 0.4)
+        rest[self.query] = 1.0
+        blocks = [
+            ("q", "query", self.q, rest),
+            ("k", of_key, self.k, dim),
+            ("q × k", "elementwise", self.q[self.query] * self.k, np.where(self.seen, 1.0, 0.0)),
         ]
-        if values is not None:
-            heads.append((at_v + block / 2, "v", "value"))
-        if extra is not None:
-            heads.append((x + self.width - more / 2, "‖αvW‖", "added"))
-        for middle, name, under in heads:
-            canvas.text(middle, top - 17, name, 7.0, align="center", bold=True)
-            canvas.text(middle, top - 8, under, 5.5, colours.ink3, align="center")
-        wash = np.full(len(self.q), 0.4)
-        wash[self.query] = 1.0
-        self._block(canvas, at_q, top, block, self.q, wash)
-        self._block(canvas, at_k, top, block, self.k, self._dim())
-        self._block(canvas, at_p, top, block, self.q[self.query] * self.k, self._hidden())
-        if values is not None:
-            self._block(canvas, at_v, top, block, values, self._dim())
-        canvas.rectangle(
-            at_q - 0.8, top + self.query * row, block + 1.6, row, None, edge=colours.accent, line=0.9
-        )
-        self._links(canvas, at_q + block + 1.5, at_k - 1.5, top)
-        self._scores(canvas, at_d, dot, top)
+        if self.v is not None:
+            blocks.append(("v", "value", self.v, dim))
+        fixed = (1 + both) * self.words + link + (len(blocks) + 1) * gap + dot + soft + more
+        wide = max(12.0, (self.width - fixed) / len(blocks))
+        at = at_q = x + self.words + 2
+        for name, under, vectors, strength in blocks:
+            _head(canvas, at + wide / 2, top, name, under)
+            self._block(canvas, at, top, wide, vectors, strength)
+            at += wide + (link if name == "q" else gap)
+        _head(canvas, at + dot / 2, top, "q · k", self._terms())
+        at_s = at + dot + gap
+        _head(canvas, at_s + soft / 2, top, "softmax", "weight")
+        box = (at_q - 0.8, top + self.query * self.row, wide + 1.6, self.row)
+        canvas.rectangle(*box, None, edge=colours.accent, line=0.9)
+        self._links(canvas, at_q + wide + 1.5, at_q + wide + link - 1.5, top)
+        self._scores(canvas, at, dot, top)
         self._weights(canvas, at_s, soft, top)
+        size, left, right = self.size, x + self.words, at_s + soft + 2
         column(
-            canvas,
-            selection.query,
-            x + self.words,
-            top,
-            row,
-            self.size,
-            "right",
-            marked=self.query,
-            wide=self.words,
+            canvas, selection.query, left, top, self.row, size, "right", marked=self.query, wide=self.words
         )
         if both:
             faint = ~self.seen | (self.weight < 0.02)
-            pin = selection.pinned()
-            marked = pin[1] if pin is not None and pin[0] == "to" else None
-            self._keys(canvas, at_t, top, faint, marked)
+            look: dict[str, Any] = {"faint": faint, "marked": self.pin, "wide": self.words}
+            column(canvas, selection.key, right, top, self.row, size, "left", **look)
         if self.sink is not None:
-            at, align = (at_t + 3, "left") if both else (x + self.words - 3, "right")
-            y_sink = top + (len(self.k) + 0.5) * row
-            canvas.text(at, y_sink, "sink", self.size, colours.ink3, align=align)
-        if extra is not None:
-            self._bars(canvas, x + self.width - more, more - 14, top, extra)
+            y_sink = top + (len(self.k) + 0.5) * self.row
+            end, align = (right + 3, "left") if both else (left - 3, "right")
+            canvas.text(end, y_sink, "sink", size, colours.ink3, align=cast(Align, align))
+        if added is not None:
+            _head(canvas, x + self.width - more / 2, top, "‖αvW‖", "added")
+            self._bars(canvas, x + self.width - more, more - 14, top, added)
         self._charts(canvas, x, y + self.body)
-
-    def _keys(
-        self, canvas: Canvas, x: float, top: float, faint: npt.NDArray[Any], marked: int | None
-    ) -> None:
-        key = self.selection.key
-        column(canvas, key, x, top, self.row, self.size, "left", faint=faint, marked=marked, wide=self.words)
 
     def _charts(self, canvas: Canvas, x: float, y: float) -> None:
         """All neurons of the query, of one key (the pinned one, or the one it looks at most) and their product."""
         colours, selection = canvas.colours, self.selection
-        names = (selection.query.pieces[self.query], selection.key.pieces[self.key])
-        title = f"All neurons of {label(names[0])} (q) and {label(names[1])} (k)"
-        canvas.text(x, y + 4, title, 7.0, bold=True)
+        names = [label(selection.query.pieces[self.query]), label(selection.key.pieces[self.key])]
+        canvas.text(x, y + 4, "All neurons of {} (q) and {} (k)".format(*names), 7.0, bold=True)
         q, k = self.q[self.query], self.k[self.key]
         charts = [("q", q), ("k", k), ("q × k", q * k)]
-        if (values := self._values()) is not None:
-            charts.append(("v", values[self.key]))
+        if self.v is not None:
+            charts.append(("v", self.v[self.key]))
         left, wide = x + 34, self.width - 36
         for place, (name, vector) in enumerate(charts):
             middle = y + 12 + (place + 0.5) * _CHART
@@ -171,28 +145,16 @@ class HeadNeurons:
             canvas.text(left - 6, middle - 3, name, 7.0, align="right", bold=True)
             canvas.text(left - 6, middle + 5, f"±{most:.2g}", 5.0, colours.ink3, align="right")
             canvas.lines([(left, middle, left + wide, middle)], colours.line2, 0.5)
-            step, high = wide / len(vector), vector / most * (_CHART / 2 - 2)
-            boxes = np.stack(
-                [
-                    left + np.arange(len(vector)) * step,
-                    middle - np.maximum(high, 0),
-                    np.full(len(vector), max(0.3, step - (0.6 if step > 2 else 0))),
-                    np.abs(high),
-                ],
-                -1,
-            )
-            share_ = vector / most
-            inks = diverging(np.sign(share_) * (0.4 + 0.5 * np.abs(share_)), colours) / 255.0
-            canvas.rectangles(boxes, inks)
+            step, shares = wide / len(vector), vector / most
+            high = shares * (_CHART / 2 - 2)
+            start, top = left + np.arange(len(vector)) * step, middle - np.maximum(high, 0)
+            bar = max(0.3, step - (0.6 if step > 2 else 0))
+            inks = diverging(np.sign(shares) * (0.4 + 0.5 * np.abs(shares)), colours) / 255.0
+            canvas.rectangles(np.stack(np.broadcast_arrays(start, top, bar, np.abs(high)), -1), inks)
         foot, size = y + 12 + len(charts) * _CHART + 3, len(q)
         for neuron in range(0, size, 16 if size > 96 else 8):
-            canvas.text(
-                left + (neuron + 0.5) * wide / size, foot, str(neuron), 5.0, colours.ink3, align="center"
-            )
-
-    def _key(self) -> int:
-        pin = self.selection.pinned()
-        return pin[1] if pin is not None and pin[0] == "to" else int(self.weight.argmax())
+            middle = left + (neuron + 0.5) * wide / size
+            canvas.text(middle, foot, str(neuron), 5.0, colours.ink3, align="center")
 
     def _query(self) -> int:
         pin = self.selection.pinned()
@@ -218,39 +180,33 @@ class HeadNeurons:
         return ~masked & (score > _HIDDEN)
 
     def _score(self) -> npt.NDArray[Any]:
-        found = self.selection.neurons
-        assert found is not None
-        score = (self.k @ self.q[self.query]) * found.scaling[self.place]
-        bias, cap = found.bias[self.place], found.softcap[self.place]
-        if bias is not None:
+        score = (self.k @ self.q[self.query]) * self.scaling
+        if self.bias is not None:
             shape = self.selection.maps.layers[self.place].shape
-            whole = np.asarray(np.broadcast_to(bias, shape)[self.head], np.float64)
-            score = score + whole[self.selection.rows[self.query]][self.selection.columns]
-        return score if cap is None else cap * np.tanh(score / cap)
+            bias = np.asarray(np.broadcast_to(self.bias, shape)[self.head], np.float64)
+            score = score + bias[self.selection.rows[self.query]][self.selection.columns]
+        return score if self.softcap is None else self.softcap * np.tanh(score / self.softcap)
 
     def _terms(self) -> str:
         """What is done to q·k before softmax, in a few signs."""
-        found = self.selection.neurons
-        assert found is not None
-        scaling, bias, cap = found.scaling[self.place], found.bias[self.place], found.softcap[self.place]
         size = self.q.shape[1]
-        scale = f"÷ √{size}" if math.isclose(scaling, size**-0.5, rel_tol=1e-4) else f"× {scaling:.3g}"
-        terms = "" if math.isclose(scaling, 1.0) else scale
-        if self.width < _NARROW:  # the caption says the rest
-            return terms or "score"
-        terms += "" if bias is None else " + bias"
-        terms += "" if cap is None else f", cap {cap:g}"
+        root = math.isclose(self.scaling, size**-0.5, rel_tol=1e-4)
+        scale = f"÷ √{size}" if root else f"× {self.scaling:.3g}"
+        terms = "" if math.isclose(self.scaling, 1.0) else scale
+        if self.width >= _NARROW:  # where it is narrow, the caption says the rest
+            terms += "" if self.bias is None else " + bias"
+            terms += "" if self.softcap is None else f", cap {self.softcap:g}"
         return terms.strip() or "score"
 
+    def _vectors(self, layers: Any, head: int) -> npt.NDArray[Any]:
+        return np.asarray(layers[self.place][head], np.float64)
+
     def _values(self) -> npt.NDArray[Any] | None:
-        found = self.selection.neurons
-        assert found is not None
-        if not self.selection.state["values"] or found.v is None:
+        q, v = self.neurons.q, self.neurons.v
+        if not self.selection.state["values"] or v is None:
             return None
-        heads, served = len(found.q[self.place]), len(found.v[self.place])
-        return np.asarray(found.v[self.place][self.head * served // heads], np.float64)[
-            self.selection.columns
-        ]
+        head = self.head * len(v[self.place]) // len(q[self.place])
+        return self._vectors(v, head)[self.selection.columns]
 
     def _contributed(self) -> npt.NDArray[Any] | None:
         if not self.selection.state["values"]:
@@ -258,20 +214,8 @@ class HeadNeurons:
         norms = self.selection.norms(self.selection.layer, self.head)
         return None if norms is None else norms[self.query]
 
-    def _dim(self) -> npt.NDArray[Any]:
-        return np.where(self.seen, 1.0, 0.3)
-
-    def _hidden(self) -> npt.NDArray[Any]:
-        return np.where(self.seen, 1.0, 0.0)
-
     def _block(
-        self,
-        canvas: Canvas,
-        x: float,
-        top: float,
-        width: float,
-        values: npt.NDArray[Any],
-        strength: npt.NDArray[Any],
+        self, canvas: Canvas, x: float, top: float, width: float, values: Any, strength: npt.NDArray[Any]
     ) -> None:
         """Rows of neurons with a gap between them; `strength` below 1 fades a row into the ground."""
         largest = float(np.quantile(np.abs(values), 0.985)) or 1.0
@@ -288,40 +232,30 @@ class HeadNeurons:
         if not len(places):
             return
         weight = np.clip(self.weight[places], 0.0, 1.0)
-        start = np.full(len(places), top + (self.query + 0.5) * self.row)
-        ends = [
-            np.full(len(places), left),
-            start,
-            np.full(len(places), right),
-            top + (places + 0.5) * self.row,
-        ]
+        y0, y1 = (top + (place + 0.5) * self.row for place in (self.query, places))
+        ends = np.stack(np.broadcast_arrays(left, y0, right, y1), -1)
         accent = [canvas.colours.accent] * len(places)
-        canvas.curves(np.stack(ends, -1), accent, 0.4 + 1.6 * weight, 0.12 + 0.88 * np.sqrt(weight), bend=0.5)
+        canvas.curves(ends, accent, 0.4 + 1.6 * weight, 0.12 + 0.88 * np.sqrt(weight), bend=0.5)
 
     def _scores(self, canvas: Canvas, x: float, width: float, top: float) -> None:
         colours, small = canvas.colours, min(6.0, self.size)
-        scores: list[float | None] = [
-            float(s) if seen else None for s, seen in zip(self.score, self.seen, strict=True)
-        ]
-        if self.sink is not None:
-            scores.append(self.sink)
-        middle = x + width * 0.33
-        half = width * 0.33 - 1
-        largest = max((abs(score) for score in scores if score is not None), default=1.0) or 1.0
+        scores = np.append(np.where(self.seen, self.score, np.nan), [] if self.sink is None else self.sink)
+        middle, half = x + width * 0.33, width * 0.33 - 1
+        largest = float(np.nan_to_num(np.abs(scores)).max()) or 1.0
         canvas.lines([(middle, top, middle, top + len(scores) * self.row)], colours.line2, 0.5)
-        for place, score in enumerate(scores):
-            if score is None:
-                if self._named(place):
-                    y = top + (place + 0.5) * self.row
-                    canvas.text(x + width + 3, y, "not seen", min(5.0, small), colours.ink3, align="right")
-                continue
-            y, length = top + (place + 0.5) * self.row, abs(score) / largest * half
-            ink = colours.diverging[_POSITIVE if score >= 0 else _NEGATIVE]
-            left = middle if score >= 0 else middle - length
-            canvas.rectangle(left, y - self.row * 0.27, length, self.row * 0.54, ink)
+        for place, score in enumerate(scores.tolist()):
+            y, seen = top + (place + 0.5) * self.row, math.isfinite(score)
+            if seen:
+                length = abs(score) / largest * half
+                ink = colours.diverging[_POSITIVE if score >= 0 else _NEGATIVE]
+                left = middle if score >= 0 else middle - length
+                canvas.rectangle(left, y - self.row * 0.27, length, self.row * 0.54, ink)
             if self._named(place):
-                text = f"{score:.0f}" if abs(score) >= 100 else f"{score:.1f}"
-                canvas.text(x + width + 3, y, text.replace("-", "−"), small, colours.ink2, align="right")
+                number = (f"{score:.0f}" if abs(score) >= 100 else f"{score:.1f}").replace("-", "−")
+                text, size, ink = (
+                    (number, small, colours.ink2) if seen else ("not seen", min(5.0, small), colours.ink3)
+                )
+                canvas.text(x + width + 3, y, text, size, ink, align="right")
 
     def _weights(self, canvas: Canvas, x: float, width: float, top: float) -> None:
         colours, full = canvas.colours, width - 15
@@ -344,16 +278,17 @@ class HeadNeurons:
         return place % every(self.row) == 0 or place == len(self.seen)
 
     def _bars(self, canvas: Canvas, x: float, width: float, top: float, values: npt.NDArray[Any]) -> None:
-        largest = float(values.max(initial=0.0)) or 1.0
-        for place, value in enumerate(values.tolist()):
-            if not self.seen[place]:
-                continue
-            y = top + (place + 0.5) * self.row
-            length = width * value / largest
-            canvas.rectangle(
-                x + 2, y - self.row * 0.2, length, self.row * 0.4, canvas.colours.ink3, alpha=0.7
-            )
-            if not self._named(place):
-                continue
-            text = "·" if value < largest * 0.005 else f"{value:.2g}".replace("0.", ".", 1)
-            canvas.text(x + width + 14, y, text, min(6.0, self.size), canvas.colours.ink2, align="right")
+        largest, ink = float(values.max(initial=0.0)) or 1.0, canvas.colours
+        for place in np.flatnonzero(self.seen).tolist():
+            value, y = float(values[place]), top + (place + 0.5) * self.row
+            box = (x + 2, y - self.row * 0.2, width * value / largest, self.row * 0.4)
+            canvas.rectangle(*box, ink.ink3, alpha=0.7)
+            if self._named(place):
+                text = "·" if value < largest * 0.005 else f"{value:.2g}".replace("0.", ".", 1)
+                canvas.text(x + width + 14, y, text, min(6.0, self.size), ink.ink2, align="right")
+
+
+def _head(canvas: Canvas, middle: float, top: float, name: str, under: str) -> None:
+    """What stands above a block: its name, and in small what it is."""
+    canvas.text(middle, top - 17, name, 7.0, align="center", bold=True)
+    canvas.text(middle, top - 8, under, 5.5, canvas.colours.ink3, align="center")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import unicodedata
 import warnings
 from collections.abc import Generator, Sequence
@@ -10,11 +9,24 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+from headscope.errors import RunError
+
 _INVISIBLE = {"Cf", "Cc", "Mn", "Zs", "Zl", "Zp"}
 """Categories of characters that need no glyph of their own."""
 
 _UNLIKE = ("Last Resort", "Emoji Color", "Color Emoji", "Apple Color")
 """Fonts of placeholders, and of coloured bitmaps, which matplotlib cannot draw."""
+
+
+def matplotlib() -> Any:
+    """The library, with the modules that pictures are drawn with. `RunError` where it is not installed."""
+    try:
+        import matplotlib
+        import matplotlib.backends.backend_agg  # pyright: ignore[reportUnusedImport]
+        import matplotlib.figure  # pyright: ignore[reportUnusedImport]
+    except ImportError:
+        raise RunError("static pictures need matplotlib: pip install 'headscope[figures]'") from None
+    return matplotlib
 
 
 @contextmanager
@@ -81,11 +93,10 @@ def _characters(family: str) -> frozenset[int]:
     """The code points that a family has; none where its file cannot be read."""
     files = [entry.fname for entry in _manager().ttflist if entry.name == family and entry.style == "normal"]
     try:
-        font: Any = importlib.import_module("matplotlib.font_manager").get_font(files[0])
-        return frozenset(font.get_charmap())
+        return frozenset(matplotlib().font_manager.get_font(files[0]).get_charmap())
     except (IndexError, OSError, RuntimeError, ValueError):
         return frozenset()
 
 
 def _manager() -> Any:
-    return importlib.import_module("matplotlib.font_manager").fontManager
+    return matplotlib().font_manager.fontManager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from headscope.errors import InputError, ShapeError
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.neurons import Neurons
+from headscope.tokens import Tokens
 
 Matrices = Mapping[str, Mapping[str, Sequence[FloatArray]]]
 
@@ -91,3 +93,13 @@ class Included:
         return [
             np.asarray(layers[place])[heads] for place, heads in zip(self.places, self.heads, strict=True)
         ]
+
+
+def in_words(tokens: Tokens) -> str:
+    """Tokens as a text, without special ones: what an input without a label is called."""
+    special = np.zeros(len(tokens), bool) if tokens.special_mask is None else tokens.special_mask
+    pieces = [piece for piece, out in zip(tokens.pieces, special, strict=True) if not out]
+    marked = [piece if piece.startswith("##") else f" {piece}" for piece in pieces]
+    return "".join(
+        re.sub("^(##| [Ġ▁])", lambda mark: " " * (mark[0] != "##"), piece) for piece in marked
+    ).strip()

@@ -35,6 +35,10 @@ class Palette:
     heads: Sequence[str]
 
 
+def _hexes(colours: str) -> list[str]:
+    return [f"#{colour}" for colour in colours.split()]
+
+
 LIGHT = Palette(
     ground="#ffffff",
     ink="#16191d",
@@ -45,22 +49,9 @@ LIGHT = Palette(
     track="#f1f3f4",
     accent="#0f7b78",
     wash="#e8f3f2",
-    sequential=["#f6f8f8", "#e0efed", "#b4dcd6", "#74bdb6", "#2f938e", "#0f6466", "#08363d"],
-    diverging=["#8f3d00", "#cf6a12", "#eeb27c", "#f5f5f3", "#9cc1e6", "#3579bf", "#12406f"],
-    heads=[
-        "#3b6bd0",
-        "#d36700",
-        "#2f9cc7",
-        "#c4256f",
-        "#73a143",
-        "#824625",
-        "#7a57ab",
-        "#498848",
-        "#4b5a5e",
-        "#cd8330",
-        "#173c6f",
-        "#d63333",
-    ],
+    sequential=_hexes("f6f8f8 e0efed b4dcd6 74bdb6 2f938e 0f6466 08363d"),
+    diverging=_hexes("8f3d00 cf6a12 eeb27c f5f5f3 9cc1e6 3579bf 12406f"),
+    heads=_hexes("3b6bd0 d36700 2f9cc7 c4256f 73a143 824625 7a57ab 498848 4b5a5e cd8330 173c6f d63333"),
 )
 
 DARK = Palette(
@@ -73,22 +64,9 @@ DARK = Palette(
     track="#1b2024",
     accent="#45b3a5",
     wash="#12302e",
-    sequential=["#171c1f", "#17312f", "#18504d", "#1f7f78", "#45b3a5", "#9adfcb", "#effff6"],
-    diverging=["#ffb469", "#d97a26", "#6f4423", "#1c2124", "#25486c", "#4288d0", "#8cc4ff"],
-    heads=[
-        "#789bfd",
-        "#fba267",
-        "#6dd2ed",
-        "#f66b9e",
-        "#cee12c",
-        "#cc8f63",
-        "#b69ce4",
-        "#87d48a",
-        "#a7adbb",
-        "#e0bb3e",
-        "#a0bbfa",
-        "#d8766e",
-    ],
+    sequential=_hexes("171c1f 17312f 18504d 1f7f78 45b3a5 9adfcb effff6"),
+    diverging=_hexes("ffb469 d97a26 6f4423 1c2124 25486c 4288d0 8cc4ff"),
+    heads=_hexes("789bfd fba267 6dd2ed f66b9e cee12c cc8f63 b69ce4 87d48a a7adbb e0bb3e a0bbfa d8766e"),
 )
 
 

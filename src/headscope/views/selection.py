@@ -175,25 +175,20 @@ class Selection:
         return {column.name: float(column.values[0, 0]) for column in from_input(self.maps, layers)}
 
     def _own(self) -> list[Heads]:
-        state, layer = self.state, self.layer
-        heads: list[int] = state["heads"]
+        how, layer, index = self.state["aggregate"], self.layer, self.maps.index
+        heads: list[int] = self.state["heads"]
         count = f"{len(heads)} heads"
-        if state["aggregate"] == "layers":
-            shown = [
-                self._shown(self._quantity[self.maps.index.index(one)][head])
-                for one in self.layers
-                for head in heads
-                if head in self.heads(one)
-            ]
+        layers = self.layers if how == "layers" else [layer]
+        pairs = [(each, head) for each in layers for head in heads if head in self.heads(each)]
+        stack = np.stack([self._shown(self._quantity[index.index(each)][head]) for each, head in pairs])
+        if how == "layers":
             name = f"Head {heads[0]}" if len(heads) == 1 else count
-            return [Heads(f"{name}, mean of all layers", None, np.mean(shown, 0))]
-        matrices = [self._shown(self._quantity[self.maps.index.index(layer)][head]) for head in heads]
-        if state["aggregate"] == "none" or len(heads) == 1:
-            return [Heads(f"L{layer}H{head}", head, m) for head, m in zip(heads, matrices, strict=True)]
-        if state["aggregate"] == "mean":
-            return [Heads(f"Layer {layer}, mean of {count}", None, np.mean(matrices, 0))]
-        stacked = np.stack(matrices)
-        largest = np.take_along_axis(stacked, np.abs(stacked).argmax(0)[None], 0)[0]
+            return [Heads(f"{name}, mean of all layers", None, stack.mean(0))]
+        if how == "none" or len(heads) == 1:
+            return [Heads(f"L{layer}H{head}", head, m) for head, m in zip(heads, stack, strict=True)]
+        if how == "mean":
+            return [Heads(f"Layer {layer}, mean of {count}", None, stack.mean(0))]
+        largest = np.take_along_axis(stack, np.abs(stack).argmax(0)[None], 0)[0]
         return [Heads(f"Layer {layer}, maximum of {count}", None, largest)]
 
     def _cut(self, layers: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
@@ -201,14 +196,11 @@ class Selection:
 
     def _largest(self) -> float:
         """The largest magnitude of what may be shown: of pairs, and of words where these are shown."""
-        largest = max(
-            (float(np.abs(layer).max(initial=0.0)) for layer in self._cut(self._quantity)), default=0.0
-        )
+        layers = self._cut(self._quantity)
         if self._words is not None:
-            for layer in self._cut(self._quantity):
-                merged = self._words[0] @ np.asarray(layer, np.float64) @ self._words[1]
-                largest = max(largest, float(np.abs(merged).max(initial=0.0)))
-        return largest or 1.0
+            before, after = self._words
+            layers += [before @ np.asarray(layer, np.float64) @ after for layer in layers]
+        return max((float(np.abs(layer).max(initial=0.0)) for layer in layers), default=0.0) or 1.0
 
     def _find(self) -> Sequence[npt.NDArray[Any]]:
         name, by_part = self.state["quantity"], self._by_name

@@ -125,11 +125,11 @@ def _part(state: ExplorerState, shown: InputInfo) -> PartInfo:
 def _check_heads(state: ExplorerState, part: PartInfo) -> None:
     layer = state.get("layer", part["index"][0])
     if layer not in part["index"]:
-        raise _wrong("layer", layer, _listed(part["index"]))
+        raise _wrong("layer", layer, listed(part["index"]))
     heads = part["heads"][part["index"].index(layer)]
     for head in state.get("heads", []):
         if head not in heads:
-            raise _wrong("heads", head, f"{_listed(heads)} in layer {layer}")
+            raise _wrong("heads", head, f"{listed(heads)} in layer {layer}")
 
 
 def _check_names(state: ExplorerState, part: PartInfo, inputs: Sequence[InputInfo]) -> None:
@@ -197,8 +197,7 @@ def _wrong(key: str, value: Any, allowed: str) -> InputError:
     return InputError(f"state: {key} takes {allowed}; found {value!r}")
 
 
-def _listed(numbers: Sequence[int]) -> str:
-    span = list(range(numbers[0], numbers[-1] + 1))
-    if len(numbers) > 2 and list(numbers) == span:
-        return f"{numbers[0]} to {numbers[-1]}"
-    return ", ".join(map(str, numbers))
+def listed(numbers: Sequence[int]) -> str:
+    """Ordered numbers as text: ``0, 3, 5``, and ``0 to 11`` where none is missing."""
+    whole = list(numbers) == list(range(numbers[0], numbers[-1] + 1))
+    return f"{numbers[0]} to {numbers[-1]}" if whole and len(numbers) > 2 else ", ".join(map(str, numbers))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import html
-import importlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -18,12 +17,12 @@ import numpy.typing as npt
 from headscope.errors import InputError, RunError
 from headscope.maps import FloatArray
 from headscope.measures.dataset import check_place
-from headscope.views.blobs import Blobs
 from headscope.views.explorer import Options, add_quantity, explorer_payload, views_page
 from headscope.views.figure import FORMATS, picture
 from headscope.views.inputs import Input
 from headscope.views.payload import Added, ExplorerPayload, ExplorerState
 from headscope.views.state import check_state
+from headscope.views.widget import make_widget, send_added
 
 SUFFIXES = (".html", *(f".{kind}" for kind in FORMATS))
 
@@ -129,16 +128,8 @@ class View:
         dots: float = 300.0,
     ) -> bytes:
         """What is shown now as a picture; `width`: inches, or that of a paper's ``column`` or ``text``."""
-        return picture(
-            kind,
-            self.inputs,
-            self.state,
-            dots=dots,
-            width=width,
-            title=self._title,
-            measures=self._measures,
-            **self._include,
-        )
+        options = {"width": width, "title": self._title, "measures": self._measures, **self._include}
+        return picture(kind, self.inputs, self.state, dots=dots, **options)
 
     def save(
         self,
@@ -159,14 +150,12 @@ class View:
         path = Path(path)
         suffix = path.suffix.lower()
         if suffix not in SUFFIXES:
-            raise InputError(
-                f"{path}: expected a file that ends in {', '.join(SUFFIXES)}, found {suffix or 'none'}"
-            )
+            endings = ", ".join(SUFFIXES)
+            raise InputError(f"{path}: expected a file that ends in {endings}, found {suffix or 'none'}")
         check_place(path)
-        if suffix == ".html":
-            path.write_text(self.html(), encoding="utf-8")
-        else:
-            path.write_bytes(self.picture(cast(Any, suffix[1:]), width=width, dots=dots))
+        page = suffix == ".html"
+        kind = cast(Any, suffix[1:])
+        path.write_bytes(self.html().encode() if page else self.picture(kind, width=width, dots=dots))
         return path
 
     def matrix(
@@ -197,19 +186,16 @@ class View:
             raise InputError(
                 f"quantity: this view cannot compute {name!r} (it can: {', '.join(offered) or 'none'})"
             )
-        made: list[Added] = []
+        added: list[Added] = []
         before = set(self.blobs.buffers)
-        for place, found in enumerate(self._compute(name)):
-            one = with_quantity(self.inputs[place], name, found)
-            made += add_quantity(
-                self._payload, self.blobs, place, one, name, values=found.values, **self._include
-            )
-            self.inputs[place] = one
+        for place, computed in enumerate(self._compute(name)):
+            self.inputs[place] = one = with_quantity(self.inputs[place], name, computed)
+            options: dict[str, Any] = {"values": computed.values, **self._include}
+            added += add_quantity(self._payload, self.blobs, place, one, name, **options)
         if self._widget is not None:
-            from headscope.views.widget import send_added
-
-            arrays = [key for key in self.blobs.buffers if key not in before]
-            send_added(self._widget, made, self.blobs, arrays)
+            send_added(
+                self._widget, added, self.blobs, [key for key in self.blobs.buffers if key not in before]
+            )
 
     def _offers(self, name: str) -> bool:
         return any(offer["name"] == name for offer in self._payload["offers"])
@@ -221,8 +207,6 @@ class View:
     def widget(self) -> Any:
         """The widget (`anywidget.AnyWidget`). `RunError` where the extra ``notebook`` is not installed."""
         if self._widget is None:
-            from headscope.views.widget import make_widget
-
             self._widget = make_widget(self._payload, self.blobs, self.matrix, self.add)
         return self._widget
 
@@ -239,15 +223,16 @@ class View:
         with suppress(RunError, InputError):
             data["image/png"] = base64.b64encode(self.picture("png", dots=NOTEBOOK_DOTS)).decode("ascii")
         try:
-            shown: Any = self.widget()._repr_mimebundle_()  # data, or data and metadata
-            found: Mapping[str, Any] = cast(Any, shown[0] if isinstance(shown, tuple) else shown)
+            bundle: Any = self.widget()._repr_mimebundle_()  # data, or data and metadata
+            found = cast(Mapping[str, Any], bundle[0] if isinstance(bundle, tuple) else bundle)
             data |= {kind: value for kind, value in found.items() if kind != "text/plain"}
         except RunError:  # no anywidget
             data["text/html"] = framed(self.html())
         return data
 
     def _ipython_display_(self) -> None:
-        display: Any = importlib.import_module("IPython.display").display
+        from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
+
         data = self._repr_mimebundle_()
         display(data, raw=True)
         if WIDGET in data:
@@ -262,8 +247,7 @@ class View:
 
 def page_of(views: Sequence[View], *, title: str | None = None) -> str:
     """Several views on one page, each drawn when it comes near the screen."""
-    shown: list[tuple[ExplorerPayload, Blobs]] = [(view.payload, view.blobs) for view in views]
-    return views_page(shown, title=title)
+    return views_page([(view.payload, view.blobs) for view in views], title=title)
 
 
 def reopened(shown: str) -> str:
@@ -292,7 +276,7 @@ def framed(page: str, height: int = 860) -> str:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, list):
-        found = cast(list[Any], value)
-        return tuple(found) if found and isinstance(found[0], str) else list(found)
-    return value
+    if not isinstance(value, list):
+        return value
+    values = cast(list[Any], value)
+    return tuple(values) if values and isinstance(values[0], str) else list(values)

@@ -14,10 +14,9 @@ What the widget and the kernel say to each other (see docs/protocol.md):
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -94,16 +93,11 @@ def send_added(widget: Any, added: Sequence[Added], blobs: Blobs, arrays: Sequen
 @cache
 def _widget_class() -> Any:
     try:
-        anywidget: Any = importlib.import_module("anywidget")
-        traitlets: Any = importlib.import_module("traitlets")
+        import anywidget
+        import traitlets
     except ImportError:
         raise RunError("a notebook widget needs anywidget: pip install 'headscope[notebook]'") from None
-    fields = {
-        "_esm": bundle_file("widget.js"),
-        "_css": bundle_file("widget.css"),
-        "payload": traitlets.Dict().tag(sync=True),
-        "blobs": traitlets.Dict().tag(sync=True),
-        "state": traitlets.Dict().tag(sync=True),
-        "__module__": __name__,
-    }
-    return type("ExplorerWidget", (anywidget.AnyWidget,), fields)
+    names = ("payload", "blobs", "state")
+    traits: dict[str, Any] = {name: cast(Any, traitlets).Dict().tag(sync=True) for name in names}
+    files = {"_esm": bundle_file("widget.js"), "_css": bundle_file("widget.css")}
+    return type("ExplorerWidget", (anywidget.AnyWidget,), {**files, **traits, "__module__": __name__})
