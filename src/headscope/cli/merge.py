@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from headscope.console.options import PICTURES, TABLES, TableOptions, check_places
+from headscope.console import options as console
 
 
 def merge(
-    table: TableOptions,
+    table: console.TableOptions,
     parts: Annotated[
         list[Path],
         typer.Argument(metavar="PART", help="What measure --shard or distance --shard wrote: all parts."),
@@ -31,7 +31,7 @@ def merge(
     from headscope.analyses.merge import merge as run
 
     table.check()
-    check_places(map, suffixes=(*TABLES, *PICTURES))
+    console.check_places(map, suffixes=(*console.TABLES, *console.PICTURES))
     analysis = analysis_of(parts)
     print_result = analysis.load(analysis.prints)
     print_result(run(parts), table.output, table.as_json, table.meta, map=map, seed=seed)

@@ -10,12 +10,12 @@ import typer
 
 from headscope.analyses import analyses
 from headscope.analyses.record import entries
-from headscope.console.options import Format, Limit, ModelOptions, Pack, annotated, check_places, corpus_of
+from headscope.console import options as console
 from headscope.errors import InputError
 
 
 def report(
-    model: ModelOptions,
+    model: console.ModelOptions,
     text: Annotated[
         list[Path] | None,
         typer.Option("--text", help="Text or jsonl to measure; the built-in corpus by default."),
@@ -53,7 +53,7 @@ def report(
             "-o", "--output", help="The page, .html; or .pdf, printed by a browser that is installed."
         ),
     ] = Path("report.html"),
-    format: Format = None,
+    format: console.Format = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     examples: Annotated[int, typer.Option(help="How many examples to show heads on, at most.")] = 20,
     sections: Annotated[
@@ -63,8 +63,8 @@ def report(
             help=f"Of {', '.join(entry.name for _, entry in entries(analyses()))}.",
         ),
     ] = None,
-    pack: Pack = 128,
-    limit: Limit = None,
+    pack: console.Pack = 128,
+    limit: console.Limit = None,
 ) -> None:
     """Write one page about a model: what every head does over a corpus, and the maps behind the figures."""
     from headscope import corpora
@@ -72,12 +72,12 @@ def report(
     from headscope.reports.run import report as run
     from headscope.views.pdf import find_browser, print_page
 
-    check_places(output, suffixes=(".html", ".pdf"))
+    console.check_places(output, suffixes=(".html", ".pdf"))
     browser = find_browser() if output.suffix.lower() == ".pdf" else None
     if label is not None and pairs is None:
         raise InputError("--label: expected --pairs as well")
     started = time.monotonic()
-    texts = corpus_of(text, format, pack)
+    texts = console.corpus_of(text, format, pack)
     loaded = model.load()
     options = {"-m": model.model, "--format": format, "--pack": None if pack == 128 else pack}
     options |= {"--device": model.device, "--dtype": model.dtype, "--revision": model.revision}
@@ -102,8 +102,8 @@ def report(
         examples=examples,
         sections=sections.split(",") if sections else None,
         limit=limit,
-        treebank=annotated(treebank, None) if treebank else None,
-        coref=annotated(coref, None) if coref else None,
+        treebank=console.annotated(treebank, None) if treebank else None,
+        coref=console.annotated(coref, None) if coref else None,
         against=model.how.trained.named(against) if against else None,
         pairs=corpora.pairs(pairs, label=label) if pairs else None,
         progress=True,

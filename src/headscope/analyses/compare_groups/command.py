@@ -9,31 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from headscope.console.options import (
-    PAGES,
-    PICTURES,
-    SHOWN,
-    BatchSize,
-    Estimate,
-    FigureFile,
-    Limit,
-    Measures,
-    ModelOptions,
-    TableOptions,
-    Theme,
-    check_places,
-    foreseen,
-    names,
-    on_screen,
-    say,
-    say_absent,
-    write_figure,
-)
+from headscope.console import options as console
 
 
 def groups(
-    model: ModelOptions,
-    table: TableOptions,
+    model: console.ModelOptions,
+    table: console.TableOptions,
     pairs: Annotated[Path, typer.Argument(metavar="PAIRS", help=".tsv, .txt (by tabs), .csv or .jsonl.")],
     label: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="The labels; by default a column that is known.")
@@ -46,57 +27,61 @@ def groups(
     groups: Annotated[
         str | None, typer.Option(metavar="A,B", help="The labels to compare, where there are more than two.")
     ] = None,
-    figure: FigureFile = None,
+    figure: console.FigureFile = None,
     view: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE", help="Also an input of each group, side by side: .html, .svg, .pdf or .png."
         ),
     ] = None,
-    measures: Measures = None,
+    measures: console.Measures = None,
     permutations: Annotated[int, typer.Option(help="Of the labels, at least 20,000.")] = 20_000,
     seed: Annotated[int, typer.Option(help="Of the permutations.")] = 0,
     level: Annotated[float, typer.Option(help="Up to which q a head is said to differ.")] = 0.05,
-    theme: Theme = "auto",
-    limit: Limit = None,
-    batch_size: BatchSize = 32,
-    estimate: Estimate = False,
+    theme: console.Theme = "auto",
+    limit: console.Limit = None,
+    batch_size: console.BatchSize = 32,
+    estimate: console.Estimate = False,
 ) -> None:
     """Does attention differ between two groups of texts or pairs? Every measure of every head, tested."""
     from headscope import corpora
     from headscope.analyses.compare_groups import run
 
     table.check()
-    check_places(figure, suffixes=PICTURES)
-    check_places(view, suffixes=PAGES)
+    console.check_places(figure, suffixes=console.PICTURES)
+    console.check_places(view, suffixes=console.PAGES)
     texts = corpora.pairs(pairs, label=label, text_a=text_a, text_b=text_b, document=document)
     loaded = model.load()
     options: dict[str, Any] = {
-        "groups": names(groups),
-        "measures": names(measures),
+        "groups": console.names(groups),
+        "measures": console.names(measures),
         "permutations": permutations,
         "seed": seed,
         "batch_size": batch_size,
         "limit": limit,
     }
-    if foreseen(estimate, texts.size_hint(), partial(run.estimate, loaded, texts, **options), limit=limit):
+    if console.foreseen(
+        estimate, texts.size_hint(), partial(run.estimate, loaded, texts, **options), limit=limit
+    ):
         return
     result = run.groups(loaded, texts, **options, progress=True)
     about: dict[str, Any] = json.loads(result.figures.attrs["meta"])
-    say_absent(about)
+    console.say_absent(about)
     for name, group in zip("AB", about["groups"], strict=True):
         size = f"{group['inputs']:,} inputs of {group['tokens']:.1f} tokens on average"
-        say(f"group {name}: label {group['label']}, {size}")
+        console.say(f"group {name}: label {group['label']}, {size}")
     rows: Any = result.differing(level)
     shown = [result.told(level)]
     if len(rows):
-        few = rows.head(SHOWN).assign(**{name: rows[name].map("{:.2g}".format) for name in ("p", "q")})
-        shown.append(on_screen(few))
-    if len(rows) > SHOWN:
-        shown.append(f"… and {len(rows) - SHOWN:,} more; -o FILE writes them all")
+        few = rows.head(console.SHOWN).assign(
+            **{name: rows[name].map("{:.2g}".format) for name in ("p", "q")}
+        )
+        shown.append(console.on_screen(few))
+    if len(rows) > console.SHOWN:
+        shown.append(f"… and {len(rows) - console.SHOWN:,} more; -o FILE writes them all")
     table.out(result.table, "\n".join(shown), dataset=result.figures)
     if figure is not None:
-        write_figure(result.figure(level=level, theme="dark" if theme == "dark" else "light"), figure)
+        console.write_figure(result.figure(level=level, theme="dark" if theme == "dark" else "light"), figure)
     if view is not None:
         result.view(theme=theme).save(view)
-        say(f"{view}: an input of each group")
+        console.say(f"{view}: an input of each group")

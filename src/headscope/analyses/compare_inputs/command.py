@@ -9,23 +9,11 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from headscope.console.options import (
-    PAGES,
-    SHOWN,
-    TABLES,
-    Measures,
-    ModelOptions,
-    TableOptions,
-    Theme,
-    names,
-    on_screen,
-    say,
-    write_meta,
-)
+from headscope.console import options as console
 
 
 @dataclass(frozen=True)
-class _TableOptions(TableOptions):
+class _TableOptions(console.TableOptions):
     output: Annotated[
         Path | None,
         typer.Option(
@@ -35,7 +23,7 @@ class _TableOptions(TableOptions):
 
 
 def inputs(
-    model: ModelOptions,
+    model: console.ModelOptions,
     table: _TableOptions,
     first: Annotated[str, typer.Argument(metavar="TEXT1", help="The first text.")],
     second: Annotated[
@@ -47,30 +35,30 @@ def inputs(
         Literal["position", "word"],
         typer.Option(help="What stands for what: by position, or the same words."),
     ] = "position",
-    measures: Measures = None,
-    theme: Theme = "auto",
+    measures: console.Measures = None,
+    theme: console.Theme = "auto",
 ) -> None:
     """What does a model do differently on two texts, or two pairs? Every head's difference, as a table or a map."""
     from headscope.analyses.compare_inputs.run import inputs as run
 
-    table.check((*PAGES, *TABLES, ".nc"))
+    table.check((*console.PAGES, *console.TABLES, ".nc"))
     result = run(
         model.load(),
         first if pair1 is None else (first, pair1),
         second if pair2 is None else (second, pair2),
         align=align,
-        measures=names(measures),
+        measures=console.names(measures),
     )
     output = table.output
-    if output is not None and output.suffix.lower() in PAGES:
+    if output is not None and output.suffix.lower() in console.PAGES:
         result.view(theme=theme).save(output)
-        say(f"{output}: the first minus the second")
-        write_meta(table.meta, json.loads(result.figures.attrs["meta"]))
+        console.say(f"{output}: the first minus the second")
+        console.write_meta(table.meta, json.loads(result.figures.attrs["meta"]))
         return
     rows: Any = result.table
     rows = rows.drop_duplicates(["layer", "head"]).sort_values("js", ascending=False, ignore_index=True)
     shown = [
         "the heads that differ most (Jensen–Shannon, nats a row; the weight that changed most, A − B)",
-        on_screen(rows.head(SHOWN), dropped=("measure", "a", "b", "difference")),
+        console.on_screen(rows.head(console.SHOWN), dropped=("measure", "a", "b", "difference")),
     ]
     table.out(result.table, "\n".join(shown), dataset=result.figures)

@@ -9,32 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headscope.console.options import (
-    PICTURES,
-    SHOWN,
-    TABLES,
-    BatchSize,
-    By,
-    Estimate,
-    FigureFile,
-    Format,
-    Limit,
-    LoadOptions,
-    Measures,
-    Pack,
-    TableOptions,
-    Theme,
-    check_places,
-    corpus_of,
-    foreseen,
-    names,
-    on_screen,
-    print_rows,
-    say,
-    say_absent,
-    write_figure,
-    write_meta,
-)
+from headscope.console import options as console
 from headscope.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def models(
-    how: LoadOptions,
-    table: TableOptions,
+    how: console.LoadOptions,
+    table: console.TableOptions,
     items: Annotated[
         list[str],
         typer.Argument(
@@ -52,27 +27,27 @@ def models(
             "with its weights drawn again; then files of texts, by default the built-in corpus.",
         ),
     ],
-    figure: FigureFile = None,
+    figure: console.FigureFile = None,
     roles: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Also what each head's roles became: .parquet, .csv or .json."),
     ] = None,
-    measures: Measures = None,
-    by: By = "token",
-    format: Format = None,
-    pack: Pack = 128,
-    theme: Theme = "auto",
-    limit: Limit = None,
-    batch_size: BatchSize = 16,
+    measures: console.Measures = None,
+    by: console.By = "token",
+    format: console.Format = None,
+    pack: console.Pack = 128,
+    theme: console.Theme = "auto",
+    limit: console.Limit = None,
+    batch_size: console.BatchSize = 16,
     seed: Annotated[int, typer.Option(help="Of the random tokens that show induction heads.")] = 0,
-    estimate: Estimate = False,
+    estimate: console.Estimate = False,
 ) -> None:
     """What did training change? Drift of each head, and change of every measure and role, on the same inputs."""
     from headscope.analyses.compare_models import run
 
     table.check()
-    check_places(figure, suffixes=PICTURES)
-    check_places(roles, suffixes=TABLES)
+    console.check_places(figure, suffixes=console.PICTURES)
+    console.check_places(roles, suffixes=console.TABLES)
     if how.untrained is not None:
         first, rest = items[0], items[2:] if items[1:2] == items[:1] else items[1:]
         second = first
@@ -80,38 +55,38 @@ def models(
         raise InputError("models: expected two (or --untrained SEED), found one")
     else:
         first, second, rest = items[0], items[1], items[2:]
-    texts = corpus_of([Path(one) for one in rest], format, pack)
+    texts = console.corpus_of([Path(one) for one in rest], format, pack)
     a, b = how.trained.named(first), how.named(second)
     why = run.counterparts(a, b)
     shared: dict[str, Any] = {"batch_size": batch_size, "limit": limit}
     if why is not None:
-        say(f"{why}: compared by role")
+        console.say(f"{why}: compared by role")
         if estimate:
             raise InputError("--estimate: expected models whose heads have counterparts")
         _roles(a, b, texts, table.output or roles, table.as_json, table.meta, seed=seed, **shared)
         return
-    options: dict[str, Any] = {"measures": names(measures), "by": by, **shared}
+    options: dict[str, Any] = {"measures": console.names(measures), "by": by, **shared}
     by_role = roles is not None or not (table.as_json or table.output is not None)
     line = partial(run.estimate, a, b, texts, **options)
-    if foreseen(
+    if console.foreseen(
         estimate, texts.size_hint(), lambda: line() + ("; then roles" if by_role else ""), limit=limit
     ):
         return
     result = run.models(a, b, texts, **options, progress=True)
     about: dict[str, Any] = json.loads(result.figures.attrs["meta"])
-    say_absent(about)
+    console.say_absent(about)
     if about["over"] == "words":
-        say("the tokenizers differ: compared on words, without special tokens")
+        console.say("the tokenizers differ: compared on words, without special tokens")
     layers: Any = result.layers
     shown = [
         "the heads that moved most (Jensen–Shannon, nats a row; cosine of the rows)",
-        on_screen(result.drift.head(SHOWN)),
+        console.on_screen(result.drift.head(console.SHOWN)),
         "\nmeans of layers",
         layers.round(4).to_string(index=False),
     ]
     table.out(result.table, "\n".join(shown), dataset=result.figures)
     if figure is not None:
-        write_figure(result.figure(theme="dark" if theme == "dark" else "light"), figure)
+        console.write_figure(result.figure(theme="dark" if theme == "dark" else "light"), figure)
     if by_role:
         _roles(a, b, texts, roles, False, None, seed=seed, **shared)
 
@@ -130,14 +105,14 @@ def _roles(
     except InputError as error:
         if not shaped or output is not None:
             raise
-        say(f"roles were not compared: {error}")
+        console.say(f"roles were not compared: {error}")
         return
     rows: Any = result.changes if shaped else result.by_role
     if output is not None:
         write_table(rows, output)
-        say(f"{output}: {len(rows):,} rows")
+        console.say(f"{output}: {len(rows):,} rows")
     elif as_json:
-        print_rows(rows)
+        console.print_rows(rows)
     else:
         counts: Any = result.by_role
         shown = counts.round(3).to_string(index=False) if len(counts) else "no head of either has a role"
@@ -145,4 +120,4 @@ def _roles(
         if shaped:
             count = rows["change"].value_counts()
             print(", ".join(f"{int(count.get(name, 0))} {name}" for name in ("kept", "lost", "gained")))
-    write_meta(meta, {"a": result.a.attrs["meta"], "b": result.b.attrs["meta"]})
+    console.write_meta(meta, {"a": result.a.attrs["meta"], "b": result.b.attrs["meta"]})

@@ -8,30 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from headscope.console.options import (
-    PICTURES,
-    BatchSize,
-    By,
-    Device,
-    Dtype,
-    FigureFile,
-    Format,
-    Limit,
-    Measures,
-    Pack,
-    Remote,
-    TableOptions,
-    Theme,
-    check_places,
-    corpus_of,
-    names,
-    say_absent,
-    write_figure,
-)
+from headscope.console import options as console
 
 
 def training(
-    table: TableOptions,
+    table: console.TableOptions,
     checkpoints: Annotated[
         list[str],
         typer.Argument(
@@ -42,27 +23,27 @@ def training(
     corpus: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="The texts; the built-in corpus by default.")
     ] = None,
-    figure: FigureFile = None,
-    measures: Measures = None,
-    by: By = "token",
-    format: Format = None,
-    pack: Pack = 128,
-    theme: Theme = "auto",
-    limit: Limit = None,
-    batch_size: BatchSize = 32,
-    device: Device = None,
-    dtype: Dtype = None,
-    trust_remote_code: Remote = False,
+    figure: console.FigureFile = None,
+    measures: console.Measures = None,
+    by: console.By = "token",
+    format: console.Format = None,
+    pack: console.Pack = 128,
+    theme: console.Theme = "auto",
+    limit: console.Limit = None,
+    batch_size: console.BatchSize = 32,
+    device: console.Device = None,
+    dtype: console.Dtype = None,
+    trust_remote_code: console.Remote = False,
 ) -> None:
     """How do heads come to do what they do? Every measure at each of several checkpoints of one model."""
     from headscope.analyses.compare_training.run import training as run
 
     table.check()
-    check_places(figure, suffixes=PICTURES)
+    console.check_places(figure, suffixes=console.PICTURES)
     result = run(
         checkpoints[0] if len(checkpoints) == 1 else checkpoints,
-        corpus_of(corpus, format, pack),
-        measures=names(measures),
+        console.corpus_of(corpus, format, pack),
+        measures=console.names(measures),
         by=by,
         batch_size=batch_size,
         limit=limit,
@@ -71,7 +52,7 @@ def training(
         dtype=dtype,
         trust_remote_code=trust_remote_code,
     )
-    say_absent(json.loads(result.figures.attrs["meta"]))
+    console.say_absent(json.loads(result.figures.attrs["meta"]))
     rows: Any = result.table
     best = rows.loc[rows.groupby(["measure", "checkpoint"], sort=False)["value"].idxmax()]
     wide = best.pivot(index="measure", columns="checkpoint", values="value")
@@ -80,4 +61,4 @@ def training(
     table.out(result.table, shown, dataset=result.figures)
     if figure is not None:
         theme_ = "dark" if theme == "dark" else "light"
-        write_figure(result.figure(names(measures), theme=theme_), figure)
+        console.write_figure(result.figure(console.names(measures), theme=theme_), figure)

@@ -8,26 +8,12 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from headscope.console.options import (
-    LONG_TREES,
-    AnnotatedFormat,
-    Estimate,
-    FromWord,
-    ModelOptions,
-    Sentences,
-    SkipBroken,
-    TableOptions,
-    annotated,
-    foreseen,
-    on_screen,
-    say,
-    say_broken,
-)
+from headscope.console import options as console
 
 
 def coref(
-    model: ModelOptions,
-    table: TableOptions,
+    model: console.ModelOptions,
+    table: console.TableOptions,
     documents: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -35,8 +21,8 @@ def coref(
             help="Coreference: .conllu with Entity= or CoNLL-2012; the built-in corpus by default.",
         ),
     ] = None,
-    format: AnnotatedFormat = None,
-    limit: Sentences = None,
+    format: console.AnnotatedFormat = None,
+    limit: console.Sentences = None,
     candidates: Annotated[
         Literal["preceding_mentions", "other_mentions", "any_word"] | None,
         typer.Option(help="Among what a head chooses; by default all three ways."),
@@ -48,18 +34,19 @@ def coref(
         int, typer.Option(help="Tokens of an input: documents are cut into runs of whole sentences.")
     ] = 128,
     rows: Annotated[
-        FromWord, typer.Option(help="Attention from a word: the mean over its pieces, or that of the first.")
+        console.FromWord,
+        typer.Option(help="Attention from a word: the mean over its pieces, or that of the first."),
     ] = "mean",
-    skip_broken: SkipBroken = False,
+    skip_broken: console.SkipBroken = False,
     seed: Annotated[int, typer.Option(help="Of the intervals and of the halves.")] = 0,
     batch_size: Annotated[int, typer.Option(help="Windows in a batch, at most.")] = 32,
-    estimate: Estimate = False,
+    estimate: console.Estimate = False,
 ) -> None:
     """Which head finds antecedents: accuracies by type of mention with intervals, beside four rules."""
     from headscope.analyses.coref import run, statistics
 
     table.check()
-    sentences = annotated(documents, format, skip_broken=skip_broken)
+    sentences = console.annotated(documents, format, skip_broken=skip_broken)
     loaded = model.load()
     options: dict[str, Any] = {
         "window": window,
@@ -69,16 +56,16 @@ def coref(
         "limit": limit,
     }
     line = partial(run.estimate, loaded, sentences, **options)
-    if foreseen(estimate, sentences.size_hint(), line, limit=limit, long=LONG_TREES):
+    if console.foreseen(estimate, sentences.size_hint(), line, limit=limit, long=console.LONG_TREES):
         return
     dataset = run.coreference(loaded, sentences, **options, progress=True)
-    say_broken(sentences)
+    console.say_broken(sentences)
     if candidates is not None:
         dataset = dataset.sel(candidates=[candidates])
     accuracies = statistics.every_head(dataset) if all_heads else statistics.table(dataset)
     if not all_heads:
-        say(_held_out(dataset))
-    table.out(accuracies, on_screen(accuracies), dataset=dataset)
+        console.say(_held_out(dataset))
+    table.out(accuracies, console.on_screen(accuracies), dataset=dataset)
 
 
 def _held_out(dataset: Any) -> str:

@@ -8,31 +8,15 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from headscope.console.options import (
-    PICTURES,
-    TABLES,
-    LongOptions,
-    ModelOptions,
-    Preset,
-    TableOptions,
-    TextOptions,
-    Theme,
-    ThemeName,
-    check_places,
-    print_rows,
-    say,
-    say_left_out,
-    say_part,
-    write_meta,
-)
+from headscope.console import options as console
 from headscope.errors import InputError
 
 
 def distance(
-    texts: TextOptions,
-    model: ModelOptions,
-    table: TableOptions,
-    long: LongOptions,
+    texts: console.TextOptions,
+    model: console.ModelOptions,
+    table: console.TableOptions,
+    long: console.LongOptions,
     map: Annotated[
         Path | None,
         typer.Option(
@@ -45,12 +29,12 @@ def distance(
         int | None, typer.Option(help="Compare only this many rows of each input, drawn at random.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the rows drawn, of the map and of the test.")] = 0,
-    preset: Preset = None,
+    preset: console.Preset = None,
     precision: Annotated[
         Literal["float32", "float64"],
         typer.Option(help="float64: of the model's own eager weights, at twice the time."),
     ] = "float32",
-    theme: Theme = "auto",
+    theme: console.Theme = "auto",
     batch_size: Annotated[int, typer.Option(help="Inputs in a batch, at most.")] = 8,
 ) -> None:
     """Jensen–Shannon distances between all heads over a corpus, and how heads and layers lie to one another."""
@@ -60,7 +44,7 @@ def distance(
     if long.shard is not None and map is not None:
         raise InputError("--map: expected no shard, found one; give it to merge")
     table.check()
-    check_places(map, suffixes=(*TABLES, *PICTURES))
+    console.check_places(map, suffixes=(*console.TABLES, *console.PICTURES))
     corpus = texts.read()
     dataset = run(
         model.load(),
@@ -75,8 +59,8 @@ def distance(
         progress=True,
     )
     if long.shard is not None:
-        say_part(dataset, table.output, long.shard)
-        write_meta(table.meta, json.loads(dataset.attrs["meta"]))
+        console.say_part(dataset, table.output, long.shard)
+        console.write_meta(table.meta, json.loads(dataset.attrs["meta"]))
         return
     distances(dataset, table.output, table.as_json, table.meta, map=map, seed=seed, theme=theme)
 
@@ -89,7 +73,7 @@ def distances(
     *,
     map: Path | None = None,
     seed: int = 0,
-    theme: ThemeName = "auto",
+    theme: console.ThemeName = "auto",
 ) -> None:
     """Write distances and their map, and print what they say."""
     from headscope.analyses.distance.arrangement import by_layer, head_map, summary
@@ -98,13 +82,13 @@ def distances(
     from headscope.measures.files import replacing
 
     described: dict[str, Any] = json.loads(dataset.attrs["meta"])
-    say_left_out(described)
+    console.say_left_out(described)
     if output is not None:
         write(dataset, output, table)
-        say(f"{output}: {len(table(dataset)):,} rows")
+        console.say(f"{output}: {len(table(dataset)):,} rows")
     if map is not None:
         places = head_map(dataset, seed=seed)
-        if map.suffix.lower() in PICTURES:
+        if map.suffix.lower() in console.PICTURES:
             from headscope.analyses.distance import figure as figure_clusters
 
             drawn = figure_clusters.figure(
@@ -114,13 +98,13 @@ def distances(
                 place.write_bytes(drawn.save(map.suffix.lower()[1:], figure_clusters.about(dataset)))
         else:
             write_table(places, map)
-        say(f"{map}: {len(places):,} heads, stress {places.attrs['stress']:.3f}")
+        console.say(f"{map}: {len(places):,} heads, stress {places.attrs['stress']:.3f}")
     if as_json:
-        print_rows(table(dataset))
+        console.print_rows(table(dataset))
     else:
         print("mean distance of the heads of two layers, " + dataset["distance"].attrs["units"])
         layers: Any = by_layer(dataset).to_pandas()
         print(layers.round(3).to_string(na_rep=""))
         for line in summary(dataset, seed=seed):
             print(line)
-    write_meta(meta, described)
+    console.write_meta(meta, described)

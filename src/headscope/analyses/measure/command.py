@@ -10,35 +10,16 @@ from typing import Annotated, Any
 
 import typer
 
-from headscope.console.options import (
-    PICTURES,
-    TABLES,
-    BatchSize,
-    By,
-    Estimate,
-    LongOptions,
-    ModelOptions,
-    Preset,
-    TableOptions,
-    TextOptions,
-    foreseen,
-    names,
-    print_rows,
-    say,
-    say_absent,
-    say_left_out,
-    say_part,
-    write_meta,
-)
+from headscope.console import options as console
 from headscope.errors import InputError
 from headscope.heads import Head
 
-SUFFIXES = (*TABLES, ".nc", *PICTURES)
+SUFFIXES = (*console.TABLES, ".nc", *console.PICTURES)
 """What ``-o`` may end in: a table, the dataset, or a figure of the measures."""
 
 
 @dataclass(frozen=True)
-class _TableOptions(TableOptions):
+class _TableOptions(console.TableOptions):
     output: Annotated[
         Path | None,
         typer.Option(
@@ -50,21 +31,21 @@ class _TableOptions(TableOptions):
 
 
 def measure(
-    texts: TextOptions,
-    model: ModelOptions,
+    texts: console.TextOptions,
+    model: console.ModelOptions,
     table: _TableOptions,
-    long: LongOptions,
+    long: console.LongOptions,
     measures: Annotated[
         str | None, typer.Option(metavar="A,B", help="Which measures, such as previous,offset-2,entropy.")
     ] = None,
-    by: By = "token",
-    preset: Preset = None,
+    by: console.By = "token",
+    preset: console.Preset = None,
     objective: Annotated[
         str | None,
         typer.Option(help="What gradient_… is of: masked-lm, causal-lm, logit:N or cosine."),
     ] = None,
-    batch_size: BatchSize = 32,
-    estimate: Estimate = False,
+    batch_size: console.BatchSize = 32,
+    estimate: console.Estimate = False,
 ) -> None:
     """Measure every head over a corpus: offsets, separators, punctuation, entropy, each with its error."""
     from headscope.analyses.measure import run
@@ -73,15 +54,19 @@ def measure(
     table.check(() if long.shard is not None else SUFFIXES)
     corpus = texts.read()
     loaded = model.load()
-    options: dict[str, Any] = {"measures": names(measures), "batch_size": batch_size, "limit": texts.limit}
-    if foreseen(
+    options: dict[str, Any] = {
+        "measures": console.names(measures),
+        "batch_size": batch_size,
+        "limit": texts.limit,
+    }
+    if console.foreseen(
         estimate, corpus.size_hint(), partial(run.estimate, loaded, corpus, **options), limit=texts.limit
     ):
         return
     options |= {"by": by, "preset": preset, "objective": objective}
     dataset = run.measure(loaded, corpus, **options, **kept, progress=True)
     if long.shard is not None:
-        say_part(dataset, table.output, long.shard)
+        console.say_part(dataset, table.output, long.shard)
         figures(dataset, None, False, table.meta, quiet=True)
     else:
         figures(dataset, table.output, table.as_json, table.meta)
@@ -103,22 +88,22 @@ def figures(
     if map is not None:
         raise InputError("--map: expected parts of distances, found other ones")
     described: dict[str, Any] = json.loads(dataset.attrs["meta"])
-    say_absent(described)
-    say_left_out(described)
-    if output is not None and output.suffix.lower() in PICTURES:
+    console.say_absent(described)
+    console.say_left_out(described)
+    if output is not None and output.suffix.lower() in console.PICTURES:
         from headscope.analyses.measure.figure import figure
 
         measures = names(dataset)
         path = figure(dataset, measures).save(output)
-        say(f"{path}: a figure of {len(measures)} measure{'s' * (len(measures) != 1)}")
+        console.say(f"{path}: a figure of {len(measures)} measure{'s' * (len(measures) != 1)}")
     elif output is not None:
         write(dataset, output)
-        say(f"{output}: {len(table(dataset)):,} rows")
+        console.say(f"{output}: {len(table(dataset)):,} rows")
     elif as_json and not quiet:
-        print_rows(table(dataset))
+        console.print_rows(table(dataset))
     elif not quiet:
         print(_wide(table(dataset)))
-    write_meta(meta, described)
+    console.write_meta(meta, described)
 
 
 def _wide(tidy: Any) -> str:

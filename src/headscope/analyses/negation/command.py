@@ -9,23 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from headscope.console.options import (
-    SHOWN,
-    TABLES,
-    Estimate,
-    ModelOptions,
-    Sentences,
-    SkipBroken,
-    TableOptions,
-    foreseen,
-    on_screen,
-    say_broken,
-)
+from headscope.console import options as console
 
 
 def negation(
-    model: ModelOptions,
-    table: TableOptions,
+    model: console.ModelOptions,
+    table: console.TableOptions,
     scopes: Annotated[
         list[Path],
         typer.Argument(metavar="FILE", help='JSON lines: {"words": [...], "cue": [2], "scope": [0, 1, 3]}.'),
@@ -37,26 +26,26 @@ def negation(
             help="Also what changed since this model, before fine-tuning (hub name, folder or demo; @REVISION).",
         ),
     ] = None,
-    limit: Sentences = None,
-    skip_broken: SkipBroken = False,
+    limit: console.Sentences = None,
+    skip_broken: console.SkipBroken = False,
     seed: Annotated[int, typer.Option(help="Of the intervals.")] = 0,
     batch_size: Annotated[int, typer.Option(help="Sentences in a batch, at most.")] = 32,
-    estimate: Estimate = False,
+    estimate: console.Estimate = False,
 ) -> None:
     """Do the words in the scope of a negation look at its cue? Precision, recall and F1 of every head."""
     from headscope import corpora
     from headscope.analyses.negation import run, statistics
 
-    table.check(() if against is None else TABLES)
+    table.check(() if against is None else console.TABLES)
     sentences = corpora.negations(scopes, skip_broken=skip_broken)
     loaded = model.load()
     options: dict[str, Any] = {"limit": limit, "batch_size": batch_size}
     line = partial(run.estimate, loaded, sentences, **options)
-    if foreseen(estimate, sentences.size_hint(), line, limit=limit):
+    if console.foreseen(estimate, sentences.size_hint(), line, limit=limit):
         return
     options |= {"seed": seed, "progress": True}
     dataset = run.negation(loaded, sentences, **options)
-    say_broken(sentences)
+    console.say_broken(sentences)
     if against is None:
         rows: Any = statistics.table(dataset)
         table.out(rows, _best(rows), dataset=dataset)
@@ -84,7 +73,7 @@ def _changed(rows: Any) -> str:
 
 
 def _few(title: str, rows: Any) -> str:
-    lines = [title, on_screen(rows.head(SHOWN).reset_index(drop=True))]
-    if len(rows) > SHOWN:
-        lines.append(f"… and {len(rows) - SHOWN:,} more; -o FILE writes them all")
+    lines = [title, console.on_screen(rows.head(console.SHOWN).reset_index(drop=True))]
+    if len(rows) > console.SHOWN:
+        lines.append(f"… and {len(rows) - console.SHOWN:,} more; -o FILE writes them all")
     return "\n".join(lines)

@@ -9,25 +9,14 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from headscope.console.options import (
-    LONG_TREES,
-    AnnotatedFormat,
-    Estimate,
-    ModelOptions,
-    SkipBroken,
-    TableOptions,
-    annotated,
-    foreseen,
-    say,
-    say_broken,
-)
+from headscope.console import options as console
 
 KINDS = "attention|attention+words|distance+words|right-branching|reinitialised|structural|all"
 
 
 def probe(
-    model: ModelOptions,
-    table: TableOptions,
+    model: console.ModelOptions,
+    table: console.TableOptions,
     train: Annotated[Path, typer.Argument(metavar="TRAIN", help="The treebank to train on.")],
     dev: Annotated[Path, typer.Argument(metavar="DEV", help="The treebank to score on.")],
     kind: Annotated[
@@ -41,7 +30,7 @@ def probe(
             help="Vectors of words, a text file of GloVe or word2vec; by default the model's input embeddings.",
         ),
     ] = None,
-    format: AnnotatedFormat = None,
+    format: console.AnnotatedFormat = None,
     seed: Annotated[
         int, typer.Option(help="Of training, the control task, the re-initialised model and the intervals.")
     ] = 0,
@@ -50,7 +39,7 @@ def probe(
     precision: Annotated[
         Literal["uint8", "float16", "float32"], typer.Option(help="How maps are kept on disk.")
     ] = "uint8",
-    skip_broken: SkipBroken = False,
+    skip_broken: console.SkipBroken = False,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -60,13 +49,13 @@ def probe(
         ),
     ] = None,
     batch_size: Annotated[int, typer.Option(help="Sentences in a batch of the model, at most.")] = 32,
-    estimate: Estimate = False,
+    estimate: console.Estimate = False,
 ) -> None:
     """How much of a dependency tree can be read off attention, words and hidden states by a trained probe."""
     from headscope.analyses.probes import results, run
 
     table.check()
-    sides = [annotated([path], format, skip_broken=skip_broken) for path in (train, dev)]
+    sides = [console.annotated([path], format, skip_broken=skip_broken) for path in (train, dev)]
     loaded = model.load()
     options: dict[str, Any] = {
         "kinds": kind or ["all"],
@@ -78,17 +67,17 @@ def probe(
     }
     size = sum(side.size_hint() or 0 for side in sides)
     line = partial(run.estimate, loaded, *sides, **options)
-    if foreseen(estimate, size, line, limit=limit, long=LONG_TREES):
+    if console.foreseen(estimate, size, line, limit=limit, long=console.LONG_TREES):
         return
     dataset = run.probe(loaded, *sides, **options, vectors=vectors, resume=resume, progress=True)
     for side in sides:
-        say_broken(side)
+        console.say_broken(side)
     described: dict[str, Any] = json.loads(dataset.attrs["meta"])
     if "vectors" in described:
         words = described["vectors"]
-        say(f"vectors: {words['name']}; {words['share of words without']:.1%} of the words have none")
+        console.say(f"vectors: {words['name']}; {words['share of words without']:.1%} of the words have none")
     if "root" in described:
-        say(f"the root is read off attention to: {', '.join(described['root'])}")
+        console.say(f"the root is read off attention to: {', '.join(described['root'])}")
     rows: Any = results.table(dataset)
     table.out(rows, _shown(rows), dataset=dataset)
 

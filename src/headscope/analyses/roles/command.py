@@ -8,33 +8,33 @@ from typing import Annotated, Any
 
 import typer
 
-from headscope.console.options import TABLES, BatchSize, ModelOptions, TableOptions, TextOptions, say
+from headscope.console import options as console
 
 
 @dataclass(frozen=True)
-class _TableOptions(TableOptions):
+class _TableOptions(console.TableOptions):
     output: Annotated[Path | None, typer.Option("-o", "--output", help=".parquet, .csv or .json.")] = None
 
 
 def roles(
-    texts: TextOptions,
-    model: ModelOptions,
+    texts: console.TextOptions,
+    model: console.ModelOptions,
     table: _TableOptions,
     level: Annotated[float, typer.Option(help="Expected share of wrong roles among those named.")] = 0.05,
     seed: Annotated[int, typer.Option(help="Of the random tokens that show induction heads.")] = 0,
-    batch_size: BatchSize = 32,
+    batch_size: console.BatchSize = 32,
 ) -> None:
     """What each head does: its roles, with scores, intervals, thresholds and q."""
     from headscope.analyses.roles.run import roles as run
     from headscope.analyses.roles.statistics import NONE
 
-    table.check(TABLES)
+    table.check(console.TABLES)
     corpus = texts.read()
     options: dict[str, Any] = {"level": level, "batch_size": batch_size, "limit": texts.limit, "seed": seed}
     rows: Any = run(model.load(), corpus, **options, progress=True)
     for role, reason in rows.attrs["untested"].items():
-        say(f"{role}: not tested ({reason})")
+        console.say(f"{role}: not tested ({reason})")
     named = rows[rows["role"] != NONE]
     shown = named.round(4).to_string(index=False) if len(named) else "no head has a role"
     table.out(rows, shown, described=rows.attrs["meta"])
-    say(f"{len(rows) - len(named)} heads have no role")
+    console.say(f"{len(rows) - len(named)} heads have no role")

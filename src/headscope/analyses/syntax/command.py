@@ -8,35 +8,20 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from headscope.console.options import (
-    LONG_TREES,
-    AnnotatedFormat,
-    Estimate,
-    FromWord,
-    ModelOptions,
-    Preset,
-    Sentences,
-    SkipBroken,
-    TableOptions,
-    annotated,
-    foreseen,
-    on_screen,
-    say,
-    say_broken,
-)
+from headscope.console import options as console
 
 
 def syntax(
-    model: ModelOptions,
-    table: TableOptions,
+    model: console.ModelOptions,
+    table: console.TableOptions,
     treebank: Annotated[
         list[Path] | None,
         typer.Argument(metavar="TREEBANK", help="Trees, .conllu and others; the built-in ones by default."),
     ] = None,
-    format: AnnotatedFormat = None,
-    limit: Sentences = None,
+    format: console.AnnotatedFormat = None,
+    limit: console.Sentences = None,
     rows: Annotated[
-        FromWord | None,
+        console.FromWord | None,
         typer.Option(
             help="Of a word's pieces, the mean or the first; by default the mean, and the first by the preset."
         ),
@@ -45,7 +30,7 @@ def syntax(
         bool,
         typer.Option("--all-heads", help="Every head and direction, not only the best of each relation."),
     ] = False,
-    preset: Preset = None,
+    preset: console.Preset = None,
     trees: Annotated[
         bool, typer.Option("--trees", help="Also the maximum spanning tree of each head: UAS and UUAS.")
     ] = False,
@@ -55,17 +40,17 @@ def syntax(
     relations: Annotated[
         Literal["full", "main"], typer.Option(help="Of CoNLL-U: nsubj:pass as it is, or as nsubj.")
     ] = "full",
-    skip_broken: SkipBroken = False,
+    skip_broken: console.SkipBroken = False,
     least: Annotated[int, typer.Option(help="Instances that a relation needs to get a best head.")] = 100,
     seed: Annotated[int, typer.Option(help="Of the intervals and of the halves.")] = 0,
     batch_size: Annotated[int, typer.Option(help="Sentences in a batch, at most.")] = 32,
-    estimate: Estimate = False,
+    estimate: console.Estimate = False,
 ) -> None:
     """Which head finds which dependency relation: accuracies with intervals, beside the best fixed offset."""
     from headscope.analyses.syntax import run, statistics
 
     table.check()
-    sentences = annotated(treebank, format, words=words, relations=relations, skip_broken=skip_broken)
+    sentences = console.annotated(treebank, format, words=words, relations=relations, skip_broken=skip_broken)
     loaded = model.load()
     options: dict[str, Any] = {
         "rows": rows,
@@ -77,16 +62,16 @@ def syntax(
         "limit": limit,
     }
     line = partial(run.estimate, loaded, sentences, **options)
-    if foreseen(estimate, sentences.size_hint(), line, limit=limit, long=LONG_TREES):
+    if console.foreseen(estimate, sentences.size_hint(), line, limit=limit, long=console.LONG_TREES):
         return
     dataset = run.syntax(loaded, sentences, **options, progress=True)
-    say_broken(sentences)
+    console.say_broken(sentences)
     best: Any = statistics.table(dataset)
     few = [bool(one) for one in best["few"]]
     if any(few):
-        say(f"{sum(few)} of {len(few)} rows have fewer than {least} instances, and no best head")
+        console.say(f"{sum(few)} of {len(few)} rows have fewer than {least} instances, and no best head")
     if all_heads:
         every: Any = statistics.every_head(dataset)
-        table.out(every, on_screen(every), dataset=dataset)
+        table.out(every, console.on_screen(every), dataset=dataset)
     else:
-        table.out(best, on_screen(best, few, dropped=["few"]), dataset=dataset)
+        table.out(best, console.on_screen(best, few, dropped=["few"]), dataset=dataset)
