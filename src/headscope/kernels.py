@@ -31,14 +31,14 @@ def offset(weights: Array, by: int) -> Array:
     """Weight of row i on key ``i + by``; 0 where there is no such key. ``[..., query, key] -> [..., query]``."""
     xp = array_namespace(weights)
     queries = weights.shape[-2]
-    found = xp.linalg.diagonal(weights, offset=by)
+    diagonal = xp.linalg.diagonal(weights, offset=by)
     before = min(max(0, -by), queries)
-    after = queries - before - found.shape[-1]
+    after = queries - before - diagonal.shape[-1]
     parts: list[Array] = []
     for width in (before, after):
         shape = (*weights.shape[:-2], width)
         parts.append(xp.zeros(shape, dtype=weights.dtype, device=weights.device))
-    return xp.concat([parts[0], found, parts[1]], axis=-1)
+    return xp.concat([parts[0], diagonal, parts[1]], axis=-1)
 
 
 def mass(weights: Array, columns: Array) -> Array:

@@ -65,8 +65,8 @@ class AttentionMaps:
         if sink is not None and [row.shape for row in sink] != [layer.shape[:2] for layer in layers]:
             raise ShapeError("sink: expected one [head query] array a layer")
         if not self.partial:
-            for place, (number, layer) in enumerate(zip(index, layers, strict=True)):
-                total = layer.sum(-1, dtype=np.float64) + (0.0 if sink is None else sink[place])
+            for position, (number, layer) in enumerate(zip(index, layers, strict=True)):
+                total = layer.sum(-1, dtype=np.float64) + (0.0 if sink is None else sink[position])
                 _check_rows(number, total)
         for layer in (*layers, *(sink or ())):
             layer.setflags(write=False)
@@ -98,15 +98,15 @@ class AttentionMaps:
         """The map ``[query key]`` of one head: ``maps[hs.Head(7, 9)]`` or ``maps["L7H9"]``."""
         if isinstance(head, str):
             head = Head.parse(head)
-        number, place = head
+        number, position = head
         if number not in self.index:
             raise InputError(f"axis layer: no layer {number}; these maps have {_span(self.index)}")
         layer = self.layers[self.index.index(number)]
-        if not 0 <= place < len(layer):
+        if not 0 <= position < len(layer):
             raise InputError(
-                f"axis head: no head {place} in layer {number}; it has {_span(range(len(layer)))}"
+                f"axis head: no head {position} in layer {number}; it has {_span(range(len(layer)))}"
             )
-        return layer[place]
+        return layer[position]
 
     def __iter__(self) -> Iterator[FloatArray]:
         return iter(self.layers)
@@ -207,8 +207,8 @@ def wrap(
 
 def _layers(weights: Any) -> list[FloatArray]:
     if hasattr(weights, "attentions") or isinstance(weights, Mapping):
-        found = type(cast("object", weights)).__name__
-        raise InputError(f"weights: expected arrays, found {found}; pass outputs.attentions")
+        kind = type(cast("object", weights)).__name__
+        raise InputError(f"weights: expected arrays, found {kind}; pass outputs.attentions")
     if isinstance(weights, (list, tuple)):
         given = cast("Sequence[Any]", weights)
         if not given:
@@ -216,7 +216,7 @@ def _layers(weights: Any) -> list[FloatArray]:
                 "axis layer: expected at least one layer, found (); pass outputs.attentions of a model called with "
                 'output_attentions=True and attn_implementation="eager"'
             )
-        return [_layer(place, _array(layer, f"layer {place}")) for place, layer in enumerate(given)]
+        return [_layer(number, _array(layer, f"layer {number}")) for number, layer in enumerate(given)]
     array = _array(weights, "weights")
     if array.ndim == 5 and array.shape[1] == 1:
         array = array[:, 0]
@@ -225,16 +225,16 @@ def _layers(weights: Any) -> list[FloatArray]:
     return list(array)
 
 
-def _layer(place: int, array: FloatArray) -> FloatArray:
+def _layer(number: int, array: FloatArray) -> FloatArray:
     if array.ndim == 4:
         if array.shape[0] != 1:
             raise ShapeError(
-                f"layer {place}, axis batch: expected 1, found {array.shape[0]}; pass one input, layer[i]"
+                f"layer {number}, axis batch: expected 1, found {array.shape[0]}; pass one input, layer[i]"
             )
         array = array[0]
     if array.ndim != 3:
         raise ShapeError(
-            f"layer {place}: expected axes [head query key] or [1 head query key], found {array.shape}"
+            f"layer {number}: expected axes [head query key] or [1 head query key], found {array.shape}"
         )
     return array
 

@@ -78,9 +78,9 @@ class Tokens:
 
     def __post_init__(self) -> None:
         pieces = tuple(self.pieces)
-        for place, piece in enumerate(pieces):
+        for position, piece in enumerate(pieces):
             if not isinstance(piece, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise InputError(f"pieces[{place}]: expected a string, found {type(piece).__name__}")
+                raise InputError(f"pieces[{position}]: expected a string, found {type(piece).__name__}")
         object.__setattr__(self, "pieces", pieces)
         for name, dtype in FIELDS.items():
             object.__setattr__(self, name, _axis(name, getattr(self, name), len(pieces), dtype))
@@ -129,7 +129,7 @@ class Tokens:
     def take(self, keep: BoolArray | IntArray | slice) -> Tokens:
         """The chosen tokens, in order."""
         index = np.arange(len(self))[keep]
-        return self.changed([self.pieces[int(place)] for place in index], lambda _, array: array[index])
+        return self.changed([self.pieces[int(position)] for position in index], lambda _, array: array[index])
 
     def changed(
         self, pieces: Sequence[str], change: Callable[[str, npt.NDArray[Any]], npt.NDArray[Any]]

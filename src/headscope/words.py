@@ -52,8 +52,8 @@ def words(tokens: Tokens) -> Tokens:
     """The axis of words: pieces joined, ids dropped, classes kept where every piece of a word has them."""
     word = group(tokens)
     pieces: list[list[str]] = [[] for _ in range(int(word[-1]) + 1 if len(word) else 0)]
-    for piece, place in zip(tokens.pieces, word, strict=True):
-        pieces[int(place)].append(piece)
+    for piece, number in zip(tokens.pieces, word, strict=True):
+        pieces[int(number)].append(piece)
     first = np.unique(word, return_index=True)[1]
     last = np.append(first[1:], len(tokens)) - 1
     offsets = tokens.offsets

@@ -215,7 +215,9 @@ def outputs(output: Any) -> list[Tensor]:
 def distance(a: Sequence[Tensor], b: Sequence[Tensor]) -> float:
     """The largest difference between two outputs, relative to the size of the first."""
     worst = 0.0
-    for one, two in zip(a, b, strict=True):
-        scale = max(1.0, one.float().abs().max().item()) if one.numel() else 1.0
-        worst = max(worst, (one.float() - two.float()).abs().max().item() / scale if one.numel() else 0.0)
+    for first, second in zip(a, b, strict=True):
+        scale = max(1.0, first.float().abs().max().item()) if first.numel() else 1.0
+        worst = max(
+            worst, (first.float() - second.float()).abs().max().item() / scale if first.numel() else 0.0
+        )
     return worst

@@ -13,7 +13,6 @@ which no head gives anything, which changes nothing. Weights below the smallest 
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -25,6 +24,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from headscope import lazy
 from headscope.attention.record import AttentionRecord
 from headscope.attention.rows import four
 from headscope.errors import RefusedError
@@ -66,9 +66,9 @@ def jensen_shannon(weights: Tensor) -> Floats:
             chunk = weights[:, at : at + _DEVICE_CHUNK].contiguous()
             part = torch.zeros(heads, heads, dtype=torch.float64, device=weights.device)
             total += _mixtures(torch, torch.log, chunk, part, _DEVICE_PARTNERS).cpu().numpy()
-    own = total.diagonal()
-    found = np.triu(np.maximum((own[:, None] + own) / 2 - total, 0.0), 1)
-    return found + found.T
+    entropies = total.diagonal()
+    divergences = np.triu(np.maximum((entropies[:, None] + entropies) / 2 - total, 0.0), 1)
+    return divergences + divergences.T
 
 
 def _on_processor(weights: npt.NDArray[Any]) -> Floats:
@@ -82,14 +82,14 @@ def _logarithm(dtype: str) -> tuple[Any, float]:
     current = ""
     if dtype == "f":
         try:
-            introspect: Any = importlib.import_module("numpy.lib.introspect")  # numpy 2
+            introspect = lazy.module("numpy.lib.introspect")  # numpy 2
             current = str(introspect.opt_func_info("^log2$", "^float32$")["log2"]["ff"]["current"])
         except (ImportError, KeyError):
             pass
     return (np.log2, np.log(2.0)) if current.startswith(("AVX512", "X86_V4")) else (np.log, 1.0)
 
 
-def _mixtures(xp: Any, log: Any, weights: Any, found: Any, partners: int) -> Any:
+def _mixtures(xp: Any, log: Any, weights: Any, sums: Any, partners: int) -> Any:
     """Σ m log m over one chunk ``[head weight]``, for m = (p + q) / 2 of all pairs, into the upper half of `found`.
 
     `xp` is numpy or torch: the calls below are the same in both, and numpy's logarithm is the quicker one on
@@ -104,8 +104,8 @@ def _mixtures(xp: Any, log: Any, weights: Any, found: Any, partners: int) -> Any
             m, ln = mixed[: others.stop - start], logs[: others.stop - start]
             xp.add(half[others], half[head], out=m)
             log(m, out=ln)
-            found[head, others] = _dots(m, ln)
-    return found
+            sums[head, others] = _dots(m, ln)
+    return sums
 
 
 def _dots(a: Any, b: Any) -> Any:
@@ -139,7 +139,7 @@ def distributions(
     Raises `RefusedError` for rows that are not distributions.
     """
     sinks = any(record.sinks is not None for record in records)
-    found: list[Tensor] = []
+    parts: list[Tensor] = []
     for record in records:
         part = _part(record, item, rows, length, dtype)
         weights = part.weights()[0]
@@ -159,8 +159,8 @@ def distributions(
             raise RefusedError(
                 f"{record.module}: expected rows that sum to 1, found one that is off by {off:.2g}"
             )
-        found.append(weights)
-    return torch.cat(found)
+        parts.append(weights)
+    return torch.cat(parts)
 
 
 def _part(

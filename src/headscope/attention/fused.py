@@ -96,23 +96,23 @@ def by_kernel(record: AttentionRecord, columns: Tensor, wanted: Wanted) -> RowSt
     q, k = grouped.flatten(1, 2), k.repeat_interleave(record.groups, 1) if record.groups > 1 else k
     mask = None if record.mask is None else penalty(four(record.mask, keys), q.dtype)
     mass, entropy, lse = _kernel(q, k, columns, mask, record.is_causal, wanted.entropy)
-    found = RowStatistics(mass, entropy=entropy, route="fused")
+    statistics = RowStatistics(mass, entropy=entropy, route="fused")
     for offset in wanted.offsets:
-        found.offsets[offset] = torch.zeros_like(lse)
-        place = keys - queries + offset
-        rows = slice(max(0, -place), min(queries, keys - place))
+        statistics.offsets[offset] = torch.zeros_like(lse)
+        diagonal = keys - queries + offset
+        rows = slice(max(0, -diagonal), min(queries, keys - diagonal))
         if rows.start >= rows.stop or (record.is_causal and offset > 0):
             continue
-        score = (q[:, :, rows] * k[:, :, rows.start + place : rows.stop + place]).sum(-1)
+        score = (q[:, :, rows] * k[:, :, rows.start + diagonal : rows.stop + diagonal]).sum(-1)
         if mask is not None:
-            score += mask.expand(-1, -1, queries, -1).diagonal(place, -2, -1)
-        found.offsets[offset][..., rows] = torch.exp(score - lse[..., rows])
+            score += mask.expand(-1, -1, queries, -1).diagonal(diagonal, -2, -1)
+        statistics.offsets[offset][..., rows] = torch.exp(score - lse[..., rows])
     if wanted.largest:
-        found.largest = torch.exp(_largest_score(q, k, mask, record.is_causal) - lse).clamp_max(1.0)
+        statistics.largest = torch.exp(_largest_score(q, k, mask, record.is_causal) - lse).clamp_max(1.0)
     sinks = None if record.sinks is None else record.sinks.reshape(-1, 1)
     if mask is None and sinks is None:
-        return found
-    return found.of_keys(share_of_keys(lse, None if shift is None else shift.flatten(1, 2), sinks))
+        return statistics
+    return statistics.of_keys(share_of_keys(lse, None if shift is None else shift.flatten(1, 2), sinks))
 
 
 def _kernel(
@@ -136,8 +136,8 @@ def _kernel(
         attn_mask=mask,
         scale=1.0,
     )
-    found = (lse - (q * result[..., :dim]).sum(-1)).clamp_min(0.0) if entropy else None
-    return result[..., first : first + classes].clone(), found, lse
+    entropies = (lse - (q * result[..., :dim]).sum(-1)).clamp_min(0.0) if entropy else None
+    return result[..., first : first + classes].clone(), entropies, lse
 
 
 def _largest_score(q: Tensor, k: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
@@ -145,10 +145,10 @@ def _largest_score(q: Tensor, k: Tensor, mask: Tensor | None, causal: bool) -> T
     batch, heads, queries, _ = q.shape
     size = max(16, isqrt(_SCORES // (batch * heads)))
     ahead = torch.full((size, size), HIDDEN, dtype=q.dtype).triu_(1)
-    found = q.new_full((batch, heads, queries), -torch.inf)
+    best = q.new_full((batch, heads, queries), -torch.inf)
     for start in range(0, queries, size):
         rows = slice(start, min(start + size, queries))
-        largest = found[..., rows]
+        largest = best[..., rows]
         for left in range(0, rows.stop if causal else k.shape[2], size):
             keys = slice(left, left + size)
             scores = q[:, :, rows] @ k[:, :, keys].mT
@@ -157,4 +157,4 @@ def _largest_score(q: Tensor, k: Tensor, mask: Tensor | None, causal: bool) -> T
             elif mask is not None:
                 scores += (mask if mask.shape[2] == 1 else mask[:, :, rows])[..., keys]
             torch.maximum(largest, scores.amax(-1), out=largest)
-    return found
+    return best

@@ -172,9 +172,9 @@ def _own_eager(kind: type[nn.Module]) -> Callable[..., tuple[Tensor, Tensor]]:
     """The eager attention of the file that a module's class, or the nearest of its parents, comes from."""
     files: list[Any] = [sys.modules.get(parent.__module__) for parent in kind.__mro__]
     for file in files:
-        own: Any = getattr(file, "eager_attention_forward", None)
-        if callable(own):
-            return own  # pyright: ignore[reportReturnType]
+        eager: Any = getattr(file, "eager_attention_forward", None)
+        if callable(eager):
+            return eager  # pyright: ignore[reportReturnType]
     for file in files:  # some files have one each for text and vision
         names: list[str] = [name for name in dir(file) if name.endswith("eager_attention_forward")]
         if names:
@@ -193,14 +193,14 @@ def _roots(model: nn.Module) -> list[PreTrainedModel]:
 
 def _configs(model: nn.Module) -> list[tuple[Any, str | None]]:
     """Every configuration in a model, with the attention it names now."""
-    found: dict[int, Any] = {}
+    configs: dict[int, Any] = {}
     waiting = [part.config for part in model.modules() if isinstance(part, PreTrainedModel)]
     while waiting:
         config = waiting.pop()
-        if config is not None and id(config) not in found:
-            found[id(config)] = config
+        if config is not None and id(config) not in configs:
+            configs[id(config)] = config
             waiting += [getattr(config, name, None) for name in getattr(config, "sub_configs", {})]
-    return [(config, config._attn_implementation_internal) for config in found.values()]
+    return [(config, config._attn_implementation_internal) for config in configs.values()]
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from torch.nn import functional
 
 from headscope.attention.scalar import Scalar, natural_number
 from headscope.errors import InputError
-from headscope.models.model import Model, expect_model
+from headscope.models.model import Model, expect_model, uncached
 from headscope.tokens import BoolArray, Tokens
 
 SHARE = 0.15
@@ -86,17 +86,16 @@ class Objective:
         """A batch that is ready to run. Raises `InputError` where an input has no token to hide."""
         ready: dict[str, Any] = dict(self.model.inputs(tokens, token_types=token_types))
         rows = [
-            {name: array[place : place + 1, : len(each)] for name, array in ready.items()}
-            for place, each in enumerate(tokens)
+            {name: array[row : row + 1, : len(each)] for name, array in ready.items()}
+            for row, each in enumerate(tokens)
         ]
         if self.masked:
             where = torch.zeros_like(ready["input_ids"], dtype=torch.bool)
-            for place, each in enumerate(tokens):
-                where[place, : len(each)] = torch.as_tensor(hidden(each, self.seed))
-                rows[place]["hidden"] = where[place : place + 1, : len(each)]
+            for row, each in enumerate(tokens):
+                where[row, : len(each)] = torch.as_tensor(hidden(each, self.seed))
+                rows[row]["hidden"] = where[row : row + 1, : len(each)]
             ready["input_ids"] = ready["input_ids"].masked_fill(where, self.model.tokenizer.mask_token_id)
-        if "use_cache" in inspect.signature(self.module.forward).parameters:
-            ready["use_cache"] = False
+        ready |= uncached(self.module)
         return Prepared(self, tokens, ready, rows)
 
 
@@ -122,8 +121,8 @@ class Prepared:
         output: Any = self.objective.module(**self.ready)
         width = max(map(len, self.tokens))
         numbers: list[Tensor] = []
-        for place, (row, tokens) in enumerate(zip(self.rows, self.tokens, strict=True)):
-            part = _row(output, place, len(self.tokens), len(tokens), width)
+        for index, (row, tokens) in enumerate(zip(self.rows, self.tokens, strict=True)):
+            part = _row(output, index, len(self.tokens), len(tokens), width)
             number, name = self.objective.of(part, row, tokens)
             self.objective.said[name] += 1
             if number.numel() != 1:
@@ -185,9 +184,9 @@ def hidden(tokens: Tokens, seed: int) -> BoolArray:
     if not len(places):
         raise InputError("objective: masked-lm needs a token that is not special, found none in an input")
     draw = np.random.default_rng([seed, zlib.crc32(np.ascontiguousarray(tokens.ids, "<i8").tobytes())])
-    found = np.zeros(len(tokens), np.bool_)
-    found[draw.choice(places, max(1, round(SHARE * len(places))), replace=False)] = True
-    return found
+    mask = np.zeros(len(tokens), np.bool_)
+    mask[draw.choice(places, max(1, round(SHARE * len(places))), replace=False)] = True
+    return mask
 
 
 def _head(model: Model) -> bool:
@@ -209,17 +208,17 @@ def _masked_loss(output: Any, row: Mapping[str, Tensor], _: Tokens) -> tuple[Ten
     return loss, f"the loss on {SHARE:.0%} of the tokens, masked"
 
 
-def _logit(place: int) -> Number:
+def _logit(number: int) -> Number:
     def of(output: Any, _row: Mapping[str, Tensor], _tokens: Tokens) -> tuple[Tensor, str]:
         logits = getattr(output, "logits", None)
         if not isinstance(logits, Tensor) or logits.ndim != 2:
-            found = "none" if logits is None else f"shape {tuple(logits.shape)}"
+            given = "none" if logits is None else f"shape {tuple(logits.shape)}"
             raise InputError(
-                f"objective: logit:{place} needs one row of logits an input, as a classifier gives; found {found}"
+                f"objective: logit:{number} needs one row of logits an input, as a classifier gives; found {given}"
             )
-        if place >= logits.shape[1]:
-            raise InputError(f"objective: expected a class below {logits.shape[1]}, found logit:{place}")
-        return logits[0, place], f"the logit of class {place}"
+        if number >= logits.shape[1]:
+            raise InputError(f"objective: expected a class below {logits.shape[1]}, found logit:{number}")
+        return logits[0, number], f"the logit of class {number}"
 
     return of
 
@@ -251,7 +250,7 @@ def called(function: Scalar, otherwise: str) -> str:
     return name if name.isidentifier() else otherwise
 
 
-def _row(output: Any, place: int, batch: int, length: int, width: int) -> Any:
+def _row(output: Any, index: int, batch: int, length: int, width: int) -> Any:
     """One input's part of what the module returns, batch axis kept, padding taken off.
 
     The second axis of an array of three axes and more is the tokens', where it is as long as the batch is wide;
@@ -263,7 +262,7 @@ def _row(output: Any, place: int, batch: int, length: int, width: int) -> Any:
             return tuple(cut(name, part) for part in cast("Sequence[Any]", value))
         if not isinstance(value, Tensor) or not value.ndim or value.shape[0] != batch:
             return value
-        part = value[place : place + 1]
+        part = value[index : index + 1]
         tokens = part.ndim > 2 or name in ("start_logits", "end_logits")
         return part[:, :length] if tokens and part.shape[1] == width else part
 

@@ -229,7 +229,7 @@ def assembled(
 ) -> Captured:
     """The maps of one row of a batch, from the records of a pass over what `prepare` gave."""
     rows, meta = next(iter(ready.values())).shape[0], describe(model)
-    made: dict[str, AttentionMaps] = {}
+    parts: dict[str, AttentionMaps] = {}
     for name, calls in group(records).items():
         if calls[0].shape[0] != rows:
             raise RefusedError(
@@ -238,8 +238,8 @@ def assembled(
                 "headscope.attention.one.record gives the calls as they are"
             )
         (query, keep_query), (key, keep_key) = sides(model, name, calls, row, ready, axes)
-        made[name] = assemble(calls, row, query, key, keep_query, keep_key, meta=meta)
-    return made["self"] if list(made) == ["self"] else Parts(made)
+        parts[name] = assemble(calls, row, query, key, keep_query, keep_key, meta=meta)
+    return parts["self"] if list(parts) == ["self"] else Parts(parts)
 
 
 def sides(

@@ -140,10 +140,10 @@ def _where(scores: Scores, args: tuple[Any, ...], x: Tensor) -> Scores | None:
     """``where(condition, x, number)``, ``where(condition, number, x)`` or ``x.where(condition, number)``."""
     if len(args) != 3:
         return None
-    condition, one, two = (args[1], args[0], args[2]) if args[0] is x else args
-    if one is x and hides(two):
+    condition, first, second = (args[1], args[0], args[2]) if args[0] is x else args
+    if first is x and hides(second):
         return scores.hide(~condition.bool())
-    return scores.hide(condition.bool()) if two is x and hides(one) else None
+    return scores.hide(condition.bool()) if second is x and hides(first) else None
 
 
 def assigned(scores: Scores, x: Tensor, index: Any, value: Any) -> Scores:
@@ -191,10 +191,10 @@ def _replaced(values: Any, old: Tensor, new: Tensor | None) -> Any:
 
 def tensors(values: Iterable[Any]) -> list[Tensor]:
     """The tensors among some values, those in lists included."""
-    found: list[Tensor] = []
+    given: list[Tensor] = []
     for value in values:
         if isinstance(value, Tensor):
-            found.append(value)
+            given.append(value)
         elif type(value) in (tuple, list):
-            found += [part for part in value if isinstance(part, Tensor)]
-    return found
+            given += [part for part in value if isinstance(part, Tensor)]
+    return given

@@ -48,10 +48,10 @@ def _names(kinds: Mapping[str, Kind]) -> dict[str, str]:
     """What to call each pile of layers: by kind where that tells them apart, else by where their names differ."""
     seq2seq = any(kind != "self" for kind in kinds.values())
     called = {"encoder": "encoder", "cross": "cross", "self": "decoder" if seq2seq else "self"}
-    own = [stack for stack, kind in kinds.items() if kind == "self"]
+    selves = [stack for stack, kind in kinds.items() if kind == "self"]
     names = {stack: called[kind] for stack, kind in kinds.items()}
-    if len(own) > 1:
-        heads = {stack: stack.split(".*")[0].split(".") for stack in own}
+    if len(selves) > 1:
+        heads = {stack: stack.split(".*")[0].split(".") for stack in selves}
         firsts = {
             stack: next((w for w in words if any(w not in other for other in heads.values())), "")
             for stack, words in heads.items()
@@ -75,9 +75,9 @@ def assemble(
     """`AttentionMaps` of one row of a batch from the records of one part, one record a layer."""
     shapes = {record.shape[2:] for record in records}
     if len(shapes) > 1:
-        found = ", ".join(f"{queries} × {keys}" for queries, keys in sorted(shapes))
+        sizes = ", ".join(f"{queries} × {keys}" for queries, keys in sorted(shapes))
         raise RefusedError(
-            f"layers of this model look at different axes ({found} tokens), so they make no one grid of maps"
+            f"layers of this model look at different axes ({sizes} tokens), so they make no one grid of maps"
         )
     layers = [
         numpy_of(record.weights()[row], double=True)[:, keep_query][:, :, keep_key] for record in records
@@ -106,7 +106,7 @@ def assemble(
 
 def labels(count: int, what: str) -> Tokens:
     """An axis without a tokenizer: patches, frames or positions, numbered from 0."""
-    return Tokens([f"{what}{place}" for place in range(count)])
+    return Tokens([f"{what}{number}" for number in range(count)])
 
 
 def from_ids(ids: npt.NDArray[np.int64], tokenizer: Any) -> Tokens:
@@ -115,8 +115,10 @@ def from_ids(ids: npt.NDArray[np.int64], tokenizer: Any) -> Tokens:
         return Tokens([str(number) for number in ids], ids=ids)
     pieces = tokenizer.convert_ids_to_tokens(ids.tolist())
     if any(piece is None for piece in pieces):
-        place = [piece is None for piece in pieces].index(True)
-        raise InputError(f"inputs: id {ids[place]} at position {place} is not in the tokenizer's vocabulary")
+        position = [piece is None for piece in pieces].index(True)
+        raise InputError(
+            f"inputs: id {ids[position]} at position {position} is not in the tokenizer's vocabulary"
+        )
     return from_pieces(tokenizer, pieces)
 
 

@@ -180,7 +180,7 @@ def by_blocks(
     together = max(1, min(key_heads, elements // (groups * min(_ROWS, queries) * keys)))
     columns = columns.mT.contiguous()  # [batch class key]
     shape = (batch, key_heads, groups, queries)
-    found = RowStatistics(
+    statistics = RowStatistics(
         columns.new_zeros(*shape, columns.shape[1]),
         {offset: columns.new_zeros(shape) for offset in wanted.offsets},
         columns.new_zeros(shape) if wanted.entropy else None,
@@ -193,9 +193,11 @@ def by_blocks(
             parts = operands(record, inputs, shared)
             for rows in _row_slices(record, elements / (items * together * groups)):
                 part = _rows(record, parts, columns, wanted, _Part(inputs, shared, rows))
-                for whole, some in zip(found.tensors, part.tensors if part else (), strict=part is not None):
+                for whole, some in zip(
+                    statistics.tensors, part.tensors if part else (), strict=part is not None
+                ):
                     whole[inputs, shared, :, rows] = some
-    return found.each(lambda t: t.flatten(1, 2))
+    return statistics.each(lambda t: t.flatten(1, 2))
 
 
 def _elements(device: torch.device) -> int:
@@ -247,16 +249,18 @@ def _rows(
     mass = mass.view(*mass.shape[:2], *weights.shape[1:4]).movedim(1, -1)
     first = part.rows.start + keys - queries - width.start  # the key that stands where the first row does
     offsets = {offset: _diagonal(weights, first + offset) for offset in wanted.offsets}
-    own = RowStatistics(mass, offsets, entropy, largest if wanted.largest else None)
-    own = own if share is None else own.of_keys(share)
+    statistics = RowStatistics(mass, offsets, entropy, largest if wanted.largest else None)
+    statistics = statistics if share is None else statistics.of_keys(share)
     if share is not None and (wanted.smoothing or wanted.extras):
         weights = weights * share[..., None]
     if wanted.extras:
         whole = torch.nn.functional.pad(weights, (width.start, 0)).flatten(1, 2)
-        own.extras = [extra(whole, part.items, part.rows).view(weights.shape[:4]) for extra in wanted.extras]
+        statistics.extras = [
+            extra(whole, part.items, part.rows).view(weights.shape[:4]) for extra in wanted.extras
+        ]
     if wanted.entropy and wanted.smoothing:
-        own.entropy = _smoothed(weights, hidden.seen(), wanted.smoothing)
-    return own
+        statistics.entropy = _smoothed(weights, hidden.seen(), wanted.smoothing)
+    return statistics
 
 
 def _scores(record: AttentionRecord, parts: Operands, part: _Part, hidden: _Hidden) -> Tensor:
@@ -323,13 +327,13 @@ def _cut(array: Tensor, groups: int, part: _Part) -> Tensor:
     return array[tuple(slice(None) if size == 1 else place for size, place in places)]
 
 
-def _diagonal(weights: Tensor, place: int) -> Tensor:
+def _diagonal(weights: Tensor, offset: int) -> Tensor:
     """``weights[..., i, i + place]``, 0 where that column does not exist."""
     rows, columns = weights.shape[-2:]
-    if not -rows < place < columns:
+    if not -rows < offset < columns:
         return weights.new_zeros(weights.shape[:-1])
-    line = weights.diagonal(place, -2, -1)
-    before = max(0, -place)
+    line = weights.diagonal(offset, -2, -1)
+    before = max(0, -offset)
     return torch.nn.functional.pad(line, (before, rows - before - line.shape[-1]))
 
 

@@ -198,8 +198,8 @@ class _Trace(TorchFunctionMode):
         """Whether a tensor is (a view of) one of the model's parameters."""
         if isinstance(tensor, nn.Parameter):
             return True
-        place = storage(tensor)
-        return any(place in watch.parameters for watch in self.watches)
+        address = storage(tensor)
+        return any(address in watch.parameters for watch in self.watches)
 
     def _scores(self, call: Call, x: Tensor, node: _Product) -> Any:
         shape, scores = tuple(x.shape), node.scores

@@ -80,14 +80,14 @@ def heads_of(layouts: Sequence[Layout], module: nn.Module) -> int:
     return 1
 
 
-def innermost(one: tuple[nn.Module, ...], two: tuple[nn.Module, ...]) -> nn.Module:
+def innermost(first: tuple[nn.Module, ...], second: tuple[nn.Module, ...]) -> nn.Module:
     """The innermost module of both stacks."""
-    found = one[0]
-    for a, b in zip(one, two, strict=False):
+    module = first[0]
+    for a, b in zip(first, second, strict=False):
         if a is not b:
             break
-        found = a
-    return found
+        module = a
+    return module
 
 
 def _may_attend(module: nn.Module) -> bool:

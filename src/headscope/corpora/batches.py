@@ -123,9 +123,9 @@ def checked(examples: Iterable[object]) -> Iterator[Example]:
     """The examples. A file's name and a list of strings are what is most often given in their place."""
     for example in examples:
         if not isinstance(example, Example):
-            one = isinstance(examples, str)
+            is_text = isinstance(examples, str)
             raise InputError(
-                f"corpus: expected a corpus or examples, found {'a string' if one else type(example).__name__}; "
+                f"corpus: expected a corpus or examples, found {'a string' if is_text else type(example).__name__}; "
                 'headscope.corpora.text("wiki.txt") reads a file, headscope.corpora.texts([...]) takes strings'
             )
         yield example

@@ -107,23 +107,23 @@ def head_child(phrase: Phrase) -> Phrase:
     last = len(children) - 1
     if phrase.label not in _NOUN_PHRASES:
         side, labels = RULES.get(phrase.label, ("left", ""))
-        place = _first(children, [(side, label) for label in labels.split()])
-        place = place if place is not None else last if side == "right" else 0
+        index = _first(children, [(side, label) for label in labels.split()])
+        index = index if index is not None else last if side == "right" else 0
     elif children[last].label == "POS":
-        place = last
+        index = last
     else:
-        place = _first(children, _OF_NOUN_PHRASES)
-        place = last if place is None else place
-    if place >= 2 and children[place - 1].label in ("CC", "CONJP"):  # of "a and b" the head is in a
-        return children[place - 2]
-    return children[place]
+        index = _first(children, _OF_NOUN_PHRASES)
+        index = last if index is None else index
+    if index >= 2 and children[index - 1].label in ("CC", "CONJP"):  # of "a and b" the head is in a
+        return children[index - 2]
+    return children[index]
 
 
 def _first(children: Sequence[Phrase], searches: Sequence[tuple[Side, str]]) -> int | None:
     """The first child, from one side, with one of some labels; the searches follow one another."""
     for side, labels in searches:
         allowed, places = labels.split(), range(len(children))
-        for place in places if side == "left" else reversed(places):
-            if children[place].label in allowed:
-                return place
+        for index in places if side == "left" else reversed(places):
+            if children[index].label in allowed:
+                return index
     return None

@@ -82,9 +82,9 @@ def _blocks(lines: Iterable[Line]) -> Iterator[tuple[list[Line], int, int]]:
         yield block, max(document, 0), number
 
 
-def _sentence(block: Sequence[Line], document: int, place: int) -> Example:
+def _sentence(block: Sequence[Line], document: int, position: int) -> Example:
     rows: list[list[str]] = []
-    name = "/".join([*block[0].text.split()[:2], str(place)])
+    name = "/".join([*block[0].text.split()[:2], str(position)])
 
     def fail(word: int, message: str) -> CorpusError:
         return CorpusError(block[word].path, block[word].number, f"sentence {name}: {message}")
@@ -118,8 +118,10 @@ def _sentence(block: Sequence[Line], document: int, place: int) -> Example:
 
 def _features(word: str, tag: str) -> Mapping[str, str]:
     if _TAGS.get(tag) == "PRON":
-        own = next((own for forms, own in _PRONOUNS.items() if word.lower() in forms.split()), "")
-        return dict(field.split("=") for field in own.split())
+        features = next(
+            (features for forms, features in _PRONOUNS.items() if word.lower() in forms.split()), ""
+        )
+        return dict(field.split("=") for field in features.split())
     return {"Number": _NUMBER[tag]} if tag in _NUMBER else {}
 
 

@@ -91,11 +91,11 @@ def _entity(name: str, field: int | None) -> str:
     return parts[field] if field < len(parts) else parts[0]
 
 
-def _joined(found: Sequence[Mention]) -> list[Mention]:
+def _joined(mentions: Sequence[Mention]) -> list[Mention]:
     """Mentions of several parts as one, from the first part to the last."""
     whole: list[Mention] = []
     pending: dict[str, int] = {}
-    for mention in found:
+    for mention in mentions:
         part = _PART.search(mention.cluster)
         if part is None:
             whole.append(mention)

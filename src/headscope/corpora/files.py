@@ -81,12 +81,12 @@ class Files:
                 try:
                     text = line.decode("utf-8-sig" if number == 1 else "utf-8")
                 except UnicodeDecodeError as error:
-                    place = error.start
+                    position = error.start
                     raise CorpusError(
                         path,
                         number,
-                        f"expected UTF-8 text, found the byte 0x{line[place]:02x} "
-                        f"(byte {place + 1} of the line, {before + place + 1} of the file)",
+                        f"expected UTF-8 text, found the byte 0x{line[position]:02x} "
+                        f"(byte {position + 1} of the line, {before + position + 1} of the file)",
                     ) from None
                 before += len(line)
                 self.read += len(line)

@@ -59,4 +59,4 @@ def strings(value: Any, name: str, fail: Fail) -> list[str]:
     if value == [] or not isinstance(value, list):
         kind = "an empty list" if value == [] else KINDS[type(value)]
         raise fail(f"{name}: expected a list of strings, found {kind}")
-    return [string(item, f"{name}[{place}]", fail) for place, item in enumerate(cast("list[Any]", value))]
+    return [string(item, f"{name}[{index}]", fail) for index, item in enumerate(cast("list[Any]", value))]

@@ -43,9 +43,9 @@ def _read(line: Line, documents: Iterator[int]) -> Example:
         if not isinstance(value, list) or (key == "cue" and not value):
             kind = "an empty list" if value == [] else "none"
             raise line.error(f"{key!r}: expected a list of places, found {kind}")
-        for place in cast("list[Any]", value):
-            if not isinstance(place, int) or isinstance(place, bool) or not 0 <= place < len(words):
-                raise line.error(f"{key!r}: expected places from 0 to {len(words) - 1}, found {place!r}")
+        for index in cast("list[Any]", value):
+            if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(words):
+                raise line.error(f"{key!r}: expected places from 0 to {len(words) - 1}, found {index!r}")
         places[key] = value
     return Example(
         words=words, cue=places["cue"], scope=places["scope"], document=next(documents), source=line.source

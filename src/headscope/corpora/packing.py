@@ -117,7 +117,7 @@ def _halves(group: Sequence[tuple[Example, int]], layout: _Layout) -> list[str]:
     if not layout.two or len(lines) == 1:
         return [" ".join(lines)]
     ends = list(accumulate(size for _, size in group))
-    half = min(range(1, len(lines)), key=lambda place: abs(2 * ends[place - 1] - ends[-1]))
+    half = min(range(1, len(lines)), key=lambda end: abs(2 * ends[end - 1] - ends[-1]))
     return [" ".join(lines[:half]), " ".join(lines[half:])]
 
 
@@ -125,15 +125,15 @@ def _pieces(model: Encoder, examples: Sequence[Example]) -> list[int]:
     """How many pieces each example has, without the special tokens that the tokenizer will add."""
     texts: list[str] = []
     owners: list[int] = []
-    found = [len(example.pieces or ()) for example in examples]
-    for place, example in enumerate(examples):
+    counts = [len(example.pieces or ()) for example in examples]
+    for index, example in enumerate(examples):
         for text in (example.text, example.pair, *map(_joined, (example.words, example.pair_words))):
             if text is not None:
                 texts.append(text)
-                owners.append(place)
-    for place, size in zip(owners, model.count(texts), strict=True):
-        found[place] += size
-    return found
+                owners.append(index)
+    for index, size in zip(owners, model.count(texts), strict=True):
+        counts[index] += size
+    return counts
 
 
 def _joined(words: Sequence[str] | None) -> str | None:
@@ -182,20 +182,20 @@ def _word_groups(model: Encoder, example: Example, words: Sequence[str], room: i
             total = 0
         groups[-1].append(word)
         total += size
-    found: list[Sequence[str]] = []
+    parts: list[Sequence[str]] = []
     for group, size in zip(groups, model.count([" ".join(group) for group in groups]), strict=True):
         if size <= room:
-            found.append(group)
+            parts.append(group)
         elif len(group) == 1:
             raise example.error(
                 f"words: expected at most {room} pieces in a word, found {size} in {group[0][:20]!r}…"
             )
         else:  # joined by spaces they have more pieces than apart
             half = len(group) // 2
-            found += _word_groups(model, example, group[:half], room) + _word_groups(
+            parts += _word_groups(model, example, group[:half], room) + _word_groups(
                 model, example, group[half:], room
             )
-    return found
+    return parts
 
 
 def _encoded(model: Encoder, example: Example) -> Example:
@@ -219,13 +219,13 @@ def _tagged(tokens: Tokens, example: Example) -> Tokens:
     if tokens.sequence_ids is not None:
         words[tokens.sequence_ids != 0] = -1
     numbers: dict[str, int] = {}
-    for place, tag in enumerate(example.tags):
+    for index, tag in enumerate(example.tags):
         name = tag.lower()
         if name in ("first", "special", *tokens.classes):
             raise InputError(
-                f"tags[{place}]: expected another name than that of a class of tokens, found {tag!r}"
+                f"tags[{index}]: expected another name than that of a class of tokens, found {tag!r}"
             )
         numbers.setdefault(name, len(numbers))
     of_words = np.array([*(numbers[tag.lower()] for tag in example.tags), -1])  # the last for tokens of none
-    own = of_words[words]
-    return tokens.with_classes(**{name: own == number for name, number in numbers.items() if name})
+    tags = of_words[words]
+    return tokens.with_classes(**{name: tags == number for name, number in numbers.items() if name})

@@ -89,11 +89,11 @@ def _examples(
 ) -> Iterator[Example]:
     columns: _Columns | None = None
     documents: dict[str, int] = {}
-    for place, (line, row) in enumerate(rows(lines)):
+    for index, (line, row) in enumerate(rows(lines)):
         if columns is None:
             columns = _columns(list(row), wanted, line.error)
         texts = [string(row.get(name), f"{name!r}", line.error) for name in columns.texts]
-        document = str(place) if columns.document is None else _cell(row, columns.document, line.error)
+        document = str(index) if columns.document is None else _cell(row, columns.document, line.error)
         yield Example(
             text=texts[0],
             pair=texts[1] if len(texts) == 2 else None,
@@ -168,7 +168,7 @@ def _table(rows: Iterable[tuple[Line, list[str]]]) -> _Rows:
     for line, cells in rows:
         if not names:
             names = [cell.strip() for cell in cells]
-            if twice := [name for place, name in enumerate(names) if name in names[:place]]:
+            if twice := [name for index, name in enumerate(names) if name in names[:index]]:
                 raise line.error(f"expected columns of different names, found {twice[0]!r} twice")
         elif len(cells) != len(names):
             raise line.error(f"expected {len(names)} columns, found {len(cells)}")

@@ -52,16 +52,16 @@ def texts(items: Sequence[str | tuple[str, str]]) -> Corpus:
     if isinstance(items, str):
         raise InputError("texts: expected a list of texts, found one string")
     examples: list[Example] = []
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         parts: tuple[Any, ...] = item if isinstance(item, tuple) else (item,)
         if len(parts) not in (1, 2) or not all(isinstance(part, str) for part in parts):
             raise InputError(
-                f"texts[{place}]: expected a string or a pair of strings, found {type(item).__name__}"
+                f"texts[{index}]: expected a string or a pair of strings, found {type(item).__name__}"
             )
         for part in parts:
-            string(part, f"texts[{place}]", InputError)
+            string(part, f"texts[{index}]", InputError)
         pair = parts[1] if len(parts) == 2 else None
-        examples.append(Example(text=parts[0], pair=pair, document=place, source=f"texts[{place}]"))
+        examples.append(Example(text=parts[0], pair=pair, document=index, source=f"texts[{index}]"))
     if not examples:
         raise InputError("texts: expected at least one text, found an empty list")
     return Corpus("texts", partial(iter, examples))

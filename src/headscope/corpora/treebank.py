@@ -79,11 +79,11 @@ class _Rows(NamedTuple):
     lines: list[int]
 
 
-Read = Callable[[list[Line], "_Place"], Example]
+Read = Callable[[list[Line], "_State"], Example]
 
 
 @dataclass
-class _Place:
+class _State:
     """Where a file is being read: its document, and the layout of its entities."""
 
     document: int = -1
@@ -110,11 +110,11 @@ def _corpus(paths: Paths, read: Read, skip_broken: bool) -> Corpus:
 
 
 def _sentences(read: Read, lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:
-    place = _Place()
+    state = _State()
     for block in _blocks(lines):
-        if block[0].path != place.path:
-            place = _Place(place.document + 1, block[0].path)
-        yield partial(read, block, place)
+        if block[0].path != state.path:
+            state = _State(state.document + 1, block[0].path)
+        yield partial(read, block, state)
 
 
 def _blocks(lines: Iterable[Line]) -> Iterator[list[Line]]:
@@ -126,16 +126,16 @@ def _blocks(lines: Iterable[Line]) -> Iterator[list[Line]]:
             block = []
         if line.text.strip():
             block.append(line)
-        elif any(not one.text.startswith("#") for one in block):
+        elif any(not each.text.startswith("#") for each in block):
             yield block
             block = []
     if block:
         yield block
 
 
-def _sentence(block: list[Line], place: _Place, *, surface: bool, main: bool) -> Example:
+def _sentence(block: list[Line], state: _State, *, surface: bool, main: bool) -> Example:
     lines = [line for line in block if not line.text.startswith("#")]
-    metadata = _metadata(block, place)
+    metadata = _metadata(block, state)
     name = metadata.get("sent_id", "")
 
     def fail(line: Line, message: str) -> CorpusError:
@@ -168,7 +168,7 @@ def _sentence(block: list[Line], place: _Place, *, surface: bool, main: bool) ->
     tags = [str(token["upos"] or "") for token, _ in kept]
     features: list[Mapping[str, str]] = [token["feats"] or {} for token, _ in kept]
     try:
-        spans = mentions([token["misc"] or {} for token, _ in kept], place.layout)
+        spans = mentions([token["misc"] or {} for token, _ in kept], state.layout)
     except WordError as error:
         raise fail(kept[error.word][1], str(error)) from None
     example = Example(
@@ -177,8 +177,8 @@ def _sentence(block: list[Line], place: _Place, *, surface: bool, main: bool) ->
         relations=[relation.split(":")[0] if main else relation for relation in rows.relations],
         tags=tags,
         features=features,
-        mentions=spans if spans or place.layout is not None else None,
-        document=place.document,
+        mentions=spans if spans or state.layout is not None else None,
+        document=state.document,
         source=lines[0].source,
         name=name,
         spaces=_spaces(tokens, said="text" in metadata),
@@ -188,7 +188,7 @@ def _sentence(block: list[Line], place: _Place, *, surface: bool, main: bool) ->
 
 def _spaces(tokens: Sequence[Mapping[str, Any]], *, said: bool) -> list[bool] | None:
     """Whether white space follows each word; None where nothing says so, neither a text nor SpaceAfter=No."""
-    found: list[bool] = []
+    spaces: list[bool] = []
     last, after = 0, True
     for token in tokens:
         misc: Mapping[str, str] = token["misc"] or {}
@@ -198,8 +198,8 @@ def _spaces(tokens: Sequence[Mapping[str, Any]], *, said: bool) -> list[bool] | 
             if number[1] == "-":  # what a multiword token says is of the last word in it
                 last, after = number[2], apart
             continue
-        found.append(apart if number > last else after and number == last)
-    return found if said or not all(found) else None
+        spaces.append(apart if number > last else after and number == last)
+    return spaces if said or not all(spaces) else None
 
 
 def _parse(sentence: str) -> reader.TokenList:
@@ -209,18 +209,18 @@ def _parse(sentence: str) -> reader.TokenList:
     return reader.parse(sentence + "\n\n", field_parsers={"deps": as_it_is})[0]  # nothing reads these
 
 
-def _metadata(block: list[Line], place: _Place) -> dict[str, str]:
+def _metadata(block: list[Line], state: _State) -> dict[str, str]:
     """The comments of a sentence; documents and the layout of entities are noted in `place`."""
-    found: dict[str, str] = {}
+    metadata: dict[str, str] = {}
     for line in block:
         if match := re.match(r"#\s*([^=\s]+)\s*(?:=\s*(.*))?$", line.text):
-            found[match[1]] = (match[2] or "").strip()
+            metadata[match[1]] = (match[2] or "").strip()
     if any(re.match(r"#\s*newdoc\b", line.text) for line in block):
-        place.document += place.started
-    place.started = True
-    if "global.Entity" in found:
-        place.layout = found["global.Entity"]
-    return found
+        state.document += state.started
+    state.started = True
+    if "global.Entity" in metadata:
+        state.layout = metadata["global.Entity"]
+    return metadata
 
 
 def _culprit(
@@ -238,7 +238,7 @@ def _culprit(
     return fail(lines[0], f"expected CoNLL-U, found a sentence that cannot be read ({error})")
 
 
-def _pairs(block: list[Line], place: _Place) -> Example:
+def _pairs(block: list[Line], state: _State) -> Example:
     rows = _Rows([], [], [], [])
     for line in block:
         match = re.fullmatch(r"(\S+)\s+(-?\w+)-(\S+)", line.text.strip())
@@ -251,13 +251,13 @@ def _pairs(block: list[Line], place: _Place) -> Example:
         rows.relations.append(match[3])
         rows.lines.append(line.number)
     _check_tree(rows, lambda number, message: CorpusError(block[0].path, rows.lines[number], message))
-    place.document += place.started
-    place.started = True
+    state.document += state.started
+    state.started = True
     return Example(
         words=rows.words,
         heads=[head - 1 for head in rows.heads],
         relations=rows.relations,
-        document=place.document,
+        document=state.document,
         source=block[0].source,
     )
 
@@ -274,8 +274,8 @@ def _check_tree(rows: _Rows, fail: Callable[[int, str], CorpusError]) -> None:
             raise fail(number, "expected a relation, found _")
     roots = [number + 1 for number, head in enumerate(rows.heads) if head == 0]
     if len(roots) != 1:
-        found = f"{len(roots)}: words {', '.join(map(str, roots))}" if roots else "none"
-        raise fail(roots[1] - 1 if roots else 0, f"expected one root, found {found}")
+        count_of_roots = f"{len(roots)}: words {', '.join(map(str, roots))}" if roots else "none"
+        raise fail(roots[1] - 1 if roots else 0, f"expected one root, found {count_of_roots}")
     for number in range(count):
         path = [number + 1]
         while (head := rows.heads[path[-1] - 1]) != 0:

@@ -44,23 +44,23 @@ def render(
     text, pattern = (_apply(tokenizer, name, given, add_generation_prompt) for given in (said, marked))
     parts = re.split(f"{quote}(\\d+){quote}", pattern)
     spans: list[Span] = []
-    place = len(parts[0])
+    position = len(parts[0])
     if not text.startswith(parts[0]):
         raise InputError(f"messages: the chat template of {name} writes other text before other messages")
     for number, after in zip(map(int, parts[1::2]), parts[2::2], strict=True):
         content = said[number]["content"]
         for form in (content, content.strip(), content.lstrip(), content.rstrip()):
-            if text.startswith(form + after, place):
+            if text.startswith(form + after, position):
                 break
         else:
             raise InputError(f"messages[{number}]: the chat template of {name} changes what is said")
-        spans.append(Span(said[number]["role"], place, place + len(form)))
-        place += len(form) + len(after)
+        spans.append(Span(said[number]["role"], position, position + len(form)))
+        position += len(form) + len(after)
     for number in sorted(set(range(len(said))) - set(map(int, parts[1::2]))):
         raise InputError(
             f"messages[{number}]: the chat template of {name} leaves out the {said[number]['role']} message"
         )
-    if place != len(text):
+    if position != len(text):
         raise InputError(f"messages: the chat template of {name} writes other text after other messages")
     return text, spans
 
@@ -79,14 +79,14 @@ def _apply(tokenizer: Any, name: str, messages: list[dict[str, str]], prompt: bo
 def _check(messages: Sequence[Mapping[str, str]]) -> None:
     if not messages:
         raise InputError("messages: expected at least one message, found none")
-    for place, message in enumerate(messages):
+    for number, message in enumerate(messages):
         if not isinstance(message, Mapping) or not {"role", "content"} <= set(message):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InputError(f"messages[{place}]: expected {{'role': …, 'content': …}}, found {message!r}")
+            raise InputError(f"messages[{number}]: expected {{'role': …, 'content': …}}, found {message!r}")
         if message["role"] not in ROLES:
             raise InputError(
-                f"messages[{place}]: expected the role system, user or assistant, found {message['role']!r}"
+                f"messages[{number}]: expected the role system, user or assistant, found {message['role']!r}"
             )
         if not isinstance(message["content"], str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InputError(
-                f"messages[{place}]: expected content as a string, found {type(message['content']).__name__}"
+                f"messages[{number}]: expected content as a string, found {type(message['content']).__name__}"
             )

@@ -88,11 +88,11 @@ def from_words(
         tokens = _fast(tokenizer, list(texts.values()))
         tokens = replace(tokens, word_ids=_given_words(tokens, list(lists.values())))
     else:
-        found = [[_ids(tokenizer, word) for word in given] for given in lists.values()]
+        ids_of_words = [[_ids(tokenizer, word) for word in given] for given in lists.values()]
         batch = _call(tokenizer, *lists.values(), words=True)
-        tokens = _place(tokenizer, [[one for ids in part for one in ids] for part in found], batch)
+        tokens = _place(tokenizer, [[one for ids in part for one in ids] for part in ids_of_words], batch)
         numbers = np.full(len(tokens), -1)
-        for number, part in enumerate(found):
+        for number, part in enumerate(ids_of_words):
             here = [word for word, ids in enumerate(part) for _ in ids]
             numbers[_known(tokens.sequence_ids) == number] = here
         tokens = replace(tokens, word_ids=numbers)
@@ -107,14 +107,14 @@ def from_pieces(tokenizer: PreTrainedTokenizerBase, pieces: Sequence[str]) -> To
     Raises `InputError` for no pieces and for a piece that the vocabulary does not have.
     """
     if isinstance(pieces, str) or not len(pieces):
-        found = "one string" if isinstance(pieces, str) else "an empty list"
-        raise InputError(f"pieces: expected a list of strings, one a token, found {found}")
+        kind = "one string" if isinstance(pieces, str) else "an empty list"
+        raise InputError(f"pieces: expected a list of strings, one a token, found {kind}")
     ids: list[int] = []
-    for place, piece in enumerate(pieces):
+    for position, piece in enumerate(pieces):
         number: Any = tokenizer.convert_tokens_to_ids(piece) if isinstance(piece, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
         if number is None or (number == tokenizer.unk_token_id and piece != tokenizer.unk_token):
             raise InputError(
-                f"pieces[{place}]: expected a piece of the tokenizer's vocabulary, found {piece!r}"
+                f"pieces[{position}]: expected a piece of the tokenizer's vocabulary, found {piece!r}"
             )
         ids.append(int(number))
     sequence = np.zeros(len(ids), np.int64)
@@ -162,8 +162,8 @@ def chat(
 
 def count(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[int]:
     """How many pieces each text has, without the special tokens that the tokenizer adds."""
-    for place, text in enumerate(texts):
-        _check_unicode(f"texts[{place}]", text)
+    for number, text in enumerate(texts):
+        _check_unicode(f"texts[{number}]", text)
     return [len(ids) for ids in _call(tokenizer, list(texts), special=False)["input_ids"]] if texts else []
 
 
@@ -210,11 +210,11 @@ def collate(
     for row, tokens in enumerate(batch):
         if tokens.ids is None:
             raise InputError(f"batch[{row}]: expected tokens with ids, found pieces only")
-        place = slice(0, len(tokens)) if side == "right" else slice(width - len(tokens), width)
-        arrays["input_ids"][row, place] = tokens.ids
-        arrays["attention_mask"][row, place] = 1
+        columns = slice(0, len(tokens)) if side == "right" else slice(width - len(tokens), width)
+        arrays["input_ids"][row, columns] = tokens.ids
+        arrays["attention_mask"][row, columns] = 1
         if "token_type_ids" in arrays:
-            arrays["token_type_ids"][row, place] = _known(tokens.type_ids)
+            arrays["token_type_ids"][row, columns] = _known(tokens.type_ids)
     return arrays
 
 
@@ -274,16 +274,16 @@ def _place(tokenizer: PreTrainedTokenizerBase, parts: Sequence[list[int]], batch
     """Tokens of a tokenizer without a fast version: the texts' pieces are found among the special tokens."""
     ids: list[int] = list(batch["input_ids"])
     sequence = np.full(len(ids), -1)
-    place = 0
+    start = 0
     for number, part in enumerate(parts):
-        while ids[place : place + len(part)] != part:
-            place += 1
-            if place > len(ids):
+        while ids[start : start + len(part)] != part:
+            start += 1
+            if start > len(ids):
                 raise InputError(
                     f"text: {type(tokenizer).__name__} changes the pieces when it adds special tokens"
                 )
-        sequence[place : place + len(part)] = number
-        place += len(part)
+        sequence[start : start + len(part)] = number
+        start += len(part)
     return _assemble(tokenizer, ids, sequence, _types(batch))
 
 
@@ -316,11 +316,11 @@ def _given_words(tokens: Tokens, lists: Sequence[list[str]]) -> IntArray:
     for number, words in enumerate(lists):
         text = " ".join(words)
         starts = np.cumsum([0, *(len(word) + 1 for word in words[:-1])]).tolist()
-        for place in np.flatnonzero((_known(tokens.sequence_ids) == number) & ~special).tolist():
-            first = int(offsets[place, 0])
+        for position in np.flatnonzero((_known(tokens.sequence_ids) == number) & ~special).tolist():
+            first = int(offsets[position, 0])
             while first < len(text) - 1 and text[first].isspace():
                 first += 1
-            numbers[place] = bisect_right(starts, first) - 1
+            numbers[position] = bisect_right(starts, first) - 1
     return numbers
 
 
@@ -338,8 +338,8 @@ def _borders(tokenizer: PreTrainedTokenizerBase, text: str, size: int) -> tuple[
     for word in re.finditer(r"\S+", text):
         pieces = len(_ids(tokenizer, word[0]))
         inside = range(len(word[0])) if pieces > size else (0,)
-        places.extend(word.start() + place for place in inside)
-        before.extend(total + min(place, pieces) for place in inside)
+        places.extend(word.start() + character for character in inside)
+        before.extend(total + min(character, pieces) for character in inside)
         total += pieces
     return [*places, len(text)], [*before, total]
 
@@ -353,9 +353,9 @@ def _ends(text: str, borders: tuple[list[int], list[int]], start: int, size: int
     if last == len(places):
         yield len(text)
     for number in range(min(last, len(places) - 1) - 1, first - 1, -1):
-        place = places[number]
-        if before[number] > room - size / 2 and (text[place - 1].isspace() or text[place].isspace()):
-            yield place
+        cut = places[number]
+        if before[number] > room - size / 2 and (text[cut - 1].isspace() or text[cut].isspace()):
+            yield cut
             break
     yield from reversed(places[first:last])
 
@@ -384,12 +384,12 @@ def _check_text(name: str, text: object) -> None:
 
 def _check_words(name: str, words: Sequence[str]) -> list[str]:
     if isinstance(words, str) or not len(words):
-        found = "one string" if isinstance(words, str) else "an empty list"
-        raise InputError(f"{name}: expected a list of words, found {found}")
-    for place, word in enumerate(words):
+        kind = "one string" if isinstance(words, str) else "an empty list"
+        raise InputError(f"{name}: expected a list of words, found {kind}")
+    for number, word in enumerate(words):
         if not isinstance(word, str) or not word.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InputError(f"{name}[{place}]: expected a word, found {word!r}")
-        _check_unicode(f"{name}[{place}]", word)
+            raise InputError(f"{name}[{number}]: expected a word, found {word!r}")
+        _check_unicode(f"{name}[{number}]", word)
     return list(words)
 
 
@@ -397,5 +397,5 @@ def _check_found(tokens: Tokens, texts: Mapping[str, str]) -> None:
     """Each text has a token."""
     for number, (name, text) in enumerate(texts.items()):
         if not (_known(tokens.sequence_ids) == number).any():
-            shown = text if len(text) <= 40 else text[:40] + "…"
-            raise InputError(f"{name}: expected at least one token, found none in {shown!r}")
+            excerpt = text if len(text) <= 40 else text[:40] + "…"
+            raise InputError(f"{name}: expected at least one token, found none in {excerpt!r}")

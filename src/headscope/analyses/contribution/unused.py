@@ -132,14 +132,14 @@ def unused_token(
     )
 
 
-def inserted(tokens: Tokens, place: int, piece: str, number: int) -> Tokens:
+def inserted(tokens: Tokens, index: int, piece: str, number: int) -> Tokens:
     """An input with one more token, which is special and in no class, word or sequence."""
 
-    kind = None if tokens.type_ids is None else tokens.type_ids[max(0, place - 1)]
+    kind = None if tokens.type_ids is None else tokens.type_ids[max(0, index - 1)]
     values: dict[str, Any] = {"ids": number, "type_ids": kind, "special_mask": True}
     values |= {"word_ids": -1, "sequence_ids": -1}
-    pieces = [*tokens.pieces[:place], piece, *tokens.pieces[place:]]
-    return tokens.changed(pieces, lambda name, array: np.insert(array, place, values.get(name, 0), axis=0))
+    pieces = [*tokens.pieces[:index], piece, *tokens.pieces[index:]]
+    return tokens.changed(pieces, lambda name, array: np.insert(array, index, values.get(name, 0), axis=0))
 
 
 def _piece(model: Model, token: str | None) -> str:
@@ -161,10 +161,10 @@ def placed(tokens: Tokens, position: Place) -> int:
     """Where the token comes to stand, from 0 to the number of tokens."""
     count = len(tokens)
     if isinstance(position, int):
-        place = position + count if position < 0 else position
-        if not 0 <= place <= count:
+        index = position + count if position < 0 else position
+        if not 0 <= index <= count:
             raise InputError(f"position: expected a place in an input of {count} tokens, found {position}")
-        return place
+        return index
     if position not in ("first", "middle", "last"):
         raise InputError(f"position: expected a number, first, middle or last, found {position!r}")
     special = np.zeros(count, np.bool_) if tokens.special_mask is None else tokens.special_mask
@@ -176,7 +176,7 @@ def placed(tokens: Tokens, position: Place) -> int:
 def _both(
     model: Model,
     tokens: Tokens,
-    place: int,
+    index: int,
     piece: str,
     number: int,
     measures: Sequence[Measure],
@@ -188,12 +188,12 @@ def _both(
             f"expected inputs of fewer than the {model.max_length} tokens that the model takes, found {len(tokens)}"
         )
     without = capture(model, tokens)
-    more = capture(model, inserted(tokens, place, piece, number))
+    more = capture(model, inserted(tokens, index, piece, number))
     if not isinstance(without, AttentionMaps) or not isinstance(more, AttentionMaps):
         raise InputError(f"{model.name}: expected a model of one part, found several")
-    others = np.arange(len(tokens) + 1) != place
-    mass = [layer[:, others, place] for layer in more.layers]
-    seeing = np.arange(len(tokens)) >= place if without.causal else np.ones(len(tokens), np.bool_)
+    others = np.arange(len(tokens) + 1) != index
+    mass = [layer[:, others, index] for layer in more.layers]
+    seeing = np.arange(len(tokens)) >= index if without.causal else np.ones(len(tokens), np.bool_)
     heads = max(map(len, without.layers))
     values = np.full((1, 1 + 3 * len(measures), len(without), heads), np.nan)
     there = np.ones(values.shape[:2])

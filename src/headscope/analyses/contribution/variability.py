@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -17,6 +16,7 @@ from headscope.attention.recording import recording
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model, expect_model
+from headscope.models.model import uncached
 from headscope.stream.batches import cut
 
 Floats = npt.NDArray[np.float64]
@@ -115,16 +115,16 @@ def variability(
 
 def _documents(corners: Iterator[_Corner], mean: Floats) -> Iterator[tuple[Floats, Floats]]:
     """Half the differences and the weights of each document, ``[layer head]``."""
-    found: dict[int, tuple[Floats, Floats]] = {}
+    sums: dict[int, tuple[Floats, Floats]] = {}
     block = 0
     for corner in corners:
         if corner.block != block:
-            yield from found.values()
-            found, block = {}, corner.block
+            yield from sums.values()
+            sums, block = {}, corner.block
         s, w = np.abs(corner.weights - mean).sum((2, 3)) / 2, corner.weights.sum((2, 3))
-        before = found.get(corner.document)
-        found[corner.document] = (s, w) if before is None else (before[0] + s, before[1] + w)
-    yield from found.values()
+        before = sums.get(corner.document)
+        sums[corner.document] = (s, w) if before is None else (before[0] + s, before[1] + w)
+    yield from sums.values()
 
 
 def _corners(
@@ -136,8 +136,8 @@ def _corners(
     long = (_cut(model, example, tokens) for example in examples if len(example.tokens or ()) >= tokens)
     for block in cut(long, batch_size):
         for batch in block:
-            for place, weights in enumerate(_run(model, batch, tokens, layers)):
-                yield _Corner(block.number, batch[place].document, weights)
+            for index, weights in enumerate(_run(model, batch, tokens, layers)):
+                yield _Corner(block.number, batch[index].document, weights)
 
 
 def _cut(model: Model, example: Example, tokens: int) -> Example:
@@ -150,26 +150,24 @@ def _cut(model: Model, example: Example, tokens: int) -> Example:
 def _run(model: Model, batch: list[Example], tokens: int, layers: list[int]) -> Floats:
     """``[input layer head query key]``; NaN for heads that a layer does not have; the last one is uniform."""
     given = [example.tokens for example in batch if example.tokens is not None]
-    found: dict[int, Floats] = {}
+    corners: dict[int, Floats] = {}
 
     def keep(record: AttentionRecord) -> None:
         if record.kind == "cross":
             return
-        if record.shape[2] != record.shape[3] or record.layer in found:
+        if record.shape[2] != record.shape[3] or record.layer in corners:
             raise RefusedError(f"{record.module}: expected one self-attention a layer over whole inputs")
-        found[record.layer] = record.weights(slice(0, tokens))[..., :tokens].double().cpu().numpy()
+        corners[record.layer] = record.weights(slice(0, tokens))[..., :tokens].double().cpu().numpy()
 
     module = model.backbone
-    ready = dict(model.inputs(given))
-    more = {"use_cache": False} if "use_cache" in inspect.signature(module.forward).parameters else {}
     with torch.no_grad(), recording(module, keep, fused=True):
-        module(**ready, **more)
-    layers[:] = sorted(found)
-    heads = max(weights.shape[1] for weights in found.values())
+        module(**model.inputs(given), **uncached(module))
+    layers[:] = sorted(corners)
+    heads = max(weights.shape[1] for weights in corners.values())
     result = np.full((len(batch), len(layers), heads + 1, tokens, tokens), np.nan)
-    for place, layer in enumerate(layers):
-        result[:, place, : found[layer].shape[1]] = found[layer]
-    for place, each in enumerate(given):
+    for index, layer in enumerate(layers):
+        result[:, index, : corners[layer].shape[1]] = corners[layer]
+    for index, each in enumerate(given):
         seen = np.tril(np.ones((tokens, tokens)))
-        result[place, :, -1] = seen / seen.sum(1, keepdims=True) if model.causal else 1.0 / len(each)
+        result[index, :, -1] = seen / seen.sum(1, keepdims=True) if model.causal else 1.0 / len(each)
     return result

@@ -65,7 +65,7 @@ def neuron_patterns(
             done(1)
     if not read:
         raise InputError("corpus: expected at least one input, found none")
-    found = table(dict(sorted(sums.items())))
-    if not len(found):
+    rows = table(dict(sorted(sums.items())))
+    if not len(rows):
         raise InputError("corpus: expected an input of two tokens or more, found none")
-    return found
+    return rows

@@ -53,22 +53,22 @@ def patterns(tokens: Tokens, causal: bool) -> dict[str, Pairs]:
     """
     count = len(tokens)
     sight = np.tri(count, dtype=np.bool_) if causal else np.ones((count, count), np.bool_)
-    found: dict[str, Pairs] = {}
+    pairs: dict[str, Pairs] = {}
     if "sep" in tokens.classes and tokens.classes["sep"].any():
         sep = tokens.classes["sep"]
         rows = ~sep[:, None] & sight
-        found["delimiter"] = Pairs(rows & sep, rows & ~sep)
+        pairs["delimiter"] = Pairs(rows & sep, rows & ~sep)
     ids = tokens.sequence_ids
     if ids is not None and {0, 1} <= set(ids.tolist()):
         known = np.asarray(ids >= 0, np.bool_)
         words = known[:, None] & known & sight
         same = np.equal(ids[:, None], ids)
-        found["bag_of_words"] = Pairs(words & same, words & ~same)
+        pairs["bag_of_words"] = Pairs(words & same, words & ~same)
     for name, offset in (("next_token", 1), ("previous_token", -1)):
         here = np.eye(count, k=offset, dtype=np.bool_) & sight
         if here.any():
-            found[name] = Pairs(here, sight & ~here)
-    return found
+            pairs[name] = Pairs(here, sight & ~here)
+    return pairs
 
 
 @dataclass
@@ -123,12 +123,12 @@ class Carried:
             1, 2
         )
         spread = _needed(k**2)
-        for place, share in enumerate((inside, outside)):
-            self.positive[place] += (agree * share)[:, plain].sum((1, 2)) / self.size
-            self.keys[place] += (spread[:, None] * share)[:, plain].sum((1, 2))
+        for side, share in enumerate((inside, outside)):
+            self.positive[side] += (agree * share)[:, plain].sum((1, 2)) / self.size
+            self.keys[side] += (spread[:, None] * share)[:, plain].sum((1, 2))
 
 
-def table(found: Mapping[tuple[int, str], Carried]) -> pd.DataFrame:
+def table(sums_by_pattern: Mapping[tuple[int, str], Carried]) -> pd.DataFrame:
     """One row a head and pattern, from the sums by layer and pattern, with `COLUMNS`:
 
     - ``weight``: mean attention to the keys inside (share of a row);
@@ -142,7 +142,7 @@ def table(found: Mapping[tuple[int, str], Carried]) -> pd.DataFrame:
     - ``n``: rows. Means over inside (outside) keys are taken within a row first, then over rows.
     """
     rows: list[dict[str, Any]] = []
-    for (layer, pattern), sums in found.items():
+    for (layer, pattern), sums in sums_by_pattern.items():
         if not sums.rows:
             continue
         each = sums.each / sums.rows
@@ -182,26 +182,26 @@ def carrying(each: Floats, share: float = CARRY) -> list[int]:
         return []
     order = np.argsort(-each, kind="stable")
     count = int(np.argmax(np.cumsum(each[order]) >= share * whole)) + 1
-    return [int(place) for place in order[:count]]
+    return [int(dimension) for dimension in order[:count]]
 
 
 def sums_of(
     inputs: Sequence[tuple[AttentionMaps, Neurons]], into: dict[tuple[int, str], Carried] | None = None
 ) -> dict[tuple[int, str], Carried]:
     """The sums of some inputs' maps and neurons, by the model's index of the layer and by pattern."""
-    found = {} if into is None else into
+    sums = {} if into is None else into
     for maps, neurons in inputs:
         tokens = maps.query
         delimiters = tokens.classes.get("sep", np.zeros(len(tokens), np.bool_))
         named = patterns(tokens, maps.causal)
-        for place, layer in enumerate(maps.index):
-            q = neurons.q[place].astype(np.float64)
-            k = np.repeat(neurons.k[place].astype(np.float64), neurons.groups(place), 0)
-            weights = maps.layers[place].astype(np.float64)
+        for position, layer in enumerate(maps.index):
+            q = neurons.q[position].astype(np.float64)
+            k = np.repeat(neurons.k[position].astype(np.float64), neurons.groups(position), 0)
+            weights = maps.layers[position].astype(np.float64)
             for name, pairs in named.items():
-                own = found.setdefault((layer, name), Carried(len(q), q.shape[2]))
-                own.add(q, k, neurons.scaling[place], weights, pairs, delimiters)
-    return found
+                carried = sums.setdefault((layer, name), Carried(len(q), q.shape[2]))
+                carried.add(q, k, neurons.scaling[position], weights, pairs, delimiters)
+    return sums
 
 
 def _means(pairs: BoolArray) -> Floats:
