@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import transformers
 
 import headscope as hs
+from headscope import corpora
 from headscope.errors import HeadscopeWarning, InputError, ModelError, RefusedError
+from headscope.models import Model
 from headscope.models import load as find
 from headscope.models.load import DEMO_PACKAGE, demo_folder
+from headscope.tokens import Tokens
 
 SMALL: dict[str, Any] = {
     "vocab_size": 50,
@@ -192,3 +197,29 @@ def test_without_the_demo_model(monkeypatch: pytest.MonkeyPatch) -> None:
         ModelError, match=r"no model named and the demo model is not installed; name one \(-m NAME\)"
     ):
         hs.load()
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda model: model.encode("a text"),
+        lambda model: model.from_words(["a", "word"]),
+        lambda model: model.from_pieces(["a", "##b"]),
+        lambda model: model.chat([{"role": "user", "content": "Hello."}]),
+        lambda model: model.count(["a text"]),
+        lambda model: model.split("a text", 4),
+        lambda model: next(corpora.texts(["a text"]).encoded(model)),
+    ],
+)
+def test_a_model_without_a_tokenizer_says_what_is_missing(read: Callable[[Model], object], bert: Any) -> None:
+    with pytest.raises(
+        InputError, match=r"^BertModel: no tokenizer, so no text: give hs\.load\(\(module, tokenizer\)\)"
+    ):
+        read(Model(bert))
+
+
+def test_a_model_without_a_tokenizer_takes_inputs(bert: Any) -> None:
+    tokens = Tokens(["3", "4", "5"], ids=np.array([3, 4, 5]))
+    ready = Model(bert).inputs([tokens])
+    assert ready["input_ids"].tolist() == [[3, 4, 5]]
+    assert bert(**ready).last_hidden_state.shape[:2] == (1, 3)

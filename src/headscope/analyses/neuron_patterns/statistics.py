@@ -12,7 +12,7 @@ Biases (T5's positions, ALiBi) are no part of q × k.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,19 +87,12 @@ class Carried:
     heads: int
     size: int
     rows: int = 0
-    each: Floats = field(init=False)
-    weight: Floats = field(init=False)
-    positive: Floats = field(init=False)
-    keys: Floats = field(init=False)
-    inputs: int = 0
     at: int = 0
-    weight_at: Floats = field(init=False)
-    score_at: Floats = field(init=False)
 
     def __post_init__(self) -> None:
-        self.each = np.zeros((self.heads, self.size))
-        self.weight, self.weight_at, self.score_at = (np.zeros(self.heads) for _ in range(3))
-        self.positive, self.keys = np.zeros((2, self.heads)), np.zeros((2, self.heads))
+        self.each: Floats = np.zeros((self.heads, self.size))
+        self.weight, self.weight_at, self.score_at = np.zeros((3, self.heads))
+        self.positive, self.keys = np.zeros((2, 2, self.heads))
 
     def add(
         self, q: Floats, k: Floats, scaling: float, weights: Floats, pairs: Pairs, delimiters: BoolArray
@@ -141,34 +134,33 @@ def table(sums_by_pattern: Mapping[tuple[int, str], Carried]) -> pd.DataFrame:
       separators, which the other columns leave out; NaN without such rows;
     - ``n``: rows. Means over inside (outside) keys are taken within a row first, then over rows.
     """
-    rows: list[dict[str, Any]] = []
+    frames: list[pd.DataFrame] = []
     for (layer, pattern), sums in sums_by_pattern.items():
         if not sums.rows:
             continue
         each = sums.each / sums.rows
-        for head in range(sums.heads):
-            order = carrying(each[head])
-            rows.append(
-                {
-                    "layer": layer,
-                    "head": head,
-                    "paper": Head(layer, head).paper,
-                    "pattern": pattern,
-                    "weight": sums.weight[head] / sums.rows,
-                    "score": each[head].sum(),
-                    "dimensions": float(len(order)) if len(order) else np.nan,
-                    "of": sums.size,
-                    "which": " ".join(map(str, order)),
-                    "positive_inside": sums.positive[0, head] / sums.rows,
-                    "positive_outside": sums.positive[1, head] / sums.rows,
-                    "key_dimensions": sums.keys[0, head] / sums.rows,
-                    "key_dimensions_outside": sums.keys[1, head] / sums.rows,
-                    "weight_at_delimiter": sums.weight_at[head] / sums.at if sums.at else np.nan,
-                    "score_at_delimiter": sums.score_at[head] / sums.at if sums.at else np.nan,
-                    "n": sums.rows,
-                }
-            )
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+        orders = [carrying(parts) for parts in each]
+        at = sums.at or np.nan
+        columns: dict[str, Any] = {
+            "layer": layer,
+            "head": np.arange(sums.heads),
+            "paper": [Head(layer, head).paper for head in range(sums.heads)],
+            "pattern": pattern,
+            "weight": sums.weight / sums.rows,
+            "score": [parts.sum() for parts in each],
+            "dimensions": [float(len(order)) if order else np.nan for order in orders],
+            "of": sums.size,
+            "which": [" ".join(map(str, order)) for order in orders],
+            "positive_inside": sums.positive[0] / sums.rows,
+            "positive_outside": sums.positive[1] / sums.rows,
+            "key_dimensions": sums.keys[0] / sums.rows,
+            "key_dimensions_outside": sums.keys[1] / sums.rows,
+            "weight_at_delimiter": sums.weight_at / at,
+            "score_at_delimiter": sums.score_at / at,
+            "n": sums.rows,
+        }
+        frames.append(pd.DataFrame(columns))
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(COLUMNS))
 
 
 def carrying(each: Floats, share: float = CARRY) -> list[int]:
