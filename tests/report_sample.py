@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headscope.analyses.measure.section import Heads, by_layer
+from headscope.analyses.measure.section import by_layer, every_head
 from headscope.maps import AttentionMaps, wrap
 from headscope.reports import page
 from headscope.views.explorer import Input
@@ -122,4 +122,4 @@ def report_page(dataset: xr.Dataset, examples: Any = (), *, sections: Any = (), 
 
 
 def _with_figures(dataset: xr.Dataset, sections: list[Section]) -> list[Section]:
-    return [*by_layer(dataset), *sections, Heads()]
+    return [*by_layer(dataset), *sections, every_head()]

@@ -11,7 +11,7 @@ from report_sample import dataset, example, report_page
 
 from headscope.analyses.cards.section import Card, Cards, Shown
 from headscope.analyses.distance.section import Clusters
-from headscope.analyses.measure.section import Classes
+from headscope.analyses.measure.section import classes
 from headscope.analyses.roles.section import Roles
 from headscope.analyses.roles.statistics import COLUMNS
 from headscope.heads import Head
@@ -72,7 +72,7 @@ def whole_report() -> str:
         dataset(),
         [example(pieces=pieces, seed=seed) for seed, pieces in enumerate(words)],
         sections=[
-            Classes("By kind", "About kinds.", panels, ["sep", "first"], "headscope measure --limit 3"),
+            *classes("By kind", "About kinds.", panels, ["sep", "first"], "headscope measure --limit 3"),
             Roles(roles(), 0.05, 60, "headscope roles"),
             Clusters(distances(), ROLES, command="headscope distance --map map.csv"),
             Cards([card(head) for head in HEADS], 40, 3),

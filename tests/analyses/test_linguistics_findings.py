@@ -10,7 +10,7 @@ import xarray as xr
 from headscope.analyses.coref.section import Coref
 from headscope.analyses.coref.statistics import CANDIDATES, RULES, Mentions
 from headscope.analyses.coref.statistics import dataset as coref_dataset
-from headscope.analyses.measure.section import Heads
+from headscope.analyses.measure.section import every_head
 from headscope.analyses.probes.section import Probes
 from headscope.analyses.syntax.section import Syntax
 from headscope.analyses.syntax.statistics import Words
@@ -101,4 +101,4 @@ def test_a_probe_stands_beside_taking_the_next_word() -> None:
 
 
 def test_other_sections_say_nothing_here() -> None:
-    assert said(Heads()) == []
+    assert said(every_head()) == []

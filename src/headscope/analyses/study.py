@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
@@ -18,6 +17,7 @@ from headscope.attention.parts import Parts
 from headscope.corpora import Corpus, Example
 from headscope.errors import HeadscopeError, InputError
 from headscope.maps import AttentionMaps
+from headscope.measures.dataset import describe, description
 from headscope.models import Model
 from headscope.tokens import Tokens
 from headscope.views.explorer import Input
@@ -120,12 +120,11 @@ class Study:
             both = joined.assign(
                 {str(name): dataset[name] for name in dataset.data_vars if name not in joined}
             )
-            meta, other = json.loads(joined.attrs["meta"]), json.loads(dataset.attrs["meta"])
+            meta, other = description(joined), description(dataset)
             meta["absent"] = {**meta.get("absent", {}), **other.get("absent", {})}
             if "objective" in other:
                 meta["options"] = {**meta.get("options", {}), "objective": other["objective"]}
-            both.attrs["meta"] = json.dumps(meta, ensure_ascii=False)
-            joined = both
+            joined = both.assign_attrs(describe(meta))
         return joined
 
     @property
@@ -155,7 +154,7 @@ class Study:
 
     def say_time(self, doing: str, cost: float) -> None:
         """Say what follows and how long it takes, as a multiple of the time of the surface measures."""
-        seconds = float(json.loads(self.surface.attrs["meta"]).get("seconds", 0.0)) * cost
+        seconds = float(description(self.surface).get("seconds", 0.0)) * cost
         self.say(f"{doing}: about {max(1, round(seconds))} s")
 
     def short(self) -> Iterator[Example]:
@@ -176,7 +175,7 @@ def reason(error: Exception) -> str:
 
 
 def look(model: Model, text: str | tuple[str, str] | Tokens) -> Input:
-    """The part of a model that is measured, on one input: of an encoder-decoder the encoder."""
+    """The maps of one input, of the part of a model that is measured: of an encoder-decoder the encoder."""
     maps, neurons = capture_with_neurons(model, text, target="." if model.encoder_decoder else None)
     if isinstance(maps, Parts) and "encoder" in maps:
         maps = maps.encoder

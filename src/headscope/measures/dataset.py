@@ -78,7 +78,7 @@ def dataset(
     return xr.Dataset(
         variables,
         coords={"layer": list(sums.layers), "head": np.arange(sums.s.shape[2])},
-        attrs={"meta": json.dumps(described, ensure_ascii=False)},
+        attrs=describe(described),
     )
 
 
@@ -88,6 +88,24 @@ def _corpus(sums: Sums, counts: Mapping[str, int]) -> dict[str, Any]:
     total = max(1, found["tokens"])
     split = found["split_words"] / found["words"] if found["words"] else None
     return {**found, "split_words": split, "shares": {name: count / total for name, count in counts.items()}}
+
+
+def description(dataset: xr.Dataset) -> dict[str, Any]:
+    """What made a dataset: its model, corpus, options and versions; empty where it does not say.
+
+    Raises `InputError` where ``attrs["meta"]`` is not JSON.
+    """
+    meta: Any = dataset.attrs.get("meta", {})
+    try:
+        meta = json.loads(meta) if isinstance(meta, str) else meta
+    except ValueError as error:
+        raise InputError(f"dataset.attrs['meta']: expected JSON, found {meta[:40]!r}: {error}") from None
+    return dict(meta) if isinstance(meta, Mapping) else {}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
+def describe(meta: Mapping[str, Any]) -> dict[str, str]:
+    """The attributes of a dataset from which `description` reads `meta`."""
+    return {"meta": json.dumps(meta, ensure_ascii=False)}
 
 
 def measure_of(dataset: xr.Dataset, variable: str) -> str:

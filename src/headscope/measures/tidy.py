@@ -1,39 +1,59 @@
-"""From arrays over (measure, layer, head) to rows."""
+"""Arrays over (measure, layer, head), and their rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.heads import Head
+from headscope.measures.dataset import describe
+from headscope.measures.measure import Measure
 
 AXES = ("measure", "layer", "head")
 
 
-def tidy(found: xr.Dataset, columns: Sequence[str], known: str, first: Sequence[str] = ()) -> pd.DataFrame:
-    """One row a head of each measure (and of each place on the axes `first`), figures in `columns`.
+def labelled(
+    variables: Mapping[str, Any],
+    measures: Sequence[Measure],
+    layers: Sequence[int],
+    meta: Mapping[str, Any],
+    **coords: Sequence[str],
+) -> xr.Dataset:
+    """Label arrays with what they are over.
 
-    Variables that lack an axis are repeated along it; rows in which the column `known` is no number are left out.
+    Args:
+        variables: arrays ``[measure layer head]``, or what `xarray.Dataset` takes.
+        measures: their definitions, which give names, titles and units.
+        layers: the model's index of each layer.
+        meta: what made the figures (`headscope.measures.dataset.description`).
+        **coords: further axes.
     """
-    axes = [*first, *AXES]
-    shape = tuple(found.sizes[axis] for axis in axes)
-    grid = np.indices(shape).reshape(len(axes), -1)
-    rows: dict[str, Any] = {axis: found[axis].values[place] for axis, place in zip(axes, grid, strict=True)}
-    rows["paper"] = [Head(int(a), int(b)).paper for a, b in zip(rows["layer"], rows["head"], strict=True)]
-    for name in columns:
-        if name not in rows:
-            rows[name] = _along(found[name], axes, shape)
-    keep = np.isfinite(rows[known])
-    return pd.DataFrame({name: np.asarray(rows[name])[keep] for name in columns})
+    known: dict[str, Any] = {
+        name: (AXES, value) if isinstance(value, np.ndarray) else value for name, value in variables.items()
+    }
+    labels: dict[str, Any] = {
+        **coords,
+        "measure": [measure.name for measure in measures],
+        "layer": list(layers),
+        "title": ("measure", [measure.title for measure in measures]),
+        "units": ("measure", [measure.units for measure in measures]),
+    }
+    dataset = xr.Dataset(known, labels, describe(meta))
+    dataset["head"] = np.arange(dataset.sizes["head"])
+    return dataset
 
 
-def _along(values: xr.DataArray, axes: Sequence[str], shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    own = [axis for axis in axes if axis in values.dims]
-    array = values.transpose(*own).values
-    place = tuple(slice(None) if axis in own else None for axis in axes)
-    return np.broadcast_to(array[place], shape).reshape(-1)
+def tidy(dataset: xr.Dataset, columns: Sequence[str], known: str, axes: Sequence[str] = AXES) -> pd.DataFrame:
+    """One row a place on the axes, in their order, with figures in `columns`; ``paper`` is the head's 1-based label.
+
+    Variables that lack an axis are repeated along it. Rows in which the column `known` is no number are left out.
+    """
+    variables = [name for name in columns if name in dataset.data_vars]
+    rows: Any = dataset[variables].to_dataframe(dim_order=list(axes)).reset_index()
+    if "paper" in columns:
+        rows["paper"] = [Head(*place).paper for place in zip(rows["layer"], rows["head"], strict=True)]
+    return rows.loc[np.isfinite(rows[known]), list(columns)].reset_index(drop=True)

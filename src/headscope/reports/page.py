@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
 from headscope.errors import InputError
+from headscope.measures.dataset import chance_of, count_of, description, error_of, figures_of, measure_of
 from headscope.measures.surface import MEASURES
-from headscope.reports.sections import Methods, Unmeasured
-from headscope.reports.summary import Column, Summary
+from headscope.reports.sections import METHODS, absent
+from headscope.reports.summary import Summary
 from headscope.views.blobs import Blobs
 from headscope.views.columns import measure_names
 from headscope.views.explorer import Input, explorer_payload
@@ -63,41 +63,47 @@ def report_payload(
     names = measure_names(dataset)
     layers = [int(layer) for layer in dataset["layer"].values]
     heads = [int(head) for head in dataset["head"].values]
-    meta = _meta(dataset)
-    model = _model(meta.get("model"), len(layers), len(heads))
-    columns = [_column(dataset, name) for name in names]
-    measures = [_measure(dataset[name], name) for name in names]
-    absent = {str(name): str(reason) for name, reason in _mapping(meta.get("absent")).items()}
-    corpus = _corpus(meta.get("corpus"))
+    meta = description(dataset)
+    model = _model(_mapping(meta, "model"), len(layers), len(heads))
+    value, error, count, chance = (
+        np.stack([figures(dataset, name) for name in names])
+        for figures in (figures_of, error_of, count_of, chance_of)
+    )
     blobs = Blobs()
     shown: list[Section] = [
-        Summary(columns, layers, heads, [*sections, *unseen]),
+        Summary(
+            dict(zip(names, value, strict=True)),
+            dict(zip(names, chance, strict=True)),
+            layers,
+            heads,
+            [*sections, *unseen],
+        ),
         *sections,
-        Unmeasured(absent),
-        Methods(),
+        *absent(_mapping(meta, "absent")),
+        METHODS,
     ]
-    beside = dataset[[str(name) for name in dataset.data_vars if _base(str(name)) in MEASURES]]
+    beside = dataset[[str(name) for name in dataset.data_vars if measure_of(dataset, str(name)) in MEASURES]]
     opened = [
-        _example(one, place, beside if beside else dataset, layers, heads, model["name"], exact)
-        for place, one in enumerate(examples)
+        _example(example, place, beside if beside else dataset, layers, heads, model["name"], exact)
+        for place, example in enumerate(examples)
     ]
     payload = ReportPayload(
         kind="report",
         version=1,
         title=f"Where {model['name']} looks" if title is None else plain_text(title),
         model=model,
-        corpus=corpus,
-        measures=measures,
+        corpus=_corpus(_mapping(meta, "corpus")),
+        measures=[_measure(dataset[name], name) for name in names],
         layers=layers,
         heads=heads,
-        value=blobs.plain(np.stack([column.values for column in columns])),
-        error=blobs.plain(np.stack([_over(dataset, f"{name}_se", ("layer", "head")) for name in names])),
-        count=blobs.plain(np.stack([_rows_of(dataset, name) for name in names])),
-        chance=blobs.plain(np.stack([column.chance for column in columns])),
+        value=blobs.plain(value),
+        error=blobs.plain(error),
+        count=blobs.plain(count),
+        chance=blobs.plain(chance),
         sections=[info for section in shown if (info := section.info(blobs)) is not None],
-        examples=[one for one, _ in opened],
-        options=_texts(meta.get("options")),
-        versions=_texts(meta.get("versions")),
+        examples=[explorer for explorer, _ in opened],
+        options=_texts(_mapping(meta, "options")),
+        versions=_texts(_mapping(meta, "versions")),
         command=_text(meta.get("command")),
         created=_text(meta.get("created")),
         seconds=_number(meta.get("seconds")),
@@ -109,51 +115,10 @@ def report_payload(
     return payload, texts
 
 
-def _base(name: str) -> str:
-    """The measure of a variable of a dataset."""
-    for part in ("_se", "_n", "_chance"):
-        if name not in MEASURES:
-            name = name.removesuffix(part)
-    return name
-
-
-def _column(dataset: xr.Dataset, name: str) -> Column:
-    values = _over(dataset, name, ("layer", "head"))
-    info = _measure(dataset[name], name)
-    return Column(name, info["title"], info["units"], values, _over(dataset, f"{name}_chance", ("layer",)))
-
-
-def _rows_of(dataset: xr.Dataset, name: str) -> npt.NDArray[np.float64]:
-    """The rows that a figure is a mean over ``[layer head]``."""
-    return _over(dataset, f"{name}_n", ("layer", "head"))
-
-
-def _over(dataset: xr.Dataset, name: str, dims: tuple[str, ...]) -> npt.NDArray[np.float64]:
-    if name not in dataset.data_vars:
-        return np.full([dataset.sizes[dim] for dim in dims], np.nan)
-    array = dataset[name]
-    if set(array.dims) != set(dims):
-        raise InputError(
-            f"dataset: expected {name} over ({', '.join(dims)}), found ({', '.join(map(str, array.dims))})"
-        )
-    return np.asarray(array.transpose(*dims).values, dtype=np.float64)
-
-
 def _measure(array: xr.DataArray, name: str) -> MeasureInfo:
-    attrs: dict[str, Any] = {str(key): value for key, value in array.attrs.items()}
-
-    def attr(key: str, otherwise: str = "") -> str:
-        return str(attrs.get(key, otherwise))
-
-    return MeasureInfo(
-        name=name,
-        title=attr("title", name.replace("_", " ")),
-        description=attr("description"),
-        units=attr("units"),
-        by=attr("by"),
-        over=attr("over"),
-        source=attr("source"),
-    )
+    attrs = {"title": name.replace("_", " "), **array.attrs}
+    keys = ("title", "description", "units", "by", "over", "source")
+    return MeasureInfo(name=name, **{key: str(attrs.get(key, "")) for key in keys})  # pyright: ignore[reportArgumentType]
 
 
 def _example(
@@ -179,18 +144,7 @@ def _example(
     return explorer_payload(inputs, model=model, measures=dataset, state=state, exact=exact)
 
 
-def _meta(dataset: xr.Dataset) -> Mapping[str, Any]:
-    meta = dataset.attrs.get("meta", {})
-    if isinstance(meta, str):
-        try:
-            meta = json.loads(meta)
-        except ValueError as error:
-            raise InputError(f"dataset.attrs['meta']: expected JSON, found {meta[:40]!r}: {error}") from None
-    return _mapping(meta)
-
-
-def _model(found: Any, layers: int, heads: int) -> ModelInfo:
-    model = _mapping(found)
+def _model(model: Mapping[str, Any], layers: int, heads: int) -> ModelInfo:
     return ModelInfo(
         name=_text(model.get("name")) or "the model",
         layers=_count(model.get("layers")) or layers,
@@ -202,9 +156,8 @@ def _model(found: Any, layers: int, heads: int) -> ModelInfo:
     )
 
 
-def _corpus(found: Any) -> CorpusInfo:
-    corpus = _mapping(found)
-    shares = {str(name): _number(share) for name, share in _mapping(corpus.get("shares")).items()}
+def _corpus(corpus: Mapping[str, Any]) -> CorpusInfo:
+    shares = {name: _number(share) for name, share in _mapping(corpus, "shares").items()}
     return CorpusInfo(
         name=_text(corpus.get("name")) or "",
         documents=_count(corpus.get("documents")),
@@ -216,7 +169,8 @@ def _corpus(found: Any) -> CorpusInfo:
     )
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _mapping(meta: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = meta.get(key)
     return cast(Mapping[str, Any], value) if isinstance(value, Mapping) else {}
 
 
@@ -226,16 +180,12 @@ def _text(value: Any) -> str | None:
     return plain_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))
 
 
-def _texts(value: Any) -> dict[str, str]:
-    return {str(key): _text(item) or "" for key, item in _mapping(value).items()}
+def _texts(values: Mapping[str, Any]) -> dict[str, str]:
+    return {key: _text(value) or "" for key, value in values.items()}
 
 
 def _number(value: Any) -> float | None:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return None
-    return number if math.isfinite(number) else None
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
 def _count(value: Any) -> int | None:

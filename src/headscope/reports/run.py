@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from headscope.analyses import analyses
 from headscope.analyses.record import Analysis, Entry, entries
@@ -14,6 +12,7 @@ from headscope.analyses.typed import Typed
 from headscope.attention.load import load
 from headscope.corpora import Corpus, builtin
 from headscope.errors import InputError
+from headscope.measures.dataset import describe, description
 from headscope.models import Model
 from headscope.reports.page import report_page
 from headscope.reports.sections import Failed
@@ -115,9 +114,8 @@ def _page(study: Study, title: str | None) -> str:
         if entry.name in study.sections or "*" in entry.beside or {*entry.beside} & {*study.sections}:
             made[entry.name] = _made(study, analysis, entry)
     dataset = study.dataset
-    meta: dict[str, Any] = json.loads(dataset.attrs["meta"])
-    meta["seconds"] = round(time.monotonic() - started, 3)
-    dataset.attrs["meta"] = json.dumps(meta, ensure_ascii=False)
+    seconds = round(time.monotonic() - started, 3)
+    dataset = dataset.assign_attrs(describe({**description(dataset), "seconds": seconds}))
     shown: list[Section] = []
     unseen: list[Section] = []
     for name in available():

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
 from headscope.views.payload import Absent, SectionInfo
-from headscope.views.section import Section
+from headscope.views.section import Ready, Section
 
 
 class FailedSection(SectionInfo):
@@ -55,30 +55,22 @@ class Failed(Section):
         )
 
 
-@dataclass(frozen=True)
-class Unmeasured(Section):
-    """Measures that do not apply to this model or corpus: the reason, by name."""
-
-    reasons: Mapping[str, str]
-
-    def info(self, blobs: Blobs) -> AbsentSection | None:
-        """The reasons; None where everything was measured."""
-        absent = [Absent(measure=name, reason=reason) for name, reason in self.reasons.items()]
-        return (
-            AbsentSection(kind="absent", title="Not measured here", about="", absent=absent)
-            if absent
-            else None
-        )
+def absent(reasons: Mapping[str, Any]) -> list[Section]:
+    """Measures that do not apply to this model or corpus, and why; no section where all apply."""
+    infos = [Absent(measure=name, reason=str(reason)) for name, reason in reasons.items()]
+    return (
+        [Ready(AbsentSection(kind="absent", title="Not measured here", about="", absent=infos))]
+        if infos
+        else []
+    )
 
 
-@dataclass(frozen=True)
-class Methods(Section):
-    """What each figure means."""
-
-    def info(self, blobs: Blobs) -> MethodsSection:
-        """The section; nothing travels beside the figures."""
-        about = (
-            "Every figure is a mean over the corpus with its standard error, clustered by document. "
-            "The dashed line is what attention spread evenly over the visible tokens would give."
-        )
-        return MethodsSection(kind="methods", title="What each figure means", about=about)
+METHODS = Ready(
+    MethodsSection(
+        kind="methods",
+        title="What each figure means",
+        about="Every figure is a mean over the corpus with its standard error, clustered by document. "
+        "The dashed line is what attention spread evenly over the visible tokens would give.",
+    )
+)
+"""What each figure means."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from headscope.views.blobs import Blobs
 from headscope.views.explorer import Input
+from headscope.views.page import plain_text
 from headscope.views.payload import Part, SectionInfo
 
 
@@ -26,6 +27,44 @@ class Section(ABC):
     def findings(self) -> Sequence[list[Part]]:
         """Sentences for the report's summary."""
         return ()
+
+
+@dataclass(frozen=True)
+class Ready(Section):
+    """A section that is known as it travels to the page, without arrays of its own."""
+
+    payload: SectionInfo
+
+    def info(self, blobs: Blobs) -> SectionInfo:
+        """The section as it is."""
+        return self.payload
+
+
+def rounded(value: Any) -> float | None:
+    """A figure to six significant digits; None for what is no number.
+
+    >>> rounded(0.12345678), rounded(float("nan"))
+    (0.123457, None)
+    """
+    number = float(value)
+    return float(f"{number:.6g}") + 0.0 if math.isfinite(number) else None
+
+
+def records(table: Any, exact: Collection[str] = ()) -> list[Any]:
+    """The rows of a table as they travel to the page: figures `rounded`, but for the columns `exact`."""
+    return [
+        {
+            name: rounded(value) if isinstance(value, float) and name not in exact else value
+            for name, value in row.items()
+        }
+        for row in table.to_dict("records")
+    ]
+
+
+def not_measured(meta: Mapping[str, Any], begin: str) -> list[str]:
+    """A note on the measures that have no figures, and why; none where all have some."""
+    why = [f"{name} ({plain_text(str(reason))})" for name, reason in meta.get("absent", {}).items()]
+    return [f"{begin}: {'; '.join(why)}."] if why else []
 
 
 @dataclass(frozen=True)

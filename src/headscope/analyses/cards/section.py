@@ -9,8 +9,8 @@ from typing import Literal, TypedDict
 
 from headscope.analyses.cards import run
 from headscope.analyses.cards.run import Card, Shown
-from headscope.analyses.roles.section import known_roles, leading, roles_of
-from headscope.analyses.roles.statistics import ROLES
+from headscope.analyses.roles.section import known_roles
+from headscope.analyses.roles.statistics import ROLES, leading, roles_of, units_of
 from headscope.analyses.study import Gallery, Study, look
 from headscope.corpora import Example
 from headscope.models import Model
@@ -91,8 +91,8 @@ class Cards(Section):
                     measure=card.measure,
                     units=card.units,
                     least=card.least,
-                    strongest=[_shown(one) for one in card.strongest],
-                    sample=[_shown(one) for one in card.sample],
+                    strongest=_rounded(card.strongest),
+                    sample=_rounded(card.sample),
                 )
                 for card in self.cards
             ],
@@ -101,8 +101,8 @@ class Cards(Section):
         )
 
 
-def _shown(one: Shown) -> CardExample:
-    return CardExample(example=one.example, score=round(one.score, 4), rank=one.rank, decile=one.decile)
+def _rounded(examples: Sequence[Shown]) -> list[CardExample]:
+    return [CardExample(**example._replace(score=round(example.score, 4))._asdict()) for example in examples]
 
 
 NEURON_BYTES = 400_000
@@ -136,19 +136,17 @@ def _cards(study: Study) -> Cards | None:
         return None
     table = known_roles(study)
     if isinstance(asked, int):
-        count, read = asked, study.short()
+        count, inputs = asked, study.short()
     else:
-        count, read = len(asked), (Example(tokens=_tokens(study.model, text)) for text in asked)
+        count, inputs = len(asked), (Example(tokens=_tokens(study.model, text)) for text in asked)
     measures = {role.name: role.measure for role in ROLES}
     scored = {
-        head: run.Scored(
-            _INSTEAD.get(measures[role], measures[role]), "nats" if measures[role] == "entropy" else "share"
-        )
+        head: run.Scored(_INSTEAD.get(measures[role], measures[role]), units_of(role))
         for head, role in leading(table).items()
         if measures[role] not in _SILENT
     }
     chosen = run.choose_examples(
-        study.model, read, scored, roles_of(table), count=count, every=not isinstance(asked, int)
+        study.model, inputs, scored, roles_of(table), count=count, every=not isinstance(asked, int)
     )
     study.inputs += _within([look(study.model, tokens) for tokens in chosen.tokens])
     return Cards(chosen.cards, chosen.inputs, len(study.inputs), study.typed and study.typed.section("cards"))

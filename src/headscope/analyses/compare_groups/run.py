@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from headscope.corpora import Corpus, Example
 from headscope.corpora.batches import checked
 from headscope.errors import InputError
 from headscope.live.view import view
+from headscope.measures.dataset import describe, description
 from headscope.measures.measure import Measure
 from headscope.measures.permutation import PERMUTATIONS
 from headscope.models import Model
@@ -175,8 +175,8 @@ def groups(
         seed=seed,
         meta=meta,
     )
-    meta = json.loads(figures.attrs["meta"]) | {"seconds": round(time.monotonic() - started, 3)}
-    return Groups(figures.assign_attrs(meta=json.dumps(meta, ensure_ascii=False)), model, found, second)
+    meta = {**description(figures), "seconds": round(time.monotonic() - started, 3)}
+    return Groups(figures.assign_attrs(describe(meta)), model, found, second)
 
 
 def _labels(corpus: Iterable[Example]) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict
@@ -13,10 +11,11 @@ import xarray as xr
 
 from headscope.analyses.compare_groups import statistics as two_groups
 from headscope.heads import Head
+from headscope.measures.dataset import description
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
 from headscope.views.payload import Part, SectionInfo
-from headscope.views.section import Section
+from headscope.views.section import Section, not_measured, records
 from headscope.views.sentences import head_name, text
 
 
@@ -94,7 +93,7 @@ class Groups(Section):
     @property
     def meta(self) -> dict[str, Any]:
         """What made the figures."""
-        return json.loads(self.figures.attrs["meta"])
+        return description(self.figures)
 
     @property
     def differing(self) -> pd.DataFrame:
@@ -140,7 +139,6 @@ class Groups(Section):
     def info(self, blobs: Blobs) -> GroupsSection:
         """The rows; nothing travels beside them."""
         told = two_groups.told(self.figures, self.level)
-        listed: Any = self.listed
         return GroupsSection(
             kind="groups",
             title="Two groups of texts",
@@ -150,14 +148,22 @@ class Groups(Section):
             differ=len(self.differing),
             groups=[
                 GroupInfo(
-                    label=plain_text(str(one["label"])),
-                    inputs=int(one["inputs"]),
-                    tokens=round(float(one["tokens"]), 2),
+                    label=plain_text(str(group["label"])),
+                    inputs=int(group["inputs"]),
+                    tokens=round(float(group["tokens"]), 2),
                 )
-                for one in self.meta["groups"]
+                for group in self.meta["groups"]
             ],
-            rows=[self._row(row) for row in listed.itertuples()],
-            notes=self._notes(),
+            rows=self._rows(),
+            notes=[
+                "Groups that differ in length, words or subject differ in attention as well: a difference is not yet "
+                "one of what the labels mean.",
+                "A head is one hypothesis: the largest statistic of its measures against the largest in each "
+                "permutation. Heads are adjusted by Benjamini and Hochberg, so that about one in twenty of those named "
+                "is expected to be there by chance.",
+                "A typical input is the one whose figure is nearest to its group's mean.",
+                *not_measured(self.meta, "Not compared here"),
+            ],
             command=self.command,
         )
 
@@ -174,44 +180,11 @@ class Groups(Section):
             f"(seed {meta['seed']}). Choose a row to see a typical input of each group."
         )
 
-    def _notes(self) -> list[str]:
-        notes = [
-            "Groups that differ in length, words or subject differ in attention as well: a difference is not yet one "
-            "of what the labels mean.",
-            "A head is one hypothesis: the largest statistic of its measures against the largest in each permutation. "
-            "Heads are adjusted by Benjamini and Hochberg, so that about one in twenty of those named is expected to "
-            "be there by chance.",
-            "A typical input is the one whose figure is nearest to its group's mean.",
-        ]
-        if absent := self.meta.get("absent"):
-            why = "; ".join(f"{name} ({plain_text(str(reason))})" for name, reason in absent.items())
-            notes.append(f"Not compared here: {why}.")
-        return notes
-
-    def _row(self, row: Any) -> GroupRow:
-        name = str(row.measure)
-        one = self.figures.sel(measure=name)
-        head = Head(int(row.layer), int(row.head))
-        return GroupRow(
-            layer=head.layer,
-            head=head.head,
-            measure=name,
-            title=str(one["title"].values),
-            units=str(one["units"].values),
-            a=_short(row.group_a) or 0.0,
-            b=_short(row.group_b) or 0.0,
-            difference=_short(row.difference) or 0.0,
-            se=_short(row.se),
-            effect=_short(row.effect),
-            p=float(row.p),
-            q=float(row.q),
-            n_a=int(row.n_a),
-            n_b=int(row.n_b),
-            example=self.examples.get((name, head)),
-        )
-
-
-def _short(value: Any) -> float | None:
-    """Six significant digits; None for what is no number."""
-    number = float(value)
-    return float(f"{number:.6g}") if math.isfinite(number) else None
+    def _rows(self) -> list[GroupRow]:
+        listed: Any = self.listed
+        labels: Any = self.figures[["title", "units"]].to_dataframe()
+        rows = listed.drop(columns="paper").rename(columns={"group_a": "a", "group_b": "b"})
+        rows = records(rows.join(labels, on="measure"), exact=("p", "q"))
+        for row in rows:
+            row["example"] = self.examples.get((row["measure"], Head(row["layer"], row["head"])))
+        return rows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,9 +12,10 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.errors import InputError
+from headscope.measures.dataset import description
 from headscope.measures.measure import Measure
 from headscope.measures.permutation import PERMUTATIONS, Design, differences, permute
-from headscope.measures.tidy import tidy
+from headscope.measures.tidy import AXES, labelled, tidy
 
 COLUMNS = (
     *("layer", "head", "paper", "measure", "group_a", "group_b", "difference", "se", "effect", "p", "q"),
@@ -95,70 +95,61 @@ def compare(
     family = np.tile(np.arange(height * across), count)  # heads
     flat = np.asarray(values, np.float64).reshape(len(values), width)
     keep = np.flatnonzero(np.isfinite(flat).any(0))
-    own = differences(flat[:, keep], design)
-    tested = permute(flat[:, keep], design, family[keep], permutations=permutations, seed=seed)
-    found: dict[str, npt.NDArray[Any]] = {
-        "group_a": own.first,
-        "group_b": own.second,
-        "difference": own.difference,
-        "se": own.se,
-        "effect": own.effect,
-        "p": tested.p,
-        "q": tested.q,
-        "n_a": own.n_first,
-        "n_b": own.n_second,
+    difference = differences(flat[:, keep], design)
+    test = permute(flat[:, keep], design, family[keep], permutations=permutations, seed=seed)
+    figures: dict[str, npt.NDArray[Any]] = {
+        "group_a": difference.first,
+        "group_b": difference.second,
+        "difference": difference.difference,
+        "se": difference.se,
+        "effect": difference.effect,
+        "p": test.p,
+        "q": test.q,
+        "n_a": difference.n_first,
+        "n_b": difference.n_second,
     }
     variables: dict[str, Any] = {}
-    for name, figures in found.items():
+    for name, of_kept in figures.items():
         whole = np.full(width, np.nan)
-        whole[keep] = figures
-        variables[name] = (("measure", "layer", "head"), whole.reshape(shape), _ATTRS.get(name, {}))
+        whole[keep] = of_kept
+        variables[name] = (AXES, whole.reshape(shape), _ATTRS.get(name, {}))
     about = {
         **(meta or {}),
         "effect": EFFECT,
-        "permutations": tested.permutations,
+        "permutations": test.permutations,
         "permuted": design.permuted,
         "seed": seed,
         "difference": "A − B",
         "over": "means of inputs",
         "families": "heads",
     }
-    coords: dict[str, Any] = {
-        "measure": [measure.name for measure in measures],
-        "layer": list(layers),
-        "head": np.arange(shape[2]),
-        "title": ("measure", [measure.title for measure in measures]),
-        "units": ("measure", [measure.units for measure in measures]),
-    }
-    return xr.Dataset(variables, coords, {"meta": json.dumps(about, ensure_ascii=False)})
+    return labelled(variables, measures, layers, about)
 
 
-def table(found: xr.Dataset) -> pd.DataFrame:
+def table(dataset: xr.Dataset) -> pd.DataFrame:
     """One row a measure and head, with `COLUMNS`; none where a group has fewer than two inputs with the measure."""
-    rows: Any = tidy(found, COLUMNS, "p")
+    rows: Any = tidy(dataset, COLUMNS, "p")
     return rows.astype({"n_a": int, "n_b": int})
 
 
-def differing(found: xr.Dataset, level: float = LEVEL) -> pd.DataFrame:
+def differing(dataset: xr.Dataset, level: float = LEVEL) -> pd.DataFrame:
     """The rows of the table whose q is at most `level`, the largest effects first; none where nothing differs."""
-    rows: Any = table(found)
-    rows = rows[rows["q"] <= level]
-    return rows.loc[rows["effect"].abs().sort_values(ascending=False, kind="stable").index].reset_index(
-        drop=True
+    rows: Any = table(dataset)
+    return rows[rows["q"] <= level].sort_values(
+        "effect", key=abs, ascending=False, kind="stable", ignore_index=True
     )
 
 
-def told(found: xr.Dataset, level: float = LEVEL) -> str:
+def told(dataset: xr.Dataset, level: float = LEVEL) -> str:
     """One sentence: how many heads differ, or that none does."""
-    rows: Any = table(found)
-    meta = json.loads(found.attrs["meta"])
+    rows: Any = table(dataset)
     if not len(rows):
         return "no measure could be compared: none has two inputs in each group"
     heads = rows.groupby(["layer", "head"])["q"].min()
     count, least = int((heads <= level).sum()), float(heads.min())
     measures = rows["measure"].nunique()
     noun = "measure" if measures == 1 else "measures"
-    tests = f"{len(heads)} heads, {measures} {noun}, {meta['permutations']:,} permutations"
+    tests = f"{len(heads)} heads, {measures} {noun}, {description(dataset)['permutations']:,} permutations"
     if not count:
         return f"no head differs between the groups at q ≤ {level:g}: the smallest q is {least:.2g} ({tests})"
     noun = "head differs" if count == 1 else "heads differ"
@@ -169,12 +160,13 @@ def typical(
     values: npt.NDArray[np.floating], second: npt.NDArray[np.bool_], place: tuple[int, int, int]
 ) -> tuple[int, int]:
     """The input of each group whose figure is nearest to its group's mean; `place` is (measure, layer, head)."""
-    own = np.asarray(values[(slice(None), *place)], np.float64)
-    chosen: list[int] = []
-    for group in (~second, second):
-        away = np.where(group & np.isfinite(own), np.abs(own - np.nanmean(own[group])), np.inf)
-        chosen.append(int(away.argmin()))
-    return chosen[0], chosen[1]
+    figures = np.asarray(values[(slice(None), *place)], np.float64)
+
+    def nearest(group: npt.NDArray[np.bool_]) -> int:
+        away = np.abs(figures - np.nanmean(figures[group]))
+        return int(np.where(group & np.isfinite(figures), away, np.inf).argmin())
+
+    return nearest(~second), nearest(second)
 
 
 _ATTRS = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any, Literal
@@ -12,14 +11,13 @@ import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.analyses.compare_models.statistics import drift
+from headscope.analyses.compare_models.statistics import drift, with_rest
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps
 from headscope.measures.choose import choose
-from headscope.measures.dataset import names
 from headscope.measures.measure import Measure
 from headscope.measures.single import surface
-from headscope.measures.tidy import tidy
+from headscope.measures.tidy import labelled, tidy
 from headscope.tokens import Tokens
 
 Align = Literal["position", "word"]
@@ -88,20 +86,14 @@ def compare(
     if [len(layer) for layer in one.layers] != [len(layer) for layer in other.layers]:
         raise InputError("inputs: expected maps of one model, found maps with other layers or heads")
     whole = (a, b) if align == "position" else (a.words(), b.words())
-    chosen = choose(("surface", "patterns") if measures is None else measures)
-    own = [surface(maps, chosen, over="pieces" if align == "position" else "words") for maps in whole]
-    shared = [name for name in names(own[0]) if name in own[1].data_vars]
+    definitions = choose(("surface", "patterns") if measures is None else measures)
+    over = "pieces" if align == "position" else "words"
+    first, second = (surface(maps, definitions, over=over) for maps in whole)
+    shared = [measure for measure in definitions if measure.name in first and measure.name in second]
     if not shared:
-        raise InputError("measures: expected one that both inputs have, found none")
-    axes = ("measure", "layer", "head")
-    values = [np.stack([found[name].values for name in shared]) for found in own]
-    variables: dict[str, Any] = {
-        "a": (axes, values[0]),
-        "b": (axes, values[1]),
-        "difference": (axes, values[0] - values[1]),
-        **_moved(one, other),
-    }
-    titles = {one.name: one.title for one in chosen}
+        raise InputError("measures: none of these measures applies to both inputs")
+    values = [np.stack([figures[measure.name].values for measure in shared]) for figures in (first, second)]
+    variables = {"a": values[0], "b": values[1], "difference": values[0] - values[1], **_moved(one, other)}
     about = {
         **(meta or {}),
         "align": align,
@@ -109,54 +101,43 @@ def compare(
         "of": [len(maps.query) for maps in whole],
         "difference": "A − B",
     }
-    coords: dict[str, Any] = {
-        "measure": shared,
-        "layer": list(one.index),
-        "head": np.arange(values[0].shape[2]),
-        "title": ("measure", [titles[name] for name in shared]),
-        "units": ("measure", [own[0][name].attrs["units"] for name in shared]),
-    }
-    return xr.Dataset(variables, coords, {"meta": json.dumps(about, ensure_ascii=False)})
+    return labelled(variables, shared, one.index, about)
 
 
-def table(found: xr.Dataset) -> pd.DataFrame:
+def table(dataset: xr.Dataset) -> pd.DataFrame:
     """One row a measure and head, with `COLUMNS`. Heads that a layer does not have have no row."""
-    return tidy(found, COLUMNS, "a")
+    return tidy(dataset, COLUMNS, "a")
 
 
 def _moved(a: AttentionMaps, b: AttentionMaps) -> dict[str, Any]:
     """How the aligned rows of each head differ, over (layer, head)."""
-    heads = max(len(layer) for layer in a.layers)
-    shape = (len(a), heads)
-    found = {name: np.full(shape, np.nan) for name in ("js", "cosine", "change")}
-    text = {name: np.full(shape, "", dtype=object) for name in ("from", "to")}
     start = int(a.causal)
     rows = len(a.query) - start
     if rows < 1:
         raise InputError(f"inputs: expected rows to compare, found {len(a.query)} that stand for each other")
-    for place, (one, other) in enumerate(zip(a.layers, b.layers, strict=True)):
-        first, second = (np.asarray(layer, np.float64) for layer in (one, other))
+    shape = (len(a), max(len(layer) for layer in a.layers))
+    js, cosine, change = (np.full(shape, np.nan) for _ in range(3))
+    queries, keys = (np.full(shape, "", dtype=object) for _ in range(2))
+    for layer, (one, other) in enumerate(zip(a.layers, b.layers, strict=True)):
+        first, second = (np.asarray(maps, np.float64) for maps in (one, other))
         count = len(first)
-        found["js"][place, :count], found["cosine"][place, :count] = (
-            drift(_whole(first[:, start:]), _whole(second[:, start:])) / rows
+        js[layer, :count], cosine[layer, :count] = (
+            drift(with_rest(first[:, start:]), with_rest(second[:, start:])) / rows
         )
         gap = (first - second).reshape(count, -1)
-        most = np.abs(gap).argmax(1)
-        found["change"][place, :count] = gap[np.arange(count), most]
-        for head, at in enumerate(most):
-            query, key = divmod(int(at), first.shape[2])
-            text["from"][place, head] = _both(a.query, b.query, query)
-            text["to"][place, head] = _both(a.key, b.key, key)
-    axes = ("layer", "head")
-    return {
-        **{name: (axes, array) for name, array in found.items()},
-        **{name: (axes, array.astype(str)) for name, array in text.items()},
+        largest = np.abs(gap).argmax(1)
+        change[layer, :count] = gap[np.arange(count), largest]
+        for head, place in enumerate(largest):
+            query, key = divmod(int(place), first.shape[2])
+            queries[layer, head], keys[layer, head] = _both(a.query, b.query, query), _both(a.key, b.key, key)
+    figures = {
+        "js": js,
+        "cosine": cosine,
+        "change": change,
+        "from": queries.astype(str),
+        "to": keys.astype(str),
     }
-
-
-def _whole(rows: Floats) -> Floats:
-    """Rows with what is left out of them as one more outcome."""
-    return np.concatenate([rows, np.maximum(1.0 - rows.sum(-1, keepdims=True), 0.0)], -1)
+    return {name: (("layer", "head"), array) for name, array in figures.items()}
 
 
 def _both(a: Tokens, b: Tokens, place: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -12,6 +11,7 @@ import xarray as xr
 
 from headscope.analyses.compare_roles import statistics as two_roles
 from headscope.heads import Head
+from headscope.measures.dataset import description
 
 Kind = Literal["untrained", "redrawn", "other"]
 
@@ -43,7 +43,7 @@ class Comparison:
     @property
     def meta(self) -> dict[str, Any]:
         """What made the figures."""
-        return {} if self.figures is None else json.loads(self.figures.attrs["meta"])
+        return {} if self.figures is None else description(self.figures)
 
     @property
     def changes(self) -> pd.DataFrame | None:

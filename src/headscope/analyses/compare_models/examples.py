@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +27,7 @@ from headscope.corpora import Corpus
 from headscope.errors import InputError
 from headscope.heads import Head
 from headscope.maps import AttentionMaps
+from headscope.measures.dataset import description
 from headscope.models import Model
 from headscope.tokens import Tokens
 from headscope.views.explorer import Input
@@ -99,7 +99,7 @@ def section(study: Study) -> list[Section]:
     shape = counterparts(model, beside.model)
     if shape is None:
         found = models(model, beside.model, corpus, **study.run).figures
-        over = str(_meta(found)["over"])
+        over = str(description(found)["over"])
         if over == "words":
             why.append(
                 "Their tokenizers differ, so they are compared on words, without special tokens: attention to a "
@@ -206,10 +206,6 @@ def nearest(away: npt.NDArray[np.float64], count: int) -> list[int]:
 
 def _maps(one: Input) -> AttentionMaps:
     return next(iter(one.parts.values()))
-
-
-def _meta(found: xr.Dataset) -> dict[str, Any]:
-    return json.loads(found.attrs["meta"])
 
 
 def _named(model: Model) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
@@ -14,12 +12,12 @@ from headscope.analyses.compare_models import statistics as two_models
 from headscope.analyses.compare_models.comparison import Comparison
 from headscope.analyses.compare_models.summary import findings
 from headscope.analyses.compare_roles import statistics as two_roles
-from headscope.analyses.roles.statistics import ROLES
+from headscope.analyses.roles.statistics import heads_in, roles_of, units_of
 from headscope.heads import Head
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
 from headscope.views.payload import Part, SectionInfo
-from headscope.views.section import Section
+from headscope.views.section import Section, not_measured, records, rounded
 
 
 class ComparedLayer(TypedDict):
@@ -95,9 +93,6 @@ class CompareSection(SectionInfo):
     command: str | None
 
 
-"""What B is: the model with its weights drawn again; the same of a model that is untrained itself; another model."""
-
-
 @dataclass(frozen=True)
 class Compare(Comparison, Section):
     """The section of two models."""
@@ -108,28 +103,33 @@ class Compare(Comparison, Section):
 
     def info(self, blobs: Blobs) -> CompareSection:
         """The figures; nothing travels beside them."""
-        rows: list[Any] = [] if self.figures is None else _rows(two_models.by_drift(self.figures))
-        rows.sort(key=lambda row: (row.layer, row.head))
-        heads = [Head(int(row.layer), int(row.head)) for row in rows]
+        heads: list[Head] = []
+        drift: dict[str, list[Any]] = {name: [] for name in ("layer", "head", "js", "js_se", "cosine")}
+        layers: list[ComparedLayer] = []
+        measures: list[ComparedMeasure] = []
+        if self.figures is not None:
+            rows: Any = two_models.by_drift(self.figures).sort_values(["layer", "head"])
+            heads = [Head(layer, head) for layer, head in zip(rows["layer"], rows["head"], strict=True)]
+            drift = {name: [row[name] for row in records(rows)] for name in drift}
+            layers = records(two_models.by_layer(self.figures))
+            measures = _measures(self.figures, heads)
+        of = [len(heads)] * 2
+        if self.roles is not None:
+            of = [heads_in(roles) for roles in self.roles]
+        counts = self._counts()
         return CompareSection(
             kind="compare",
             title=self._title(),
-            about=self._about(),
+            about=self._about(counts),
             names=[plain_text(name) for name in self.names],
-            of=[len(set(_heads(table))) for table in self.roles] if self.roles else [len(heads)] * 2,
-            layer=[head.layer for head in heads],
-            head=[head.head for head in heads],
-            js=[_short(row.js) or 0.0 for row in rows],
-            js_se=[_short(row.js_se) for row in rows],
-            cosine=[_short(row.cosine) or 0.0 for row in rows],
+            of=of,
+            **drift,
             example=[self.examples.get(head) for head in heads],
-            layers=[]
-            if self.figures is None
-            else [_layer(row) for row in _rows(two_models.by_layer(self.figures))],
-            measures=[] if self.figures is None else _measures(self.figures, heads),
-            counts=list(self._counts()),
-            roles=list(self._changes()),
-            notes=self._notes(),
+            layers=layers,
+            measures=measures,
+            counts=counts,
+            roles=self._changes(),
+            notes=self._notes(counts),
             command=self.command,
         )
 
@@ -138,63 +138,48 @@ class Compare(Comparison, Section):
             return "Beside itself untrained"
         if self.kind == "redrawn":
             return "Beside another untrained draw"
-        return f"Beside {plain_text(_last(self.names[1]))}"
+        return f"Beside {plain_text(self.names[1].rstrip('/').split('/')[-1])}"
 
-    def _about(self) -> str:
+    def _about(self, counts: list[RoleCount]) -> str:
         a, b = (plain_text(name) for name in self.names)
-        said = [f"A is {a}, B is {b}."]
+        about = [f"A is {a}, B is {b}."]
         if self.kind == "redrawn":
-            said.append(
+            about.append(
                 "The model is itself untrained: what differs is what two random draws of weights differ in."
             )
-        said += [f"{plain_text(why)}." for why in self.why]
-        if self.roles is not None and not list(self._counts()):
-            said.append("No head of either has one of the roles.")
-        meta = self.meta
-        if meta:
-            unit = str(meta["over"])
+        about += [f"{plain_text(why)}." for why in self.why]
+        if self.roles is not None and not counts:
+            about.append("No head of either has one of the roles.")
+        if meta := self.meta:
             corpus = meta["corpus"]
-            said.append(
+            about.append(
                 "Drift is the Jensen–Shannon divergence of a head's rows in A and in B, 0 where nothing changed and "
-                f"ln 2 ≈ 0.693 nats where they have nothing in common: means over {corpus['tokens']:,} {unit} of "
-                f"{corpus['examples']:,} inputs of {corpus['documents']:,} documents of "
+                f"ln 2 ≈ 0.693 nats where they have nothing in common: means over {corpus['tokens']:,} {meta['over']} "
+                f"of {corpus['examples']:,} inputs of {corpus['documents']:,} documents of "
                 f"{plain_text(str(corpus.get('name') or 'the corpus'))}; ± is a standard error and bars of layers are "
                 "95 % intervals, both by document. "
                 "Choose a head to see A, B and A − B."
             )
-        return " ".join(said)
+        return " ".join(about)
 
-    def _counts(self) -> Iterator[RoleCount]:
+    def _counts(self) -> list[RoleCount]:
         if self.roles is None:
-            return
-        for row in _rows(two_roles.by_role(*self.roles)):
-            own = [one for one in _rows(self.roles[0]) if one.role == row.role]
-            yield RoleCount(
-                role=str(row.role),
-                units=_units(str(row.role)),
-                a=int(row.heads_a),
-                b=int(row.heads_b),
-                best_a=_short(row.best_a),
-                best_b=_short(row.best_b),
-                heads=[[int(one.layer), int(one.head)] for one in own],
-            )
+            return []
+        counts: Any = two_roles.by_role(*self.roles)
+        counts = counts.drop(columns=["share_a", "share_b"]).rename(columns={"heads_a": "a", "heads_b": "b"})
+        rows = records(counts.assign(units=counts["role"].map(units_of)))
+        heads = roles_of(self.roles[0])
+        for row in rows:
+            row["heads"] = [list(head) for head, roles in heads.items() if row["role"] in roles]
+        return rows
 
-    def _changes(self) -> Iterator[RoleChange]:
-        changes = self.changes
-        for row in () if changes is None else _rows(changes):
-            yield RoleChange(
-                layer=int(row.layer),
-                head=int(row.head),
-                role=str(row.role),
-                units=_units(str(row.role)),
-                a=_short(row.a),
-                b=_short(row.b),
-                q_a=_short(row.q_a),
-                q_b=_short(row.q_b),
-                change=row.change,
-            )
+    def _changes(self) -> list[RoleChange]:
+        changes: Any = self.changes
+        if changes is None:
+            return []
+        return records(changes.drop(columns="paper").assign(units=changes["role"].map(units_of)))
 
-    def _notes(self) -> list[str]:
+    def _notes(self, counts: list[RoleCount]) -> list[str]:
         notes: list[str] = []
         if self.figures is not None:
             notes.append(
@@ -210,80 +195,39 @@ class Compare(Comparison, Section):
                 "with seed 0, on which the heads' drift is nearest to that over the corpus; a head opens on the one "
                 "that is nearest for it."
             )
-        counts = list(self._counts())
         if counts:
             broad = " A head that attends almost evenly is “broad”, whether it has learnt that or not."
             notes.append(
                 "Roles are tested in each model by itself: one can be lost for want of evidence, so look at both q."
                 + (broad if any(row["role"] == "broad" for row in counts) else "")
             )
-        if absent := self.meta.get("absent"):
-            why = "; ".join(f"{name} ({plain_text(str(reason))})" for name, reason in absent.items())
-            notes.append(f"Not measured here: {why}.")
-        return notes
+        return [*notes, *not_measured(self.meta, "Not measured here")]
 
 
-def _rows(table: Any) -> list[Any]:
-    return list(table.itertuples())
-
-
-def _heads(table: Any) -> list[tuple[int, int]]:
-    return list(zip(table["layer"], table["head"], strict=True))
-
-
-def _layer(row: Any) -> ComparedLayer:
-    return ComparedLayer(
-        layer=int(row.layer),
-        js=_short(row.js) or 0.0,
-        js_se=_short(row.js_se),
-        cosine=_short(row.cosine) or 0.0,
-        cosine_se=_short(row.cosine_se),
-    )
-
-
-def _measures(found: xr.Dataset, heads: list[Head]) -> list[ComparedMeasure]:
+def _measures(dataset: xr.Dataset, heads: list[Head]) -> list[ComparedMeasure]:
     """Every measure, the one that changed most first."""
-    layers = [int(layer) for layer in found["layer"].values]
-    places = ([layers.index(head.layer) for head in heads], [head.head for head in heads])
-    made: list[tuple[float, ComparedMeasure]] = []
-    for name in found["measure"].values:
-        one = found.sel(measure=name)
+    layers = dataset["layer"].values.tolist()
+    at = ([layers.index(head.layer) for head in heads], [head.head for head in heads])
+    measures: list[tuple[float, ComparedMeasure]] = []
+    for name in dataset["measure"].values:
+        figures = dataset.sel(measure=name)
         a, difference, se, n = (
-            np.asarray(one[key].transpose("layer", "head").values, np.float64)[places]
-            for key in ("a", "difference", "se", "n")
+            figures[key].transpose("layer", "head").values[at] for key in ("a", "difference", "se", "n")
         )
         there = np.isfinite(difference)
         if not there.any():
             continue
-        most = (
-            1.0
-            if str(one["units"].values) == "share"
-            else float(np.abs([a[there], (a - difference)[there]]).max())
-        )
-        size = float(np.abs(difference[there]).max()) / (most or 1.0)
+        scale = 1.0
+        if figures["units"].item() != "share":
+            scale = float(np.abs([a[there], (a - difference)[there]]).max()) or 1.0
         info = ComparedMeasure(
             name=str(name),
-            title=str(one["title"].values),
-            units=str(one["units"].values),
+            title=figures["title"].item(),
+            units=figures["units"].item(),
             n=int(n[there].max()),
-            a=[_short(value) for value in a],
-            difference=[_short(value) for value in difference],
-            se=[_short(value) for value in se],
+            a=list(map(rounded, a)),
+            difference=list(map(rounded, difference)),
+            se=list(map(rounded, se)),
         )
-        made.append((size, info))
-    return [info for _, info in sorted(made, key=lambda one: -one[0])]
-
-
-def _units(role: str) -> str:
-    measures = {one.name: one.measure for one in ROLES}
-    return "nats" if measures.get(role) == "entropy" else "share"
-
-
-def _last(name: str) -> str:
-    return name.rstrip("/").split("/")[-1]
-
-
-def _short(value: Any) -> float | None:
-    """Six significant digits; None for what is no number."""
-    number = float(value)
-    return float(f"{number:.6g}") if math.isfinite(number) else None
+        measures.append((float(np.abs(difference[there]).max()) / scale, info))
+    return [info for _, info in sorted(measures, key=lambda pair: -pair[0])]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,10 +10,10 @@ import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.heads import Head
+from headscope import lazy
 from headscope.measures.measure import Measure, without
 from headscope.measures.sums import Sums
-from headscope.measures.tidy import tidy
+from headscope.measures.tidy import labelled, tidy
 from headscope.tokens import Tokens
 
 Floats = npt.NDArray[np.float64]
@@ -36,13 +34,18 @@ def drift(a: Floats, b: Floats) -> Floats:
     First the Jensen–Shannon divergence in nats (0 for rows that are the same, exactly), then the cosine of the rows as
     vectors (1 for rows that are the same).
     """
-    xlogy: Any = importlib.import_module("scipy.special").xlogy
+    xlogy = lazy.module("scipy.special").xlogy
     mean = 0.5 * (a + b)
-    own = xlogy(a, a).sum(-1) + xlogy(b, b).sum(-1)
-    divergence = np.maximum(0.5 * own - xlogy(mean, mean).sum(-1), 0.0)
+    entropies = xlogy(a, a).sum(-1) + xlogy(b, b).sum(-1)
+    divergence = np.maximum(0.5 * entropies - xlogy(mean, mean).sum(-1), 0.0)
     lengths = np.sqrt((a * a).sum(-1) * (b * b).sum(-1))
     cosine = np.minimum((a * b).sum(-1) / np.where(lengths > 0, lengths, 1.0), 1.0)
     return np.stack([divergence.sum(-1), cosine.sum(-1)])
+
+
+def with_rest(rows: Floats) -> Floats:
+    """Rows whose weights need not sum to 1, with what is left as one more outcome."""
+    return np.concatenate([rows, np.maximum(1.0 - rows.sum(-1, keepdims=True), 0.0)], -1)
 
 
 def stacked(
@@ -97,61 +100,41 @@ def dataset(
     missing = without(measures, causal, counts, sums.n[:count] > 0, absent)
     kept = [place for place, one in enumerate(measures) if one.name not in missing]
     value, error = sums.value(), sums.error()
-    axes = ("measure", "layer", "head")
     there = np.isfinite(sums.s[-len(DRIFT)])
-    n = np.where(there, sums.n[kept][:, None, None], np.nan)
     variables: dict[str, Any] = {
-        "a": (axes, value[:count][kept]),
-        "b": (axes, value[count : 2 * count][kept]),
-        "difference": (axes, value[2 * count : 3 * count][kept]),
-        "se": (axes, error[2 * count : 3 * count][kept]),
-        "n": (axes, n),
+        "a": value[:count][kept],
+        "b": value[count : 2 * count][kept],
+        "difference": value[2 * count : 3 * count][kept],
+        "se": error[2 * count : 3 * count][kept],
+        "n": np.where(there, sums.n[kept][:, None, None], np.nan),
     }
-    for place, name in enumerate(DRIFT[:2], 3 * count):
-        variables[name], variables[f"{name}_se"] = (axes[1:], value[place]), (axes[1:], error[place])
-    for place, name in enumerate(DRIFT[2:4], 3 * count + 2):
-        found, spread = value[place, :, 0], error[place, :, 0]  # the same in every head of a layer
-        variables[name], variables[f"{name}_se"] = (("layer",), found), (("layer",), spread)
-    for place, name in enumerate(DRIFT[4:], 3 * count + 4):
-        variables[name], variables[f"{name}_se"] = ((), value[place, 0, 0]), ((), error[place, 0, 0])
-    coords: dict[str, Any] = {
-        "measure": [measures[place].name for place in kept],
-        "layer": list(sums.layers),
-        "head": np.arange(sums.s.shape[2]),
-        "title": ("measure", [measures[place].title for place in kept]),
-        "units": ("measure", [measures[place].units for place in kept]),
-    }
+    means = (("layer", "head"), (...,)), (("layer",), (..., 0)), ((), (..., 0, 0))  # the same in all heads
+    for row, name in enumerate(DRIFT):
+        axes, at = means[row // 2]
+        variables[name] = (axes, value[3 * count + row][at])
+        variables[f"{name}_se"] = (axes, error[3 * count + row][at])
     known = {name: sums.counts.get(name, 0) for name in ("documents", "examples", "tokens")}
     about = {**meta, "corpus": {**meta.get("corpus", {}), **known}, "absent": missing, "difference": "A − B"}
-    return xr.Dataset(variables, coords, {"meta": json.dumps(about, ensure_ascii=False)})
+    return labelled(variables, [measures[place] for place in kept], sums.layers, about)
 
 
-def table(found: xr.Dataset) -> pd.DataFrame:
+def table(dataset: xr.Dataset) -> pd.DataFrame:
     """One row a measure and head, with `COLUMNS`. Heads that a layer does not have have no row."""
-    return tidy(found, COLUMNS, "a")
+    return tidy(dataset, COLUMNS, "a")
 
 
-def by_drift(found: xr.Dataset) -> pd.DataFrame:
+def by_drift(dataset: xr.Dataset) -> pd.DataFrame:
     """One row a head, those that moved most first: ``layer, head, paper, js, js_se, cosine, cosine_se``."""
-    layer, head = (grid.reshape(-1) for grid in np.meshgrid(found["layer"], found["head"], indexing="ij"))
-    rows: Any = pd.DataFrame(
-        {
-            "layer": layer,
-            "head": head,
-            "paper": [Head(int(a), int(b)).paper for a, b in zip(layer, head, strict=True)],
-            **{name: found[name].values.reshape(-1) for name in ("js", "js_se", "cosine", "cosine_se")},
-        }
-    )
-    rows = rows[np.isfinite(rows["js"])]
-    return rows.sort_values("js", ascending=False, kind="stable").reset_index(drop=True)
+    columns = ("layer", "head", "paper", "js", "js_se", "cosine", "cosine_se")
+    rows: Any = tidy(dataset, columns, "js", ("layer", "head"))
+    return rows.sort_values("js", ascending=False, kind="stable", ignore_index=True)
 
 
-def by_layer(found: xr.Dataset) -> pd.DataFrame:
+def by_layer(dataset: xr.Dataset) -> pd.DataFrame:
     """One row a layer: ``layer, js, js_se, cosine, cosine_se``, means over its heads."""
-    columns = {name: found[f"{name}_layer"].values for name in ("js", "cosine")}
-    errors = {f"{name}_se": found[f"{name}_layer_se"].values for name in ("js", "cosine")}
-    rows: Any = pd.DataFrame({"layer": found["layer"].values, **columns, **errors})
-    return rows[["layer", "js", "js_se", "cosine", "cosine_se"]]
+    names = ["js_layer", "js_layer_se", "cosine_layer", "cosine_layer_se"]
+    rows: Any = dataset[names].to_dataframe().reset_index()
+    return rows.rename(columns={name: name.replace("_layer", "") for name in names})
 
 
 def word_axis(words: Sequence[str], punctuation: npt.NDArray[np.bool_]) -> Tokens:

@@ -68,7 +68,9 @@ class Words:
                 width = own[0].shape[0]
                 for which, weights in enumerate(own):
                     sums[which, place, :, number, :width] = self._sums(weights, axis, rows)
-                moved[place, :, number, :width] = statistics.drift(*(_whole(each[:, first:]) for each in own))
+                moved[place, :, number, :width] = statistics.drift(
+                    *(statistics.with_rest(each[:, first:]) for each in own)
+                )
         return Batch(
             axes, layers, sums[0], sums[1], chance, divisors, moved, [len(axis) - first for axis in axes]
         )
@@ -91,12 +93,6 @@ def _of(model: Model, example: Example) -> Example:
 
 def _axis(words: Sequence[str]) -> Tokens:
     return statistics.word_axis(words, np.array([is_punctuation(word) for word in words], np.bool_))
-
-
-def _whole(weights: Floats) -> Floats:
-    """Rows with what they give to special tokens as one more outcome, ``[head row word + 1]``."""
-    rest = np.maximum(1.0 - weights.sum(-1, keepdims=True), 0.0)
-    return np.concatenate([weights, rest], -1)
 
 
 def _uniform(count: int, causal: bool) -> Floats:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -20,9 +19,10 @@ from headscope.analyses.measure.run import measure
 from headscope.attention.load import load
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
-from headscope.measures.dataset import names
+from headscope.measures.choose import choose
+from headscope.measures.dataset import description
 from headscope.measures.measure import Measure
-from headscope.measures.tidy import tidy
+from headscope.measures.tidy import AXES, labelled, tidy
 from headscope.models import Model
 from headscope.models.revision import name_and_revision
 from headscope.views.palette import Theme
@@ -64,9 +64,9 @@ class Training:
         return Figure(canvas, about(self.figures, "Over training"))
 
 
-def table(found: xr.Dataset) -> pd.DataFrame:
+def table(dataset: xr.Dataset) -> pd.DataFrame:
     """One row a checkpoint, measure and head, with `COLUMNS`. Heads that a layer does not have have no row."""
-    return tidy(found, COLUMNS, "value", ("checkpoint",))
+    return tidy(dataset, COLUMNS, "value", ("checkpoint", *AXES))
 
 
 def training(
@@ -100,33 +100,29 @@ def training(
     """
     if not isinstance(corpus, Corpus):
         corpus = list(corpus)
-    found: list[xr.Dataset] = []
-    labels: list[str] = []
+    definitions = choose(MEASURES if measures is None else measures)
+    datasets: dict[str, xr.Dataset] = {}
     for checkpoint in listed(checkpoints):
-        name, revision = (
-            ("", None) if isinstance(checkpoint, Model) else name_and_revision(os.fspath(checkpoint))
-        )
-        model = checkpoint if isinstance(checkpoint, Model) else load(name, revision=revision, **options)
-        label = (
-            ", ".join([Path(model.name).name, *model.notes[:1]]) if not name else revision or Path(name).name
-        )
-        if label in labels and revision is not None:
-            label = f"{name}@{revision}"
-        if label in labels:
+        if isinstance(checkpoint, Model):
+            model, label = checkpoint, ", ".join([Path(checkpoint.name).name, *checkpoint.notes[:1]])
+        else:
+            name, revision = name_and_revision(os.fspath(checkpoint))
+            model, label = load(name, revision=revision, **options), revision or Path(name).name
+            if label in datasets and revision is not None:
+                label = f"{name}@{revision}"
+        if label in datasets:
             raise InputError(f"checkpoints: expected each once, found {label!r} again")
-        labels.append(label)
-        own = measure(
+        datasets[label] = measure(
             model,
             corpus,
-            measures=MEASURES if measures is None else measures,
+            measures=definitions,
             by=by,
             batch_size=batch_size,
             limit=limit,
             progress=progress,
         )
-        _same_shape(labels, [*found, own])
-        found.append(own)
-    return Training(_joined(found, labels))
+        _check_shape(datasets)
+    return Training(_joined(datasets, definitions))
 
 
 def listed(checkpoints: Sequence[Checkpoint] | str | os.PathLike[str]) -> list[Checkpoint]:
@@ -148,40 +144,35 @@ def listed(checkpoints: Sequence[Checkpoint] | str | os.PathLike[str]) -> list[C
     return list(checkpoints)
 
 
-def _same_shape(labels: Sequence[str], found: Sequence[xr.Dataset]) -> None:
-    first, last = found[0], found[-1]
-    if list(first["layer"].values) != list(last["layer"].values) or first.sizes["head"] != last.sizes["head"]:
-        told = [f"{one.sizes['layer']} layers × {one.sizes['head']} heads" for one in (first, last)]
+def _check_shape(datasets: Mapping[str, xr.Dataset]) -> None:
+    """Raise `InputError` where the last checkpoint has other layers or heads than the first."""
+    first, last = next(iter(datasets)), list(datasets)[-1]
+    a, b = datasets[first], datasets[last]
+    if list(a["layer"].values) != list(b["layer"].values) or a.sizes["head"] != b.sizes["head"]:
+        shapes = [f"{each.sizes['layer']} layers × {each.sizes['head']} heads" for each in (a, b)]
         raise InputError(
-            f"checkpoints: expected one shape, found {labels[0]} with {told[0]} and {labels[-1]} with {told[1]}"
+            f"checkpoints: expected one shape, found {first} with {shapes[0]} and {last} with {shapes[1]}"
         )
 
 
-def _joined(found: Sequence[xr.Dataset], labels: Sequence[str]) -> xr.Dataset:
+def _joined(datasets: Mapping[str, xr.Dataset], measures: Sequence[Measure]) -> xr.Dataset:
     """All checkpoints in one dataset; a measure that one of them does not have is left out."""
-    shared = [name for name in names(found[0]) if all(name in one.data_vars for one in found)]
-    axes = ("checkpoint", "measure", "layer", "head")
+    shared = [each for each in measures if all(each.name in dataset for dataset in datasets.values())]
+    axes = ("checkpoint", *AXES)
 
     def stack(part: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-        return np.array([[one[name + part].values for name in shared] for one in found])
+        return np.array(
+            [[dataset[each.name + part].values for each in shared] for dataset in datasets.values()]
+        )
 
-    metas = [json.loads(one.attrs["meta"]) for one in found]
-    meta = {**metas[-1], "models": [one["model"] for one in metas], "checkpoints": list(labels)}
+    metas = [description(dataset) for dataset in datasets.values()]
+    meta = {**metas[-1], "models": [each["model"] for each in metas], "checkpoints": list(datasets)}
     del meta["model"]
-    return xr.Dataset(
-        {
-            "value": (axes, stack("")),
-            "se": (axes, stack("_se")),
-            "n": (axes, stack("_n")),
-            "chance": (axes[:-1], stack("_chance")),
-        },
-        {
-            "checkpoint": list(labels),
-            "measure": shared,
-            "layer": found[0]["layer"].values,
-            "head": found[0]["head"].values,
-            "title": ("measure", [found[0][name].attrs["title"] for name in shared]),
-            "units": ("measure", [found[0][name].attrs["units"] for name in shared]),
-        },
-        {"meta": json.dumps(meta, ensure_ascii=False)},
-    )
+    variables = {
+        "value": (axes, stack("")),
+        "se": (axes, stack("_se")),
+        "n": (axes, stack("_n")),
+        "chance": (axes[:-1], stack("_chance")),
+    }
+    layers: Any = next(iter(datasets.values()))["layer"]
+    return labelled(variables, shared, layers.values.tolist(), meta, checkpoint=list(datasets))

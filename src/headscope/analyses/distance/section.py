@@ -12,7 +12,8 @@ import xarray as xr
 from headscope.analyses.distance import arrangement
 from headscope.analyses.distance.run import distance
 from headscope.analyses.distance.statistics import heads
-from headscope.analyses.roles.section import known_roles, leading
+from headscope.analyses.roles.section import known_roles
+from headscope.analyses.roles.statistics import leading
 from headscope.analyses.study import Study
 from headscope.heads import Head
 from headscope.views.blobs import Blobs

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Literal, TypedDict
 
 import numpy as np
 import xarray as xr
@@ -13,13 +11,13 @@ import xarray as xr
 from headscope.analyses.measure.run import measure
 from headscope.analyses.study import Study
 from headscope.measures.confidence import CONFIDENCE
+from headscope.measures.dataset import description
 from headscope.measures.gradients import FIGURE_3
 from headscope.measures.patterns import PATTERNS
 from headscope.stream.rare import with_rarest
-from headscope.views.blobs import Blobs
 from headscope.views.columns import measure_names
 from headscope.views.payload import SectionInfo
-from headscope.views.section import Section
+from headscope.views.section import Ready, Section
 
 
 class MeasuresSection(SectionInfo):
@@ -66,88 +64,53 @@ POINTS = (
 )
 
 
-@dataclass(frozen=True)
-class Measures(Section):
-    """Every measure small, one of them large. `command` gives the same figures."""
+def layers(title: str, about: str, measures: Sequence[str], command: str | None = None) -> list[Section]:
+    """Measures against the layer, a chart each; none where there are no measures.
 
-    command: str | None = None
-
-    def info(self, blobs: Blobs) -> MeasuresSection:
-        """The section; nothing travels beside the figures."""
-        about = "Layers down, heads across. Choose a measure to see it large; choose a head to see where it looks."
-        return MeasuresSection(kind="measures", title="Every head", about=about, command=self.command)
-
-
-@dataclass(frozen=True)
-class Layers(Section):
-    """Measures against the layer, a chart each.
-
-    Attributes:
+    Args:
         title: of the section.
         about: its caption, after what the points are.
-        measures: names of its measures.
-        command: what gives the same figures.
+        measures: their names.
+        command: gives the same figures.
     """
-
-    title: str
-    about: str
-    measures: Sequence[str]
-    command: str | None = None
-
-    def info(self, blobs: Blobs) -> LayersSection | None:
-        """The names of its measures; None where there are none."""
-        if not self.measures:
-            return None
-        return LayersSection(
-            kind="layers",
-            title=self.title,
-            about=f"{POINTS} {self.about}",
-            measures=list(self.measures),
-            command=self.command,
-        )
+    info = LayersSection(
+        kind="layers", title=title, about=f"{POINTS} {about}", measures=list(measures), command=command
+    )
+    return [Ready(info)] if measures else []
 
 
-@dataclass(frozen=True)
-class Classes(Section):
-    """Kinds of tokens over one another, by layer (Clark et al. 2019, figures 2 and 3).
+def classes(
+    title: str,
+    about: str,
+    panels: Mapping[str, Mapping[str, str]],
+    there: Collection[str],
+    command: str | None = None,
+) -> list[Section]:
+    """Kinds of tokens over one another, by layer (Clark et al. 2019, figures 2 and 3); none without a panel.
 
-    Attributes:
+    Args:
         title: of the section.
         about: its caption.
         panels: the title of each panel, and the name of each of its measures by what it is called there.
         there: the measures of the report; others are left out, and a panel with fewer than two measures too.
-        command: what gives the same figures.
+        command: gives the same figures.
     """
-
-    title: str
-    about: str
-    panels: Mapping[str, Mapping[str, str]]
-    there: Collection[str]
-    command: str | None = None
-
-    def info(self, blobs: Blobs) -> ClassesSection | None:
-        """The names of its measures; None where no panel is left."""
-        panels: list[PanelInfo] = []
-        for title, measures in self.panels.items():
-            kept = {called: name for called, name in measures.items() if name in self.there}
-            if len(kept) > 1:
-                panels.append(PanelInfo(title=title, measures=list(kept.values()), names=list(kept)))
-        if not panels:
-            return None
-        return ClassesSection(
-            kind="classes", title=self.title, about=self.about, panels=panels, command=self.command
-        )
+    measured = {
+        panel: {label: name for label, name in measures.items() if name in there}
+        for panel, measures in panels.items()
+    }
+    infos = [
+        PanelInfo(title=panel, measures=list(measures.values()), names=list(measures))
+        for panel, measures in measured.items()
+        if len(measures) > 1
+    ]
+    info = ClassesSection(kind="classes", title=title, about=about, panels=infos, command=command)
+    return [Ready(info)] if infos else []
 
 
-@dataclass(frozen=True)
-class Heads(Section):
+def every_head(command: str | None = None) -> Section:
     """The table of all heads and figures. `command` gives the same."""
-
-    command: str | None = None
-
-    def info(self, blobs: Blobs) -> HeadsSection:
-        """The section; nothing travels beside the figures."""
-        return HeadsSection(kind="heads", title="All heads, all figures", about="", command=self.command)
+    return Ready(HeadsSection(kind="heads", title="All heads, all figures", about="", command=command))
 
 
 _TYPED = "patterns,positional_previous,positional_next"
@@ -172,8 +135,8 @@ def gradients(study: Study) -> list[Section]:
     """What attention matters, by gradients (Clark et al. 2019, figure 3)."""
     dataset = measure(study.model, study.corpus, measures=FIGURE_3, **study.run)
     study.figures.append(dataset)
-    meta: dict[str, Any] = json.loads(dataset.attrs["meta"])
-    names = {"separators": "sep", "[CLS]": "cls", "punctuation": "punctuation", "other tokens": "others"}
+    meta = description(dataset)
+    kinds = {"separators": "sep", "[CLS]": "cls", "punctuation": "punctuation", "other tokens": "others"}
     measures = [str(name) for name in dataset.data_vars]
     n = max(int(dataset[f"{name}_n"].max()) for name in measures if f"{name}_n" in measures)
     about = (
@@ -182,16 +145,17 @@ def gradients(study: Study) -> list[Section]:
         f"{meta['corpus']['examples']:,} inputs. Where a head looks at what the output does not depend on, its "
         "attention does little (Clark et al. 2019, §3.2, figure 3)."
     )
-    panel = {kind: f"gradient_each_{name}" for kind, name in names.items()}
-    return [
-        Classes(
-            "What attention matters, by layer",
-            about,
-            {"Size of the gradient by a weight on": panel},
-            measures,
-            study.again("measure", "--measures", "gradients"),
-        )
-    ]
+    return classes(
+        "What attention matters, by layer",
+        about,
+        {
+            "Size of the gradient by a weight on": {
+                kind: f"gradient_each_{name}" for kind, name in kinds.items()
+            }
+        },
+        measures,
+        study.again("measure", "--measures", "gradients"),
+    )
 
 
 def figures(study: Study) -> list[Section]:
@@ -206,7 +170,7 @@ def figures(study: Study) -> list[Section]:
 
 def table(study: Study) -> list[Section]:
     """The table of all heads and figures."""
-    return [Heads(every_measure(study))]
+    return [every_head(every_measure(study))]
 
 
 def every_measure(study: Study) -> str | None:
@@ -227,9 +191,7 @@ def by_layer(
         dataset: measures over (layer, head), each with ``_n``.
         every, surface, patterns: the commands that give all measures again, the surface measures, and the patterns.
     """
-    meta: Any = dataset.attrs.get("meta", {})
-    meta = json.loads(meta) if isinstance(meta, str) else meta
-    examples = int(meta.get("corpus", {}).get("examples") or 0)
+    examples = int(description(dataset).get("corpus", {}).get("examples") or 0)
 
     def n(drawn: Sequence[str]) -> str:
         """What the measures drawn are means over: a sink, for one, is looked for in long inputs only."""
@@ -253,14 +215,22 @@ def by_layer(
     widely = [name for name in names if name not in shares]
     words = [name for name in shares if name in PATTERNS or name in CONFIDENCE]
     return [
-        Measures(every),
-        Layers(
+        Ready(
+            MeasuresSection(
+                kind="measures",
+                title="Every head",
+                about="Layers down, heads across. Choose a measure to see it large; choose a head to see where it "
+                "looks.",
+                command=every,
+            )
+        ),
+        *layers(
             "Where heads look, by layer",
             f"Heads that give more than half of their attention are named.{n(looks)}",
             looks,
             surface,
         ),
-        Classes(
+        *classes(
             "Kinds of tokens, by layer",
             "Lines are means of layers, points heads. Left what all tokens give to each kind of token, right what "
             "separators and all others give to separators: a head that does nothing else leaves its attention there "
@@ -269,13 +239,13 @@ def by_layer(
             names,
             surface,
         ),
-        Layers(
+        *layers(
             "How widely heads look, by layer",
             f"A head at 0 nats looks at one token (Clark et al. 2019, figure 4).{n(widely)}",
             widely,
             surface,
         ),
-        Layers(
+        *layers(
             "Words, sentences and delimiters, by layer",
             f"Patterns after Vig 2018 and Voita et al. 2019, each a share of attention.{n(words)}",
             words,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from copy import copy
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
@@ -12,6 +11,7 @@ from headscope.analyses.measure.run import measure
 from headscope.analyses.roles import statistics as definitions
 from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.corpora import Corpus
+from headscope.measures.dataset import description
 from headscope.measures.patterns import SINK_TOKENS
 from headscope.models import Model
 from headscope.stream.rare import with_rarest
@@ -65,7 +65,7 @@ def roles(
             progress=progress,
         )
     ]
-    meta = json.loads(found[0].attrs["meta"])
+    meta = description(found[0])
     meta["corpus"]["name"] = corpus.name
     if model.causal:
         sinks = _sinks(model, corpus, batch_size, limit)

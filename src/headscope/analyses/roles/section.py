@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypedDict
 
@@ -11,9 +10,10 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 from headscope.analyses.measure.section import patterns
 from headscope.analyses.roles import statistics
 from headscope.analyses.roles.run import roles as run_roles
-from headscope.analyses.roles.statistics import NONE, ROLES
+from headscope.analyses.roles.statistics import NONE, heads_in, leading, units_of
 from headscope.analyses.study import LEVEL, Study
 from headscope.heads import Head
+from headscope.measures.dataset import description
 from headscope.views.blobs import Blobs
 from headscope.views.payload import Absent, Part, SectionInfo
 from headscope.views.section import Section
@@ -68,44 +68,28 @@ class Roles(Section):
     def info(self, blobs: Blobs) -> RolesSection:
         """The rows; nothing travels beside them."""
         table: Any = self.table
-        attrs: dict[str, Any] = table.attrs
-        units = {role.name: "nats" if role.measure == "entropy" else "share" for role in ROLES}
-        rows = [
-            RoleRow(
-                layer=int(row.layer),
-                head=int(row.head),
-                role=str(row.role),
-                units=units.get(str(row.role), "share"),
-                score=float(row.score),
-                low=float(row.ci_low),
-                high=float(row.ci_high),
-                threshold=float(row.threshold),
-                chance=float(row.chance),
-                p=float(row.p),
-                q=float(row.q),
-                n=int(row.n),
-            )
-            for row in table.itertuples()
-            if row.role != NONE
-        ]
-        without = [Head(int(row.layer), int(row.head)) for row in table.itertuples() if row.role == NONE]
+        names = {"ci_low": "low", "ci_high": "high"}
+        named = table[table["role"] != NONE].drop(columns="paper").rename(columns=names)
+        rows: list[RoleRow] = named.assign(units=named["role"].map(units_of)).to_dict("records")
+        without = table.loc[table["role"] == NONE, ["layer", "head"]].itertuples(index=False)
         given = {row["role"] for row in rows}
         return RolesSection(
             kind="roles",
             title="Patterns and roles",
-            about=self._about(int(attrs.get("tests", 0))),
+            about=self._about(int(table.attrs.get("tests", 0))),
             rows=rows,
-            without=[Part(text=str(head), layer=head.layer, head=head.head) for head in without],
-            why={name: str(why) for name, why in attrs.get("roles", {}).items() if name in given},
+            without=[head_name(Head(*place)) for place in without],
+            why={name: str(why) for name, why in table.attrs.get("roles", {}).items() if name in given},
             untested=[
-                Absent(measure=str(name), reason=str(why)) for name, why in attrs.get("untested", {}).items()
+                Absent(measure=str(name), reason=str(why))
+                for name, why in table.attrs.get("untested", {}).items()
             ],
             command=self.command,
         )
 
     def findings(self) -> list[list[Part]]:
         """How many heads have a role, and which roles there are, each with its first heads."""
-        heads = len(self.table[["layer", "head"]].drop_duplicates())
+        heads = heads_in(self.table)
         roles = leading(self.table)
         if not roles:
             return [[text(f"None of the {heads} heads has one of the roles that are tested for.")]]
@@ -132,21 +116,6 @@ class Roles(Section):
         )
 
 
-def roles_of(table: pd.DataFrame | None) -> dict[Head, list[str]]:
-    """The roles of each head that has one."""
-    roles: dict[Head, list[str]] = {}
-    rows: Any = table
-    for row in () if rows is None else rows.itertuples():
-        if row.role != NONE:
-            roles.setdefault(Head(int(row.layer), int(row.head)), []).append(str(row.role))
-    return roles
-
-
-def leading(table: pd.DataFrame | None) -> dict[Head, str]:
-    """The first role of each head that has one."""
-    return {head: names[0] for head, names in roles_of(table).items()}
-
-
 def role_table(study: Study) -> pd.DataFrame:
     """The roles of the report's model."""
 
@@ -170,5 +139,5 @@ def known_roles(study: Study) -> pd.DataFrame | None:
 def section(study: Study) -> list[Section]:
     """The roles of heads, tested."""
     table = role_table(study)
-    documents = json.loads(study.surface.attrs["meta"])["corpus"].get("documents")
+    documents = description(study.surface)["corpus"].get("documents")
     return [Roles(table, LEVEL, documents, study.again("roles"))]

@@ -13,21 +13,21 @@ role says nothing and is not tested.
 
 from __future__ import annotations
 
-import importlib
-import json
 import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope import lazy
 from headscope.errors import InputError
 from headscope.heads import Head
+from headscope.measures.dataset import description
 from headscope.measures.significance import false_discovery
+from headscope.measures.tidy import tidy
 
 Floats = npt.NDArray[np.float64]
 
@@ -119,29 +119,82 @@ ROLES: tuple[Role, ...] = (
 """The roles, in the order in which they are named."""
 
 
-def every(*found: xr.Dataset, confidence: float = 0.95) -> pd.DataFrame:
+def units_of(role: str) -> str:
+    """The units of a role's score."""
+    return "nats" if any(each.name == role and each.measure == "entropy" for each in ROLES) else "share"
+
+
+def heads_in(table: Any) -> int:
+    """How many heads a table has rows of."""
+    return len(table[["layer", "head"]].drop_duplicates())
+
+
+def roles_of(table: pd.DataFrame | None) -> dict[Head, list[str]]:
+    """The roles of each head that has one, of a table from `roles`."""
+    heads: dict[Head, list[str]] = {}
+    rows: Any = table
+    for row in () if rows is None else rows[rows["role"] != NONE].itertuples():
+        heads.setdefault(Head(row.layer, row.head), []).append(row.role)
+    return heads
+
+
+def leading(table: pd.DataFrame | None) -> dict[Head, str]:
+    """The first role of each head that has one."""
+    return {head: names[0] for head, names in roles_of(table).items()}
+
+
+def every(*datasets: xr.Dataset, confidence: float = 0.95) -> pd.DataFrame:
     """Every head against every role whose measure is there, one row each, with `COLUMNS`.
 
     Args:
-        found: datasets of one model, from `headscope.measure`; a measure is taken from the first that has it.
-            Induction and duplicate token are meant to be measured on
-            `headscope.analyses.roles.synthetic.repeated_tokens`.
+        datasets: of one model, from `headscope.measure`; a measure is taken from the first that has it.
+            Induction and duplicate token are meant to be measured on repeated random tokens
+            (`headscope.analyses.roles.synthetic`).
         confidence: of the intervals.
 
     ``attrs["untested"]`` says which roles were not tested, and why. Raises `InputError` where none was: a test needs
     figures from at least two documents.
     """
-    tests, untested = _tests(found, confidence)
-    table = _table(tests)
+    if not datasets:
+        raise InputError("roles: expected at least one dataset, found none")
+    tests: list[pd.DataFrame] = []
+    untested: dict[str, str] = {}
+    most = 0
+    for role in ROLES:
+        dataset = next((each for each in datasets if role.measure in each.data_vars), None)
+        if role.causal and description(datasets[0]).get("model", {}).get("causal") is False:
+            untested[role.name] = "a role in causal models only"
+            continue
+        if dataset is None:
+            untested[role.name] = f"no figures of {role.measure}"
+            continue
+        documents = int(dataset[role.measure].attrs.get("documents", 0))
+        most = max(most, documents)
+        if documents < 2:
+            noun = "document" if documents == 1 else "documents"
+            untested[role.name] = f"{role.measure} from {documents} {noun}; an error needs two"
+        elif len(rows := _test(role, dataset, documents, confidence)):
+            tests.append(rows)
+        else:
+            untested[role.name] = "uniform attention has it already"
+    if not tests and most == 1:
+        raise InputError("roles: expected at least two documents, since an error needs two; found 1")
+    if not tests:
+        raise InputError(
+            "roles: expected figures of one role from at least two documents, found "
+            + "; ".join(f"{name}: {reason}" for name, reason in untested.items())
+        )
+    table: Any = pd.concat(tests, ignore_index=True)
+    table["q"] = false_discovery(table["p"])
     table.attrs["untested"] = untested
-    return table
+    return table[list(COLUMNS)]
 
 
-def roles(*found: xr.Dataset, level: float = 0.05, confidence: float = 0.95) -> pd.DataFrame:
+def roles(*datasets: xr.Dataset, level: float = 0.05, confidence: float = 0.95) -> pd.DataFrame:
     """The roles of every head: one row each, with `COLUMNS`; a head with none has one row whose role is ``none``.
 
     Args:
-        found, confidence: as in `every`.
+        datasets, confidence: as in `every`.
         level: the most that q may be: the expected share of wrong roles among those named.
 
     ``attrs["roles"]`` says where each threshold comes from, ``attrs["tests"]`` how many tests were made, and
@@ -149,39 +202,37 @@ def roles(*found: xr.Dataset, level: float = 0.05, confidence: float = 0.95) -> 
     """
     if not 0 < level < 1:
         raise InputError(f"level: expected a number between 0 and 1, found {level!r}")
-    tests, untested = _tests(found, confidence)
-    held = [test for test in tests if test.q <= level]
-    unless = {role.name: role.unless for role in ROLES}
-    given = {(test.layer, test.head, test.role) for test in held}
-    named = [
-        test
-        for test in held
-        if not any((test.layer, test.head, other) in given for other in unless[test.role])
+    tests: Any = every(*datasets, confidence=confidence)
+    passed = tests[tests["q"] <= level]
+    unless = {role.name: {*role.unless} for role in ROLES}
+    given = roles_of(passed)
+    named = passed[
+        [unless[row.role].isdisjoint(given[Head(row.layer, row.head)]) for row in passed.itertuples()]
     ]
-    without = {(test.layer, test.head) for test in tests} - {(test.layer, test.head) for test in named}
-    named += [_Test(layer, head, NONE) for layer, head in without]
-    order = [*(role.name for role in ROLES), NONE]
-    table = _table(sorted(named, key=lambda test: (test.layer, test.head, order.index(test.role))))
-    table.attrs["roles"] = {role.name: role.why for role in ROLES}
-    table.attrs["tests"] = len(tests)
-    table.attrs["untested"] = untested
+    heads = tests[["layer", "head", "paper"]].drop_duplicates().sort_values(["layer", "head"])
+    table = heads.merge(named, how="left").fillna({"role": NONE, "n": 0}).astype({"n": int})
+    table.attrs = {
+        "roles": {role.name: role.why for role in ROLES},
+        "tests": len(tests),
+        "untested": tests.attrs["untested"],
+    }
     return table
 
 
-def sinks(found: xr.Dataset, above: float = 0.3) -> xr.DataArray:
+def sinks(dataset: xr.Dataset, above: float = 0.3) -> xr.DataArray:
     """The share of heads, by layer, whose first token gets more than `above`, and more than uniform attention gives it.
 
     The sink metric of Gu et al. 2024, on inputs of at least 128 tokens; ``attrs["all"]`` is the share of all heads.
     Raises `InputError` where the dataset has no measure ``sink``.
     """
-    if "sink" not in found.data_vars:
+    if "sink" not in dataset.data_vars:
         raise InputError("sinks: expected a dataset with the measure sink (inputs of 128 tokens), found none")
-    score = found["sink"].transpose("layer", "head").values
+    score = dataset["sink"].transpose("layer", "head").values
     there = np.isfinite(score)
-    high = there & (score > np.maximum(above, found["sink_chance"].values[:, None]))
+    high = there & (score > np.maximum(above, dataset["sink_chance"].values[:, None]))
     return xr.DataArray(
         high.sum(1) / there.sum(1),
-        coords={"layer": found["layer"]},
+        coords={"layer": dataset["layer"]},
         dims="layer",
         name="sinks",
         attrs={"units": "share of heads", "above": above, "all": float(high.sum() / there.sum())},
@@ -195,84 +246,22 @@ def bar(role: Role, chance: Floats) -> Floats:
     return np.maximum(role.threshold, chance + _ABOVE_CHANCE * (1 - chance))
 
 
-class _Test(NamedTuple):
-    """One head against one role."""
-
-    layer: int
-    head: int
-    role: str
-    score: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
-    threshold: float = math.nan
-    chance: float = math.nan
-    p: float = math.nan
-    q: float = math.nan
-    n: int = 0
-
-
-def _tests(found: Sequence[xr.Dataset], confidence: float) -> tuple[list[_Test], dict[str, str]]:
-    """Every head against every role, with p and q; and why roles were not tested."""
-    if not found:
-        raise InputError("roles: expected at least one dataset, found none")
-    tests: list[_Test] = []
-    untested: dict[str, str] = {}
-    documents = 0
-    for role in ROLES:
-        dataset = next((one for one in found if role.measure in one.data_vars), None)
-        if role.causal and _causal(found[0]) is False:
-            untested[role.name] = "a role in causal models only"
-            continue
-        if dataset is None:
-            untested[role.name] = f"no figures of {role.measure}"
-            continue
-        own_documents = int(dataset[role.measure].attrs.get("documents", 0))
-        documents = max(documents, own_documents)
-        if own_documents < 2:
-            untested[role.name] = (
-                f"{role.measure} from {own_documents} document{'s' * (own_documents != 1)}; an error needs two"
-            )
-        elif own := list(_of_role(role, dataset, own_documents, confidence)):
-            tests += own
-        else:
-            untested[role.name] = "uniform attention has it already"
-    if not tests and documents == 1:
-        raise InputError("roles: expected at least two documents, since an error needs two; found 1")
-    if not tests:
-        raise InputError(
-            "roles: expected figures of one role from at least two documents, found "
-            + "; ".join(f"{name}: {reason}" for name, reason in untested.items())
-        )
-    q = false_discovery(np.array([test.p for test in tests]))
-    return [test._replace(q=float(own)) for test, own in zip(tests, q, strict=True)], untested
-
-
-def _of_role(role: Role, dataset: xr.Dataset, documents: int, confidence: float) -> Iterator[_Test]:
-    """Every head against one role, q left open."""
-    stats: Any = importlib.import_module("scipy.stats")
-    name = role.measure
-    score, error, n = (dataset[name + part].transpose("layer", "head").values for part in ("", "_se", "_n"))
-    chance = dataset[f"{name}_chance"].values
-    limit = bar(role, chance)
-    width = float(stats.t.ppf(0.5 + confidence / 2, documents - 1))
-    for (layer, head), own in np.ndenumerate(score):
-        if not np.isfinite(own) or (name != "entropy" and chance[layer] > EVIDENT):
-            continue
-        se = max(float(error[layer, head]), 1 / float(n[layer, head]))
-        p = float(stats.t.sf((own - limit[layer]) / se, documents - 1))
-        index, place = int(dataset["layer"].values[layer]), int(dataset["head"].values[head])
-        interval = (float(own - width * se), float(own + width * se))
-        figures = (float(limit[layer]), float(chance[layer]), p, math.nan, int(n[layer, head]))
-        yield _Test(index, place, role.name, float(own), *interval, *figures)
-
-
-def _table(tests: Sequence[_Test]) -> pd.DataFrame:
-    rows = [(test.layer, test.head, Head(test.layer, test.head).paper, *test[2:]) for test in tests]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
-
-
-def _causal(found: xr.Dataset) -> bool | None:
-    """Whether the model is causal; None where the dataset does not say."""
-    meta: dict[str, Any] = json.loads(found.attrs.get("meta", "{}"))
-    causal: Any = meta.get("model", {}).get("causal")
-    return None if causal is None else bool(causal)
+def _test(role: Role, dataset: xr.Dataset, documents: int, confidence: float) -> pd.DataFrame:
+    """Every head against one role; none where uniform attention has it. p is not adjusted yet."""
+    student = lazy.module("scipy.stats").t
+    names = {role.measure: "score", **{f"{role.measure}_{part}": part for part in ("se", "n", "chance")}}
+    columns = ("layer", "head", "paper", *names)
+    rows: Any = tidy(dataset, columns, role.measure, ("layer", "head")).rename(columns=names)
+    if role.measure != "entropy":
+        rows = rows[~(rows["chance"] > EVIDENT)]
+    threshold = bar(role, rows["chance"].to_numpy())
+    se = np.maximum(rows["se"], 1 / rows["n"])
+    width = float(student.ppf(0.5 + confidence / 2, documents - 1)) * se
+    return rows.assign(
+        role=role.name,
+        ci_low=rows["score"] - width,
+        ci_high=rows["score"] + width,
+        threshold=threshold,
+        p=student.sf((rows["score"] - threshold) / se, documents - 1),
+        n=rows["n"].astype(int),
+    )
