@@ -185,7 +185,7 @@ def every(*datasets: xr.Dataset, confidence: float = 0.95) -> pd.DataFrame:
             + "; ".join(f"{name}: {reason}" for name, reason in untested.items())
         )
     table: Any = pd.concat(tests, ignore_index=True)
-    table["q"] = false_discovery(table["p"])
+    table["q"] = false_discovery(table["p"].to_numpy())
     table.attrs["untested"] = untested
     return table[list(COLUMNS)]
 
@@ -206,9 +206,8 @@ def roles(*datasets: xr.Dataset, level: float = 0.05, confidence: float = 0.95) 
     passed = tests[tests["q"] <= level]
     unless = {role.name: {*role.unless} for role in ROLES}
     given = roles_of(passed)
-    named = passed[
-        [unless[row.role].isdisjoint(given[Head(row.layer, row.head)]) for row in passed.itertuples()]
-    ]
+    kept = [unless[row.role].isdisjoint(given[Head(row.layer, row.head)]) for row in passed.itertuples()]
+    named = passed[np.array(kept, np.bool_)]
     heads = tests[["layer", "head", "paper"]].drop_duplicates().sort_values(["layer", "head"])
     table = heads.merge(named, how="left").fillna({"role": NONE, "n": 0}).astype({"n": int})
     table.attrs = {
