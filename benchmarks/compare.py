@@ -20,9 +20,9 @@ import numpy as np
 
 import headscope as hs
 from headscope.analyses.compare_groups.statistics import compare
+from headscope.analyses.compare_groups.values import Singles, Values, values
 from headscope.corpora import Example
 from headscope.measures.choose import choose
-from headscope.stream.values import Singles, Values, values
 
 MEASURES = ("surface", "patterns")
 

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
 
@@ -105,6 +105,7 @@ def test_the_typical_input_is_nearest_to_its_groups_mean() -> None:
 # Models
 
 
+@settings(deadline=None)  # the first run loads scipy
 @given(st.integers(0, 1000), st.integers(0, 1000))
 def test_drift_is_the_jensen_shannon_divergence(one: int, other: int) -> None:
     a, b = rows(one), rows(other)
@@ -201,6 +202,7 @@ def test_roles_are_kept_lost_and_gained() -> None:
 # Inputs
 
 
+@settings(deadline=None)  # the first run loads scipy
 @given(st.lists(st.sampled_from("abcd"), max_size=12), st.lists(st.sampled_from("abcd"), max_size=12))
 def test_words_that_stand_for_each_other_are_the_same_and_in_order(a: list[str], b: list[str]) -> None:
     first, second = two_inputs.matched(a, b)

@@ -14,6 +14,7 @@ from small_tokenizers import roberta
 from torch import nn
 
 import headscope as hs
+from headscope.analyses.compare_groups.values import values
 from headscope.analyses.compare_training.run import listed
 from headscope.analyses.measure.figure import Figure
 from headscope.corpora import Corpus, Example
@@ -21,7 +22,6 @@ from headscope.errors import CorpusError, InputError, RunError
 from headscope.measures.choose import choose
 from headscope.models import Model
 from headscope.models.revision import name_and_revision
-from headscope.stream.values import values
 
 PAIRS = [
     ("The cat sat on the mat.", "Some dogs slept."),
@@ -99,7 +99,7 @@ def test_values_are_those_of_each_input_alone(demo: Model) -> None:
     assert list(found.absent) == ["sink"]
     assert "no row for the mean share of a token's attention" in found.absent["sink"]
     assert found.labels == list("abababbababa" * 3)
-    assert found.sources[:2] == ["x:1", "x:2"]
+    assert [one.source for one in found.inputs[:2]] == ["x:1", "x:2"]
     for place in (0, 7):
         one = hs.measure(demo, [examples(demo)[place]], measures=["previous", "a_to_b", "entropy"])
         for number, name in ((0, "previous"), (1, "a_to_b"), (3, "entropy")):
@@ -112,7 +112,7 @@ def test_values_are_those_of_each_input_alone(demo: Model) -> None:
 @pytest.mark.slow
 def test_large_values_stay_in_a_file(demo: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = values(demo, examples(demo), ["previous"], batch_size=5)
-    monkeypatch.setattr("headscope.stream.values.IN_MEMORY", 0)
+    monkeypatch.setattr("headscope.analyses.compare_groups.values.IN_MEMORY", 0)
     found = values(demo, examples(demo), ["previous"], batch_size=5)
     assert isinstance(found.values, np.memmap)
     np.testing.assert_array_equal(found.values, kept.values)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from headscope.analyses.cards.section import gallery
-from headscope.analyses.compare_groups import statistics as two_groups
 from headscope.analyses.compare_groups.run import groups
 from headscope.analyses.compare_groups.section import Groups
 from headscope.analyses.study import Gallery, Study, look
@@ -24,36 +23,37 @@ LONGEST = 128
 
 def section(study: Study) -> list[Section]:
     """Two groups of labelled texts or pairs, and inputs that show the rows the page lists."""
-    pages, model = gallery(study), study.model
+    pages = gallery(study)
     assert study.pairs is not None
     command = study.typed and study.typed.on("compare groups", "--pairs", "--label")
-    found = groups(model, study.pairs, **study.run)
-    made = Groups(found.figures, command=command)
+    result = groups(study.model, study.pairs, **study.run)
+    section = Groups(result.figures, command=command)
     if pages.show is None:
-        return [made]
+        return [section]
     pages.room(BYTES)
-    names = [one.name for one in found.inputs.measures]
-    layers = list(found.inputs.layers)
-    places: dict[tuple[int, int], int | None] = {}
+    labels = [
+        f"{letter} · {group['label']}" for letter, group in zip("AB", section.meta["groups"], strict=True)
+    ]
+    indices: dict[tuple[int, ...], int | None] = {}
     examples: dict[tuple[str, Head], int] = {}
-    listed: Any = made.listed
+    listed: Any = section.listed
     for row in listed.itertuples():
         head = Head(int(row.layer), int(row.head))
-        at = (names.index(str(row.measure)), layers.index(head.layer), head.head)
-        both = two_groups.typical(found.inputs.values, found.second, at)
-        if both not in places:
-            places[both] = _put(model, [found.inputs.tokens[number] for number in both], made, pages)
-        place = places[both]
-        if place is not None:
-            examples[str(row.measure), head] = place
-    return [replace(made, examples=examples)]
+        typical = result.typical(str(row.measure), head)
+        key = tuple(map(id, typical))
+        if key not in indices:
+            indices[key] = _put(study.model, typical, labels, pages)
+        if (index := indices[key]) is not None:
+            examples[str(row.measure), head] = index
+    return [replace(section, examples=examples)]
 
 
-def _put(model: Model, tokens: list[Tokens], made: Groups, pages: Gallery) -> int | None:
-    if max(map(len, tokens)) > LONGEST:
+def _put(model: Model, inputs: tuple[Tokens, Tokens], labels: list[str], pages: Gallery) -> int | None:
+    """The index of the example with these inputs; None where they are too long, or there is no room."""
+    if max(map(len, inputs)) > LONGEST:
         return None
-    labels = [f"{letter} · {one['label']}" for letter, one in zip("AB", made.meta["groups"], strict=True)]
-    one, two = (
-        replace(look(model, own), neurons={}, label=label) for own, label in zip(tokens, labels, strict=True)
+    first, second = (
+        replace(look(model, tokens), neurons={}, label=label)
+        for tokens, label in zip(inputs, labels, strict=True)
     )
-    return pages.put(Beside(one, two, {"side": "both"}))
+    return pages.put(Beside(first, second, {"side": "both"}))

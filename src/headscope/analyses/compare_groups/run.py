@@ -14,19 +14,22 @@ import xarray as xr
 from headscope.analyses.compare_figures import Width, about, groups_figure
 from headscope.analyses.compare_groups import statistics
 from headscope.analyses.compare_groups.statistics import choose_groups
+from headscope.analyses.compare_groups.values import Values, values
 from headscope.analyses.measure.figure import Figure
 from headscope.corpora import Corpus, Example
 from headscope.corpora.batches import checked
 from headscope.errors import InputError
+from headscope.heads import Head
 from headscope.live.view import view
 from headscope.measures.dataset import describe, description
 from headscope.measures.measure import Measure
 from headscope.measures.permutation import PERMUTATIONS
 from headscope.models import Model
+from headscope.stream.batches import tokens_of
 from headscope.stream.estimate import ahead, line
 from headscope.stream.long import described
 from headscope.stream.provenance import COMMAND
-from headscope.stream.values import Values, values
+from headscope.tokens import Tokens
 from headscope.views.palette import Theme
 from headscope.views.view import View
 
@@ -88,20 +91,27 @@ class Groups:
         `headscope.view`.
         """
         rows: Any = self.table
-        rows["size"] = rows["effect"].abs()
         for name, value in (("measure", measure), ("layer", layer), ("head", head)):
             rows = rows if value is None else rows[rows[name] == value]
         if not len(rows):
             raise InputError(
                 f"view: expected a measure and head that were compared, found {measure}, {layer}, {head}"
             )
+        rows = rows.assign(size=rows["effect"].abs())
         best = rows.sort_values(["p", "size"], ascending=[True, False]).iloc[0]
-        names = [each.name for each in self.inputs.measures]
-        layer, head = int(best["layer"]), int(best["head"])
-        place = (names.index(str(best["measure"])), list(self.inputs.layers).index(layer), head)
+        first, second = self.typical(str(best["measure"]), Head(int(best["layer"]), int(best["head"])))
+        state = {"layer": int(best["layer"]), "heads": [int(best["head"])], **state}
+        return view(self.model, first, against=second, **state)
+
+    def typical(self, measure: str, head: Head) -> tuple[Tokens, Tokens]:
+        """The input of each group whose figure is nearest to its group's mean."""
+        place = (
+            [each.name for each in self.inputs.measures].index(measure),
+            list(self.inputs.layers).index(head.layer),
+            head.head,
+        )
         first, second = statistics.typical(self.inputs.values, self.second, place)
-        state = {"layer": layer, "heads": [head], **state}
-        return view(self.model, self.inputs.tokens[first], against=self.inputs.tokens[second], **state)
+        return tokens_of(self.inputs.inputs[first]), tokens_of(self.inputs.inputs[second])
 
 
 def groups(
@@ -142,51 +152,55 @@ def groups(
     started = time.monotonic()
     if not isinstance(corpus, Corpus):
         corpus = list(corpus)
-    chosen = statistics.choose_groups(_labels(corpus), groups)
-    inputs = corpus.encoded(model) if isinstance(corpus, Corpus) else iter(corpus)
-    found = values(
+    labels = choose_groups(_labels(corpus), groups)
+    examples = corpus.encoded(model) if isinstance(corpus, Corpus) else iter(corpus)
+    inputs = values(
         model,
-        (example for example in inputs if str(example.label) in chosen),
+        (example for example in examples if str(example.label) in labels),
         MEASURES if measures is None else measures,
         batch_size=batch_size,
         limit=limit,
         progress=progress,
     )
-    second = np.array([label == chosen[1] for label in found.labels], np.bool_)
-    meta = described(model, corpus)
-    options = {"groups": list(chosen), "limit": limit, "batch_size": batch_size}
-    meta["options"] = {name: value for name, value in options.items() if value is not None}
-    meta["groups"] = [
-        {
-            "label": label,
-            "inputs": int(own.sum()),
-            "tokens": float(found.lengths[own].mean()) if own.any() else 0.0,
-        }
-        for label, own in zip(chosen, (~second, second), strict=True)
-    ]
-    meta |= {"documents": len(np.unique(found.documents)), "absent": found.absent, "command": COMMAND.get()}
+    second = np.array([label == labels[1] for label in inputs.labels], np.bool_)
+    lengths = np.array([len(tokens) for tokens in inputs.tokens])
+    options = {"groups": list(labels), "limit": limit, "batch_size": batch_size}
+    meta = described(model, corpus) | {
+        "options": {name: value for name, value in options.items() if value is not None},
+        "groups": [
+            {
+                "label": label,
+                "inputs": int(group.sum()),
+                "tokens": float(lengths[group].mean()) if group.any() else 0.0,
+            }
+            for label, group in zip(labels, (~second, second), strict=True)
+        ],
+        "documents": len(np.unique(inputs.documents)),
+        "absent": inputs.absent,
+        "command": COMMAND.get(),
+    }
     figures = statistics.compare(
-        found.values,
+        inputs.values,
         second,
-        found.documents,
-        found.measures,
-        found.layers,
+        inputs.documents,
+        inputs.measures,
+        inputs.layers,
         permutations=permutations,
         seed=seed,
         meta=meta,
     )
     meta = {**description(figures), "seconds": round(time.monotonic() - started, 3)}
-    return Groups(figures.assign_attrs(describe(meta)), model, found, second)
+    return Groups(figures.assign_attrs(describe(meta)), model, inputs, second)
 
 
 def _labels(corpus: Iterable[Example]) -> list[str]:
     """The label of each input, in their order."""
-    found: list[str] = []
+    labels: list[str] = []
     for example in checked(corpus):
         if example.label is None:
             raise example.error("expected an input with a label, found none")
-        found.append(str(example.label))
-    return found
+        labels.append(str(example.label))
+    return labels
 
 
 def estimate(

@@ -95,7 +95,7 @@ def _roles(
     a: Model, b: Model, texts: Any, output: Path | None, as_json: bool, meta: Path | None, **options: Any
 ) -> None:
     """Write or print what the roles became."""
-    from headscope.analyses.compare_models.run import counterparts
+    from headscope.analyses.compare_models.shapes import counterparts
     from headscope.analyses.compare_roles.run import roles
     from headscope.measures.dataset import write_table
 

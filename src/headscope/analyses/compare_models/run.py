@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import islice
+from operator import add
 from typing import Any, Literal
 
 import numpy as np
@@ -15,24 +17,22 @@ import xarray as xr
 
 from headscope.analyses.compare_figures import Width, about, models_figure
 from headscope.analyses.compare_models import statistics, words
-from headscope.analyses.compare_models.batch import Batch, check_shapes
-from headscope.analyses.compare_models.words import lines
+from headscope.analyses.compare_models.shapes import check_shapes, counterparts
 from headscope.analyses.distance.run import Distances
 from headscope.analyses.measure.figure import Figure
 from headscope.attention.divergence import distributions
 from headscope.attention.record import AttentionRecord
-from headscope.corpora import Corpus, Example, blocks
-from headscope.errors import HeadscopeError, InputError, RunError
+from headscope.corpora import Corpus, Example
+from headscope.errors import InputError
 from headscope.measures.choose import choose
 from headscope.measures.measure import Measure
 from headscope.measures.sums import Documents, Floats, Sums
 from headscope.models import Model, expect_model
+from headscope.stream.batches import Worked, over_blocks, tokens_of
 from headscope.stream.estimate import ahead, line
-from headscope.stream.long import described, examples
-from headscope.stream.progress import bar
+from headscope.stream.long import described
 from headscope.stream.provenance import COMMAND
-from headscope.stream.task import TOKENS_PER_INPUT, Task, named, tokens_of
-from headscope.tokens import Tokens
+from headscope.stream.task import Task
 from headscope.views.palette import Theme
 
 MEASURES = ("surface", "patterns")
@@ -112,44 +112,59 @@ def models(
     >>> float(hs.compare.models(model, model, corpus, measures=["previous"]).figures["js"].max())
     0.0
     """
-    chosen = choose(MEASURES if measures is None else measures)
+    definitions = choose(MEASURES if measures is None else measures)
     if by not in ("token", "document"):
         raise InputError(f"by: expected token or document, found {by!r}")
-    if any(one.matrix != "weights" for one in chosen):
+    if any(measure.matrix != "weights" for measure in definitions):
         raise InputError("measures: expected measures of attention weights, found one of gradients or norms")
-    for each in (a, b):
-        expect_model(each)
+    for model in (a, b):
+        expect_model(model)
     if (why := counterparts(a, b)) is not None:
         raise InputError(f"models: {why}; compare them by role")
     over = "pieces" if same_tokens(a, b, corpus) else "words"
     started = time.monotonic()
-    total: Sums | None = None
+    absent: dict[str, str] = {}
+    inputs: Iterator[Example] | None = None
     if over == "pieces":
-        absent: dict[str, str] = {}
-        read: Iterator[Example] = examples(a, corpus, limit)
-        run: Callable[[Sequence[Example]], Batch] = Pieces(a, b, chosen).run
+        work = Pieces(a, b, definitions).run
     else:
-        absent = statistics.not_over_words(chosen)
-        kept = [one for one in chosen if one.name not in absent]
-        if not kept:
-            raise InputError(f"measures: {chosen[0].name}: {absent[chosen[0].name]}")
-        chosen = kept
-        read = islice(words.lines(a, corpus), limit)
-        run = words.Words(a, b, chosen).run
-    most = batch_size * TOKENS_PER_INPUT
-    with bar(corpus, limit, progress, "comparing") as done:
-        for block in blocks(read, batch_size=batch_size, tokens_per_batch=most):
-            documents = Documents(statistics.names(chosen), by)
-            for batch in block:
-                _add(documents, batch, _tried(run, batch))
-                done(len(batch))
-            sums = documents.close()
-            total = sums if total is None else total + sums
-    if total is None:
-        raise InputError("corpus: expected at least one input, found none")
-    meta = _described(a, b, corpus, {"by": by, "limit": limit, "batch_size": batch_size})
-    meta |= {"over": over, "command": COMMAND.get(), "seconds": round(time.monotonic() - started, 3)}
-    return Models(statistics.dataset(total, chosen, causal=a.causal, absent=absent, meta=meta))
+        absent = statistics.not_over_words(definitions)
+        first = definitions[0].name
+        definitions = [measure for measure in definitions if measure.name not in absent]
+        if not definitions:
+            raise InputError(f"measures: {first}: {absent[first]}")
+        inputs = islice(words.lines(a, corpus), limit)
+        work = words.Words(a, b, definitions).run
+    blocks = over_blocks(
+        a,
+        corpus,
+        work,
+        inputs=inputs,
+        batch_size=batch_size,
+        limit=limit,
+        progress=progress,
+        title="comparing",
+    )
+
+    def summed(block: Worked[list[statistics.Gathered]]) -> Sums:
+        documents = Documents(statistics.names(definitions), by)
+        for batch, gathered in block:
+            for example, figures in zip(batch, gathered, strict=True):
+                documents.add(example.document, *figures)
+        return documents.close()
+
+    total = reduce(add, map(summed, blocks))
+    meta = described(a, corpus)
+    options = {"by": by, "limit": limit, "batch_size": batch_size}
+    meta |= {
+        "a": meta.pop("model"),
+        "b": described(b, corpus)["model"],
+        "options": {name: value for name, value in options.items() if value is not None},
+        "over": over,
+        "command": COMMAND.get(),
+        "seconds": round(time.monotonic() - started, 3),
+    }
+    return Models(statistics.dataset(total, definitions, causal=a.causal, absent=absent, meta=meta))
 
 
 def same_tokens(a: Model, b: Model, corpus: object) -> bool:
@@ -162,27 +177,6 @@ def same_tokens(a: Model, b: Model, corpus: object) -> bool:
     return all(tokens_of(one).pieces == tokens_of(other).pieces for one, other in zip(*first, strict=False))
 
 
-def counterparts(a: Model, b: Model) -> str | None:
-    """Why heads of two models have no counterparts, as far as their configurations say; None where they have."""
-    if a.causal != b.causal:
-        one, other = (a, b) if a.causal else (b, a)
-        return f"{one.name} is causal and {other.name} is not: heads have no counterparts"
-    shapes = [
-        (
-            getattr(one.text_config, "num_hidden_layers", None),
-            getattr(one.text_config, "num_attention_heads", None),
-        )
-        for one in (a, b)
-    ]
-    if shapes[0] == shapes[1]:
-        return None
-    told = [
-        f"{one.name} has {layers} layers × {heads} heads"
-        for one, (layers, heads) in zip((a, b), shapes, strict=True)
-    ]
-    return f"{told[0]}, {told[1]}: heads have no counterparts"
-
-
 class Pieces:
     """Compares two models that read the same tokens.
 
@@ -193,87 +187,49 @@ class Pieces:
         self._models = (a, b)
         self._tasks = (Task(a, measures), Task(b, measures))
 
-    def run(self, batch: Sequence[Example]) -> Batch:
-        """What both give for the inputs of a batch."""
+    def run(self, batch: Sequence[Example]) -> list[statistics.Gathered]:
+        """What both give for each input of a batch."""
         inputs = [tokens_of(example) for example in batch]
-        records = [_records(model, inputs) for model in self._models]
-        shapes = [{record.layer: record.shape[1] for record in own} for own in records]
-        check_shapes(self._models, shapes)
-        one, other = (task.run(inputs) for task in self._tasks)
-        for found in (one, other):
-            if not found.finite.all():
-                place = int(np.flatnonzero(~found.finite)[0])
-                raise RunError(f"{batch[place].source}: expected finite attention weights, found others")
-        heads = one.sums.shape[3]
-        moved = [self._drift(records, place, len(tokens), heads) for place, tokens in enumerate(inputs)]
-        return Batch(
-            inputs,
-            one.layers,
-            one.sums,
-            other.sums,
-            one.chance,
-            one.divisors,
-            np.array([found for found, _ in moved]),
-            [rows for _, rows in moved],
-        )
+        records = [Distances(model).records(inputs) for model in self._models]
+        check_shapes(self._models, [{record.layer: record.shape[1] for record in each} for each in records])
+        a, b = (task.measured(batch) for task in self._tasks)
+        return [
+            (
+                tokens,
+                a.layers,
+                *statistics.stacked(
+                    a.sums[place],
+                    b.sums[place],
+                    a.chance[place],
+                    a.divisors[place],
+                    *self._drift(records, place, len(tokens)),
+                ),
+            )
+            for place, tokens in enumerate(inputs)
+        ]
 
     def _drift(
-        self, records: Sequence[Sequence[AttentionRecord]], place: int, length: int, heads: int
+        self, records: Sequence[Sequence[AttentionRecord]], place: int, length: int
     ) -> tuple[Floats, int]:
         """`drift` of one input ``[2 layer head]``, and over how many rows."""
-        sinks = any(record.sinks is not None for own in records for record in own)
+        sinks = any(record.sinks is not None for each in records for record in each)
         start = 1 if self._models[0].causal and not sinks else 0
         counts = [record.shape[1] for record in records[0]]
         total = np.zeros((2, sum(counts)))
         step = max(1, _WEIGHTS // (sum(counts) * length))
         for first in range(start, length, step):
-            rows = torch.arange(first, min(first + step, length), device=records[0][0].q.device)
+            rows = torch.arange(first, min(first + step, length))
             a, b = (
-                distributions(own, place, rows.to(own[0].q.device), length, dtype=torch.float64).cpu().numpy()
-                for own in records
+                distributions(each, place, rows.to(each[0].q.device), length, dtype=torch.float64)
+                .cpu()
+                .numpy()
+                for each in records
             )
             total += statistics.drift(a, b)
-        found = np.full((2, len(counts), heads), np.nan)
+        moved = np.full((2, len(counts), max(counts)), np.nan)
         for layer, (count, end) in enumerate(zip(counts, np.cumsum(counts), strict=True)):
-            found[:, layer, :count] = total[:, end - count : end]
-        return found, length - start
-
-
-def _records(model: Model, inputs: Sequence[Tokens]) -> list[AttentionRecord]:
-    return Distances(model)._records(inputs)  # pyright: ignore[reportPrivateUsage]
-
-
-def _add(documents: Documents, batch: Sequence[Example], found: Batch) -> None:
-    for place, example in enumerate(batch):
-        sums, chance, divisors = statistics.stacked(
-            found.a[place],
-            found.b[place],
-            found.chance[place],
-            found.divisors[place],
-            found.moved[place],
-            found.rows[place],
-        )
-        documents.add(example.document, found.tokens[place], found.layers, sums, chance, divisors)
-
-
-def _tried(run: Callable[[Sequence[Example]], Batch], batch: Sequence[Example]) -> Batch:
-    try:
-        return run(batch)
-    except HeadscopeError:
-        raise
-    except Exception as error:
-        raise named(error, batch, run) from error
-
-
-def _described(a: Model, b: Model, corpus: Any, options: dict[str, Any]) -> dict[str, Any]:
-    meta = described(a, corpus)
-    first = meta.pop("model")
-    return {
-        "a": first,
-        "b": described(b, corpus)["model"],
-        **meta,
-        "options": {name: value for name, value in options.items() if value is not None},
-    }
+            moved[:, layer, :count] = total[:, end - count : end]
+        return moved, length - start
 
 
 def estimate(
@@ -287,4 +243,4 @@ def estimate(
         given = sample if same else Corpus(corpus.name, lambda: iter(sample))
         return models(a, b, given, batch_size=batch_size, **options)
 
-    return line(a, ahead(corpus, corpus.encoded(a) if same else lines(a, corpus), limit), work, "input")
+    return line(a, ahead(corpus, corpus.encoded(a) if same else words.lines(a, corpus), limit), work, "input")

@@ -14,9 +14,11 @@ from headscope import lazy
 from headscope.measures.measure import Measure, without
 from headscope.measures.sums import Sums
 from headscope.measures.tidy import labelled, tidy
-from headscope.tokens import Tokens
+from headscope.tokens import Tokens, is_punctuation
 
 Floats = npt.NDArray[np.float64]
+Gathered = tuple[Tokens, Sequence[int], Floats, Floats, Floats]
+"""What one input gives: its axis, the layers, and what `stacked` makes."""
 
 COLUMNS = (
     *("layer", "head", "paper", "measure", "a", "b", "difference", "se", "n"),
@@ -137,7 +139,7 @@ def by_layer(dataset: xr.Dataset) -> pd.DataFrame:
     return rows.rename(columns={name: name.replace("_layer", "") for name in names})
 
 
-def word_axis(words: Sequence[str], punctuation: npt.NDArray[np.bool_]) -> Tokens:
+def word_axis(words: Sequence[str]) -> Tokens:
     """The axis of the words of a text, without special tokens."""
     count = len(words)
     return Tokens(
@@ -145,7 +147,7 @@ def word_axis(words: Sequence[str], punctuation: npt.NDArray[np.bool_]) -> Token
         special_mask=np.zeros(count, np.bool_),
         word_ids=np.arange(count),
         sequence_ids=np.zeros(count, np.int64),
-        classes={"punctuation": punctuation},
+        classes={"punctuation": np.array([is_punctuation(word) for word in words], np.bool_)},
     )
 
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from headscope.analyses.compare_models import statistics
-from headscope.analyses.compare_models.batch import Batch, check_shapes
+from headscope.analyses.compare_models.shapes import check_shapes
 from headscope.corpora import Corpus, Example
 from headscope.measures.measure import Measure, selection
 from headscope.measures.single import row_statistic
 from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.stream.words import word_maps
-from headscope.tokens import Tokens, is_punctuation
+from headscope.tokens import Tokens
 
 MOST = 64
 """Words of an input; a line that is longer gives several."""
@@ -45,35 +45,38 @@ class Words:
     def __init__(self, a: Model, b: Model, measures: Sequence[Measure]) -> None:
         self._models, self._measures = (a, b), measures
 
-    def run(self, batch: Sequence[Example]) -> Batch:
-        """What both give for the inputs of a batch."""
+    def run(self, batch: Sequence[Example]) -> list[statistics.Gathered]:
+        """What both give for each input of a batch."""
         a, b = self._models
-        maps = [self._maps(a, batch), self._maps(b, [_of(b, example) for example in batch])]
-        check_shapes(self._models, [{layer: own.shape[1] for layer, own in found.items()} for found in maps])
-        layers = sorted(maps[0])
-        axes = [_axis(example.words or ()) for example in batch]
-        heads = max(own.shape[1] for own in maps[0].values())
-        shape = (len(batch), len(self._measures), len(layers), heads)
-        sums = np.full((2, *shape), np.nan)
-        chance = np.zeros(shape[:3])
-        moved = np.full((len(batch), 2, len(layers), heads), np.nan)
-        divisors = np.zeros(shape[:2])
-        first = 1 if a.causal else 0
-        for place, axis in enumerate(axes):
-            count = len(axis)
-            rows, divisors[place] = selection(self._measures, axis, a.causal)
-            chance[place] = self._sums(_uniform(count, a.causal), axis, rows)  # the same in every layer
-            for number, layer in enumerate(layers):
-                own = [found[layer][place, :, :count, :count] for found in maps]
-                width = own[0].shape[0]
-                for which, weights in enumerate(own):
-                    sums[which, place, :, number, :width] = self._sums(weights, axis, rows)
-                moved[place, :, number, :width] = statistics.drift(
-                    *(statistics.with_rest(each[:, first:]) for each in own)
-                )
-        return Batch(
-            axes, layers, sums[0], sums[1], chance, divisors, moved, [len(axis) - first for axis in axes]
-        )
+        of_b = [replace(example, tokens=b.from_words(list(example.words or ()))) for example in batch]
+        maps = [_maps(a, batch), _maps(b, of_b)]
+        check_shapes(self._models, [{layer: each.shape[1] for layer, each in of.items()} for of in maps])
+        return [
+            self._gathered(
+                example.words or (), [{layer: each[place] for layer, each in of.items()} for of in maps]
+            )
+            for place, example in enumerate(batch)
+        ]
+
+    def _gathered(self, words: Sequence[str], maps: Sequence[Mapping[int, Floats]]) -> statistics.Gathered:
+        """What one input gives, of its maps in both models, ``[head word word]`` by layer."""
+        causal, count, layers = self._models[0].causal, len(words), sorted(maps[0])
+        axis = statistics.word_axis(words)
+        rows, divisors = selection(self._measures, axis, causal)
+        heads = max(map(len, maps[0].values()))
+        sums = np.full((2, len(self._measures), len(layers), heads), np.nan)
+        moved = np.full((2, len(layers), heads), np.nan)
+        for index, layer in enumerate(layers):
+            weights = [of[layer][:, :count, :count] for of in maps]
+            width = len(weights[0])
+            sums[:, :, index, :width] = [self._sums(each, axis, rows) for each in weights]
+            seen = (statistics.with_rest(each[:, int(causal) :]) for each in weights)
+            moved[:, index, :width] = statistics.drift(*seen)
+        sight = np.tril(np.ones((count, count))) if causal else np.ones((count, count))
+        uniform = self._sums((sight / sight.sum(-1, keepdims=True))[None], axis, rows)
+        chance = np.repeat(uniform, len(layers), 1)  # the same in every layer
+        gathered = statistics.stacked(sums[0], sums[1], chance, divisors, moved, count - int(causal))
+        return (axis, layers, *gathered)
 
     def _sums(self, weights: Floats, axis: Tokens, rows: Floats) -> Floats:
         """Sums over the rows that count, ``[measure head]``."""
@@ -81,20 +84,9 @@ class Words:
         pairs = zip(self._measures, rows, strict=True)
         return np.array([row_statistic(measure, weights, axis) @ counted for measure, counted in pairs])
 
-    def _maps(self, model: Model, batch: Sequence[Example]) -> dict[int, Floats]:
-        found: dict[int, Floats] = {}
-        word_maps(model, batch, found.__setitem__)
-        return found
 
-
-def _of(model: Model, example: Example) -> Example:
-    return replace(example, tokens=model.from_words(list(example.words or ())))
-
-
-def _axis(words: Sequence[str]) -> Tokens:
-    return statistics.word_axis(words, np.array([is_punctuation(word) for word in words], np.bool_))
-
-
-def _uniform(count: int, causal: bool) -> Floats:
-    sight = np.tril(np.ones((count, count))) if causal else np.ones((count, count))
-    return (sight / sight.sum(-1, keepdims=True))[None]
+def _maps(model: Model, batch: Sequence[Example]) -> dict[int, Floats]:
+    """The maps of each layer, ``[input head word word]``."""
+    maps: dict[int, Floats] = {}
+    word_maps(model, batch, maps.__setitem__)
+    return maps

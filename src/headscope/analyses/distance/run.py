@@ -94,10 +94,10 @@ class Distances:
     def run(self, batch: Sequence[Example]) -> list[Compared]:
         """The sums of each input of one batch."""
         inputs = [tokens_of(example) for example in batch]
-        records = self._records(inputs)
+        records = self.records(inputs)
         return [self._compare(records, place, example) for place, example in enumerate(batch)]
 
-    def _records(self, inputs: Sequence[Tokens]) -> list[AttentionRecord]:
+    def records(self, inputs: Sequence[Tokens]) -> list[AttentionRecord]:
         """The self-attention of one forward pass, by layer, without values."""
         ready: dict[str, Any] = dict(self.model.inputs(inputs, token_types=self.preset is None))
         module, expected = self.model.backbone, max(map(len, inputs))

@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headscope.attention.objective import Objective
-from headscope.attention.objective import objective as make_objective
 from headscope.corpora import Corpus, Example
 from headscope.measures.choose import choose
 from headscope.measures.measure import Measure, without
-from headscope.models import Model, expect_model
+from headscope.models import Model
 from headscope.stream.batches import Numbered, examples, over_batches, tokens_of
 from headscope.stream.task import Task
 from headscope.tokens import Tokens
@@ -35,23 +33,30 @@ class Values:
         values: ``[input measure layer head]``; NaN where an input has no row that counts, or a layer no such head.
         measures: the definitions; those that no input has are left out.
         layers: the model's index of each layer.
-        labels: what the corpus says of each input, as a string; None for nothing.
-        documents: the number of each input's document.
-        lengths: tokens of each input, special ones included.
-        sources: where each input begins.
-        tokens: of each input.
+        inputs: in the order of the corpus.
         absent: which measures no input has, and why.
     """
 
     values: Singles
     measures: Sequence[Measure]
     layers: Sequence[int]
-    labels: Sequence[str | None]
-    documents: npt.NDArray[np.int64]
-    lengths: npt.NDArray[np.int64]
-    sources: Sequence[str]
-    tokens: Sequence[Tokens]
+    inputs: Sequence[Example]
     absent: dict[str, str]
+
+    @property
+    def labels(self) -> list[str | None]:
+        """What the corpus says of each input; None for nothing."""
+        return [None if each.label is None else str(each.label) for each in self.inputs]
+
+    @property
+    def documents(self) -> npt.NDArray[np.int64]:
+        """The number of each input's document."""
+        return np.array([each.document for each in self.inputs], np.int64)
+
+    @property
+    def tokens(self) -> list[Tokens]:
+        """Of each input, special ones included."""
+        return [tokens_of(each) for each in self.inputs]
 
 
 def values(
@@ -59,7 +64,6 @@ def values(
     corpus: Corpus | Iterable[Example],
     measures: Sequence[str | Measure],
     *,
-    objective: str | Objective | None = None,
     batch_size: int = 32,
     limit: int | None = None,
     progress: bool = False,
@@ -70,30 +74,21 @@ def values(
         model: from `headscope.load`.
         corpus: from `headscope.corpora`, or examples that have their tokens.
         measures: names or definitions.
-        objective: of measures ``gradient_…``, as in `headscope.measure`.
         batch_size, limit, progress: as in `headscope.measure`.
 
     Raises:
         InputError: no input, or no measure that any input has.
         RunError: the model failed on an input, which the message names.
     """
-    expect_model(model)
-    chosen = choose(measures)
-    of = make_objective(model, objective) if any(one.matrix == "gradient" for one in chosen) else None
-    task = Task(model, chosen, "segment", None, of)
+    definitions = choose(measures)
+    task = Task(model, definitions, "segment")
     inputs = Numbered(examples(model, corpus, limit))
     counts: Counter[str] = Counter()
-    places: list[int] = []
+    order: list[int] = []
     layers: Sequence[int] = ()
     shape: tuple[int, ...] = ()
     over = over_batches(
-        model,
-        corpus,
-        task.measured,
-        inputs=inputs,
-        batch_size=batch_size,
-        limit=limit,
-        progress=progress,
+        model, corpus, task.measured, inputs=inputs, batch_size=batch_size, limit=limit, progress=progress
     )
     with tempfile.TemporaryFile() as file:
         for batch, sums in over:
@@ -102,24 +97,14 @@ def values(
             layers, shape = sums.layers, means.shape[1:]
             file.write(means.tobytes())
             for example in batch:
-                places.append(inputs.number(example))
+                order.append(inputs.number(example))
                 counts += _classes(tokens_of(example))
-        means = _sorted(file, np.argsort(places), (len(places), *shape))
-    there = [bool(np.isfinite(means[:, place]).any()) for place in range(len(chosen))]
-    absent = without(chosen, model.causal, counts, there)
-    kept = [place for place, measure in enumerate(chosen) if measure.name not in absent]
-    seen = inputs.seen
-    return Values(
-        means if len(kept) == len(chosen) else means[:, kept],
-        [chosen[place] for place in kept],
-        layers,
-        [None if one.label is None else str(one.label) for one in seen],
-        np.array([one.document for one in seen], np.int64),
-        np.array([len(tokens_of(one)) for one in seen], np.int64),
-        [one.source for one in seen],
-        [tokens_of(one) for one in seen],
-        absent,
-    )
+        means = _sorted(file, np.argsort(order), (len(order), *shape))
+    there = [bool(np.isfinite(means[:, row]).any()) for row in range(len(definitions))]
+    absent = without(definitions, model.causal, counts, there)
+    kept = [row for row, measure in enumerate(definitions) if measure.name not in absent]
+    means = means if len(kept) == len(definitions) else means[:, kept]
+    return Values(means, [definitions[row] for row in kept], layers, inputs.seen, absent)
 
 
 def _classes(tokens: Tokens) -> Counter[str]:
