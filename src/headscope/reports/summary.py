@@ -13,7 +13,7 @@ from headscope.heads import Head
 from headscope.views.blobs import Blobs
 from headscope.views.payload import Part, SectionInfo
 from headscope.views.section import Section
-from headscope.views.sentences import NAMED, comma, head_name, percent, text
+from headscope.views.sentences import NAMED, comma, head_name, percent, sentence, text
 
 HALF = 0.5
 
@@ -97,14 +97,12 @@ def _above_half(ranked: Sequence[_Scored], phrase: str) -> list[Part]:
     parts = [text(f"{len(above)} {verb} more than half of {their} attention on {phrase}: ")]
     for position, (head, share) in enumerate(above[:NAMED]):
         parts += [*comma(position), head_name(head), text(f" ({percent(share)})")]
-    rest = len(above) - NAMED
-    if rest > 0:
+    end = ""
+    if len(above) > NAMED:
         layers = sorted({head.layer for head, _ in above})
-        where = (
-            f", in layers {layers[0]} to {layers[-1]}" if len(layers) > 1 else f", all in layer {layers[0]}"
-        )
-        return [*parts, text(f" and {rest} more{where}.")]
-    return [*parts, text(".")]
+        where = f"in layers {layers[0]} to {layers[-1]}" if len(layers) > 1 else f"all in layer {layers[0]}"
+        end = f" and {len(above) - NAMED} more, {where}"
+    return [*parts, text(f"{end}.")]
 
 
 def _quiet(best: Mapping[str, _Scored]) -> list[Part]:
@@ -120,7 +118,7 @@ def _quiet(best: Mapping[str, _Scored]) -> list[Part]:
 def _entropy(ranked: Sequence[_Scored], uniform: float) -> list[Part]:
     (broad, high), (sharp, low) = ranked[0], ranked[-1]
     against = f" of {uniform:.2f} for uniform attention" if np.isfinite(uniform) else ""
-    parts = [text("The broadest head is "), head_name(broad), text(f" (entropy {high:.2f} nats{against})")]
+    begin = sentence("The broadest head is ", head_name(broad), f" (entropy {high:.2f} nats{against})")
     if broad == sharp:
-        return [*parts, text(".")]
-    return [*parts, text(", the sharpest "), head_name(sharp), text(f" ({max(0.0, low):.2f} nats).")]
+        return sentence(*begin, ".")
+    return sentence(*begin, ", the sharpest ", head_name(sharp), f" ({max(0.0, low):.2f} nats).")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 
 from headscope.heads import Head
 from headscope.views.payload import Part
@@ -27,6 +28,23 @@ def head_name(head: Head, example: int | None = None) -> Part:
 def comma(position: int) -> list[Part]:
     """Before all entries of a list but the first."""
     return [text(", ")] if position else []
+
+
+def sentence(*parts: str | Part) -> list[Part]:
+    """Text, and names of heads."""
+    return [text(part) if isinstance(part, str) else part for part in parts]
+
+
+def by_role(heads: Mapping[str, Sequence[Part]]) -> list[Part]:
+    """The heads of each role, such as ``previous token L0H2; broad L0H3, L1H0 and 3 more``: most heads first."""
+    parts: list[Part] = []
+    for role, names in sorted(heads.items(), key=lambda item: -len(item[1])):
+        parts.append(text(f"{'; ' if parts else ''}{role} "))
+        for position, name in enumerate(names[:NAMED]):
+            parts += [*comma(position), name]
+        if len(names) > NAMED:
+            parts.append(text(f" and {len(names) - NAMED} more"))
+    return parts
 
 
 def percent(share: float) -> str:

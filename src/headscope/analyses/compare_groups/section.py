@@ -10,13 +10,14 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.compare_groups import statistics as two_groups
+from headscope.analyses.roles.statistics import heads_in
 from headscope.heads import Head
 from headscope.measures.dataset import description
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
 from headscope.views.payload import Part, SectionInfo
 from headscope.views.section import Section, not_measured, records
-from headscope.views.sentences import head_name, text
+from headscope.views.sentences import head_name, sentence
 
 
 class GroupInfo(TypedDict):
@@ -117,23 +118,20 @@ class Groups(Section):
         if not len(rows):
             listed: Any = self.listed
             least = (
-                f": the smallest q is {float(listed['q'].min()):.2g}"
+                f"the smallest q is {listed['q'].min():.2g}"
                 if len(listed)
-                else ": no measure could be compared"
+                else "no measure could be compared"
             )
-            return [[text(f"{between} no head is known to differ{least}.")]]
+            return [sentence(f"{between} no head is known to differ: {least}.")]
         first = next(rows.itertuples())
-        count = len({(row.layer, row.head) for row in rows.itertuples()})
+        count = heads_in(rows)
         head = Head(int(first.layer), int(first.head))
-        title = str(self.figures.sel(measure=first.measure)["title"].values)
         return [
-            [
-                text(
-                    f"{between} {count} {'head differs' if count == 1 else 'heads differ'} (q ≤ {self.level:g}), most "
-                ),
+            sentence(
+                f"{between} {count} {'head differs' if count == 1 else 'heads differ'} (q ≤ {self.level:g}), most ",
                 head_name(head, self.examples.get((str(first.measure), head))),
-                text(f" in “{title}” (Hedges' g {first.effect:.2f})."),
-            ]
+                f" in “{self.figures.sel(measure=first.measure)['title'].item()}” (Hedges' g {first.effect:.2f}).",
+            )
         ]
 
     def info(self, blobs: Blobs) -> GroupsSection:

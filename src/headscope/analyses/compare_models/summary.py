@@ -9,11 +9,11 @@ import numpy as np
 
 from headscope.analyses.compare_models import statistics as two_models
 from headscope.analyses.compare_models.comparison import Comparison
-from headscope.analyses.roles.statistics import NONE
+from headscope.analyses.roles.statistics import heads_in, roles_of
 from headscope.heads import Head
 from headscope.views.page import plain_text
 from headscope.views.payload import Part
-from headscope.views.sentences import NAMED, comma, head_name, text, with_error
+from headscope.views.sentences import by_role, head_name, sentence, with_error
 
 _CLEAR = 1.96  # standard errors
 
@@ -25,7 +25,7 @@ def findings(compared: Comparison) -> list[list[Part]]:
         lines.append(_drift(compared))
         layers = _layers(two_models.by_layer(compared.figures))
         if layers and float(compared.figures["js"].max()) > 0:
-            lines.append([text(layers)])
+            lines.append(sentence(layers))
     if compared.roles is not None:
         lines += _changes(compared) if compared.figures is not None else [_counts(compared)]
     return lines
@@ -33,38 +33,31 @@ def findings(compared: Comparison) -> list[list[Part]]:
 
 def _drift(compared: Comparison) -> list[Part]:
     figures: Any = compared.figures
-    drift: Any = two_models.by_drift(figures)
-    rows: list[Any] = list(drift.itertuples())
-    beside = _beside(compared)
+    rows: list[Any] = list(two_models.by_drift(figures).itertuples())
+    beside = f"Beside {_beside(compared)},"
     first, last = rows[0], rows[-1]
     if first.js == 0:
-        whose = "its only head attends" if len(rows) == 1 else f"all {len(rows)} heads attend"
-        return [text(f"Beside {beside}, {whose} exactly alike.")]
-    mean, error = float(figures["js_all"]), float(figures["js_all_se"])
+        heads = "its only head attends" if len(rows) == 1 else f"all {len(rows)} heads attend"
+        return sentence(f"{beside} {heads} exactly alike.")
+    mean = f"{with_error(float(figures['js_all']), float(figures['js_all_se']))} nats a row apart"
     scale = "(Jensen–Shannon; 0 would be no difference, 0.69 nothing in common)"
     if len(rows) == 1:
-        return [
-            text(f"Beside {beside}, "),
-            _name(compared, first),
-            text(f" attends {with_error(mean, error)} nats a row apart {scale}."),
-        ]
-    return [
-        text(
-            f"Beside {beside}, heads attend {with_error(mean, error)} nats a row apart on average {scale}: most "
-        ),
+        return sentence(f"{beside} ", _name(compared, first), f" attends {mean} {scale}.")
+    return sentence(
+        f"{beside} heads attend {mean} on average {scale}: most ",
         _name(compared, first),
-        text(f" ({_short(first.js)}), least "),
+        f" ({_short(first.js)}), least ",
         _name(compared, last),
-        text(f" ({_short(last.js)})."),
-    ]
+        f" ({_short(last.js)}).",
+    )
 
 
 def _layers(rows: Any) -> str:
     """Which layers moved most and least, where that is clearer than their errors; nothing for one layer."""
-    found = [(float(row.js), float(row.js_se), int(row.layer)) for row in rows.itertuples()]
-    if len(found) < 2:
+    layers = [(float(row.js), float(row.js_se), int(row.layer)) for row in rows.itertuples()]
+    if len(layers) < 2:
         return ""
-    (high, high_error, top), (low, low_error, bottom) = max(found), min(found)
+    (high, high_error, top), (low, low_error, bottom) = max(layers), min(layers)
     if not np.isfinite(high_error + low_error):
         return ""
     if high - low <= _CLEAR * (high_error + low_error):
@@ -80,79 +73,66 @@ def _changes(compared: Comparison) -> list[list[Part]]:
     changes: Any = compared.changes
     there = _there(compared)
     kept, lost, gained = (
-        [row for row in changes.itertuples() if row.change == kind] for kind in ("kept", "lost", "gained")
+        list(changes[changes["change"] == kind].itertuples()) for kind in ("kept", "lost", "gained")
     )
     lines: list[list[Part]] = []
     if kept or lost:
         lines.append(_split(compared, kept, lost, there))
     elif not gained:
-        lines.append([text(f"Neither here nor {there} does a head have one of the roles.")])
+        lines.append(sentence(f"Neither here nor {there} does a head have one of the roles."))
     if gained:
-        lines.append(_gained(compared, gained, there, bool(kept or lost)))
+        lines.append(_gained(compared, gained, there, some=bool(kept or lost)))
     return lines
 
 
 def _split(compared: Comparison, kept: Sequence[Any], lost: Sequence[Any], there: str) -> list[Part]:
-    own = len(kept) + len(lost)
-    if own == 1:
-        begin = "The one role that a head has here " + ("is" if kept else "is not")
-        begin += f" there {there}" + (" as well, in the same head: " if kept else " in that head: ")
-    elif not lost:
-        every = "Both" if own == 2 else f"All {own}"
-        begin = f"{every} roles that heads have here are there {there} as well, in the same heads: "
-    elif not kept:
-        none = "Neither of the two" if own == 2 else f"None of the {own}"
-        begin = f"{none} roles that heads have here is there {there} in the same head: "
-    else:
-        are, heads = ("is", "head") if len(kept) == 1 else ("are", "heads")
-        return [
-            text(
-                f"Of the {own} roles that heads have here, {len(kept)} {are} there {there} as well, in the same "
-            ),
-            text(f"{heads} ("),
+    count = len(kept) + len(lost)
+    if kept and lost:
+        return sentence(
+            f"Of the {count} roles that heads have here, {len(kept)} {'is' if len(kept) == 1 else 'are'} there {there} "
+            "as well, in the same ",
+            f"{'head' if len(kept) == 1 else 'heads'} (",
             *_by_role(compared, kept),
-            text(f"), {len(lost)} {'is' if len(lost) == 1 else 'are'} not ("),
+            f"), {len(lost)} {'is' if len(lost) == 1 else 'are'} not (",
             *_by_role(compared, lost),
-            text(")."),
-        ]
-    return [text(begin), *_by_role(compared, kept or lost), text(".")]
+            ").",
+        )
+    if count == 1:
+        verb, where = ("is", " as well, in the same head") if kept else ("is not", " in that head")
+        begin = f"The one role that a head has here {verb} there {there}{where}"
+    elif kept:
+        every = "Both" if count == 2 else f"All {count}"
+        begin = f"{every} roles that heads have here are there {there} as well, in the same heads"
+    else:
+        none = "Neither of the two" if count == 2 else f"None of the {count}"
+        begin = f"{none} roles that heads have here is there {there} in the same head"
+    return sentence(f"{begin}: ", *_by_role(compared, kept or lost), ".")
 
 
-def _gained(compared: Comparison, gained: Sequence[Any], there: str, some: bool) -> list[Part]:
+def _gained(compared: Comparison, gained: Sequence[Any], there: str, *, some: bool) -> list[Part]:
     heads = len({(row.layer, row.head) for row in gained})
-    noun = "head has a role" if heads == 1 else "heads have a role"
-    which = " that it does not have here" if heads == 1 else " that they do not have here"
-    begin = "" if some else "No head has one of the roles here; "
-    where = there if begin else there[0].upper() + there[1:]
-    parts = [text(f"{begin}{where}, {heads} {noun}{which if some else ''}: ")]
-    return [*parts, *_by_role(compared, gained), text(".")]
+    noun, they = ("head has", "it does") if heads == 1 else ("heads have", "they do")
+    begin = f"{there[0].upper()}{there[1:]}" if some else f"No head has one of the roles here; {there}"
+    which = f" that {they} not have here" if some else ""
+    return sentence(f"{begin}, {heads} {noun} a role{which}: ", *_by_role(compared, gained), ".")
 
 
 def _by_role(compared: Comparison, rows: Sequence[Any]) -> list[Part]:
-    """``previous token L0H2; broad L0H3, L1H0 and 3 more``."""
-    by: dict[str, list[Any]] = {}
+    names: dict[str, list[Part]] = {}
     for row in rows:
-        by.setdefault(str(row.role), []).append(row)
-    parts: list[Part] = []
-    for position, (role, own) in enumerate(sorted(by.items(), key=lambda one: -len(one[1]))):
-        parts.append(text(f"{'; ' if position else ''}{role} "))
-        for place, row in enumerate(own[:NAMED]):
-            parts += [*comma(place), _name(compared, row)]
-        if len(own) > NAMED:
-            parts.append(text(f" and {len(own) - NAMED} more"))
-    return parts
+        names.setdefault(str(row.role), []).append(_name(compared, row))
+    return by_role(names)
 
 
 def _counts(compared: Comparison) -> list[Part]:
     """Heads have no counterparts: how many have a role, in each model."""
-    held: list[str] = []
+    counts: list[str] = []
     for table, where in zip(compared.roles or (), ("Here", _there(compared)), strict=True):
-        rows: Any = table
-        heads = {(row.layer, row.head) for row in rows.itertuples()}
-        having = {(row.layer, row.head) for row in rows.itertuples() if row.role != NONE}
-        verb = "has" if len(having) == 1 else "have"
-        held.append(f"{where} {len(having)} of {len(heads)} heads {verb} a role")
-    return [text(f"{', '.join(held)}; as the models differ in shape, no head has a counterpart.")]
+        having = len(roles_of(table))
+        counts.append(
+            f"{where} {having} of {heads_in(table)} heads {'has' if having == 1 else 'have'} a role"
+        )
+    return sentence(f"{', '.join(counts)}; as the models differ in shape, no head has a counterpart.")
 
 
 def _name(compared: Comparison, row: Any) -> Part:

@@ -17,7 +17,7 @@ from headscope.measures.dataset import description
 from headscope.views.blobs import Blobs
 from headscope.views.payload import Absent, Part, SectionInfo
 from headscope.views.section import Section
-from headscope.views.sentences import NAMED, comma, head_name, text
+from headscope.views.sentences import by_role, head_name, sentence
 
 
 class RoleRow(TypedDict):
@@ -92,19 +92,12 @@ class Roles(Section):
         heads = heads_in(self.table)
         roles = leading(self.table)
         if not roles:
-            return [[text(f"None of the {heads} heads has one of the roles that are tested for.")]]
+            return [sentence(f"None of the {heads} heads has one of the roles that are tested for.")]
         having = "head has" if len(roles) == 1 else "heads have"
-        parts = [text(f"{len(roles)} of {heads} {having} a role: ")]
-        by_role: dict[str, list[Head]] = {}
+        names: dict[str, list[Part]] = {}
         for head, role in sorted(roles.items()):
-            by_role.setdefault(role, []).append(head)
-        for position, (role, named) in enumerate(sorted(by_role.items(), key=lambda item: -len(item[1]))):
-            parts += [text(f"{'; ' if position else ''}{role} ")]
-            for index, head in enumerate(named[:NAMED]):
-                parts += [*comma(index), head_name(head)]
-            if len(named) > NAMED:
-                parts.append(text(f" and {len(named) - NAMED} more"))
-        return [[*parts, text(".")]]
+            names.setdefault(role, []).append(head_name(head))
+        return [sentence(f"{len(roles)} of {heads} {having} a role: ", *by_role(names), ".")]
 
     def _about(self, tests: int) -> str:
         counted = f"{self.documents:,} documents" if self.documents else "documents"
