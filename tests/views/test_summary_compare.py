@@ -11,7 +11,6 @@ import pytest
 import xarray as xr
 
 from headscope.analyses.compare_models.section import Compare
-from headscope.analyses.compare_models.summary import findings
 from headscope.analyses.roles.statistics import COLUMNS, NONE
 from headscope.heads import Head
 from headscope.views.blobs import Blobs
@@ -81,7 +80,7 @@ def compare(
 
 
 def said(one: Compare) -> list[str]:
-    return ["".join(part["text"] for part in line) for line in findings(one)]
+    return ["".join(part["text"] for part in line) for line in one.findings()]
 
 
 def test_drift_with_its_error_and_the_heads_at_both_ends() -> None:
@@ -206,7 +205,7 @@ def test_other_shapes_are_counted() -> None:
 
 def test_names_open_heads_on_the_example_of_both() -> None:
     one = Compare("untrained", ("a", "b"), figures(MOVED), None, {Head(0, 1): 7})
-    parts = {part["text"]: part for part in findings(one)[0] if part["head"] is not None}
+    parts = {part["text"]: part for part in one.findings()[0] if part["head"] is not None}
     assert parts["L0H1"] == {"text": "L0H1", "layer": 0, "head": 1, "example": 7}
     assert parts["L1H0"] == {"text": "L1H0", "layer": 1, "head": 0}
 

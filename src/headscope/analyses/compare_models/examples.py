@@ -15,10 +15,10 @@ import xarray as xr
 
 from headscope.analyses.cards.section import gallery
 from headscope.analyses.compare_inputs.statistics import compare
-from headscope.analyses.compare_models.comparison import Kind
 from headscope.analyses.compare_models.run import models
 from headscope.analyses.compare_models.section import Compare
 from headscope.analyses.compare_models.shapes import counterparts
+from headscope.analyses.compare_models.summary import Kind
 from headscope.analyses.compare_models.words import lines
 from headscope.analyses.roles.run import roles as of_one
 from headscope.analyses.roles.section import known_roles

@@ -9,15 +9,14 @@ import numpy as np
 import xarray as xr
 
 from headscope.analyses.compare_models import statistics as two_models
-from headscope.analyses.compare_models.comparison import Comparison
-from headscope.analyses.compare_models.summary import findings
+from headscope.analyses.compare_models.summary import Comparison
 from headscope.analyses.compare_roles import statistics as two_roles
 from headscope.analyses.roles.statistics import heads_in, roles_of, units_of
 from headscope.heads import Head
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
-from headscope.views.payload import Part, SectionInfo
-from headscope.views.section import Section, not_measured, records, rounded
+from headscope.views.payload import SectionInfo
+from headscope.views.section import not_measured, records, rounded
 
 
 class ComparedLayer(TypedDict):
@@ -94,12 +93,8 @@ class CompareSection(SectionInfo):
 
 
 @dataclass(frozen=True)
-class Compare(Comparison, Section):
+class Compare(Comparison):
     """The section of two models."""
-
-    def findings(self) -> list[list[Part]]:
-        """How far heads moved, which layers did, and what became of the roles."""
-        return findings(self)
 
     def info(self, blobs: Blobs) -> CompareSection:
         """The figures; nothing travels beside them."""

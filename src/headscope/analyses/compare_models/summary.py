@@ -2,33 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import xarray as xr
 
 from headscope.analyses.compare_models import statistics as two_models
-from headscope.analyses.compare_models.comparison import Comparison
+from headscope.analyses.compare_roles import statistics as two_roles
 from headscope.analyses.roles.statistics import heads_in, roles_of
 from headscope.heads import Head
+from headscope.measures.dataset import description
 from headscope.views.page import plain_text
 from headscope.views.payload import Part
+from headscope.views.section import Section
 from headscope.views.sentences import by_role, head_name, sentence, with_error
 
 _CLEAR = 1.96  # standard errors
 
 
-def findings(compared: Comparison) -> list[list[Part]]:
-    """How far heads moved, which layers did, and what became of the roles; nothing that was not compared."""
-    lines: list[list[Part]] = []
-    if compared.figures is not None:
-        lines.append(_drift(compared))
-        layers = _layers(two_models.by_layer(compared.figures))
-        if layers and float(compared.figures["js"].max()) > 0:
-            lines.append(sentence(layers))
-    if compared.roles is not None:
-        lines += _changes(compared) if compared.figures is not None else [_counts(compared)]
-    return lines
+Kind = Literal["untrained", "redrawn", "other"]
+
+
+@dataclass(frozen=True)
+class Comparison(Section):
+    """Two models on the same inputs.
+
+    Attributes:
+        kind: what B is.
+        names: of A, the model of the report, and of B.
+        figures: from `headscope.compare.models`; None where heads have no counterparts.
+        roles: the tables of A and B from `headscope.roles`; None where roles were not compared.
+        examples: the place of an example with the maps of both, by head.
+        why: what is compared instead of heads, or of roles, and why.
+        inputs: from how many short inputs the examples were chosen.
+        command: what gives the same figures.
+    """
+
+    kind: Kind
+    names: tuple[str, str]
+    figures: xr.Dataset | None
+    roles: tuple[pd.DataFrame, pd.DataFrame] | None
+    examples: Mapping[Head, int] = field(default_factory=dict[Head, int])
+    why: tuple[str, ...] = ()
+    inputs: int = 0
+    command: str | None = None
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What made the figures."""
+        return {} if self.figures is None else description(self.figures)
+
+    @property
+    def changes(self) -> pd.DataFrame | None:
+        """What became of the role of each head; None where heads have no counterparts or roles were not compared."""
+        if self.roles is None or self.figures is None:
+            return None
+        return two_roles.changes(*self.roles)
+
+    def findings(self) -> list[list[Part]]:
+        """How far heads moved, which layers did, and what became of the roles; nothing that was not compared."""
+        lines: list[list[Part]] = []
+        if self.figures is not None:
+            lines.append(_drift(self))
+            layers = _layers(two_models.by_layer(self.figures))
+            if layers and float(self.figures["js"].max()) > 0:
+                lines.append(sentence(layers))
+        if self.roles is not None:
+            lines += _changes(self) if self.figures is not None else [_counts(self)]
+        return lines
 
 
 def _drift(compared: Comparison) -> list[Part]:

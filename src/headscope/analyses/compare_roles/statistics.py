@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 
-from headscope.analyses.roles.statistics import NONE
+from headscope.analyses.roles.statistics import NONE, heads_in
 from headscope.errors import InputError
 
 COLUMNS = ("layer", "head", "paper", "role", "a", "b", "change", "q_a", "q_b")
@@ -22,10 +22,10 @@ def changes(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
     A role is ``kept``, ``lost`` (only in A) or ``gained`` (only in B). Raises `InputError` for models whose heads
     differ in number: they have no counterparts.
     """
-    if set(_heads(a)) != set(_heads(b)):
+    if _heads(a) != _heads(b):
         raise InputError(
-            f"roles: {len(set(_heads(a)))} heads and {len(set(_heads(b)))}, or other layers: heads have no "
-            "counterparts; compare them by role"
+            f"roles: {heads_in(a)} heads and {heads_in(b)}, or other layers: heads have no counterparts; "
+            "compare them by role"
         )
     keys = ["layer", "head", "paper", "role"]
     tables: list[tuple[Any, str]] = [(a, "a"), (b, "b")]
@@ -35,34 +35,27 @@ def changes(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
         )
         for table, name in tables
     )
-    rows: Any = first.merge(second, on=keys, how="outer").sort_values(
-        ["layer", "head", "role"], ignore_index=True
-    )
-    there = rows[["a", "b"]].notna()
-    rows["change"] = "kept"
-    rows.loc[~there["b"], "change"] = "lost"
-    rows.loc[~there["a"], "change"] = "gained"
-    return rows[list(COLUMNS)]
+    rows: Any = first.merge(second, on=keys, how="outer", indicator="change")
+    change = {"both": "kept", "left_only": "lost", "right_only": "gained"}
+    rows["change"] = rows["change"].astype(str).map(change)
+    return rows[list(COLUMNS)].sort_values(["layer", "head", "role"], ignore_index=True)
 
 
 def by_role(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
     """How many heads have each role in each model, with `BY_ROLE`: for models of any shape."""
-    tables: list[tuple[Any, str]] = [(a, "a"), (b, "b")]
-    names = [
-        role
-        for role in dict.fromkeys(str(role) for table, _ in tables for role in table["role"])
-        if role != NONE
-    ]
-    rows: dict[str, list[Any]] = {name: [] for name in BY_ROLE}
-    for role in names:
-        rows["role"].append(role)
-        for table, name in tables:
-            own = table[table["role"] == role]
-            rows[f"heads_{name}"].append(len(own))
-            rows[f"share_{name}"].append(len(own) / len(set(_heads(table))))
-            rows[f"best_{name}"].append(float(own["score"].max()) if len(own) else float("nan"))
-    return pd.DataFrame(rows)
+    roles: list[dict[str, Any]] = []
+    tables: dict[str, Any] = {"a": a, "b": b}
+    for role in dict.fromkeys(role for table in tables.values() for role in table["role"]):
+        row: dict[str, Any] = {"role": role}
+        for name, table in tables.items():
+            scores = table.loc[table["role"] == role, "score"]
+            row[f"heads_{name}"] = len(scores)
+            row[f"share_{name}"] = len(scores) / heads_in(table)
+            row[f"best_{name}"] = scores.max()
+        if role != NONE:
+            roles.append(row)
+    return pd.DataFrame(roles, columns=list(BY_ROLE))
 
 
-def _heads(table: Any) -> list[tuple[int, int]]:
-    return list(zip(table["layer"], table["head"], strict=True))
+def _heads(table: Any) -> set[tuple[int, int]]:
+    return set(zip(table["layer"], table["head"], strict=True))

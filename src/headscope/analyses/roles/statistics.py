@@ -43,6 +43,11 @@ EVIDENT = 0.9
 _ABOVE_CHANCE = 0.25
 
 
+_HALF = (
+    "more than half of the attention, as Clark et al. 2019, §3.1, count heads of the next and previous token"
+)
+
+
 @dataclass(frozen=True)
 class Role:
     """One role.
@@ -50,71 +55,61 @@ class Role:
     Attributes:
         name: what a head with it is called.
         measure: whose score.
-        threshold: what the score must exceed; of ``entropy`` a share of the visible tokens.
-        why: where the threshold comes from.
         unless: roles that say the same more precisely: where a head has one, this one is not named.
+        why: where the threshold comes from.
+        threshold: what the score must exceed; of ``entropy`` a share of the visible tokens.
         causal: a role in causal models only.
     """
 
     name: str
     measure: str
-    threshold: float
-    why: str
     unless: tuple[str, ...] = ()
+    why: str = _HALF
+    threshold: float = 0.5
     causal: bool = False
 
 
-_HALF = (
-    "more than half of the attention, as Clark et al. 2019, §3.1, count heads of the next and previous token"
-)
 ROLES: tuple[Role, ...] = (
-    Role("previous token", "previous", 0.5, _HALF),
-    Role("next token", "next", 0.5, _HALF),
-    Role("itself", "current", 0.5, _HALF),
-    Role("[CLS]", "cls", 0.5, _HALF),
-    Role("separators", "sep", 0.5, _HALF),
+    Role("previous token", "previous"),
+    Role("next token", "next"),
+    Role("itself", "current"),
+    Role("[CLS]", "cls"),
+    Role("separators", "sep"),
     Role(
         "sink",
         "sink",
-        0.3,
-        "Gu et al. 2024; on inputs of at least 128 tokens, where uniform attention gives 0.035",
+        why="Gu et al. 2024; on inputs of at least 128 tokens, where uniform attention gives 0.035",
+        threshold=0.3,
         causal=True,
     ),
-    Role("delimiters", "delimiter", 0.5, _HALF, unless=("[CLS]", "separators", "sink")),
-    Role("punctuation", "punctuation", 0.5, _HALF),
-    Role("same word", "same_word", 0.5, _HALF, unless=("duplicate token",)),
-    Role("same word, other sentence", "same_word_other", 0.5, _HALF),
-    Role("related word", "related_word", 0.5, _HALF, unless=("same word", "duplicate token")),
-    Role(
-        "related word, other sentence",
-        "related_word_other",
-        0.5,
-        _HALF,
-        unless=("same word, other sentence",),
-    ),
-    Role("pieces of one word", "word_pieces", 0.5, _HALF, unless=("previous token", "next token")),
-    Role("rare word", "rare_word", 0.5, "more than half of the tokens; Voita et al. 2019, §5.3, report 66 %"),
+    Role("delimiters", "delimiter", unless=("[CLS]", "separators", "sink")),
+    Role("punctuation", "punctuation"),
+    Role("same word", "same_word", unless=("duplicate token",)),
+    Role("same word, other sentence", "same_word_other"),
+    Role("related word", "related_word", unless=("same word", "duplicate token")),
+    Role("related word, other sentence", "related_word_other", unless=("same word, other sentence",)),
+    Role("pieces of one word", "word_pieces", unless=("previous token", "next token")),
+    Role("rare word", "rare_word", why="more than half of the tokens; Voita et al. 2019, §5.3, report 66 %"),
     Role(
         "bag of words",
         "bag_of_words",
-        0.5,
-        "more than half: all attention on half of the sentence, or half of it on all of the sentence",
+        why="more than half: all attention on half of the sentence, or half of it on all of the sentence",
     ),
     Role(
         "broad",
         "entropy",
-        2 / 3,
-        "as even as attention to two thirds of the visible tokens: entropy above that of uniform attention − ln 1.5",
         unless=("bag of words",),
+        why="as even as attention to two thirds of the visible tokens: entropy above that of uniform attention "
+        "− ln 1.5",
+        threshold=2 / 3,
     ),
     Role(
         "induction",
         "induction",
-        0.5,
-        "more than half of the attention goes where an induction head looks, on repeated random tokens",
+        why="more than half of the attention goes where an induction head looks, on repeated random tokens",
         causal=True,
     ),
-    Role("duplicate token", "duplicate", 0.5, "more than half, on repeated random tokens", causal=True),
+    Role("duplicate token", "duplicate", why="more than half, on repeated random tokens", causal=True),
 )
 """The roles, in the order in which they are named."""
 
