@@ -285,7 +285,7 @@ def test_a_failure_is_a_section_that_says_why(demo: Model, monkeypatch: Any, cap
 
 
 def test_a_model_to_compare_with_needs_the_section(demo: Model) -> None:
-    with pytest.raises(InputError, match="against: expected the section compare among those asked for"):
+    with pytest.raises(InputError, match="against: only the section compare takes it; add that to the sections"):
         hs.report(demo, hs.corpora.texts(TEXTS), against=demo, sections=["table"])
 
 
