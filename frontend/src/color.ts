@@ -74,8 +74,8 @@ function luminance(pixel: number): number {
 }
 
 /** The contrast of WCAG 2 between two pixels, 1 to 21. */
-export function contrast(one: number, other: number): number {
-  const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b) as [number, number];
+export function contrast(a: number, b: number): number {
+  const [low, high] = [luminance(a), luminance(b)].sort((x, y) => x - y) as [number, number];
   return (high + 0.05) / (low + 0.05);
 }
 

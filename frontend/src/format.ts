@@ -73,13 +73,8 @@ const MARKS: readonly [string, string][] = [["##", "##"], ["Ġ", "␣"], ["▁",
 
 /** A piece as it is shown: the tokenizer's mark, and the text with characters that do not print made visible. */
 export function piece(raw: string): { mark: string; text: string } {
-  let [mark, text] = ["", raw];
-  for (const [prefix, shown] of MARKS) {
-    if (raw.startsWith(prefix) && raw.length > prefix.length) {
-      [mark, text] = [shown, raw.slice(prefix.length)];
-      break;
-    }
-  }
+  const [prefix, mark] = MARKS.find(([prefix]) => raw.startsWith(prefix) && raw.length > prefix.length) ?? ["", ""];
+  const text = raw.slice(prefix.length);
   const visible = Array.from(text, (character) => {
     const point = character.codePointAt(0) ?? 0;
     if (character === "\n" || character === "Ċ") return "⏎";

@@ -7,8 +7,8 @@ export function layout(rows: number, columns: number, width: number, height: num
   return { size: Math.max(2, Math.floor(size) - gap), gap };
 }
 
-/** The indices that have room for their number, with their places; `step` is from one cell to the next. */
-export function spaced(indices: readonly number[], step: number, room: number): (readonly [place: number, index: number])[] {
+/** The indices that have room for their number, with their positions; `step` is from one cell to the next. */
+export function spaced(indices: readonly number[], step: number, room: number): (readonly [position: number, index: number])[] {
   const every = Math.max(1, Math.ceil(room / step));
-  return indices.flatMap((index, place) => (place % every === 0 ? [[place, index] as const] : []));
+  return indices.flatMap((index, position) => (position % every === 0 ? [[position, index] as const] : []));
 }

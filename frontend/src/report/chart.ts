@@ -1,8 +1,10 @@
 // Heads against their layers: what the charts of the report have in common.
 
 import * as Plot from "@observablehq/plot";
+import { type Child, h } from "../dom";
 import type { Cell, Figures } from "./figures";
-import type { Point } from "./points";
+import type { Now } from "./host";
+import type { Point, Points } from "./points";
 
 /** A head in a chart: at its layer and its value. */
 export type Mark = Point;
@@ -21,9 +23,30 @@ export function marksOf(
   });
 }
 
-/** A line through the means of the layers' heads, a series each. */
+/** A line through the means of the layers' heads. */
 export const means = (marks: readonly Mark[], options: Plot.LineYOptions): Plot.Markish =>
-  Plot.lineY(marks, Plot.groupX({ y: "mean" }, { x: (mark: Mark) => mark.cell.layer, y: "y", z: "index", ...options }));
+  Plot.lineY(marks, Plot.groupX({ y: "mean" }, { x: (mark: Mark) => mark.cell.layer, y: "y", ...options }));
+
+/** A dot a head, in the page's own colour. */
+export const dotsOf = (marks: readonly Mark[], options: Plot.DotOptions): Plot.Markish =>
+  Plot.dot(marks, { x: "x", y: "y", fill: "var(--accent)", stroke: "var(--bg)", strokeWidth: 0.4, clip: false, ...options });
+
+/** A drawing with its title, which follows the page's state in a width of its own. */
+export interface Chart {
+  readonly root: HTMLElement;
+  readonly update: (now: Now, width: number) => void;
+}
+
+/** Draws again when the width or the theme is another, and else marks the open head. */
+export function redrawn(draw: (now: Now, width: number) => void, ...points: readonly Points[]): Chart["update"] {
+  let last = "";
+  return (now, width) => {
+    const key = `${width} ${now.theme}`;
+    if (key !== last) draw(now, width);
+    else for (const each of points) each.select(now.cell);
+    last = key;
+  };
+}
 
 interface ChartOptions {
   readonly width: number;
@@ -40,7 +63,8 @@ interface ChartOptions {
 const HALVES: Record<number, string> = { 0: "0", 0.5: ".5", 1: "1" };
 
 /** Draw marks over the layers of a report; the points are where the heads stand in the drawing. */
-export function chart(figures: Figures, heads: readonly Mark[], { width, height, left = 28, label, low, high, shares = false, tick = String }: ChartOptions, marks: Plot.Markish[]): [SVGSVGElement, Point[]] {
+export function chart(figures: Figures, heads: readonly Mark[], options: ChartOptions, marks: Plot.Markish[]): [SVGSVGElement, Point[]] {
+  const { width, height, left = 28, label, low, high, shares = false, tick = String } = options;
   const { layers } = figures.payload;
   const every = Math.ceil(layers.length / Math.max(2, Math.floor((width - left - 12) / 22)));
   const axis = { tickSize: 0, label: null };
@@ -74,6 +98,10 @@ export function chart(figures: Figures, heads: readonly Mark[], { width, height,
   const [x, y] = [drawing.scale("x")!, drawing.scale("y")!];
   return [drawing, heads.map((mark) => ({ ...mark, x: x.apply(mark.x) as number, y: y.apply(mark.y) as number }))];
 }
+
+/** A picture below its title and a note. */
+export const captioned = (title: Child, note: Child, ...content: Child[]): HTMLElement =>
+  h("figure.chart", {}, h("figcaption", {}, h("h3", {}, title), note), ...content);
 
 /** Set charts beside one another in a grid, and return the width of each. */
 export function beside(grid: HTMLElement, room: number, columns: number, gap: number, most = Infinity): number {

@@ -23,7 +23,7 @@ export interface Scale {
   /** Position on the palette: the square root for shares, linear for others. */
   tint(value: number): number;
   /** Position on a line, always linear. */
-  place(value: number): number;
+  position(value: number): number;
   readonly ticks: readonly number[];
 }
 
@@ -34,19 +34,19 @@ const largest = (values: readonly number[]): number => Math.max(1e-9, ...values.
 export function signed(values: readonly number[]): Scale {
   const most = largest(values);
   const linear = (v: number): number => clip(0.5 + v / most / 2);
-  return { low: -most, high: most, diverging: true, tint: linear, place: linear, ticks: [-most, 0, most] };
+  return { low: -most, high: most, diverging: true, tint: linear, position: linear, ticks: [-most, 0, most] };
 }
 
 export function scaleOf(units: string, values: Float64Array, chances: Float64Array): Scale {
   const finite = [...values, ...chances].filter(Number.isFinite);
   const least = Math.min(0, ...finite);
   if (units === "share" && least >= 0) {
-    return { low: 0, high: 1, diverging: false, tint: (v) => Math.sqrt(clip(v)), place: clip, ticks: [0, 0.05, 0.25, 0.5, 1] };
+    return { low: 0, high: 1, diverging: false, tint: (v) => Math.sqrt(clip(v)), position: clip, ticks: [0, 0.05, 0.25, 0.5, 1] };
   }
   if (least < -1e-6) return signed(finite);
   const most = largest(finite);
   const linear = (v: number): number => clip(v / most);
-  return { low: 0, high: most, diverging: false, tint: linear, place: linear, ticks: [0, most / 2, most] };
+  return { low: 0, high: most, diverging: false, tint: linear, position: linear, ticks: [0, most / 2, most] };
 }
 
 /** The pixels of a scale's palette. */
@@ -56,8 +56,11 @@ export const palette = ({ diverging }: Scale, theme: Theme): Uint32Array => PALE
 export const pixel = (scale: Scale, value: number, theme: Theme): number => palette(scale, theme)[Math.round(255 * scale.tint(value))] ?? 0;
 
 export class Measure {
+  readonly name: string;
+  readonly isShare: boolean;
   readonly scale: Scale;
 
+  /** Values, errors and counts are of the heads, layer by layer; chances are of the layers. NaN: there is none. */
   constructor(
     readonly info: MeasureInfo,
     private readonly heads: number,
@@ -66,30 +69,17 @@ export class Measure {
     private readonly counts: Float64Array,
     private readonly chances: Float64Array,
   ) {
+    this.name = info.name;
+    this.isShare = info.units === "share";
     this.scale = scaleOf(info.units, values, chances);
   }
 
-  get name(): string {
-    return this.info.name;
-  }
-  get isShare(): boolean {
-    return this.info.units === "share";
-  }
-  value(cell: Cell): number {
-    return this.values[cell.layer * this.heads + cell.head] ?? NaN;
-  }
-  error(cell: Cell): number {
-    return this.errors[cell.layer * this.heads + cell.head] ?? NaN;
-  }
-  count(cell: Cell): number {
-    return this.counts[cell.layer * this.heads + cell.head] ?? NaN;
-  }
-  chance(layer: number): number {
-    return this.chances[layer] ?? NaN;
-  }
-  pixel(value: number, theme: Theme): number {
-    return pixel(this.scale, value, theme);
-  }
+  readonly value = (cell: Cell): number => this.values[this.index(cell)] ?? NaN;
+  readonly error = (cell: Cell): number => this.errors[this.index(cell)] ?? NaN;
+  readonly count = (cell: Cell): number => this.counts[this.index(cell)] ?? NaN;
+  readonly chance = (layer: number): number => this.chances[layer] ?? NaN;
+  readonly pixel = (value: number, theme: Theme): number => pixel(this.scale, value, theme);
+  private readonly index = ({ layer, head }: Cell): number => layer * this.heads + head;
 }
 
 export class Figures {
@@ -123,38 +113,23 @@ export class Figures {
     return new Figures(payload, measures);
   }
 
-  measure(name: string): Measure {
-    return this.byName.get(name) ?? this.measures[0]!;
-  }
-  has(name: string): boolean {
-    return this.byName.has(name);
-  }
-  layerOf(cell: Cell): number {
-    return this.payload.layers[cell.layer] ?? cell.layer;
-  }
-  headOf(cell: Cell): number {
-    return this.payload.heads[cell.head] ?? cell.head;
-  }
+  readonly measure = (name: string): Measure => this.byName.get(name) ?? this.measures[0]!;
+  readonly has = (name: string): boolean => this.byName.has(name);
+  readonly layerOf = (cell: Cell): number => this.payload.layers[cell.layer] ?? cell.layer;
+  readonly headOf = (cell: Cell): number => this.payload.heads[cell.head] ?? cell.head;
   /** `L7H9`, with the model's own indices. */
-  name(cell: Cell): string {
-    return code(this.layerOf(cell), this.headOf(cell));
-  }
+  readonly name = (cell: Cell): string => code(this.layerOf(cell), this.headOf(cell));
   /** `8-10`, as papers print it. */
-  paper(cell: Cell): string {
-    return paper(this.layerOf(cell), this.headOf(cell));
-  }
-  exists(cell: Cell): boolean {
-    return this.cells.some((other) => same(other, cell));
-  }
+  readonly paper = (cell: Cell): string => paper(this.layerOf(cell), this.headOf(cell));
+  readonly exists = (cell: Cell): boolean => this.cells.some((other) => same(other, cell));
+
   /** The place of a head given by the model's own indices; null when there is no such head. */
   find(layer: number | null, head: number | null): Cell | null {
     return this.cells.find((cell) => this.layerOf(cell) === layer && this.headOf(cell) === head) ?? null;
   }
   /** The heads with a value, largest first. */
-  ranked(measure: Measure): Cell[] {
-    return this.cells
-      .filter((cell) => Number.isFinite(measure.value(cell)))
-      .sort((a, b) => measure.value(b) - measure.value(a) || a.layer - b.layer || a.head - b.head);
+  ranked({ value }: Measure): Cell[] {
+    return this.cells.filter((cell) => Number.isFinite(value(cell))).sort((a, b) => value(b) - value(a) || a.layer - b.layer || a.head - b.head);
   }
   /** The nearest head in a direction, or the same one at the edge. */
   step(cell: Cell, layers: number, heads: number): Cell {

@@ -40,7 +40,7 @@ export class Opened {
     element: HTMLElement,
     private now: OpenedNow,
     private readonly host: Host,
-    asked: ExplorerState,
+    state: ExplorerState,
   ) {
     const { examples } = host.figures.payload;
     const row = h("button.link", { type: "button", title: "Show this head in the table", onclick: () => host.row(this.now.cell) }, "Row in the table");
@@ -59,7 +59,7 @@ export class Opened {
     );
     element.append(this.root);
     this.strips.update(now);
-    this.build(asked);
+    this.build(state);
     this.describe();
   }
 
@@ -82,14 +82,14 @@ export class Opened {
   }
 
   /** Take over a state from the page's address. */
-  restore(asked: ExplorerState): void {
-    this.explorer?.update(this.state(asked));
+  restore(state: ExplorerState): void {
+    this.explorer?.update(this.withHead(state));
   }
 
   /** The explorer's state as a part of the page's address: what differs from how this head opens. */
   get fragment(): string {
     const { explorer, payload } = this;
-    return explorer && payload ? write(explorer.state, settle(this.state({}), payload), VIEW) : "";
+    return explorer && payload ? write(explorer.state, settle(this.withHead({}), payload), VIEW) : "";
   }
 
   /** Everything that can be seen has been drawn. */
@@ -112,21 +112,20 @@ export class Opened {
     return this.paired && !sections.some((section) => section.kind === "groups" && section.rows.some((row) => row.example === this.now.example));
   }
 
-  private get layer(): number {
-    return this.host.figures.layerOf(this.now.cell);
-  }
-
-  private get head(): number {
-    return this.host.figures.headOf(this.now.cell);
+  /** The model's own indices of the open head. */
+  private get open(): { layer: number; head: number } {
+    const { figures } = this.host;
+    return { layer: figures.layerOf(this.now.cell), head: figures.headOf(this.now.cell) };
   }
 
   // A state with the open head. The theme is the page's.
-  private state(asked: ExplorerState): ExplorerState {
-    const several = asked.heads?.at(-1) === this.head && (asked.layer ?? this.layer) === this.layer;
-    return { ...DEFAULTS, ...this.payload?.state, ...asked, theme: "auto", layer: this.layer, heads: several ? asked.heads! : [this.head] };
+  private withHead(state: ExplorerState): ExplorerState {
+    const { layer, head } = this.open;
+    const several = state.heads?.at(-1) === head && (state.layer ?? layer) === layer;
+    return { ...DEFAULTS, ...this.payload?.state, ...state, theme: "auto", layer, heads: several ? state.heads! : [head] };
   }
 
-  private build(asked: ExplorerState): void {
+  private build(state: ExplorerState): void {
     const { example } = this.now;
     const { payload } = this;
     this.explorer?.destroy();
@@ -145,23 +144,22 @@ export class Opened {
       dark: () => this.now.theme === "dark",
       save: download,
     };
-    this.explorer = new Explorer(element, { payload, store, state: this.state(asked) }, host);
+    this.explorer = new Explorer(element, { payload, store, state: this.withHead(state) }, host);
     element.querySelector(".bar")?.prepend(this.select);
     if (this.paired) this.offer(payload);
   }
 
   // A | B | A beside B | A − B, with the names of the two models.
   private offer({ inputs }: ExplorerPayload): void {
-    const buttons = SIDES.map(({ text, state }) => h("button", { type: "button", role: "radio", onclick: () => this.side(state) }, text));
+    const choose = (state: ExplorerState): void => {
+      this.explorer?.update(state);
+      this.sided();
+      this.host.set({}); // the address follows
+    };
+    const buttons = SIDES.map(({ text, state }) => h("button", { type: "button", role: "radio", onclick: () => choose(state) }, text));
     const [a, b] = inputs.map((input) => h("bdi", {}, input.label));
     this.sides.append(h("div.seg", { role: "radiogroup", "aria-label": "Models" }, ...buttons), h("span.dim", {}, a, h("br"), b));
     this.sided();
-  }
-
-  private side(state: ExplorerState): void {
-    this.explorer?.update(state);
-    this.sided();
-    this.host.set({}); // the address follows
   }
 
   private sided(): void {
@@ -177,7 +175,8 @@ export class Opened {
   }
 
   private follow(): void {
-    const { explorer, layer, head } = this;
+    const { explorer } = this;
+    const { layer, head } = this.open;
     if (explorer && (explorer.state.layer !== layer || explorer.state.heads.at(-1) !== head)) explorer.update({ layer, heads: [head] });
   }
 
@@ -199,11 +198,11 @@ export class Opened {
     this.select.selectedIndex = example;
     this.enlarge.textContent = large ? "Back to the report" : "Enlarge";
     const part = this.payload?.inputs[0]?.parts[0];
-    const there = part !== undefined && headsOf(part, this.layer).includes(this.head);
-    this.box.hidden = !there;
-    this.sides.hidden = !there || !this.paired;
+    const hasHead = part !== undefined && headsOf(part, this.open.layer).includes(this.open.head);
+    this.box.hidden = !hasHead;
+    this.sides.hidden = !hasHead || !this.paired;
     this.root.classList.toggle("two", this.paired);
-    this.note.hidden = there;
+    this.note.hidden = hasHead;
     this.note.textContent = part ? "The maps of this example hold no such head." : "This report was made without examples.";
     const all = figures.cells.length;
     this.among.textContent = `${figures.name(cell)}${inA} over the corpus, ${all > 1 ? `among all ${all} heads` : "the only head"}`;

@@ -39,7 +39,6 @@ function themeIcon(choice: ThemeChoice): SVGElement {
 }
 
 class Report implements Host {
-  readonly figures: Figures;
   private readonly page = h("main.page");
   private readonly aside = h("aside.side");
   private readonly live = h("div.hidden", { role: "status", "aria-live": "polite" });
@@ -63,19 +62,20 @@ class Report implements Host {
 
   constructor(
     private readonly root: HTMLElement,
-    figures: Figures,
+    readonly figures: Figures,
   ) {
-    this.figures = figures;
     const { payload } = figures;
-    const first = figures.measures[0];
-    if (!first) throw new Error("this report holds no measures");
-    this.defaults = { cell: figures.opening, example: 0, measure: first.name, theme: "auto", large: false };
-    const [asked, view] = this.fragment();
-    this.state = { ...this.defaults, ...asked };
+    if (!figures.measures[0]) throw new Error("this report holds no measures");
+    this.defaults = { cell: figures.opening, example: 0, measure: figures.measures[0].name, theme: "auto", large: false };
+    const [state, view] = this.fragment();
+    this.state = { ...this.defaults, ...state };
     root.className = "hs report";
     this.watch = new ThemeWatch(root, () => this.rethink());
     this.watch.choose(this.state.theme);
-    this.bar = this.topbar(payload);
+    const { model, layers } = payload;
+    const size = layers.length > 0 && h("span.dim", {}, `${shape(payload)}${model.causal ? ", causal" : ""}`);
+    const brand = h("div.brand", {}, h("b", {}, "headscope"), h("span.model", {}, model.name), size);
+    this.bar = h("header.topbar", {}, brand, h("div.right", {}, this.themeButton));
     root.append(this.bar, h("div.columns", {}, this.page, this.aside), this.live);
     this.pointer = new Tip(root);
 
@@ -95,9 +95,9 @@ class Report implements Host {
   }
 
   get now(): Now {
-    const { cell, measure } = this.state;
-    const { printing } = this.watch;
-    return { cell, measure: this.figures.measure(measure), theme: this.watch.theme, printing, width: printing ? PAPER : Math.max(240, this.page.clientWidth) };
+    const { printing, theme } = this.watch;
+    const width = printing ? PAPER : Math.max(240, this.page.clientWidth);
+    return { cell: this.state.cell, measure: this.figures.measure(this.state.measure), theme, printing, width };
   }
 
   /** Everything that can be seen has been drawn. */
@@ -118,7 +118,7 @@ class Report implements Host {
   open(cell: Cell, example?: number | null): void {
     this.set({ cell, example: example ?? this.state.example });
     this.opened.reveal();
-    if (this.narrow) this.pull(true);
+    if (narrow()) this.pull(true);
   }
 
   row(cell: Cell): void {
@@ -129,17 +129,8 @@ class Report implements Host {
     row?.querySelector("button")?.focus({ preventScroll: true });
   }
 
-  light<T>(make: () => T): T {
-    return this.watch.light(make);
-  }
-
-  tip(content: Node | null, x?: number, y?: number): void {
-    this.pointer.show(content, x, y);
-  }
-
-  private get narrow(): boolean {
-    return window.innerWidth < WIDE;
-  }
+  readonly light: Host["light"] = (make) => this.watch.light(make);
+  readonly tip: Host["tip"] = (content, x, y) => this.pointer.show(content, x, y);
 
   private get side(): OpenedNow {
     const { example, large } = this.state;
@@ -151,16 +142,6 @@ class Report implements Host {
     const titled = this.page.querySelectorAll("section[id]");
     const entries = [...titled].map((section) => h("li", {}, h("a.link", { href: `#${section.id}` }, section.querySelector("h2")?.textContent)));
     return h("nav.contents", { "aria-label": "Contents" }, h("ul", {}, ...entries));
-  }
-
-  private topbar({ model, layers }: ReportPayload): HTMLElement {
-    const kind = model.causal ? ", causal" : "";
-    return h(
-      "header.topbar",
-      {},
-      h("div.brand", {}, h("b", {}, "headscope"), h("span.model", {}, model.name), layers.length > 0 && h("span.dim", {}, shape(this.figures.payload) + kind)),
-      h("div.right", {}, this.themeButton),
-    );
   }
 
   // Everything that follows from the state, the theme and the page's size.
@@ -180,7 +161,7 @@ class Report implements Host {
     if (!this.opened) return;
     const { printing } = this.watch;
     if (printing) this.folded ??= [...this.page.querySelectorAll<HTMLDetailsElement>("details:not([open])")];
-    for (const one of this.folded ?? []) one.open = printing;
+    for (const details of this.folded ?? []) details.open = printing;
     if (!printing) this.folded = null;
     this.refresh();
     if (printing) vectors(this.page);
@@ -189,8 +170,7 @@ class Report implements Host {
   private describe(): void {
     const { theme, cell, large } = this.state;
     this.themeButton.replaceChildren(themeIcon(theme));
-    this.themeButton.setAttribute("aria-label", `Theme: ${theme}`);
-    this.themeButton.title = `Theme: ${theme}`;
+    for (const name of ["aria-label", "title"]) this.themeButton.setAttribute(name, `Theme: ${theme}`);
     this.root.classList.toggle("enlarged", large);
     this.page.inert = this.bar.inert = large;
     const open = this.aside.classList.contains("open");
@@ -209,9 +189,8 @@ class Report implements Host {
   }
 
   private write(): void {
-    this.written = writeFragment(this.state, this.defaults, this.figures, this.opened.fragment);
     try {
-      history.replaceState(null, "", this.written);
+      history.replaceState(null, "", writeFragment(this.state, this.defaults, this.figures, this.opened.fragment));
     } catch {
       // A page inside another may not be allowed to change its address.
     }
@@ -222,10 +201,10 @@ class Report implements Host {
     if (window.location.hash === this.written) return;
     // A link to a section: the browser goes there, and the address keeps the state.
     if (sectionOf(window.location.hash)) return this.write();
-    const [asked, view] = this.fragment();
-    this.set({ large: false, ...asked });
+    const [state, view] = this.fragment();
+    this.set({ large: false, ...state });
     this.opened.restore(view);
-    if (asked.cell && this.narrow) this.pull(true);
+    if (state.cell && narrow()) this.pull(true);
   };
 
   // Arrow keys on the grid move between heads; Escape leads back to the report.
@@ -234,13 +213,15 @@ class Report implements Host {
       if (this.state.large) this.set({ large: false });
       return this.pull(false);
     }
-    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
-    const target = event.target instanceof Element ? event.target : null;
-    if (!step || event.altKey || event.ctrlKey || event.metaKey || !target?.closest(".grid")) return;
+    const [layers, heads] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
+    const onGrid = event.target instanceof Element && event.target.closest(".grid");
+    if (layers === undefined || heads === undefined || event.altKey || event.ctrlKey || event.metaKey || !onGrid) return;
     event.preventDefault();
-    this.set({ cell: this.figures.step(this.state.cell, step[0]!, step[1]!) });
+    this.set({ cell: this.figures.step(this.state.cell, layers, heads) });
   };
 }
+
+const narrow = (): boolean => window.innerWidth < WIDE;
 
 const sectionOf = (hash: string): Element | null => document.getElementById(hash.slice(1))?.closest("section[id]") ?? null;
 

@@ -1,8 +1,9 @@
 // Points that stand for heads in a drawing: pointed at they say what they are, a click opens their head.
 
-import { s } from "../dom";
+import { h, s } from "../dom";
 import { type Cell, same } from "./figures";
 import type { Host } from "./host";
+import { pointing } from "./tip";
 
 export interface Point {
   readonly cell: Cell;
@@ -15,24 +16,19 @@ export interface Point {
 const REACH = 16;
 
 export class Points {
+  readonly box: HTMLElement;
   private readonly rings = s("g");
   private readonly hover = s("circle", { class: "hov", r: 5, visibility: "hidden" });
   private points: readonly Point[] = [];
 
   constructor(
-    private readonly box: HTMLElement,
-    private readonly host: Pick<Host, "tip">,
-    private readonly tip: (point: Point) => Node,
+    host: Pick<Host, "tip">,
+    tip: (point: Point) => Node,
     open: (point: Point) => void,
     /** Whether the open head keeps its colour within a ring. */
     private readonly hollow = false,
   ) {
-    box.addEventListener("pointermove", (event) => this.point(this.near(event), event));
-    box.addEventListener("pointerleave", () => this.point(null));
-    box.addEventListener("click", (event) => {
-      const near = this.near(event);
-      if (near) open(near);
-    });
+    this.box = h("div.plot", pointing(host, (event) => this.near(event), tip, open, (point) => this.over(point)));
   }
 
   /** Take over the points of a drawing, and put it in place of the last one. */
@@ -61,13 +57,10 @@ export class Points {
     return nearest;
   }
 
-  private point(point: Point | null, event?: PointerEvent): void {
-    this.box.style.cursor = point ? "pointer" : "default";
+  private over(point: Point | null): void {
     this.hover.setAttribute("visibility", point ? "visible" : "hidden");
-    if (point) {
-      this.hover.setAttribute("cx", String(point.x));
-      this.hover.setAttribute("cy", String(point.y));
-    }
-    this.host.tip(point && this.tip(point), event?.clientX, event?.clientY);
+    if (!point) return;
+    this.hover.setAttribute("cx", String(point.x));
+    this.hover.setAttribute("cy", String(point.y));
   }
 }

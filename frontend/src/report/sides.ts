@@ -20,6 +20,6 @@ export const SIDES: readonly Side[] = [
 /** What an explorer's state keeps on another example: between one model and two, each begins as it is made to. */
 export function carried(state: ExplorerState, from: ExplorerPayload | undefined, to: ExplorerPayload | undefined): ExplorerState {
   if (!from || !to || from.inputs.length === to.inputs.length) return state;
-  const own = new Set([...Object.keys(from.state), ...Object.keys(to.state), "side", "input"]);
-  return Object.fromEntries(Object.entries(state).filter(([key]) => !own.has(key)));
+  const initial = new Set([...Object.keys(from.state), ...Object.keys(to.state), "side", "input"]);
+  return Object.fromEntries(Object.entries(state).filter(([key]) => !initial.has(key)));
 }

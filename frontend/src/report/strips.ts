@@ -4,7 +4,7 @@ import { fit, h } from "../dom";
 import { figure } from "../format";
 import type { Cell, Measure } from "./figures";
 import type { Host, Now } from "./host";
-import { figureTip } from "./tip";
+import { figureTip, pointing } from "./tip";
 
 const PAD = 6;
 const HEIGHT = 18;
@@ -21,18 +21,8 @@ export class Strips {
     this.strips = host.figures.measures.map((measure) => {
       const pick = (): void => host.set({ measure: measure.name });
       const name = h("button.link", { type: "button", onclick: pick, title: "Show in the heat map" }, measure.info.title);
-      const canvas = h("canvas", {
-        "aria-hidden": "true",
-        onpointermove: (event: PointerEvent) => {
-          const cell = this.near(event, measure);
-          host.tip(cell && figureTip(host.figures, measure, cell), event.clientX, event.clientY);
-        },
-        onpointerleave: () => host.tip(null),
-        onclick: (event: MouseEvent) => {
-          const cell = this.near(event, measure);
-          if (cell) host.open(cell);
-        },
-      });
+      const listeners = pointing(host, (event) => this.near(event, measure), (cell) => figureTip(host.figures, measure, cell), (cell) => host.open(cell));
+      const canvas = h("canvas", { "aria-hidden": "true", ...listeners });
       return { measure, canvas, name, value: h("span.val") };
     });
     this.root.append(h("div.strips", {}, ...this.strips.map(({ name, canvas, value }) => h("div.strip", {}, name, canvas, value))));
@@ -52,7 +42,7 @@ export class Strips {
     const style = getComputedStyle(this.root);
     const [line, tick, ink, paper, accent] = ["--line", "--tick", "--ink2", "--bg", "--accent"].map((name) => style.getPropertyValue(name));
     const pen = fit(canvas, this.width, HEIGHT);
-    const at = (x: number): number => PAD + measure.scale.place(x) * (this.width - 2 * PAD);
+    const at = (x: number): number => PAD + measure.scale.position(x) * (this.width - 2 * PAD);
     pen.fillStyle = line!;
     pen.fillRect(0, HEIGHT / 2, this.width, 1);
     pen.fillStyle = tick!;
@@ -76,7 +66,7 @@ export class Strips {
     const x = (event.clientX - bounds.left - PAD) / (this.width - 2 * PAD);
     let [nearest, least]: [Cell | null, number] = [null, Infinity];
     for (const cell of this.host.figures.cells) {
-      const distance = Math.abs(measure.scale.place(measure.value(cell)) - x);
+      const distance = Math.abs(measure.scale.position(measure.value(cell)) - x);
       if (distance < least) [nearest, least] = [cell, distance];
     }
     return nearest;

@@ -29,13 +29,13 @@ export function records<Columns extends Table["columns"]>(
   return { columns, rows: rows.map((row) => Object.keys(columns).map((name) => valueOf(row, name))) };
 }
 
-const there = (value: Value | undefined): value is string | number | boolean =>
+const hasValue = (value: Value | undefined): value is string | number | boolean =>
   typeof value === "number" ? Number.isFinite(value) : value !== null && value !== undefined && value !== "";
 
 const quoted = (text: string): string => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
 function text(value: Value): string {
-  if (!there(value)) return "";
+  if (!hasValue(value)) return "";
   return typeof value === "boolean" ? (value ? "True" : "False") : quoted(String(value));
 }
 
@@ -54,7 +54,7 @@ export function parquet({ columns, rows }: Table): ArrayBuffer {
     nullable: true,
     data: rows.map((row) => {
       const value = row[column];
-      if (!there(value)) return null;
+      if (!hasValue(value)) return null;
       return kind === "int" ? BigInt(value) : value;
     }),
   }));

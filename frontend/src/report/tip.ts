@@ -33,6 +33,32 @@ export function figureText(figures: Figures, measure: Measure, cell: Cell): stri
   return `${figures.name(cell)}, ${measure.info.title} ${figure(measure.value(cell))}${spread}`;
 }
 
+/** Listeners of a picture of heads: what is under the pointer shows its tip, and a click opens it. */
+export function pointing<Mark>(
+  host: Pick<Host, "tip">,
+  under: (event: MouseEvent) => Mark | null | undefined,
+  tip: (mark: Mark, event: MouseEvent) => Node | null,
+  open: (mark: Mark) => void,
+  over: (mark: Mark | null) => void = () => undefined,
+) {
+  return {
+    onpointermove: (event: PointerEvent) => {
+      const mark = under(event) ?? null;
+      (event.currentTarget as HTMLElement).style.cursor = mark ? "pointer" : "default";
+      over(mark);
+      host.tip(mark && tip(mark, event), event.clientX, event.clientY);
+    },
+    onpointerleave: () => {
+      over(null);
+      host.tip(null);
+    },
+    onclick: (event: MouseEvent) => {
+      const mark = under(event);
+      if (mark) open(mark);
+    },
+  };
+}
+
 /** Listeners that show a tip while an element is pointed at. */
 export const tipOn = (host: Host, content: () => Node) => ({
   onpointermove: (event: PointerEvent) => host.tip(content(), event.clientX, event.clientY),

@@ -34,9 +34,9 @@ function ranks(figures: Figures): (cell: Cell) => Rank[] {
   return (cell) => {
     const all = ranked.flatMap(({ measure, order }) => (order.includes(cell) ? [{ measure, rank: order.indexOf(cell) + 1, of: order.length }] : []));
     const best: Rank[] = [];
-    for (const one of all.sort((a, b) => a.rank - b.rank)) {
+    for (const rank of all.sort((a, b) => a.rank - b.rank)) {
       // [CLS] is the first token: what is the same figure is said once.
-      if (best.length < FIGURES && !best.some(({ measure }) => Math.abs(measure.value(cell) - one.measure.value(cell)) < 1e-6)) best.push(one);
+      if (best.length < FIGURES && !best.some(({ measure }) => Math.abs(measure.value(cell) - rank.measure.value(cell)) < 1e-6)) best.push(rank);
     }
     return best;
   };
@@ -44,7 +44,7 @@ function ranks(figures: Figures): (cell: Cell) => Rank[] {
 
 function saved({ cards }: CardsSection, texts: readonly string[]): Table {
   const rows = cards.flatMap(({ strongest, sample, ...card }) => {
-    const row = (kind: string) => (shown: CardExample) => ({ ...card, ...shown, kind, roles: card.roles.join("; "), example: shown.example + 1, text: texts[shown.example] });
+    const row = (kind: string) => (example: CardExample) => ({ ...card, ...example, kind, roles: card.roles.join("; "), example: example.example + 1, text: texts[example.example] });
     return [...strongest.map(row("strongest")), ...sample.map(row("decile"))];
   });
   const columns = { roles: "text", measure: "text", kind: "text", score: "float", rank: "int", decile: "int", example: "int", text: "text" } as const;
@@ -71,7 +71,7 @@ export const section: Section<CardsSection> = (element, info, host) => {
     painted = theme;
     const visible = cards.filter((card) => all || roles.includes(card) || same(card.cell, open));
     const elements = visible.map((card) => (card.element ??= cardOf(card, host, info, texts, bestOf(card.cell), theme)));
-    if (elements.length !== grid.children.length || elements.some((one, i) => grid.children[i] !== one)) grid.replaceChildren(...elements);
+    if (elements.length !== grid.children.length || elements.some((card, i) => grid.children[i] !== card)) grid.replaceChildren(...elements);
     for (const card of visible) card.element?.toggleAttribute("data-open", same(card.cell, open));
     status.textContent = all ? "" : `${plural(roles.length, "head")} with a role, and the head that is open`;
   };
@@ -88,8 +88,8 @@ function cardOf({ cell, info }: Card, host: Host, { inputs }: CardsSection, text
   const { figures } = host;
   const measure = figures.measure(info.measure);
   const title = figures.has(info.measure) ? measure.info.title : info.measure;
-  const stands = best.map(({ measure: one, rank, of }) =>
-    h("li", {}, h("span", {}, one.info.title), h("b", {}, figure(one.value(cell), one.isShare ? 3 : 2)), h("span.dim", {}, rank === 1 ? `highest of ${of}` : `${rank} of ${of}`)),
+  const standings = best.map(({ measure, rank, of }) =>
+    h("li", {}, h("span", {}, measure.info.title), h("b", {}, figure(measure.value(cell), measure.isShare ? 3 : 2)), h("span.dim", {}, rank === 1 ? `highest of ${of}` : `${rank} of ${of}`)),
   );
   const line = ({ example, score, rank }: CardExample): HTMLElement =>
     h(
@@ -120,7 +120,7 @@ function cardOf({ cell, info }: Card, host: Host, { inputs }: CardsSection, text
     "article.card",
     { "aria-label": figures.name(cell), "data-head": figures.name(cell) },
     h("header", {}, headLink(host, cell, figures.name(cell)), h("span.dim", {}, figures.paper(cell)), ...info.roles.map((role) => h("span.role", {}, role))),
-    h("ul.best", {}, ...stands),
+    h("ul.best", {}, ...standings),
     h("h4.cap", {}, `strongest · ${info.least ? `lowest ${title} first` : title}`),
     info.strongest.length > 0 ? h("div.lines", {}, ...info.strongest.map(line)) : h("p.dim", {}, "None of its strongest inputs is among the examples of this page."),
     h("h4.cap", {}, "from the strongest tenth to the weakest"),

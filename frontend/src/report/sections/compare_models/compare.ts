@@ -19,12 +19,12 @@ type NamedHead = Pick<RoleChange, "layer" | "head"> & Partial<RoleChange>;
 
 /** Heads by their names, which open them; where there are many, the rest are folded. */
 function named(heads: readonly NamedHead[], info: CompareSection, host: Host): (Node | string)[] {
-  const link = (one: NamedHead): HTMLElement => {
+  const link = (head: NamedHead): HTMLElement => {
     const score = (text: string, value: number | null | undefined, q: number | null | undefined): string =>
       value === null || value === undefined ? "" : `${text} ${figure(value)}${q === null || q === undefined ? "" : ` (q ${q < 0.001 ? probability(q) : q.toFixed(3)})`}`;
-    const title = [score("A", one.a, one.q_a), score("B", one.b, one.q_b)].filter(Boolean).join(", ");
-    const place = info.layer.findIndex((layer, i) => layer === one.layer && info.head[i] === one.head);
-    return headLink(host, host.figures.find(one.layer, one.head), code(one.layer, one.head), info.example[place], title || null);
+    const title = [score("A", head.a, head.q_a), score("B", head.b, head.q_b)].filter(Boolean).join(", ");
+    const index = info.layer.findIndex((layer, i) => layer === head.layer && info.head[i] === head.head);
+    return headLink(host, host.figures.find(head.layer, head.head), code(head.layer, head.head), info.example[index], title || null);
   };
   if (heads.length === 0) return ["–"];
   const [first, rest] = [heads.slice(0, NAMED), heads.slice(NAMED)].map((some) => separated(some.map(link)));
@@ -70,13 +70,13 @@ export const section: Section<CompareSection> = (element, info, host) => {
     update(host.now);
   };
   // A head opens on the example that has the maps of both models.
-  const open = (place: number): void => void (cells[place] && host.open(cells[place], info.example[place]));
-  const nameOf = (place: number): string => code(info.layer[place]!, info.head[place]!);
+  const open = (index: number): void => void (cells[index] && host.open(cells[index], info.example[index]));
+  const nameOf = (index: number): string => code(info.layer[index]!, info.head[index]!);
 
   const measureRow = (measure: ComparedMeasure): HTMLElement => {
     const { title, units, n } = measure;
-    const [place = 0, ...rest] = ranked(measure);
-    const [a, difference, error] = [number(measure.a[place]), number(measure.difference[place]), number(measure.se[place])];
+    const [index = 0, ...rest] = ranked(measure);
+    const [a, difference, error] = [number(measure.a[index]), number(measure.difference[index]), number(measure.se[index])];
     const digits = digitsOf(units);
     const showMap = (event: Event): void => {
       event.stopPropagation();
@@ -86,7 +86,7 @@ export const section: Section<CompareSection> = (element, info, host) => {
     const next = rest.slice(0, NEXT).map((other) => headLink(host, cells[other] ?? null, nameOf(other), info.example[other]));
     const row = [
       h("th", { scope: "row" }, h("button.link", { type: "button", title: "Show in the map", onclick: showMap }, title), unitsOf(units)),
-      h("td", {}, h("button.headname", { type: "button" }, nameOf(place))),
+      h("td", {}, h("button.headname", { type: "button" }, nameOf(index))),
       numberCell(figure(a, digits)),
       numberCell(figure(a - difference, digits)),
       h("td.n.strong", {}, figure(difference, digits), Number.isFinite(error) && h("span.range", {}, `± ${errorFigure(error)}`)),
@@ -94,7 +94,7 @@ export const section: Section<CompareSection> = (element, info, host) => {
       h("td.links", {}, ...separated(next)),
       numberCell(whole(n)),
     ];
-    return marked.add(cells[place] ?? null, h("tr", { onclick: () => open(place) }, ...row));
+    return marked.add(cells[index] ?? null, h("tr", { onclick: () => open(index) }, ...row));
   };
 
   if (info.layer.length > 0) {

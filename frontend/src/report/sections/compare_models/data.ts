@@ -33,10 +33,10 @@ export function quantities(info: CompareSection): Quantity[] {
   return [drift, ...measures];
 }
 
-/** The places of the heads whose figure changed most, most first; those without one are left out. */
+/** The indices of the heads whose figure changed most, most first; those without one are left out. */
 export function ranked({ difference }: ComparedMeasure): number[] {
-  const places = difference.flatMap((value, i) => (value === null ? [] : [i]));
-  return places.sort((i, j) => Math.abs(number(difference[j])) - Math.abs(number(difference[i])) || i - j);
+  const indices = difference.flatMap((value, i) => (value === null ? [] : [i]));
+  return indices.sort((i, j) => Math.abs(number(difference[j])) - Math.abs(number(difference[i])) || i - j);
 }
 
 /** The means of the layers' heads, with errors where they are known. */

@@ -6,13 +6,13 @@ import { h, s } from "../../../dom";
 import { code, errorFigure, figure, paper } from "../../../format";
 import type { CompareSection } from "../../../protocol";
 import { layout, spaced } from "../../cells";
-import { chart, marksOf } from "../../chart";
+import { captioned, chart, dotsOf, marksOf } from "../../chart";
 import { type Cell, pixel, same } from "../../figures";
 import type { Host, Now } from "../../host";
 import { Legend } from "../../legend";
 import { names } from "../../names";
 import { Points } from "../../points";
-import { headTip, tipTable } from "../../tip";
+import { headTip, pointing, tipTable } from "../../tip";
 import { means, type Quantity } from "./data";
 
 const LABEL = { left: 24, top: 18 };
@@ -21,28 +21,25 @@ const NAMED = 6;
 const REACH = 1.96;
 
 interface Box {
-  readonly place: number;
+  /** Which of the section's heads. */
+  readonly index: number;
   readonly cell: Cell;
-  readonly box: SVGElement;
+  readonly rect: SVGElement;
 }
 
 /** The next head that an arrow key leads to: of its layer, or the same one of another; undefined at the edge. */
 export function beside<At extends { readonly cell: Cell }>(all: readonly At[], from: Cell, key: string): At | undefined {
   const [along, across] = key === "ArrowLeft" || key === "ArrowRight" ? (["head", "layer"] as const) : (["layer", "head"] as const);
   const sign = key === "ArrowLeft" || key === "ArrowUp" ? -1 : 1;
-  const far = (one: At): number => sign * (one.cell[along] - from[along]);
-  return all.filter((one) => one.cell[across] === from[across] && far(one) > 0).sort((a, b) => far(a) - far(b))[0];
+  const far = (at: At): number => sign * (at.cell[along] - from[along]);
+  return all.filter((at) => at.cell[across] === from[across] && far(at) > 0).sort((a, b) => far(a) - far(b))[0];
 }
 
-const figureChart = (title: string, note: string, ...content: HTMLElement[]): HTMLElement =>
-  h("figure.chart", {}, h("figcaption", {}, h("h3", {}, title), h("span.dim", {}, note)), ...content);
-
 export class CompareMap {
-  private readonly map = h("div.headmap");
-  private readonly layers = h("div.plot");
+  readonly root: HTMLElement;
   private readonly legend = new Legend();
-  private readonly left = figureChart("Heads", "layers down, heads across", this.map, h("div.scale", {}, this.legend.root));
-  readonly root = h("div.compared", {}, this.left, figureChart("Layers", "points are heads, the line their mean", this.layers));
+  private readonly map: HTMLElement;
+  private readonly left: HTMLElement;
   private readonly points: Points;
   private boxes: Box[] = [];
 
@@ -51,22 +48,18 @@ export class CompareMap {
     private readonly cells: readonly (Cell | null)[],
     private quantity: Quantity,
     private readonly host: Host,
-    private readonly open: (place: number) => void,
+    private readonly open: (index: number) => void,
   ) {
-    this.points = new Points(this.layers, host, ({ index }) => this.tip(index), ({ index }) => open(index));
-    this.map.addEventListener("pointermove", (event) => {
-      const box = this.under(event);
-      this.map.style.cursor = box ? "pointer" : "default";
-      host.tip(box ? this.tip(box.place) : null, event.clientX, event.clientY);
+    this.map = h("div.headmap", {
+      ...pointing(host, (event) => this.under(event), ({ index }) => this.tip(index), ({ index }) => open(index)),
+      onkeydown: (event: KeyboardEvent) => this.key(event),
+      onfocusin: (event: FocusEvent) => this.focused(event),
+      onfocusout: () => host.tip(null),
     });
-    this.map.addEventListener("pointerleave", () => host.tip(null));
-    this.map.addEventListener("click", (event) => {
-      const box = this.under(event);
-      if (box) open(box.place);
-    });
-    this.map.addEventListener("keydown", (event) => this.key(event));
-    this.map.addEventListener("focusin", (event) => this.focused(event));
-    this.map.addEventListener("focusout", () => host.tip(null));
+    this.points = new Points(host, ({ index }) => this.tip(index), ({ index }) => open(index));
+    const note = (text: string): HTMLElement => h("span.dim", {}, text);
+    this.left = captioned("Heads", note("layers down, heads across"), this.map, h("div.scale", {}, this.legend.root));
+    this.root = h("div.compared", {}, this.left, captioned("Layers", note("points are heads, the line their mean"), this.points.box));
   }
 
   /** Draw a quantity for the page's size and theme. */
@@ -82,25 +75,25 @@ export class CompareMap {
   }
 
   select(open: Cell): void {
-    for (const { box, cell } of this.boxes) box.classList.toggle("on", same(cell, open));
+    for (const { rect, cell } of this.boxes) rect.classList.toggle("on", same(cell, open));
     if (!this.map.contains(document.activeElement)) this.stop(this.boxes.find(({ cell }) => same(cell, open)) ?? this.boxes[0]);
     this.points.select(open);
   }
 
   // The map is one stop of the Tab key: this cell.
   private stop(at: Box | undefined): void {
-    for (const one of this.boxes) one.box.setAttribute("tabindex", one === at ? "0" : "-1");
+    for (const box of this.boxes) box.rect.setAttribute("tabindex", box === at ? "0" : "-1");
   }
 
   private key(event: KeyboardEvent): void {
     if (event.metaKey || event.ctrlKey || event.altKey) return;
     const at = this.under(event);
     if (!at) return;
-    if (event.key === "Enter" || event.key === " ") this.open(at.place);
+    if (event.key === "Enter" || event.key === " ") this.open(at.index);
     else if (event.key.startsWith("Arrow")) {
       const next = beside(this.boxes, at.cell, event.key);
       if (next) this.stop(next);
-      next?.box.focus();
+      next?.rect.focus();
     } else return;
     event.preventDefault();
     event.stopPropagation(); // the page's own arrows are those of the heat map
@@ -109,9 +102,9 @@ export class CompareMap {
   // A cell that is reached by a key shows its tip; under a pointer the pointer brings it.
   private focused(event: FocusEvent): void {
     const at = this.under(event);
-    if (!at?.box.matches(":focus-visible")) return;
-    const { right, bottom } = at.box.getBoundingClientRect();
-    this.host.tip(this.tip(at.place), right, bottom);
+    if (!at?.rect.matches(":focus-visible")) return;
+    const { right, bottom } = at.rect.getBoundingClientRect();
+    this.host.tip(this.tip(at.index), right, bottom);
   }
 
   private drawMap({ theme }: Now, room: number): number {
@@ -122,38 +115,38 @@ export class CompareMap {
     const [width, height] = [LABEL.left + figures.columns * step, LABEL.top + figures.rows * step];
     const focused = this.map.contains(document.activeElement) ? document.activeElement?.getAttribute("data-place") : null;
     const texts: SVGElement[] = [];
-    this.boxes = this.cells.flatMap((cell, place) => {
-      const value = values[place]!;
+    this.boxes = this.cells.flatMap((cell, index) => {
+      const value = values[index]!;
       if (!cell || !Number.isFinite(value)) return [];
       const fill = pixel(scale, value, theme);
       const [x, y] = [LABEL.left + cell.head * step, LABEL.top + cell.layer * step];
-      const box = s("rect", { x, y, width: size, height: size, fill: css(fill), class: "cell", "data-place": place, tabindex: -1, role: "button", "aria-label": this.say(place) });
+      const rect = s("rect", { x, y, width: size, height: size, fill: css(fill), class: "cell", "data-place": index, tabindex: -1, role: "button", "aria-label": this.say(index) });
       if (size >= 24) texts.push(s("text", { x: x + size / 2, y: y + size / 2, dy: "0.35em", fill: inkOn(fill) }, short(value)));
-      return [{ place, cell, box }];
+      return [{ index, cell, rect }];
     });
     const label = (x: number, y: number, text: number, anchor: string): SVGElement => s("text", { x, y, dy: "0.35em", "text-anchor": anchor, class: "axis" }, String(text));
     const across = spaced(figures.payload.heads, step, 20).map(([i, head]) => label(LABEL.left + i * step + size / 2, 7, head, "middle"));
     const down = spaced(figures.payload.layers, step, 13).map(([i, layer]) => label(LABEL.left - 8, LABEL.top + i * step + size / 2, layer, "end"));
     const name = `${title} of ${values.length} heads, layers down, heads across. Arrow keys move between heads, Enter opens one.`;
     const attributes = { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": name, "data-export": "yes" };
-    this.map.replaceChildren(s("svg", attributes, ...across, ...down, s("g", {}, ...this.boxes.map(({ box }) => box)), ...texts));
-    const again = this.boxes.find(({ place }) => String(place) === focused);
+    this.map.replaceChildren(s("svg", attributes, ...across, ...down, s("g", {}, ...this.boxes.map(({ rect }) => rect)), ...texts));
+    const again = this.boxes.find(({ index }) => String(index) === focused);
     if (again) this.stop(again);
-    again?.box.focus({ preventScroll: true });
+    again?.rect.focus({ preventScroll: true });
     return width;
   }
 
   private drawLayers(now: Now, width: number): void {
     const { figures } = this.host;
     const { values, title, units, scale } = this.quantity;
-    const marks = marksOf(figures, this.cells, (_, place) => values[place]!);
+    const marks = marksOf(figures, this.cells, (_, index) => values[index]!);
     const lines = means(this.info, this.quantity).map(({ layer, mean, error }) => ({ x: figures.payload.layers.indexOf(layer), mean, error }));
     const reach = lines.filter(({ error }) => Number.isFinite(error)).map(({ x, mean, error }) => ({ x, low: mean - REACH * error, high: mean + REACH * error }));
     const ys = marks.map(({ y }) => y);
     const [low, high] = [1.04 * Math.min(0, ...ys), 1.04 * Math.max(1e-9, ...ys)];
     const [drawing, points] = chart(figures, marks, { width, height: 250, left: 38, label: `${title} by layer, ${units}`, low, high, tick }, [
       scale.diverging ? Plot.ruleY([0], { stroke: "var(--tick)" }) : null,
-      Plot.dot(marks, { x: "x", y: "y", r: marks.length > 500 ? 1.8 : 3, fill: "var(--accent)", fillOpacity: 0.5, stroke: "var(--bg)", strokeWidth: 0.4, clip: false }),
+      dotsOf(marks, { r: marks.length > 500 ? 1.8 : 3, fillOpacity: 0.5 }),
       Plot.lineY(lines, { x: "x", y: "mean", stroke: "var(--ink2)", strokeWidth: 1.25 }),
       Plot.ruleX(reach, { x: "x", y1: "low", y2: "high", stroke: "var(--ink)", strokeWidth: 1.5 }),
       Plot.dot(lines, { x: "x", y: "mean", r: 2.6, fill: "var(--ink)", stroke: "var(--bg)", strokeWidth: 1 }),
@@ -164,37 +157,37 @@ export class CompareMap {
   }
 
   private under(event: Event): Box | undefined {
-    const box = event.target instanceof Element ? event.target.closest("rect.cell") : null;
-    return this.boxes.find((one) => one.box === box);
+    const rect = event.target instanceof Element ? event.target.closest("rect.cell") : null;
+    return this.boxes.find((box) => box.rect === rect);
   }
 
-  private name(place: number): string {
-    return code(this.info.layer[place]!, this.info.head[place]!);
+  private name(index: number): string {
+    return code(this.info.layer[index]!, this.info.head[index]!);
   }
 
   /** `0.261 nats` */
-  private value(place: number): string {
+  private value(index: number): string {
     const { values, units } = this.quantity;
-    return `${figure(values[place]!)}${units === "share" ? "" : ` ${units}`}`;
+    return `${figure(values[index]!)}${units === "share" ? "" : ` ${units}`}`;
   }
 
-  private say(place: number): string {
-    return `${this.name(place)}, ${this.quantity.title} ${this.value(place)}`;
+  private say(index: number): string {
+    return `${this.name(index)}, ${this.quantity.title} ${this.value(index)}`;
   }
 
-  private tip(place: number): HTMLElement {
+  private tip(index: number): HTMLElement {
     const { info, quantity } = this;
     const measure = info.measures.find(({ name }) => name === quantity.name);
-    const a = measure?.a[place] ?? NaN;
-    const error = quantity.errors[place] ?? NaN;
+    const a = measure?.a[index] ?? NaN;
+    const error = quantity.errors[index] ?? NaN;
     const rows = tipTable(
       measure && ["A", figure(a)],
-      measure && ["B", figure(a - quantity.values[place]!)],
-      [measure ? "A − B" : "drift", this.value(place)],
+      measure && ["B", figure(a - quantity.values[index]!)],
+      [measure ? "A − B" : "drift", this.value(index)],
       Number.isFinite(error) && ["standard error", `± ${errorFigure(error)}`],
-      measure ? ["drift", `${figure(info.js[place]!)} nats`] : ["cosine of the rows", figure(info.cosine[place]!)],
+      measure ? ["drift", `${figure(info.js[index]!)} nats`] : ["cosine of the rows", figure(info.cosine[index]!)],
     );
-    return headTip(this.name(place), paper(info.layer[place]!, info.head[place]!), rows);
+    return headTip(this.name(index), paper(info.layer[index]!, info.head[index]!), rows);
   }
 }
 

@@ -16,17 +16,17 @@ const OPEN = /[([{“‘$]$/;
 export const inWords = (name: string): string => name.replace("_else_", ", else ").replaceAll("_", " ");
 
 /** The classes of each word: of the mention, of mentions that would be right, of the word that was chosen. */
-export function marks(window: CorefWindow, shown: CorefShown): string[] {
-  const inside = (place: number, word: number): boolean => {
-    const [start, end] = window.mentions[place] ?? [0, 0];
+export function marks(window: CorefWindow, choice: CorefShown): string[] {
+  const inside = (mention: number, word: number): boolean => {
+    const [start, end] = window.mentions[mention] ?? [0, 0];
     return start! <= word && word < end!;
   };
   return window.words.map((_, word) => {
     const kinds = [
-      inside(shown.mention, word) && "mention",
-      !inside(shown.mention, word) && shown.antecedents.some((place) => inside(place, word)) && "before",
-      word === shown.predicted && "choice",
-      word === shown.predicted && shown.right && "right",
+      inside(choice.mention, word) && "mention",
+      !inside(choice.mention, word) && choice.antecedents.some((mention) => inside(mention, word)) && "before",
+      word === choice.predicted && "choice",
+      word === choice.predicted && choice.right && "right",
     ];
     return kinds.filter((kind) => kind !== false).join(" ");
   });
@@ -37,8 +37,8 @@ export function apart({ words, spaces }: CorefWindow): boolean[] {
   return words.map((word, i) => i > 0 && (spaces ? spaces[i - 1] === true : !CLOSE.test(word) && !OPEN.test(words[i - 1] ?? "")));
 }
 
-function text(window: CorefWindow, shown: CorefShown): HTMLElement {
-  const kinds = marks(window, shown);
+function text(window: CorefWindow, choice: CorefShown): HTMLElement {
+  const kinds = marks(window, choice);
   const spaced = apart(window);
   const box = h("span.text");
   window.words.forEach((word, i) => {
@@ -71,22 +71,22 @@ function saved({ rows, types, counts }: CorefSection): Table {
 
 /** What a head chose for mentions of real texts, right and wrong. */
 function cases(row: CorefRow, cell: Cell, info: CorefSection, host: Host): HTMLElement[] {
-  const mention = (shown: CorefShown): HTMLElement => {
-    const window = info.windows[shown.window];
+  const mention = (choice: CorefShown): HTMLElement => {
+    const window = info.windows[choice.window];
     if (!window) return h("p");
-    const word = window.words[window.mentions[shown.mention]?.[2] ?? 0] ?? "";
+    const word = window.words[window.mentions[choice.mention]?.[2] ?? 0] ?? "";
     const attributes = {
       type: "button",
-      "data-kind": shown.right ? "right" : "wrong",
+      "data-kind": choice.right ? "right" : "wrong",
       "data-example": window.example,
       title: `Open ${host.figures.name(cell)} here`,
       onclick: () => host.open(cell, window.example),
     };
-    const answer = h("span", {}, `${word} → ${window.words[shown.predicted] ?? ""} `, h("span.dim", {}, share(shown.weight)));
-    return h("button.mentions", attributes, answer, text(window, shown));
+    const answer = h("span", {}, `${word} → ${window.words[choice.predicted] ?? ""} `, h("span.dim", {}, share(choice.weight)));
+    return h("button.mentions", attributes, answer, text(window, choice));
   };
   const group = (right: boolean): HTMLElement[] => {
-    const mentions = row.shown.filter((shown) => shown.right === right).map(mention);
+    const mentions = row.shown.filter((choice) => choice.right === right).map(mention);
     return [h("h4.cap", {}, right ? "right" : "wrong"), ...(mentions.length > 0 ? mentions : [h("p.say", {}, "None in the texts that were drawn.")])];
   };
   const title = h("h3", {}, `${host.figures.name(cell)} `, h("span.dim", {}, `chooses among ${inWords(row.candidates)}`));

@@ -6,6 +6,7 @@ import { h, s } from "../../../dom";
 import { HEADS } from "../../../explorer/scene";
 import { code, paper } from "../../../format";
 import type { ClustersSection } from "../../../protocol";
+import { captioned, redrawn } from "../../chart";
 import type { Now, Section } from "../../host";
 import { names } from "../../names";
 import { type Point, Points } from "../../points";
@@ -22,7 +23,7 @@ function layerHues(count: number, theme: Theme): string[] {
 }
 
 function headTable({ layer, head, places, role, cluster }: ClustersSection): Table {
-  const rows = layer.map((own, i) => ({ layer: own, head: head[i], x: places[i]![0], y: places[i]![1], role: role[i], cluster: cluster[i] }));
+  const rows = layer.map((_, i) => ({ layer: layer[i], head: head[i], x: places[i]![0], y: places[i]![1], role: role[i], cluster: cluster[i] }));
   return records({ ...HEAD, x: "float", y: "float", role: "text", cluster: "int" }, rows);
 }
 
@@ -47,7 +48,7 @@ function betweenLayers({ layers, between, units }: ClustersSection, theme: Theme
 
 export const section: Section<ClustersSection> = (element, info, host) => {
   const { layer, head, role, cluster, near, places, layers } = info;
-  const cells = layer.map((own, i) => host.figures.find(own, head[i]!));
+  const cells = layer.map((_, i) => host.figures.find(layer[i]!, head[i]!));
   const nameOf = (i: number): string => code(layer[i]!, head[i]!);
   const tip = ({ index }: Point): Node =>
     headTip(
@@ -57,9 +58,10 @@ export const section: Section<ClustersSection> = (element, info, host) => {
       h("div.dim", {}, `nearest: ${near[index]!.map(nameOf).join(", ")}`),
     );
   const panel = (title: string) => {
-    const [box, key] = [h("div.plot.map"), h("div.key")];
-    const points = new Points(box, host, tip, ({ cell }) => host.open(cell), true);
-    return { box, key, points, root: h("figure.chart", {}, h("figcaption", {}, h("h3", {}, title)), box, key) };
+    const key = h("div.key");
+    const points = new Points(host, tip, ({ cell }) => host.open(cell), true);
+    points.box.classList.add("map");
+    return { key, points, root: captioned(title, null, points.box, key) };
   };
 
   // By role, or by cluster where there are no roles or more than there are colours.
@@ -73,7 +75,7 @@ export const section: Section<ClustersSection> = (element, info, host) => {
   const picture = h("div.clusters", {}, maps, h("div.layerpart", {}, between, lines));
   element.append(picture);
 
-  const drawMap = ({ box, points }: typeof left, fills: readonly (string | null)[], width: number, now: Now): void => {
+  const drawMap = ({ points }: typeof left, fills: readonly (string | null)[], width: number, now: Now): void => {
     const [xs, ys] = [places.map(([x]) => x!), places.map(([, y]) => -y!)];
     const [x0, x1, y0, y1] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
     const unit = Math.min((width - 2 * EDGE) / Math.max(x1 - x0, 1e-9), (1.1 * width - 2 * EDGE) / Math.max(y1 - y0, 1e-9));
@@ -92,7 +94,7 @@ export const section: Section<ClustersSection> = (element, info, host) => {
     points.show(drawing, cells.flatMap((cell, index): Point[] => (cell ? [{ cell, ...at[index]!, index }] : [])), now.cell);
     const named = order.filter((i) => role[i] !== null).reverse().map((i) => ({ ...at[i]!, text: nameOf(i) }));
     drawing.append(...names(named, width, NAMED, at));
-    box.style.width = `${width}px`;
+    points.box.style.width = `${width}px`;
   };
   const draw = (now: Now): void => {
     const beside = now.width >= 560;
@@ -100,22 +102,16 @@ export const section: Section<ClustersSection> = (element, info, host) => {
     maps.classList.toggle("beside", beside);
     const hues = layerHues(layers.length, now.theme);
     const colors = HEADS[now.theme];
-    drawMap(left, layer.map((own) => hues[layers.indexOf(own)]!), width, now);
+    drawMap(left, layer.map((index) => hues[layers.indexOf(index)]!), width, now);
     drawMap(right, groupOf.map((group) => (group < 0 ? null : colors[group]!)), width, now);
-    const swatches = layers.map((own, i) => h("span", { style: `--hue:${hues[i]}` }, String(own)));
+    const swatches = layers.map((index, i) => h("span", { style: `--hue:${hues[i]}` }, String(index)));
     left.key.replaceChildren(h("span", {}, "layer", h("span.hues", { style: `--layers:${layers.length}` }, ...swatches)));
-    const count = (group: number): HTMLElement => h("b.dim", {}, String(groupOf.filter((own) => own === group).length));
+    const count = (group: number): HTMLElement => h("b.dim", {}, String(groupOf.filter((each) => each === group).length));
     const keys = groups.map((name, group) => h("span", {}, h("i", { style: `background:${colors[group]}` }), `${name} `, count(group)));
     if (groupOf.includes(-1)) keys.push(h("span", {}, h("i.ringed"), "none of these ", count(-1)));
     right.key.replaceChildren(...keys);
     between.replaceChildren(...betweenLayers(info, now.theme));
   };
-  let last = "";
-  const update = (now: Now): void => {
-    const key = `${now.width} ${now.theme}`;
-    if (key !== last) draw(now);
-    else for (const { points } of [left, right]) points.select(now.cell);
-    last = key;
-  };
-  return { update, picture, tables: { heads: () => headTable(info), layers: () => layerTable(info) } };
+  const update = redrawn(draw, left.points, right.points);
+  return { update: (now) => update(now, now.width), picture, tables: { heads: () => headTable(info), layers: () => layerTable(info) } };
 };

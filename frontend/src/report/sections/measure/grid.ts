@@ -8,7 +8,7 @@ import { weight } from "../../../format";
 import { layout, spaced } from "../../cells";
 import { type Cell, type Figures, type Measure, same } from "../../figures";
 import type { Host, Now } from "../../host";
-import { figureTip } from "../../tip";
+import { figureTip, pointing } from "../../tip";
 
 const LABEL = { left: 30, top: 18 };
 
@@ -35,7 +35,7 @@ export class Grid {
   private readonly canvas = h("canvas", { "aria-hidden": "true" });
   private readonly ring = h("div.ring");
   private readonly hover = h("div.ring.hov", { hidden: true });
-  private readonly root = h("div.grid", { tabindex: 0, role: "application" }, this.canvas, this.hover, this.ring);
+  private readonly root: HTMLElement;
   private size = 0;
   private step = 0;
   private now: Now | null = null;
@@ -44,16 +44,10 @@ export class Grid {
     element: HTMLElement,
     private readonly host: Host,
   ) {
+    const tip = (cell: Cell): Node => figureTip(host.figures, host.now.measure, cell);
+    const listeners = pointing(host, (event) => this.at(event), tip, (cell) => host.open(cell), (cell) => this.over(cell));
+    this.root = h("div.grid", { tabindex: 0, role: "application", ...listeners }, this.canvas, this.hover, this.ring);
     element.append(this.root);
-    this.root.addEventListener("pointermove", (event) => this.move(event));
-    this.root.addEventListener("pointerleave", () => {
-      this.put(this.hover, null);
-      host.tip(null);
-    });
-    this.root.addEventListener("click", (event) => {
-      const cell = this.at(event);
-      if (cell) host.open(cell);
-    });
   }
 
   update(now: Now): void {
@@ -116,16 +110,12 @@ export class Grid {
 
   private at(event: MouseEvent): Cell | null {
     const bounds = this.root.getBoundingClientRect();
-    const place = (x: number): number => Math.floor(x / this.step);
-    const cell = { layer: place(event.clientY - bounds.top - LABEL.top), head: place(event.clientX - bounds.left - LABEL.left) };
+    const index = (x: number): number => Math.floor(x / this.step);
+    const cell = { layer: index(event.clientY - bounds.top - LABEL.top), head: index(event.clientX - bounds.left - LABEL.left) };
     return this.host.figures.exists(cell) ? cell : null;
   }
 
-  private move(event: PointerEvent): void {
-    const cell = this.at(event);
-    const { now } = this;
-    this.put(this.hover, cell && now && !same(cell, now.cell) ? cell : null);
-    this.root.style.cursor = cell ? "pointer" : "default";
-    this.host.tip(cell && now && figureTip(this.host.figures, now.measure, cell), event.clientX, event.clientY);
+  private over(cell: Cell | null): void {
+    this.put(this.hover, cell && !same(cell, this.host.now.cell) ? cell : null);
   }
 }

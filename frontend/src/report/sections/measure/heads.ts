@@ -6,7 +6,7 @@ import type { HeadsSection } from "../../../protocol";
 import { type Cell, type Figures, type Measure, same, tidy } from "../../figures";
 import type { Host, Now, Section } from "../../host";
 import { toggle } from "../../rows";
-import { figureTip } from "../../tip";
+import { figureTip, pointing } from "../../tip";
 import { parseFilter } from "./filter";
 
 /** How many measures have room beside one another on paper, and how many heads are printed. */
@@ -73,7 +73,7 @@ class HeadTable {
     oninput: () => this.arrange(),
   });
   private readonly head = h("tr");
-  private readonly body = h("tbody");
+  private readonly body: HTMLElement;
   private readonly root: HTMLElement;
   private readonly rows: readonly Row[];
   private order: Order = { key: "head", down: false };
@@ -84,6 +84,8 @@ class HeadTable {
     private readonly host: Host,
   ) {
     const { figures } = host;
+    const listeners = pointing(host, (event) => this.rowOf(event.target), (row, event) => this.tip(row, event), (row) => host.open(row.cell));
+    this.body = h("tbody", { ...listeners, onkeydown: (event: KeyboardEvent) => this.key(event) });
     this.rows = figures.cells.map((cell) => {
       const button = h("button.headname", { type: "button", tabindex: -1 }, figures.name(cell));
       const values = figures.measures.map((measure) => figureCell(measure, cell));
@@ -94,13 +96,6 @@ class HeadTable {
     const errors = toggle("Standard errors", (on) => scroll.classList.toggle("errors", on));
     this.root = h("div.tablepart", {}, h("div.ctl", {}, this.input, errors, this.status), scroll);
     element.append(this.root);
-    this.body.addEventListener("click", (event) => {
-      const row = this.rowOf(event.target);
-      if (row) host.open(row.cell);
-    });
-    this.body.addEventListener("pointermove", (event) => this.move(event));
-    this.body.addEventListener("pointerleave", () => host.tip(null));
-    this.body.addEventListener("keydown", (event) => this.key(event));
     this.arrange();
   }
 
@@ -153,12 +148,11 @@ class HeadTable {
     return this.rows.find((row) => row.element === element);
   }
 
-  private move(event: PointerEvent): void {
+  private tip({ cell, element }: Row, event: MouseEvent): Node | null {
     const { figures } = this.host;
-    const row = this.rowOf(event.target);
-    const cell = event.target instanceof Element ? event.target.closest("td.n") : null;
-    const measure = row && cell && figures.measures[[...row.element.children].indexOf(cell) - 2];
-    this.host.tip(measure ? figureTip(figures, measure, row.cell) : null, event.clientX, event.clientY);
+    const column = [...element.children].findIndex((child) => child.contains(event.target as Node));
+    const measure = figures.measures[column - 2];
+    return measure ? figureTip(figures, measure, cell) : null;
   }
 
   // Up and down walk the rows as they stand.

@@ -39,7 +39,7 @@ function ranking(host: Host, now: Now): HTMLElement[] {
   const { measure } = now;
   const entry = (cell: Cell): HTMLElement => {
     const chance = measure.chance(cell.layer);
-    const at = (x: number): string => `${(100 * measure.scale.place(x)).toFixed(2)}%`;
+    const at = (x: number): string => `${(100 * measure.scale.position(x)).toFixed(2)}%`;
     const bar = h("i", { style: `width:${at(measure.value(cell))}` });
     return h(
       "button.entry",

@@ -26,14 +26,14 @@ export interface Arc {
 }
 
 /** Which arcs are of the relation: between its words and their heads, found or missed, or what was chosen instead. */
-export function kinds(sentence: TreeSentence, shown: TreeShown, towards: boolean): Arc[] {
+export function kinds(sentence: TreeSentence, reading: TreeShown, towards: boolean): Arc[] {
   const key = (word: number, other: number): string => (towards ? `${word} ${other}` : `${other} ${word}`);
   const named = new Map<string, Kind>();
-  shown.words.forEach((word, i) => {
-    if (!shown.right[i]) named.set(key(word, shown.predicted[i]!), "chose");
+  reading.words.forEach((word, i) => {
+    if (!reading.right[i]) named.set(key(word, reading.predicted[i]!), "chose");
   });
-  shown.words.forEach((word, i) => named.set(key(word, sentence.heads[word]!), shown.right[i] ? "found" : "missed"));
-  const arcs = shown.arcs.map(([from, to, weight]) => ({ from: from!, to: to!, weight: weight!, kind: named.get(`${from} ${to}`) ?? null }));
+  reading.words.forEach((word, i) => named.set(key(word, sentence.heads[word]!), reading.right[i] ? "found" : "missed"));
+  const arcs = reading.arcs.map(([from, to, weight]) => ({ from: from!, to: to!, weight: weight!, kind: named.get(`${from} ${to}`) ?? null }));
   const order = [null, "missed", "chose", "found"];
   return arcs.sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind) || a.weight - b.weight);
 }
@@ -48,7 +48,7 @@ function widthOf(text: string): number {
 }
 
 /** The picture; an arc of the relation says what it is when it is pointed at. */
-export function picture(sentence: TreeSentence, shown: TreeShown, towards: boolean, host: Host): SVGElement {
+export function picture(sentence: TreeSentence, reading: TreeShown, towards: boolean, host: Host): SVGElement {
   const { words } = sentence;
   const middles: number[] = [];
   let right = EDGE;
@@ -58,7 +58,7 @@ export function picture(sentence: TreeSentence, shown: TreeShown, towards: boole
     right += width + GAP;
   }
   const width = Math.ceil(right - GAP + EDGE);
-  const arcs = kinds(sentence, shown, towards);
+  const arcs = kinds(sentence, reading, towards);
   const rise = ({ from, to }: Arc): number => Math.min(HIGHEST, BASE + STEP * Math.abs(from - to) + 6);
   const ground = Math.ceil(Math.max(...arcs.map(rise), BASE) * 0.75) + 6;
   const drawn = arcs.flatMap((arc) => {
@@ -73,7 +73,7 @@ export function picture(sentence: TreeSentence, shown: TreeShown, towards: boole
     const half = 2.8 + 0.6 * wide;
     return [s("path", { ...line, ...tip }), s("path", { d: `M${y - half} ${ground - 1.4 * half}h${2 * half}L${y} ${ground + 2}z`, class: `tip-${kind}`, style: "stroke:none" })];
   });
-  const texts = words.map((word, i) => s("text", { x: middles[i]!, y: ground + 15, class: shown.words.includes(i) ? "asked" : "" }, word));
+  const texts = words.map((word, i) => s("text", { x: middles[i]!, y: ground + 15, class: reading.words.includes(i) ? "asked" : "" }, word));
   return s("svg", { width, height: ground + 20, viewBox: `0 0 ${width} ${ground + 20}`, class: "arcs", "aria-hidden": "true" }, ...drawn, ...texts);
 }
 

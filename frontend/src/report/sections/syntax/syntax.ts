@@ -42,11 +42,11 @@ const printedRow = (printed: PrintedFigure): HTMLElement =>
 function cases(row: SyntaxRow, cell: Cell, info: SyntaxSection, host: Host): HTMLElement[] {
   const head = headOf(row);
   if (!head) return [];
-  const sentence = (shown: TreeShown, kind: string): HTMLElement[] => {
-    const tree = info.sentences[shown.sentence];
+  const sentence = (reading: TreeShown, kind: string): HTMLElement[] => {
+    const tree = info.sentences[reading.sentence];
     if (!tree) return [];
     const towards = row.direction === "dep->head";
-    const answers = shown.words.map((word, i) => `${tree.words[word]} ${towards ? "to" : "from"} ${tree.words[shown.predicted[i]!]}`);
+    const answers = reading.words.map((word, i) => `${tree.words[word]} ${towards ? "to" : "from"} ${tree.words[reading.predicted[i]!]}`);
     const attributes = {
       type: "button",
       "data-kind": kind,
@@ -54,17 +54,17 @@ function cases(row: SyntaxRow, cell: Cell, info: SyntaxSection, host: Host): HTM
       "aria-label": `${kind}: ${tree.words.join(" ")}. ${answers.join(", ")}. Open ${host.figures.name(cell)} here.`,
       onclick: () => host.open(cell, tree.example),
     };
-    return [h("button.sentence", attributes, picture(tree, shown, towards, host))];
+    return [h("button.sentence", attributes, picture(tree, reading, towards, host))];
   };
-  const group = (kind: string, shown: readonly TreeShown[]): HTMLElement[] => {
+  const group = (kind: string, readings: readonly TreeShown[]): HTMLElement[] => {
     const none = h("p.say", {}, `None among the ${plural(row.looked, "sentence")} that were drawn.`);
-    return [h("h4.cap", {}, kind), ...(shown.length === 0 ? [none] : shown.flatMap((one) => sentence(one, kind)))];
+    return [h("h4.cap", {}, kind), ...(readings.length === 0 ? [none] : readings.flatMap((reading) => sentence(reading, kind)))];
   };
   const how = `${head.label} in papers, ${head.arrow}, right in ${(100 * (row.accuracy ?? 0)).toFixed(1)}\u00a0% of ${whole(row.n)}`;
   const title = h("h3", {}, `${row.relation}: ${head.name} `, h("span.dim", {}, how));
   if (row.right.length + row.wrong.length > 0) return [title, key(), ...group("right", row.right), ...group("wrong", row.wrong)];
   const all = row.relation.startsWith("all");
-  return [title, h("p.say", {}, all ? "These are all relations together; choose one of them to see sentences." : "No sentence that is short enough for this page was drawn.")];
+  return [title, h("p.say", {}, all ? "These are all relations together; choose one to see sentences." : "No sentence that is short enough for this page was drawn.")];
 }
 
 export const section: Section<SyntaxSection> = (element, info, host) => {
