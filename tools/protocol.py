@@ -107,8 +107,9 @@ def section_exports(classes: list[Any]) -> str:
     for kind in sorted(kinds):
         files = sorted(SECTIONS.glob(f"*/{kind}.ts"))
         if len(files) != 1:
+            folder = SECTIONS.relative_to(ROOT)
             raise SystemExit(
-                f"sections of kind {kind} need one file {SECTIONS}/ROOM/{kind}.ts: {len(files)} found"
+                f"sections of kind {kind} need one file {folder}/ROOM/{kind}.ts: {len(files)} found"
             )
         lines.append(f'export {{ section as {kind} }} from "./{files[0].parent.name}/{kind}";\n')
     return "".join([INDEX_HEADER, "\n", *lines])

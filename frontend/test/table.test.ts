@@ -1,6 +1,6 @@
 import { parquetReadObjects } from "hyparquet";
 import { expect, test } from "vitest";
-import { csv, parquet, type Table } from "../src/report/table";
+import { csv, HEAD, parquet, records, type Table } from "../src/report/table";
 
 const table: Table = {
   columns: { head: "int", name: "text", value: "float", few: "flag" },
@@ -32,4 +32,11 @@ test("a table without rows has its columns", async () => {
 
 test("a number that is not whole is no whole number", () => {
   expect(() => parquet({ columns: { n: "int" }, rows: [[0.5]] })).toThrow();
+});
+
+test("rows that name their values become columns: the label in papers follows from the head, what is missing is null", () => {
+  const rows = [{ layer: 7, head: 9, value: 0.5, units: "share" }, { layer: null, head: null, value: undefined }];
+  const { columns, rows: values } = records({ ...HEAD, value: "float" }, rows);
+  expect(Object.keys(columns)).toEqual(["layer", "head", "paper", "value"]);
+  expect(values).toEqual([[7, 9, "8-10", 0.5], [null, null, null, null]]);
 });
