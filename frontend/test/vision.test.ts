@@ -87,7 +87,7 @@ describe.each(["light", "dark"] as const)("on %s paper", (theme) => {
   test("figures made in Python have the same heads", () => {
     const source = readFileSync(new URL("../../src/headscope/views/palette.py", import.meta.url), "utf8");
     const palette = source.slice(source.indexOf(`${theme.toUpperCase()} = Palette(`));
-    const found = palette.slice(palette.indexOf("heads=["), palette.indexOf("]", palette.indexOf("heads=[")));
-    expect(found.match(/#[0-9a-f]{6}/g)).toEqual(heads);
+    const colours = /heads=_hexes\("([^"]*)"\)/.exec(palette)?.[1] ?? "";
+    expect(colours.split(" ").map((colour) => `#${colour}`)).toEqual(heads);
   });
 });
