@@ -10,6 +10,31 @@ export type Pen = Pick<
 
 export const FONT = 'Inter, -apple-system, "Segoe UI", system-ui, Arial, sans-serif';
 
+/** How the text that follows stands: a font such as "500 11px", and where its place is. */
+export function lettering(pen: Pen, font: string, align: CanvasTextAlign, baseline: CanvasTextBaseline): void {
+  pen.font = `${font} ${FONT}`;
+  [pen.textAlign, pen.textBaseline] = [align, baseline];
+}
+
+export function area(pen: Pen, color: string, x: number, y: number, width: number, height: number): void {
+  pen.fillStyle = color;
+  pen.fillRect(x, y, width, height);
+}
+
+/** A curve whose ends are level; its control points stand at `bend` of the way across. */
+export function curve(pen: Pen, x0: number, y0: number, x1: number, y1: number, bend: number): void {
+  const reach = (x1 - x0) * bend;
+  pen.beginPath();
+  pen.moveTo(x0, y0);
+  pen.bezierCurveTo(x0 + reach, y0, x1 - reach, y1, x1, y1);
+  pen.stroke();
+}
+
+export function write(pen: Pen, color: string, text: string, x: number, y: number): void {
+  pen.fillStyle = color;
+  pen.fillText(text, x, y);
+}
+
 /** Device pixels a CSS pixel, 1 to 2: more is not seen and costs time. */
 export const ratio = (): number => Math.min(2, Math.max(1, window.devicePixelRatio || 1));
 

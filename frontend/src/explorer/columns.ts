@@ -5,6 +5,9 @@ import type { Scene } from "./scene";
 
 export type Side = "from" | "to";
 
+/** Places on the two sides; null for none. */
+export type Place = { readonly from: number | null; readonly to: number | null } | null;
+
 /** What the columns ask of the picture around them. */
 export interface Rows {
   /** The first row that can be seen. */
@@ -16,7 +19,7 @@ export interface Rows {
 export const focusOn = (side: Side, place: number): { from: number | null; to: number | null } => (side === "from" ? { from: place, to: null } : { from: null, to: place });
 
 /** From token to token, and from side to side; Enter pins. After a click arrow keys still go from head to head. */
-export function listboxes(scene: Scene, columns: Readonly<Record<Side, HTMLElement>>, rows: Rows): void {
+export function hoverColumns(scene: Scene, columns: Readonly<Record<Side, HTMLElement>>, rows: Rows): void {
   const { owner } = scene;
   // A column was focused by keyboard: only who came by keyboard moves among tokens.
   let keyed = false;
@@ -42,10 +45,7 @@ export function listboxes(scene: Scene, columns: Readonly<Record<Side, HTMLEleme
       const place = placeOf(event);
       if (place !== null) owner.hover(scene, focusOn(side, place));
     });
-    column.addEventListener("pointerleave", () => {
-      owner.hover(scene, null);
-      owner.tip(null);
-    });
+    column.addEventListener("pointerleave", () => scene.leave());
     column.addEventListener("click", (event) => {
       const place = placeOf(event);
       if (place !== null && !String(getSelection())) owner.pin(scene, side, place);

@@ -1,44 +1,60 @@
 // The picture of an element as SVG or PNG: its text, borders and canvases, as they stand on the screen.
 
-import type { Pen } from "./canvas";
+import { area, type Pen, write } from "./canvas";
 import { SvgPen } from "./svg";
 
 /** Canvases that can be drawn again as vectors; others are taken as they are. */
 export const painters = new WeakMap<HTMLCanvasElement, (pen: Pen) => void>();
 
-interface Sink {
-  rect(x: number, y: number, width: number, height: number, fill: string | null, stroke: string | null, radius: number): void;
-  text(text: string, x: number, y: number, style: CSSStyleDeclaration): void;
-  canvas(canvas: HTMLCanvasElement, x: number, y: number, width: number, height: number): void;
+/** What a picture is put on: a pen, and what it cannot do by itself. */
+interface Paper {
+  readonly pen: Pen;
+  rounded(x: number, y: number, width: number, height: number, fill: string | null, stroke: string | null, radius: number): void;
+  image(canvas: HTMLCanvasElement, x: number, y: number, width: number, height: number): void;
+  /** What follows stands in a box of its own, until `end`. */
+  group(x: number, y: number, width: number, height: number): void;
+  end(): void;
   /** An SVG that is marked data-export="yes". */
   drawing(drawing: SVGSVGElement, x: number, y: number): void;
 }
 
 const CLEAR = new Set(["transparent", "rgba(0, 0, 0, 0)"]);
 
-/** Give everything visible in an element to a sink, in paint order, from the element's corner. */
-function walk(root: HTMLElement, sink: Sink): void {
+/** Put everything visible in an element on paper, in paint order, from the element's corner. */
+function put(root: HTMLElement, background: string, paper: Paper): void {
+  const { pen } = paper;
   const origin = root.getBoundingClientRect();
+  area(pen, background, 0, 0, origin.width, origin.height);
+  const text = (found: string, x: number, y: number, style: CSSStyleDeclaration): void => {
+    pen.globalAlpha = 1;
+    pen.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
+    [pen.textAlign, pen.textBaseline] = ["left", "middle"];
+    write(pen, style.color, style.textTransform === "uppercase" ? found.toUpperCase() : found, x, y);
+  };
+  const canvas = (source: HTMLCanvasElement, x: number, y: number, width: number, height: number): void => {
+    const painter = painters.get(source);
+    if (!painter) return paper.image(source, x, y, width, height);
+    paper.group(x, y, width, height);
+    painter(pen);
+    paper.end();
+  };
   const visit = (element: HTMLElement, clip: DOMRect): void => {
     const style = getComputedStyle(element);
     if (style.display === "none" || style.visibility === "hidden" || element.dataset.export === "no") return;
     const bounds = element.getBoundingClientRect();
     const [x, y] = [bounds.left - origin.left, bounds.top - origin.top];
-    if (element instanceof HTMLCanvasElement) {
-      sink.canvas(element, x, y, bounds.width, bounds.height);
-      return;
-    }
+    if (element instanceof HTMLCanvasElement) return canvas(element, x, y, bounds.width, bounds.height);
     const fill = CLEAR.has(style.backgroundColor) ? null : style.backgroundColor;
     const border = parseFloat(style.borderTopWidth) > 0 && parseFloat(style.borderLeftWidth) > 0 && style.borderTopStyle !== "none" ? style.borderTopColor : null;
     const inside = bounds.bottom > clip.top && bounds.top < clip.bottom;
-    if (inside && (fill || border)) sink.rect(x, y, bounds.width, bounds.height, fill, border, Math.min(8, parseFloat(style.borderTopLeftRadius) || 0));
+    if (inside && (fill || border)) paper.rounded(x, y, bounds.width, bounds.height, fill, border, Math.min(8, parseFloat(style.borderTopLeftRadius) || 0));
     const own = style.overflowY === "visible" && style.overflowX === "visible" ? clip : new DOMRect(Math.max(bounds.x, clip.x), Math.max(bounds.y, clip.y), bounds.width, Math.min(bounds.bottom, clip.bottom) - Math.max(bounds.y, clip.y));
     for (const child of element.childNodes) {
       if (child instanceof HTMLElement) visit(child, own);
       else if (child instanceof Text && child.data.trim()) letters(child, style, own);
       else if (child instanceof SVGSVGElement && child.dataset.export === "yes") {
         const box = child.getBoundingClientRect();
-        sink.drawing(child, box.left - origin.left, box.top - origin.top);
+        paper.drawing(child, box.left - origin.left, box.top - origin.top);
       }
     }
   };
@@ -50,12 +66,12 @@ function walk(root: HTMLElement, sink: Sink): void {
     const first = rects[0]!;
     const middle = (first.top + first.bottom) / 2;
     if (middle < clip.top || middle > clip.bottom) return;
-    if (rects.length === 1) return sink.text(node.data.trim(), first.left - origin.left, middle - origin.top, style);
+    if (rects.length === 1) return text(node.data.trim(), first.left - origin.left, middle - origin.top, style);
     // Wrapped: cut where the line changes.
     let [line, top] = ["", first.top];
     let at = { left: first.left, top: first.top, bottom: first.bottom };
     const flush = (): void => {
-      if (line.trim()) sink.text(line.trim(), at.left - origin.left, (at.top + at.bottom) / 2 - origin.top, style);
+      if (line.trim()) text(line.trim(), at.left - origin.left, (at.top + at.bottom) / 2 - origin.top, style);
     };
     for (let i = 0; i < node.data.length; i++) {
       range.setStart(node, i);
@@ -88,31 +104,17 @@ export function inlined(drawing: SVGSVGElement): string {
   return new XMLSerializer().serializeToString(copy);
 }
 
-const upper = (text: string, style: CSSStyleDeclaration): string => (style.textTransform === "uppercase" ? text.toUpperCase() : text);
-
 /** An element as an SVG document; canvases that have a painter become shapes. */
 export function svg(root: HTMLElement, background: string, title = ""): string {
   const { width, height } = root.getBoundingClientRect();
   const pen = new SvgPen(Math.ceil(width), Math.ceil(height));
-  pen.fillStyle = background;
-  pen.fillRect(0, 0, width, height);
-  walk(root, {
-    rect: (x, y, w, h, fill, stroke, radius) => pen.rounded(x, y, w, h, fill, stroke, radius),
-    text: (text, x, y, style) => {
-      pen.fillStyle = style.color;
-      pen.globalAlpha = 1;
-      pen.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
-      [pen.textAlign, pen.textBaseline] = ["left", "middle"];
-      pen.fillText(upper(text, style), x, y);
-    },
+  put(root, background, {
+    pen,
+    rounded: pen.rounded.bind(pen),
+    image: (canvas, ...box) => pen.image(canvas.toDataURL("image/png"), ...box),
+    group: pen.group.bind(pen),
+    end: pen.end.bind(pen),
     drawing: (drawing, x, y) => pen.raw(inlined(drawing), x, y),
-    canvas: (canvas, x, y, w, h) => {
-      const painter = painters.get(canvas);
-      if (!painter) return pen.image(canvas.toDataURL("image/png"), x, y, w, h);
-      pen.group(x, y, w, h);
-      painter(pen);
-      pen.end();
-    },
   });
   return pen.document(title);
 }
@@ -123,40 +125,31 @@ export async function png(root: HTMLElement, background: string): Promise<Blob> 
   const scale = 2;
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [Math.ceil(width * scale), Math.ceil(height * scale)];
-  const context = canvas.getContext("2d");
-  if (!context) throw new Error("this browser gives no 2D canvas");
-  context.setTransform(scale, 0, 0, scale, 0, 0);
-  context.fillStyle = background;
-  context.fillRect(0, 0, width, height);
-  walk(root, {
-    rect: (x, y, w, h, fill, stroke, radius) => {
-      context.globalAlpha = 1;
-      context.beginPath();
-      context.roundRect(x + (stroke ? 0.5 : 0), y + (stroke ? 0.5 : 0), w - (stroke ? 1 : 0), h - (stroke ? 1 : 0), radius);
-      if (fill) [context.fillStyle] = [fill];
-      if (fill) context.fill();
-      if (stroke) [context.strokeStyle, context.lineWidth] = [stroke, 1];
-      if (stroke) context.stroke();
+  const pen = canvas.getContext("2d");
+  if (!pen) throw new Error("this browser gives no 2D canvas");
+  pen.setTransform(scale, 0, 0, scale, 0, 0);
+  put(root, background, {
+    pen,
+    rounded: (x, y, w, h, fill, stroke, radius) => {
+      const inset = stroke ? 0.5 : 0;
+      pen.globalAlpha = 1;
+      pen.beginPath();
+      pen.roundRect(x + inset, y + inset, w - 2 * inset, h - 2 * inset, radius);
+      if (fill) [pen.fillStyle] = [fill];
+      if (fill) pen.fill();
+      if (stroke) [pen.strokeStyle, pen.lineWidth] = [stroke, 1];
+      if (stroke) pen.stroke();
     },
-    text: (text, x, y, style) => {
-      context.globalAlpha = 1;
-      context.fillStyle = style.color;
-      context.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
-      [context.textAlign, context.textBaseline] = ["left", "middle"];
-      context.fillText(upper(text, style), x, y);
+    image: (source, ...box) => pen.drawImage(source, ...box),
+    group: (x, y, w, h) => {
+      pen.save();
+      pen.translate(x, y);
+      pen.beginPath();
+      pen.rect(0, 0, w, h);
+      pen.clip();
     },
+    end: () => pen.restore(),
     drawing: () => undefined,
-    canvas: (source, x, y, w, h) => {
-      const painter = painters.get(source);
-      if (!painter) return context.drawImage(source, x, y, w, h);
-      context.save();
-      context.translate(x, y);
-      context.beginPath();
-      context.rect(0, 0, w, h);
-      context.clip();
-      painter(context);
-      context.restore();
-    },
   });
   return new Promise((resolve, reject) => canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the picture is too large")))));
 }

@@ -4,7 +4,7 @@ import { PALETTES } from "../color";
 import { h } from "../dom";
 import { figure } from "../format";
 import type { MeasureColumn } from "../protocol";
-import { FONT, paint, ratio, surface, whole } from "./canvas";
+import { area, FONT, paint, ratio, surface, whole } from "./canvas";
 import { type Box, box, LINES_UP_TO, places, queue } from "./gridlayout";
 import type { Scene } from "./scene";
 import { inSlices } from "./slices";
@@ -161,8 +161,7 @@ export class Grid {
     context.rect(x, y, cell, cell);
     context.clip();
     context.globalAlpha = 0.6;
-    context.fillStyle = ink("--bg");
-    context.fillRect(x, y, cell, cell);
+    area(context, ink("--bg"), x, y, cell, cell);
     context.globalAlpha = 1;
     context.strokeStyle = ink("--line2");
     context.lineWidth = 1;
@@ -200,8 +199,7 @@ export class Grid {
       const [x, y] = this.corner(place);
       context.clearRect(x - 1, y - 1, box.step, box.down);
       if (thumb && lines) {
-        context.fillStyle = paper;
-        context.fillRect(x, y, box.cell, box.cell);
+        area(context, paper, x, y, box.cell, box.cell);
         this.strokes(context, thumb, x, y);
       } else if (thumb) {
         paint(pixels, 0, 0, side, side, whole(thumb.codes, thumb.rows, thumb.columns), thumb.sign ? palette.diverging : palette.sequential, thumb.sign);
@@ -235,15 +233,12 @@ export class Grid {
     const { ink } = scene.owner;
     if (found < scene.state.least || !Number.isFinite(found)) {
       context.globalAlpha = 0.86;
-      context.fillStyle = ink("--bg");
-      context.fillRect(x - 0.5, y - 0.5, box.cell + 1, box.cell + 1);
+      area(context, ink("--bg"), x - 0.5, y - 0.5, box.cell + 1, box.cell + 1);
       context.globalAlpha = 1;
       if (!Number.isFinite(found)) return;
     }
-    context.fillStyle = ink("--track");
-    context.fillRect(x, y + box.cell + 2, box.cell, 2);
-    context.fillStyle = scene.accent;
-    context.fillRect(x, y + box.cell + 2, (box.cell * Math.max(0, found)) / most, 2);
+    area(context, ink("--track"), x, y + box.cell + 2, box.cell, 2);
+    area(context, scene.accent, x, y + box.cell + 2, (box.cell * Math.max(0, found)) / most, 2);
     context.font = `500 9.5px ${FONT}`;
     context.textBaseline = "alphabetic";
     context.fillStyle = ink("--ink2");

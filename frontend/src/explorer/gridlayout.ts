@@ -6,18 +6,6 @@ import type { Scene } from "./scene";
 /** Inputs up to this length are drawn as lines, longer ones as heat maps. */
 export const LINES_UP_TO = 24;
 
-export interface Box {
-  readonly cell: number;
-  readonly gap: number;
-  /** From one cell to the next, across and down. */
-  readonly step: number;
-  readonly down: number;
-  readonly gutter: number;
-  readonly top: number;
-  readonly width: number;
-  readonly height: number;
-}
-
 export interface Room {
   readonly layers: number;
   readonly heads: number;
@@ -30,7 +18,7 @@ export interface Room {
   readonly sorted: boolean;
 }
 
-export function box({ layers, heads, width, room, kind, noted, sorted }: Room): Box {
+export function box({ layers, heads, width, room, kind, noted, sorted }: Room) {
   const mini = kind === "mini";
   const gutter = mini ? 18 : sorted ? 0 : 28;
   const gap = mini ? 2 : kind === "large" ? 6 : 4;
@@ -46,6 +34,9 @@ export function box({ layers, heads, width, room, kind, noted, sorted }: Room): 
   const [step, down] = [cell + gap, cell + gap + foot];
   return { cell, gap, step, down, gutter, top, width: gutter + heads * step - gap, height: top + layers * down - gap };
 }
+
+/** The side of a cell, from one to the next (`step` across, `down`), the room of the labels, and the whole. */
+export type Box = Readonly<ReturnType<typeof box>>;
 
 /** The cells in the order they are drawn: model order (head -1 where a layer has no such head), or by a measure. */
 export function places(scene: Scene, measure: MeasureColumn | undefined): { layer: number; head: number }[] {

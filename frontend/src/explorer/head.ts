@@ -4,7 +4,6 @@ import { h } from "../dom";
 import { figure, plural } from "../format";
 import { hasPair, name } from "./axis";
 import { type Pen, ratio, surface } from "./canvas";
-import { listboxes } from "./columns";
 import { type Shown, value } from "./cut";
 import { painters } from "./export";
 import { cost, drawFocus, drawLines, drawRails, OTHERS } from "./headdraw";
@@ -13,7 +12,8 @@ import { type Lines, strongest } from "./lines";
 import { lineAt } from "./pick";
 import { nameOf } from "./quantities";
 import type { Scene } from "./scene";
-import { fill, mark, placeOf, tell, widest } from "./tokens";
+import { TokenRows } from "./tokenrows";
+import { mark, placeOf } from "./tokens";
 
 const MOST = 4000;
 /** What is drawn at once, in hairlines; the rest follows, a part a frame. */
@@ -29,26 +29,17 @@ export class HeadLines {
   private readonly under = h("canvas.base", { "aria-hidden": "true" });
   private readonly base = h("canvas.base", { "aria-hidden": "true" });
   private readonly over = h("canvas.over", { "aria-hidden": "true" });
-  private readonly left = h("div.toks.l", { role: "listbox", tabindex: 0, "aria-label": "from (query)" });
-  private readonly right = h("div.toks.r", { role: "listbox", tabindex: 0, "aria-label": "to (key)" });
-  private readonly body = h("div.hvbody", {}, this.left, this.right);
-  private readonly stick = h("div.stick", {}, this.under, this.base, this.over);
-  private readonly scroller = h("div.scroll", {}, this.stick, this.body);
+  private readonly rows: TokenRows;
   private readonly axis = h("div.axis");
   readonly caption = h("div.sub");
-  readonly root = h("div.hv", { role: "group" }, this.axis, this.scroller, this.caption);
+  readonly root = h("div.hv", { role: "group" }, this.axis);
   private box!: HeadBox;
   private lines: Lines = { buffer: new Uint32Array(), count: 0, left: 0 };
   private axisLeft = h("span.cap");
   private axisRight = h("span.cap");
-  private tokens = "";
   private laid = "";
   private drawn = "";
   private focused = "";
-  private width = 0;
-  private frame = 0;
-  /** How far the rows are scrolled: kept, for reading it would lay the page out. */
-  private offset = 0;
   private job = 0;
   /** The lower canvas shows lines. */
   private below = false;
@@ -58,43 +49,23 @@ export class HeadLines {
     element: HTMLElement,
     private readonly scene: Scene,
   ) {
+    this.rows = new TokenRows(scene, ["from (query)", "to (key)"], "hvbody", [this.under, this.base, this.over], () => this.draw());
+    this.root.append(this.rows.scroller, this.caption);
     element.append(this.root);
-    this.scroller.addEventListener("scroll", () => {
-      this.offset = this.scroller.scrollTop;
-      this.frame ||= requestAnimationFrame(() => {
-        this.frame = 0;
-        this.draw();
-      });
-    });
-    for (const [column, side] of [[this.left, "from"], [this.right, "to"]] as const) {
+    for (const [column, side] of [[this.rows.left, "from"], [this.rows.right, "to"]] as const) {
       column.addEventListener("pointermove", (event) => this.tip(event, side));
     }
-    this.body.addEventListener("click", (event) => {
-      if (event.target === this.body) this.pick(event);
+    this.rows.body.addEventListener("click", (event) => {
+      if (event.target === this.rows.body) this.pick(event);
     });
-    this.body.addEventListener("pointerleave", () => {
-      scene.owner.hover(scene, null);
-      scene.owner.tip(null);
-    });
-    listboxes(scene, { from: this.left, to: this.right }, { first: () => Math.ceil(this.scrolled / this.box.row), show: (place) => this.show(place) });
     painters.set(this.base, () => undefined);
     painters.set(this.under, () => undefined);
     painters.set(this.over, (pen) => this.picture(pen));
   }
 
-  get height(): number {
-    return this.box.height;
-  }
-
   update(space: HeadSpace): void {
     const { scene } = this;
-    const key = `${scene.place}|${scene.state.part}|${scene.state.filter}|${scene.rows.key}|${scene.columns.key}`;
-    if (key !== this.tokens) {
-      this.tokens = key;
-      this.width = widest(scene.rows.items, scene.columns.items);
-      fill(this.left, scene.rows.items);
-      fill(this.right, scene.columns.items);
-    }
+    this.rows.fill();
     const maps = scene.shown();
     this.root.setAttribute("aria-label", `${scene.name()}${maps.length > 1 ? ` and ${maps.length - 1} more` : ""}: attention from ${plural(scene.rows.items.length, "token")} to ${scene.columns.items.length}`);
     this.box = headBox({
@@ -102,32 +73,25 @@ export class HeadLines {
       rows: scene.rows.items.length,
       columns: scene.columns.items.length,
       tokens: Math.max(scene.part.query.pieces.length, scene.part.key.pieces.length),
-      widest: this.width,
+      widest: this.rows.widest,
       maps: Math.max(1, maps.length),
       paired: hasPair(scene.part.query) || hasPair(scene.part.key),
     });
-    this.lay(key);
+    this.lay();
     // Only what has changed is drawn: the grid's measure, say, does not touch the lines.
     const { state } = scene;
-    const drawn = JSON.stringify([scene.key, this.box, state.threshold, state.top_k, scene.owner.theme, ratio(), this.offset]);
+    const drawn = JSON.stringify([scene.key, this.box, state.threshold, state.top_k, scene.owner.theme, ratio(), this.rows.offset]);
     if (drawn !== this.drawn) this.draw();
     else if (JSON.stringify(scene.focus) !== this.focused) this.focus();
     this.drawn = drawn;
   }
 
-  private lay(tokens: string): void {
+  private lay(): void {
     const { box } = this;
-    const key = `${tokens}${JSON.stringify(box)}`;
+    const key = `${this.rows.key}${JSON.stringify(box)}`;
     if (key === this.laid) return;
     this.laid = key;
-    this.root.style.setProperty("--rh", `${box.row}px`);
-    this.root.style.setProperty("--tw", `${box.tokens}px`);
-    this.scroller.style.height = this.stick.style.height = `${box.height}px`;
-    this.stick.style.marginBottom = `${-box.height}px`;
-    this.body.classList.toggle("long", box.full > box.height);
-    this.body.style.height = `${box.full}px`;
-    this.left.style.cssText = `left:0;width:${box.x0}px`;
-    this.right.style.cssText = `left:${box.x1}px;width:${box.tokens + box.stripRight}px`;
+    this.rows.lay(this.root, box, `left:0;width:${box.x0}px`, `left:${box.x1}px;width:${box.tokens + box.stripRight}px`);
     const narrow = box.tokens < 84;
     this.axis.replaceChildren(
       h("span.cap", { style: `right:${box.width - box.x0 + 7}px` }, narrow ? "from" : "from (query)"),
@@ -138,7 +102,7 @@ export class HeadLines {
   }
 
   private get scrolled(): number {
-    return Math.min(this.offset, Math.max(0, this.box.full - this.box.height));
+    return this.rows.scrolled;
   }
 
   private draw(): void {
@@ -146,7 +110,7 @@ export class HeadLines {
     const { state } = scene;
     const maps = scene.shown();
     const scrolled = this.scrolled;
-    const [from, to] = [Math.floor(scrolled / box.row), Math.ceil((scrolled + box.height) / box.row)];
+    const [from, to] = this.rows.seen;
     const lines = strongest(maps, { from, to, least: Math.ceil(255 * Math.sqrt(state.threshold)), topK: state.top_k, most: MOST });
     this.lines = lines;
     const base = this.between(this.base);
@@ -201,18 +165,13 @@ export class HeadLines {
   /** Only what is pointed at has changed. */
   focus(): void {
     const { scene, box } = this;
-    const { focus, pinned } = scene;
+    const { focus } = scene;
     this.focused = JSON.stringify(focus);
     const maps = scene.shown();
     const both = focus?.from != null && focus.to != null;
     const on = focus !== null && (focus.from !== null || focus.to !== null);
     this.base.style.opacity = this.under.style.opacity = on ? (both ? "0.25" : String(OTHERS)) : "1";
-    mark(this.left, focus?.from ?? null, "on");
-    mark(this.right, focus?.to ?? null, "on");
-    mark(this.left, pinned?.from ?? null, "pin");
-    mark(this.right, pinned?.to ?? null, "pin");
-    tell(this.left, focus?.from ?? null, pinned?.from ?? null);
-    tell(this.right, focus?.to ?? null, pinned?.to ?? null);
+    this.rows.mark(focus);
     const pen = surface(this.over, box.width, box.height);
     const scrolled = this.scrolled;
     drawRails(pen, scene, box, scrolled);
@@ -246,7 +205,7 @@ export class HeadLines {
   // A click on a line shows its pair's numbers.
   private pick(event: MouseEvent): void {
     const { scene, box } = this;
-    const bounds = this.body.getBoundingClientRect();
+    const bounds = this.rows.body.getBoundingClientRect();
     const x = event.clientX - bounds.left;
     const pair = lineAt(box, this.lines, this.scrolled, x, event.clientY - bounds.top - this.scrolled);
     scene.owner.hover(scene, pair);
@@ -280,7 +239,7 @@ export class HeadLines {
       content = h("div", {}, h("b", {}, h("bdi", {}, name((side === "from" ? rows : columns)[place]))), h("span.dim", {}, ` ${about}`), h("table", {}, ...maps.slice(0, 16).map(row)));
       if (maps.length > 16) (content as HTMLElement).append(h("div.dim", {}, `and ${maps.length - 16} more heads`));
     }
-    const bounds = this.scroller.getBoundingClientRect();
+    const bounds = this.rows.scroller.getBoundingClientRect();
     const top = bounds.top + middle(this.box, place, this.scrolled) - 10;
     // The tip stands in the strip that the focus has left empty: never over tokens or lines.
     if (side === "from") scene.owner.tip(content, bounds.left + this.box.stripLeft - 4, top, "left");
@@ -289,17 +248,12 @@ export class HeadLines {
 
   /** Scroll so that a token can be seen. */
   reveal(side: "from" | "to", place: number): void {
-    this.show(place);
-    mark(side === "from" ? this.left : this.right, place, "hit");
-  }
-
-  private show(place: number): void {
-    const y = place * this.box.row;
-    if (y < this.scrolled || y + this.box.row > this.scrolled + this.box.height) this.scroller.scrollTop = y - this.box.height / 2;
+    this.rows.show(place);
+    mark(side === "from" ? this.rows.left : this.rows.right, place, "hit");
   }
 
   hits(from: readonly number[], to: readonly number[]): void {
-    for (const [column, places] of [[this.left, from], [this.right, to]] as const) {
+    for (const [column, places] of [[this.rows.left, from], [this.rows.right, to]] as const) {
       column.querySelectorAll(".hit").forEach((row) => row.classList.remove("hit"));
       for (const place of places) column.children[place]?.classList.add("hit");
     }

@@ -2,23 +2,15 @@
 
 import { clamp } from "../dom";
 import { weight as short } from "../format";
-import { FONT, type Pen, ratio } from "./canvas";
+import { area, curve, FONT, lettering, type Pen, ratio, write } from "./canvas";
 import { SQUARE } from "../data";
 import { received, type Shown, value } from "./cut";
-import { type HeadBox, middle } from "./headlayout";
+import { BEND, type HeadBox, middle } from "./headlayout";
 import type { Lines } from "./lines";
 import { type Focus, type Scene, SIGNS } from "./scene";
 
 export const OTHERS = 0.07;
 const THIN = 0.004;
-
-function curve(pen: Pen, box: HeadBox, y0: number, y1: number): void {
-  const bend = (box.x1 - box.x0) * 0.36;
-  pen.beginPath();
-  pen.moveTo(box.x0, y0);
-  pen.bezierCurveTo(box.x0 + bend, y0, box.x1 - bend, y1, box.x1, y1);
-  pen.stroke();
-}
 
 /** How far the lines of a map stand from those of the first, so that several do not cover each other. */
 const fan = (maps: number, map: number): number => (map - (maps - 1) / 2) * Math.min(1.6, 9 / maps);
@@ -49,7 +41,7 @@ export function drawLines(pen: Pen, scene: Scene, box: HeadBox, maps: readonly S
     pen.lineWidth = w < wide ? hair : 0.9 + 2.7 * w;
     pen.strokeStyle = scene.stroke(map, at);
     const off = fan(maps.length, m);
-    curve(pen, box, middle(box, a, scrolled) + off, middle(box, b, scrolled) + off);
+    curve(pen, box.x0, middle(box, a, scrolled) + off, box.x1, middle(box, b, scrolled) + off, BEND);
   }
   pen.globalAlpha = 1;
 }
@@ -67,7 +59,8 @@ export function drawFocus(pen: Pen, scene: Scene, box: HeadBox, maps: readonly S
     pen.globalAlpha = 0.05 + 0.95 * w ** 0.58;
     pen.lineWidth = 0.8 + 3.6 * w;
     pen.strokeStyle = scene.stroke(map, at);
-    curve(pen, box, middle(box, a, scrolled) + fan(maps.length, m), middle(box, b, scrolled) + fan(maps.length, m));
+    const off = fan(maps.length, m);
+    curve(pen, box.x0, middle(box, a, scrolled) + off, box.x1, middle(box, b, scrolled) + off, BEND);
   };
   if (from !== null && to !== null) maps.forEach((_, m) => line(m, from, to));
   else if (from !== null) for (let b = 0; b < columns; b++) maps.forEach((_, m) => line(m, from, b));
@@ -131,11 +124,9 @@ function bars(pen: Pen, scene: Scene, box: HeadBox, maps: number, right: boolean
       } else {
         const left = right ? x + m * across : x - across * (maps - m);
         pen.globalAlpha = 1;
-        pen.fillStyle = ink("--track");
-        pen.fillRect(left, y - tall / 2, across - 1, tall);
+        area(pen, ink("--track"), left, y - tall / 2, across - 1, tall);
         pen.globalAlpha = (faint ? 0.6 : 1) * Math.sqrt(size);
-        pen.fillStyle = color;
-        pen.fillRect(left, y - tall / 2, across - 1, tall);
+        area(pen, color, left, y - tall / 2, across - 1, tall);
         if (isStriped(scene, m)) stripe(pen, left, y - tall / 2, across - 1, tall, ink("--bg"), size);
       }
     }
@@ -158,23 +149,18 @@ export function drawRails(pen: Pen, scene: Scene, box: HeadBox, scrolled: number
   if (box.rail === 0) return;
   const { ink } = scene.owner;
   pen.globalAlpha = 1;
-  pen.font = `600 10.5px ${FONT}`;
-  pen.textBaseline = "middle";
-  pen.textAlign = "center";
+  lettering(pen, "600 10.5px", "center", "middle");
   const sides = [[scene.rows.items, box.x0 - 0.5, 4], [scene.columns.items, box.x1 - 0.5, box.width - 5]] as const;
   for (const [items, inner, outer] of sides) {
     for (const { start, end, letter } of stretches(items.map((item) => item.sequence))) {
       const [y0, y1] = [middle(box, start, scrolled) - box.row / 2 + 2, middle(box, end - 1, scrolled) + box.row / 2 - 2];
       if (y1 < 0 || y0 > box.height) continue;
-      pen.fillStyle = ink("--line2");
-      pen.fillRect(inner, y0, 1, y1 - y0);
+      area(pen, ink("--line2"), inner, y0, 1, y1 - y0);
       pen.fillRect(outer, y0, 1, y1 - y0);
       const least = Math.max(y0, 0) + 10;
       const y = clamp((y0 + y1) / 2, least, Math.max(least, Math.min(y1, box.height) - 10));
-      pen.fillStyle = ink("--bg");
-      pen.fillRect(outer - 4, y - 9, 9, 18);
-      pen.fillStyle = ink("--ink3");
-      pen.fillText(letter, outer + 0.5, y + 0.5);
+      area(pen, ink("--bg"), outer - 4, y - 9, 9, 18);
+      write(pen, ink("--ink3"), letter, outer + 0.5, y + 0.5);
     }
   }
 }

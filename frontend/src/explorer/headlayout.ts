@@ -2,20 +2,8 @@
 
 import { clamp } from "../dom";
 
-export interface HeadBox {
-  readonly width: number;
-  readonly rail: number;
-  readonly tokens: number;
-  readonly stripLeft: number;
-  readonly stripRight: number;
-  /** Where lines begin and end. */
-  readonly x0: number;
-  readonly x1: number;
-  readonly row: number;
-  /** Height of all rows, and of the window onto them. */
-  readonly full: number;
-  readonly height: number;
-}
+/** Where the control points of a line stand, as a share of the way across. */
+export const BEND = 0.36;
 
 export const rowHeight = (tokens: number): number => (tokens > 64 ? 17 : tokens > 44 ? 18 : tokens > 20 ? 20 : 24);
 
@@ -31,7 +19,7 @@ export interface HeadRoom {
   readonly tallest: number;
 }
 
-export function headBox({ width, rows, columns, tokens, widest, maps, paired, tallest }: HeadRoom): HeadBox {
+export function headBox({ width, rows, columns, tokens, widest, maps, paired, tallest }: HeadRoom) {
   const tiny = width < 520;
   const tight = width < 700;
   const rail = paired ? (tiny ? 13 : 16) : 0;
@@ -48,6 +36,9 @@ export function headBox({ width, rows, columns, tokens, widest, maps, paired, ta
   const height = full <= 900 ? full : tallest;
   return { width, rail, tokens: room, stripLeft, stripRight, x0: stripLeft + room, x1: Math.max(stripLeft + room + 24, width - stripRight - room), row, full, height };
 }
+
+/** Widths and places in pixels; lines begin at `x0` and end at `x1`; all rows are `full` high, the window onto them `height`. */
+export type HeadBox = Readonly<ReturnType<typeof headBox>>;
 
 /** The middle of a row, from the top of the window. */
 export const middle = (box: HeadBox, place: number, scrolled: number): number => place * box.row + box.row / 2 - scrolled;

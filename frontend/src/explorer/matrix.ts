@@ -2,7 +2,7 @@
 
 import { PALETTES } from "../color";
 import { clamp, h } from "../dom";
-import { type Pen, paint, ratio, surface } from "./canvas";
+import { paint, type Pen, ratio, surface } from "./canvas";
 import type { Shown } from "./cut";
 import { painters } from "./export";
 import { pairTip } from "./head";
@@ -52,10 +52,7 @@ export class Matrix {
     if (large) this.frame.append(this.box);
     element.append(this.root);
     this.over.addEventListener("pointermove", (event) => this.move(event));
-    this.over.addEventListener("pointerleave", () => {
-      scene.owner.hover(scene, null);
-      scene.owner.tip(null);
-    });
+    this.over.addEventListener("pointerleave", () => scene.leave());
     this.over.addEventListener("pointerdown", (event) => {
       if (!large) return;
       this.drag = { x: event.clientX, y: event.clientY, zoom: this.zoom, moved: false };
@@ -89,10 +86,7 @@ export class Matrix {
       // After a click arrow keys still go from head to head.
       this.over.addEventListener("focus", () => (this.keyed = this.over.matches(":focus-visible")));
       this.over.addEventListener("pointerdown", () => (this.keyed = false));
-      this.over.addEventListener("blur", () => {
-        scene.owner.hover(scene, null);
-        scene.owner.tip(null);
-      });
+      this.over.addEventListener("blur", () => scene.leave());
     }
     painters.set(this.over, (pen) => this.marks(pen));
   }

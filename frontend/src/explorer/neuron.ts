@@ -3,15 +3,14 @@
 import { PALETTES } from "../color";
 import { h } from "../dom";
 import { figure, shown } from "../format";
-import { strip, surface } from "./canvas";
+import { area, strip, surface } from "./canvas";
 import { value } from "./cut";
-import { listboxes } from "./columns";
 import { bars, block, connectors, numbers } from "./neurondraw";
 import { type NeuronBox, neuronBox } from "./neuronlayout";
 import { product, type Scores, scores, span, vector } from "./scores";
 import type { LayerNeurons } from "./source";
 import type { Scene } from "./scene";
-import { fill, mark, tell, widest } from "./tokens";
+import { TokenRows } from "./tokenrows";
 
 /** The shown keys of the query that is followed. */
 interface Row extends Scores {
@@ -24,11 +23,7 @@ const fixed = (x: number): string => (x < 0 ? "−" : "+") + Math.abs(x).toFixed
 export class Neuron {
   private readonly canvas = h("canvas", { "aria-hidden": "true" });
   private readonly over = h("canvas.ov", { "aria-hidden": "true" });
-  private readonly left = h("div.toks.l", { role: "listbox", tabindex: 0, "aria-label": "query" });
-  private readonly right = h("div.toks.r", { role: "listbox", tabindex: 0, "aria-label": "key" });
-  private readonly stick = h("div.stick", {}, this.canvas, this.over);
-  private readonly body = h("div.nvbody", {}, this.left, this.right);
-  private readonly scroller = h("div.scroll", {}, this.stick, this.body);
+  private readonly rows: TokenRows;
   private readonly axis = h("div.axis.n");
   private readonly ramp = h("canvas");
   private readonly key = h("div.dkey", {}, h("span", {}, "negative"), this.ramp, h("span", {}, "positive"));
@@ -36,13 +31,8 @@ export class Neuron {
   private readonly caption = h("div.sub");
   private readonly chartTitle = h("h3");
   private readonly chart = h("canvas", { role: "img" });
-  readonly root = h("div.nv", {}, h("div.nvhead", {}, this.about, h("span.grow"), this.key), this.axis, this.scroller, this.caption, h("div.vector", {}, this.chartTitle, this.chart));
+  readonly root = h("div.nv", {}, h("div.nvhead", {}, this.about, h("span.grow"), this.key), this.axis);
   private box!: NeuronBox;
-  private tokens = "";
-  private width = 100;
-  private frame = 0;
-  /** How far the rows are scrolled: kept, for reading it would lay the page out. */
-  private offset = 0;
   private spans = { key: "", q: 1, k: 1, v: 1 };
   private row: Row | null = null;
 
@@ -50,24 +40,13 @@ export class Neuron {
     element: HTMLElement,
     private readonly scene: Scene,
   ) {
+    this.rows = new TokenRows(scene, ["query", "key"], "nvbody", [this.canvas, this.over], () => this.draw());
+    this.root.append(this.rows.scroller, this.caption, h("div.vector", {}, this.chartTitle, this.chart));
     element.append(this.root);
-    const { owner } = scene;
-    this.scroller.addEventListener("scroll", () => {
-      this.offset = this.scroller.scrollTop;
-      this.frame ||= requestAnimationFrame(() => {
-        this.frame = 0;
-        this.draw();
-      });
-    });
-    listboxes(scene, { from: this.left, to: this.right }, { first: () => Math.ceil(this.scrolled / this.box.row), show: (place) => this.show(place) });
-    this.body.addEventListener("pointermove", (event) => this.move(event));
-    this.body.addEventListener("pointerleave", () => {
-      owner.hover(scene, null);
-      owner.tip(null);
-    });
-    this.body.addEventListener("click", (event) => {
+    this.rows.body.addEventListener("pointermove", (event) => this.move(event));
+    this.rows.body.addEventListener("click", (event) => {
       const found = this.at(event);
-      if (found && !(event.target instanceof Element && event.target.closest(".tok"))) owner.pin(scene, found.where === "q" ? "from" : "to", found.row);
+      if (found && !(event.target instanceof Element && event.target.closest(".tok"))) scene.owner.pin(scene, found.where === "q" ? "from" : "to", found.row);
     });
   }
 
@@ -94,21 +73,14 @@ export class Neuron {
   update(width: number, tallest: number): void {
     const { scene, layer } = this;
     if (!layer) return;
-    const key = `${scene.place}|${scene.state.part}|${scene.state.filter}|${scene.rows.key}|${scene.columns.key}`;
-    if (key !== this.tokens) {
-      this.tokens = key;
-      this.width = widest(scene.rows.items, scene.columns.items);
-      fill(this.left, scene.rows.items);
-      fill(this.right, scene.columns.items);
-      if (layer.info.sinks) this.right.append(h("div.tok.sp.sink", { role: "option", "aria-disabled": "true" }, h("span.t", { title: "A learned logit that takes part of the softmax and stands for no token" }, "sink")));
-    }
+    if (this.rows.fill() && layer.info.sinks) this.rows.right.append(h("div.tok.sp.sink", { role: "option", "aria-disabled": "true" }, h("span.t", { title: "A learned logit that takes part of the softmax and stands for no token" }, "sink")));
     const { values } = scene.state;
     const sinks = layer.info.sinks ? 1 : 0;
     this.box = neuronBox({
       width,
       rows: Math.max(scene.rows.items.length, scene.columns.items.length + sinks),
       tokens: Math.max(scene.part.query.pieces.length, scene.part.key.pieces.length),
-      widest: this.width,
+      widest: this.rows.widest,
       size: layer.q.shape[2],
       vectors: values && layer.v !== null,
       norms: values && scene.part.quantities.some((quantity) => quantity.name === "norms"),
@@ -116,17 +88,10 @@ export class Neuron {
     });
     const { box } = this;
     this.root.classList.toggle("slim", box.narrow);
-    this.root.style.setProperty("--rh", `${box.row}px`);
-    this.root.style.setProperty("--tw", `${box.tokens}px`);
-    this.scroller.style.height = this.stick.style.height = `${box.height}px`;
-    this.stick.style.marginBottom = `${-box.height}px`;
-    this.body.classList.toggle("long", box.full > box.height);
-    this.body.style.height = `${box.full}px`;
-    this.left.style.cssText = `left:0;width:${box.tokens}px`;
-    this.right.style.cssText = `left:${box.right}px;width:${box.tokens}px`;
+    this.rows.lay(this.root, box, `left:0;width:${box.tokens}px`, `left:${box.right}px;width:${box.tokens}px`);
     this.heading(layer);
     strip(this.ramp, PALETTES[scene.owner.theme].diverging, 96, 8);
-    const spans = `${key}|${scene.state.layer}|${scene.head}`;
+    const spans = `${this.rows.key}|${scene.state.layer}|${scene.head}`;
     if (this.spans.key !== spans) {
       const head = layer.info.key_head[this.place] ?? 0;
       this.spans = {
@@ -169,21 +134,11 @@ export class Neuron {
     this.about.textContent = notes.join(" ");
   }
 
-  private get scrolled(): number {
-    return Math.min(this.offset, Math.max(0, this.box.full - this.box.height));
-  }
-
-  private show(place: number): void {
-    const y = place * this.box.row;
-    if (y < this.scrolled || y + this.box.row > this.scrolled + this.box.height) this.scroller.scrollTop = y - this.box.height / 2;
-  }
-
   private draw(): void {
     const { scene, box, layer, place } = this;
     if (!layer) return;
     const { theme } = scene.owner;
-    const scrolled = this.scrolled;
-    const [first, last] = [Math.floor(scrolled / box.row), Math.ceil((scrolled + box.height) / box.row)];
+    const { scrolled, seen: [first, last] } = this.rows;
     const head = layer.info.key_head[place] ?? 0;
     const context = surface(this.canvas, box.width, box.height);
     const [rows, columns] = [scene.rows.items.slice(first, last), scene.columns.items.slice(first, last)];
@@ -218,24 +173,17 @@ export class Neuron {
     this.row = row;
     const normMap = box.norm ? scene.map(scene.state.layer, scene.head, "norms") : null;
     const norm = (b: number): number | null => (normMap ? value(normMap, query * normMap.columns + b) : null);
-    const scrolled = this.scrolled;
-    const [first, last] = [Math.floor(scrolled / box.row), Math.ceil((scrolled + box.height) / box.row)];
+    const { scrolled, seen: [first, last] } = this.rows;
     const y = (at: number): number => at * box.row + box.row / 2 - scrolled;
     const keyHead = layer.info.key_head[place] ?? 0;
     const mine = vector(layer.q, place, item.start);
     const products = columns.slice(first, last).map((column, at) => (row.masked[first + at] ? null : product(mine, vector(layer.k, keyHead, column.start))));
     const pen = surface(this.over, box.width, box.height);
     block(pen, box, box.product, first, products, span(products.filter((each) => each !== null)), theme, scrolled);
-    mark(this.left, query, "on");
-    mark(this.left, scene.pinned?.from ?? null, "pin");
-    mark(this.right, scene.hovered?.to ?? null, "on");
-    mark(this.right, scene.pinned?.to ?? null, "pin");
-    tell(this.left, scene.hovered?.from ?? null, scene.pinned?.from ?? null);
-    tell(this.right, scene.hovered?.to ?? null, scene.pinned?.to ?? null);
+    this.rows.mark({ from: query, to: scene.hovered?.to ?? null }, scene.hovered);
     // Other queries recede.
     const top = query * box.row - scrolled;
-    pen.fillStyle = ink("--veil");
-    pen.fillRect(box.q - 1, -2, box.block + 2, top + 2);
+    area(pen, ink("--veil"), box.q - 1, -2, box.block + 2, top + 2);
     pen.fillRect(box.q - 1, top + box.row, box.block + 2, box.height);
     pen.strokeStyle = scene.accent;
     pen.lineWidth = 1.5;
@@ -250,7 +198,7 @@ export class Neuron {
     if (!box.narrow) pen.fillRect(Math.round(box.dot + box.dotWidth * 0.36), -scrolled, 1, columns.length * box.row);
     for (let b = first; b < Math.min(last, columns.length); b++) {
       numbers(pen, box, y(b), { score: row.scores[b]!, weight: row.weights[b]!, masked: row.masked[b] === 1, norm: norm(b) }, most, theme, ink, scene.accent);
-      (this.right.children[b] as HTMLElement).style.opacity = row.masked[b] ? "0.35" : String(0.6 + 0.4 * Math.min(1, Math.sqrt(row.weights[b]!) * 1.6));
+      (this.rows.right.children[b] as HTMLElement).style.opacity = row.masked[b] ? "0.35" : String(0.6 + 0.4 * Math.min(1, Math.sqrt(row.weights[b]!) * 1.6));
     }
     if (row.sink) numbers(pen, box, y(columns.length), { score: row.sink.logit, weight: row.sink.weight, masked: false, norm: null }, most, theme, ink, scene.accent);
     const { neuron } = scene.hovered ?? {};
@@ -297,7 +245,7 @@ export class Neuron {
   }
 
   private at(event: MouseEvent): { where: "q" | "k" | "product" | "row"; row: number; neuron: number } | null {
-    const bounds = this.body.getBoundingClientRect();
+    const bounds = this.rows.body.getBoundingClientRect();
     const [x, row] = [event.clientX - bounds.left, Math.floor((event.clientY - bounds.top) / this.box.row)];
     const size = this.layer?.q.shape[2] ?? 1;
     for (const [where, left] of [["q", this.box.q], ["k", this.box.k], ["product", this.box.product]] as const) {
@@ -313,10 +261,7 @@ export class Neuron {
     const { scene, layer, place } = this;
     if (!layer || (event.target instanceof Element && event.target.closest(".tok"))) return;
     const found = this.at(event);
-    if (!found) {
-      scene.owner.hover(scene, null);
-      return scene.owner.tip(null);
-    }
+    if (!found) return scene.leave();
     const { where, row, neuron } = found;
     const name = (item: { mark: string; text: string } | undefined): HTMLElement => h("b", {}, h("bdi", {}, item ? item.mark + item.text : ""));
     const line = (label: string, text: string): HTMLElement => h("tr", {}, h("td", {}, label), h("td.n", {}, text));

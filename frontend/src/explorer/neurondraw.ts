@@ -2,7 +2,7 @@
 
 import { css, PALETTES, type Theme } from "../color";
 import { weight as short } from "../format";
-import { FONT, type Pen, ratio, surface } from "./canvas";
+import { area, curve, FONT, lettering, type Pen, ratio, surface, write } from "./canvas";
 import type { NeuronBox } from "./neuronlayout";
 
 const clip = (x: number): number => Math.max(-1, Math.min(1, x));
@@ -41,33 +41,24 @@ export interface RowNumbers {
 
 /** Score, softmax and norm of one key. */
 export function numbers(pen: Pen, box: NeuronBox, y: number, row: RowNumbers, top: { score: number; norm: number }, theme: Theme, ink: (name: string) => string, accent: string): void {
-  pen.font = `500 11px ${FONT}`;
-  pen.textBaseline = "middle";
-  pen.textAlign = "right";
+  lettering(pen, "500 11px", "right", "middle");
   if (box.narrow) return narrowNumbers(pen, box, y, row, top, theme, ink, accent);
   if (row.masked) {
-    pen.fillStyle = ink("--ink3");
-    pen.fillText("not seen", box.dot + box.dotWidth + 6, y + 0.5);
+    write(pen, ink("--ink3"), "not seen", box.dot + box.dotWidth + 6, y + 0.5);
     return;
   }
   const zero = box.dot + box.dotWidth * 0.36;
   const length = (row.score / top.score) * (box.dotWidth * 0.36 - 1);
-  pen.fillStyle = tint(length >= 0 ? 0.76 : -0.76, theme);
-  pen.fillRect(length >= 0 ? zero + 1 : zero + length, y - 5, Math.abs(length), 10);
-  pen.fillStyle = ink("--ink2");
-  pen.fillText(scoreText(row.score), box.dot + box.dotWidth + 6, y + 0.5);
+  area(pen, tint(length >= 0 ? 0.76 : -0.76, theme), length >= 0 ? zero + 1 : zero + length, y - 5, Math.abs(length), 10);
+  write(pen, ink("--ink2"), scoreText(row.score), box.dot + box.dotWidth + 6, y + 0.5);
   const bar = (box.softWidth - 30) * Math.min(1, row.weight);
-  pen.fillStyle = accent;
-  pen.fillRect(box.soft + box.softWidth - 4 - bar, y - 6, bar, 12);
-  pen.fillStyle = ink(row.weight >= 0.005 ? "--ink2" : "--ink3");
-  pen.fillText(short(row.weight), box.soft + box.softWidth - 8 - bar, y + 0.5);
+  area(pen, accent, box.soft + box.softWidth - 4 - bar, y - 6, bar, 12);
+  write(pen, ink(row.weight >= 0.005 ? "--ink2" : "--ink3"), short(row.weight), box.soft + box.softWidth - 8 - bar, y + 0.5);
   if (row.norm === null) return;
   pen.globalAlpha = 0.7;
-  pen.fillStyle = ink("--ink3");
-  pen.fillRect(box.norm + 4, y - 4, ((box.normWidth - 34) * row.norm) / top.norm, 8);
+  area(pen, ink("--ink3"), box.norm + 4, y - 4, ((box.normWidth - 34) * row.norm) / top.norm, 8);
   pen.globalAlpha = 1;
-  pen.fillStyle = ink("--ink2");
-  pen.fillText(normText(row.norm, top.norm), box.norm + box.normWidth, y + 0.5);
+  write(pen, ink("--ink2"), normText(row.norm, top.norm), box.norm + box.normWidth, y + 0.5);
 }
 
 const scoreText = (score: number): string => (Math.abs(score) >= 100 ? score.toFixed(0) : score.toFixed(1)).replace("-", "−");
@@ -76,11 +67,9 @@ const normText = (norm: number, most: number): string => (norm < most * 0.005 ? 
 // The same where there is little room: each number over its bar.
 function narrowNumbers(pen: Pen, box: NeuronBox, y: number, row: RowNumbers, top: { score: number; norm: number }, theme: Theme, ink: (name: string) => string, accent: string): void {
   const put = (text: string, x: number, width: number, share: number, color: string, faint: boolean): void => {
-    pen.fillStyle = ink(faint ? "--ink3" : "--ink2");
-    pen.fillText(text, x + width, y - 1);
+    write(pen, ink(faint ? "--ink3" : "--ink2"), text, x + width, y - 1);
     const bar = width * Math.min(1, share);
-    pen.fillStyle = color;
-    pen.fillRect(x + width - bar, y + box.row / 2 - 3.5, bar, 2.5);
+    area(pen, color, x + width - bar, y + box.row / 2 - 3.5, bar, 2.5);
   };
   if (row.masked) {
     pen.fillStyle = ink("--ink3");
@@ -94,16 +83,12 @@ function narrowNumbers(pen: Pen, box: NeuronBox, y: number, row: RowNumbers, top
 /** From the query to the keys it looks at. */
 export function connectors(pen: Pen, box: NeuronBox, from: number, rows: readonly { y: number; weight: number }[], accent: string): void {
   const [x0, x1] = [box.q + box.block + 2, box.k - 2];
-  const bend = (x1 - x0) * 0.5;
   pen.strokeStyle = accent;
   for (const { y, weight } of [...rows].sort((a, b) => a.weight - b.weight)) {
     if (weight <= 0) continue;
     pen.globalAlpha = 0.12 + 0.88 * Math.sqrt(weight);
     pen.lineWidth = 0.7 + 3 * weight;
-    pen.beginPath();
-    pen.moveTo(x0, from);
-    pen.bezierCurveTo(x0 + bend, from, x1 - bend, y, x1, y);
-    pen.stroke();
+    curve(pen, x0, from, x1, y, 0.5);
   }
   pen.globalAlpha = 1;
 }
@@ -117,20 +102,15 @@ export function bars(canvas: HTMLCanvasElement, width: number, charts: readonly 
   charts.forEach(({ name, values }, at) => {
     const middle = at * tall + tall / 2;
     const most = Math.max(1e-9, ...values.map(Math.abs));
-    context.font = `550 12px ${FONT}`;
-    [context.textAlign, context.textBaseline] = ["right", "middle"];
-    context.fillStyle = ink("--ink");
-    context.fillText(name, left - 10, middle - 6);
+    lettering(context, "550 12px", "right", "middle");
+    write(context, ink("--ink"), name, left - 10, middle - 6);
     context.font = `500 9.5px ${FONT}`;
-    context.fillStyle = ink("--ink3");
-    context.fillText(`±${most.toPrecision(2)}`, left - 10, middle + 8);
-    context.fillStyle = ink("--line2");
-    context.fillRect(left, middle, room, 1);
+    write(context, ink("--ink3"), `±${most.toPrecision(2)}`, left - 10, middle + 8);
+    area(context, ink("--line2"), left, middle, room, 1);
     const step = room / values.length;
     values.forEach((x, d) => {
       const length = (x / most) * (tall / 2 - 3);
-      context.fillStyle = tint(x >= 0 ? 0.4 + (0.5 * x) / most : -0.4 + (0.5 * x) / most, theme);
-      context.fillRect(left + d * step, length >= 0 ? middle - length : middle + 1, Math.max(0.5, step - (step > 3 ? 1 : 0)), Math.abs(length));
+      area(context, tint(x >= 0 ? 0.4 + (0.5 * x) / most : -0.4 + (0.5 * x) / most, theme), left + d * step, length >= 0 ? middle - length : middle + 1, Math.max(0.5, step - (step > 3 ? 1 : 0)), Math.abs(length));
     });
     if (neuron !== undefined) {
       context.strokeStyle = ink("--ink");
@@ -138,8 +118,7 @@ export function bars(canvas: HTMLCanvasElement, width: number, charts: readonly 
     }
   });
   const size = charts[0]?.values.length ?? 0;
-  context.font = `500 9.5px ${FONT}`;
-  [context.textAlign, context.textBaseline] = ["center", "alphabetic"];
+  lettering(context, "500 9.5px", "center", "alphabetic");
   context.fillStyle = ink("--ink3");
   for (let d = 0; d < size; d += size > 96 ? 16 : 8) context.fillText(String(d), left + ((d + 0.5) / size) * room, charts.length * tall + 11);
 }

@@ -2,30 +2,6 @@
 
 import { clamp } from "../dom";
 
-export interface NeuronBox {
-  readonly width: number;
-  /** On a phone or in half a column: numbers stand over their bars, and blocks may be narrower than their neurons. */
-  readonly narrow: boolean;
-  readonly row: number;
-  readonly tokens: number;
-  /** Width of a block of neurons; whole half pixels a neuron where there is room. */
-  readonly block: number;
-  readonly q: number;
-  readonly k: number;
-  readonly product: number;
-  readonly dot: number;
-  readonly dotWidth: number;
-  readonly soft: number;
-  readonly softWidth: number;
-  readonly right: number;
-  /** Where the value vectors stand, and the norms; 0 for none. */
-  readonly v: number;
-  readonly norm: number;
-  readonly normWidth: number;
-  readonly full: number;
-  readonly height: number;
-}
-
 export interface NeuronRoom {
   readonly width: number;
   readonly rows: number;
@@ -40,7 +16,7 @@ export interface NeuronRoom {
 /** Below this width the view is narrow. */
 const NARROW = 520;
 
-export function neuronBox({ width, rows, tokens, widest, size, vectors, norms, tallest }: NeuronRoom): NeuronBox {
+export function neuronBox({ width, rows, tokens, widest, size, vectors, norms, tallest }: NeuronRoom) {
   const [narrow, wide] = [width < NARROW, width > 700];
   const row = tokens > 64 ? 17 : tokens > 20 ? 20 : 24;
   const room = narrow ? clamp(Math.ceil(widest) + 14, 36, Math.max(46, Math.round(width * 0.15))) : clamp(Math.ceil(widest) + 18, 48, wide ? 124 : 92);
@@ -62,3 +38,9 @@ export function neuronBox({ width, rows, tokens, widest, size, vectors, norms, t
   const full = rows * row + 4;
   return { width, narrow, row, tokens: room, block, q, k, product, dot, dotWidth, soft, softWidth, right, v, norm, normWidth, full, height: full <= 900 ? full : tallest };
 }
+
+/**
+ * Where the blocks of q, k and q × k, the scores, the softmax, the keys, the values and the norms stand (0: not there). On a
+ * phone or in half a column it is narrow: numbers stand over their bars, and blocks may be narrower than their neurons.
+ */
+export type NeuronBox = Readonly<ReturnType<typeof neuronBox>>;

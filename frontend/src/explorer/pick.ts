@@ -1,7 +1,6 @@
 // Which line of the head view stands under the pointer.
 
-import type { HeadBox } from "./headlayout";
-import { middle } from "./headlayout";
+import { BEND, type HeadBox, middle } from "./headlayout";
 import type { Lines } from "./lines";
 
 /** How near a line the pointer must be, in pixels. */
@@ -9,11 +8,10 @@ const NEAR = 5;
 
 /** How far along its height a line is at a share of its width: that of the Bézier curve that `headdraw` draws. */
 export function rise(across: number): number {
-  const bend = 0.36;
   let [low, high] = [0, 1];
   for (let step = 0; step < 24; step++) {
     const t = (low + high) / 2;
-    const x = 3 * (1 - t) ** 2 * t * bend + 3 * (1 - t) * t ** 2 * (1 - bend) + t ** 3;
+    const x = 3 * (1 - t) ** 2 * t * BEND + 3 * (1 - t) * t ** 2 * (1 - BEND) + t ** 3;
     if (x < across) low = t;
     else high = t;
   }

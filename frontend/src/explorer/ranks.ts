@@ -3,7 +3,7 @@
 import { h } from "../dom";
 import { figure } from "../format";
 import type { MeasureColumn } from "../protocol";
-import { ratio, surface } from "./canvas";
+import { area, ratio, surface } from "./canvas";
 import type { Scene } from "./scene";
 
 const SAY: Record<string, string> = { previous: "the previous token", next: "the next token", current: "itself", first: "the first token", sep: "separators" };
@@ -99,8 +99,7 @@ export class Ranks {
     const { ink } = scene.owner;
     const context = surface(canvas, width, 18);
     const [top, room] = [this.top(measure), width - 10];
-    context.fillStyle = ink("--line");
-    context.fillRect(0, 9, width, 1);
+    area(context, ink("--line"), 0, 9, width, 1);
     context.fillStyle = ink("--tick");
     for (const each of this.values(measure)) context.fillRect(5 + (each.value / top) * room - 0.5, 5, 1, 9);
     const found = scene.data.figure(scene.part, measure, scene.state.layer, scene.head);

@@ -185,6 +185,12 @@ export class Scene {
     return pin[0] === "from" ? { from: place, to: null } : { from: null, to: place };
   }
 
+  /** Nothing is pointed at any more. */
+  leave(): void {
+    this.owner.hover(this, null);
+    this.owner.tip(null);
+  }
+
   get accent(): string {
     return ACCENT[this.owner.theme];
   }
