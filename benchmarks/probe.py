@@ -24,8 +24,8 @@ from typing import Any
 import torch
 
 import headscope as hs
-from headscope.analyses.probes.results import table
 from headscope.analyses.probes.run import KINDS, probe
+from headscope.analyses.probes.statistics import table
 
 SENTENCES = 1500
 KEYS = ("uas", "uas_punct", "uuas", "spearman", "depth_spearman", "root_accuracy", "selectivity")

@@ -9,7 +9,7 @@ import numpy as np
 
 from headscope.analyses.probes.cache import Precision, Store, kept
 from headscope.analyses.probes.data import Data
-from headscope.analyses.probes.pairs import SPECIAL
+from headscope.analyses.probes.modules import SPECIAL
 from headscope.analyses.probes.trees import Trees
 
 HEADS, PLANTED = 5, 3

@@ -5,8 +5,7 @@ Clark et al. 2019 (section 5, table 3), Hewitt and Manning 2019, Hewitt and Lian
 """
 
 from headscope.analyses.probes.fit import Fitted, fit
-from headscope.analyses.probes.pairs import AttentionProbe, DistanceProbe
-from headscope.analyses.probes.structural import TreeDepth, TreeDistance
+from headscope.analyses.probes.modules import AttentionProbe, DistanceProbe, TreeDepth, TreeDistance
 from headscope.analyses.probes.trees import Trees
 
 __all__ = ["AttentionProbe", "DistanceProbe", "Fitted", "TreeDepth", "TreeDistance", "Trees", "fit"]

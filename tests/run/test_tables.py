@@ -11,7 +11,7 @@ import headscope as hs
 from headscope.analyses.coref import statistics as coref
 from headscope.analyses.distance import statistics as distance
 from headscope.analyses.negation import statistics as negation
-from headscope.analyses.probes import results
+from headscope.analyses.probes import statistics as probes
 from headscope.analyses.syntax import statistics as relations
 from headscope.errors import InputError
 from headscope.measures import dataset as measured
@@ -31,7 +31,7 @@ def test_what_every_function_finds_has_its_table(demo: Model) -> None:
     found = hs.distance(demo, hs.corpora.builtin(), limit=2)
     assert hs.table(found).equals(distance.table(found))
     found = hs.probe(demo, few[:8], few[8:], kinds=["right-branching"])
-    assert hs.table(found).equals(results.table(found))
+    assert hs.table(found).equals(probes.table(found))
     counts = [np.ones((1, 2, 3))] * 3
     scored = negation.dataset(counts, [0], seed=0, replicates=5)
     assert hs.table(scored).equals(negation.table(scored))

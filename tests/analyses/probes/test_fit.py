@@ -12,7 +12,7 @@ from planted_probes import HEADS, planted_data, random_trees
 
 from headscope.analyses.probes.data import PAIRS, SENTENCES, Data, batches
 from headscope.analyses.probes.fit import GAIN, PATIENCE, Fitted, evaluate, fit, split
-from headscope.analyses.probes.pairs import AttentionProbe, Batch, DistanceProbe
+from headscope.analyses.probes.modules import AttentionProbe, Batch, DistanceProbe
 from headscope.errors import RunError
 
 

@@ -14,7 +14,7 @@ from planted_probes import HEADS, PLANTED, planted_data, random_trees
 
 from headscope.analyses.probes.data import Data, batches
 from headscope.analyses.probes.fit import evaluate, fit
-from headscope.analyses.probes.pairs import SPECIAL, AttentionProbe, Batch, DistanceProbe, PairProbe
+from headscope.analyses.probes.modules import SPECIAL, AttentionProbe, Batch, DistanceProbe, PairProbe
 
 SIZE = 3
 

@@ -16,8 +16,8 @@ import headscope as hs
 from headscope import corpora
 from headscope.analyses.probes.cache import kept, restored
 from headscope.analyses.probes.gather import heads_of, maps_of, model_vectors, roots, states_of
-from headscope.analyses.probes.results import COLUMNS, table
 from headscope.analyses.probes.run import probe
+from headscope.analyses.probes.statistics import COLUMNS, table
 from headscope.cli import main
 from headscope.corpora import Example
 from headscope.errors import CorpusError, InputError

@@ -7,8 +7,7 @@ import pytest
 import torch
 from planted_probes import random_heads
 
-from headscope.analyses.probes.pairs import Batch
-from headscope.analyses.probes.structural import TreeDepth, TreeDistance, tree_distances
+from headscope.analyses.probes.modules import Batch, TreeDepth, TreeDistance, tree_distances
 from headscope.analyses.probes.trees import ancestors, depths, distances
 
 

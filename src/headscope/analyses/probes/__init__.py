@@ -10,6 +10,6 @@ ANALYSIS = Analysis(
     runs="command:probe",
     estimate="run:estimate",
     axis="probe",
-    table="results:table",
+    table="statistics:table",
     sections=(Entry("probes", "probes for trees (table 3)", 60, "section:section"),),
 )

@@ -50,7 +50,7 @@ class Store:
         self._starts: IntArray = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self._dtype = np.dtype(precision)
         self._about = folder / f"{name}.json"
-        self._identity = json.loads(json.dumps({"format": _FORMAT, "precision": precision, **identity}))
+        self._identity = {"format": _FORMAT, "precision": precision, **identity}
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self.done = self._resume()
@@ -77,12 +77,7 @@ class Store:
             size = self._about.with_suffix(".bin").stat().st_size
         except (OSError, ValueError, KeyError, TypeError):
             raise InputError(f"{self._about}: expected what a probe wrote, found something else") from None
-        if identity != self._identity:
-            names = {*identity, *self._identity}
-            differing = sorted(name for name in names if identity.get(name) != self._identity.get(name))
-            raise InputError(
-                f"{self._about}: is of another run; expected the same {', '.join(differing)}. Give another folder"
-            )
+        check_run(self._about, identity, self._identity)
         if not 0 <= done < len(self._starts) or size < int(self._starts[done]) * self._dtype.itemsize:
             raise InputError(f"{self._about}: expected {done:,} sentences beside it, found {size:,} bytes")
         return done
@@ -124,22 +119,31 @@ class Store:
         return np.fromfile(self._file, self._dtype, whole - start if count < 0 else count)
 
 
+def check_run(path: Path, written: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+    """Raise `InputError` where a file is not of the run that is expected."""
+    expected = json.loads(json.dumps(expected))
+    names = sorted({*written, *expected})
+    differing = [name for name in names if written.get(name) != expected.get(name)]
+    if differing:
+        raise InputError(
+            f"{path}: is of another run; expected the same {', '.join(differing)}. Give another folder"
+        )
+
+
 def kept(values: npt.NDArray[Any], precision: Precision, what: str) -> npt.NDArray[Any]:
     """Numbers as they are kept on disk."""
     if precision == "uint8":
         return np.rint(np.sqrt(values.clip(0.0, 1.0)) * 255.0).astype(np.uint8)
     with np.errstate(over="ignore"):
-        found = values.astype(precision)
-    if not np.isfinite(found).all():
+        numbers = values.astype(precision)
+    if not np.isfinite(numbers).all():
         raise RefusedError(
             f"{what}: expected numbers that fit {precision}, found {float(np.abs(values).max()):.3g}"
         )
-    return found
+    return numbers
 
 
 def restored(values: npt.NDArray[Any], device: torch.device) -> Tensor:
     """The numbers again, in float32 on a device."""
-    found = torch.as_tensor(values, device=device)
-    if found.dtype == torch.uint8:
-        return (found.float() / 255.0).square_()
-    return found.float()
+    numbers = torch.as_tensor(values, device=device)
+    return (numbers.float() / 255.0).square_() if numbers.dtype == torch.uint8 else numbers.float()

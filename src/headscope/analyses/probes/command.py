@@ -52,7 +52,7 @@ def probe(
     estimate: console.Estimate = False,
 ) -> None:
     """How much of a dependency tree can be read off attention, words and hidden states by a trained probe."""
-    from headscope.analyses.probes import results, run
+    from headscope.analyses.probes import run, statistics
 
     table.check()
     sides = [console.annotated([path], format, skip_broken=skip_broken) for path in (train, dev)]
@@ -78,7 +78,7 @@ def probe(
         console.say(f"vectors: {words['name']}; {words['share of words without']:.1%} of the words have none")
     if "root" in described:
         console.say(f"the root is read off attention to: {', '.join(described['root'])}")
-    rows: Any = results.table(dataset)
+    rows: Any = statistics.table(dataset)
     table.out(rows, _shown(rows), dataset=dataset)
 
 

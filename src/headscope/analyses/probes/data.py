@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from headscope.analyses.probes.cache import Store, restored
-from headscope.analyses.probes.pairs import SPECIAL, Batch
+from headscope.analyses.probes.modules import SPECIAL, Batch
 from headscope.analyses.probes.trees import Trees
 from headscope.tokens import IntArray
 
@@ -50,48 +50,34 @@ class Data:
 
     def batch(self, sentences: Sequence[int] | IntArray) -> Batch:
         """Some sentences, in this order."""
-        trees, device = self.trees, self.device
-        own = [trees.words(int(number)) for number in sentences]
-        lengths = torch.tensor([words.stop - words.start for words in own], device=device)
-        count, width = len(own), max(words.stop - words.start for words in own)
-        gold = np.full((count, width), -1)
-        forms = np.zeros((count, width), np.int64)
-        for place, words in enumerate(own):
-            size = words.stop - words.start
-            gold[place, :size] = trees.heads[words] + 1
-            forms[place, :size] = trees.forms[words]
-        vectors = None
+        numbers = [int(number) for number in sentences]
+        words = [self.trees.words(number) for number in numbers]
+        sizes = [each.stop - each.start for each in words]
+        gold = _padded([torch.as_tensor(self.trees.heads[each] + 1) for each in words], -1).to(self.device)
+        maps = vectors = states = None
+        if self.maps is not None:
+            sized = zip(numbers, sizes, strict=True)
+            maps = _padded([self._map(self.maps, number, size, max(sizes)) for number, size in sized])
         if self.vectors is not None:
-            inside = torch.arange(width, device=device) < lengths[:, None]
-            vectors = self.vectors[torch.as_tensor(forms, device=device)] * inside[..., None]
-        return Batch(
-            lengths,
-            torch.as_tensor(gold, device=device),
-            self._maps(sentences, own, width),
-            vectors,
-            self._states(sentences, own, width),
-        )
+            forms = _padded([torch.as_tensor(self.trees.forms[each]) for each in words]).to(self.device)
+            vectors = self.vectors[forms] * (gold >= 0)[..., None]
+        if self.states is not None:
+            sized = zip(numbers, sizes, strict=True)
+            states = _padded([self._state(self.states, number, size) for number, size in sized])
+        return Batch(torch.tensor(sizes, device=self.device), gold, maps, vectors, states)
 
-    def _maps(self, sentences: Sequence[int] | IntArray, own: Sequence[slice], width: int) -> Tensor | None:
-        if self.maps is None:
-            return None
-        found = torch.zeros(len(own), width, width + SPECIAL, self.heads, device=self.device)
-        for place, (number, words) in enumerate(zip(sentences, own, strict=True)):
-            size = words.stop - words.start
-            one = restored(self.maps.read(int(number)), self.device).view(size, size + SPECIAL, self.heads)
-            found[place, :size, :size] = one[:, :size]
-            found[place, :size, width:] = one[:, size:]
-        return found
+    def _map(self, maps: Store, number: int, size: int, width: int) -> Tensor:
+        """The map of a sentence, its columns padded to a width."""
+        one = restored(maps.read(number), self.device).view(size, size + SPECIAL, self.heads)
+        return torch.cat([nn.functional.pad(one[:, :size], (0, 0, 0, width - size)), one[:, size:]], 1)
 
-    def _states(self, sentences: Sequence[int] | IntArray, own: Sequence[slice], width: int) -> Tensor | None:
-        if self.states is None:
-            return None
-        found = torch.zeros(len(own), width, self.size, device=self.device)
-        for place, (number, words) in enumerate(zip(sentences, own, strict=True)):
-            size = (words.stop - words.start) * self.size
-            one = restored(self.states.read(int(number), self.layer * size, size), self.device)
-            found[place, : words.stop - words.start] = one.view(-1, self.size)
-        return found
+    def _state(self, states: Store, number: int, size: int) -> Tensor:
+        count = size * self.size
+        return restored(states.read(number, self.layer * count, count), self.device).view(size, self.size)
+
+
+def _padded(arrays: list[Tensor], value: float = 0.0) -> Tensor:
+    return nn.utils.rnn.pad_sequence(arrays, batch_first=True, padding_value=value)
 
 
 def batches(

@@ -1,19 +1,25 @@
-"""Training: Adam, early stopping on held-out sentences, and a state from which it goes on to the same digits."""
+"""Training: Adam, early stopping on held-out sentences, and a file from which it goes on to the same digits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
+from tqdm import tqdm
 
+from headscope.analyses.probes.cache import check_run
 from headscope.analyses.probes.data import Data, batches
-from headscope.analyses.probes.pairs import Batch
+from headscope.analyses.probes.modules import Batch, PairProbe, Probe
 from headscope.errors import RunError
+from headscope.models.untrained import seeded
+from headscope.stream.safefile import decode, encode, write
 from headscope.tokens import IntArray
 
 HELD_OUT = 0.1
@@ -29,6 +35,7 @@ DECAY = 0.5
 """What the rate is multiplied by after each epoch without a gain."""
 
 Arrays = dict[str, npt.NDArray[Any]]
+P = TypeVar("P", bound=Probe)
 
 
 @dataclass
@@ -54,6 +61,20 @@ class Fitted:
         """The best loss on the held-out sentences."""
         return self.losses[self.best - 1][1] if self.best else self.before
 
+    @property
+    def misses(self) -> int:
+        """Epochs without a gain."""
+        best, misses = self.before, 0
+        for _, held_out in self.losses:
+            better = held_out < best * (1 - GAIN)
+            misses, best = misses + (not better), held_out if better else best
+        return misses
+
+    def figures(self) -> dict[str, float]:
+        """How many epochs there were, and the losses of the best one."""
+        loss = {"loss": self.losses[self.best - 1][0]} if self.best else {}
+        return {"epochs": len(self.losses), "held_out": self.held_out, **loss}
+
     def done(self, epochs: int) -> bool:
         """Whether training is over."""
         return len(self.losses) >= epochs or self.stale >= PATIENCE
@@ -65,10 +86,9 @@ class Fitted:
     @classmethod
     def of(cls, arrays: Mapping[str, npt.NDArray[Any]], described: Mapping[str, Any]) -> Fitted:
         """What `described` and `arrays` were of."""
-        losses = [(float(one), float(other)) for one, other in described["losses"]]
-        return cls(
-            losses, int(described["best"]), float(described["before"]), int(described["stale"]), dict(arrays)
-        )
+        losses = [(float(loss), float(held_out)) for loss, held_out in described["losses"]]
+        best, before, stale = (described[name] for name in ("best", "before", "stale"))
+        return cls(losses, int(best), float(before), int(stale), dict(arrays))
 
 
 def split(count: int, seed: int) -> tuple[IntArray, IntArray]:
@@ -79,7 +99,7 @@ def split(count: int, seed: int) -> tuple[IntArray, IntArray]:
 
 
 def fit(
-    probe: nn.Module,
+    probe: Probe,
     data: Data,
     *,
     rate: float,
@@ -94,7 +114,7 @@ def fit(
     the rate is halved, after three in a row training stops; the probe is left with the weights of its best epoch.
 
     Args:
-        probe: with a method ``loss(batch)`` that gives a sum, and over how much; see `headscope.analyses.probes.pairs`.
+        probe: with a method ``loss(batch)`` that gives a sum, and over how much, as `Probe` has.
         data: what it is trained on.
         rate: of Adam, at first.
         seed: of the split and of the orders; the probe's own first weights are the caller's affair.
@@ -123,52 +143,37 @@ def fit(
     while not state.done(epochs):
         epoch = len(state.losses) + 1
         for group in optimiser.param_groups:
-            group["lr"] = rate * DECAY ** _misses(state)
+            group["lr"] = rate * DECAY**state.misses
         total, count = 0.0, 0
         for sentences in batches(lengths, trained, np.random.default_rng([seed, epoch])):
-            loss, size = _loss(probe, data.batch(sentences))
-            mean: Any = loss / size
+            loss, size = probe.loss(data.batch(sentences))
             optimiser.zero_grad()
-            mean.backward()
+            (loss / size).backward()
             optimiser.step()
             total, count = total + float(loss.detach()), count + size
-        found = evaluate(probe, data, held)
-        if not np.isfinite(total) or not np.isfinite(found):
+        held_out = evaluate(probe, data, held)
+        if not np.isfinite([total, held_out]).all():
             raise RunError(f"probe: expected a finite loss, found {total / count} in epoch {epoch}")
-        better = found < state.held_out * (1 - GAIN)
-        state.losses.append((total / count, found))
+        better = held_out < state.held_out * (1 - GAIN)
+        state.losses.append((total / count, held_out))
         state.stale = 0 if better else state.stale + 1
-        kept = {name: each for name, each in state.arrays.items() if name.startswith("best.")}
+        best = {name: each for name, each in state.arrays.items() if name.startswith("best.")}
         if better:
-            state.best, kept = epoch, _weights(probe, "best.")
-        state.arrays = _arrays(probe, optimiser) | kept
+            state.best, best = epoch, _weights(probe, "best.")
+        state.arrays = _arrays(probe, optimiser) | best
         each(state)
     _restore(probe, state.arrays, "best.")
     return state
 
 
-def evaluate(probe: nn.Module, data: Data, sentences: IntArray) -> float:
+def evaluate(probe: Probe, data: Data, sentences: IntArray) -> float:
     """Mean loss over some sentences."""
     total, count = 0.0, 0
     with torch.no_grad():
-        for chosen in batches(data.trees.lengths, sentences):
-            loss, size = _loss(probe, data.batch(chosen))
+        for some in batches(data.trees.lengths, sentences):
+            loss, size = probe.loss(data.batch(some))
             total, count = total + float(loss), count + size
     return total / count
-
-
-def _loss(probe: Any, batch: Batch) -> tuple[Tensor, int]:
-    found: tuple[Tensor, int] = probe.loss(batch)
-    return found
-
-
-def _misses(state: Fitted) -> int:
-    """Epochs without a gain so far."""
-    best, misses = state.before, 0
-    for _, found in state.losses:
-        better = found < best * (1 - GAIN)
-        misses, best = misses + (not better), found if better else best
-    return misses
 
 
 def _weights(probe: nn.Module, prefix: str) -> Arrays:
@@ -181,15 +186,12 @@ def _restore(probe: nn.Module, arrays: Mapping[str, npt.NDArray[Any]], prefix: s
             value.copy_(torch.as_tensor(arrays[prefix + name]))
 
 
-_MOMENTS: Sequence[str] = ("step", "exp_avg", "exp_avg_sq")
-
-
 def _arrays(probe: nn.Module, optimiser: Any) -> Arrays:
-    found = _weights(probe, "weight.")
+    arrays = _weights(probe, "weight.")
     for name, value in probe.named_parameters():
-        for moment, one in optimiser.state[value].items():
-            found[f"adam.{moment}.{name}"] = one.detach().cpu().numpy().copy()
-    return found
+        for moment, each in optimiser.state[value].items():
+            arrays[f"adam.{moment}.{name}"] = each.detach().cpu().numpy().copy()
+    return arrays
 
 
 def _load(probe: nn.Module, optimiser: torch.optim.Optimizer, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -200,5 +202,78 @@ def _load(probe: nn.Module, optimiser: torch.optim.Optimizer, arrays: Mapping[st
                 moment: torch.tensor(
                     arrays[f"adam.{moment}.{name}"], device="cpu" if moment == "step" else value.device
                 )
-                for moment in _MOMENTS
+                for moment in ("step", "exp_avg", "exp_avg_sq")
             }
+
+
+def trained(
+    make: Callable[[], P],
+    data: Data,
+    path: Path,
+    identity: Mapping[str, Any],
+    *,
+    rate: float,
+    seed: int,
+    epochs: int,
+    title: str,
+    progress: bool,
+) -> tuple[P, Fitted]:
+    """A trained probe. After each epoch `path` is written; what it holds already is gone on with, to the same digits.
+
+    Args:
+        make: makes the probe; its first weights are drawn from `seed`.
+        data: what it is trained on.
+        path: the file.
+        identity: what the probe is of, as JSON.
+        rate, seed, epochs: see `fit`.
+        title, progress: of what is shown on stderr: epochs, and the loss on what it is trained on and on what is held
+            out.
+
+    Raises `InputError` for a file of another probe.
+    """
+    with seeded(seed):
+        probe = make()
+    probe.to(data.device)
+    about = {**identity, "seed": seed, "rate": rate, "treebank": data.trees.fingerprint(), "vectors": None}
+    if data.vectors is not None:
+        about["vectors"] = hashlib.sha256(data.vectors.cpu().numpy().data).hexdigest()[:16]
+    begin = _begun(path, about)
+    with tqdm(total=epochs, desc=title, unit=" epochs", disable=not progress, leave=False) as bar:
+        bar.update(len(begin.losses) if begin else 0)
+
+        def each(state: Fitted) -> None:
+            write(path, encode(state.arrays, {"identity": about, **state.described()}))
+            bar.set_postfix_str("loss {:.4f}, held out {:.4f}".format(*state.losses[-1]), refresh=False)
+            bar.update()
+
+        return probe, fit(probe, data, rate=rate, seed=seed, epochs=epochs, begin=begin, each=each)
+
+
+def _begun(path: Path, identity: Mapping[str, Any]) -> Fitted | None:
+    """What a file holds of an earlier training, or None. Raises `InputError` for that of another probe."""
+    if not path.is_file():
+        return None
+    arrays, about = decode(path.read_bytes(), str(path))
+    check_run(path, about.get("identity") or {}, identity)
+    return Fitted.of(arrays, about)
+
+
+def outputs(
+    data: Data, *functions: Callable[[Batch], Tensor]
+) -> Iterator[tuple[int, list[npt.NDArray[Any]]]]:
+    """The number of each sentence with what each function gives for it, padding included."""
+    with torch.no_grad():
+        for sentences in batches(data.trees.lengths, np.arange(len(data.trees))):
+            batch = data.batch(sentences)
+            arrays = [each(batch).cpu().numpy() for each in functions]
+            for place, number in enumerate(sentences.tolist()):
+                yield number, [array[place] for array in arrays]
+
+
+def predictions(probe: PairProbe, data: Data) -> IntArray:
+    """Each word's head, its place in the sentence, −1 for the root, ``[word]``."""
+    heads: IntArray = np.zeros(len(data.trees.heads), np.int64)
+    for number, (places,) in outputs(data, probe.predict):
+        words = data.trees.words(number)
+        heads[words] = places[: words.stop - words.start]
+    return heads

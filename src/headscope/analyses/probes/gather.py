@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any, cast
 
 import numpy as np
@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from headscope.analyses.probes.cache import Precision, Store, kept
-from headscope.analyses.probes.pairs import SPECIAL
+from headscope.analyses.probes.modules import SPECIAL
 from headscope.analyses.probes.vectors import Vectors
 from headscope.attention.recording import evaluating
 from headscope.corpora import Example
@@ -38,21 +38,17 @@ def fill(
     stream = islice(examples, store.done, None)
     done(store.done)
     for window in _windows(stream):
-        order = sorted(range(len(window)), key=lambda place: len(window[place].tokens or ()))
-        found: list[npt.NDArray[Any]] = [np.zeros(0)] * len(window)
+        lengths = [len(example.tokens or ()) for example in window]
+        order = sorted(range(len(window)), key=lengths.__getitem__)
+        arrays: dict[int, npt.NDArray[Any]] = {}
         while order:
-            size = batch_size
-            while size > 1 and size * _length(window, order[:size]) > batch_size * TOKENS_PER_INPUT:
+            size = min(batch_size, len(order))
+            while size > 1 and size * lengths[order[size - 1]] > batch_size * TOKENS_PER_INPUT:
                 size -= 1
             batch, order = order[:size], order[size:]
-            for place, array in zip(batch, work([window[place] for place in batch]), strict=True):
-                found[place] = array
+            arrays |= zip(batch, work([window[place] for place in batch]), strict=True)
             done(len(batch))
-        store.append(found)
-
-
-def _length(window: Sequence[Example], places: Sequence[int]) -> int:
-    return max(len(window[place].tokens or ()) for place in places)
+        store.append([arrays[place] for place in range(len(window))])
 
 
 def _windows(stream: Iterator[Example]) -> Iterator[list[Example]]:
@@ -74,45 +70,43 @@ def roots(tokens: Tokens) -> tuple[list[int], tuple[str, str]]:
     They are [CLS] and the last [SEP]; for models without them the token at the beginning and that at the end of a
     text, or the first token, whatever it is, and none.
     """
-    places, names = [0, -1], ["first token", "none"]
-    for column, classes, which in ((0, ("cls", "bos"), 0), (1, ("sep", "eos"), -1)):
+
+    def first(classes: tuple[str, str], which: int, other: tuple[int, str]) -> tuple[int, str]:
         for name in classes:
-            found = np.flatnonzero(tokens.mask(name)) if name in tokens.classes else np.zeros(0, np.int64)
-            if found.size:
-                places[column], names[column] = int(found[which]), name
-                break
-    return places, (names[0], names[1])
+            if name in tokens.classes and (places := np.flatnonzero(tokens.mask(name))).size:
+                return int(places[which]), name
+        return other
+
+    begin, end = first(("cls", "bos"), 0, (0, "first token")), first(("sep", "eos"), -1, (-1, "none"))
+    return [begin[0], end[0]], (begin[1], end[1])
 
 
 def heads_of(model: Model, example: Example) -> list[tuple[int, int]]:
     """Layer and number of heads, of each layer."""
-    found: dict[int, int] = {}
-    word_maps(model, [example], lambda layer, maps: found.update({layer: maps.shape[1]}))
-    return sorted(found.items())
+    heads: dict[int, int] = {}
+    word_maps(model, [example], lambda layer, maps: heads.update({layer: maps.shape[1]}))
+    return sorted(heads.items())
 
 
 def maps_of(model: Model, heads: Sequence[tuple[int, int]], precision: Precision) -> Work:
     """Maps over words with columns for the root, ``[word, word + special, head]`` a sentence."""
-    starts = dict(
-        zip([layer for layer, _ in heads], np.cumsum([0, *(n for _, n in heads)]).tolist(), strict=False)
-    )
+    ends = dict(zip((layer for layer, _ in heads), accumulate(number for _, number in heads), strict=True))
     total = sum(number for _, number in heads)
 
     def work(batch: Sequence[Example]) -> list[npt.NDArray[Any]]:
         sizes = [len(example.words or ()) for example in batch]
-        found = [np.zeros((size, size + SPECIAL, total), precision) for size in sizes]
+        arrays = [np.zeros((size, size + SPECIAL, total), precision) for size in sizes]
         columns = [roots(cast(Tokens, example.tokens))[0] for example in batch]
         width = max(sizes)
 
         def each(layer: int, maps: npt.NDArray[Any]) -> None:
-            own = slice(starts[layer], starts[layer] + maps.shape[1])
-            for place, size in enumerate(sizes):
+            own = slice(ends[layer] - maps.shape[1], ends[layer])
+            for array, one, size in zip(arrays, maps, sizes, strict=True):
                 among = np.r_[0:size, width : width + SPECIAL]
-                one = maps[place][:, :size, among].transpose(1, 2, 0)
-                found[place][..., own] = kept(one, precision, f"layer {layer}")
+                array[..., own] = kept(one[:, :size, among].transpose(1, 2, 0), precision, f"layer {layer}")
 
         word_maps(model, batch, each, columns=columns)
-        return found
+        return arrays
 
     return work
 
@@ -122,7 +116,7 @@ def states_of(model: Model) -> Work:
 
     def work(batch: Sequence[Example]) -> list[npt.NDArray[Any]]:
         layers = _hidden(model, [cast(Tokens, example.tokens) for example in batch])
-        found: list[npt.NDArray[Any]] = []
+        arrays: list[npt.NDArray[Any]] = []
         for place, example in enumerate(batch):
             ids = cast(Tokens, example.tokens).word_ids
             if ids is None or example.words is None:
@@ -130,23 +124,22 @@ def states_of(model: Model) -> Work:
             give = ids == np.arange(len(example.words))[:, None]
             give = give / give.sum(1, keepdims=True).clip(1)
             one = np.stack([give @ layer[place, : len(ids)] for layer in layers])
-            found.append(kept(one, "float16", "hidden states"))
-        return found
+            arrays.append(kept(one, "float16", "hidden states"))
+        return arrays
 
     return work
 
 
 def layers_of(model: Model, example: Example) -> tuple[int, int]:
     """How many hidden states there are of each token, and their size."""
-    found = _hidden(model, [cast(Tokens, example.tokens)])
-    return len(found), found[0].shape[-1]
+    layers = _hidden(model, [cast(Tokens, example.tokens)])
+    return len(layers), layers[0].shape[-1]
 
 
 def _hidden(model: Model, inputs: Sequence[Tokens]) -> list[npt.NDArray[np.float64]]:
     """Of each layer, ``[input token size]``."""
     ready: dict[str, Any] = dict(model.inputs(inputs))
-    parameters = inspect.signature(model.backbone.forward).parameters
-    if "use_cache" in parameters:
+    if "use_cache" in inspect.signature(model.backbone.forward).parameters:
         ready["use_cache"] = False
     with torch.no_grad(), evaluating(model.backbone):
         out = model.backbone(**ready, output_hidden_states=True)

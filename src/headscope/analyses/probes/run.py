@@ -9,19 +9,20 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
 import xarray as xr
 
 from headscope.analyses.probes.cache import Precision, Store
-from headscope.analyses.probes.data import Data, batches
-from headscope.analyses.probes.fit import Fitted
+from headscope.analyses.probes.data import Data
+from headscope.analyses.probes.fit import Fitted, P, outputs, predictions, trained
 from headscope.analyses.probes.gather import (
+    Work,
     fill,
     heads_of,
     layers_of,
@@ -30,19 +31,32 @@ from headscope.analyses.probes.gather import (
     roots,
     states_of,
 )
-from headscope.analyses.probes.pairs import SPECIAL, AttentionProbe, DistanceProbe, PairProbe
-from headscope.analyses.probes.results import Heads, Row, Structure, dataset
-from headscope.analyses.probes.score import Edges, by_depths, by_distances
-from headscope.analyses.probes.structural import TreeDepth, TreeDistance
-from headscope.analyses.probes.training import P, predictions, trained
+from headscope.analyses.probes.modules import (
+    SPECIAL,
+    AttentionProbe,
+    DistanceProbe,
+    PairProbe,
+    TreeDepth,
+    TreeDistance,
+)
+from headscope.analyses.probes.statistics import (
+    Edges,
+    Heads,
+    Row,
+    Structure,
+    by_depths,
+    by_distances,
+    dataset,
+)
 from headscope.analyses.probes.trees import Trees, behaviours
-from headscope.analyses.probes.vectors import Vectors, read_vectors
+from headscope.analyses.probes.vectors import read_vectors
 from headscope.attention.load import load
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.models import Model
+from headscope.stream.batches import at_least_one, examples
 from headscope.stream.estimate import FEWER, RUN, ahead, disk_size, duration, peak_memory
-from headscope.stream.long import described, examples, versions, weights
+from headscope.stream.long import described, versions, weights
 from headscope.stream.progress import bar
 from headscope.stream.provenance import COMMAND
 from headscope.tokens import IntArray
@@ -96,7 +110,7 @@ def probe(
         progress: show progress and losses on stderr.
 
     Returns:
-        See `headscope.analyses.probes.results.dataset`; `headscope.analyses.probes.results.table` makes a table of it.
+        See `headscope.analyses.probes.statistics.dataset`; `headscope.table` makes a table of it.
 
     Raises:
         CorpusError: a broken treebank or file of vectors, with file and line; a sentence that is longer than the model
@@ -108,48 +122,31 @@ def probe(
     >>> scores["probe"].values.tolist()
     ['right-branching']
     """
-    chosen = _kinds(kinds)
-    for name, value in (("epochs", epochs), ("limit", limit), ("batch_size", batch_size)):
-        if value is not None and value < 1:
-            raise InputError(f"{name}: expected at least 1, found {value}")
+    kinds = _kinds(kinds)
+    at_least_one(epochs=epochs, limit=limit, batch_size=batch_size)
     if precision not in get_args(Precision):
         raise InputError(f"precision: expected {', '.join(get_args(Precision))}, found {precision!r}")
     started = time.monotonic()
     with ExitStack() as stack:
-        place = resume or stack.enter_context(tempfile.TemporaryDirectory(prefix="headscope-"))
+        folder = Path(resume or stack.enter_context(tempfile.TemporaryDirectory(prefix="headscope-")))
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{folder}: cannot be used ({error.strerror})") from None
+        vocabulary: dict[str, int] = {}
+        sides = _Side("train", train, limit, vocabulary), _Side("dev", dev, None, vocabulary)
         run = _Run(
-            model,
-            (_Side("train", train, limit), _Side("dev", dev, None)),
-            vectors,
-            seed,
-            epochs,
-            precision,
-            batch_size,
-            progress,
-            _made(Path(place)),
-            stack,
+            model, sides, vocabulary, vectors, seed, epochs, precision, batch_size, progress, folder, stack
         )
-        rows = [row for kind in chosen for row in run.rows(kind)]
+        rows = [row for kind in kinds for row in run.rows(kind)]
         meta = described(model, train)
         scored = dev.name if isinstance(dev, Corpus) else "examples"
-        meta["corpus"] |= {"scored_on": scored, "train": len(run.train.trees), "dev": len(run.dev.trees)}
+        meta["corpus"] |= {"scored_on": scored, **{side.name: len(side.trees) for side in sides}}
         options = {"vectors": vectors, "epochs": epochs, "precision": precision, "limit": limit}
         meta["options"] = {name: str(value) for name, value in options.items() if value is not None}
-        meta |= run.about | {
-            "losses": run.losses,
-            "command": COMMAND.get(),
-            "seconds": round(time.monotonic() - started, 3),
-        }
+        meta |= {**run.about, "losses": run.losses, "command": COMMAND.get()}
+        meta["seconds"] = round(time.monotonic() - started, 3)
         return dataset(rows, run.dev.trees, seed=seed, replicates=replicates, meta=meta)
-
-
-def _made(folder: Path) -> Path:
-    """A folder, made where there is none."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be used ({error.strerror})") from None
-    return folder
 
 
 def _kinds(kinds: Sequence[str]) -> list[str]:
@@ -161,26 +158,33 @@ def _kinds(kinds: Sequence[str]) -> list[str]:
 
 
 class _Side:
-    """A treebank to train or to score on."""
+    """A treebank to train or to score on. New forms of its words are added to the vocabulary."""
 
-    def __init__(self, name: str, source: Corpus | Iterable[Example], limit: int | None) -> None:
-        self.name, self.limit = name, limit
-        self.source: Corpus | list[Example] = source if isinstance(source, Corpus) else list(source)
-        self.trees: Trees = cast(Trees, None)
-
-    def read(self, vocabulary: dict[str, int]) -> None:
-        """Its trees."""
-        self.trees = Trees.read(islice(self.source, self.limit), vocabulary)
+    def __init__(
+        self, name: str, source: Corpus | Iterable[Example], limit: int | None, vocabulary: dict[str, int]
+    ) -> None:
+        self.name, self._limit = name, limit
+        self._source = source if isinstance(source, Corpus) else list(source)
+        self.trees = Trees.read(islice(self._source, limit), vocabulary)
+        self.forms = len(vocabulary)
 
     def inputs(self, model: Model) -> Iterable[Example]:
         """Its sentences with their tokens."""
-        return examples(model, self.source, self.limit)
+        return examples(model, self._source, self._limit)
 
 
 @dataclass
 class _Run:
+    """One run: probes are made kind by kind, what several of them read once.
+
+    Attributes:
+        about: what the description of the run says of it.
+        losses: of each probe, epoch by epoch.
+    """
+
     model: Model
     sides: tuple[_Side, _Side]
+    vocabulary: dict[str, int]
     vectors_file: str | os.PathLike[str] | None
     seed: int
     epochs: int
@@ -190,24 +194,18 @@ class _Run:
     folder: Path
     stack: ExitStack
     about: dict[str, Any] = field(default_factory=dict[str, Any])
+    losses: dict[str, list[list[float]]] = field(default_factory=dict[str, list[list[float]]])
 
     def __post_init__(self) -> None:
         self.train, self.dev = self.sides
-        self.vocabulary: dict[str, int] = {}
-        for side in self.sides:
-            side.read(self.vocabulary)
-            if side is self.train:
-                self.known = len(self.vocabulary)
-        spelled = hashlib.sha256("\n".join(self.vocabulary).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        self.identity: dict[str, Any] = {
-            "forms": spelled,
+        forms = "\n".join(self.vocabulary).encode("utf-8", "surrogatepass")
+        self._identity: dict[str, Any] = {
+            "forms": hashlib.sha256(forms).hexdigest()[:16],
             "versions": {key: each for key, each in versions().items() if key != "python"},
+            "model": weights(self.model),
         }
-        self.edges = Edges.of(self.dev.trees)
+        self._edges = Edges.of(self.dev.trees)
         self._maps: dict[bool, list[Data]] = {}
-        self._checksum = weights(self.model)
-        self.losses: dict[str, list[list[float]]] = {}
-        self._vectors: tuple[Vectors, torch.Tensor] | None = None
 
     def rows(self, kind: str) -> list[Row]:
         """The rows of the table of one kind."""
@@ -224,73 +222,68 @@ class _Run:
             data = self._attention(again)
         vectors, size = "", 0
         if shape != "attention":
-            found, values = self._words()
-            vectors, size = found.name, values.shape[1]
+            vectors, values = self._words
+            size = values.shape[1]
             data = [replace(each, vectors=values) for each in data]
         heads = data[0].heads
 
         def make() -> PairProbe:
             return DistanceProbe(size) if shape == "distance+words" else AttentionProbe(heads, size)
 
-        own, fitted = self._fit(name, "gold", make, data[0], shape)
         control = behaviours(len(self.vocabulary), self.seed)
         tasks = [replace(each, trees=each.trees.control(control)) for each in data]
+        own, fitted = self._fit(name, "gold", make, data[0], shape)
         other, _ = self._fit(name, "control", make, tasks[0], shape)
-        numbers = sum(each.numel() for each in own.parameters())
         if isinstance(own, AttentionProbe) and not own.size:
             w, u = own.pair.detach().cpu().double().numpy().round(4).tolist()
-            self.about["scalars"] = {"heads": [list(each) for each in self.heads], "w": w, "u": u}
+            self.about["scalars"] = {"heads": [list(each) for each in self._heads], "w": w, "u": u}
         return [
             Row(
                 name,
                 Heads(predictions(own, data[1])),
                 Heads(predictions(other, tasks[1]), tasks[1].trees.heads),
                 vectors=vectors,
-                fitted=fitted,
-                parameters=numbers,
+                training=fitted.figures(),
+                parameters=_size(own),
             )
         ]
 
     def _structural(self) -> list[Row]:
         """A row for the best layer, by the loss on held-out sentences of the training part, and one for each layer."""
-        data = self._states()
-        first = next(iter(self.train.inputs(self.model)))
-        count, size = layers_of(self.model, first)
-        found: list[tuple[float, Row]] = []
+        count, size = layers_of(self.model, next(iter(self.train.inputs(self.model))))
+        stores = self._stores(
+            "states", lambda trees: trees.lengths * count * size, "float16", self.model, states_of(self.model)
+        )
+        rows: list[Row] = []
         for layer in range(count):
-            one, two = (replace(each, layer=layer) for each in data)
-            sample = one.batch(np.arange(min(_SCALE_OF, len(one.trees))))
+            train, dev = (
+                Data(side.trees, states=store, layer=layer, size=size, device=self.model.device)
+                for side, store in zip(self.sides, stores, strict=True)
+            )
+            sample = train.batch(np.arange(min(_SCALE_OF, len(train.trees))))
             assert sample.states is not None
             scale = float(sample.states[sample.inside].square().mean().sqrt()) or 1.0
             name = f"structural, layer {layer}"
             near, fitted = self._fit(
-                name, "distance", partial(TreeDistance, size, scale=scale), one, "structural"
+                name, "distance", partial(TreeDistance, size, scale=scale), train, "structural"
             )
-            deep, _ = self._fit(name, "depth", partial(TreeDepth, size, scale=scale), one, "structural")
-            scored = self._structure(near, deep, two)
-            numbers = sum(each.numel() for each in (*near.parameters(), *deep.parameters()))
-            found.append((fitted.held_out, Row(name, scored, layer=layer, fitted=fitted, parameters=numbers)))
-        best = min(found, key=lambda each: each[0])[1]
-        return [replace(best, name="structural"), *(row for _, row in found)]
+            deep, _ = self._fit(name, "depth", partial(TreeDepth, size, scale=scale), train, "structural")
+            scored, training = self._structure(near, deep, dev), fitted.figures()
+            rows.append(Row(name, scored, layer=layer, training=training, parameters=_size(near, deep)))
+        best = min(rows, key=lambda row: row.training["held_out"])
+        return [replace(best, name="structural"), *rows]
 
     def _structure(self, near: TreeDistance, deep: TreeDepth, data: Data) -> Structure:
         trees, count = data.trees, len(data.trees)
-        edges = np.zeros(len(self.edges.sentences), np.bool_)
+        edges, root = np.zeros(len(self._edges.sentences), np.bool_), np.zeros(count, np.bool_)
         rank, depth = np.zeros(count), np.zeros(count)
-        root = np.zeros(count, np.bool_)
-        with torch.no_grad():
-            for sentences in batches(trees.lengths, np.arange(count)):
-                batch = data.batch(sentences)
-                far, low = (each(batch).double().cpu().numpy() for each in (near, deep))
-                for place, number in enumerate(sentences):
-                    words = trees.words(int(number))
-                    size = words.stop - words.start
-                    one, other = far[place, :size, :size], low[place, :size]
-                    edges[self.edges.sentences == number] = self.edges.spanned(trees, int(number), one)
-                    gold = trees.heads[words]
-                    rank[number], depth[number] = by_distances(gold, one), by_depths(gold, other)
-                    counted = np.where(trees.punct[words], np.inf, other)
-                    root[number] = gold[counted.argmin()] < 0
+        for number, (far, low) in outputs(data, near, deep):
+            words = trees.words(number)
+            gold = trees.heads[words]
+            far, low = (each.astype(np.float64) for each in (far[: len(gold), : len(gold)], low[: len(gold)]))
+            edges[self._edges.sentences == number] = self._edges.spanned(trees, number, far)
+            rank[number], depth[number] = by_distances(gold, far), by_depths(gold, low)
+            root[number] = gold[np.where(trees.punct[words], np.inf, low).argmin()] < 0
         return Structure(edges, rank, depth, root)
 
     def _attention(self, again: bool) -> list[Data]:
@@ -298,74 +291,83 @@ class _Run:
         if again not in self._maps:
             model = load(self.model, untrained=self.seed, keep="embeddings") if again else self.model
             first = next(iter(self.train.inputs(model)))
-            self.heads = heads_of(model, first)
-            total = sum(number for _, number in self.heads)
-            checksum = weights(model) if again else self._checksum
+            self._heads = heads_of(model, first)
+            total = sum(number for _, number in self._heads)
             assert first.tokens is not None
             self.about["root"] = list(roots(first.tokens)[1])
-            found: list[Data] = []
-            for side in self.sides:
-                sizes = side.trees.lengths * (side.trees.lengths + SPECIAL) * total
-                name = f"maps-{side.name}{f'-reinitialised-{self.seed}' if again else ''}"
-                store = self._store(side, name, sizes, self.precision, checksum)
-                self._fill(store, side, model, maps_of(model, self.heads, self.precision), name)
-                found.append(Data(side.trees, maps=store, heads=total, device=self.model.device))
-            self._maps[again] = found
+            stores = self._stores(
+                "maps",
+                lambda trees: trees.lengths * (trees.lengths + SPECIAL) * total,
+                self.precision,
+                model,
+                maps_of(model, self._heads, self.precision),
+                f"-reinitialised-{self.seed}" if again else "",
+            )
+            self._maps[again] = [
+                Data(side.trees, maps=store, heads=total, device=self.model.device)
+                for side, store in zip(self.sides, stores, strict=True)
+            ]
         return self._maps[again]
 
-    def _states(self) -> list[Data]:
-        found: list[Data] = []
-        layers, size = layers_of(self.model, next(iter(self.train.inputs(self.model))))
+    def _stores(
+        self,
+        what: str,
+        sizes: Callable[[Trees], IntArray],
+        precision: Precision,
+        model: Model,
+        work: Work,
+        suffix: str = "",
+    ) -> list[Store]:
+        """What is read of a model, for both treebanks."""
+        stores: list[Store] = []
+        model_weights = self._identity["model"] if model is self.model else weights(model)
         for side in self.sides:
-            name = f"states-{side.name}"
-            store = self._store(side, name, side.trees.lengths * layers * size, "float16", self._checksum)
-            self._fill(store, side, self.model, states_of(self.model), name)
-            found.append(Data(side.trees, states=store, size=size, device=self.model.device))
-        return found
+            name = f"{what}-{side.name}{suffix}"
+            identity = {**self._identity, "model": model_weights, "treebank": side.trees.fingerprint()}
+            store = self.stack.enter_context(Store(self.folder, name, sizes(side.trees), precision, identity))
+            if store.done < len(store):
+                title = f"{name} ({store.nbytes / 1e6:,.0f} MB on disk)"
+                with bar([], len(store), self.progress, title) as done:
+                    fill(store, side.inputs(model), work, batch_size=self.batch_size, done=done)
+            stores.append(store)
+        return stores
 
-    def _store(self, side: _Side, name: str, sizes: IntArray, precision: Precision, checksum: str) -> Store:
-        identity = self.identity | {"model": checksum, "treebank": side.trees.fingerprint()}
-        return self.stack.enter_context(Store(self.folder, name, sizes, precision, identity))
-
-    def _fill(self, store: Store, side: _Side, model: Model, work: Any, name: str) -> None:
-        if store.done == len(store):
-            return
-        with bar([], len(store), self.progress, f"{name} ({store.nbytes / 1e6:,.0f} MB on disk)") as done:
-            fill(store, side.inputs(model), work, batch_size=self.batch_size, done=done)
-
-    def _words(self) -> tuple[Vectors, torch.Tensor]:
-        if self._vectors is None:
-            if self.vectors_file is None:
-                found = model_vectors(self.model, self.vocabulary)
-            else:
-                found = read_vectors(Path(self.vectors_file), self.vocabulary)
-            values = torch.as_tensor(found.standardised(self.known), device=self.model.device)
-            forms = np.concatenate([side.trees.forms for side in self.sides])
-            self.about["vectors"] = {
-                "name": found.name,
-                "size": values.shape[1],
-                "share of words without": round(1.0 - float(found.known[forms].mean()), 4),
-            }
-            self._vectors = found, values
-        return self._vectors
+    @cached_property
+    def _words(self) -> tuple[str, torch.Tensor]:
+        """Where the words' vectors are from, and those of each form."""
+        if self.vectors_file is None:
+            vectors = model_vectors(self.model, self.vocabulary)
+        else:
+            vectors = read_vectors(Path(self.vectors_file), self.vocabulary)
+        values = torch.as_tensor(vectors.standardised(self.train.forms), device=self.model.device)
+        forms = np.concatenate([side.trees.forms for side in self.sides])
+        self.about["vectors"] = {
+            "name": vectors.name,
+            "size": values.shape[1],
+            "share of words without": round(1.0 - float(vectors.known[forms].mean()), 4),
+        }
+        return vectors.name, values
 
     def _fit(self, name: str, task: str, make: Callable[[], P], data: Data, shape: str) -> tuple[P, Fitted]:
         """A trained probe."""
-        identity = self.identity | {"model": self._checksum, "precision": self.precision}
         title = name if task == "gold" else f"{name}, {task}"
-        found = trained(
+        probe, fitted = trained(
             make,
             data,
             self.folder / f"{name.replace(', ', '-').replace(' ', '-')}-{task}-{self.seed}.safetensors",
-            identity | {"probe": name, "task": task},
+            self._identity | {"precision": self.precision, "probe": name, "task": task},
             rate=RATES[shape],
             seed=self.seed,
             epochs=self.epochs,
             title=title,
             progress=self.progress,
         )
-        self.losses[title] = [[round(one, 5), round(other, 5)] for one, other in found[1].losses]
-        return found
+        self.losses[title] = [[round(loss, 5), round(held_out, 5)] for loss, held_out in fitted.losses]
+        return probe, fitted
+
+
+def _size(*probes: torch.nn.Module) -> int:
+    return sum(each.numel() for probe in probes for each in probe.parameters())
 
 
 def estimate(

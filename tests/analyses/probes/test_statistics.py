@@ -9,8 +9,18 @@ from hypothesis import strategies as st
 from planted_probes import random_trees
 
 from headscope.analyses.probes.fit import Fitted
-from headscope.analyses.probes.results import COLUMNS, Heads, Row, Structure, dataset, table
-from headscope.analyses.probes.score import Bootstrap, Edges, by_depths, by_distances
+from headscope.analyses.probes.statistics import (
+    COLUMNS,
+    Bootstrap,
+    Edges,
+    Heads,
+    Row,
+    Structure,
+    by_depths,
+    by_distances,
+    dataset,
+    table,
+)
 from headscope.analyses.probes.trees import Trees, depths, distances
 
 
@@ -93,7 +103,7 @@ def test_the_table() -> None:
             "attention",
             Heads(right),
             Heads(np.zeros(8, np.int64), control.heads),
-            fitted=Fitted([(2.0, 3.0), (1.0, 2.5), (0.9, 2.6)], 2, 4.0),
+            training=Fitted([(2.0, 3.0), (1.0, 2.5), (0.9, 2.6)], 2, 4.0).figures(),
             parameters=7,
         ),
         Row(

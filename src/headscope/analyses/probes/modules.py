@@ -1,13 +1,18 @@
-"""Probes that choose each word's head among the words of its sentence and the root.
+"""Probes for trees, and the batches that they read.
 
-Source: Clark et al. 2019, section 5. All give logits ``[sentence dependent candidate]``, where candidate 0 is the
-root and candidate c the word c − 1 (the dependent itself is one: it is up to the probe to learn that it is never
-chosen). What is beyond a sentence's words is padding: it gets no probability and has no part in the loss.
+Pair probes choose each word's head among the words of its sentence and the root (Clark et al. 2019, section 5). They
+give logits ``[sentence dependent candidate]``: candidate 0 is the root, candidate c the word c − 1 (the dependent
+itself is one: it is up to the probe to learn that it is never right). Structural probes (Hewitt and Manning 2019) are
+linear maps of a layer's hidden states in which trees are geometry: squared distances are to equal the number of edges
+between two words, and squared norms a word's depth.
+
+What is beyond a sentence's words is padding: it gets no probability and has no part in the loss.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +25,9 @@ HIDDEN = 256
 
 NEAR = 2
 """Distances up to which the probe on distances has an indicator each, to either side."""
+
+RANK = 128
+"""Rows of the map; the paper finds no gain beyond 64 or 128 (section 4.3, figure 5)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,20 +54,27 @@ class Batch:
         return torch.arange(self.gold.shape[1], device=self.gold.device) < self.lengths[:, None]
 
 
-class PairProbe(nn.Module):
+class Probe(nn.Module):
+    """What can be trained by `headscope.probes.fit`."""
+
+    def loss(self, batch: Batch) -> tuple[Any, int]:
+        """A sum over the batch, and over how much."""
+        raise NotImplementedError
+
+
+class PairProbe(Probe):
     """What the probes on pairs share: the loss, and how the best candidate becomes a prediction."""
 
     def logits(self, batch: Batch) -> Tensor:
         """Logits ``[sentence dependent candidate]``, those of padding −inf."""
-        found: Tensor = self(batch)
         inside = nn.functional.pad(batch.inside, (1, 0), value=True)
-        return found.masked_fill(~inside[:, None, :], -torch.inf)
+        return self(batch).masked_fill(~inside[:, None, :], -torch.inf)
 
     def loss(self, batch: Batch) -> tuple[Tensor, int]:
         """Cross-entropy in nats, summed over all words, punctuation too, and the number of words."""
         words = batch.inside
-        chosen = self.logits(batch)[words]
-        return nn.functional.cross_entropy(chosen, batch.gold[words], reduction="sum"), int(words.sum())
+        logits = self.logits(batch)[words]
+        return nn.functional.cross_entropy(logits, batch.gold[words], reduction="sum"), int(words.sum())
 
     def predict(self, batch: Batch) -> Tensor:
         """The place of each word's head, −1 for the root, ``[sentence word]``; of equal logits the first."""
@@ -106,8 +121,7 @@ class AttentionProbe(PairProbe):
         given = given + torch.einsum("bijk,bjk->bij", between, dependent_w)
         got = torch.einsum("bjik,bjk->bji", between, dependent_u + u)
         got = got + torch.einsum("bjik,bik->bji", between, head_u)
-        scalars = torch.stack(to_root, 2) + self.root
-        root = (special * scalars).sum((-2, -1))
+        root = (special * (torch.stack(to_root, 2) + self.root)).sum((-2, -1))
         return torch.cat([root[..., None], given.transpose(1, 2) + got], -1)
 
 
@@ -152,3 +166,73 @@ class DistanceProbe(PairProbe):
         root = torch.zeros_like(pairs)
         root[:, :, 0, -1] = 1.0
         return pairs + root
+
+
+class _Map(Probe):
+    """The map, drawn between −0.05 and 0.05 as in the paper's code.
+
+    Args:
+        size: of the hidden states.
+        scale: what they are divided by first, so that layers of any scale train alike.
+        rank: rows of the map.
+    """
+
+    def __init__(self, size: int, *, scale: float = 1.0, rank: int = RANK) -> None:
+        super().__init__()
+        self.scale = scale
+        self.map = nn.Parameter(torch.empty(size, min(rank, size)).uniform_(-0.05, 0.05))
+
+    def mapped(self, batch: Batch) -> Tensor:
+        """``[sentence word rank]``"""
+        assert batch.states is not None
+        return batch.states / self.scale @ self.map
+
+
+class TreeDistance(_Map):
+    """Distances in the tree: ``‖B(hᵢ − hⱼ)‖²`` against the number of edges between words i and j."""
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Squared distances ``[sentence word word]``."""
+        mapped = self.mapped(batch)
+        square = mapped.square().sum(-1)
+        return (square[:, :, None] + square[:, None] - 2 * mapped @ mapped.transpose(1, 2)).clamp(min=0.0)
+
+    def loss(self, batch: Batch) -> tuple[Tensor, int]:
+        """Absolute errors, the mean over the squared length of a sentence, summed over sentences; and their number."""
+        inside = batch.inside
+        error = (self(batch) - tree_distances(batch)).abs()
+        pairs = inside[:, :, None] & inside[:, None]
+        return ((error * pairs).sum((1, 2)) / batch.lengths.square()).sum(), len(batch.lengths)
+
+
+class TreeDepth(_Map):
+    """Depths in the tree: ``‖B hᵢ‖²`` against the number of edges between word i and the root."""
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Squared norms ``[sentence word]``."""
+        return self.mapped(batch).square().sum(-1)
+
+    def loss(self, batch: Batch) -> tuple[Tensor, int]:
+        """Absolute errors, the mean over the words of a sentence, summed over sentences; and their number."""
+        error = (self(batch) - (_ancestors(batch).sum(-1) - 1)).abs()
+        return ((error * batch.inside).sum(1) / batch.lengths).sum(), len(batch.lengths)
+
+
+def tree_distances(batch: Batch) -> Tensor:
+    """Edges between any two words of each gold tree, ``[sentence word word]``; what is in the padding means nothing."""
+    above = _ancestors(batch)
+    depth = above.sum(-1)
+    return depth[:, :, None] + depth[:, None] - 2 * above @ above.transpose(1, 2)
+
+
+def _ancestors(batch: Batch) -> Tensor:
+    """1 where a word stands above another, or is it, ``[sentence word above]``; rows of padding are 0."""
+    assert batch.states is not None
+    count, words = batch.gold.shape
+    ancestors = torch.zeros(count, words, words + 1, dtype=batch.states.dtype, device=batch.gold.device)
+    heads = nn.functional.pad(batch.gold.clamp(min=0), (1, 0))  # candidates: the root, 0, is above itself
+    above = torch.arange(1, words + 1, device=heads.device) * batch.inside
+    while bool(above.any()):
+        ancestors.scatter_(2, above[..., None], 1.0)
+        above = heads.gather(1, above)
+    return ancestors[..., 1:]
