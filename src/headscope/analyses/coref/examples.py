@@ -11,17 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.analyses.cards.section import gallery
+from headscope.analyses.coref import statistics
 from headscope.analyses.coref.run import around, coreference, pieces, windows
 from headscope.analyses.coref.section import Coref, CorefShown, CorefWindow
-from headscope.analyses.coref.statistics import (
-    CANDIDATES,
-    Candidates,
-    Item,
-    Mentioned,
-    annotated,
-    best_head,
-    candidates,
-)
 from headscope.analyses.predictions import Sample
 from headscope.analyses.study import Study
 from headscope.corpora import Example, builtin_trees
@@ -45,10 +37,12 @@ def section(study: Study, *, seed: int = 0) -> list[Section]:
     pages = gallery(study)
     model, corpus = study.model, study.coref or builtin_trees()
     result = coreference(model, corpus, seed=seed, **study.run)
-    best: dict[Candidates, Head] = {kind: best_head(result, kind) for kind in CANDIDATES}
+    best: dict[statistics.Candidates, Head] = {
+        kind: statistics.best_head(result, kind) for kind in statistics.CANDIDATES
+    }
     drawn = _texts(model, corpus, study.limit, seed)
     maps = head_maps(model, drawn, set(best.values()))
-    annotations = [annotated(example) for example in drawn]
+    annotations = [statistics.annotated(example) for example in drawn]
     pages.room()
     indices: dict[int, int] = {}
     shown = {
@@ -87,7 +81,7 @@ def _texts(model: Model, corpus: Iterable[Example], limit: int | None, seed: int
     draw = np.random.default_rng(seed)
     sample = Sample[Example](TEXTS, draw)
     for example in windows(model, fitting(), WINDOW):
-        if annotated(example)[1]:
+        if statistics.annotated(example)[1]:
             sample.add(example)
     return [sample.items[index] for index in draw.permutation(len(sample.items))]
 
@@ -95,8 +89,8 @@ def _texts(model: Model, corpus: Iterable[Example], limit: int | None, seed: int
 def _shown(
     maps: Sequence[npt.NDArray[Any]],
     drawn: Sequence[Example],
-    annotations: Sequence[tuple[list[Mentioned], list[Item]]],
-    kind: Candidates,
+    annotations: Sequence[tuple[list[statistics.Mentioned], list[statistics.Item]]],
+    kind: statistics.Candidates,
     indices: dict[int, int],
 ) -> list[CorefShown]:
     """Mentions of different texts for which a head is right, and wrong ones. `indices` is as for sentences."""
@@ -113,14 +107,14 @@ def _shown(
 def _choice(
     weights: npt.NDArray[Any],
     example: Example,
-    annotation: tuple[list[Mentioned], list[Item]],
-    kind: Candidates,
+    annotation: tuple[list[statistics.Mentioned], list[statistics.Item]],
+    kind: statistics.Candidates,
     right: bool,
 ) -> CorefShown | None:
     """What a head chooses for the first mention of a text for which it is right, or wrong."""
     mentions, evaluated = annotation
     for item in evaluated:
-        among = candidates(kind, item, mentions, len(example.words or ()))
+        among = statistics.candidates(kind, item, mentions, len(example.words or ()))
         row = weights[item.mention.head]
         word = int(among[row[among].argmax()])
         if (word in item.right) is right:

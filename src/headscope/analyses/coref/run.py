@@ -12,15 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from headscope.analyses.coref.statistics import (
-    CANDIDATES,
-    RULES,
-    Mentions,
-    annotated,
-    by_rules,
-    candidates,
-    dataset,
-)
+from headscope.analyses.coref import statistics
 from headscope.analyses.over_words import description, over_word_maps
 from headscope.corpora import Corpus, Example, Mention
 from headscope.errors import InputError
@@ -86,29 +78,29 @@ def coreference(
     ):
         for _, text, layers in sorted(block, key=lambda each: each.annotation.document):
             if mentions is None:
-                mentions = Mentions(list(layers), max(each.shape[1] for each in layers.values()))
+                mentions = statistics.Mentions(list(layers), max(each.shape[1] for each in layers.values()))
             types = [item.mention.type for item in text.items]
             mentions.add(types, mentions.padded(layers.values()), text.by_rules(), text.document)
     assert mentions is not None
     options = {"rows": rows, "window": size, "limit": limit, "batch_size": batch_size}
     meta = description(model, corpus, options, started)
-    return dataset(mentions, seed=seed, replicates=replicates, meta=meta)
+    return statistics.dataset(mentions, seed=seed, replicates=replicates, meta=meta)
 
 
 class _Window:
     """A window's mentions and what is predicted for them."""
 
     def __init__(self, example: Example) -> None:
-        mentions, self.items = annotated(example)
+        mentions, self.items = statistics.annotated(example)
         self.document = example.document
         self._among = [
-            [candidates(kind, item, mentions, len(example.words or ())) for item in self.items]
-            for kind in CANDIDATES
+            [statistics.candidates(kind, item, mentions, len(example.words or ())) for item in self.items]
+            for kind in statistics.CANDIDATES
         ]
 
     def right(self, maps: npt.NDArray[Any]) -> BoolArray:
         """Which predictions of a layer are right, ``[head word word] -> [candidates head mention]``."""
-        right = np.zeros((len(CANDIDATES), len(maps), len(self.items)), np.bool_)
+        right = np.zeros((len(statistics.CANDIDATES), len(maps), len(self.items)), np.bool_)
         for kind, among in enumerate(self._among):
             for place, (item, words) in enumerate(zip(self.items, among, strict=True)):
                 best = words[maps[:, item.mention.head][:, words].argmax(-1)]
@@ -117,12 +109,12 @@ class _Window:
 
     def by_rules(self) -> BoolArray:
         """Which predictions of the rules are right, ``[rule mention]``."""
-        predicted = [by_rules(item) for item in self.items]
+        predicted = [statistics.by_rules(item) for item in self.items]
         right = [
             [one[rule] in item.right for one, item in zip(predicted, self.items, strict=True)]
-            for rule in RULES
+            for rule in statistics.RULES
         ]
-        return np.array(right, np.bool_).reshape(len(RULES), len(self.items))
+        return np.array(right, np.bool_).reshape(len(statistics.RULES), len(self.items))
 
 
 def around(model: Model) -> int:

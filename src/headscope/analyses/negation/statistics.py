@@ -90,9 +90,7 @@ def table(result: xr.Dataset) -> pd.DataFrame:
     n = json.loads(result.attrs["meta"])["sentences"]
     ends = {"value": "", "ci_low": "_low", "ci_high": "_high"}
     return _rows(
-        result,
-        lambda score: {column: result[score + end].values for column, end in ends.items()},
-        n,
+        result, lambda score: {column: result[score + end].values for column, end in ends.items()}, n
     )
 
 

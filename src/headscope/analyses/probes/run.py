@@ -18,19 +18,10 @@ import numpy as np
 import torch
 import xarray as xr
 
+from headscope.analyses.probes import gather, statistics
 from headscope.analyses.probes.cache import Precision, Store
 from headscope.analyses.probes.data import Data
 from headscope.analyses.probes.fit import Fitted, P, outputs, predictions, trained
-from headscope.analyses.probes.gather import (
-    Work,
-    fill,
-    heads_of,
-    layers_of,
-    maps_of,
-    model_vectors,
-    roots,
-    states_of,
-)
 from headscope.analyses.probes.modules import (
     SPECIAL,
     AttentionProbe,
@@ -38,15 +29,6 @@ from headscope.analyses.probes.modules import (
     PairProbe,
     TreeDepth,
     TreeDistance,
-)
-from headscope.analyses.probes.statistics import (
-    Edges,
-    Heads,
-    Row,
-    Structure,
-    by_depths,
-    by_distances,
-    dataset,
 )
 from headscope.analyses.probes.trees import Trees, behaviours
 from headscope.analyses.probes.vectors import read_vectors
@@ -146,7 +128,7 @@ def probe(
         meta["options"] = {name: str(value) for name, value in options.items() if value is not None}
         meta |= {**run.about, "losses": run.losses, "command": COMMAND.get()}
         meta["seconds"] = round(time.monotonic() - started, 3)
-        return dataset(rows, run.dev.trees, seed=seed, replicates=replicates, meta=meta)
+        return statistics.dataset(rows, run.dev.trees, seed=seed, replicates=replicates, meta=meta)
 
 
 def _kinds(kinds: Sequence[str]) -> list[str]:
@@ -204,14 +186,14 @@ class _Run:
             "versions": {key: each for key, each in versions().items() if key != "python"},
             "model": weights(self.model),
         }
-        self._edges = Edges.of(self.dev.trees)
+        self._edges = statistics.Edges.of(self.dev.trees)
         self._maps: dict[bool, list[Data]] = {}
 
-    def rows(self, kind: str) -> list[Row]:
+    def rows(self, kind: str) -> list[statistics.Row]:
         """The rows of the table of one kind."""
         name = _NAMES.get(kind, kind)
         if kind == "right-branching":
-            return [Row(name, Heads(self.dev.trees.right_branching()))]
+            return [statistics.Row(name, statistics.Heads(self.dev.trees.right_branching()))]
         if kind == "structural":
             return self._structural()
         again = kind == "reinitialised"
@@ -238,23 +220,27 @@ class _Run:
             w, u = own.pair.detach().cpu().double().numpy().round(4).tolist()
             self.about["scalars"] = {"heads": [list(each) for each in self._heads], "w": w, "u": u}
         return [
-            Row(
+            statistics.Row(
                 name,
-                Heads(predictions(own, data[1])),
-                Heads(predictions(other, tasks[1]), tasks[1].trees.heads),
+                statistics.Heads(predictions(own, data[1])),
+                statistics.Heads(predictions(other, tasks[1]), tasks[1].trees.heads),
                 vectors=vectors,
                 training=fitted.figures(),
                 parameters=_size(own),
             )
         ]
 
-    def _structural(self) -> list[Row]:
+    def _structural(self) -> list[statistics.Row]:
         """A row for the best layer, by the loss on held-out sentences of the training part, and one for each layer."""
-        count, size = layers_of(self.model, next(iter(self.train.inputs(self.model))))
+        count, size = gather.layers_of(self.model, next(iter(self.train.inputs(self.model))))
         stores = self._stores(
-            "states", lambda trees: trees.lengths * count * size, "float16", self.model, states_of(self.model)
+            "states",
+            lambda trees: trees.lengths * count * size,
+            "float16",
+            self.model,
+            gather.states_of(self.model),
         )
-        rows: list[Row] = []
+        rows: list[statistics.Row] = []
         for layer in range(count):
             train, dev = (
                 Data(side.trees, states=store, layer=layer, size=size, device=self.model.device)
@@ -269,11 +255,13 @@ class _Run:
             )
             deep, _ = self._fit(name, "depth", partial(TreeDepth, size, scale=scale), train, "structural")
             scored, training = self._structure(near, deep, dev), fitted.figures()
-            rows.append(Row(name, scored, layer=layer, training=training, parameters=_size(near, deep)))
+            rows.append(
+                statistics.Row(name, scored, layer=layer, training=training, parameters=_size(near, deep))
+            )
         best = min(rows, key=lambda row: row.training["held_out"])
         return [replace(best, name="structural"), *rows]
 
-    def _structure(self, near: TreeDistance, deep: TreeDepth, data: Data) -> Structure:
+    def _structure(self, near: TreeDistance, deep: TreeDepth, data: Data) -> statistics.Structure:
         trees, count = data.trees, len(data.trees)
         edges, root = np.zeros(len(self._edges.sentences), np.bool_), np.zeros(count, np.bool_)
         rank, depth = np.zeros(count), np.zeros(count)
@@ -282,25 +270,25 @@ class _Run:
             gold = trees.heads[words]
             far, low = (each.astype(np.float64) for each in (far[: len(gold), : len(gold)], low[: len(gold)]))
             edges[self._edges.sentences == number] = self._edges.spanned(trees, number, far)
-            rank[number], depth[number] = by_distances(gold, far), by_depths(gold, low)
+            rank[number], depth[number] = statistics.by_distances(gold, far), statistics.by_depths(gold, low)
             root[number] = gold[np.where(trees.punct[words], np.inf, low).argmin()] < 0
-        return Structure(edges, rank, depth, root)
+        return statistics.Structure(edges, rank, depth, root)
 
     def _attention(self, again: bool) -> list[Data]:
         """Both treebanks with maps: those of the model, or of the model re-initialised but for its embeddings."""
         if again not in self._maps:
             model = load(self.model, untrained=self.seed, keep="embeddings") if again else self.model
             first = next(iter(self.train.inputs(model)))
-            self._heads = heads_of(model, first)
+            self._heads = gather.heads_of(model, first)
             total = sum(number for _, number in self._heads)
             assert first.tokens is not None
-            self.about["root"] = list(roots(first.tokens)[1])
+            self.about["root"] = list(gather.roots(first.tokens)[1])
             stores = self._stores(
                 "maps",
                 lambda trees: trees.lengths * (trees.lengths + SPECIAL) * total,
                 self.precision,
                 model,
-                maps_of(model, self._heads, self.precision),
+                gather.maps_of(model, self._heads, self.precision),
                 f"-reinitialised-{self.seed}" if again else "",
             )
             self._maps[again] = [
@@ -315,7 +303,7 @@ class _Run:
         sizes: Callable[[Trees], IntArray],
         precision: Precision,
         model: Model,
-        work: Work,
+        work: gather.Work,
         suffix: str = "",
     ) -> list[Store]:
         """What is read of a model, for both treebanks."""
@@ -328,7 +316,7 @@ class _Run:
             if store.done < len(store):
                 title = f"{name} ({store.nbytes / 1e6:,.0f} MB on disk)"
                 with bar([], len(store), self.progress, title) as done:
-                    fill(store, side.inputs(model), work, batch_size=self.batch_size, done=done)
+                    gather.fill(store, side.inputs(model), work, batch_size=self.batch_size, done=done)
             stores.append(store)
         return stores
 
@@ -336,7 +324,7 @@ class _Run:
     def _words(self) -> tuple[str, torch.Tensor]:
         """Where the words' vectors are from, and those of each form."""
         if self.vectors_file is None:
-            vectors = model_vectors(self.model, self.vocabulary)
+            vectors = gather.model_vectors(self.model, self.vocabulary)
         else:
             vectors = read_vectors(Path(self.vectors_file), self.vocabulary)
         values = torch.as_tensor(vectors.standardised(self.train.forms), device=self.model.device)
@@ -371,13 +359,7 @@ def _size(*probes: torch.nn.Module) -> int:
 
 
 def estimate(
-    model: Model,
-    train: Corpus,
-    dev: Corpus,
-    *,
-    epochs: int = 40,
-    limit: int | None = None,
-    **options: Any,
+    model: Model, train: Corpus, dev: Corpus, *, epochs: int = 40, limit: int | None = None, **options: Any
 ) -> str:
     """One line that says what `headscope.probe` will take with these options at most, with its disk.
 

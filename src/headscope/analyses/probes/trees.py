@@ -46,8 +46,8 @@ class Trees:
             starts.append(len(heads))
         if len(starts) == 1:
             raise InputError("treebank: expected at least one sentence, found none")
-        found = [np.array(each, np.int64) for each in (starts, heads, forms)]
-        return cls(found[0], found[1], np.array(punct, np.bool_), found[2])
+        arrays = [np.array(each, np.int64) for each in (starts, heads, forms)]
+        return cls(arrays[0], arrays[1], np.array(punct, np.bool_), arrays[2])
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -69,9 +69,9 @@ class Trees:
         memorising the forms.
         """
         sizes = self.lengths
-        place = np.arange(len(self.heads)) - np.repeat(self.starts[:-1], sizes)
+        itself = np.arange(len(self.heads)) - np.repeat(self.starts[:-1], sizes)
         last = np.repeat(sizes - 1, sizes)
-        heads = np.choose(behaviours[self.forms], [place, np.zeros_like(place), last])
+        heads = np.choose(behaviours[self.forms], [itself, np.zeros_like(itself), last])
         return replace(self, heads=heads)
 
     def right_branching(self) -> IntArray:
@@ -96,13 +96,12 @@ def behaviours(forms: int, seed: int) -> IntArray:
 
 def ancestors(heads: IntArray) -> BoolArray:
     """Which words stand above each word of a tree, itself included, ``[word word]``."""
-    count = len(heads)
-    found = np.eye(count, dtype=np.bool_)
+    ancestors = np.eye(len(heads), dtype=np.bool_)
     above = heads.copy()
-    while (going := np.flatnonzero(above >= 0)).size:
-        found[going, above[going]] = True
-        above[going] = heads[above[going]]
-    return found
+    while (below := np.flatnonzero(above >= 0)).size:
+        ancestors[below, above[below]] = True
+        above[below] = heads[above[below]]
+    return ancestors
 
 
 def depths(heads: IntArray) -> IntArray:

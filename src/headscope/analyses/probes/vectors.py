@@ -36,11 +36,11 @@ class Vectors:
         Probes are linear in them or begin with a linear layer, so it changes nothing that they could express; they
         train alike on vectors of any scale. Unknown forms stay zero: an average word.
         """
-        chosen = self.known & (np.arange(len(self.known)) < forms)
-        if not chosen.any():
+        counted = self.known & (np.arange(len(self.known)) < forms)
+        if not counted.any():
             return self.values
-        mean = self.values[chosen].mean(0, dtype=np.float64)
-        spread = float((self.values[chosen] - mean).std()) or 1.0
+        mean = self.values[counted].mean(0, dtype=np.float64)
+        spread = float((self.values[counted] - mean).std()) or 1.0
         return np.where(self.known[:, None], (self.values - mean) / spread, 0.0).astype(np.float32)
 
 
@@ -60,42 +60,35 @@ def read_vectors(path: str | Path, vocabulary: Mapping[str, int]) -> Vectors:
     exact, any_case = np.zeros(len(vocabulary), np.bool_), np.zeros(len(vocabulary), np.bool_)
     files = Files(path)
     for line in files:
-        text = line.text.rstrip(" \t")
-        parts = text.replace("\t", " ").split(" ")
-        if line.number == 1 and len(parts) == 2 and all(part.isdigit() for part in parts):
+        parts = line.text.rstrip(" \t").replace("\t", " ").split(" ")
+        if line.number == 1 and len(parts) == 2 and all(map(str.isdigit, parts)):
             continue
         if not size:
             size = len(parts) - 1
             if size < 1:
-                raise CorpusError(
-                    line.path, line.number, f"expected a word and its numbers, found {text[:40]!r}"
-                )
+                raise line.error(f"expected a word and its numbers, found {parts[0][:40]!r}")
             values = np.zeros((len(vocabulary), size), np.float32)
         if len(parts) <= size:
-            raise CorpusError(
-                line.path, line.number, f"expected a word and {size} numbers, found {len(parts) - 1} numbers"
-            )
+            raise line.error(f"expected a word and {size} numbers, found {len(parts) - 1} numbers")
         word = " ".join(parts[:-size])  # some words of GloVe's largest file hold blanks
-        own = vocabulary.get(word)
+        form = vocabulary.get(word)
+        as_spelled = form is not None and not exact[form]
         forms = [number for number in lower.get(word, ()) if not exact[number] and not any_case[number]]
-        wanted = own is not None and not exact[own]
-        if not wanted and not forms:
+        if not as_spelled and not forms:
             continue
         try:
             vector = np.array(parts[-size:], np.float32)
         except ValueError:
-            raise CorpusError(
-                line.path,
-                line.number,
-                f"{word!r}: expected {size} numbers, found {_not_a_number(parts[-size:])!r}",
+            raise line.error(
+                f"{word!r}: expected {size} numbers, found {_not_a_number(parts[-size:])!r}"
             ) from None
         if not np.isfinite(vector).all():
-            raise CorpusError(line.path, line.number, f"{word!r}: expected finite numbers, found inf or nan")
+            raise line.error(f"{word!r}: expected finite numbers, found inf or nan")
         values[forms] = vector
         any_case[forms] = True
-        if own is not None and wanted:
-            values[own] = vector
-            exact[own] = True
+        if as_spelled:
+            values[form] = vector
+            exact[form] = True
     known: BoolArray = exact | any_case
     if not known.any():
         raise CorpusError(
