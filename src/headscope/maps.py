@@ -184,7 +184,7 @@ def wrap(
         tokens: one string a query (and key), or a `Tokens`.
         key_tokens: the keys' tokens where they differ (cross-attention).
         kind: ``self``, ``cross`` or ``encoder``.
-        causal: whether a token sees only what stands before it; by default it is told from the zeros.
+        causal: whether a token sees only what stands before it; by default the zeros of the weights say so.
         partial: allow rows that do not sum to 1.
 
     Raises:

@@ -92,7 +92,7 @@ class Tokens:
 
     @classmethod
     def of(cls, tokens: Tokens | Sequence[str]) -> Tokens:
-        """`tokens` as it is, or plain strings with what can be told from them: special pieces and punctuation."""
+        """`tokens` as it is, or plain strings, with the special pieces and the punctuation among them marked."""
         if isinstance(tokens, Tokens):
             return tokens
         if isinstance(tokens, str):

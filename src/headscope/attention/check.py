@@ -157,7 +157,7 @@ def _part(
 def probe_inputs(model: Model) -> dict[str, Tensor]:
     """A small input of the kind that a model takes.
 
-    Raises `RefusedError` when that cannot be told from its configuration; give inputs to `check` then.
+    Raises `RefusedError` where the configuration does not say what the model takes; give inputs to `check` then.
     """
     if model.tokenizer is not None:
         try:

@@ -60,7 +60,7 @@ def through_interface(model: nn.Module, hook: Hook, *, fused: bool = False) -> G
     """Within it, every attention call of the model is shown to `hook`.
 
     Args:
-        model: a model that `supports` says yes to.
+        model: a model that `supports` accepts.
         hook: gets each `AttentionRecord`; a tensor that it returns takes the place of the weights.
         fused: let the model run its fused kernel; records then have no `given` weights.
 

@@ -58,7 +58,7 @@ def norms(
         units of the model's hidden states.
 
     Raises:
-        InputError: the input does not go with the model, or the projection W_O cannot be told from its run.
+        InputError: the input does not go with the model, or no projection W_O is found when it runs.
 
     >>> found = norms(headscope.load(), "The cat sat.")
     >>> len(found["self"]), found["self"][0].shape

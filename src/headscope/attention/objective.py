@@ -165,7 +165,7 @@ def objective(model: Model, of: str | Scalar | Objective | None = None, *, seed:
         return Objective(model, name, _masked_loss, masked=True, seed=seed)
     if name == "causal-lm" and not (model.causal and _head(model)):
         raise InputError(
-            f"objective: causal-lm needs a causal model with a language-model head; {model.name} is none"
+            f"objective: causal-lm needs a causal model with a language-model head; {model.name} is not one"
         )
     if match := re.fullmatch(r"logit:(\d{1,9})", name):
         return Objective(model, name, _logit(int(match[1])))

@@ -164,7 +164,7 @@ def prepare(
 
 
 def tokens_of(model: Model, text: Any, pair: str | None = None) -> Tokens:
-    """The tokens of whatever `capture` takes as a text."""
+    """The tokens of a text, as `capture` takes it."""
     if isinstance(text, Tokens):
         return text
     if isinstance(text, tuple):

@@ -27,8 +27,8 @@ _ROWS = 8  # heads are split before a block gets fewer rows than this
 
 Way = Literal["fused", "blocks"]
 Extra = Callable[[Tensor, slice, slice], Tensor]
-"""A statistic of one's own: ``(weights [item head row key], items, rows) -> [item head row]``. The keys are all of the
-input's up to some last one; it gets a block of rows of some inputs and heads, and must not rely on which."""
+"""A statistic that the caller defines: ``(weights [item head row key], items, rows) -> [item head row]``. The keys are
+all of the input's up to some last one; it gets a block of rows of some inputs and heads, and must not rely on which."""
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ class Files:
         total: their size in bytes.
         read: how many bytes the reading under way has read.
 
-    Raises `CorpusError` for a file that is not there, is no file, cannot be read or is empty, and, while
+    Raises `CorpusError` for a file that is missing, a directory, unreadable or empty, and, while
     reading, for a line that is not UTF-8.
     """
 

@@ -63,7 +63,7 @@ def pairs(
             else each row is a document of its own.
 
     A label is kept as it is written, as a string. Raises `InputError` for another suffix, and `CorpusError` with
-    file and line for a column that is not there, a row that is broken and a text or label that is empty.
+    file and line for a missing column, a broken row and an empty text or label.
 
     >>> example = next(iter(hs.corpora.pairs("pairs.tsv")))
     >>> example.text, example.pair, example.label

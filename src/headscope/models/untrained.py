@@ -54,7 +54,7 @@ def reinitialise(
 
 @contextmanager
 def seeded(seed: int | None) -> Generator[None]:
-    """Within it torch draws its random numbers from `seed`; afterwards as if nothing had been drawn. None: as ever."""
+    """Within it torch draws random numbers from `seed` (None: from its own state), which is restored afterwards."""
     random: Any = torch.random
     with random.fork_rng(enabled=seed is not None):
         if seed is not None:

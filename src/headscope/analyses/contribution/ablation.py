@@ -46,7 +46,7 @@ def ablation(
     """What silencing a head (all its weights 0) does to a number of the output, on average over inputs.
 
     One forward pass a batch as the model is, and one more for each head: layers × heads + 1 passes over the corpus
-    (`estimate` says how long that takes). Silenced heads are not made up for: nothing is retrained or rescaled.
+    (`estimate` says how long that takes). Nothing is retrained or rescaled.
 
     Source: Michel et al. 2019, "Are Sixteen Heads Really Better than One?", section 3.2 (one head), 3.3 (several).
 
@@ -126,7 +126,7 @@ def estimate(
     batch_size: int = 32,
     limit: int | None = None,
 ) -> str:
-    """One line that says what `ablation` will take, told from one batch. Arguments as there."""
+    """One line that says how long `ablation` will take, measured on one batch. Arguments as there."""
     number = make_objective(model, objective)
     sample = [tokens_of(example) for example in islice(examples(model, corpus, limit), min(batch_size, 8))]
     if not sample:

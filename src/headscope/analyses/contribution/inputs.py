@@ -24,7 +24,7 @@ class Figures(NamedTuple):
 
     Attributes:
         layers: the model's index of each layer.
-        values: ``[input figure layer head]``, NaN for heads not there.
+        values: ``[input figure layer head]``, NaN for heads that a layer does not have.
         there: 1 where an input has the figure and 0 where not ``[input figure]``; by default it has all.
     """
 

@@ -69,7 +69,7 @@ def flow(maps: AttentionMaps, *, layers: Sequence[int] | None = None) -> Floats:
     Returns:
         ``[layer query key]``, from 0 to 1.
 
-    Raises `InputError` for cross-attention, parts of maps and a layer that is not there.
+    Raises `InputError` for cross-attention, parts of maps and an unknown layer.
 
     >>> maps = headscope.wrap(np.array([[[[1, 0], [0.5, 0.5]]]] * 2), ["a", "b"])
     >>> flow(maps)[1]               # from b to a: ¼ by a's node, and ¾ reaches b's, of which ¼ goes on: ½

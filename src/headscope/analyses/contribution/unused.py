@@ -220,7 +220,7 @@ def _others(
     without: AttentionMaps,
     renormalise: bool,
 ) -> AttentionMaps:
-    """The maps without the token's row and column; what is lost of a row is shown as a sink, or made up for."""
+    """The maps without the token's row and column; what a row loses is a sink, or is divided out."""
     kept = more.take(others, others)
     layers, sinks = kept.layers, kept.sink or [np.zeros(share.shape) for share in mass]
     if renormalise:
