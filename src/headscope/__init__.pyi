@@ -7,13 +7,13 @@ from . import errors as errors
 from . import probes as probes
 from .analyses.coref.run import coreference as coreference
 from .analyses.distance.run import distance as distance
-from .analyses.measure.figure import figure as figure
 from .analyses.measure.run import measure as measure
 from .analyses.merge import merge as merge
 from .analyses.negation.run import negation as negation
 from .analyses.probes.run import probe as probe
 from .analyses.roles.run import roles as roles
 from .analyses.syntax.run import syntax as syntax
+from .analyses.tables import figure as figure
 from .analyses.tables import table as table
 from .attention.edit import ablate as ablate
 from .attention.edit import edit as edit

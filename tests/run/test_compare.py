@@ -16,12 +16,12 @@ from torch import nn
 import headscope as hs
 from headscope.analyses.compare_groups.values import values
 from headscope.analyses.compare_training.run import listed
-from headscope.analyses.measure.figure import Figure
 from headscope.corpora import Corpus, Example
 from headscope.errors import CorpusError, InputError, RunError
 from headscope.measures.choose import choose
 from headscope.models import Model
 from headscope.models.revision import name_and_revision
+from headscope.views.charts import Figure
 
 PAIRS = [
     ("The cat sat on the mat.", "Some dogs slept."),

@@ -49,7 +49,7 @@ class Analysis:
         command: the words of its command, such as ``compare models``.
         runs: the function of that command.
         estimate: says in one line what a run will take.
-        axis: the axis by which `headscope.table` and `headscope.figure` know its results.
+        axis: the axis, or variable, by which `headscope.table` and `headscope.figure` know its results.
         table: the tidy table of a result.
         figure: draws a result.
         merge: puts the parts of shards together.

@@ -1,13 +1,18 @@
-"""One call for the tidy table of any result."""
+"""One call for the tidy table of any result, and one for its figure."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses import analyses
+from headscope.analyses.record import Analysis
 from headscope.errors import InputError
 from headscope.measures import dataset
+from headscope.views.charts import Figure, Width
+from headscope.views.palette import Theme
 
 
 def table(result: xr.Dataset) -> pd.DataFrame:
@@ -22,11 +27,48 @@ def table(result: xr.Dataset) -> pd.DataFrame:
     >>> hs.table(stats).columns.tolist()
     ['layer', 'head', 'paper', 'measure', 'value', 'se', 'n', 'chance']
     """
+    analysis = analysis_of(result, "table")
+    return analysis.load(analysis.table)(result) if analysis.table else dataset.table(result)
+
+
+def figure(
+    result: xr.Dataset,
+    names: Any = None,
+    *,
+    theme: Theme = "light",
+    width: Width = "text",
+    title: str | None = None,
+    ax: Any = None,
+    **options: Any,
+) -> Figure:
+    """Draw a result, for a paper or slides: measures by layer and as maps, or distances as a map of heads (figure 6).
+
+    Args:
+        result: from `headscope.measure`, `distance`, or the ``figures`` of a comparison.
+        names: one measure or some, by default all; of distances, what heads do: a mapping from heads to words.
+        theme: light or dark ground.
+        width: in inches, or the width of a ``column`` (3.3 in) or the ``text`` (6.9 in) of a paper.
+        title: printed above.
+        ax: matplotlib Axes, or a sequence of as many as the figure has panels, to draw on in place of a new figure.
+        **options: of measures ``together=True`` draws them in one plot, a colour each (figure 3); others are those of
+            the analysis' figure, such as ``level`` of groups.
+
+    Raises `InputError` for a measure that is not there, Axes of another number, and a result that has no figure.
+    """
+    analysis = analysis_of(result, "figure")
+    if not analysis.figure:
+        raise InputError(f"figure: a result of {analysis.name} has a table and no figure")
+    arguments = () if names is None else (names,)
+    draw = analysis.load(analysis.figure)
+    return draw(result, *arguments, theme=theme, width=width, title=title, ax=ax, **options)
+
+
+def analysis_of(result: xr.Dataset, purpose: str) -> Analysis:
+    """The analysis that made a result, by its axis; measures where no other has it."""
     if not hasattr(result, "data_vars"):
         raise InputError(
-            f"table: expected a result such as that of headscope.measure, found {type(result).__name__}"
+            f"{purpose}: expected a result such as that of headscope.measure, found {type(result).__name__}"
         )
-    for analysis in analyses().values():
-        if analysis.axis and analysis.axis in result.dims:
-            return analysis.load(analysis.table)(result)
-    return dataset.table(result)
+    variables = {*result.dims, *result.data_vars}
+    known = (analysis for analysis in analyses().values() if analysis.axis in variables)
+    return next(known, analyses()["measure"])

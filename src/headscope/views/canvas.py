@@ -145,15 +145,10 @@ class Canvas:
 
         Warns (`HeadscopeWarning`) of characters that no font here has; not for svg, which brings no fonts of its own.
         """
-        settings = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "headscope"}
-        names = {"title": "Title", **_PROPERTIES[kind]}
-        about = {names[name]: text for name, text in metadata.items()} | _DATES.get(kind, {})
-        file = io.BytesIO()
-        with self._mpl.rc_context({**settings, "text.hinting": "none"}), fonts.quietly():
-            self.figure.savefig(file, format=kind, dpi=dots, facecolor=self.colours.ground, metadata=about)
+        picture = rendered(self.figure, kind, metadata, dots)
         if self._missing and kind != "svg":
             warnings.warn(fonts.complaint(self._missing), HeadscopeWarning, stacklevel=5)
-        return file.getvalue()
+        return picture
 
     def _collect(self, kind: str, shapes: Any, **style: Any) -> None:
         self._axes.add_collection(getattr(self._mpl.collections, f"{kind}Collection")(shapes, **style))
@@ -169,6 +164,17 @@ _PROPERTIES = {
     "png": {"description": "Description", "creator": "Software"},
 }
 _DATES: Mapping[str, dict[str, None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+
+
+def rendered(figure: Any, kind: str, metadata: Mapping[str, str], dots: float) -> bytes:
+    """A matplotlib figure as a file of kind svg, pdf or png, with what made it. Text stays text in svg and pdf."""
+    settings = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "headscope"}
+    names = {"title": "Title", **_PROPERTIES[kind]}
+    about = {names[name]: text for name, text in metadata.items()} | _DATES.get(kind, {})
+    file = io.BytesIO()
+    with fonts.matplotlib().rc_context({**settings, "text.hinting": "none"}), fonts.quietly():
+        figure.savefig(file, format=kind, dpi=dots, facecolor=figure.get_facecolor(), metadata=about)
+    return file.getvalue()
 
 
 def label(piece: str, longest: int = 24) -> str:

@@ -9,6 +9,9 @@ ANALYSIS = Analysis(
     command="compare groups",
     runs="command:groups",
     estimate="run:estimate",
+    axis="effect",
+    table="statistics:table",
+    figure="figure:figure",
     sections=(
         Entry(
             "groups",

@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.analyses.compare_figures import Width, about, groups_figure
 from headscope.analyses.compare_groups import statistics
+from headscope.analyses.compare_groups.figure import figure
 from headscope.analyses.compare_groups.statistics import choose_groups
 from headscope.analyses.compare_groups.values import Values, values
-from headscope.analyses.measure.figure import Figure
 from headscope.corpora import Corpus, Example
 from headscope.corpora.batches import checked
 from headscope.errors import InputError
@@ -30,6 +29,7 @@ from headscope.stream.estimate import ahead, line
 from headscope.stream.long import described
 from headscope.stream.provenance import COMMAND
 from headscope.tokens import Tokens
+from headscope.views.charts import Figure, Width
 from headscope.views.palette import Theme
 from headscope.views.view import View
 
@@ -73,14 +73,15 @@ class Groups:
         level: float = statistics.LEVEL,
         theme: Theme = "light",
         width: Width = "text",
+        title: str | None = None,
+        ax: Any = None,
     ) -> Figure:
         """Effect sizes of every head, a panel a measure; heads whose q is at most `level` have an edge.
 
-        By default the six measures of the smallest q. `theme` and `width` are as in `headscope.figure`. The figure
-        shows itself in a notebook, and has ``save("groups.svg")``.
+        By default the six measures of the smallest q. `theme`, `width`, `title` and `ax` are as in
+        `headscope.figure`. The figure shows itself in a notebook, and has ``save("groups.svg")``.
         """
-        canvas = groups_figure(self.figures, measures, level=level, theme=theme, width=width)
-        return Figure(canvas, about(self.figures, "Two groups"))
+        return figure(self.figures, measures, level=level, theme=theme, width=width, title=title, ax=ax)
 
     def view(
         self, measure: str | None = None, layer: int | None = None, head: int | None = None, **state: Any

@@ -9,6 +9,9 @@ ANALYSIS = Analysis(
     command="compare models",
     runs="command:models",
     estimate="run:estimate",
+    axis="js_layer",
+    table="statistics:table",
+    figure="figure:figure",
     sections=(
         Entry(
             "compare",

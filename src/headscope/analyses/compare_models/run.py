@@ -15,11 +15,10 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import torch
 import xarray as xr
 
-from headscope.analyses.compare_figures import Width, about, models_figure
 from headscope.analyses.compare_models import statistics, words
+from headscope.analyses.compare_models.figure import figure
 from headscope.analyses.compare_models.shapes import check_shapes, counterparts
 from headscope.analyses.distance.run import Distances
-from headscope.analyses.measure.figure import Figure
 from headscope.attention.divergence import distributions
 from headscope.attention.record import AttentionRecord
 from headscope.corpora import Corpus, Example
@@ -33,6 +32,7 @@ from headscope.stream.estimate import ahead, line
 from headscope.stream.long import described
 from headscope.stream.provenance import COMMAND
 from headscope.stream.task import Task
+from headscope.views.charts import Figure, Width
 from headscope.views.palette import Theme
 
 MEASURES = ("surface", "patterns")
@@ -66,14 +66,15 @@ class Models:
         """One row a layer: the means over its heads."""
         return statistics.by_layer(self.figures)
 
-    def figure(self, *, theme: Theme = "light", width: Width = "text") -> Figure:
+    def figure(
+        self, *, theme: Theme = "light", width: Width = "text", title: str | None = None, ax: Any = None
+    ) -> Figure:
         """How far every head moved, and the mean of each layer with its 95 % interval.
 
-        `theme` and `width` are as in `headscope.figure`. The figure shows itself in a notebook, and has
-        ``save("models.svg")``.
+        `theme`, `width`, `title` and `ax` are as in `headscope.figure`. The figure shows itself in a notebook, and
+        has ``save("models.svg")``.
         """
-        canvas = models_figure(self.figures, theme=theme, width=width)
-        return Figure(canvas, about(self.figures, "Two models"))
+        return figure(self.figures, theme=theme, width=width, title=title, ax=ax)
 
 
 def models(

@@ -8,4 +8,7 @@ ANALYSIS = Analysis(
     function="run:training",
     command="compare training",
     runs="command:training",
+    axis="checkpoint",
+    table="run:table",
+    figure="figure:figure",
 )

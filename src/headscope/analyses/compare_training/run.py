@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.analyses.compare_figures import Width, about, training_figure
-from headscope.analyses.measure.figure import Figure
+from headscope.analyses.compare_training.figure import figure
 from headscope.analyses.measure.run import measure
 from headscope.attention.load import load
 from headscope.corpora import Corpus, Example
@@ -25,6 +24,7 @@ from headscope.measures.measure import Measure
 from headscope.measures.tidy import AXES, labelled, tidy
 from headscope.models import Model
 from headscope.models.revision import name_and_revision
+from headscope.views.charts import Figure, Width
 from headscope.views.palette import Theme
 
 COLUMNS = ("checkpoint", "layer", "head", "paper", "measure", "value", "se", "n", "chance")
@@ -53,15 +53,20 @@ class Training:
         return table(self.figures)
 
     def figure(
-        self, measures: Sequence[str] | None = None, *, theme: Theme = "light", width: Width = "text"
+        self,
+        measures: Sequence[str] | None = None,
+        *,
+        theme: Theme = "light",
+        width: Width = "text",
+        title: str | None = None,
+        ax: Any = None,
     ) -> Figure:
         """Measures over checkpoints, a panel a measure, a line a head; by default the six that changed most.
 
-        `theme` and `width` are as in `headscope.figure`. The figure shows itself in a notebook, and has
-        ``save("training.svg")``.
+        `theme`, `width`, `title` and `ax` are as in `headscope.figure`. The figure shows itself in a notebook, and
+        has ``save("training.svg")``.
         """
-        canvas = training_figure(self.figures, measures, theme=theme, width=width)
-        return Figure(canvas, about(self.figures, "Over training"))
+        return figure(self.figures, measures, theme=theme, width=width, title=title, ax=ax)
 
 
 def table(dataset: xr.Dataset) -> pd.DataFrame:

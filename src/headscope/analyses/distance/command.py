@@ -79,7 +79,6 @@ def distances(
     from headscope.analyses.distance.arrangement import by_layer, head_map, summary
     from headscope.analyses.distance.statistics import table
     from headscope.measures.dataset import write, write_table
-    from headscope.measures.files import replacing
 
     described: dict[str, Any] = json.loads(dataset.attrs["meta"])
     console.say_left_out(described)
@@ -89,13 +88,9 @@ def distances(
     if map is not None:
         places = head_map(dataset, seed=seed)
         if map.suffix.lower() in console.PICTURES:
-            from headscope.analyses.distance import figure as figure_clusters
+            from headscope.analyses.distance.figure import figure
 
-            drawn = figure_clusters.figure(
-                dataset, places=places, theme="dark" if theme == "dark" else "light"
-            )
-            with replacing(map) as place:
-                place.write_bytes(drawn.save(map.suffix.lower()[1:], figure_clusters.about(dataset)))
+            figure(dataset, places=places, theme="dark" if theme == "dark" else "light").save(map)
         else:
             write_table(places, map)
         console.say(f"{map}: {len(places):,} heads, stress {places.attrs['stress']:.3f}")

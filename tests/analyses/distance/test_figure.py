@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pytest
 import xarray as xr
+from matplotlib import figure as pictures
+from matplotlib.collections import PathCollection
+from matplotlib.colors import to_hex
 
 from headscope.analyses.distance.arrangement import head_map
-from headscope.analyses.distance.figure import about, figure
+from headscope.analyses.distance.figure import figure
 from headscope.analyses.distance.statistics import PairDocuments, dataset
 from headscope.errors import InputError
 from headscope.heads import Head
@@ -29,16 +35,21 @@ def found() -> xr.Dataset:
 
 
 def svg(found: xr.Dataset, *arguments: object, **options: object) -> str:
-    return figure(found, *arguments, **options).save("svg", about(found)).decode()  # type: ignore[arg-type]
+    with TemporaryDirectory() as folder:
+        path = figure(found, *arguments, **options).save(Path(folder) / "a.svg")  # type: ignore[arg-type]
+        return path.read_text(encoding="utf-8")
 
 
 def texts(picture: str) -> list[str]:
     return re.findall(r"<text[^>]*>([^<]*)</text>", picture)
 
 
-def discs(picture: str, colour: str) -> int:
-    """How many patches of a colour there are, by path."""
-    return len(re.findall(rf'<path [^>]*style="[^"]*fill: {colour}', picture))
+def discs(axes: Any, colour: str) -> int:
+    """How many discs of a colour there are among heads and legend."""
+    (scatter,) = (one for one in axes.collections if isinstance(one, PathCollection))
+    legend = axes.get_legend()
+    marks = [one.get_markeredgecolor() for one in legend.get_lines()] if legend else []
+    return [to_hex(fill) for fill in [*scatter.get_facecolors(), *marks]].count(colour)
 
 
 FUNCTIONS = {Head(0, 2): "previous token", Head(1, 3): "next token", Head(2, 0): "next token"}
@@ -47,8 +58,19 @@ FUNCTIONS = {Head(0, 2): "previous token", Head(1, 3): "next token", Head(2, 0):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_two_panels(found: xr.Dataset, theme: str) -> None:
     picture = svg(found, FUNCTIONS, theme=theme, title="Heads")
+    left, right = figure(found, FUNCTIONS, theme=theme).axes  # type: ignore[arg-type]
     said = texts(picture)
-    for text in ("Heads", "by layer", "by function", "layer", "0", "1", "2", "0.2"):
+    for text in (
+        "Heads",
+        "by layer",
+        "by function",
+        "layer",
+        "0",
+        "1",
+        "2",
+        "0.5",
+        "first dimension of the map, nats a token",
+    ):
         assert text in said
     assert "previous token (1)" in said
     assert "next token (2)" in said
@@ -61,8 +83,10 @@ def test_two_panels(found: xr.Dataset, theme: str) -> None:
     colours = palette(theme)  # type: ignore[arg-type]
     assert colours.ground in picture
     first, second = (colours.heads[place] for place in (0, 1))
-    assert discs(picture, first) >= 4 + 1 + 1  # layer 0, its function, the legend
-    assert discs(picture, second) >= 4 + 2 + 1  # layer 2 has the last colour of the ramp
+    assert discs(left, first) == 4  # layer 0
+    assert discs(right, first) == 1 + 1  # its function, the legend
+    assert discs(left, second) == 4  # layer 2 has the last colour of the ramp
+    assert discs(right, second) == 2 + 1
 
 
 def test_clusters_where_no_functions_are_given(found: xr.Dataset) -> None:
@@ -76,19 +100,16 @@ def test_clusters_where_no_functions_are_given(found: xr.Dataset) -> None:
 
 def test_heads_stand_where_the_map_has_them(found: xr.Dataset) -> None:
     places = head_map(found, kind="classical")
-    canvas = figure(found, FUNCTIONS, places=places, width=5.0)
-    axes = canvas.figure.axes[0]
-    circles = [patch for patch in axes.patches if type(patch).__name__ == "Circle"][:24]
-    centres = np.array([patch.center for patch in circles])
-    left = centres[centres[:, 0] < canvas.width / 2]
-    assert len(left) == 12
-    between = np.sqrt(((left[:, None] - left) ** 2).sum(-1))
+    chart = figure(found, FUNCTIONS, places=places, width=5.0)
     xy = places[["x", "y"]].to_numpy()
-    truth = np.sqrt(((xy[:, None] - xy) ** 2).sum(-1))
-    np.testing.assert_allclose(
-        np.sort(between.ravel()) / between.max(), np.sort(truth.ravel()) / truth.max(), atol=1e-9
-    )
-    assert "classical scaling" in " ".join(texts(canvas.save("svg", about(found)).decode()))
+    for axes in chart.axes:
+        centres = np.asarray(axes.collections[0].get_offsets())
+        assert sorted(centres.tolist()) == sorted(xy.tolist())
+        steps = np.diff(axes.transData.transform([(0, 0), (1, 1)]), axis=0)[0]
+        assert steps[0] == pytest.approx(steps[1])  # as far down as across
+        (low, high), (left, right) = axes.get_ylim(), axes.get_xlim()
+        assert ((xy > (left, low)) & (xy < (right, high))).all()
+    assert "classical scaling" in chart.caption
 
 
 def test_the_file_says_what_made_it(found: xr.Dataset) -> None:
@@ -118,11 +139,19 @@ def _many() -> object:
 
 @pytest.mark.parametrize("width", ["column", "text"])
 def test_names_do_not_lie_over_one_another(found: xr.Dataset, width: str) -> None:
-    canvas = figure(found, FUNCTIONS, width=width)  # type: ignore[arg-type]
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    renderer = FigureCanvasAgg(canvas.figure).get_renderer()
-    names = [text for text in canvas.figure.axes[0].texts if re.fullmatch(r"L\dH\d", text.get_text())]
-    boxes = [text.get_window_extent(renderer) for text in names]
+    chart = figure(found, FUNCTIONS, width=width)  # type: ignore[arg-type]
+    chart.figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for axes in chart.axes for text in axes.texts]
     assert len(boxes) == 6
     assert not any(a.overlaps(b) for place, a in enumerate(boxes) for b in boxes[place + 1 :])
+
+
+def test_axes_of_the_caller(found: xr.Dataset) -> None:
+    paper = pictures.Figure()
+    both = paper.subplots(1, 2)
+    assert figure(found, FUNCTIONS, ax=both).axes == list(both)
+    alone = paper.subplots()
+    assert figure(found, FUNCTIONS, ax=alone, title="Heads").axes == [alone]
+    assert alone.get_legend().get_texts()[0].get_text() == "previous token (1)"
+    with pytest.raises(InputError, match="ax: expected 1 or 2 matplotlib Axes for this chart, found 3"):
+        figure(found, ax=paper.subplots(1, 3))

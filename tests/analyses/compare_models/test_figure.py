@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from matplotlib import figure as pictures
+
+import headscope as hs
+from headscope.analyses.compare_models.figure import figure
+
+
+def drift(**meta: Any) -> xr.Dataset:
+    """Two layers of three heads."""
+    js = np.array([[0.01, 0.02, 0.03], [0.1, 0.2, 0.37]])
+    described = {
+        "a": {"name": "org/bert", "notes": []},
+        "b": {"name": "org/bert", "notes": ["re-initialised with seed 0"]},
+        "corpus": {"examples": 1200, "documents": 30},
+        "over": "pieces",
+        **meta,
+    }
+    return xr.Dataset(
+        {
+            "js": (("layer", "head"), js),
+            "js_layer": ("layer", js.mean(1)),
+            "js_layer_se": ("layer", [0.005, 0.02]),
+        },
+        {"layer": [0, 1], "head": [0, 1, 2]},
+        {"meta": json.dumps(described)},
+    )
+
+
+def test_drift_of_heads_and_means_of_layers() -> None:
+    left, right = hs.figure(drift()).axes
+    assert (left.get_title(loc="left"), right.get_title(loc="left")) == (
+        "drift of each head",
+        "mean of each layer",
+    )
+    np.testing.assert_array_equal(left.collections[0].get_array(), drift()["js"])
+    assert left.collections[0].get_clim() == (0.0, 0.5)
+    (errors,) = right.containers
+    points, _, (bars,) = errors.lines
+    np.testing.assert_allclose(points.get_xdata(), drift()["js_layer"])
+    assert points.get_ydata().tolist() == [0, 1]
+    first = np.array(bars.get_segments())[0]
+    np.testing.assert_allclose(first[:, 0], [0.02 - 1.96 * 0.005, 0.02 + 1.96 * 0.005])
+    assert right.get_xlabel() == "Jensen–Shannon divergence, nats"
+    assert right.get_ylim() == left.get_ylim()  # layer beside layer
+
+
+def test_the_caption_says_what_b_is() -> None:
+    caption = figure(drift()).caption
+    assert "nats a piece" in caption
+    assert "A is bert, B is bert, re-initialised with seed 0" in caption
+    assert "1,200 inputs of 30 documents" in caption
+    assert "bars: 95 %, by document" in caption
+    single = drift(b={"name": "org/other", "notes": []})
+    single["js_layer_se"][:] = np.nan
+    assert "B is other · " in figure(single).caption
+    assert "no errors: one document" in figure(single).caption
+
+
+def test_axes_of_the_caller() -> None:
+    alone = pictures.Figure().subplots()
+    chart = figure(drift(), ax=alone)
+    assert chart.axes == [alone]
+    assert chart.about["title"] == "Two models"
+    assert alone.get_title(loc="left") == "drift of each head"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_model_that_did_not_move(theme: Any) -> None:
+    still = drift()
+    for name in still.data_vars:
+        still[name][:] = 0.0
+    assert figure(still, theme=theme, width="column")._repr_png_()[1:4] == b"PNG"
