@@ -26,6 +26,7 @@ from torch import nn
 import headscope as hs
 from headscope import cli
 from headscope.analyses.measure.run import measure, merge
+from headscope.analyses.result import Result
 from headscope.corpora import Example
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.measures.dataset import read, write
@@ -227,7 +228,7 @@ def test_inputs_of_a_cut_document_that_fail_are_left_out(
 
 def test_a_part_is_the_result_of_its_blocks(model: Model, tmp_path: Path) -> None:
     found = measure(model, corpus(8), measures=["entropy"], shard="2/2", part=tmp_path / "part.nc")
-    xr.testing.assert_identical(read(tmp_path / "part.nc"), found)
+    xr.testing.assert_identical(Result.of(read(tmp_path / "part.nc")), found)
     alone = measure(model, corpus(8)[4:], measures=["entropy"])
     np.testing.assert_array_equal(found["entropy"], alone["entropy"])
     meta = json.loads(found.attrs["meta"])

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope import lazy
 from headscope.analyses import analyses
 from headscope.analyses.record import Analysis
 from headscope.errors import InputError
@@ -61,6 +62,20 @@ def figure(
     arguments = () if names is None else (names,)
     draw = analysis.load(analysis.figure)
     return draw(result, *arguments, theme=theme, width=width, title=title, ax=ax, **options)
+
+
+def has_table(result: xr.Dataset) -> bool:
+    """Whether `table` can convert a dataset: a part that was taken of a result may lack its axes."""
+    return bool(analysis_of(result, "table").table) or {"layer", "head"} <= {*result.dims}
+
+
+def title(result: xr.Dataset) -> str:
+    """What a result is, in a few words."""
+    analysis = analysis_of(result, "title")
+    if analysis.table:
+        return str(lazy.module(f"headscope.analyses.{analysis.name}").__doc__).strip().rstrip(".")
+    titles = [str(result[name].attrs.get("title", name)) for name in dataset.names(result)]
+    return ", ".join(titles[:4]) + (f" and {len(titles) - 4} more measures" if len(titles) > 4 else "")
 
 
 def analysis_of(result: xr.Dataset, purpose: str) -> Analysis:

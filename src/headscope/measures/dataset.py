@@ -229,7 +229,7 @@ def check_place(path: str | os.PathLike[str]) -> None:
 
 def check_suffix(path: str | os.PathLike[str], allowed: Sequence[str] = ()) -> None:
     """Raise `InputError` where no format has the path's suffix; by default the formats of `write`."""
-    allowed = allowed or [*_WRITERS, ".nc"]
+    allowed = allowed or SUFFIXES
     if Path(path).suffix.lower() not in allowed:
         found = Path(path).suffix or "none"
         raise InputError(
@@ -255,3 +255,6 @@ _WRITERS: Mapping[str, Callable[[Any, str], None]] = {
     ".csv": _csv,
     ".json": _json,
 }
+
+SUFFIXES = (*_WRITERS, ".nc")
+"""Of the files that `write` writes."""

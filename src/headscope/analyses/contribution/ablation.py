@@ -13,6 +13,7 @@ import xarray as xr
 from torch import Tensor
 
 from headscope.analyses.contribution.inputs import Figures, figure, over_inputs
+from headscope.analyses.result import returns_result
 from headscope.attention.objective import Objective, Prepared
 from headscope.attention.objective import objective as make_objective
 from headscope.attention.record import AttentionRecord, silenced
@@ -32,6 +33,7 @@ NAMES = ("ablation", "ablated")
 _SOURCE = "Michel et al. 2019, §3.2"
 
 
+@returns_result
 def ablation(
     model: Model,
     corpus: Corpus | Iterable[Example],

@@ -11,6 +11,7 @@ import xarray as xr
 
 from headscope.analyses.contribution import statistics
 from headscope.analyses.contribution.inputs import Figures, figure, over_inputs
+from headscope.analyses.result import returns_result
 from headscope.attention.objective import Objective
 from headscope.attention.objective import objective as make_objective
 from headscope.attention.one import Text, capture, expect_one_row, gradients, prepare
@@ -27,6 +28,7 @@ from headscope.tokens import Tokens
 NAME = "importance"
 
 
+@returns_result
 def importance(
     model: Model,
     corpus: Corpus | Iterable[Example],

@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.analyses.contribution.inputs import Figures, figure, over_inputs
+from headscope.analyses.result import returns_result
 from headscope.attention.one import capture, tokens_of
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
@@ -37,6 +38,7 @@ _RESERVED = (
 )
 
 
+@returns_result
 def unused_token(
     model: Model,
     corpus: Corpus | Iterable[Example] | str | tuple[str, str] | Tokens,

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import torch
 import xarray as xr
 
+from headscope.analyses.result import returns_result
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.corpora import Corpus, Example
@@ -37,6 +38,7 @@ class _Corner:
     weights: Floats
 
 
+@returns_result
 def variability(
     model: Model, corpus: Corpus, *, tokens: int = 10, batch_size: int = 32, limit: int | None = None
 ) -> xr.Dataset:

@@ -14,6 +14,7 @@ import xarray as xr
 
 from headscope.analyses.coref import statistics
 from headscope.analyses.over_words import description, over_word_maps
+from headscope.analyses.result import returns_result
 from headscope.corpora import Corpus, Example, Mention
 from headscope.errors import InputError
 from headscope.models import Model, expect_model
@@ -24,6 +25,7 @@ from headscope.words import Rows
 _NONE: Mapping[str, str] = {}
 
 
+@returns_result
 def coreference(
     model: Model,
     corpus: Corpus | Iterable[Example],

@@ -15,6 +15,7 @@ import torch
 import xarray as xr
 
 from headscope.analyses.distance.statistics import SMOOTHING, PairDocuments, PairSums, dataset
+from headscope.analyses.result import returns_result
 from headscope.attention.divergence import distributions, jensen_shannon
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
@@ -153,6 +154,7 @@ class Distances:
         return np.sort(draw.choice(rows, self.rows, replace=False))
 
 
+@returns_result
 def distance(
     model: Model,
     corpus: Corpus | Iterable[Example],

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import xarray as xr
 
+from headscope.analyses.result import returns_result
 from headscope.attention.objective import Objective
 from headscope.attention.objective import objective as make_objective
 from headscope.attention.scalar import Scalar
@@ -30,6 +31,7 @@ from headscope.stream.long import Kind, run_long
 from headscope.stream.task import Task, route
 
 
+@returns_result
 def measure(
     model: Model,
     corpus: Corpus | Iterable[Example],

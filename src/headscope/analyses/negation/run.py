@@ -10,6 +10,7 @@ import xarray as xr
 
 from headscope.analyses.negation.statistics import counts, dataset
 from headscope.analyses.over_words import description, over_word_maps
+from headscope.analyses.result import returns_result
 from headscope.corpora import Corpus, Example
 from headscope.measures.measure import Floats
 from headscope.models import Model
@@ -17,6 +18,7 @@ from headscope.stream.estimate import BOOTSTRAP, ahead, line
 from headscope.tokens import BoolArray
 
 
+@returns_result
 def negation(
     model: Model,
     corpus: Corpus | Iterable[Example],

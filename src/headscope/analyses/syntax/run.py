@@ -11,6 +11,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from headscope.analyses.over_words import description, over_word_maps
+from headscope.analyses.result import returns_result
 from headscope.analyses.syntax import trees as spanning
 from headscope.analyses.syntax.statistics import Words, by_offsets, dataset, predictions
 from headscope.corpora import Corpus, Example
@@ -32,6 +33,7 @@ OFFSETS = tuple(offset for offset in range(-5, 6) if offset)
 _CODE_OFFSETS = tuple(range(-3, 3))
 
 
+@returns_result
 def syntax(
     model: Model,
     treebank: Corpus | Iterable[Example],

@@ -1,0 +1,102 @@
+"""What a run over a corpus gives: a dataset that has a table and a figure, and shows itself in a notebook."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ParamSpec
+
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import xarray as xr
+
+from headscope.analyses import tables
+from headscope.measures import dataset
+from headscope.views.charts import Figure, meta_of, model_name
+from headscope.views.figure import FORMATS
+from headscope.views.page import html_text
+
+ROWS = 8
+"""Rows of the table that a notebook shows."""
+
+PICTURES = tuple(f".{kind}" for kind in FORMATS)
+P = ParamSpec("P")
+
+
+class Result(xr.Dataset):
+    """An `xarray.Dataset` with what its analysis knows: a tidy table, a figure, files.
+
+    >>> result = headscope.measure(headscope.load(), headscope.corpora.builtin(), measures=["previous"], limit=2)
+    >>> result.table().columns.tolist()
+    ['layer', 'head', 'paper', 'measure', 'value', 'se', 'n', 'chance']
+    >>> type(result.sel(layer=0)).__name__
+    'Result'
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, data: xr.Dataset) -> Result:
+        """The same data as a result."""
+        result = cls(data.data_vars, data.coords, data.attrs)
+        result.encoding = data.encoding
+        return result
+
+    def table(self) -> pd.DataFrame:
+        """The tidy table of the command of the same name, as `headscope.table` gives it."""
+        return tables.table(self)
+
+    def figure(self, names: Any = None, **options: Any) -> Figure:
+        """A figure; `names` and `options` are those of `headscope.figure`."""
+        return tables.figure(self, names, **options)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write it as its suffix says, and return the path.
+
+        The table as ``.csv``, ``.parquet`` or ``.json``, the dataset as ``.nc``, the figure as ``.svg``, ``.pdf`` or
+        ``.png``.
+
+        Raises `InputError` for another suffix, where nothing can be written, and for a figure that it does not have.
+        """
+        return save(path, self.figure, lambda: dataset.write(self, path, tables.table))
+
+    def _repr_html_(self) -> str:
+        whole = str(super()._repr_html_())
+        if not tables.has_table(self):
+            return whole
+        title = tables.title(self)
+        return f"{shown(title, meta_of(self), self.table())}<details><summary>all figures</summary>{whole}</details>"
+
+
+def returns_result(function: Callable[P, xr.Dataset]) -> Callable[P, Result]:
+    """Let a function that returns a dataset return it as a `Result`."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> Result:
+        return Result.of(function(*args, **kwargs))
+
+    return call
+
+
+def save(path: str | os.PathLike[str], figure: Callable[[], Figure], write: Callable[[], None]) -> Path:
+    """Save a figure where the suffix is a picture's, else write what is no picture."""
+    target = Path(path)
+    if target.suffix.lower() in PICTURES:
+        return figure().save(target)
+    dataset.check_suffix(target, (*dataset.SUFFIXES, *PICTURES))
+    write()
+    return target
+
+
+def shown(title: str, meta: dict[str, Any], rows: pd.DataFrame) -> str:
+    """A title, what was run, and the first rows of a table, as HTML."""
+    models = [meta[name] for name in ("model", "a", "b") if meta.get(name)]
+    corpus = meta.get("corpus", {})
+    parts = [" and ".join(dict.fromkeys(map(model_name, models))), str(corpus.get("name", ""))]
+    if corpus.get("tokens"):
+        parts.append(f"{corpus['tokens']:,} tokens")
+    first: Any = rows.head(ROWS)
+    more = f"<p>{len(rows):,} rows</p>" if len(rows) > ROWS else ""
+    about = html_text(" · ".join(part for part in parts if part))
+    return f"<p><b>{html_text(title)}</b><br>{about}</p>{first.to_html(index=False)}{more}"

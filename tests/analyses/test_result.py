@@ -1,0 +1,75 @@
+"""What a run returns: a dataset with a table, a figure and files."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import report_sample
+import xarray as xr
+
+import headscope as hs
+from headscope.analyses.result import Result, returns_result
+from headscope.errors import InputError
+from headscope.models import Model
+
+
+@pytest.fixture
+def result() -> Result:
+    return Result.of(report_sample.dataset())
+
+
+def test_it_is_the_dataset_in_every_way(result: Result, tmp_path: Path) -> None:
+    data = report_sample.dataset()
+    assert result.identical(data)
+    assert list(result.data_vars) == list(data.data_vars)
+    for part in (result.sel(layer=0), result.assign(more=1), result[["sep"]], result.copy(), result + 1):
+        assert type(part) is Result
+    assert pickle.loads(pickle.dumps(result)).identical(result)
+    result.to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
+    assert xr.load_dataset(tmp_path / "a.nc", engine="h5netcdf").identical(data)
+
+
+def test_table_and_figure_are_those_of_headscope(result: Result) -> None:
+    pd.testing.assert_frame_equal(result.table(), hs.table(result))
+    chart = result.figure("sep", together=True)
+    assert chart.axes[0].get_legend().get_texts()[0].get_text() == "separators"
+
+
+def test_files_by_suffix(result: Result, tmp_path: Path) -> None:
+    assert pd.read_csv(result.save(tmp_path / "a.csv")).equals(result.table())
+    assert pd.read_parquet(result.save(tmp_path / "a.parquet")).equals(result.table())
+    assert len(pd.read_json(result.save(tmp_path / "a.json"))) == len(result.table())
+    assert xr.load_dataset(result.save(tmp_path / "a.nc"), engine="h5netcdf").identical(result)
+    assert "separators" in result[["sep", "sep_n"]].save(tmp_path / "a.svg").read_text(encoding="utf-8")
+    with pytest.raises(InputError, match=r"ends in .parquet, .csv, .json, .nc, .svg, .pdf, .png, found .gif"):
+        result.save(tmp_path / "a.gif")
+
+
+def test_a_notebook_shows_the_run_the_first_rows_and_the_dataset_folded() -> None:
+    nasty = Result.of(report_sample.dataset(name="</p><script>alert(1)</script>"))
+    nasty["sep"].attrs["title"] = "<b>separators</b>"
+    page = nasty._repr_html_()
+    assert page.startswith("<p><b>previous token, next token, first token, &lt;b&gt;separators&lt;/b&gt;")
+    assert "text.txt · 52,341 tokens" in page
+    assert page.index("<table") < page.index("<p>72 rows</p>") < page.index("<details><summary>all figures")
+    assert "<script>alert" not in page
+    one = nasty.sel(layer=0, head=0)
+    assert "<details><summary>" not in one._repr_html_()[:200]  # a part without a table shows itself
+
+
+def test_every_run_over_a_corpus_returns_a_result() -> None:
+    runs = (hs.measure, hs.distance, hs.syntax, hs.coreference, hs.negation, hs.probe, hs.merge)
+    kit = hs.contribution
+    for function in (*runs, kit.importance, kit.ablation, kit.variability, kit.unused_token):
+        assert inspect.unwrap(function).__globals__["returns_result"] is returns_result, function.__name__
+        assert inspect.unwrap(function) is not function, function.__name__
+
+
+def test_the_result_of_a_run(demo: Model) -> None:
+    result = hs.measure(demo, hs.corpora.builtin(), measures=["previous"], limit=2)
+    assert type(result) is Result
+    assert result.table()["measure"].unique().tolist() == ["previous"]
