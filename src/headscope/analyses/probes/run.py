@@ -31,12 +31,8 @@ from headscope.analyses.probes.modules import (
     TreeDistance,
 )
 from headscope.analyses.probes.trees import Trees, behaviours
-<<<<<<< HEAD
 from headscope.analyses.probes.vectors import read_vectors
-=======
-from headscope.analyses.probes.vectors import Vectors, read_vectors
 from headscope.analyses.result import returns_result
->>>>>>> cf20a0b (Give results a table, a figure, files and a page in a notebook)
 from headscope.attention.load import load
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
