@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import json
 import pickle
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import report_sample
 import xarray as xr
 
 import headscope as hs
+from headscope.analyses.compare_training.run import Training
 from headscope.analyses.result import Result, returns_result
 from headscope.errors import InputError
 from headscope.models import Model
@@ -73,3 +77,28 @@ def test_the_result_of_a_run(demo: Model) -> None:
     result = hs.measure(demo, hs.corpora.builtin(), measures=["previous"], limit=2)
     assert type(result) is Result
     assert result.table()["measure"].unique().tolist() == ["previous"]
+
+
+def test_a_comparison_has_files_and_shows_itself(tmp_path: Path) -> None:
+    axes = ("checkpoint", "measure", "layer", "head")
+    parts: dict[str, Any] = {name: (axes, np.full((2, 1, 2, 3), 0.5)) for name in ("value", "se", "n")}
+    coords = {"checkpoint": ["step-1", "step-2"], "measure": ["previous"], "layer": [0, 1], "head": [0, 1, 2]}
+    named = {"title": ("measure", ["previous token"]), "units": ("measure", ["share"])}
+    meta = {
+        "models": [{"name": "org/small"}, {"name": "org/<large>"}],
+        "corpus": {"name": "a.txt", "examples": 3},
+    }
+    figures = xr.Dataset(
+        {**parts, "chance": (axes[:-1], np.full((2, 1, 2), 0.1))},
+        {**coords, **named},
+        {"meta": json.dumps(meta)},
+    )
+    run = Training(figures)
+    assert len(pd.read_csv(run.save(tmp_path / "a.csv"))) == len(run.table) == 12
+    assert xr.load_dataset(run.save(tmp_path / "a.nc"), engine="h5netcdf").identical(figures)
+    assert "previous token" in run.save(tmp_path / "a.svg").read_text(encoding="utf-8")
+    page = run._repr_html_()
+    assert page.startswith("<p><b>Measures over checkpoints</b><br>small and &lt;large&gt; · a.txt</p>")
+    assert "step-1" in page
+    with pytest.raises(InputError, match=r"found .html"):
+        run.save(tmp_path / "a.html")

@@ -69,6 +69,35 @@ class Result(xr.Dataset):
         return f"{shown(title, meta_of(self), self.table())}<details><summary>all figures</summary>{whole}</details>"
 
 
+class Comparison:
+    """What the results of `headscope.compare` share: each has its ``figures`` and their ``table``."""
+
+    figures: xr.Dataset
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The tidy table."""
+        raise NotImplementedError
+
+    def figure(self) -> Figure:
+        """The comparison's figure."""
+        return tables.figure(self.figures)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write it as its suffix says, and return the path.
+
+        The table as ``.csv``, ``.parquet`` or ``.json``, the figures as ``.nc``, their picture as ``.svg``, ``.pdf`` or
+        ``.png``.
+
+        Raises `InputError` for another suffix, and where nothing can be written.
+        """
+        return save(path, self.figure, lambda: dataset.write(self.figures, path, lambda _: self.table))
+
+    def _repr_html_(self) -> str:
+        title = str(self.__doc__).partition(".")[0]
+        return shown(title, meta_of(self.figures), self.table)
+
+
 def returns_result(function: Callable[P, xr.Dataset]) -> Callable[P, Result]:
     """Let a function that returns a dataset return it as a `Result`."""
 
@@ -91,7 +120,7 @@ def save(path: str | os.PathLike[str], figure: Callable[[], Figure], write: Call
 
 def shown(title: str, meta: dict[str, Any], rows: pd.DataFrame) -> str:
     """A title, what was run, and the first rows of a table, as HTML."""
-    models = [meta[name] for name in ("model", "a", "b") if meta.get(name)]
+    models = meta.get("models") or [meta[name] for name in ("model", "a", "b") if meta.get(name)]
     corpus = meta.get("corpus", {})
     parts = [" and ".join(dict.fromkeys(map(model_name, models))), str(corpus.get("name", ""))]
     if corpus.get("tokens"):

@@ -15,6 +15,7 @@ from headscope.analyses.compare_groups import statistics
 from headscope.analyses.compare_groups.figure import figure
 from headscope.analyses.compare_groups.statistics import choose_groups
 from headscope.analyses.compare_groups.values import Values, values
+from headscope.analyses.result import Comparison
 from headscope.corpora import Corpus, Example
 from headscope.corpora.batches import checked
 from headscope.errors import InputError
@@ -38,7 +39,7 @@ MEASURES = ("surface", "patterns")
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class Groups(Comparison):
     """Two groups of inputs, compared.
 
     Attributes:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
@@ -11,6 +13,7 @@ import xarray as xr
 
 from headscope.analyses.compare_inputs import statistics
 from headscope.analyses.compare_inputs.statistics import Align
+from headscope.analyses.result import PICTURES, Comparison
 from headscope.attention.one import capture
 from headscope.errors import InputError
 from headscope.live.view import Text, view
@@ -23,7 +26,7 @@ from headscope.views.view import View
 
 
 @dataclass(frozen=True, eq=False)
-class Inputs:
+class Inputs(Comparison):
     """Two inputs of one model, compared.
 
     Attributes:
@@ -43,6 +46,16 @@ class Inputs:
     def table(self) -> pd.DataFrame:
         """One row a measure and head, with `headscope.analyses.compare_inputs.statistics.COLUMNS`."""
         return statistics.table(self.figures)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write it as its suffix says, and return the path: the explorer of A − B as ``.html``, ``.svg``, ``.pdf`` or
+        ``.png``, the table as ``.csv``, ``.parquet`` or ``.json``, the figures as ``.nc``.
+
+        Raises `InputError` for another suffix, and where nothing can be written.
+        """
+        if Path(path).suffix.lower() in (".html", *PICTURES):
+            return Path(self.view().save(path))
+        return super().save(path)
 
     def view(self, **state: Any) -> View:
         """The explorer of A, of B and of A − B, which comes first, opened at the head that differs most.

@@ -19,6 +19,7 @@ from headscope.analyses.compare_models import statistics, words
 from headscope.analyses.compare_models.figure import figure
 from headscope.analyses.compare_models.shapes import check_shapes, counterparts
 from headscope.analyses.distance.run import Distances
+from headscope.analyses.result import Comparison
 from headscope.attention.divergence import distributions
 from headscope.attention.record import AttentionRecord
 from headscope.corpora import Corpus, Example
@@ -42,7 +43,7 @@ _WEIGHTS = 1 << 21  # weights of all heads of one model that are held at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Models:
+class Models(Comparison):
     """Two models, compared on the same inputs.
 
     Attributes:

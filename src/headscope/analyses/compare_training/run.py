@@ -15,6 +15,7 @@ import xarray as xr
 
 from headscope.analyses.compare_training.figure import figure
 from headscope.analyses.measure.run import measure
+from headscope.analyses.result import Comparison
 from headscope.attention.load import load
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
@@ -37,7 +38,7 @@ Checkpoint = str | os.PathLike[str] | Model
 
 
 @dataclass(frozen=True, eq=False)
-class Training:
+class Training(Comparison):
     """Measures over checkpoints.
 
     Attributes:
