@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-import transformers
+from small_models import save_gpt2
 from small_tokenizers import byte_level
 
 nbformat = pytest.importorskip("nbformat")
@@ -40,19 +39,8 @@ NEEDS_CAUSAL = ("tutorial", "tutorial_bertviz")
 def gpt2(tmp_path_factory) -> Path:
     """A small GPT-2, for want of a large one."""
     folder = tmp_path_factory.mktemp("gpt2")
-    tokenizer = byte_level()
-    torch.manual_seed(0)
-    config = transformers.GPT2Config(
-        vocab_size=len(tokenizer),
-        n_embd=32,
-        n_layer=2,
-        n_head=4,
-        n_positions=128,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-    )
-    transformers.GPT2LMHeadModel(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    ends = byte_level().eos_token_id
+    save_gpt2(folder, n_positions=128, bos_token_id=ends, eos_token_id=ends)
     return folder
 
 

@@ -47,15 +47,9 @@ def write_corpora(folder: Path) -> None:
 
 def write_models(folder: Path) -> None:
     """Write small models under the names of large ones."""
-    import torch
-    import transformers
-    from small_tokenizers import byte_level
+    from small_models import save_gpt2
 
     from headscope.models.load import demo_folder
 
-    tokenizer = byte_level()
-    torch.manual_seed(0)
-    size = {"vocab_size": len(tokenizer), "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 256}
-    transformers.GPT2LMHeadModel(transformers.GPT2Config(**size)).save_pretrained(folder / "gpt2")
-    tokenizer.save_pretrained(folder / "gpt2")
+    save_gpt2(folder / "gpt2", n_positions=256)
     (folder / "bert-base-uncased").symlink_to(demo_folder())

@@ -8,7 +8,7 @@ import re
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -71,26 +71,25 @@ class Server:
 
 
 @pytest.fixture(scope="module")
-def start(serve: Callable[..., str], tmp_path_factory: Any) -> Callable[[str, str], Server]:
-    def started(module: str, place: str) -> Server:
-        pytest.importorskip(module)
-        folder = tmp_path_factory.mktemp(module)
-        options = ["--no-browser", "--allow-root", "--ServerApp.port_retries=0", "--IdentityProvider.token="]
-        options += ["--ServerApp.disable_check_xsrf=True"]
-        env = {"JUPYTER_CONFIG_DIR": str(folder / ".config"), "JUPYTER_DATA_DIR": str(folder / ".data")}
-        return Server(serve(folder, module, *options, **env), folder, place)
-
-    return started
-
-
-@pytest.fixture(scope="module")
-def lab(start: Callable[[str, str], Server]) -> Server:
-    return start("jupyterlab", "lab/workspaces/{}/tree")
+def server(serve: Callable[..., str], tmp_path_factory: Any) -> Server:
+    """One server for both: Notebook 7's has JupyterLab under ``/lab``."""
+    pytest.importorskip("notebook")
+    pytest.importorskip("jupyterlab")
+    folder = tmp_path_factory.mktemp("jupyter")
+    options = ["--no-browser", "--allow-root", "--ServerApp.port_retries=0", "--IdentityProvider.token="]
+    options += ["--ServerApp.disable_check_xsrf=True"]
+    env = {"JUPYTER_CONFIG_DIR": str(folder / ".config"), "JUPYTER_DATA_DIR": str(folder / ".data")}
+    return Server(serve(folder, "notebook", *options, **env), folder, "notebooks")
 
 
-@pytest.fixture(scope="module")
-def notebook7(start: Callable[[str, str], Server]) -> Server:
-    return start("notebook", "notebooks")
+@pytest.fixture
+def lab(server: Server) -> Server:
+    return replace(server, place="lab/workspaces/{}/tree")
+
+
+@pytest.fixture
+def notebook7(server: Server) -> Server:
+    return server
 
 
 @pytest.fixture(params=["lab", "notebook7"])

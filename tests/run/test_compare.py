@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from small_tokenizers import roberta
+from small_models import small_roberta
 from torch import nn
 
 import headscope as hs
@@ -63,27 +63,6 @@ def drawn(figure: Figure, folder: Path, words: list[str]) -> str:
     for word in words:
         assert word in text
     return text
-
-
-def small(heads: int = 4, layers: int = 2, seed: int = 0) -> Model:
-    """A random model with another tokenizer than the demo model's."""
-    torch.manual_seed(seed)
-    tokenizer = roberta()
-    config = transformers.RobertaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        intermediate_size=48,
-        max_position_embeddings=200,
-        pad_token_id=1,
-    )
-    module = transformers.RobertaModel(config).eval()
-    with torch.no_grad():
-        for name, parameter in module.named_parameters():
-            if parameter.ndim == 2 and "embed" not in name:
-                parameter.mul_(8.0)
-    return hs.load((module, tokenizer))
 
 
 # Values of inputs
@@ -255,7 +234,7 @@ def test_drift_is_that_of_whole_maps(demo: Model) -> None:
 
 @pytest.mark.slow
 def test_other_tokenizers_are_compared_on_words(demo: Model) -> None:
-    one, other = small(seed=0), small(seed=1)
+    one, other = small_roberta(seed=0), small_roberta(seed=1)
     bert = transformers.BertConfig(
         vocab_size=len(demo.tokenizer), hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48
     )  # fmt: skip
@@ -292,7 +271,7 @@ def test_other_shapes_are_refused(demo: Model, stories: Model) -> None:
     with pytest.raises(
         InputError, match=r"has 2 layers × 4 heads, .* has 3 layers × 2 heads: heads have no counterparts"
     ):
-        hs.compare.models(small(), small(2, 3), lines())
+        hs.compare.models(small_roberta(), small_roberta(layers=3, heads=2), lines())
     with pytest.raises(
         InputError, match="expected measures of attention weights, found one of gradients or norms"
     ):
@@ -364,7 +343,7 @@ def test_measures_over_checkpoints(demo: Model, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="expected each once"):
         hs.compare.training([demo, demo], lines(), measures=["previous"], limit=1)
     with pytest.raises(InputError, match="expected one shape"):
-        hs.compare.training([demo, small()], lines(), measures=["previous"], limit=1)
+        hs.compare.training([demo, small_roberta()], lines(), measures=["previous"], limit=1)
 
 
 def test_checkpoints_are_found_in_a_folder(tmp_path: Path, demo: Model) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import transformers
+from small_models import small
 
 import headscope as hs
 from headscope.analyses.distance import run as running
@@ -25,14 +25,6 @@ from headscope.stream.batches import cut
 from headscope.stream.provenance import COMMAND
 from headscope.tokens import Tokens
 
-SMALL: dict[str, Any] = {
-    "vocab_size": 60,
-    "hidden_size": 32,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 4,
-    "intermediate_size": 48,
-    "max_position_embeddings": 64,
-}
 FAMILIES: dict[str, dict[str, Any]] = {
     "bert": {},
     "llama": {"num_key_value_heads": 2},
@@ -50,18 +42,6 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "gptj": {"n_layer": 3, "n_head": 4, "n_embd": 32, "rotary_dim": 4, "n_positions": 64},
     "bloom": {"n_layer": 3, "n_head": 4},
 }
-
-
-def small(kind: str) -> Model:
-    """A small model of a family, random but far from uniform attention."""
-    torch.manual_seed(0)
-    config = transformers.AutoConfig.for_model(kind, **{**SMALL, **FAMILIES[kind]}, pad_token_id=0)
-    module = getattr(transformers, type(config).__name__.removesuffix("Config") + "Model")(config).eval()
-    with torch.no_grad():
-        for name, parameter in module.named_parameters():
-            if parameter.ndim == 2 and "embed" not in name:
-                parameter.mul_(8.0)
-    return hs.load(module)
 
 
 def corpus(*lengths: int, documents: Sequence[int] | None = None) -> list[Example]:
@@ -142,7 +122,7 @@ def test_the_preset_is_not_the_default(demo: Model, shared: Path, segments: list
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_figures_are_those_of_whole_maps(kind: str) -> None:
     """Padded and batched, with grouped queries, windows, sinks, biases, traced: as from maps one by one."""
-    model = small(kind)
+    model = small(kind, **FAMILIES[kind])
     examples = corpus(25, 5, 11, 8, 1, 9, 11, documents=[0, 0, 1, 1, 2, 3, 3])
     truth = from_maps(model, examples)
     assert truth.max() > 0.05
@@ -153,7 +133,7 @@ def test_figures_are_those_of_whole_maps(kind: str) -> None:
 
 
 def test_by_blocks_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, examples = small("llama"), corpus(25, 11)
+    model, examples = small("llama", **FAMILIES["llama"]), corpus(25, 11)
     whole = distance(model, examples)
     monkeypatch.setattr(running, "_WEIGHTS", 12 * 25 * 3)
     np.testing.assert_allclose(distance(model, examples)["distance"], whole["distance"], atol=1e-6)
@@ -252,7 +232,7 @@ def test_the_first_token_of_a_causal_model_is_left_out(stories: Model) -> None:
     assert found.attrs["n"] == described["rows"] == described["tokens"] - 2
     only = [Example(tokens=Tokens(["x"], ids=np.array([5])), source="one.txt:1")]
     with pytest.raises(InputError, match="a token that sees more than itself, found none"):
-        distance(small("gpt2"), only)
+        distance(small("gpt2", **FAMILIES["gpt2"]), only)
 
 
 # --- what is said
@@ -260,7 +240,7 @@ def test_the_first_token_of_a_causal_model_is_left_out(stories: Model) -> None:
 
 def test_the_description() -> None:
     COMMAND.set("headscope distance")
-    found = distance(small("t5"), corpus(7, 8), rows=3, seed=5, limit=2)
+    found = distance(small("t5", **FAMILIES["t5"]), corpus(7, 8), rows=3, seed=5, limit=2)
     meta = json.loads(found.attrs["meta"])
     assert meta["options"] == {"rows": 3, "seed": 5, "limit": 2, "batch_size": 8, "precision": "float32"}
     assert meta["command"] == "headscope distance"

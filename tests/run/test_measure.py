@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import transformers
 import xarray as xr
+from small_models import small
 from torch import nn
 
 import headscope as hs
@@ -45,27 +45,6 @@ REFERENCE = {
     "entropies": "entropy",
     "entropies_cls": "entropy_first",
 }
-SMALL: dict[str, Any] = {
-    "vocab_size": 60,
-    "hidden_size": 32,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 4,
-    "intermediate_size": 48,
-    "max_position_embeddings": 64,
-}
-
-
-def small(kind: str, **more: Any) -> Model:
-    """A small model of a family, random but far from uniform attention."""
-    torch.manual_seed(0)
-    config = transformers.AutoConfig.for_model(kind, **{**SMALL, **more}, pad_token_id=0)
-    architecture = getattr(transformers, type(config).__name__.removesuffix("Config") + "Model")
-    module = architecture(config).eval()
-    with torch.no_grad():
-        for name, parameter in module.named_parameters():
-            if parameter.ndim == 2 and "embed" not in name:
-                parameter.mul_(8.0)
-    return hs.load(module)
 
 
 def inputs(*lengths: int, vocabulary: int = 60) -> list[Tokens]:
@@ -96,7 +75,7 @@ def from_maps(
     chosen = choose(wanted)
     gathered = Documents(wanted)
     from headscope.measures.dataset import dataset
-    from headscope.measures.single import _row
+    from headscope.measures.single import row_statistic
 
     for example in corpus:
         assert example.tokens is not None
@@ -112,7 +91,10 @@ def from_maps(
 
         def sums(weights: np.ndarray, rows: np.ndarray = rows, tokens: Tokens = example.tokens) -> np.ndarray:
             return np.stack(
-                [_row(m, weights, tokens, 0.0, np.ones(1)) @ row for m, row in zip(chosen, rows, strict=True)]
+                [
+                    row_statistic(m, weights, tokens, 0.0, np.ones(1)) @ row
+                    for m, row in zip(chosen, rows, strict=True)
+                ]
             )
 
         gathered.add(

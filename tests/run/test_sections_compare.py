@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from small_tokenizers import roberta
+from small_models import small_roberta
 
 import headscope as hs
 from headscope.analyses.compare_models.examples import nearest, other
@@ -43,27 +43,6 @@ def section(found: Any, kind: str = "compare") -> Any:
 
 def said(found: Any) -> list[str]:
     return ["".join(part["text"] for part in line) for line in section(found, "summary")["lines"]]
-
-
-def small(layers: int = 2, heads: int = 4, seed: int = 0) -> Model:
-    """A random model with a tokenizer of its own, whose maps are not all even."""
-    torch.manual_seed(seed)
-    tokenizer = roberta()
-    config = transformers.RobertaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        intermediate_size=48,
-        max_position_embeddings=200,
-        pad_token_id=1,
-    )
-    module = transformers.RobertaModel(config).eval()
-    with torch.no_grad():
-        for name, parameter in module.named_parameters():
-            if parameter.ndim == 2 and "embed" not in name:
-                parameter.mul_(8.0)
-    return hs.load((module, tokenizer))
 
 
 @pytest.fixture(scope="module")
@@ -204,7 +183,7 @@ def test_an_untrained_model_stands_beside_another_draw(untrained: Model) -> None
 
 def test_other_tokenizers_are_compared_on_words() -> None:
     torch.manual_seed(1)
-    a = small()
+    a = small_roberta()
     config = transformers.BertConfig(
         vocab_size=30522,
         hidden_size=32,
@@ -239,7 +218,7 @@ def test_other_shapes_are_compared_by_role_and_that_is_said(demo: Model) -> None
         hs.report(
             demo,
             hs.corpora.texts(TEXTS),
-            against=small(),
+            against=small_roberta(),
             typed=Typed(sections={"--against": ["other"]}),
             **OPTIONS,
         )
@@ -285,7 +264,9 @@ def test_a_failure_is_a_section_that_says_why(demo: Model, monkeypatch: Any, cap
 
 
 def test_a_model_to_compare_with_needs_the_section(demo: Model) -> None:
-    with pytest.raises(InputError, match="against: only the section compare takes it; add that to the sections"):
+    with pytest.raises(
+        InputError, match="against: only the section compare takes it; add that to the sections"
+    ):
         hs.report(demo, hs.corpora.texts(TEXTS), against=demo, sections=["table"])
 
 

@@ -1,0 +1,63 @@
+"""Small random models of several families, far from uniform attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import transformers
+from small_tokenizers import byte_level, roberta
+
+import headscope as hs
+from headscope.models import Model
+
+SMALL: dict[str, Any] = {
+    "vocab_size": 60,
+    "hidden_size": 32,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+    "max_position_embeddings": 64,
+}
+
+
+def sharpen(module: Any) -> Any:
+    """A module, for inference, with weights so large that its heads tell tokens apart."""
+    with torch.no_grad():
+        for name, parameter in module.named_parameters():
+            if parameter.ndim == 2 and "embed" not in name:
+                parameter.mul_(8.0)
+    return module.eval()
+
+
+def small(kind: str, **config: Any) -> Model:
+    """A model of a family, such as ``bert``, that reads ids below 60."""
+    torch.manual_seed(0)
+    settings = transformers.AutoConfig.for_model(kind, **{**SMALL, **config}, pad_token_id=0)
+    architecture = getattr(transformers, type(settings).__name__.removesuffix("Config") + "Model")
+    return hs.load(sharpen(architecture(settings)))
+
+
+def small_roberta(layers: int = 2, heads: int = 4, seed: int = 0) -> Model:
+    """A model with another tokenizer than the demo model's."""
+    torch.manual_seed(seed)
+    tokenizer = roberta()
+    config = transformers.RobertaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        intermediate_size=48,
+        max_position_embeddings=200,
+        pad_token_id=1,
+    )
+    return hs.load((sharpen(transformers.RobertaModel(config)), tokenizer))
+
+
+def save_gpt2(folder: Any, **config: Any) -> None:
+    """Write a causal model with its tokenizer to a folder, for want of a large one."""
+    tokenizer = byte_level()
+    torch.manual_seed(0)
+    size = {"vocab_size": len(tokenizer), "n_embd": 32, "n_layer": 2, "n_head": 4}
+    transformers.GPT2LMHeadModel(transformers.GPT2Config(**size, **config)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
