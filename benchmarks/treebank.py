@@ -25,7 +25,7 @@ from headscope.analyses.coref.run import coreference
 from headscope.analyses.syntax.run import syntax
 from headscope.corpora import Corpus, blocks
 from headscope.models import Model
-from headscope.stream.task import TOKENS_PER_INPUT
+from headscope.stream.batches import TOKENS_PER_INPUT
 
 
 def plain(model: Model, treebank: Corpus, limit: int) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import islice
 from typing import TypeVar
 
 from headscope.corpora import Block, Corpus, Example, blocks
@@ -77,32 +77,6 @@ def over_blocks(
             yield worked(block, work, done)
     if block is None:
         raise InputError("corpus: expected at least one input, found none")
-
-
-def over_batches(
-    model: Model,
-    corpus: Corpus | Iterable[Example],
-    work: Callable[[Sequence[Example]], T],
-    *,
-    inputs: Iterable[Example] | None = None,
-    batch_size: int,
-    limit: int | None = None,
-    progress: bool = False,
-    title: str = "measuring",
-) -> Worked[T]:
-    """What a function gives for each batch of a corpus; see `over_blocks`."""
-    return chain.from_iterable(
-        over_blocks(
-            model,
-            corpus,
-            work,
-            inputs=inputs,
-            batch_size=batch_size,
-            limit=limit,
-            progress=progress,
-            title=title,
-        )
-    )
 
 
 def worked(

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,7 +22,7 @@ from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.errors import RefusedError
 from headscope.models import Model
-from headscope.models.model import uncached
+from headscope.stream.forward import forward
 from headscope.stream.rows import Found, Rows, side_by_side
 from headscope.tokens import Tokens
 
@@ -37,9 +36,9 @@ Make = Callable[[Sequence[Tokens]], Rows]
 
 def weights(model: Model, inputs: Sequence[Tokens], make: Make, *, token_types: bool = True) -> Found:
     """Reduce the weights of each layer as the model runs."""
-    module, rows = model.backbone, make(inputs)
-    with torch.no_grad(), recording(module, rows.reduce, fused=True):
-        module(**_ready(model, inputs, token_types))
+    rows = make(inputs)
+    with torch.no_grad(), recording(model.backbone, rows.reduce, fused=True):
+        forward(model, inputs, token_types=token_types)
     return rows.close()
 
 
@@ -118,7 +117,7 @@ def norm(model: Model, inputs: Sequence[Tokens], make: Make, *, token_types: boo
             projections.expect(record)
 
     with torch.no_grad(), projections.watching(), recording(module, keep):
-        module(**_ready(model, inputs, token_types))
+        forward(model, inputs, token_types=token_types)
         settle()
     return rows.close()
 
@@ -141,10 +140,6 @@ def parts(model: Model, inputs: Sequence[Tokens], most: int = 0) -> list[slice]:
         found.append(slice(start, stop))
         start = stop
     return found
-
-
-def _ready(model: Model, inputs: Sequence[Tokens], token_types: bool) -> dict[str, Any]:
-    return {**model.inputs(inputs, token_types=token_types), **uncached(model.backbone)}
 
 
 def _seen(record: AttentionRecord, tokens: Sequence[Tokens]) -> Tensor:

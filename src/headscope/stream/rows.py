@@ -18,6 +18,7 @@ from headscope.measures.measure import Matrix, Measure
 from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.stream.extras import extras
+from headscope.stream.forward import expect_square
 from headscope.tokens import BoolArray, Tokens
 
 
@@ -91,9 +92,9 @@ class Rows:
 
     def reduce(self, record: AttentionRecord) -> None:
         """Take in the weights of one attention call."""
-        self._expected(record)
         if record.kind == "cross":
             return
+        expect_square(record, len(self._tokens), self._rows.shape[2], self._found)
         reason = why_blocks(record, self._wanted)
         self._routes["fused" if reason is None else f"blocks ({reason})"] += 1
         statistics = row_statistics(record, self._columns, self._wanted)
@@ -101,24 +102,10 @@ class Rows:
 
     def reduce_matrix(self, record: AttentionRecord, matrix: Tensor, called: str) -> None:
         """Take in another matrix ``[batch head query key]`` of one attention call; hidden keys do not count."""
-        self._expected(record)
+        expect_square(record, len(self._tokens), self._rows.shape[2], self._found)
         self._routes[f"whole maps ({called})"] += 1
         statistics = row_statistics(replace(record, given=matrix), self._columns, self._wanted)
         self._found[record.layer] = (self._sum(statistics), np.nan)
-
-    def _expected(self, record: AttentionRecord) -> None:
-        if record.kind == "cross":
-            return
-        expected, found = (len(self._tokens), self._rows.shape[2]), (record.shape[0], *record.shape[2:])
-        if found != (expected[0], expected[1], expected[1]):
-            raise RefusedError(
-                f"{record.module}: expected attention of {expected[0]} inputs over {expected[1]} tokens, found "
-                f"{found[0]} from {found[1]} to {found[2]}; layers that look at other axes are not measured"
-            )
-        if record.layer in self._found:
-            raise RefusedError(
-                f"{record.module}: expected one self-attention a layer, found layer {record.layer} again"
-            )
 
     def close(self) -> Found:
         """The sums, when the forward pass is over."""

@@ -16,11 +16,9 @@ from headscope.measures.sums import By, Documents, Sums
 from headscope.measures.surface import SMOOTHING, Preset, prepared
 from headscope.models import Model
 from headscope.stream import passes
-from headscope.stream.batches import TOKENS_PER_INPUT, named, tokens_of, worked
+from headscope.stream.batches import tokens_of, worked
 from headscope.stream.rows import Found, Rows, by_matrix
 from headscope.tokens import Tokens
-
-__all__ = ["TOKENS_PER_INPUT", "Task", "named", "route", "tokens_of"]
 
 _MATRICES: tuple[Matrix, ...] = get_args(Matrix)
 _ROUTE = "route "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,9 +12,9 @@ import torch
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.corpora import Example
-from headscope.errors import RefusedError
 from headscope.heads import Head
 from headscope.models import Model
+from headscope.stream.forward import expect_square, forward
 from headscope.words import Rows
 
 _BATCH = 32
@@ -73,11 +72,7 @@ def word_maps(
     def reduce(record: AttentionRecord) -> None:
         if record.kind == "cross":
             return
-        if (record.shape[0], *record.shape[2:]) != (len(batch), length, length):
-            raise RefusedError(
-                f"{record.module}: expected attention of {len(batch)} inputs over {length} tokens, found "
-                f"{record.shape[0]} from {record.shape[2]} to {record.shape[3]}"
-            )
+        expect_square(record, len(batch), length)
         weights = record.weights()
         weights = weights.to(torch.promote_types(weights.dtype, torch.float32))
         heads = weights.shape[1]
@@ -86,11 +81,8 @@ def word_maps(
         maps = maps.view(len(batch), width, heads, -1).transpose(1, 2)
         each(record.layer, maps.cpu().numpy())
 
-    ready: dict[str, Any] = dict(model.inputs(inputs, token_types=token_types))
-    if "use_cache" in inspect.signature(model.backbone.forward).parameters:
-        ready["use_cache"] = False
     with torch.no_grad(), recording(model.backbone, reduce):
-        model.backbone(**ready)
+        forward(model, inputs, token_types=token_types)
 
 
 def gold(example: Example) -> tuple[Sequence[str], npt.NDArray[np.int64], Sequence[str]]:

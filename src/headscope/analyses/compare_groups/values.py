@@ -6,6 +6,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from headscope.corpora import Corpus, Example
 from headscope.measures.choose import choose
 from headscope.measures.measure import Measure, without
 from headscope.models import Model
-from headscope.stream.batches import Numbered, examples, over_batches, tokens_of
+from headscope.stream.batches import Numbered, examples, over_blocks, tokens_of
 from headscope.stream.task import Task
 from headscope.tokens import Tokens
 
@@ -87,11 +88,11 @@ def values(
     order: list[int] = []
     layers: Sequence[int] = ()
     shape: tuple[int, ...] = ()
-    over = over_batches(
+    over = over_blocks(
         model, corpus, task.measured, inputs=inputs, batch_size=batch_size, limit=limit, progress=progress
     )
     with tempfile.TemporaryFile() as file:
-        for batch, sums in over:
+        for batch, sums in chain.from_iterable(over):
             by = sums.divisors[:, :, None, None]
             means = np.where(by > 0, sums.sums / np.where(by > 0, by, 1.0), np.nan).astype(np.float32)
             layers, shape = sums.layers, means.shape[1:]

@@ -18,7 +18,6 @@ import xarray as xr
 from headscope.analyses.compare_models import statistics, words
 from headscope.analyses.compare_models.figure import figure
 from headscope.analyses.compare_models.shapes import check_shapes, counterparts
-from headscope.analyses.distance.run import Distances
 from headscope.analyses.result import Comparison
 from headscope.attention.divergence import distributions
 from headscope.attention.record import AttentionRecord
@@ -30,6 +29,7 @@ from headscope.measures.sums import Documents, Floats, Sums
 from headscope.models import Model, expect_model
 from headscope.stream.batches import Worked, over_blocks, tokens_of
 from headscope.stream.estimate import ahead, line
+from headscope.stream.forward import self_attention
 from headscope.stream.long import described
 from headscope.stream.provenance import COMMAND
 from headscope.stream.task import Task
@@ -192,7 +192,7 @@ class Pieces:
     def run(self, batch: Sequence[Example]) -> list[statistics.Gathered]:
         """What both give for each input of a batch."""
         inputs = [tokens_of(example) for example in batch]
-        records = [Distances(model).records(inputs) for model in self._models]
+        records = [self_attention(model, inputs) for model in self._models]
         check_shapes(self._models, [{record.layer: record.shape[1] for record in each} for each in records])
         a, b = (task.measured(batch) for task in self._tasks)
         return [

@@ -24,9 +24,8 @@ from headscope.errors import InputError
 from headscope.heads import Head
 from headscope.measures.sums import Floats
 from headscope.models import Model
-from headscope.stream.long import examples
+from headscope.stream.batches import examples, tokens_of
 from headscope.stream.provenance import COMMAND
-from headscope.stream.task import tokens_of
 from headscope.tokens import Tokens
 
 NAMES = ("ablation", "ablated")

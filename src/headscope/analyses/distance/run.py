@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -18,15 +17,14 @@ from headscope.analyses.distance.statistics import SMOOTHING, PairDocuments, Pai
 from headscope.analyses.result import returns_result
 from headscope.attention.divergence import distributions, jensen_shannon
 from headscope.attention.record import AttentionRecord
-from headscope.attention.recording import recording
 from headscope.corpora import Corpus, Example
-from headscope.errors import InputError, RefusedError, RunError
+from headscope.errors import InputError, RunError
 from headscope.heads import Head
 from headscope.measures.surface import Preset
 from headscope.models import Model
 from headscope.stream.batches import at_least_one, tokens_of, worked
+from headscope.stream.forward import self_attention
 from headscope.stream.long import Kind, run_long, without_figures
-from headscope.tokens import Tokens
 
 BLOCK = 64
 """Inputs of a numbered block: few, because a document's sums have a number for every pair of heads."""
@@ -95,37 +93,9 @@ class Distances:
     def run(self, batch: Sequence[Example]) -> list[Compared]:
         """The sums of each input of one batch."""
         inputs = [tokens_of(example) for example in batch]
-        records = self.records(inputs)
+        fused = self.precision == "float32"
+        records = self_attention(self.model, inputs, token_types=self.preset is None, fused=fused)
         return [self._compare(records, place, example) for place, example in enumerate(batch)]
-
-    def records(self, inputs: Sequence[Tokens]) -> list[AttentionRecord]:
-        """The self-attention of one forward pass, by layer, without values."""
-        ready: dict[str, Any] = dict(self.model.inputs(inputs, token_types=self.preset is None))
-        module, expected = self.model.backbone, max(map(len, inputs))
-        found: dict[int, AttentionRecord] = {}
-
-        def keep(record: AttentionRecord) -> None:
-            if record.kind == "cross":
-                return
-            items, _, queries, keys = record.shape
-            if (items, queries, keys) != (len(inputs), expected, expected):
-                raise RefusedError(
-                    f"{record.module}: expected attention of {len(inputs)} inputs over {expected} tokens, found "
-                    f"{items} from {queries} to {keys}; layers that look at other axes are not compared"
-                )
-            if record.layer in found:
-                raise RefusedError(
-                    f"{record.module}: expected one self-attention a layer, found layer {record.layer} again"
-                )
-            found[record.layer] = replace(record, v=None)
-
-        if "use_cache" in inspect.signature(module.forward).parameters:
-            ready["use_cache"] = False
-        with torch.no_grad(), recording(module, keep, fused=self.precision == "float32"):
-            module(**ready)
-        if not found:
-            raise RefusedError("no self-attention was seen in the forward pass")
-        return [found[layer] for layer in sorted(found)]
 
     def _compare(self, records: Sequence[AttentionRecord], place: int, example: Example) -> Compared:
         heads = tuple(Head(record.layer, head) for record in records for head in range(record.shape[1]))

@@ -13,7 +13,7 @@ from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps
 from headscope.models import Model, expect_model
-from headscope.stream.long import examples
+from headscope.stream.batches import examples
 from headscope.stream.progress import bar
 from headscope.tokens import Tokens
 

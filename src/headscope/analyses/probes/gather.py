@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, islice
 from typing import Any, cast
@@ -19,7 +18,8 @@ from headscope.attention.recording import evaluating
 from headscope.corpora import Example
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model
-from headscope.stream.task import TOKENS_PER_INPUT
+from headscope.stream.batches import TOKENS_PER_INPUT
+from headscope.stream.forward import forward
 from headscope.stream.words import word_maps
 from headscope.tokens import Tokens
 
@@ -138,11 +138,8 @@ def layers_of(model: Model, example: Example) -> tuple[int, int]:
 
 def _hidden(model: Model, inputs: Sequence[Tokens]) -> list[npt.NDArray[np.float64]]:
     """Of each layer, ``[input token size]``."""
-    ready: dict[str, Any] = dict(model.inputs(inputs))
-    if "use_cache" in inspect.signature(model.backbone.forward).parameters:
-        ready["use_cache"] = False
     with torch.no_grad(), evaluating(model.backbone):
-        out = model.backbone(**ready, output_hidden_states=True)
+        out = forward(model, inputs, output_hidden_states=True)
     states = getattr(out, "hidden_states", None)
     if not states:
         raise RefusedError(f"{model.name}: expected hidden states for the structural probe, found none")

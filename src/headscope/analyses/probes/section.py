@@ -12,7 +12,7 @@ from headscope.analyses.probes.run import KINDS, probe
 from headscope.analyses.study import Study
 from headscope.corpora import Example, builtin_trees
 from headscope.errors import InputError
-from headscope.stream.long import examples
+from headscope.stream.batches import examples
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
 from headscope.views.payload import Part, PrintedRow, SectionInfo

@@ -1,0 +1,60 @@
+"""One forward pass over a batch, and the self-attention calls in it."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from headscope.attention.record import AttentionRecord
+from headscope.attention.recording import recording
+from headscope.errors import RefusedError
+from headscope.models import Model
+from headscope.models.model import uncached
+from headscope.tokens import Tokens
+
+
+def forward(model: Model, inputs: Sequence[Tokens], *, token_types: bool = True, **options: Any) -> Any:
+    """Run a batch through the model's backbone, without a cache of keys and values."""
+    ready = {**model.inputs(inputs, token_types=token_types), **uncached(model.backbone), **options}
+    return model.backbone(**ready)
+
+
+def expect_square(
+    record: AttentionRecord, inputs: int, tokens: int, layers: Container[int | None] = ()
+) -> None:
+    """Raise `RefusedError` for attention over other axes than the tokens of a batch, and for a layer seen before."""
+    items, _, queries, keys = record.shape
+    if (items, queries, keys) != (inputs, tokens, tokens):
+        raise RefusedError(
+            f"{record.module}: expected attention of {inputs} inputs over {tokens} tokens, found {items} from "
+            f"{queries} to {keys}; layers that look at other axes cannot be measured"
+        )
+    if record.layer in layers:
+        raise RefusedError(
+            f"{record.module}: expected one self-attention a layer, found layer {record.layer} again"
+        )
+
+
+def self_attention(
+    model: Model, inputs: Sequence[Tokens], *, token_types: bool = True, fused: bool = True
+) -> list[AttentionRecord]:
+    """The self-attention of one forward pass, by layer, without values.
+
+    Raises `RefusedError` for a model without self-attention over the tokens.
+    """
+    records: dict[int, AttentionRecord] = {}
+    longest = max(map(len, inputs))
+
+    def keep(record: AttentionRecord) -> None:
+        if record.kind != "cross":
+            expect_square(record, len(inputs), longest, records)
+            records[record.layer] = replace(record, v=None)
+
+    with torch.no_grad(), recording(model.backbone, keep, fused=fused):
+        forward(model, inputs, token_types=token_types)
+    if not records:
+        raise RefusedError("no self-attention was seen in the forward pass")
+    return [records[layer] for layer in sorted(records)]
