@@ -100,7 +100,7 @@ def test_what_a_function_must_return() -> None:
     ):
         surface(maps, [short])
     void = row_measure("void", "Wrong.")(lambda weights, tokens, queries: weights.max(-1) * np.nan)
-    with pytest.raises(InputError, match="measure void: expected finite numbers, found others"):
+    with pytest.raises(InputError, match="measure void: expected finite numbers, found NaN or infinity"):
         surface(maps, [void])
     with pytest.raises(InputError, match="expected a name of letters, digits and _, found 'two words'"):
         row_measure("two words", "Wrong.")(lambda weights, tokens, queries: weights.max(-1))

@@ -70,19 +70,19 @@ def choose(names: Sequence[str | Measure] | None = None, preset: Preset | None =
         raise InputError(f"measures: expected a list of names, found one string {names!r}")
     if preset is not None and preset not in PRESETS:
         raise InputError(f"preset: expected {', '.join(PRESETS)}, found {preset!r}")
-    found: list[Measure] = []
+    measures: list[Measure] = []
     for one in ["surface"] if names is None else names:
-        found += [one] if isinstance(one, Measure) else parse(one.strip())
-    if not found:
+        measures += [one] if isinstance(one, Measure) else parse(one.strip())
+    if not measures:
         raise InputError("measures: expected at least one, found none")
     seen: set[str] = set()
-    for measure in found:
+    for measure in measures:
         if measure.name in seen:
             raise InputError(f"measures: expected each once, found {measure.name!r} again")
         seen.add(measure.name)
     if preset is None:
-        return found
-    return [of_code(measure) for measure in found]
+        return measures
+    return [of_code(measure) for measure in measures]
 
 
 def _of_matrix(measure: Measure, matrix: str) -> Measure:
@@ -123,10 +123,10 @@ def _own(name: str) -> Measure:
         raise
     except Exception as error:
         raise InputError(f"measures: {place}: cannot be run ({type(error).__name__}: {error})") from None
-    found: Any = getattr(module, attribute, None)
-    if not isinstance(found, Measure):
-        kind = "nothing" if found is None else type(found).__name__
+    measure: Any = getattr(module, attribute, None)
+    if not isinstance(measure, Measure):
+        kind = "nothing" if measure is None else type(measure).__name__
         raise InputError(
             f"measures: {name}: expected a measure made by pair_measure or row_measure, found {kind}"
         )
-    return found
+    return measure

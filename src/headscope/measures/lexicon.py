@@ -39,10 +39,10 @@ _known: WeakKeyDictionary[Tokens, Lexicon] = WeakKeyDictionary()
 
 def lexicon(tokens: Tokens) -> Lexicon:
     """The words of an input. Where it carries no word ids, each piece is a word."""
-    found = _known.get(tokens)
-    if found is None:
-        found = _known[tokens] = _read(tokens)
-    return found
+    known = _known.get(tokens)
+    if known is None:
+        known = _known[tokens] = _read(tokens)
+    return known
 
 
 def texts(tokens: Tokens) -> IntArray:

@@ -123,25 +123,25 @@ class Measure:
     def worth(self, tokens: Tokens, queries: IntArray) -> Floats:
         """What `pairs` gives, ``[query key]``. Raises `InputError` for another shape, or what is no number."""
         assert self.pairs is not None
-        found = np.asarray(self.pairs(tokens, queries), np.float64)
-        return _checked(self.name, found, (len(queries), len(tokens)), "[query key]")
+        values = np.asarray(self.pairs(tokens, queries), np.float64)
+        return _checked(self.name, values, (len(queries), len(tokens)), "[query key]")
 
     def of_rows(self, weights: Floats, tokens: Tokens, queries: IntArray) -> Floats:
         """What `function` gives, ``[head query]``. Raises `InputError` for another shape, or what is no number."""
         assert self.function is not None
-        found = np.asarray(self.function(weights, tokens, queries), np.float64)
-        return _checked(self.name, found, weights.shape[:2], "[head query]")
+        values = np.asarray(self.function(weights, tokens, queries), np.float64)
+        return _checked(self.name, values, weights.shape[:2], "[head query]")
 
     def _with_pairs(self, tokens: Tokens, causal: bool) -> BoolArray:
         count = len(tokens)
-        found = np.zeros(count, np.bool_)
+        rows = np.zeros(count, np.bool_)
         for start in range(0, count, _ROWS_AT_A_TIME):
             queries = np.arange(start, min(start + _ROWS_AT_A_TIME, count))
             worth = self.worth(tokens, queries) != 0
             if causal:
                 worth &= np.arange(count) <= queries[:, None]
-            found[queries] = worth.any(1)
-        return found
+            rows[queries] = worth.any(1)
+        return rows
 
 
 def pair_measure(
@@ -280,9 +280,9 @@ def _name(name: str) -> str:
     return name
 
 
-def _checked(name: str, found: Floats, shape: tuple[int, ...], axes: str) -> Floats:
-    if found.shape != shape:
-        raise InputError(f"measure {name}: expected {axes} {shape}, found shape {found.shape}")
-    if not np.isfinite(found).all():
-        raise InputError(f"measure {name}: expected finite numbers, found others")
-    return found
+def _checked(name: str, values: Floats, shape: tuple[int, ...], axes: str) -> Floats:
+    if values.shape != shape:
+        raise InputError(f"measure {name}: expected {axes} {shape}, found shape {values.shape}")
+    if not np.isfinite(values).all():
+        raise InputError(f"measure {name}: expected finite numbers, found NaN or infinity")
+    return values

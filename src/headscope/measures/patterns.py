@@ -26,17 +26,17 @@ SINK_TOKENS = 128
 
 def _words(tokens: Tokens, queries: IntArray, *, other: bool, related: bool) -> BoolArray:
     """Other occurrences of each query's word (or of one related to it), in its own or in the other sentence."""
-    found = lexicon(tokens)
-    kind = found.kind[queries]
-    pairs = (kind[:, None] == found.kind) & (kind >= 0)[:, None]
+    words = lexicon(tokens)
+    kind = words.kind[queries]
+    pairs = (kind[:, None] == words.kind) & (kind >= 0)[:, None]
     if related:
         for number in {int(one) for one in kind if one >= 0}:
-            if len(found.related[number]) > 1:
-                pairs[kind == number] = np.isin(found.kind, found.related[number])
-    own = found.text[queries, None] == found.text
+            if len(words.related[number]) > 1:
+                pairs[kind == number] = np.isin(words.kind, words.related[number])
+    own = words.text[queries, None] == words.text
     if other:
         return pairs & ~own
-    return pairs & own & (found.place[queries, None] != found.place)
+    return pairs & own & (words.place[queries, None] != words.place)
 
 
 @pair_measure(
@@ -123,8 +123,8 @@ def word_pieces(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     Example: in ``straw ##berries grow``, *straw* gives 0.7 to *##berries*, and that 0.9 to *straw*: (0.7 + 0.9) / 2 =
     0.8. In a causal model *straw* does not see what follows it, and only *##berries* counts: 0.9.
     """
-    found = lexicon(tokens)
-    own = (found.place[queries, None] == found.place) & (found.text[queries] >= 0)[:, None]
+    words = lexicon(tokens)
+    own = (words.place[queries, None] == words.place) & (words.text[queries] >= 0)[:, None]
     return own & (queries[:, None] != np.arange(len(tokens)))
 
 

@@ -198,11 +198,11 @@ def permute(
     most = np.empty((permutations, len(starts)))
     done = 0
     for ranks in _ranks(inputs, width, permutations, seed):
-        found = np.full((len(ranks), width), -1.0)
+        drawn = np.full((len(ranks), width), -1.0)
         for columns, part in known:
-            found[:, columns] = part.statistic(part.permuted(ranks))
-        alone += (found >= bar).sum(0)
-        most[done : done + len(ranks)] = np.maximum.reduceat(found[:, order], starts, axis=1)
+            drawn[:, columns] = part.statistic(part.permuted(ranks))
+        alone += (drawn >= bar).sum(0)
+        most[done : done + len(ranks)] = np.maximum.reduceat(drawn[:, order], starts, axis=1)
         done += len(ranks)
     most.sort(axis=0)
     together = np.empty(width)
@@ -306,24 +306,24 @@ class _Part:
         keys = ranks[:, self._input]
         if self._stratum.any():
             keys = keys + self._stratum.astype(np.float64)
-        found = np.zeros(keys.shape, np.bool_)
+        labels = np.zeros(keys.shape, np.bool_)
         if self._stratum.any():
-            np.put_along_axis(found, np.argsort(keys, axis=1), self._sorted[None], axis=1)
+            np.put_along_axis(labels, np.argsort(keys, axis=1), self._sorted[None], axis=1)
         else:
             first = int((~self.labels).sum())
-            np.put_along_axis(found, np.argpartition(keys, first, axis=1)[:, first:], True, axis=1)
-        return found
+            np.put_along_axis(labels, np.argpartition(keys, first, axis=1)[:, first:], True, axis=1)
+        return labels
 
     def statistic(self, labels: Bools) -> Floats:
         """The difference over its standard error, squared, ``[permutation figure]``; 0 for figures that do not vary."""
         second = labels.astype(np.float64)
         sums, squares = second @ self._sums, second @ self._squares
         if (self._n == 1).all():
-            found = self._of_inputs(float(second[0].sum()), sums, squares)
+            statistics = self._of_inputs(float(second[0].sum()), sums, squares)
         else:
-            found = self._of_documents(second, sums, squares)
-        found[:, self._flat] = 0.0
-        return found
+            statistics = self._of_documents(second, sums, squares)
+        statistics[:, self._flat] = 0.0
+        return statistics
 
     def _of_inputs(self, n_b: float, sums: Floats, squares: Floats) -> Floats:
         """Where each unit is one input: values have the mean 0, so the first group's sums are −`sums`."""

@@ -75,8 +75,8 @@ class Answers:
         """The cluster of each instance, counted from 0 without gaps; at most 50,000, neighbours joined beyond."""
         if not self._clusters:
             return np.zeros(0, np.int64)
-        found = np.unique(np.concatenate(self._clusters), return_inverse=True)[1]
-        return found // -(-(int(found[-1]) + 1) // _CLUSTERS)
+        numbers = np.unique(np.concatenate(self._clusters), return_inverse=True)[1]
+        return numbers // -(-(int(numbers[-1]) + 1) // _CLUSTERS)
 
     def bits(self) -> Bytes:
         """All bits, packed, ``[instance byte]``."""

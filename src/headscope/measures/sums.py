@@ -303,15 +303,15 @@ def _means(sums: Floats, chance: Floats, divisors: Floats) -> tuple[Floats, Floa
 
 def _counted(tokens: Tokens) -> Counter[str]:
     """One example, its tokens, those of each class, its words and the words of several pieces."""
-    found = Counter(examples=1, tokens=len(tokens))
+    counts = Counter(examples=1, tokens=len(tokens))
     for name, mask in tokens.classes.items():
-        found[f"class {name}"] = int(mask.sum())
+        counts[f"class {name}"] = int(mask.sum())
     if tokens.special_mask is not None:
-        found["class special"] = int(tokens.special_mask.sum())
+        counts["class special"] = int(tokens.special_mask.sum())
     if tokens.word_ids is not None:
         inside = tokens.word_ids >= 0
         sequence = np.zeros(len(tokens)) if tokens.sequence_ids is None else tokens.sequence_ids
         words = np.stack([sequence[inside], tokens.word_ids[inside]])
         sizes = np.unique(words, axis=1, return_counts=True)[1]
-        found.update(words=len(sizes), split_words=int((sizes > 1).sum()))
-    return found
+        counts.update(words=len(sizes), split_words=int((sizes > 1).sum()))
+    return counts

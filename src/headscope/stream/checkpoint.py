@@ -197,7 +197,9 @@ class Folder(Generic[S]):
             self._expected = {1: (file.name, self._first), number: (file.name, described["fingerprint"])}
             return number, outcome
         if problems:
-            raise InputError(f"{problems[0]}; no other checkpoint is there: remove {self.path} to begin anew")
+            raise InputError(
+                f"{problems[0]}; there is no earlier checkpoint: remove {self.path} to start again"
+            )
         return 0, Outcome()
 
     def keep(self, number: int, own: Outcome[S], total: Outcome[S], fingerprint: str) -> None:
@@ -247,8 +249,8 @@ class Folder(Generic[S]):
         if fingerprint != expected:
             which = "block 0" if blocks == 1 else f"blocks 0 to {blocks - 1}"
             raise InputError(
-                f"{self.path / name}: a checkpoint of other inputs: in {which} of the corpus expected the inputs that "
-                f"were read then (fingerprint {expected[:12]}), found others ({fingerprint[:12]})"
+                f"{self.path / name}: a checkpoint of other inputs: {which} of the corpus had the fingerprint "
+                f"{expected[:12]}, found {fingerprint[:12]}"
             )
 
     def ends(self, blocks: int) -> None:
@@ -351,9 +353,7 @@ def _locked(folder: Path) -> int | None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(handle)
-        raise InputError(
-            f"{folder}: another run is at work here: expected a folder of its own for each"
-        ) from None
+        raise InputError(f"{folder}: another run is using this folder: give each run its own") from None
     except OSError:  # a file system without locks
         pass
     return handle

@@ -50,11 +50,11 @@ class _Pairs:
     def _worth(self, items: slice, rows: slice) -> Tensor:
         """What these pairs are worth, ``[item row key]``; nothing in padding."""
         inputs = self._tokens[items]
-        found = np.zeros((len(inputs), rows.stop - rows.start, self._width), np.float32)
-        for own, tokens in zip(found, inputs, strict=True):
+        worth = np.zeros((len(inputs), rows.stop - rows.start, self._width), np.float32)
+        for own, tokens in zip(worth, inputs, strict=True):
             queries = _queries(rows, tokens)
             own[: len(queries), : len(tokens)] = self._measure.worth(tokens, queries)
-        return torch.as_tensor(found, device=self._device)
+        return torch.as_tensor(worth, device=self._device)
 
 
 class _Rows:
@@ -62,16 +62,16 @@ class _Rows:
         self._measure, self._tokens = measure, tokens
 
     def __call__(self, weights: Tensor, items: slice, rows: slice) -> Tensor:
-        found = np.zeros(weights.shape[:3])
+        figures = np.zeros(weights.shape[:3])
         array = weights.double().cpu().numpy()
-        for own, given, tokens in zip(found, array, self._tokens[items], strict=True):
+        for own, given, tokens in zip(figures, array, self._tokens[items], strict=True):
             queries = _queries(rows, tokens)
             ready = np.zeros((len(given), len(queries), len(tokens)))
             keys = min(given.shape[-1], len(tokens))
             ready[..., :keys] = given[:, : len(queries), :keys]
             if len(queries):
                 own[:, : len(queries)] = self._measure.of_rows(ready, tokens, queries)
-        return torch.as_tensor(found, dtype=weights.dtype, device=weights.device)
+        return torch.as_tensor(figures, dtype=weights.dtype, device=weights.device)
 
 
 def _queries(rows: slice, tokens: Tokens) -> IntArray:

@@ -191,10 +191,10 @@ def run_long(
             told["options"]["skip_failures"] = True
         if mine:
             told["shard"] = {"shard": shard, "of_blocks": reduced.blocks}
-        found = kind._dataset(reduced.outcome, told, about or {}, started)  # pyright: ignore[reportPrivateUsage]
+        figures = kind._dataset(reduced.outcome, told, about or {}, started)  # pyright: ignore[reportPrivateUsage]
         if part is not None and folder is not None:
-            write_part(part, found, folder, reduced, {"meta": told, **(about or {})})
-    return found
+            write_part(part, figures, folder, reduced, {"meta": told, **(about or {})})
+    return figures
 
 
 def without_figures(meta: Mapping[str, Any]) -> xr.Dataset:
@@ -320,11 +320,11 @@ def _model(model: Model) -> dict[str, Any]:
 
 def _circumstances(model: Model) -> dict[str, Any]:
     """What may move the last digits."""
-    found: dict[str, Any] = {
+    circumstances: dict[str, Any] = {
         "machine": platform.machine(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
     }
     if model.device.type == "cuda":
-        found["device"] = torch.cuda.get_device_name(model.device)
-    return found
+        circumstances["device"] = torch.cuda.get_device_name(model.device)
+    return circumstances

@@ -90,8 +90,8 @@ def merge_parts(paths: Sequence[str | os.PathLike[str]], kind: str, load: Callab
     with ExitStack() as stack:
         parts = [stack.enter_context(_opened(os.fspath(path))) for path in paths]
         first = parts[0]
-        if (found := first.header["identity"].get("kind")) != kind:
-            raise InputError(f"{first.path}: expected a part of a run of {kind}, found one of {found}")
+        if (other := first.header["identity"].get("kind")) != kind:
+            raise InputError(f"{first.path}: expected a part of a run of {kind}, found one of {other}")
         owner: dict[int, _Part] = {}
         for part in parts:
             if differs := difference(first.header["identity"], part.header["identity"]):
@@ -112,8 +112,8 @@ def merge_parts(paths: Sequence[str | os.PathLike[str]], kind: str, load: Callab
             shown = ", ".join(map(str, missing[:10])) + (", …" if len(missing) > 10 else "")
             have = ", ".join(part.header["shard"] for part in parts)
             raise InputError(
-                f"parts: expected all {total} blocks, found none of {shown} ({len(missing)} missing; "
-                f"the parts are the shards {have})"
+                f"parts: expected all {total} blocks, {len(missing)} are missing: {shown} ("
+                f"the parts are of the shards {have})"
             )
         outcome: Outcome[S] = Outcome()
         for number in range(total):

@@ -46,15 +46,15 @@ def gradient(
     objective: Objective, inputs: Sequence[Tokens], make: Make, *, token_types: bool = True
 ) -> Found:
     """Reduce ``|∂L/∂α|`` of each layer, where L is the sum of the inputs' numbers."""
-    found: list[Found] = []
+    sums: list[Found] = []
     for part in parts(objective.model, inputs):
         own = inputs[part]
         rows = make(own)
         _, records, slopes = slopes_of(objective.prepare(own, token_types=token_types))
         for record, slope in zip(records, slopes, strict=True):
             rows.reduce_matrix(record, slope.abs(), "gradient")
-        found.append(rows.close())
-    return side_by_side(found)
+        sums.append(rows.close())
+    return side_by_side(sums)
 
 
 def slopes_of(batch: Prepared) -> tuple[Tensor, list[AttentionRecord], list[Tensor]]:
@@ -101,12 +101,12 @@ def norm(model: Model, inputs: Sequence[Tokens], make: Make, *, token_types: boo
 
     def settle() -> None:
         for record in waiting:
-            found = projections.norms(record)
-            if found is None:
+            norms = projections.norms(record)
+            if norms is None:
                 raise RefusedError(
                     f"{record.module}: its output projection could not be told, so no norms of what keys contribute"
                 )
-            rows.reduce_matrix(record, _shares(found), "norm")
+            rows.reduce_matrix(record, _shares(norms), "norm")
         waiting.clear()
         projections.forget()
 
@@ -128,7 +128,7 @@ def parts(model: Model, inputs: Sequence[Tokens], most: int = 0) -> list[slice]:
     heads = int(getattr(config, "num_attention_heads", 0) or 12) * int(
         getattr(config, "num_hidden_layers", 0) or 12
     )
-    found: list[slice] = []
+    runs: list[slice] = []
     start = 0
     while start < len(inputs):
         stop, width = start, 0
@@ -137,9 +137,9 @@ def parts(model: Model, inputs: Sequence[Tokens], most: int = 0) -> list[slice]:
             if stop > start and (stop + 1 - start) * heads * width**2 > (most or GRADIENT_WEIGHTS):
                 break
             stop += 1
-        found.append(slice(start, stop))
+        runs.append(slice(start, stop))
         start = stop
-    return found
+    return runs
 
 
 def _seen(record: AttentionRecord, tokens: Sequence[Tokens]) -> Tensor:
@@ -150,11 +150,11 @@ def _seen(record: AttentionRecord, tokens: Sequence[Tokens]) -> Tensor:
         torch.arange(keys, device=device)
         < torch.tensor([len(each) for each in tokens], device=device)[:, None]
     )
-    found = seen[:, None, None, :]
+    counted = seen[:, None, None, :]
     if queries == keys:
-        found = found & seen[:, None, :, None]
+        counted = counted & seen[:, None, :, None]
     visible = record.visible()
-    return found if visible is None else found & visible
+    return counted if visible is None else counted & visible
 
 
 def _light(record: AttentionRecord, slope: Tensor) -> AttentionRecord:

@@ -112,21 +112,21 @@ class Rows:
         if not self._found:
             raise RefusedError("no self-attention was seen in the forward pass")
         layers = sorted(self._found)
-        heads = max(found.shape[2] for found, _ in self._found.values())
+        heads = max(layer_sums.shape[2] for layer_sums, _ in self._found.values())
         inputs, measures = self._divisors.shape
         sums = np.full((inputs, measures, len(layers), heads), np.nan)
         chance = np.zeros((inputs, measures, len(layers)))
         finite = np.ones(inputs, np.bool_)
         for place, layer in enumerate(layers):
-            found, uniform = self._found[layer]
-            sums[:, :, place, : found.shape[2]] = found
+            layer_sums, uniform = self._found[layer]
+            sums[:, :, place, : layer_sums.shape[2]] = layer_sums
             chance[:, :, place] = uniform
-            finite &= np.isfinite(found).all((1, 2))
+            finite &= np.isfinite(layer_sums).all((1, 2))
         return Found(self._tokens, layers, sums, chance, self._divisors, finite)
 
     def _sum(self, statistics: RowStatistics) -> Floats:
         """Sums over the rows that count, ``[input measure head]``."""
-        found: list[Tensor] = []
+        sums: list[Tensor] = []
         own = iter(statistics.extras)
         for place, measure in enumerate(self._measures):
             if measure.statistic in ("pairs", "rows"):
@@ -138,8 +138,8 @@ class Rows:
             else:
                 row = statistics.entropy if measure.statistic == "entropy" else statistics.largest
             assert row is not None
-            found.append((row.double() @ self._rows[:, place, :, None])[..., 0])
-        return torch.stack(found, 1).cpu().numpy()
+            sums.append((row.double() @ self._rows[:, place, :, None])[..., 0])
+        return torch.stack(sums, 1).cpu().numpy()
 
     def _chance(self, record: AttentionRecord) -> Floats:
         """Sums of uniform attention over the visible keys, ``[input measure]``."""
@@ -187,15 +187,15 @@ def side_by_side(parts: Sequence[Found]) -> Found:
     )
 
 
-def by_matrix(found: Mapping[Matrix, Found], order: Sequence[Measure]) -> Found:
+def by_matrix(results: Mapping[Matrix, Found], order: Sequence[Measure]) -> Found:
     """What passes over several matrices found, measures in their order.
 
     Raises `RefusedError` where the passes saw different layers.
     """
-    first = next(iter(found.values()))
-    if len(found) == 1:
+    first = next(iter(results.values()))
+    if len(results) == 1:
         return first
-    for matrix, each in found.items():
+    for matrix, each in results.items():
         if list(each.layers) != list(first.layers) or each.sums.shape[3] != first.sums.shape[3]:
             raise RefusedError(
                 f"measures of the {matrix}: expected the layers {list(first.layers)} and "
@@ -205,10 +205,10 @@ def by_matrix(found: Mapping[Matrix, Found], order: Sequence[Measure]) -> Found:
     shape = (len(first.tokens), len(order))
     sums = np.empty((*shape, *first.sums.shape[2:]))
     chance, divisors = np.empty((*shape, len(first.layers))), np.empty(shape)
-    for matrix, each in found.items():
+    for matrix, each in results.items():
         places = [place for place, measure in enumerate(order) if measure.matrix == matrix]
         sums[:, places], chance[:, places], divisors[:, places] = each.sums, each.chance, each.divisors
-    finite = np.all([each.finite for each in found.values()], 0)
+    finite = np.all([each.finite for each in results.values()], 0)
     return Found(first.tokens, first.layers, sums, chance, divisors, finite)
 
 

@@ -55,12 +55,12 @@ def decode(data: bytes, where: str) -> tuple[dict[str, npt.NDArray[Any]], dict[s
     try:
         header = json.loads(data[8 : 8 + size])
         metadata = cast(dict[str, str], header.pop("__metadata__"))
-        found, stated = metadata["format"], metadata["sha256"]
+        version, stated = metadata["format"], metadata["sha256"]
         length = 8 + size + max((each["data_offsets"][1] for each in header.values()), default=0)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise BrokenFileError(f"{where}: expected a checkpoint ({FORMAT}), found something else") from None
-    if found != FORMAT:
-        raise BrokenFileError(f"{where}: expected the format {FORMAT}, found {found!r}")
+    if version != FORMAT:
+        raise BrokenFileError(f"{where}: expected the format {FORMAT}, found {version!r}")
     if len(data) != length:
         raise BrokenFileError(f"{where}: expected {length:,} bytes, found {len(data):,}")
     place = data.find(b'"sha256":"') + 10

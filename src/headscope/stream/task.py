@@ -57,15 +57,15 @@ class Task:
         """
         before = self.routes.copy()
         documents = Documents([measure.name for measure in self.measures], self.by)
-        for batch, found in worked(block, self.measured, done):
+        for batch, rows in worked(block, self.measured, done):
             for place, example in enumerate(batch):
                 documents.add(
                     example.document,
-                    found.tokens[place],
-                    found.layers,
-                    found.sums[place],
-                    found.chance[place],
-                    found.divisors[place],
+                    rows.tokens[place],
+                    rows.layers,
+                    rows.sums[place],
+                    rows.chance[place],
+                    rows.divisors[place],
                 )
         sums = documents.close(open)
         calls = {f"{_ROUTE}{name}": count for name, count in (self.routes - before).items()}
@@ -73,31 +73,31 @@ class Task:
 
     def measured(self, batch: Sequence[Example]) -> Found:
         """The sums over rows of one batch. Raises `RunError` for an input whose attention is not finite."""
-        found = self.run([tokens_of(example) for example in batch])
-        for example, finite in zip(batch, found.finite, strict=True):
+        rows = self.run([tokens_of(example) for example in batch])
+        for example, finite in zip(batch, rows.finite, strict=True):
             if not finite:
-                raise RunError(f"{example.source}: expected finite attention weights, found others")
-        return found
+                raise RunError(f"{example.source}: expected finite attention weights, found NaN or infinity")
+        return rows
 
     def run(self, inputs: Sequence[Tokens]) -> Found:
         """The sums over rows of one batch of inputs: one pass for the measures of each matrix."""
         tokens = [prepared(each, self.preset) for each in inputs]
         types = self.preset is None
-        found: dict[Matrix, Found] = {}
+        results: dict[Matrix, Found] = {}
         for matrix in _MATRICES:
             measures = [measure for measure in self.measures if measure.matrix == matrix]
             if not measures:
                 continue
             make = partial(Rows, self.model, measures, smoothing=SMOOTHING[self.preset], routes=self.routes)
             if matrix == "weights":
-                found[matrix] = passes.weights(self.model, tokens, make, token_types=types)
+                results[matrix] = passes.weights(self.model, tokens, make, token_types=types)
             elif matrix == "norm":
-                found[matrix] = passes.norm(self.model, tokens, make, token_types=types)
+                results[matrix] = passes.norm(self.model, tokens, make, token_types=types)
             else:
                 if self.objective is None:
                     self.objective = objective(self.model)
-                found[matrix] = passes.gradient(self.objective, tokens, make, token_types=types)
-        return by_matrix(found, self.measures)
+                results[matrix] = passes.gradient(self.objective, tokens, make, token_types=types)
+        return by_matrix(results, self.measures)
 
 
 def route(counts: Mapping[str, int], prefix: str = _ROUTE) -> str:

@@ -75,7 +75,7 @@ def over_inputs(
             there = np.ones(values.shape[:2]) if there is None else there
             for example, value, count in zip(batch, values, there, strict=True):
                 if np.isinf(value).any() or np.isnan(value).all():
-                    raise RunError(f"{example.source}: expected finite figures, found others")
+                    raise RunError(f"{example.source}: expected finite figures, found NaN or infinity")
                 chance = np.full(value.shape[:2], np.nan)
                 documents.add(example.document, tokens_of(example), layers, value, chance, count)
         total = documents.close() if total is None else total + documents.close()

@@ -85,7 +85,9 @@ class Distances:
         for batch, pairs in worked(block, self.run, done):
             for example, each in zip(batch, pairs, strict=True):
                 if not np.isfinite(each.sums).all():
-                    raise RunError(f"{example.source}: expected finite attention weights, found others")
+                    raise RunError(
+                        f"{example.source}: expected finite attention weights, found NaN or infinity"
+                    )
                 count = len(tokens_of(example))
                 documents.add(example.document, each.heads, each.sums, each.rows, each.compared, count)
         return documents.close(open)

@@ -135,25 +135,25 @@ def dataset(
     )
 
 
-def heads(found: xr.Dataset) -> list[Head]:
+def heads(distances: xr.Dataset) -> list[Head]:
     """The heads of a dataset of distances, in order."""
-    pairs = zip(found["layer_a"].values, found["index_a"].values, strict=True)
+    pairs = zip(distances["layer_a"].values, distances["index_a"].values, strict=True)
     return [Head(int(layer), int(head)) for layer, head in pairs]
 
 
-def table(found: xr.Dataset) -> pd.DataFrame:
+def table(distances: xr.Dataset) -> pd.DataFrame:
     """One row a pair, with `COLUMNS`: every ordered pair, so that it pivots to the whole matrix."""
-    found = found.transpose("head_a", "head_b")
-    count = found.sizes["head_a"]
+    distances = distances.transpose("head_a", "head_b")
+    count = distances.sizes["head_a"]
     a, b = (index.ravel() for index in np.indices((count, count)))
     return pd.DataFrame(
         {
-            "layer_a": found["layer_a"].values[a],
-            "head_a": found["index_a"].values[a],
-            "layer_b": found["layer_b"].values[b],
-            "head_b": found["index_b"].values[b],
-            "value": found["distance"].values.ravel(),
-            "se": found["distance_se"].values.ravel(),
-            "n": int(found.attrs["n"]),
+            "layer_a": distances["layer_a"].values[a],
+            "head_a": distances["index_a"].values[a],
+            "layer_b": distances["layer_b"].values[b],
+            "head_b": distances["index_b"].values[b],
+            "value": distances["distance"].values.ravel(),
+            "se": distances["distance_se"].values.ravel(),
+            "n": int(distances.attrs["n"]),
         }
     )

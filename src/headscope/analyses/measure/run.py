@@ -143,8 +143,8 @@ KIND = Kind("measure", Sums.from_arrays, _figures)
 
 def _definition(measure: Measure) -> dict[str, Any]:
     """A measure without its functions, as JSON."""
-    found = {each.name: getattr(measure, each.name) for each in fields(measure)}
-    return {name: value for name, value in found.items() if not callable(value)}
+    definition = {each.name: getattr(measure, each.name) for each in fields(measure)}
+    return {name: value for name, value in definition.items() if not callable(value)}
 
 
 def _exactly(measures: Sequence[Measure]) -> str:

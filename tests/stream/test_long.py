@@ -200,7 +200,7 @@ def test_a_long_document_is_kept_on_the_way(
 def test_a_corpus_that_has_grown_is_another_one(model: Model, tmp_path: Path, count: int) -> None:
     """What was its last document may go on now."""
     measure(model, corpus(count), measures=WANTED, resume=tmp_path)
-    with pytest.raises(InputError, match="a checkpoint of other inputs: in blocks 0 to "):
+    with pytest.raises(InputError, match="a checkpoint of other inputs: blocks 0 to "):
         measure(model, corpus(count + 6), measures=WANTED, resume=tmp_path)
 
 
@@ -298,9 +298,9 @@ def test_other_inputs_are_refused(model: Model, tmp_path: Path) -> None:
     changed[20] = Example(
         tokens=tokens.with_classes(user=np.ones(len(tokens), bool)), document=10, source="corpus.txt:21"
     )
-    with pytest.raises(InputError, match="a checkpoint of other inputs: in blocks 0 to 7 of the corpus"):
+    with pytest.raises(InputError, match="a checkpoint of other inputs: blocks 0 to 7 of the corpus"):
         measure(model, changed, measures=WANTED, resume=tmp_path)
-    with pytest.raises(InputError, match="a checkpoint of other inputs: in block 0 of the corpus"):
+    with pytest.raises(InputError, match="a checkpoint of other inputs: block 0 of the corpus"):
         measure(model, corpus()[1:], measures=WANTED, resume=tmp_path)
 
 

@@ -271,7 +271,7 @@ def test_no_whole_checkpoint_is_an_error_and_nothing_is_lost(tmp_path: Path) -> 
     with (
         folder(tmp_path) as own,
         pytest.raises(
-            InputError, match=r"total-00000006.* bytes, found .*no other checkpoint is there: remove"
+            InputError, match=r"total-00000006.* bytes, found .*there is no earlier checkpoint: remove"
         ),
     ):
         own.resume()
@@ -346,7 +346,7 @@ def test_other_inputs_are_refused(tmp_path: Path, shard: Shard | None, other: in
     run(Corpus(6), folder(tmp_path, shard))
     corpus = Corpus(6, other=other)
     with pytest.raises(
-        InputError, match=r"a checkpoint of other inputs: in block.* of the corpus expected the inputs"
+        InputError, match=r"a checkpoint of other inputs: block.* of the corpus had the fingerprint"
     ):
         run(corpus, folder(tmp_path, shard))
     assert not corpus.worked
@@ -380,7 +380,7 @@ def test_other_circumstances_are_said(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="locks")
 def test_one_run_a_folder(tmp_path: Path) -> None:
-    with folder(tmp_path), pytest.raises(InputError, match="another run is at work here"):
+    with folder(tmp_path), pytest.raises(InputError, match="another run is using this folder"):
         folder(tmp_path)
     folder(tmp_path).close()
 
@@ -443,7 +443,7 @@ def test_a_part_is_a_dataset_too(parts: list[Path]) -> None:
 def test_missing_parts_are_named(parts: list[Path]) -> None:
     with pytest.raises(
         InputError,
-        match=r"expected all 7 blocks, found none of 1, 4 \(2 missing; the parts are the shards 3/3, 1/3\)$",
+        match=r"expected all 7 blocks, 2 are missing: 1, 4 \(the parts are of the shards 3/3, 1/3\)$",
     ):
         merged(parts[2], parts[0])
 
