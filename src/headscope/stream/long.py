@@ -92,8 +92,9 @@ def run_long(
     block: Work[S],
     *,
     options: Mapping[str, Any],
+    more: Mapping[str, Any] | None = None,
     identity: Mapping[str, Any] | None = None,
-    meta: Mapping[str, Any] | None = None,
+    meta: Callable[[], Mapping[str, Any]] = dict,
     about: Mapping[str, Any] | None = None,
     size: int | None = None,
     batch_size: int,
@@ -114,8 +115,9 @@ def run_long(
             have inputs in other blocks as well, all of them known when the batches have been read.
         options: what decides about the figures besides `batch_size`, `limit` and how the corpus is packed, as JSON;
             those that are None are left out.
+        more: options that stand after these.
         identity: further options, for checkpoints and parts but not for the description.
-        meta: further parts of the description.
+        meta: further parts of the description, asked for at the end.
         about: what `Kind.figures` needs besides, as JSON.
         size: inputs of a block, at least; by default `headscope.stream.batches.BLOCK`.
         batch_size: inputs in a batch, at most.
@@ -135,7 +137,7 @@ def run_long(
     mine = _shard(shard, part)
     started = time.monotonic()
     pack = corpus.pack if isinstance(corpus, Corpus) else None
-    options = _known({**options, "limit": limit, "batch_size": batch_size, "pack": pack})
+    options = _known({**options, "limit": limit, "batch_size": batch_size, "pack": pack, **(more or {})})
     reading = Reading(examples(model, corpus, limit))
     with ExitStack() as stack:
         folder: Folder[S] | None = None
@@ -186,7 +188,7 @@ def run_long(
             )
         if failures and reduced.outcome.sums is None:
             raise RunError(f"every input failed, the first with: {failures[0].error}")
-        told = {**described(model, corpus), "options": dict(options), **(meta or {})}
+        told = {**described(model, corpus), "options": dict(options), **meta()}
         if skip_failures:
             told["options"]["skip_failures"] = True
         if mine:

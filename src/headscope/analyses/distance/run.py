@@ -188,14 +188,14 @@ def distance(
         raise InputError(f"preset: expected clark2019, found {preset!r}")
     if precision not in DTYPES:
         raise InputError(f"precision: expected float32 or float64, found {precision!r}")
-    options = {"rows": rows, "preset": preset, "precision": precision, "seed": None if rows is None else seed}
     return run_long(
         KIND,
         model,
         corpus,
         Distances(model, rows, seed, preset, precision).block,
-        options=options,
-        meta={"route": "blocks of rows"},
+        options={"rows": rows, "preset": preset, "precision": precision},
+        more={"seed": None if rows is None else seed},
+        meta=lambda: {"route": "blocks of rows"},
         about={"preset": preset},
         size=BLOCK,
         batch_size=batch_size,
