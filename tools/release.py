@@ -28,7 +28,10 @@ from hatch_build import WANTED  # noqa: E402
 
 PACKAGE = "headscope"
 STATIC = f"{PACKAGE}/views/static"
-DATA = [f"{PACKAGE}/corpora/data/{name}" for name in ("README.md", "builtin.conllu", "builtin.txt")]
+DATA = [
+    *(f"{PACKAGE}/corpora/data/{name}" for name in ("README.md", "builtin.conllu", "builtin.txt")),
+    f"{PACKAGE}/measures/sources.bib",
+]
 BUNDLE = [f"{STATIC}/{name}" for name in (*WANTED, "sources.sha256")]
 DIST_INFO = ["METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"]
 TEST = re.compile(r"tests?|test_.*|.*_test\.py|conftest\.py")
