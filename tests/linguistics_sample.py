@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
+from typing import Any
+
 import numpy as np
 import xarray as xr
 
+import headscope as hs
 from headscope.analyses.coref.section import Coref, CorefShown, CorefWindow
 from headscope.analyses.coref.statistics import CANDIDATES, RULES, Mentions
 from headscope.analyses.coref.statistics import dataset as coref_dataset
@@ -116,3 +121,35 @@ def probes(small: str | None = "Too small to conclude from: 100 sentences.") -> 
         {"probe": ["right-branching", "attention"]},
     )
     return Probes(found, "trees", 100, 30, small, "headscope probe a.conllu b.conllu")
+
+
+def payload(page: str) -> Any:
+    found = re.search(
+        r'<script type="application/json" id="headscope-payload">(.*?)</script>', page, re.DOTALL
+    )
+    assert found is not None
+    return json.loads(found[1])
+
+
+def section(report: Any, kind: str) -> Any:
+    return next(one for one in report["sections"] if one["kind"] == kind)
+
+
+def word_map(demo: Any, words: list[str], row: Any) -> Any:
+    """The map over words of a row's head, from the maps of the whole input."""
+    tokens = demo.from_words(words)
+    assert tokens.word_ids is not None
+    whole = hs.capture(demo, tokens)[hs.Head(row["layer"], row["head"])]
+    inside = [tokens.word_ids == word for word in range(len(words))]
+    return np.array([[whole[np.ix_(one, other)].sum(1).mean() for other in inside] for one in inside])
+
+
+def text_of(example: Any) -> str:
+    """The words of an example of the page, as the demo model's pieces."""
+    pieces = example["inputs"][0]["parts"][0]["query"]["pieces"]
+    return "".join(pieces[1:-1]).replace("##", "")
+
+
+def said(*sections: Any) -> list[str]:
+    """The sentences of some sections for the summary."""
+    return ["".join(part["text"] for part in line) for section in sections for line in section.findings()]

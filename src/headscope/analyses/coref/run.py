@@ -41,14 +41,14 @@ def coreference(
     """How often each head's attention finds an antecedent (Clark et al. 2019, section 4.3 and table 2), with baselines.
 
     Args:
-        model: from `headscope.load`. Of an encoder-decoder the encoder is asked.
+        model: from `headscope.load`. Of an encoder-decoder, the encoder is measured.
         corpus: `headscope.corpora.conllu` of files with ``Entity=`` brackets, or examples with words, trees, tags and
             mentions.
         window: tokens of an input, special ones included: a document is cut into runs of whole sentences. An antecedent
             in another window is not looked for, as a head cannot see it.
         rows: attention from a word is the ``mean`` over its pieces, or that of its ``first`` piece.
         seed, replicates: of the bootstrap over documents.
-        limit: at most so many sentences.
+        limit: use at most this many sentences.
         batch_size: windows in a batch, at most.
         progress: show progress on stderr.
 

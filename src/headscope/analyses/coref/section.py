@@ -189,10 +189,10 @@ def _cell(accuracy: Any, low: Any, high: Any) -> CorefCell | None:
 def _finding(result: Any) -> list[Part]:
     """The head that chooses antecedents best among the mentions before, and the best rule."""
     head = best_head(result, "preceding_mentions")
-    one = result.sel(candidates="preceding_mentions")
-    share, apart = float(one["split"]), " (chosen and scored on different documents)"
+    accuracies = result.sel(candidates="preceding_mentions")
+    share, apart = float(accuracies["split"]), " (chosen and scored on different documents)"
     if not math.isfinite(share):
-        share, apart = float(one["accuracy"].sel(layer=head.layer, head=head.head, type="all")), ""
+        share, apart = float(accuracies["accuracy"].sel(layer=head.layer, head=head.head, type="all")), ""
     rules = result["rules"].sel(type="all")
     rule = str(rules["rule"].values[rules.values.argmax()])
     return [

@@ -145,10 +145,10 @@ def _last(item: Item, holds: Callable[[Mentioned], bool]) -> int | None:
     return next((other.head for other in reversed(item.before) if holds(other)), None)
 
 
-def _agree(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
+def _agree(first: Mapping[str, str], second: Mapping[str, str]) -> bool:
     """Whether number, gender and person agree; what is not given agrees with all."""
     return all(
-        name not in one or name not in other or one[name] == other[name]
+        name not in first or name not in second or first[name] == second[name]
         for name in ("Number", "Gender", "Person")
     )
 
@@ -207,8 +207,8 @@ def dataset(
             each = [scores.chosen(slice(at, at + heads)) for at in range(0, len(CANDIDATES) * heads, heads)]
             best = stacked(
                 [
-                    {"best": one.place, "split": one.split, "split_low": one.low, "split_high": one.high}
-                    for one in each
+                    {"best": head.place, "split": head.split, "split_low": head.low, "split_high": head.high}
+                    for head in each
                 ]
             )
     axes = {"accuracy": ("candidates", "layer", "head"), "rules": ("rule",), "n": ()}

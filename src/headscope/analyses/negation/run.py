@@ -40,7 +40,7 @@ def negation(
         model: from `headscope.load`.
         corpus: `headscope.corpora.negations`.
         seed, replicates: of the bootstrap over sentences.
-        limit: at most so many sentences.
+        limit: use at most this many sentences.
         batch_size: sentences in a batch, at most.
         progress: show progress on stderr.
 

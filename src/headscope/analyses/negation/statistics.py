@@ -1,7 +1,7 @@
 """Negation scope in single heads: do the words in the scope of a negation look at its cue?
 
 Source: Zhao & Bethard 2020, "How does BERT's attention change when you fine-tune?", section 3. Each word but the cue is
-said to be in the scope where the word that it looks at most is the cue; this is scored against the annotated scope.
+predicted to be in the scope where the word that it looks at most is the cue; the annotated scope scores that.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ COLUMNS = ("layer", "head", "paper", "score", "value", "ci_low", "ci_high", "n")
 
 
 def counts(maps: npt.NDArray[Any], cue: BoolArray, scope: BoolArray) -> Floats:
-    """Words rightly said to be in the scope, wrongly said to be, and missed, ``[head word word] -> [head 3]``."""
-    said = cue[predictions(maps)[0]] & ~cue
+    """Words rightly predicted to be in the scope, wrongly so, and missed, ``[head word word] -> [head 3]``."""
+    predicted = cue[predictions(maps)[0]] & ~cue
     gold = scope & ~cue
-    return np.stack([(said & gold).sum(-1), (said & ~gold).sum(-1), (~said & gold).sum(-1)], -1).astype(
-        np.float64
-    )
+    return np.stack(
+        [(predicted & gold).sum(-1), (predicted & ~gold).sum(-1), (~predicted & gold).sum(-1)], -1
+    ).astype(np.float64)
 
 
 def scores(sums: Floats) -> Floats:
-    """Precision, recall and F1 of counts, ``[... 3] -> [... 3]``; 0 where nothing is said to be in a scope."""
+    """Precision, recall and F1 of counts, ``[... 3] -> [... 3]``; 0 where nothing is predicted to be in a scope."""
     right, wrong, missed = np.moveaxis(sums, -1, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = right / (right + wrong), right / (right + missed), 2 * right / (2 * right + wrong + missed)
@@ -113,8 +113,14 @@ def difference(before: xr.Dataset, after: xr.Dataset) -> pd.DataFrame:
     def changed(score: str) -> dict[str, npt.NDArray[Any]]:
         drawn = after[f"{score}_drawn"].values - before[f"{score}_drawn"].values
         low, high = interval(drawn)
-        one, two = before[score].values, after[score].values
-        return {"before": one, "after": two, "difference": two - one, "ci_low": low, "ci_high": high}
+        first, second = before[score].values, after[score].values
+        return {
+            "before": first,
+            "after": second,
+            "difference": second - first,
+            "ci_low": low,
+            "ci_high": high,
+        }
 
     return _rows(before, changed, first["sentences"])
 

@@ -34,7 +34,7 @@ class Store:
     """The arrays of all sentences in one file of a folder. Use it in a `with` statement.
 
     Args:
-        folder: where it is kept; made where there is none. What an earlier run wrote there is gone on with.
+        folder: where it is kept; made where there is none. The file of an earlier run is continued.
         name: of the file.
         sizes: how many numbers each sentence has.
         precision: how they are kept: ``uint8`` for numbers from 0 to 1.
@@ -107,8 +107,8 @@ class Store:
             self.done += 1
         self._file.flush()
         os.fsync(self._file.fileno())
-        with replacing(self._about) as place:
-            place.write_text(
+        with replacing(self._about) as path:
+            path.write_text(
                 json.dumps({"identity": self._identity, "done": self.done}) + "\n", encoding="utf-8"
             )
 

@@ -68,8 +68,10 @@ class Data:
 
     def _map(self, maps: Store, number: int, size: int, width: int) -> Tensor:
         """The map of a sentence, its columns padded to a width."""
-        one = restored(maps.read(number), self.device).view(size, size + SPECIAL, self.heads)
-        return torch.cat([nn.functional.pad(one[:, :size], (0, 0, 0, width - size)), one[:, size:]], 1)
+        weights = restored(maps.read(number), self.device).view(size, size + SPECIAL, self.heads)
+        return torch.cat(
+            [nn.functional.pad(weights[:, :size], (0, 0, 0, width - size)), weights[:, size:]], 1
+        )
 
     def _state(self, states: Store, number: int, size: int) -> Tensor:
         count = size * self.size

@@ -1,4 +1,4 @@
-"""Training: Adam, early stopping on held-out sentences, and a file from which it goes on to the same digits."""
+"""Training: Adam, early stopping on held-out sentences, and a file from which it continues to the same digits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from headscope.stream.safefile import decode, encode, write
 from headscope.tokens import IntArray
 
 HELD_OUT = 0.1
-"""Share of the training sentences on which it is decided when to stop."""
+"""Share of the training sentences that decide when to stop."""
 
 GAIN = 5e-4
 """By what share the loss on the held-out sentences has to fall for an epoch to be a gain."""
@@ -117,10 +117,10 @@ def fit(
         probe: with a method ``loss(batch)`` that gives a sum, and over how much, as `Probe` has.
         data: what it is trained on.
         rate: of Adam, at first.
-        seed: of the split and of the orders; the probe's own first weights are the caller's affair.
+        seed: of the split and of the orders; the caller draws the probe's first weights.
         epochs: at most.
-        begin: where an earlier training stood: going on from there gives the same digits.
-        each: told after each epoch.
+        begin: where an earlier training stood: continuing from there gives the same digits.
+        each: called after each epoch.
 
     Raises `RunError` where the loss is no longer finite.
 
@@ -218,7 +218,7 @@ def trained(
     title: str,
     progress: bool,
 ) -> tuple[P, Fitted]:
-    """A trained probe. After each epoch `path` is written; what it holds already is gone on with, to the same digits.
+    """A trained probe. `path` is written after each epoch; training continues from what it holds, to the same digits.
 
     Args:
         make: makes the probe; its first weights are drawn from `seed`.

@@ -34,7 +34,7 @@ Work = Callable[[Sequence[Example]], list[npt.NDArray[Any]]]
 def fill(
     store: Store, examples: Iterable[Example], work: Work, *, batch_size: int, done: Callable[[int], None]
 ) -> None:
-    """Write what is not yet in a store. `examples` are all sentences, with tokens; tells how many are done."""
+    """Write what is not yet in a store. `examples` are all sentences, with tokens; `done` counts them."""
     stream = islice(examples, store.done, None)
     done(store.done)
     for window in _windows(stream):
@@ -71,13 +71,13 @@ def roots(tokens: Tokens) -> tuple[list[int], tuple[str, str]]:
     text, or the first token, whatever it is, and none.
     """
 
-    def first(classes: tuple[str, str], which: int, other: tuple[int, str]) -> tuple[int, str]:
+    def token(classes: tuple[str, str], which: int, absent: tuple[int, str]) -> tuple[int, str]:
         for name in classes:
             if name in tokens.classes and (places := np.flatnonzero(tokens.mask(name))).size:
                 return int(places[which]), name
-        return other
+        return absent
 
-    begin, end = first(("cls", "bos"), 0, (0, "first token")), first(("sep", "eos"), -1, (-1, "none"))
+    begin, end = token(("cls", "bos"), 0, (0, "first token")), token(("sep", "eos"), -1, (-1, "none"))
     return [begin[0], end[0]], (begin[1], end[1])
 
 
@@ -100,10 +100,12 @@ def maps_of(model: Model, heads: Sequence[tuple[int, int]], precision: Precision
         width = max(sizes)
 
         def each(layer: int, maps: npt.NDArray[Any]) -> None:
-            own = slice(ends[layer] - maps.shape[1], ends[layer])
-            for array, one, size in zip(arrays, maps, sizes, strict=True):
+            columns_of = slice(ends[layer] - maps.shape[1], ends[layer])
+            for array, weights, size in zip(arrays, maps, sizes, strict=True):
                 among = np.r_[0:size, width : width + SPECIAL]
-                array[..., own] = kept(one[:, :size, among].transpose(1, 2, 0), precision, f"layer {layer}")
+                array[..., columns_of] = kept(
+                    weights[:, :size, among].transpose(1, 2, 0), precision, f"layer {layer}"
+                )
 
         word_maps(model, batch, each, columns=columns)
         return arrays
@@ -123,8 +125,8 @@ def states_of(model: Model) -> Work:
                 raise example.error("expected a tokenizer that tells words from pieces, found none")
             give = ids == np.arange(len(example.words))[:, None]
             give = give / give.sum(1, keepdims=True).clip(1)
-            one = np.stack([give @ layer[place, : len(ids)] for layer in layers])
-            arrays.append(kept(one, "float16", "hidden states"))
+            states = np.stack([give @ layer[place, : len(ids)] for layer in layers])
+            arrays.append(kept(states, "float16", "hidden states"))
         return arrays
 
     return work

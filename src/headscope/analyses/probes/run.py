@@ -77,9 +77,9 @@ def probe(
     """Probes for dependency trees, trained on one treebank and scored on another (Clark et al. 2019, table 3).
 
     Args:
-        model: from `headscope.load`. Of an encoder-decoder the encoder is asked.
+        model: from `headscope.load`. Of an encoder-decoder, the encoder is measured.
         train: `headscope.corpora.conllu`, or examples with words, heads, relations and tokens. A tenth of the
-            sentences, drawn by `seed`, is held out to tell when to stop.
+            sentences, drawn by `seed`, is held out to decide when to stop.
         dev: the same, to score on.
         kinds: some of `KINDS`; docs/probes.md says what each is.
         vectors: a text file of GloVe or word2vec; None: the model's own input embeddings, averaged over pieces.
@@ -87,8 +87,8 @@ def probe(
         epochs: at most.
         precision: how maps are kept on disk: ``uint8`` (of √w), ``float16`` or ``float32``.
         replicates: of the bootstrap over the sentences of `dev`.
-        limit: at most so many sentences of `train`.
-        resume: a folder for what is kept on disk; a run that was killed goes on from there and ends with the same
+        limit: use at most this many sentences of `train`.
+        resume: a folder for what is kept on disk; an interrupted run continues from there and ends with the same
             digits. None: a temporary folder that is removed afterwards.
         batch_size: sentences in a batch of the model, at most.
         progress: show progress and losses on stderr.
@@ -216,19 +216,19 @@ class _Run:
 
         control = behaviours(len(self.vocabulary), self.seed)
         tasks = [replace(each, trees=each.trees.control(control)) for each in data]
-        own, fitted = self._fit(name, "gold", make, data[0], shape)
-        other, _ = self._fit(name, "control", make, tasks[0], shape)
-        if isinstance(own, AttentionProbe) and not own.size:
-            w, u = own.pair.detach().cpu().double().numpy().round(4).tolist()
+        probe, fitted = self._fit(name, "gold", make, data[0], shape)
+        learner, _ = self._fit(name, "control", make, tasks[0], shape)
+        if isinstance(probe, AttentionProbe) and not probe.size:
+            w, u = probe.pair.detach().cpu().double().numpy().round(4).tolist()
             self.about["scalars"] = {"heads": [list(each) for each in self._heads], "w": w, "u": u}
         return [
             statistics.Row(
                 name,
-                statistics.Heads(predictions(own, data[1])),
-                statistics.Heads(predictions(other, tasks[1]), tasks[1].trees.heads),
+                statistics.Heads(predictions(probe, data[1])),
+                statistics.Heads(predictions(learner, tasks[1]), tasks[1].trees.heads),
                 vectors=vectors,
                 training=fitted.figures(),
-                parameters=_size(own),
+                parameters=_size(probe),
             )
         ]
 
@@ -365,7 +365,7 @@ def estimate(
 ) -> str:
     """One line that says what `headscope.probe` will take with these options at most, with its disk.
 
-    Vectors of words are taken to be the model's own: reading a file of others is not in the time.
+    The time assumes the model's own vectors of words, not a file of others.
     """
 
     sides = [ahead(train, train.encoded(model), limit), ahead(dev, dev.encoded(model), None)]

@@ -74,8 +74,8 @@ class Edges:
             spanning = graphs.minimum_spanning_tree(between + 1.0).tocoo()
             tree[nodes[spanning.row], nodes[spanning.col]] = True
         inside = self.sentences == sentence
-        one, other = self.dependents[inside] - words.start, self.heads[inside] - words.start
-        return tree[one, other] | tree[other, one]
+        dependents, heads = self.dependents[inside] - words.start, self.heads[inside] - words.start
+        return tree[dependents, heads] | tree[heads, dependents]
 
 
 def by_distances(heads: IntArray, far: npt.NDArray[np.floating]) -> float:
@@ -88,10 +88,10 @@ def by_depths(heads: IntArray, deep: npt.NDArray[np.floating]) -> float:
     return float(_spearman(deep[None], depths(heads)[None])[0])
 
 
-def _spearman(one: npt.NDArray[np.number], other: npt.NDArray[np.number]) -> Floats:
+def _spearman(values: npt.NDArray[np.number], gold: npt.NDArray[np.number]) -> Floats:
     """Of each row; 0 where a row is constant."""
     rank = module("scipy.stats").rankdata
-    first, second = (np.asarray(rank(each, axis=1)) for each in (one, other))
+    first, second = (np.asarray(rank(each, axis=1)) for each in (values, gold))
     first, second = (each - each.mean(1, keepdims=True) for each in (first, second))
     below = np.sqrt((first**2).sum(1) * (second**2).sum(1))
     return np.divide((first * second).sum(1), below, out=np.zeros(len(first)), where=below > 0)

@@ -55,7 +55,7 @@ def syntax(
     most (``head->dep``), among the other words of the sentence.
 
     Args:
-        model: from `headscope.load`. Of an encoder-decoder the encoder is asked.
+        model: from `headscope.load`. Of an encoder-decoder, the encoder is measured.
         treebank: `headscope.corpora.conllu`, or examples with words, heads, relations and tokens.
         rows: attention from a word is the ``mean`` over its pieces (the paper), or that of its ``first`` piece
             (the released code, and the preset's default).
@@ -67,7 +67,7 @@ def syntax(
         trees: also the maximum spanning tree of each head, with the gold root (Htut et al. 2019): rows ``tree UAS`` and
             ``tree UUAS`` (edges without their direction); baselines are chains of neighbours. Takes longer.
         seed, replicates: of the bootstrap.
-        limit: at most so many sentences.
+        limit: use at most this many sentences.
         batch_size: sentences in a batch, at most.
         progress: show progress on stderr.
 

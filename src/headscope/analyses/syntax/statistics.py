@@ -25,7 +25,7 @@ from headscope.measures.significance import false_discovery
 from headscope.tokens import BoolArray, IntArray
 
 DIRECTIONS = ("dep->head", "head->dep")
-"""``dep->head``: the row of the dependent is asked; ``head->dep``: its column."""
+"""``dep->head``: by the row of the dependent; ``head->dep``: by its column."""
 
 ALL, WITHOUT = "all", "all but punct, root"
 """Names of the rows over all words, and over all but punctuation and roots (as UAS is mostly given)."""

@@ -51,7 +51,7 @@ def edges(weights: npt.NDArray[Any], heads: IntArray) -> BoolArray:
     Kinds are those of `UAS` and `UUAS`. `heads` are those of the gold tree.
     """
     root = int(np.flatnonzero(heads < 0)[0])
-    trees = [[right(spanning_tree(each, root), heads) for each in (one, one.T)] for one in weights]
+    trees = [[right(spanning_tree(each, root), heads) for each in (head, head.T)] for head in weights]
     return np.array(trees, np.bool_).transpose(2, 1, 0, 3)
 
 
@@ -66,6 +66,6 @@ def add(words: Words, layers: Sequence[BoolArray], heads: IntArray) -> None:
     chains = [right(each, heads) for each in by_offsets(len(heads), words.baselines)]
     kept = heads >= 0
     labels = np.repeat([UAS, UUAS], kept.sum()).tolist()
-    found = [words.padded([each[kind][..., kept] for each in layers]) for kind in range(2)]
+    edges_right = [words.padded([each[kind][..., kept] for each in layers]) for kind in range(2)]
     baselines = [[each[kind][kept] for each in chains] for kind in range(2)]
-    words.add(labels, np.concatenate(found, -1), np.concatenate(baselines, -1))
+    words.add(labels, np.concatenate(edges_right, -1), np.concatenate(baselines, -1))

@@ -1,4 +1,4 @@
-"""What the sections of syntax, coreference and probes send to the page."""
+"""What the section on dependency relations sends to the page, and what the summary says of it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from headscope.analyses.coref.section import Coref
-from headscope.analyses.coref.statistics import CANDIDATES, RULES, Mentions
-from headscope.analyses.coref.statistics import dataset as coref_dataset
-from headscope.analyses.probes.section import Probes
 from headscope.analyses.syntax.section import Drawn, Syntax, TreeSentence
 from headscope.analyses.syntax.statistics import Words, table
 from headscope.analyses.syntax.statistics import dataset as syntax_dataset
@@ -158,56 +154,7 @@ def test_sentences_travel_without_what_garbles_a_page() -> None:
     assert (det["right"], det["looked"]) == ([], 9)
 
 
-def test_coreference_has_rules_best_heads_and_only_types_that_there_are() -> None:
-    mentions = Mentions([3, 5], 2)
-    right = np.zeros((len(CANDIDATES), 2, 2, 4), np.bool_)
-    right[:2, 1, 0] = True  # L5H0 among mentions
-    right[2, 0, 1, :3] = True  # L3H1 among all words
-    for document in range(6):
-        mentions.add(["pronoun"] * 3 + ["nominal"], right, np.eye(len(RULES), 4, dtype=np.bool_), document)
-    info = Coref(
-        coref_dataset(mentions, replicates=50),
-        [{"words": ["Ann", "saw", "it"], "mentions": [[0, 1, 0], [2, 3, 2]], "example": 4, "spaces": None}],
-        {"any_word": [sample.choice(0, 1, 2, 0.25, 0, False)]},
-        48,
-    ).info(Blobs())
-    assert (info["types"], info["counts"]) == (["all", "pronoun", "nominal"], [24, 18, 6])
-    assert [one["system"] for one in info["rows"]] == [*RULES, "best_head", "best_head", "best_head"]
-    heads = {one["candidates"]: one for one in info["rows"][4:]}
-    assert [(heads[name]["layer"], heads[name]["head"]) for name in CANDIDATES] == [(5, 0), (5, 0), (3, 1)]
-    assert [cell and cell["accuracy"] for cell in heads["any_word"]["cells"]] == [0.75, 1, 0]
-    assert [cell and cell["accuracy"] for cell in info["rows"][0]["cells"]] == [0.25, 1 / 3, 0]
-    assert heads["any_word"]["shown"][0]["antecedents"] == [0]
-    assert heads["other_mentions"]["shown"] == []
-    assert info["windows"][0]["mentions"] == [[0, 1, 0], [2, 3, 2]]
-    assert {one["label"]: one["values"] for one in info["printed"]}["head 5-4"] == [0.65, 0.64, 0.73, 0.58]
-    assert script_json(info)
-
-
-def test_probes_stand_beside_what_is_printed() -> None:
-    numbers: dict[str, Any] = {
-        "vectors": "input embeddings of m",
-        "uas": 0.6,
-        "uas_low": 0.5,
-        "uas_high": 0.7,
-        "uuas": 0.65,
-        "spearman": np.nan,
-    }
-    numbers |= {"control": 0.4, "selectivity": 0.2, "parameters": 144, "n": 500}
-    found = xr.Dataset(
-        {name: (("probe",), [value]) for name, value in numbers.items()}, {"probe": ["attention"]}
-    )
-    info = Probes(found, "trees", 100, 30, "Too small.").info(Blobs())
-    (own,) = info["rows"]
-    assert (own["uas"], own["selectivity"], own["spearman"], own["printed"]) == (0.6, 0.2, None, 0.61)
-    assert "attention" not in {one["label"] for one in info["printed"]}
-    assert len(info["printed"]) == 5
-    assert info["small"] == "Too small."
-    assert "100 sentences of trees, scored on 500 words of 30 others" in info["about"]
-    assert "The words' vectors are input embeddings of m." in info["notes"]
-
-
-def test_sentences_and_mentions_travel_as_they_are() -> None:
+def test_sentences_travel_as_they_are() -> None:
     info: Any = sample.syntax().info(Blobs())
     assert [(one["words"], one["heads"], one["example"]) for one in info["sentences"]] == [
         (["the", "old", "cat"], [2, 2, -1], 1),
@@ -222,48 +169,41 @@ def test_sentences_and_mentions_travel_as_they_are() -> None:
             "arcs": [[0, 2, 0.1], [0, 1, 0.4], [2, 0, 0.2]],
         }
     ]
-    info = sample.coref().info(Blobs())
-    heads = {one["candidates"]: one for one in info["rows"] if one["system"] == "best_head"}
-    assert [(heads[name]["layer"], heads[name]["head"]) for name in CANDIDATES] == [(1, 0), (1, 0), (2, 3)]
-    wrong = {"window": 0, "mention": 3, "predicted": 0, "weight": 0.125, "antecedents": [0], "right": False}
-    assert heads["preceding_mentions"]["shown"][1] == wrong
-    assert heads["other_mentions"]["shown"] == []
-    found = sample.coref().result.sel(candidates="any_word")
-    split = {
-        "accuracy": found["split"].item(),
-        "low": found["split_low"].item(),
-        "high": found["split_high"].item(),
-    }
-    assert heads["any_word"]["split"] == split
-    assert [one["spaces"] for one in info["windows"]] == [
-        [False, True, True, False, False, True, True, True],
-        None,
+
+
+def known_relations(right: dict[str, float], least: int = 10) -> xr.Dataset:
+    """40 sentences of the relations named and a root: one head is right in these shares, an offset in a half."""
+    words = Words([3, 7], 2, (-1, 1))
+    for number in range(40):
+        found = np.zeros((2, 2, 2, len(right) + 1), np.bool_)
+        baselines = np.zeros((2, len(right) + 1), np.bool_)
+        for place, share in enumerate(right.values()):
+            found[0, 1, 0, place] = number % 10 < round(10 * share)
+            baselines[1, place] = number % 2 == 0
+        words.add([*right, "root"], found, baselines)
+    return syntax_dataset(words, replicates=200, least=least)
+
+
+def test_relations_that_a_head_knows_are_named_by_their_gain() -> None:
+    found = known_relations({"amod": 0.9, "det": 1.0, "obj": 0.2})
+    assert sample.said(Syntax(found)) == [
+        "Of 3 dependency relations with enough words, 2 have a head that finds the other word better than the best "
+        "offset: det L7H0 (100%, by offset 50%), amod L7H0 (90%, 50%)."
     ]
+    line = Syntax(found).findings()[0]
+    assert [(part["layer"], part["head"]) for part in line if part["head"] is not None] == [(7, 0), (7, 0)]
 
 
-def test_probes_travel_as_they_are() -> None:
-    info: Any = sample.probes().info(Blobs())
-    first, second = info["rows"]
-    nothing = dict.fromkeys(("spearman", "control", "selectivity"))
-    assert first == {
-        "probe": "right-branching",
-        "uas": 0.3,
-        "low": 0.25,
-        "high": 0.35,
-        "uuas": 0.4,
-        **nothing,
-        "parameters": 0,
-        "printed": 0.26,
-    }
-    assert second == {
-        "probe": "attention",
-        "uas": 0.6,
-        "low": 0.5,
-        "high": 0.75,
-        "uuas": 0.65,
-        "spearman": 0.5,
-        "control": 0.45,
-        "selectivity": -0.15,
-        "parameters": 1440,
-        "printed": 0.61,
-    }
+def test_more_relations_than_are_named_are_counted() -> None:
+    found = known_relations({f"r{number}": 1.0 for number in range(7)})
+    assert sample.said(Syntax(found))[0].endswith("r4 L7H0 (100%, 50%) and 2 more.")
+
+
+def test_no_relation_is_known_or_none_has_enough_words() -> None:
+    assert sample.said(Syntax(known_relations({"det": 0.3}))) == [
+        "Of 1 dependency relation with enough words, none has a head that finds the other word better than the best "
+        "offset."
+    ]
+    assert sample.said(Syntax(known_relations({"det": 1.0}, least=1000))) == [
+        "No dependency relation has enough words here to name its best head."
+    ]

@@ -1,0 +1,142 @@
+"""The section on probes: what it sends to the page, what the summary says, and what probes are scored on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import linguistics_sample as sample
+import numpy as np
+import pytest
+import xarray as xr
+
+import headscope as hs
+from headscope.analyses.probes import section as module
+from headscope.analyses.probes.run import KINDS
+from headscope.analyses.probes.section import Probes
+from headscope.analyses.study import Study
+from headscope.corpora import Example
+from headscope.errors import InputError
+from headscope.models import Model
+from headscope.views.blobs import Blobs
+
+
+def test_probes_stand_beside_what_is_printed() -> None:
+    numbers: dict[str, Any] = {
+        "vectors": "input embeddings of m",
+        "uas": 0.6,
+        "uas_low": 0.5,
+        "uas_high": 0.7,
+        "uuas": 0.65,
+        "spearman": np.nan,
+    }
+    numbers |= {"control": 0.4, "selectivity": 0.2, "parameters": 144, "n": 500}
+    found = xr.Dataset(
+        {name: (("probe",), [value]) for name, value in numbers.items()}, {"probe": ["attention"]}
+    )
+    info = Probes(found, "trees", 100, 30, "Too small.").info(Blobs())
+    (own,) = info["rows"]
+    assert (own["uas"], own["selectivity"], own["spearman"], own["printed"]) == (0.6, 0.2, None, 0.61)
+    assert "attention" not in {one["label"] for one in info["printed"]}
+    assert len(info["printed"]) == 5
+    assert info["small"] == "Too small."
+    assert "100 sentences of trees, scored on 500 words of 30 others" in info["about"]
+    assert "The words' vectors are input embeddings of m." in info["notes"]
+
+
+def test_probes_travel_as_they_are() -> None:
+    info: Any = sample.probes().info(Blobs())
+    first, second = info["rows"]
+    nothing = dict.fromkeys(("spearman", "control", "selectivity"))
+    assert first == {
+        "probe": "right-branching",
+        "uas": 0.3,
+        "low": 0.25,
+        "high": 0.35,
+        "uuas": 0.4,
+        **nothing,
+        "parameters": 0,
+        "printed": 0.26,
+    }
+    assert second == {
+        "probe": "attention",
+        "uas": 0.6,
+        "low": 0.5,
+        "high": 0.75,
+        "uuas": 0.65,
+        "spearman": 0.5,
+        "control": 0.45,
+        "selectivity": -0.15,
+        "parameters": 1440,
+        "printed": 0.61,
+    }
+
+
+def probes_found(**uas: float) -> xr.Dataset:
+    return xr.Dataset(
+        {"uas": ("probe", list(uas.values())), "n": ("probe", [50] * len(uas))},
+        coords={"probe": [name.replace("_", "-") for name in uas]},
+    )
+
+
+def test_a_probe_stands_beside_taking_the_next_word() -> None:
+    found = probes_found(right_branching=0.346, attention=0.574)
+    begin = "From the attention of all heads together a probe finds the head of 57% of the words, "
+    assert sample.said(Probes(found, "x", 3, 2)) == [begin + "taking the next word finds 35%."]
+    small = "taking the next word finds 35%, on too few sentences to conclude from."
+    assert sample.said(Probes(found, "x", 3, 2, small="few")) == [begin + small]
+    assert sample.said(Probes(probes_found(attention=0.5), "x", 3, 2)) == []
+
+
+def _probes(model: Model, treebank: Any, **options: Any) -> Any:
+    study = Study(model, treebank, ["probes"], 0, treebank=treebank, **options)
+    return module.section(study)[0]
+
+
+def test_probes_are_scored_on_documents_that_they_did_not_see(
+    demo: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every fourth document; every fourth sentence where there are few documents. The first 400 sentences."""
+    seen: list[tuple[set[int], set[int]]] = []
+    real = module.probe
+
+    def probe(model: Model, train: list[Example], dev: list[Example], **options: Any) -> Any:
+        seen.append(({one.document for one in train}, {one.document for one in dev}))
+        assert set(options["kinds"]) == {*KINDS} - {"structural"}
+        assert len(train) + len(dev) <= 400
+        return real(model, train, dev, **{**options, "kinds": ["right-branching"]})
+
+    monkeypatch.setattr(module, "probe", probe)
+    trees = hs.corpora.builtin_trees()
+    made = _probes(demo, trees)
+    documents = {one.document for one in trees}
+    train, dev = seen[0]
+    assert train | dev == documents
+    assert dev == {number for number in documents if number % 4 == 3}
+    assert not train & dev
+    assert (made.train + made.dev, made.corpus) == (130, "built-in treebank")
+    assert (
+        made.small
+        == f"Too small to conclude from: trained on {made.train} sentences and scored on {made.dev}."
+    )
+    made = _probes(demo, trees, limit=20)
+    assert (made.train, made.dev) == (15, 5)
+    with pytest.raises(InputError, match="expected at least 8 sentences for probes, found 7"):
+        _probes(demo, trees, limit=7)
+
+
+@pytest.mark.slow
+def test_probes_say_that_the_built_in_corpus_is_too_small(demo: Model) -> None:
+    page = hs.report(demo, hs.corpora.texts(["The cat sat."]), sections=["probes"], examples=0, limit=24)
+    info = sample.section(sample.payload(page), "probes")
+    assert info["small"].startswith("Too small to conclude from")
+    assert [row["probe"] for row in info["rows"]] == [
+        *(
+            "right-branching",
+            "distance+words",
+            "attention+words, re-initialised",
+            "attention",
+            "attention+words",
+        ),
+    ]
+    assert [row["label"] for row in info["printed"]] == ["structural probe (undirected, not comparable)"]
+    assert sample.payload(page)["examples"] == []

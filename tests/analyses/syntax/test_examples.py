@@ -1,0 +1,164 @@
+"""Sentences that show what the best head of each relation does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import linguistics_sample as sample
+import numpy as np
+import pytest
+
+import headscope as hs
+from headscope.analyses.syntax.examples import _draw, _shown
+from headscope.analyses.syntax.section import Drawn
+from headscope.analyses.syntax.statistics import table
+from headscope.corpora import Example
+from headscope.errors import CorpusError
+from headscope.models import Model
+
+
+def test_the_table_is_that_of_the_measure(demo: Model, linguistics: Any) -> None:
+    best = table(hs.syntax(demo, hs.corpora.builtin_trees()))
+    rows = {row["relation"]: row for row in sample.section(linguistics, "syntax")["rows"]}
+    assert len(rows) == len(best) - 1
+    for own in best.itertuples():
+        if own.relation == "root":
+            continue
+        row = rows[own.relation]
+        assert (row["n"], row["few"]) == (own.n, own.few)
+        if not own.few:
+            assert (row["layer"], row["head"], row["direction"]) == (own.layer, own.head, own.direction)
+            assert row["accuracy"] == own.accuracy
+
+
+def test_heads_are_right_and_wrong_in_the_sentences_that_say_so(demo: Model, linguistics: Any) -> None:
+    info = sample.section(linguistics, "syntax")
+    checked = 0
+    for row in info["rows"]:
+        for kind in ("right", "wrong"):
+            for shown in row[kind]:
+                sentence = info["sentences"][shown["sentence"]]
+                assert shown["words"] == [
+                    i for i, name in enumerate(sentence["relations"]) if name == row["relation"]
+                ]
+                assert all(shown["right"]) == (kind == "right")
+                gold = [sentence["heads"][word] for word in shown["words"]]
+                assert shown["right"] == [
+                    one == other for one, other in zip(shown["predicted"], gold, strict=True)
+                ]
+                checked += 1
+    assert checked > 20
+
+
+def test_choices_and_arcs_are_of_the_head_in_its_direction(demo: Model, linguistics: Any) -> None:
+    """Each word's choice is recomputed from the whole map of the row's head, by rows or by columns."""
+    info = sample.section(linguistics, "syntax")
+    checked = 0
+    for row in info["rows"]:
+        for shown in (*row["right"], *row["wrong"]):
+            sentence = info["sentences"][shown["sentence"]]
+            own = sample.word_map(demo, sentence["words"], row)
+            weights = own - np.diag(np.diag(own))
+            choices = weights.argmax(1) if row["direction"] == "dep->head" else weights.argmax(0)
+            assert shown["predicted"] == choices[shown["words"]].tolist(), (row["relation"], sentence)
+            arcs = {(start, end): weight for start, end, weight in shown["arcs"]}
+            assert all(weight == pytest.approx(own[pair], abs=6e-4) for pair, weight in arcs.items())
+            strong = set(map(tuple, np.argwhere(weights >= 0.041).tolist()))
+            assert strong <= set(arcs)
+            others = [*shown["predicted"], *(sentence["heads"][word] for word in shown["words"])]
+            relation = set(zip(2 * shown["words"], others, strict=True))
+            if row["direction"] == "head->dep":
+                relation = {(end, start) for start, end in relation}
+            assert relation <= set(arcs)
+            assert not {pair for pair, weight in arcs.items() if weight < 0.039} - relation
+            checked += 1
+    assert checked > 20
+
+
+@pytest.mark.parametrize("direction", [0, 1])
+def test_one_sentence_by_hand(direction: int) -> None:
+    """*she saw the dog*: a head whose rows (or columns) find *saw* for *she* and *she* for *dog*."""
+    example = Example(
+        words=["she", "saw", "the", "dog"], heads=[1, -1, 3, 1], relations=["nsubj", "root", "det", "nsubj"]
+    )
+    maps = np.full((4, 4), 0.01)
+    maps[0, 1], maps[0, 0], maps[3, 0], maps[3, 1], maps[2, 1] = 0.6, 0.9, 0.5, 0.03, 0.20046
+    head = hs.Head(1, 2)
+    own = maps if direction == 0 else maps.T
+    places: dict[int, int] = {7: 0}
+    shown = _shown("nsubj", direction, head, [example], [{head: own}], places)
+    (looked,) = shown.wrong
+    assert (shown.right, shown.looked, looked["sentence"], places) == ([], 1, 1, {7: 0, 0: 1})
+    assert (looked["words"], looked["predicted"], looked["right"]) == ([0, 3], [1, 0], [True, False])
+    arcs = {(0, 1): 0.6, (3, 0): 0.5, (3, 1): 0.03, (2, 1): 0.2}
+    assert {
+        (start, end) if direction == 0 else (end, start): weight for start, end, weight in looked["arcs"]
+    } == arcs
+    own[(3, 1) if direction == 0 else (1, 3)] = 0.7
+    shown = _shown("nsubj", direction, head, [example], [{head: own}], {})
+    assert [one["right"] for one in shown.right] == [[True, True]]
+    assert not shown.wrong
+    assert _shown("obj", direction, head, [example], [{head: own}], {}) == Drawn([], [], 0)
+
+
+def test_sentences_are_short_and_open_themselves(linguistics: Any) -> None:
+    """The example of a sentence is that sentence; few come with the page, none twice."""
+    info = sample.section(linguistics, "syntax")
+    opened = [one["example"] for one in info["sentences"] if one["example"] is not None]
+    assert len(set(opened)) == len(opened) > 10
+    for one in info["sentences"]:
+        assert 3 <= len(one["words"]) <= 16
+        if one["example"] is not None:
+            assert sample.text_of(linguistics["examples"][one["example"]]) == "".join(one["words"]).lower()
+    for row in info["rows"]:
+        assert row["looked"] >= len(row["right"] + row["wrong"])
+        assert max(len(row["right"]), len(row["wrong"])) <= 3
+        assert len({shown["sentence"] for shown in (*row["right"], *row["wrong"])}) == len(
+            row["right"] + row["wrong"]
+        )
+
+
+def test_a_sample_of_sentences_is_uniform_and_of_each_relation() -> None:
+    """Of 400 sentences each is drawn about as often as another, whatever the seed; long and short ones never."""
+    sentences = [
+        Example(
+            words=["a"] * size,
+            heads=[-1] + [0] * (size - 1),
+            relations=["root"] + ["x"] * (size - 1),
+            name=str(n),
+        )
+        for n, size in enumerate([5] * 400 + [2, 17] * 20)
+    ]
+    rare = Example(words=["a"] * 4, heads=[-1, 0, 0, 0], relations=["root", "x", "y", "y"], name="rare")
+    counts = np.zeros(400)
+    orders: set[tuple[str, ...]] = set()
+    for seed in range(100):
+        drawn = _draw(iter([*sentences, rare]), ["x", "y", "none"], seed)
+        names = [one.name for one in drawn]
+        assert len(names) == len(set(names)) in (24, 25)
+        assert "rare" in names
+        counts[[int(name) for name in names if name != "rare"]] += 1
+        orders.add(tuple(names))
+    assert len(orders) == 100
+    assert counts.sum() >= 2390
+    thirds = counts.reshape(4, 100).sum(1) / counts.sum()
+    assert thirds == pytest.approx([0.25] * 4, abs=0.04)
+    again = _draw(iter([*sentences, rare]), ["x", "y", "none"], 3)
+    assert [one.name for one in again] == [one.name for one in _draw(iter([*sentences, rare]), ["y", "x"], 3)]
+
+
+def test_without_examples_the_sentences_are_there_all_the_same(demo: Model) -> None:
+    texts = hs.corpora.texts(["The cat sat."])
+    made = sample.payload(hs.report(demo, texts, sections=["syntax"], examples=0, limit=80))
+    info = sample.section(made, "syntax")
+    assert made["examples"] == []
+    assert info["sentences"]
+    assert {one["example"] for one in info["sentences"]} == {None}
+
+
+def test_a_broken_treebank_ends_the_report_before_it_begins(demo: Model, tmp_path: Path) -> None:
+    path = tmp_path / "broken.conllu"
+    path.write_text("1\ta\ta\tNOUN\t_\t_\t2\tdet\t_\t_\n2\tb\tb\tNOUN\t_\t_\t1\tobj\t_\t_\n\n", "utf-8")
+    with pytest.raises(CorpusError, match=r"broken\.conllu:"):
+        hs.report(demo, treebank=hs.corpora.conllu(path))
