@@ -29,6 +29,8 @@ from headscope.views.palette import Palette, Theme, palette, ramp
 Floats = npt.NDArray[np.float64]
 Width = float | Literal["column", "text"]
 
+_STYLE = Path(__file__).with_name("charts.mplstyle")
+
 PANELS = 6
 """At most so many measures are drawn side by side, unless they are named."""
 
@@ -141,45 +143,17 @@ def style(theme: Theme) -> Generator[Palette]:
     colours = palette(theme)
     settings = {
         "font.family": list(fonts.installed(FONTS)),
-        "font.size": 6.5,
         "text.color": colours.ink,
-        "text.parse_math": False,
         "figure.facecolor": colours.ground,
         "axes.facecolor": colours.ground,
         "axes.edgecolor": colours.line2,
-        "axes.linewidth": 0.6,
         "axes.labelcolor": colours.ink2,
-        "axes.labelsize": 7.0,
-        "axes.labelpad": 2.0,
-        "axes.titlesize": 8.5,
-        "axes.titleweight": "bold",
-        "axes.titlelocation": "left",
-        "axes.titlepad": 5.0,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.axisbelow": True,
         "grid.color": colours.line,
-        "grid.linewidth": 0.6,
-        "legend.frameon": False,
-        "legend.fontsize": 7.0,
-        "legend.borderpad": 0.0,
-        "legend.borderaxespad": 0.0,
         "legend.labelcolor": colours.ink2,
-        "legend.handletextpad": 0.2,
-        "legend.columnspacing": 1.0,
-        "legend.labelspacing": 0.35,
-        "legend.handlelength": 1.0,
+        **dict.fromkeys(("xtick.color", "ytick.color"), colours.line2),
+        **dict.fromkeys(("xtick.labelcolor", "ytick.labelcolor"), colours.ink3),
     }
-    for axis in ("xtick", "ytick"):
-        settings |= {
-            f"{axis}.color": colours.line2,
-            f"{axis}.labelcolor": colours.ink3,
-            f"{axis}.labelsize": 6.5,
-            f"{axis}.major.size": 2.0,
-            f"{axis}.major.width": 0.6,
-            f"{axis}.major.pad": 2.0,
-        }
-    with lazy.module("matplotlib.style").context(["default", settings]):
+    with lazy.module("matplotlib.style").context(["default", _STYLE, settings]):
         yield colours
 
 
