@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import headscope as hs
 from headscope.analyses.typed import Typed
 from headscope.models import Model
+from headscope.stream.provenance import COMMAND
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -58,7 +60,12 @@ SETTLED = "() => !document.querySelector('.hx[data-busy]')"
 @pytest.fixture(scope="session")
 def built_in(demo: Model, build_once: Any) -> str:
     """The report of the demo model on the built-in corpus: what `headscope report` writes."""
-    return build_once("built-in", lambda: hs.report(demo, typed=Typed(), command="headscope report"))
+
+    def typed() -> str:
+        COMMAND.set("headscope report")
+        return hs.report(demo, typed=Typed())
+
+    return build_once("built-in", lambda: copy_context().run(typed))
 
 
 def some(count: int) -> list[int]:
