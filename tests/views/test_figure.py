@@ -74,11 +74,11 @@ class TestSelection:
     def test_aggregates(self) -> None:
         maps = some()
         one = Input({"self": maps})
-        mean = Selection(one, {"heads": [0, 2], "layer": 1, "aggregate": "mean"}).chosen()
+        mean = Selection(one, {"heads": [0, 2], "layer": 1, "aggregate": "mean"}).drawn_heads()
         np.testing.assert_allclose(mean[0].matrix, maps.layers[1][[0, 2]].mean(0))
-        largest = Selection(one, {"heads": [0, 2], "layer": 1, "aggregate": "max"}).chosen()
+        largest = Selection(one, {"heads": [0, 2], "layer": 1, "aggregate": "max"}).drawn_heads()
         np.testing.assert_allclose(largest[0].matrix, maps.layers[1][[0, 2]].max(0))
-        layers = Selection(one, {"heads": [0], "aggregate": "layers"}).chosen()
+        layers = Selection(one, {"heads": [0], "aggregate": "layers"}).drawn_heads()
         np.testing.assert_allclose(layers[0].matrix, maps.weights[:, 0].mean(0))
         assert layers[0].name == "Head 0, mean of all layers"
 

@@ -195,7 +195,7 @@ class TestDifference:
         one, two = both()
         found = Selection(one, DIFFERENCE, against=Selection(two, DIFFERENCE))
         expected = one.parts["self"].layers[1][1] - two.parts["self"].layers[1][1]
-        np.testing.assert_allclose(found.chosen()[0].matrix, expected)
+        np.testing.assert_allclose(found.drawn_heads()[0].matrix, expected)
         np.testing.assert_allclose(found.matrix(1, 1), expected)
         assert found.signed
         texts = said({**DIFFERENCE, "pin": ("from", 2)})
@@ -227,7 +227,7 @@ class TestDifference:
     def test_of_aggregates(self) -> None:
         one, two = both()
         state = {**MANY, "aggregate": "mean"}
-        found = Selection(one, state, against=Selection(two, state)).chosen()[0].matrix
+        found = Selection(one, state, against=Selection(two, state)).drawn_heads()[0].matrix
         a, b = (each.parts["self"].layers[1][:2].mean(0) for each in (one, two))
         np.testing.assert_allclose(found, a - b)
 
@@ -253,7 +253,7 @@ class TestAsThePage:
         one = both()[0]
         slopes = one.matrices["gradient"]["self"][1][:2]
         state = {**MANY, "aggregate": "max", "quantity": "gradient"}
-        found = Selection(one, state).chosen()[0].matrix
+        found = Selection(one, state).drawn_heads()[0].matrix
         expected = np.where(np.abs(slopes[0]) >= np.abs(slopes[1]), slopes[0], slopes[1])
         np.testing.assert_array_equal(found, expected)
         assert (found < 0).any()

@@ -55,7 +55,7 @@ def test_heads_that_a_layer_lacks_are_left_out() -> None:
     one = Input({"self": ragged})
     assert Selection(one, {"layer": 1, "heads": [2, 1]}).state["heads"] == [1]
     assert Selection(one, {"layer": 1, "heads": [2]}).state["heads"] == [0]
-    mean = Selection(one, {"heads": [2], "aggregate": "layers"}).chosen()[0].matrix
+    mean = Selection(one, {"heads": [2], "aggregate": "layers"}).drawn_heads()[0].matrix
     np.testing.assert_allclose(mean, ragged.layers[0][2])
 
 

@@ -305,7 +305,6 @@ export class Grid {
 
   destroy(): void {
     this.job++;
-    this.root.remove();
   }
 }
 

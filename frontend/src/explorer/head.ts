@@ -271,7 +271,6 @@ export class HeadLines {
 
   destroy(): void {
     this.job++;
-    this.root.remove();
   }
 }
 

@@ -238,10 +238,6 @@ export class Matrix {
     scene.owner.hover(scene, { from: row, to: column });
     scene.owner.tip(pairTip(scene, row, column), event.clientX, event.clientY);
   }
-
-  destroy(): void {
-    this.root.remove();
-  }
 }
 
 /** A text ends before this token. */

@@ -289,10 +289,6 @@ export class Neuron {
     const [a, b] = [vector(layer.q, place, query.start)[neuron]!, vector(layer.k, layer.info.key_head[place] ?? 0, item.start)[neuron]!];
     scene.owner.tip(h("div", {}, ...title, h("span.dim", {}, ` neuron ${neuron}`), h("table", {}, line("q", fixed(a)), line("k", fixed(b)), line("q × k", fixed(a * b)))), event.clientX, event.clientY);
   }
-
-  destroy(): void {
-    this.root.remove();
-  }
 }
 
 /** How q·k is scaled, as the heading says it; null where it is not. */

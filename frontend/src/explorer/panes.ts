@@ -202,7 +202,7 @@ export class Pane {
   }
 
   destroy(): void {
-    for (const part of [this.grid, this.matrix, this.large, this.lines, this.neuron, this.ranks, this.spoken]) part.destroy();
+    for (const part of [this.grid, this.lines, this.spoken]) part.destroy();
     this.root.remove();
   }
 }

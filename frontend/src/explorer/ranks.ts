@@ -120,8 +120,4 @@ export class Ranks {
     const x = ((event.clientX - canvas.getBoundingClientRect().left - 5) / (this.width - 10)) * this.top(measure);
     return this.values(measure).sort((a, b) => Math.abs(a.value - x) - Math.abs(b.value - x))[0];
   }
-
-  destroy(): void {
-    this.root.remove();
-  }
 }

@@ -91,6 +91,5 @@ export class RowTable {
 
   destroy(): void {
     window.clearTimeout(this.timer);
-    this.root.remove();
   }
 }

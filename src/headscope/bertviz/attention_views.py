@@ -161,10 +161,10 @@ def _field(outputs: Any, name: str) -> Any:
 def _maps(argument: str, value: Any, field: str, query: Tokens, key: Tokens, kind: Kind) -> AttentionMaps:
     fix = f"pass outputs.{field} of {_EAGER}"
     if isinstance(value, Mapping) or hasattr(value, field):
-        found = _field(value, field)
-        if not found:
+        layers = _field(value, field)
+        if not layers:
             raise InputError(f"{argument}: these outputs hold no {field}; {fix}")
-        value = found
+        value = layers
     if isinstance(value, (list, tuple)):
         layers = cast(Sequence[Any], value)
         if not layers:

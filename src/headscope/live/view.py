@@ -170,11 +170,11 @@ def neuron_view(
     return view(model, text, **options)
 
 
-def check_keywords(found: Mapping[str, Any]) -> None:
+def check_keywords(keywords: Mapping[str, Any]) -> None:
     """Raise `InputError` for a keyword that is no key of the state, with those that are."""
     options = [name for name, each in signature(view).parameters.items() if each.kind != each.VAR_KEYWORD]
     allowed = [*options[1:], *STATE]
-    for key in found:
+    for key in keywords:
         if key not in STATE:
             near = difflib.get_close_matches(key, allowed, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
@@ -240,8 +240,8 @@ def _input(captured: Captured, asked: _Asked, neurons: Mapping[str, Neurons]) ->
     return Input(parts, label, neurons=neurons, matrices=_by_part(asked.given, parts))
 
 
-def _fits(found: Mapping[str, Neurons], asked: _Asked) -> bool:
-    size = sum(array.size for each in found.values() for array in (*each.q, *each.k))
+def _fits(neurons: Mapping[str, Neurons], asked: _Asked) -> bool:
+    size = sum(array.size for each in neurons.values() for array in (*each.q, *each.k))
     if asked.neurons or asked.state.get("scale") == "neuron" or size <= NEURON_BYTES:
         return True
     warnings.warn(
@@ -279,10 +279,10 @@ def _of_heads(layer: FloatArray, maps: AttentionMaps, place: int) -> FloatArray:
 
 
 def _array(layer: Any) -> FloatArray:
-    found = (
+    array = (
         layer.detach().float().cpu().numpy() if isinstance(layer, Tensor) else np.asarray(layer, np.float32)
     )
-    return found[0] if found.ndim == 4 and len(found) == 1 else found
+    return array[0] if array.ndim == 4 and len(array) == 1 else array
 
 
 def _names(first: Model, second: Model) -> tuple[str, str]:

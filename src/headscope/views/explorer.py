@@ -209,24 +209,24 @@ def _pooled(layer: FloatArray) -> FloatArray:
 def _quantity(
     blobs: Blobs,
     name: str,
-    found: Sequence[npt.NDArray[Any]],
+    matrices: Sequence[npt.NDArray[Any]],
     layers: Sequence[FloatArray],
     exact: bool,
     of: str | None,
 ) -> QuantityInfo:
-    for place, (matrix, layer) in enumerate(zip(found, layers, strict=True)):
+    for place, (matrix, layer) in enumerate(zip(matrices, layers, strict=True)):
         if matrix.shape != layer.shape:
             raise ShapeError(f"{name}, layer {place}: expected {layer.shape}, found {matrix.shape}")
         if not np.isfinite(matrix).all():
             raise ShapeError(f"{name}, layer {place}: expected finite values")
-    scale = max((float(np.abs(matrix).max(initial=0.0)) for matrix in found), default=0.0) or 1.0
-    signed = any(bool((matrix < 0).any()) for matrix in found)
+    scale = max((float(np.abs(matrix).max(initial=0.0)) for matrix in matrices), default=0.0) or 1.0
+    signed = any(bool((matrix < 0).any()) for matrix in matrices)
     return QuantityInfo(
         name=name,
         of=of,
         signed=signed,
         scale=scale,
-        layers=[blobs.shares(matrix, scale, signed=signed, exact=exact) for matrix in found],
+        layers=[blobs.shares(matrix, scale, signed=signed, exact=exact) for matrix in matrices],
     )
 
 
@@ -251,15 +251,15 @@ def add_quantity(
         values: value vectors ``[key_head key value_dim]`` a layer, by part; they join the neurons of the part.
         include_layers, include_heads: as they were given to `explorer_payload`.
     """
-    made: list[Added] = []
+    additions: list[Added] = []
     for part in payload["inputs"][place]["parts"]:
         if part["name"] not in one.matrices.get(name, {}):
             continue
         maps = one.parts[part["name"]]
         included = Included(maps, include_layers, include_heads)
-        found = included.cut(one.matrices[name][part["name"]], name)
+        matrices = included.cut(one.matrices[name][part["name"]], name)
         layers, exact = included.cut(maps.layers, name), payload["exact"]
-        quantity = _quantity(blobs, name, found, layers, exact, one.notes.get(name))
+        quantity = _quantity(blobs, name, matrices, layers, exact, one.notes.get(name))
         part["quantities"] = [*(each for each in part["quantities"] if each["name"] != name), quantity]
         vectors: list[Vectors] | None = None
         if values is not None and part["name"] in values and part["neurons"] is not None:
@@ -269,8 +269,8 @@ def add_quantity(
             ]
             for neurons, v in zip(part["neurons"], vectors, strict=True):
                 neurons["v"] = v
-        made.append(Added(input=place, part=part["name"], quantity=quantity, values=vectors))
-    return made
+        additions.append(Added(input=place, part=part["name"], quantity=quantity, values=vectors))
+    return additions
 
 
 def _neurons(blobs: Blobs, neurons: Neurons, included: Included, exact: bool) -> list[NeuronsInfo]:

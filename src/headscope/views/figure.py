@@ -214,7 +214,7 @@ def _heads(one: Selection) -> str:
     heads: list[int] = one.state["heads"]
     if one.state["scale"] == "neuron":
         return f"L{one.layer}H{heads[-1]}"
-    shown = one.chosen()
+    shown = one.drawn_heads()
     if shown[0].head is None:
         return shown[0].name + (f" (heads {listed(sorted(heads))})" if len(heads) > 1 else "")
     if one.state["picture"] == "matrix":

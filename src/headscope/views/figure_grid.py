@@ -54,8 +54,8 @@ class Grid:
             matrix = selection.matrix(layer, head) / selection.scale
             if as_lines:
                 canvas.rectangle(left, top, cell, cell, colours.track)
-                found, alpha = _strongest(np.abs(matrix), left, top, cell)
-                segments.append(found)
+                lines, alpha = _strongest(np.abs(matrix), left, top, cell)
+                segments.append(lines)
                 alphas.append(alpha)
             else:
                 canvas.image(left, top, cell, cell, tint(pooled(matrix), selection, colours))

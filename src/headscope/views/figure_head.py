@@ -37,7 +37,7 @@ class HeadLines:
 
     def __init__(self, selection: Selection, width: float, canvas: Canvas) -> None:
         self.selection, self.width = selection, width
-        self.heads = selection.chosen()
+        self.heads = selection.drawn_heads()
         rows = max(len(selection.query), len(selection.key))
         self.row, self.size = row_height(rows)
         self.words = token_width(canvas, (selection.query, selection.key), self.size, width * 0.24)
@@ -46,7 +46,7 @@ class HeadLines:
         room = (width * 0.13, 40, 64) if many == 1 else (many * 9.0 + 6, 24, width * 0.26)
         self.strip = float(np.clip(*room))
         self.height = _TOP + rows * self.row + 6
-        self.drawn, self.left_out = self._found()
+        self.drawn, self.left_out = self._strongest()
 
     def draw(self, canvas: Canvas, x: float, y: float) -> None:
         """Draw it with its top left corner there."""
@@ -102,9 +102,9 @@ class HeadLines:
         if said := phrase(self.selection, self.heads):
             canvas.text(x + canvas.text_width(name, 8.5) * 1.08 + 8, y + 5, said, 7.0, canvas.colours.ink3)
 
-    def _found(self) -> tuple[npt.NDArray[Any], int]:
+    def _strongest(self) -> tuple[npt.NDArray[Any], int]:
         """Head, row, column and share of each line that is drawn ``[line 4]``, and how many are left out."""
-        found: list[npt.NDArray[Any]] = []
+        lines: list[npt.NDArray[Any]] = []
         state, pin = self.selection.state, self.selection.pinned()
         for place, head in enumerate(self.heads):
             matrix = np.abs(head.matrix) / self.selection.scale
@@ -113,8 +113,8 @@ class HeadLines:
                 mine = (pin[1], slice(None)) if pin[0] == "from" else (slice(None), pin[1])
                 keep[mine] = matrix[mine] > THIN
             row, col = np.nonzero(keep)
-            found.append(np.stack([np.full(len(row), place), row, col, matrix[row, col]], -1))
-        drawn = np.concatenate(found)
+            lines.append(np.stack([np.full(len(row), place), row, col, matrix[row, col]], -1))
+        drawn = np.concatenate(lines)
         drawn = drawn[np.argsort(drawn[:, 3], kind="stable")]
         return drawn[-MOST:], max(0, len(drawn) - MOST)
 
@@ -285,9 +285,9 @@ def token_width(canvas: Canvas, axes: tuple[Tokens, ...], size: float, most: flo
 
 def spans(tokens: Tokens) -> list[tuple[int, tuple[int, int]]]:
     """The stretches of text A and B: which text, and its first token and the one after its last."""
-    found = texts(tokens)
-    cuts = [0, *(np.flatnonzero(np.diff(found)) + 1).tolist(), len(found)]
-    return [(int(found[start]), (start, end)) for start, end in pairwise(cuts)]
+    numbers = texts(tokens)
+    cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
+    return [(int(numbers[start]), (start, end)) for start, end in pairwise(cuts)]
 
 
 def hue(head: Heads, many: int, colours: Palette) -> str:
@@ -315,8 +315,8 @@ def phrase(selection: Selection, heads: list[Heads]) -> str:
     head = heads[0].head
     if not whole or selection.against is not None or len(heads) > 1 or head is None:
         return ""
-    found = selection.measured(selection.layer, head)
-    name = max(_SAY, key=lambda each: found.get(each, -1.0))
-    if found.get(name, -1.0) >= 0.2:
-        return f"{found[name]:.0%} on {_SAY[name]}"
-    return f"spread out, entropy {found['entropy']:.1f} nats"
+    shares = selection.measured(selection.layer, head)
+    name = max(_SAY, key=lambda each: shares.get(each, -1.0))
+    if shares.get(name, -1.0) >= 0.2:
+        return f"{shares[name]:.0%} on {_SAY[name]}"
+    return f"spread out, entropy {shares['entropy']:.1f} nats"

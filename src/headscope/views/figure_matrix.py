@@ -21,7 +21,7 @@ class HeadMatrix:
 
     def __init__(self, selection: Selection, width: float, canvas: Canvas) -> None:
         self.selection, self.width = selection, width
-        self.head = selection.chosen()[-1]
+        self.head = selection.drawn_heads()[-1]
         self.rows, self.columns = within(selection.state["zoom"], *self.head.matrix.shape)
         self.query, self.key = selection.query.take(self.rows), selection.key.take(self.columns)
         closer = min(len(selection.query) / len(self.query), len(selection.key) / len(self.key))

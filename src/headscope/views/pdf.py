@@ -71,12 +71,12 @@ def find_browser(environ: Mapping[str, str] = os.environ, platform: str = sys.pl
     """
     path = environ.get("PATH", "")
     if named := environ.get("CHROMIUM"):
-        if found := shutil.which(named, path=path):
-            return Path(found)
+        if program := shutil.which(named, path=path):
+            return Path(program)
         raise InputError(f"$CHROMIUM: expected a browser, found {named!r}, which cannot be run")
     for name in COMMANDS:
-        if found := shutil.which(name, path=path):
-            return Path(found)
+        if program := shutil.which(name, path=path):
+            return Path(program)
     for place in _places(environ, platform):
         if place.is_file():
             return place

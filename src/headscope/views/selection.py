@@ -117,24 +117,24 @@ class Selection:
 
     def norms(self, layer: int, head: int) -> Matrix | None:
         """The shown part of one head's ‖α·v·W_O‖, ``[row column]``; None where it is not there."""
-        found = self._by_name.get("norms")
-        if found is None:
+        norms = self._by_name.get("norms")
+        if norms is None:
             return None
-        return self._shown(found[self.maps.index.index(layer)][head], "norms")
+        return self._shown(norms[self.maps.index.index(layer)][head], "norms")
 
     def matrix(self, layer: int, head: int) -> Matrix:
         """The shown part of one head's matrix, ``[row column]``; of the difference where there is one."""
-        own = self._shown(self._quantity[self.maps.index.index(layer)][head])
+        matrix = self._shown(self._quantity[self.maps.index.index(layer)][head])
         if self.against is None:
-            return own
-        return own - self.against.matrix(layer, head) if head in self.against.heads(layer) else own
+            return matrix
+        return matrix - self.against.matrix(layer, head) if head in self.against.heads(layer) else matrix
 
-    def chosen(self) -> list[Heads]:
+    def drawn_heads(self) -> list[Heads]:
         """The heads that the head view shows, the open one last, or what they make together."""
-        own = self._own()
+        heads = self._of_input()
         if self.against is None:
-            return own
-        pairs = zip(own, self.against.chosen(), strict=False)
+            return heads
+        pairs = zip(heads, self.against.drawn_heads(), strict=False)
         return [Heads(mine.name, mine.head, mine.matrix - other.matrix) for mine, other in pairs]
 
     def pinned(self) -> tuple[Literal["from", "to"], int] | None:
@@ -174,7 +174,7 @@ class Selection:
         layers = [self.maps.layers[self.maps.index.index(layer)][head : head + 1]]
         return {column.name: float(column.values[0, 0]) for column in from_input(self.maps, layers)}
 
-    def _own(self) -> list[Heads]:
+    def _of_input(self) -> list[Heads]:
         how, layer, index = self.state["aggregate"], self.layer, self.maps.index
         heads: list[int] = self.state["heads"]
         count = f"{len(heads)} heads"
@@ -215,14 +215,14 @@ class Selection:
         return by_part[name]
 
     def _shown(self, matrix: npt.ArrayLike, quantity: str | None = None) -> Matrix:
-        found = np.asarray(matrix, np.float64)
+        part = np.asarray(matrix, np.float64)
         if self._words is not None:
-            found = self._words[0] @ found @ self._words[1]
-        found = found[np.ix_(self.rows, self.columns)]
+            part = self._words[0] @ part @ self._words[1]
+        part = part[np.ix_(self.rows, self.columns)]
         if self.state["renormalise"] and (quantity or self.state["quantity"]) == "weights":
-            total = found.sum(-1, keepdims=True)
-            found = np.divide(found, total, out=np.zeros_like(found), where=total > 1e-6)
-        return found
+            total = part.sum(-1, keepdims=True)
+            part = np.divide(part, total, out=np.zeros_like(part), where=total > 1e-6)
+        return part
 
 
 def within(zoom: Sequence[int] | None, rows: int, columns: int) -> tuple[slice, slice]:
@@ -245,12 +245,12 @@ def texts(tokens: Tokens) -> IntArray:
     """The text each token is of: 0 for A, 1 for B. Special tokens are of the text they stand in or end."""
     if tokens.sequence_ids is None:
         return np.zeros(len(tokens), np.int64)
-    found = np.array(tokens.sequence_ids)
+    numbers = np.array(tokens.sequence_ids)
     last = 0
-    for place, number in enumerate(found.tolist()):
+    for place, number in enumerate(numbers.tolist()):
         last = max(number, last)
-        found[place] = last
-    return found
+        numbers[place] = last
+    return numbers
 
 
 def is_pair(tokens: Tokens) -> bool:

@@ -25,14 +25,14 @@ def check_state(state: Mapping[str, Any] | None, inputs: Sequence[InputInfo]) ->
     Raises:
         InputError: an unknown key or a value that cannot be shown; the message names the allowed ones.
     """
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in (state or {}).items():
         if key not in STATE:
             near = difflib.get_close_matches(key, STATE, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise InputError(f"state: no key {key!r}{hint} (keys: {', '.join(STATE)})")
-        found[key] = _value(key, value)
-    checked = cast(ExplorerState, found)
+        values[key] = _value(key, value)
+    checked = cast(ExplorerState, values)
     if not 0 <= checked.get("input", 0) < len(inputs):
         raise _wrong("input", checked.get("input"), f"0 to {len(inputs) - 1}")
     shown = inputs[checked.get("input", 0)]

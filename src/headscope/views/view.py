@@ -49,12 +49,12 @@ class Computed(NamedTuple):
     values: Mapping[str, Sequence[FloatArray]] | None = None
 
 
-def with_quantity(one: Input, name: str, found: Computed) -> Input:
+def with_quantity(one: Input, name: str, computed: Computed) -> Input:
     """An input with one more matrix, and with the value vectors that came along."""
-    kept = {part: layers for part, layers in found.matrices.items() if part in one.parts}
-    notes = {**one.notes, name: found.of} if found.of else one.notes
+    kept = {part: layers for part, layers in computed.matrices.items() if part in one.parts}
+    notes = {**one.notes, name: computed.of} if computed.of else one.notes
     neurons = dict(one.neurons)
-    for part, values in (found.values or {}).items():
+    for part, values in (computed.values or {}).items():
         if part in neurons:
             neurons[part] = replace(neurons[part], v=values)
     return replace(one, matrices={**one.matrices, name: kept}, notes=notes, neurons=neurons)
@@ -98,8 +98,8 @@ class View:
         >>> view = headscope.head_view(maps, layer=2)            # doctest: +SKIP
         >>> headscope.view(maps, **view.state)                   # doctest: +SKIP
         """
-        found = self._payload["state"] if self._widget is None else self._widget.state
-        return {key: _plain(value) for key, value in found.items()}
+        state = self._payload["state"] if self._widget is None else self._widget.state
+        return {key: _plain(value) for key, value in state.items()}
 
     @state.setter
     def state(self, state: Mapping[str, Any]) -> None:
@@ -224,8 +224,8 @@ class View:
             data["image/png"] = base64.b64encode(self.picture("png", dots=NOTEBOOK_DOTS)).decode("ascii")
         try:
             bundle: Any = self.widget()._repr_mimebundle_()  # data, or data and metadata
-            found = cast(Mapping[str, Any], bundle[0] if isinstance(bundle, tuple) else bundle)
-            data |= {kind: value for kind, value in found.items() if kind != "text/plain"}
+            kinds = cast(Mapping[str, Any], bundle[0] if isinstance(bundle, tuple) else bundle)
+            data |= {kind: value for kind, value in kinds.items() if kind != "text/plain"}
         except RunError:  # no anywidget
             data["text/html"] = framed(self.html())
         return data

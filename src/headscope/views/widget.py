@@ -58,7 +58,7 @@ def exact(asked: Mapping[str, Any], matrix: Matrix) -> tuple[dict[str, Any], lis
     """The answer to a question for exact values: a message and its buffers."""
     reply: dict[str, Any] = {"kind": "exact", "id": asked.get("id")}
     try:
-        found = matrix(
+        weights = matrix(
             int(asked["layer"]),
             int(asked["head"]),
             quantity=str(asked.get("quantity", "weights")),
@@ -66,7 +66,7 @@ def exact(asked: Mapping[str, Any], matrix: Matrix) -> tuple[dict[str, Any], lis
             place=int(asked.get("input", 0)),
         )
         place = int(asked["place"])
-        values = found[place] if asked.get("side", "from") == "from" else found[:, place]
+        values = weights[place] if asked.get("side", "from") == "from" else weights[:, place]
     except (HeadscopeError, LookupError, TypeError, ValueError) as error:
         return {**reply, "error": f"{type(error).__name__}: {error}"}, []
     return reply, [np.ascontiguousarray(values, "<f4").tobytes()]
