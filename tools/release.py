@@ -31,6 +31,7 @@ STATIC = f"{PACKAGE}/views/static"
 DATA = [
     *(f"{PACKAGE}/corpora/data/{name}" for name in ("README.md", "builtin.conllu", "builtin.txt")),
     f"{PACKAGE}/measures/sources.bib",
+    f"{PACKAGE}/views/charts.mplstyle",
 ]
 BUNDLE = [f"{STATIC}/{name}" for name in (*WANTED, "sources.sha256")]
 DIST_INFO = ["METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"]
