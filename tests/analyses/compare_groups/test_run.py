@@ -1,0 +1,114 @@
+"""Two groups of inputs through a model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from compared_models import drawn, examples, pairs, perturbed
+
+import headscope as hs
+from headscope.analyses.compare_groups.values import values
+from headscope.corpora import Example
+from headscope.errors import CorpusError, InputError, RunError
+from headscope.models import Model
+
+
+@pytest.mark.slow
+def test_values_are_those_of_each_input_alone(demo: Model) -> None:
+    found = values(
+        demo, examples(demo), ["previous", "a_to_b", "same_word_other", "sink", "entropy"], batch_size=3
+    )
+    assert found.values.dtype == np.float32
+    assert [one.name for one in found.measures] == ["previous", "a_to_b", "same_word_other", "entropy"]
+    assert list(found.absent) == ["sink"]
+    assert "no row for the mean share of a token's attention" in found.absent["sink"]
+    assert found.labels == list("abababbababa" * 3)
+    assert [one.source for one in found.inputs[:2]] == ["x:1", "x:2"]
+    for place in (0, 7):
+        one = hs.measure(demo, [examples(demo)[place]], measures=["previous", "a_to_b", "entropy"])
+        for number, name in ((0, "previous"), (1, "a_to_b"), (3, "entropy")):
+            np.testing.assert_allclose(found.values[place, number], one[name], atol=2e-6)
+    said = [set(b.lower().strip(".").split()) for _, b in pairs()[:6]]
+    lacks = [not {"the", "cat", "on", "sat", "mat"} & words for words in said]  # of *The cat sat on the mat.*
+    assert np.isnan(found.values[:6, 2]).all((1, 2)).tolist() == lacks
+
+
+@pytest.mark.slow
+def test_large_values_stay_in_a_file(demo: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = values(demo, examples(demo), ["previous"], batch_size=5)
+    monkeypatch.setattr("headscope.analyses.compare_groups.values.IN_MEMORY", 0)
+    found = values(demo, examples(demo), ["previous"], batch_size=5)
+    assert isinstance(found.values, np.memmap)
+    np.testing.assert_array_equal(found.values, kept.values)
+
+
+def test_an_input_that_fails_is_named(demo: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forward(*_: object, **__: object) -> None:
+        raise ValueError("no")
+
+    monkeypatch.setattr(demo.module.embeddings, "forward", forward)
+    with pytest.raises(RunError, match=r"x:1: the model failed \(ValueError: no\)"):
+        values(demo, examples(demo)[:1], ["previous"])
+
+
+@pytest.mark.slow
+def test_one_head_edited_in_group_b_is_found_and_only_it(demo: Model) -> None:
+    """The model of group B has one head of the last layer that looks elsewhere; labels alone say nothing."""
+    names = ["surface", "patterns"]
+    own, other = (
+        values(demo, examples(demo), names),
+        values(perturbed(demo, 5, 4, -1.0), examples(demo), names),
+    )
+    second = np.array([label == "b" for label in own.labels])
+    from headscope.analyses.compare_groups import statistics as two_groups
+
+    edited = np.where(second[:, None, None, None], other.values, own.values)
+    found = two_groups.compare(edited, second, own.documents, own.measures, own.layers)
+    rows = two_groups.differing(found)
+    assert set(zip(rows["layer"], rows["head"], strict=True)) == {(5, 4)}, rows
+    assert len(rows) >= 3
+
+
+@pytest.mark.slow
+def test_groups_end_to_end(demo: Model, tmp_path: Path) -> None:
+    path = tmp_path / "pairs.tsv"
+    lines = [f"{place % 2}\t{a}\t{b if place % 2 else a}" for place, (a, b) in enumerate(pairs())]
+    path.write_text("Quality\t#1 String\t#2 String\n" + "\n".join(lines), encoding="utf-8")
+    found = hs.compare.groups(demo, hs.corpora.pairs(path), measures=["a_to_b", "b_to_a", "same_word_other"])
+    meta = json.loads(found.figures.attrs["meta"])
+    assert [one["label"] for one in meta["groups"]] == ["0", "1"]
+    assert [one["inputs"] for one in meta["groups"]] == [18, 18]
+    assert meta["permutations"] >= 20_000
+    top = found.differing().iloc[0]
+    assert top["group_a"] > top["group_b"]  # heads look from a sentence to its copy
+    view = found.view()
+    least = found.table["p"].min()
+    best = found.table[found.table["p"] == least]
+    best = best.loc[best["effect"].abs().idxmax()]
+    assert (view.state["layer"], view.state["heads"]) == (best["layer"], [best["head"]])
+    assert len(view.inputs) == 2
+    first, second = (one.parts["self"].query.pieces for one in view.inputs)
+    assert first[1:4] == first[len(first) // 2 + 1 :][:3]  # of group 0: the sentence twice
+    assert second[1:4] != second[len(second) // 2 + 1 :][:3]
+    again = hs.compare.groups(demo, hs.corpora.pairs(path), measures=["a_to_b", "b_to_a", "same_word_other"])
+    assert again.table.equals(found.table)
+    with pytest.raises(
+        InputError, match="view: expected a measure and head that were compared, found entropy"
+    ):
+        found.view("entropy")
+    titles = found.figures["title"].values.tolist()
+    drawn(found.figure(), tmp_path, titles)
+    assert titles[1] not in drawn(found.figure(["a_to_b"]), tmp_path, titles[:1])
+
+
+def test_only_the_groups_asked_for_are_read(demo: Model) -> None:
+    found = hs.compare.groups(demo, examples(demo, "abcz" * 9), groups=["c", "a"], measures=["entropy"])
+    assert found.inputs.labels == ["a", "c"] * 9
+    assert found.second.tolist() == [True, False] * 9
+    with pytest.raises(InputError, match=r"expected two groups, found 4: a \(9\), b \(9\), c \(9\), z \(9\)"):
+        hs.compare.groups(demo, examples(demo, "abcz" * 9))
+    with pytest.raises(CorpusError, match="x:1: expected an input with a label, found none"):
+        hs.compare.groups(demo, [Example(tokens=demo.encode("a"), source="x:1")])
