@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -172,6 +172,20 @@ def reason(error: Exception) -> str:
     """Why something failed, in one line."""
     text = str(error).strip() or "no message"
     return text if isinstance(error, HeadscopeError) else f"{type(error).__name__}: {text.splitlines()[0]}"
+
+
+def look_at_both(
+    models: tuple[Model, Model],
+    inputs: tuple[Tokens, Tokens],
+    labels: Sequence[str],
+    state: Mapping[str, Any],
+) -> Beside:
+    """Two inputs beside each other, called A and B, without queries and keys."""
+    first, second = (
+        replace(look(model, tokens), neurons={}, label=f"{letter} · {label}")
+        for model, tokens, letter, label in zip(models, inputs, "AB", labels, strict=True)
+    )
+    return Beside(first, second, state)
 
 
 def look(model: Model, text: str | tuple[str, str] | Tokens) -> Input:

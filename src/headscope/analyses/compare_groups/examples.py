@@ -8,11 +8,9 @@ from typing import Any
 from headscope.analyses.cards.section import gallery
 from headscope.analyses.compare_groups.run import groups
 from headscope.analyses.compare_groups.section import Groups
-from headscope.analyses.study import Gallery, Study, look
+from headscope.analyses.study import Study, look_at_both
 from headscope.heads import Head
-from headscope.models import Model
-from headscope.tokens import Tokens
-from headscope.views.section import Beside, Section
+from headscope.views.section import Section
 
 BYTES = 1_500_000
 """Up to how many bytes of maps the examples add to the page."""
@@ -26,34 +24,23 @@ def section(study: Study) -> list[Section]:
     pages = gallery(study)
     assert study.pairs is not None
     command = study.typed and study.typed.on("compare groups", "--pairs", "--label")
+    both = study.model, study.model
     result = groups(study.model, study.pairs, **study.run)
     section = Groups(result.figures, command=command)
     if pages.show is None:
         return [section]
     pages.room(BYTES)
-    labels = [
-        f"{letter} · {group['label']}" for letter, group in zip("AB", section.meta["groups"], strict=True)
-    ]
-    indices: dict[tuple[int, ...], int | None] = {}
+    labels = [str(group["label"]) for group in section.meta["groups"]]
+    indices: dict[tuple[int, int], int | None] = {}
     examples: dict[tuple[str, Head], int] = {}
     listed: Any = section.listed
     for row in listed.itertuples():
         head = Head(int(row.layer), int(row.head))
         typical = result.typical(str(row.measure), head)
-        key = tuple(map(id, typical))
+        key = id(typical[0]), id(typical[1])
         if key not in indices:
-            indices[key] = _put(study.model, typical, labels, pages)
+            fits = max(map(len, typical)) <= LONGEST
+            indices[key] = pages.put(look_at_both(both, typical, labels, {"side": "both"})) if fits else None
         if (index := indices[key]) is not None:
             examples[str(row.measure), head] = index
     return [replace(section, examples=examples)]
-
-
-def _put(model: Model, inputs: tuple[Tokens, Tokens], labels: list[str], pages: Gallery) -> int | None:
-    """The index of the example with these inputs; None where they are too long, or there is no room."""
-    if max(map(len, inputs)) > LONGEST:
-        return None
-    first, second = (
-        replace(look(model, tokens), neurons={}, label=label)
-        for tokens, label in zip(inputs, labels, strict=True)
-    )
-    return pages.put(Beside(first, second, {"side": "both"}))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,17 +21,15 @@ from headscope.analyses.compare_models.summary import Kind
 from headscope.analyses.compare_models.words import lines
 from headscope.analyses.roles.run import roles as of_one
 from headscope.analyses.roles.section import known_roles
-from headscope.analyses.study import LEVEL, Gallery, Study, look
+from headscope.analyses.study import LEVEL, Gallery, Study, look_at_both
 from headscope.attention.load import load
-from headscope.corpora import Corpus
 from headscope.errors import InputError
 from headscope.heads import Head
-from headscope.maps import AttentionMaps
 from headscope.measures.dataset import description
 from headscope.models import Model
+from headscope.stream.batches import tokens_of
 from headscope.tokens import Tokens
-from headscope.views.explorer import Input
-from headscope.views.section import Beside, Section
+from headscope.views.section import Section
 
 EXAMPLES = 4
 """How many examples have the maps of both models."""
@@ -52,8 +49,7 @@ BYTES = 1_500_000
 _UNTRAINED = re.compile(r"untrained, seed (\d+)(, embeddings kept)?")
 
 
-@dataclass(frozen=True)
-class Other:
+class Other(NamedTuple):
     """The model that another is compared with.
 
     Attributes:
@@ -71,15 +67,13 @@ def other(model: Model, against: Model | None) -> Other:
     """What a model is compared with: another, or itself untrained; of an untrained model another draw."""
     if against is not None:
         return Other(against, "other", (_named(model), _named(against)))
-    drawn = next((found for note in model.notes if (found := _UNTRAINED.match(note))), None)
-    if drawn is None:
-        made = load(model, untrained=0)
-        return Other(
-            made, "untrained", (model.name, "the same with its weights drawn again (untrained, seed 0)")
-        )
-    seed = int(drawn[1]) + 1
-    made = load(model, untrained=seed, keep="embeddings" if drawn[2] else None)
-    return Other(made, "redrawn", (_named(model), f"the same, drawn with seed {seed}"))
+    match = next((match for note in model.notes if (match := _UNTRAINED.match(note))), None)
+    if match is None:
+        name = "the same with its weights drawn again (untrained, seed 0)"
+        return Other(load(model, untrained=0), "untrained", (model.name, name))
+    seed = int(match[1]) + 1
+    redrawn = load(model, untrained=seed, keep="embeddings" if match[2] else None)
+    return Other(redrawn, "redrawn", (_named(model), f"the same, drawn with seed {seed}"))
 
 
 def section(study: Study) -> list[Section]:
@@ -91,26 +85,24 @@ def section(study: Study) -> list[Section]:
     pages, roles = gallery(study), known_roles(study)
     apart = against is not None and counterparts(model, against) is not None
     command = study.typed and study.typed.versus(apart=apart)
-    short = (example.tokens for example in study.short() if example.tokens is not None)
     beside = other(model, against)
     why: list[str] = []
-    found: xr.Dataset | None = None
+    figures: xr.Dataset | None = None
     examples: dict[Head, int] = {}
     drawn: list[tuple[Tokens, Tokens]] = []
-    shape = counterparts(model, beside.model)
-    if shape is None:
-        found = models(model, beside.model, corpus, **study.run).figures
-        over = str(description(found)["over"])
-        if over == "words":
+    if (differ := counterparts(model, beside.model)) is None:
+        figures = models(model, beside.model, corpus, **study.run).figures
+        words = description(figures)["over"] == "words"
+        if words:
             why.append(
                 "Their tokenizers differ, so they are compared on words, without special tokens: attention to a "
                 "word is the sum over its pieces, from it the mean; what goes to special tokens is one more outcome"
             )
         if pages.show is not None:
-            drawn = list(_drawn(model, beside.model, corpus, short, over, study.limit))
-            examples = _examples(model, beside, drawn, found, over, pages)
+            drawn = _drawn(_of_words(study, beside.model) if words else _of_pieces(study))
+            examples = _examples(model, beside, drawn, figures, pages, words=words)
     else:
-        why.append(f"{shape}, so only their roles are compared")
+        why.append(f"{differ}, so only their roles are compared")
     both: tuple[pd.DataFrame, pd.DataFrame] | None = None
     if roles is None:
         why.append("Roles are not compared: this report has none")
@@ -119,71 +111,67 @@ def section(study: Study) -> list[Section]:
             both = roles, of_one(beside.model, corpus, level=LEVEL, **study.run)
         except InputError as error:
             why.append(f"Roles are not compared: {error}")
-    if found is None and both is None:
+    if figures is None and both is None:
         raise InputError("; ".join(why))
-    return [Compare(beside.kind, beside.names, found, both, examples, tuple(why), len(drawn), command)]
+    return [Compare(beside.kind, beside.names, figures, both, examples, tuple(why), len(drawn), command)]
 
 
-def _drawn(
-    a: Model, b: Model, corpus: Corpus, short: Iterable[Tokens], over: str, limit: int | None
-) -> Iterator[tuple[Tokens, Tokens]]:
-    """Short inputs, drawn with seed 0, as both models read them."""
-    found = (
-        ((tuple(one.pieces), (one, one)) for one in short)
-        if over == "pieces"
-        else (
-            (tuple(words), (a.from_words(words), b.from_words(words)))
-            for words in (list(example.words or ()) for example in islice(lines(a, corpus), limit))
-            if WORDS[0] <= len(words) <= WORDS[1]
-        )
-    )
-    kept = list(dict(islice(found, AMONG)).values())  # no text twice
-    for place in np.random.default_rng(0).permutation(len(kept))[:DRAWN]:
-        yield kept[place]
+_Texts = Iterator[
+    tuple[tuple[str, ...], tuple[Tokens, Tokens]]
+]  # pieces or words, and the tokens of A and of B
+
+
+def _of_pieces(study: Study) -> _Texts:
+    for example in study.short():
+        tokens = tokens_of(example)
+        yield tuple(tokens.pieces), (tokens, tokens)
+
+
+def _of_words(study: Study, b: Model) -> _Texts:
+    for example in islice(lines(study.model, study.corpus), study.limit):
+        words = tuple(example.words or ())
+        if WORDS[0] <= len(words) <= WORDS[1]:
+            yield words, (study.model.from_words(list(words)), b.from_words(list(words)))
+
+
+def _drawn(texts: _Texts) -> list[tuple[Tokens, Tokens]]:
+    """Short inputs, drawn with seed 0, as both models read them; no text twice."""
+    inputs = list(dict(islice(texts, AMONG)).values())
+    return [inputs[place] for place in np.random.default_rng(0).permutation(len(inputs))[:DRAWN]]
 
 
 def _examples(
     model: Model,
     beside: Other,
     drawn: Sequence[tuple[Tokens, Tokens]],
-    found: xr.Dataset,
-    over: str,
+    figures: xr.Dataset,
     pages: Gallery,
+    *,
+    words: bool,
 ) -> dict[Head, int]:
     """Add the inputs to the page on which the drift of heads is as over the corpus; which of them for each head."""
     if not drawn:
         return {}
-    pairs: list[tuple[Input, Input]] = []
+    state = {"side": "difference", **({"unit": "words", "special": False} if words else {})}
+    views = [look_at_both((model, beside.model), tokens, beside.names, state) for tokens in drawn]
     drifts: list[npt.NDArray[np.float64]] = []
-    for tokens in drawn:
-        one, two = (
-            replace(look(each, own), neurons={}, label=f"{letter} · {name}")
-            for each, own, letter, name in zip((model, beside.model), tokens, "AB", beside.names, strict=True)
-        )
-        pairs.append((one, two))
-        own = compare(
-            _maps(one), _maps(two), align="position" if over == "pieces" else "word", measures=["current"]
-        )
-        drifts.append(np.asarray(own["js"].values, np.float64))
-    corpus = np.asarray(found["js"].transpose("layer", "head").values, np.float64)
+    for view in views:
+        a, b = (next(iter(each.parts.values())) for each in (view.first, view.second))
+        drifts.append(compare(a, b, align="word" if words else "position", measures=["current"])["js"].values)
+    corpus = figures["js"].transpose("layer", "head").values
     away = np.abs(np.stack(drifts) - corpus)
     pages.room(BYTES)
-    state: Mapping[str, Any] = {"side": "difference"}
-    if over == "words":
-        state = {**state, "unit": "words", "special": False}
-    places: list[int] = []
-    chosen: list[int] = []
+    indices: dict[int, int] = {}
     for number in nearest(away, EXAMPLES):
-        place = pages.put(Beside(*pairs[number], state), must=not places)
-        if place is not None:
-            places.append(place)
-            chosen.append(number)
-    best = np.where(np.isfinite(corpus), away[chosen], 0.0).argmin(0)
+        index = pages.put(views[number], must=not indices)
+        if index is not None:
+            indices[number] = index
+    there = np.isfinite(corpus)
+    best = np.where(there, away[list(indices)], 0.0).argmin(0)
+    layers, heads = figures["layer"].values, figures["head"].values
     return {
-        Head(int(layer), int(head)): places[int(best[row, column])]
-        for row, layer in enumerate(found["layer"].values)
-        for column, head in enumerate(found["head"].values)
-        if np.isfinite(corpus[row, column])
+        Head(int(layers[row]), int(heads[column])): list(indices.values())[best[row, column]]
+        for row, column in np.argwhere(there)
     }
 
 
@@ -195,18 +183,14 @@ def nearest(away: npt.NDArray[np.float64], count: int) -> list[int]:
         count: how many.
     """
     flat = np.nan_to_num(away.reshape(len(away), -1))
-    chosen: list[int] = []
-    left = np.full(flat.shape[1], np.inf)
-    while len(chosen) < min(count, len(flat)):
-        total = np.minimum(flat, left).sum(1)
-        total[chosen] = np.inf
-        chosen.append(int(total.argmin()))
-        left = np.minimum(left, flat[chosen[-1]])
-    return chosen
-
-
-def _maps(one: Input) -> AttentionMaps:
-    return next(iter(one.parts.values()))
+    numbers: list[int] = []
+    nearest = np.full(flat.shape[1], np.inf)
+    while len(numbers) < min(count, len(flat)):
+        total = np.minimum(flat, nearest).sum(1)
+        total[numbers] = np.inf
+        numbers.append(int(total.argmin()))
+        nearest = np.minimum(nearest, flat[numbers[-1]])
+    return numbers
 
 
 def _named(model: Model) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ import xarray as xr
 
 from headscope.analyses.coref.statistics import TYPES, best_head, table
 from headscope.analyses.printed import TABLE_2, orientation
+from headscope.measures.dataset import description
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
 from headscope.views.payload import Part, PrintedRow, SectionInfo
@@ -146,7 +146,7 @@ class Coref(Section):
         )
 
     def _about(self) -> str:
-        meta: dict[str, Any] = json.loads(self.result.attrs["meta"])
+        meta = description(self.result)
         name = meta.get("corpus", {}).get("name") or "the corpus"
         n = int(self.result["n"].values[0])
         window = meta.get("options", {}).get("window")
@@ -159,7 +159,7 @@ class Coref(Section):
         )
 
     def _notes(self) -> list[str]:
-        meta: dict[str, Any] = json.loads(self.result.attrs["meta"])
+        meta = description(self.result)
         return [
             "The paper does not say among what a head chooses, and it matters: the best head stands here "
             "once for each definition. "

@@ -18,6 +18,7 @@ import xarray as xr
 from headscope.analyses.predictions import papers
 from headscope.analyses.syntax.statistics import predictions
 from headscope.errors import InputError
+from headscope.measures.dataset import description
 from headscope.measures.measure import Floats
 from headscope.measures.resample import bootstrap, interval
 from headscope.tokens import BoolArray
@@ -87,7 +88,7 @@ def dataset(
 
 def table(result: xr.Dataset) -> pd.DataFrame:
     """One row a head and score, with `COLUMNS`; n is the number of sentences."""
-    n = json.loads(result.attrs["meta"])["sentences"]
+    n = description(result)["sentences"]
     ends = {"value": "", "ci_low": "_low", "ci_high": "_high"}
     return _rows(
         result, lambda score: {column: result[score + end].values for column, end in ends.items()}, n
@@ -100,7 +101,7 @@ def difference(before: xr.Dataset, after: xr.Dataset) -> pd.DataFrame:
     The intervals are of the difference, the same sentences drawn for both. Raises `InputError` for datasets of other
     sentences, seeds or shapes.
     """
-    first, second = (json.loads(each.attrs["meta"]) for each in (before, after))
+    first, second = (description(each) for each in (before, after))
     for name in ("sentences", "seed"):
         if first[name] != second[name]:
             raise InputError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypedDict
@@ -13,6 +12,7 @@ from headscope.analyses.printed import TABLE_1, Printed, orientation
 from headscope.analyses.study import LEVEL
 from headscope.analyses.syntax.statistics import ALL, CHOSEN, COLUMNS, WITHOUT, table
 from headscope.heads import Head
+from headscope.measures.dataset import description
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
 from headscope.views.payload import Part, SectionInfo
@@ -136,7 +136,7 @@ class Syntax(Section):
         )
 
     def _about(self) -> str:
-        meta: dict[str, Any] = json.loads(self.result.attrs["meta"])
+        meta = description(self.result)
         n = int(self.result["n"].values[0])
         name = meta.get("corpus", {}).get("name") or "the treebank"
         return (
@@ -150,7 +150,7 @@ class Syntax(Section):
         )
 
     def _notes(self) -> list[str]:
-        meta: dict[str, Any] = json.loads(self.result.attrs["meta"])
+        meta = description(self.result)
         rows = meta.get("options", {}).get("rows", "mean")
         least = int(meta["least"])
         from_word = "the mean over its pieces" if rows == "mean" else "that of its first piece"
