@@ -133,7 +133,7 @@ def choose_examples(
         every: take the inputs as they are, all of them, in their order.
         seed: of the sample.
     """
-    names = ["entropy", *dict.fromkeys(one.measure for one in scored.values() if one.measure != "entropy")]
+    names = list(dict.fromkeys(["entropy", *(by.measure for by in scored.values())]))
     task = Task(model, choose(names))
     draw = np.random.default_rng(seed)
     kept = _Kept()
@@ -146,32 +146,44 @@ def choose_examples(
         _add(kept, tokens, _scores(values, names, order), draw, everything=every)
     if not heads:
         return Chosen([], [], 0)
-    every_score = np.stack([own for _, own in kept.inputs.values()])
-    there = np.flatnonzero(np.isfinite(every_score).any(axis=0)).tolist()
-    deciles = _deciles(kept)
-    numbers = sorted(kept.inputs) if every else _cover(kept, deciles, count)
-    cards = [
-        _card(kept, deciles, numbers, place, heads[place], order[place], roles.get(heads[place], ()))
-        for place in there
-    ]
-    return Chosen([kept.inputs[number][0] for number in numbers], cards, kept.count)
+    numbers = np.array(list(kept.inputs))
+    tokens = [tokens for tokens, _ in kept.inputs.values()]
+    scores = np.stack([scores for _, scores in kept.inputs.values()])
+    deciles = _deciles(scores, scores[np.isin(numbers, kept.sample)])
+    strong = np.stack([(kept.top == number).any(1) for number in numbers])
+    rows = range(len(numbers)) if every else _cover(strong, deciles, tokens, count)
+    cards: list[Card] = []
+    for place in np.flatnonzero(np.isfinite(scores).any(axis=0)):
+        head, by = heads[place], order[place]
+        examples = [
+            Shown(
+                index,
+                float(-scores[row, place] if by.least else scores[row, place]),
+                int((kept.scores[place] > scores[row, place]).sum()) + 1 if strong[row, place] else None,
+                int(deciles[row, place]),
+            )
+            for index, row in enumerate(rows)
+            if np.isfinite(scores[row, place])
+        ]
+        cards.append(_card(head, by, roles.get(head, ()), examples))
+    return Chosen([tokens[row] for row in rows], cards, kept.count)
 
 
 def _values(task: Task, inputs: Iterable[Example]) -> Iterator[tuple[list[Tokens], Sequence[int], Floats]]:
     """Figures of single inputs, batch by batch: ``[input measure layer head]``, NaN where no row counts."""
     stream = (example.tokens for example in inputs if example.tokens is not None)
     while batch := list(islice(stream, BATCH)):
-        found = task.run(batch)
-        by = np.where(found.divisors > 0, found.divisors, np.nan)
-        yield batch, found.layers, found.sums / by[:, :, None, None]
+        sums = task.run(batch)
+        by = np.where(sums.divisors > 0, sums.divisors, np.nan)
+        yield batch, sums.layers, sums.sums / by[:, :, None, None]
 
 
 def _scores(values: Floats, names: Sequence[str], order: Sequence[Scored]) -> Floats:
     """Of each input for each head ``[input head]``, larger for stronger."""
     flat = values.reshape(len(values), len(names), -1)
-    place = np.array([names.index(one.measure) for one in order])
-    sign = np.array([-1.0 if one.least else 1.0 for one in order])
-    return flat[:, place, np.arange(len(order))] * sign
+    measure = np.array([names.index(by.measure) for by in order])
+    sign = np.array([-1.0 if by.least else 1.0 for by in order])
+    return flat[:, measure, np.arange(len(order))] * sign
 
 
 def _add(
@@ -182,8 +194,8 @@ def _add(
     if not len(kept.top):
         kept.top, kept.scores = np.full((heads, STRONGEST), -1), np.full((heads, STRONGEST), -np.inf)
     numbers = np.arange(kept.count, kept.count + len(tokens))
-    for number, each, own in zip(numbers.tolist(), tokens, scores, strict=True):
-        kept.inputs[number] = (each, own)
+    for number, axis, row in zip(numbers.tolist(), tokens, scores, strict=True):
+        kept.inputs[number] = (axis, row)
         if len(kept.sample) < SAMPLE or everything:
             kept.sample.append(number)
         elif (slot := int(draw.integers(number + 1))) < SAMPLE:
@@ -199,67 +211,45 @@ def _add(
         del kept.inputs[number]
 
 
-def _deciles(kept: _Kept) -> dict[int, npt.NDArray[np.int64]]:
-    """The decile of each kept input among the sample ``[head]``, from 1 to 10, the strongest; 0 without a score."""
-    sample = np.stack([kept.inputs[number][1] for number in kept.sample])
+def _deciles(scores: Floats, sample: Floats) -> npt.NDArray[np.int64]:
+    """The decile of each input among the sample ``[input head]``, from 1 to 10, the strongest; 0 without a score."""
     known = np.maximum(np.isfinite(sample).sum(0), 1)
-    found: dict[int, npt.NDArray[np.int64]] = {}
-    for number, (_, own) in kept.inputs.items():
-        below = (sample < own).sum(0) + 0.5 * (sample == own).sum(0)
-        decile = np.minimum(np.floor(10 * below / known), 9).astype(np.int64) + 1
-        found[number] = np.where(np.isfinite(own), decile, 0)
-    return found
+    below = np.array([(sample < row).sum(0) + 0.5 * (sample == row).sum(0) for row in scores])
+    deciles = np.minimum(np.floor(10 * below / known), 9).astype(np.int64) + 1
+    return np.where(np.isfinite(scores), deciles, 0)
 
 
-def _cover(kept: _Kept, deciles: Mapping[int, npt.NDArray[np.int64]], count: int) -> list[int]:
-    """The inputs that serve most heads, greedily: numbers, the most useful first, no text twice."""
-    numbers = list(kept.inputs)
-    heads = len(kept.top)
-    strong = np.stack([(kept.top == number).any(1) for number in numbers]).astype(np.float64)
-    own = np.stack([deciles[number] for number in numbers])
-    covered = np.zeros((heads, 11), np.bool_)
+def _cover(
+    strong: npt.NDArray[np.bool_], deciles: npt.NDArray[np.int64], tokens: Sequence[Tokens], count: int
+) -> list[int]:
+    """The inputs that serve most heads, greedily: their rows, the most useful first, no text twice."""
+    heads = np.arange(strong.shape[1])
+    covered = np.zeros((len(heads), 11), np.bool_)
     covered[:, 0] = True
-    served = np.zeros(heads)
-    left = np.ones(len(numbers), np.bool_)
-    chosen: list[int] = []
+    served = np.zeros(len(heads))
+    left = np.ones(len(tokens), np.bool_)
+    rows: list[int] = []
     texts: set[tuple[str, ...]] = set()
-    everyone = np.arange(heads)
-    while len(chosen) < count and left.any():
-        gain = (strong * 0.5**served).sum(1) + _OF_DECILE * (~covered[everyone, own]).sum(1)
+    while len(rows) < count and left.any():
+        gain = (strong * 0.5**served).sum(1) + _OF_DECILE * (~covered[heads, deciles]).sum(1)
         best = int(np.argmax(np.where(left, gain, -1.0)))
         left[best] = False
-        text = tuple(kept.inputs[numbers[best]][0].pieces)
+        text = tuple(tokens[best].pieces)
         if text in texts:
             continue
         texts.add(text)
-        chosen.append(numbers[best])
+        rows.append(best)
         served += strong[best]
-        covered[everyone, own[best]] = True
-    return chosen
+        covered[heads, deciles[best]] = True
+    return rows
 
 
-def _card(
-    kept: _Kept,
-    deciles: Mapping[int, npt.NDArray[np.int64]],
-    numbers: Sequence[int],
-    place: int,
-    head: Head,
-    by: Scored,
-    roles: Sequence[str],
-) -> Card:
-    """What the chosen inputs say of a head."""
-    sign = -1.0 if by.least else 1.0
-    shown: list[Shown] = []
-    for example, number in enumerate(numbers):
-        score = float(kept.inputs[number][1][place])
-        if np.isfinite(score):
-            above = int((kept.scores[place] > score).sum())
-            rank = above + 1 if number in kept.top[place] else None
-            shown.append(Shown(example, sign * score, rank, int(deciles[number][place])))
-    shown.sort(key=lambda one: -sign * one.score)
-    strongest = [one for one in shown if one.rank is not None][:_TOP]
+def _card(head: Head, by: Scored, roles: Sequence[str], examples: Sequence[Shown]) -> Card:
+    """What the examples, in the order of the page, say of a head."""
+    ranked = sorted(examples, key=lambda example: example.score if by.least else -example.score)
+    strongest = [example for example in ranked if example.rank is not None][:_TOP]
     by_decile: dict[int, Shown] = {}
-    for one in sorted(shown, key=lambda one: one.example):  # not the strongest of each decile
-        by_decile.setdefault(one.decile, one)
+    for example in examples:  # not the strongest of each decile
+        by_decile.setdefault(example.decile, example)
     sample = [by_decile[decile] for decile in sorted(by_decile, reverse=True)]
     return Card(head, roles, by.measure, by.units, by.least, strongest, sample)
