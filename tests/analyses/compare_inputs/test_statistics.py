@@ -33,9 +33,7 @@ def maps(pieces: list[str], seed: int) -> hs.AttentionMaps:
 
 def test_inputs_by_position_and_by_word() -> None:
     a, b = maps(["the", "cat", "sat"], 0), maps(["The", "black", "cat", "sat"], 1)
-    with pytest.raises(
-        InputError, match="expected as many tokens to align them by position, found 3 and 4; align them by"
-    ):
+    with pytest.raises(InputError, match="expected as many tokens in both, found 3 and 4; align them by"):
         two_inputs.compare(a, b)
     one, other = two_inputs.aligned(a, b, "word")
     assert other.query.pieces == ("The", "cat", "sat")
@@ -57,7 +55,7 @@ def test_inputs_by_position_and_by_word() -> None:
     assert (same["difference"] == 0).all()
     assert (same["js"] == 0).all()
     assert (same["cosine"] == 1).all()
-    with pytest.raises(InputError, match="expected a word that is in both, found none"):
+    with pytest.raises(InputError, match="no word is in both; align them by position"):
         two_inputs.aligned(a, maps(["x", "y"], 2), "word")
     with pytest.raises(InputError, match="expected 'position' or 'word', found 'meaning'"):
         two_inputs.aligned(a, b, "meaning")  # type: ignore[arg-type]

@@ -93,11 +93,9 @@ def inputs(
     >>> float(hs.compare.inputs(model, "The cat sat.", "The cat sat.").table["js"].max())
     0.0
     """
-    found = [capture(model, text) for text in (a, b)]
-    maps = [one for one in found if isinstance(one, AttentionMaps)]
-    if len(maps) != 2:
+    first, second = capture(model, a), capture(model, b)
+    if not isinstance(first, AttentionMaps) or not isinstance(second, AttentionMaps):
         raise InputError(f"{model.name}: expected a model of one part, found one of several")
     meta = {"model": described(model, ())["model"], "command": COMMAND.get()}
-    figures = statistics.compare(maps[0], maps[1], align=align, measures=measures, meta=meta)
-    first, second = statistics.aligned(maps[0], maps[1], align)
-    return Inputs(figures, first, second, model, (a, b))
+    figures = statistics.compare(first, second, align=align, measures=measures, meta=meta)
+    return Inputs(figures, *statistics.aligned(first, second, align), model, (a, b))

@@ -42,8 +42,7 @@ def aligned(a: AttentionMaps, b: AttentionMaps, align: Align) -> tuple[Attention
     if align == "position":
         if len(a.query) != len(b.query):
             raise InputError(
-                f"inputs: expected as many tokens to align them by position, found {len(a.query)} and {len(b.query)}; "
-                "align them by word"
+                f"inputs: expected as many tokens in both, found {len(a.query)} and {len(b.query)}; align them by word"
             )
         return a, b
     if align != "word":
@@ -51,18 +50,17 @@ def aligned(a: AttentionMaps, b: AttentionMaps, align: Align) -> tuple[Attention
     a, b = a.words(), b.words()
     first, second = matched(_words(a.query), _words(b.query))
     if not len(first):
-        raise InputError("inputs: expected a word that is in both, found none; align them by position")
-    masks = (np.isin(np.arange(len(one.query)), own) for one, own in ((a, first), (b, second)))
-    one, other = (maps.take(mask, mask) for maps, mask in zip((a, b), masks, strict=True))
-    return one, other
+        raise InputError("inputs: no word is in both; align them by position")
+    in_a, in_b = (np.isin(np.arange(len(maps.query)), places) for maps, places in ((a, first), (b, second)))
+    return a.take(in_a, in_a), b.take(in_b, in_b)
 
 
 def matched(a: Sequence[str], b: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """The places of words that are the same in two lists, in order: as many in each, rising in both."""
     blocks = SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
-    pairs = [(one + step, two + step) for one, two, size in blocks for step in range(size)]
-    found = np.array(pairs, np.int64).reshape(-1, 2)
-    return found[:, 0], found[:, 1]
+    pairs = [(block.a + step, block.b + step) for block in blocks for step in range(block.size)]
+    places = np.array(pairs, np.int64).reshape(-1, 2)
+    return places[:, 0], places[:, 1]
 
 
 def compare(
@@ -84,7 +82,7 @@ def compare(
     """
     one, other = aligned(a, b, align)
     if [len(layer) for layer in one.layers] != [len(layer) for layer in other.layers]:
-        raise InputError("inputs: expected maps of one model, found maps with other layers or heads")
+        raise InputError("inputs: expected maps of one model, found other layers or heads in the second")
     whole = (a, b) if align == "position" else (a.words(), b.words())
     definitions = choose(("surface", "patterns") if measures is None else measures)
     over = "pieces" if align == "position" else "words"
@@ -114,7 +112,7 @@ def _moved(a: AttentionMaps, b: AttentionMaps) -> dict[str, Any]:
     start = int(a.causal)
     rows = len(a.query) - start
     if rows < 1:
-        raise InputError(f"inputs: expected rows to compare, found {len(a.query)} that stand for each other")
+        raise InputError(f"inputs: too few tokens stand for each other to compare rows, found {len(a.query)}")
     shape = (len(a), max(len(layer) for layer in a.layers))
     js, cosine, change = (np.full(shape, np.nan) for _ in range(3))
     queries, keys = (np.full(shape, "", dtype=object) for _ in range(2))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from copy import copy
+from typing import Any
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
-import xarray as xr
 
 from headscope.analyses.measure.run import measure
 from headscope.analyses.roles import statistics as definitions
@@ -55,37 +55,28 @@ def roles(
     ['previous token']
     """
     text = with_rarest(model, corpus, limit=limit)
-    found = [
-        measure(
-            model,
-            text,
-            measures=_MEASURES,
-            batch_size=batch_size,
-            limit=limit,
-            progress=progress,
-        )
-    ]
-    meta = description(found[0])
+    options: dict[str, Any] = {"batch_size": batch_size, "limit": limit}
+    datasets = [measure(model, text, measures=_MEASURES, progress=progress, **options)]
+    meta = description(datasets[0])
     meta["corpus"]["name"] = corpus.name
     if model.causal:
-        sinks = _sinks(model, corpus, batch_size, limit)
-        found += sinks
-        for dataset in sinks:
-            share = definitions.sinks(dataset)
+        long = measure(model, _long(model, corpus), measures=["sink", "first"], **options)
+        if "sink" in long:
+            share = definitions.sinks(long)
             meta["sinks"] = {"all": share.attrs["all"], "by_layer": share.values.tolist()}
+            datasets.append(long)
         repeated = repeated_tokens(model, seed=seed)
-        found.append(measure(model, repeated, measures=["induction", "duplicate"], batch_size=batch_size))
+        datasets.append(measure(model, repeated, measures=["induction", "duplicate"], batch_size=batch_size))
         meta["repeated_tokens"] = {"sequences": len(repeated), "seed": seed}
-    table = definitions.roles(*found, level=level)
+    table = definitions.roles(*datasets, level=level)
     meta |= {"level": level, "tests": table.attrs["tests"], "untested": table.attrs["untested"]}
     table.attrs["meta"] = meta
     return table
 
 
-def _sinks(model: Model, corpus: Corpus, batch_size: int, limit: int | None) -> list[xr.Dataset]:
-    """The measure `sink`, in inputs that are long enough for it; nothing where the corpus has none."""
+def _long(model: Model, corpus: Corpus) -> Corpus:
+    """The corpus in inputs that are long enough for sinks, where lines are packed."""
     long = copy(corpus)
     if corpus.pack is not None:
         long.pack = max(corpus.pack, min(_WINDOW, model.max_length or _WINDOW))
-    found = measure(model, long, measures=["sink", "first"], batch_size=batch_size, limit=limit)
-    return [found] if "sink" in found.data_vars else []
+    return long

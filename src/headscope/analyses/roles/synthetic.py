@@ -46,12 +46,12 @@ def repeated_tokens(
     if not 2 <= size <= room:
         raise InputError(f"tokens: expected 2 to {room} to repeat in an input of {model.name}, found {size}")
     draw = np.random.default_rng(seed)
-    found: list[Example] = []
+    examples: list[Example] = []
     for number in range(sequences):
-        own = draw.choice(vocabulary, size, replace=False)
-        made = _tokens(model, np.concatenate([before, own, own, after]), len(before), len(after))
-        found.append(Example(tokens=made, document=number, source=f"repeated tokens, sequence {number}"))
-    return found
+        ids = draw.choice(vocabulary, size, replace=False)
+        axis = _tokens(model, np.concatenate([before, ids, ids, after]), len(before), len(after))
+        examples.append(Example(tokens=axis, document=number, source=f"repeated tokens, sequence {number}"))
+    return examples
 
 
 def _vocabulary(model: Model) -> IntArray:
@@ -69,16 +69,13 @@ def _vocabulary(model: Model) -> IntArray:
     size = min(len(tokenizer), size) if isinstance(size, int) else len(tokenizer)
     hidden = {*special_tokens(tokenizer).ids, tokenizer.unk_token_id}
     pieces: list[Any] = tokenizer.convert_ids_to_tokens(range(size))
-    return np.array(
-        [
-            number
-            for number, piece in enumerate(pieces)
-            if number not in hidden
-            and piece
-            and not str(piece).startswith(("[unused", "<unused", "<extra_id"))
-        ],
-        np.int64,
-    )
+    unused = ("[unused", "<unused", "<extra_id")
+    kept = [
+        number
+        for number, piece in enumerate(pieces)
+        if number not in hidden and piece and not str(piece).startswith(unused)
+    ]
+    return np.array(kept, np.int64)
 
 
 def _around(model: Model) -> tuple[IntArray, IntArray]:
