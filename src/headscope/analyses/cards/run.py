@@ -223,7 +223,7 @@ def _cover(
     strong: npt.NDArray[np.bool_], deciles: npt.NDArray[np.int64], tokens: Sequence[Tokens], count: int
 ) -> list[int]:
     """The inputs that serve most heads, greedily: their rows, the most useful first, no text twice."""
-    heads = np.arange(strong.shape[1])
+    heads = np.arange(len(strong[0]))
     covered = np.zeros((len(heads), 11), np.bool_)
     covered[:, 0] = True
     served = np.zeros(len(heads))
