@@ -190,8 +190,6 @@ def chart(
         if ax is not None:
             axes = listed(ax)
             figure = axes[0].get_figure(root=True)
-            if title:
-                heading(axes[0], title)
         else:
             full = inches(width) * POINTS
             lines = wrapped(caption, (full - 2 * MARGIN) / 3.0)
@@ -218,6 +216,8 @@ def chart(
                 figure.text(*at, line, size=6.0, color=colours.ink3)
         drawing = Figure(figure, axes, caption, about, theme)
         yield drawing
+        if ax is not None and title:
+            heading(axes[0], title)
         for one in axes:
             for axis in (one.xaxis, one.yaxis):
                 axis.get_majorticklabels()  # made here, in this style
@@ -338,32 +338,33 @@ def layer_colours(count: int, colours: Palette) -> list[str]:
     return ["#{:02x}{:02x}{:02x}".format(*colour) for colour in ramp(stops, max(count, 2))[:count].tolist()]
 
 
-def colour_bar(ax: Any, mappable: Any, label: str = "", *, below: float = 0.0) -> Any:
-    """A scale of colours to the right of Axes, or so many points `below` them."""
+def colour_bar(ax: Any, mappable: Any, label: str = "", *, below: bool = False) -> Any:
+    """A scale of colours to the right of Axes, or `below` their label."""
     wide, high = size(ax)
-    bounds = (
-        (0.0, -(below + 6.0) / high, 1.0, 6.0 / high) if below else (1 + 5.0 / wide, 0.0, 5.0 / wide, 1.0)
-    )
+    bounds = (1 + 5.0 / wide, 0.0, 5.0 / wide, 1.0)
+    if below:
+        bounds = (0.0, -(_under(ax) + 6.0) / high, 1.0, 6.0 / high)
     bar = ax.get_figure().colorbar(
         mappable, cax=ax.inset_axes(bounds), orientation="horizontal" if below else "vertical"
     )
     bar.outline.set_visible(False)
+    bar.minorticks_off()
     rounded(bar.ax.xaxis if below else bar.ax.yaxis)
     bar.set_label(label, labelpad=1.0)
     return bar
 
 
 def legend(
-    ax: Any, names: Sequence[str], fills: Sequence[str | None], colours: Palette, below: float = 0.0
+    ax: Any, names: Sequence[str], fills: Sequence[str | None], colours: Palette, *, below: bool = False
 ) -> None:
-    """Names beside discs of their colours, or rings for None, above Axes or so many points `below` them."""
+    """Names beside discs of their colours, or rings for None, above Axes or `below` their label."""
     line = fonts.matplotlib().lines.Line2D
     discs = [
         line([], [], ls="", marker="o", ms=5.0, mew=0.6, mfc=fill or "none", mec=fill or colours.ink3)
         for fill in fills
     ]
     moved = fonts.matplotlib().transforms.ScaledTranslation(
-        0, (-below if below else 5.0) / POINTS, ax.get_figure(root=True).dpi_scale_trans
+        0, (-_under(ax) if below else 5.0) / POINTS, ax.get_figure(root=True).dpi_scale_trans
     )
     ax.legend(
         discs,
@@ -373,6 +374,12 @@ def legend(
         bbox_transform=ax.transAxes + moved,
         ncols=legend_columns(names, size(ax)[0]),
     )
+
+
+def _under(ax: Any) -> float:
+    """How many points below Axes there is room, under their numbers and label."""
+    down = ax.get_window_extent().y0 - ax.xaxis.get_tightbbox().y0
+    return 6.0 + down * POINTS / ax.get_figure(root=True).dpi
 
 
 def legend_columns(names: Sequence[str], width: float) -> int:

@@ -153,5 +153,8 @@ def test_axes_of_the_caller(found: xr.Dataset) -> None:
     alone = paper.subplots()
     assert figure(found, FUNCTIONS, ax=alone, title="Heads").axes == [alone]
     assert alone.get_legend().get_texts()[0].get_text() == "previous token (1)"
+    assert alone.get_title(loc="left") == "Heads"
+    paper.draw_without_rendering()
+    assert alone.get_legend().get_window_extent().y1 < alone.xaxis.get_tightbbox().y0  # below the label
     with pytest.raises(InputError, match="ax: expected 1 or 2 matplotlib Axes for this chart, found 3"):
         figure(found, ax=paper.subplots(1, 3))

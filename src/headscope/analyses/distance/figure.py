@@ -114,19 +114,19 @@ def figure(
             (left, right), (low, top) = np.stack([middle - span / 2, middle + span / 2], -1)
             panel.set(xlim=(left, right), ylim=(low, top))
             panel.set(xlabel=f"first dimension of the map, {units}", ylabel=f"second dimension, {units}")
-            panel.set_aspect("equal", adjustable="datalim")
+            panel.set_aspect("equal", adjustable="box")
             panel.apply_aspect()
             charts.rounded(panel.xaxis)
             charts.rounded(panel.yaxis)
         if panels == 2:
             charts.heading(chart.axes[0], "by layer")
             _heads(chart.axes[0], xy, by_layer, names, marked, colours)
-            bar = charts.colour_bar(chart.axes[0], _layers(layers, hues), "layer", below=30.0)
+            bar = charts.colour_bar(chart.axes[0], _layers(layers, hues), "layer", below=True)
             step = int(np.ceil(11.0 * len(layers) / charts.size(chart.axes[0])[0]))
             bar.set_ticks(layers[::step], labels=[str(layer) for layer in layers[::step]])
         charts.heading(chart.axes[-1], by)
         _heads(chart.axes[-1], xy, by_function, names, marked, colours)
-        charts.legend(chart.axes[-1], labels, fills, colours, below=30.0)
+        charts.legend(chart.axes[-1], labels, fills, colours, below=True)
     return chart
 
 
