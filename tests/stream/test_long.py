@@ -81,7 +81,8 @@ def bare(found: xr.Dataset) -> xr.Dataset:
     meta = json.loads(found.attrs["meta"])
     for name in ("created", "seconds", "command"):
         del meta[name]
-    return found.assign_attrs(meta=json.dumps(meta, sort_keys=True))
+    attrs = {**found.attrs, "meta": json.dumps(meta, sort_keys=True)}
+    return xr.Dataset(found.data_vars, found.coords, attrs)
 
 
 def same(a: xr.Dataset, b: xr.Dataset) -> None:
