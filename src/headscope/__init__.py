@@ -8,15 +8,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import lazy_loader  # pyright: ignore[reportMissingTypeStubs]
 
 __version__ = "0.1.0"
 
-_load: Any
-__all__: list[str]
-_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_load, __dir__, __all__ = cast(
+    "tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]",
+    lazy_loader.attach_stub(__name__, __file__),
+)
 
 _RENAMED = {
     "InputError": "errors.InputError",

@@ -176,7 +176,7 @@ class TableOptions:
 
         `described` is the run's description, by default that of the dataset.
         """
-        from headscope.measures.dataset import write, write_table
+        from headscope.measures.dataset import description, write, write_table
 
         if self.output is not None:
             if dataset is None:
@@ -188,7 +188,9 @@ class TableOptions:
             print_rows(rows)
         else:
             print(shown)
-        write_meta(self.meta, described or json.loads(dataset.attrs["meta"]))
+        if described is None and dataset is not None:
+            described = description(dataset)
+        write_meta(self.meta, described or {})
 
 
 @dataclass(frozen=True)
