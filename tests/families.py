@@ -7,10 +7,11 @@ anew, so that biases, sinks and norms count.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 import torch
 import transformers
 from torch import Tensor, nn
@@ -370,3 +371,15 @@ CAPTURED = [family for family in FAMILIES if not family.refused]
 def family(name: str) -> Family:
     """The family of that name."""
     return next(each for each in FAMILIES if each.name == name)
+
+
+QUICK = {"BERT", "GPT-2", "Llama", "Gemma 3", "T5", "BLOOM", "DeBERTa-v2", "Whisper"}
+"""The families of `make check`: one of each way of attention. The others are slow."""
+
+
+def each(families: Sequence[Family]) -> list[Any]:
+    """The families as parameters of a test."""
+    return [
+        pytest.param(family, id=str(family), marks=() if str(family) in QUICK else pytest.mark.slow)
+        for family in families
+    ]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from examine import examine
-from families import CAPTURED, FAMILIES, REFUSED, Family, build
+from families import CAPTURED, FAMILIES, REFUSED, Family, build, each
 
 import headscope as hs
 from headscope.errors import RefusedError
@@ -17,7 +17,7 @@ OWN_KERNELS_DIFFER = {"Falcon ALiBi"}
 """Families whose eager and fused kernels disagree by themselves: transformers scales the ALiBi term in only one of them."""
 
 
-@pytest.mark.parametrize("family", CAPTURED, ids=str)
+@pytest.mark.parametrize("family", each(CAPTURED))
 def test_capture_is_exact(family: Family) -> None:
     found = examine(family)
     assert found.way == ("interface" if family.interface else "trace")
@@ -30,14 +30,14 @@ def test_capture_is_exact(family: Family) -> None:
         assert found.fused is None or found.fused <= 1e-4
 
 
-@pytest.mark.parametrize("family", REFUSED, ids=str)
+@pytest.mark.parametrize("family", each(REFUSED))
 def test_chunked_attention_is_refused(family: Family) -> None:
     with pytest.raises(RefusedError, match=r"chunk|block|window") as error:
         hs.load(build(family))
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("family", CAPTURED, ids=str)
+@pytest.mark.parametrize("family", each(CAPTURED))
 def test_the_check_passes(family: Family) -> None:
     """Loading checks each family on inputs that it makes itself."""
     model = hs.load(build(family, "eager"))

@@ -171,6 +171,7 @@ BLOCKS_ONLY: dict[str, Callable[[], AttentionRecord]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scores", [1, 1 << 20])
 @pytest.mark.parametrize("case", CASES)
 def test_kernel_equals_whole_maps(case: str, scores: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,6 +184,7 @@ def test_kernel_equals_whole_maps(case: str, scores: int, monkeypatch: pytest.Mo
     compare(found, expected(record, columns))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("elements", [None, 1, 97, 700], ids=lambda count: f"blocks of {count}")
 @pytest.mark.parametrize("case", {**CASES, **BLOCKS_ONLY})
 def test_blocks_equal_whole_maps(case: str, elements: int | None) -> None:
@@ -325,6 +327,7 @@ def test_both_ways_agree(
     compare(by_blocks(record, columns, EVERYTHING, elements), truth)
 
 
+@pytest.mark.slow
 def test_memory_is_linear() -> None:
     """No tensor as large as a map is made: the largest is far below heads × tokens × tokens."""
     from torch.utils._python_dispatch import TorchDispatchMode

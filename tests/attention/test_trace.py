@@ -12,6 +12,7 @@ from families import (
     REFUSED,
     Family,
     build,
+    each,
     family,
     logits,
     real,
@@ -26,8 +27,8 @@ from headscope.attention.refuse import chunked
 from headscope.attention.trace import traced
 from headscope.errors import RefusedError
 
-families = pytest.mark.parametrize("family", CAPTURED, ids=str)
-off_interface = pytest.mark.parametrize("family", OFF_INTERFACE, ids=str)
+families = pytest.mark.parametrize("family", each(CAPTURED))
+off_interface = pytest.mark.parametrize("family", each(OFF_INTERFACE))
 
 
 @cache
@@ -127,7 +128,7 @@ def test_there_are_fifty_families() -> None:
     assert all(supports(built(each)) == each.interface for each in CAPTURED)
 
 
-@pytest.mark.parametrize("family", REFUSED, ids=str)
+@pytest.mark.parametrize("family", each(REFUSED))
 def test_chunked_families_are_refused_with_the_reason(family: Family) -> None:
     model = built(family)
     reason = chunked(model)
@@ -136,7 +137,7 @@ def test_chunked_families_are_refused_with_the_reason(family: Family) -> None:
     assert "[query, key]" in reason
 
 
-@pytest.mark.parametrize("family", CAPTURED, ids=str)
+@pytest.mark.parametrize("family", each(CAPTURED))
 def test_whole_families_are_not_refused(family: Family) -> None:
     assert chunked(built(family)) is None
 

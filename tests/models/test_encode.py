@@ -57,6 +57,7 @@ def tokenizer(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 # What the tokenizer says
 
 
+@pytest.mark.slow
 def test_pair_of_bert() -> None:
     tokens = encode(demo(), "Don't stop.", "The  voussoirs")
     assert tokens.pieces == (
@@ -224,6 +225,7 @@ def test_contractions_are_the_tokenizers_choice() -> None:
     assert spans(encode(byte_level(), "didn't")) == ["didn", "'t"]
 
 
+@pytest.mark.slow
 @given(st.text(alphabet=st.characters(codec="utf-8"), min_size=1, max_size=40))
 def test_words_run_on_in_order(text: str) -> None:
     for tokenizer in (demo(), byte_level(), unigram()):

@@ -40,6 +40,6 @@ def test_what_every_function_finds_has_its_table(demo: Model) -> None:
 @pytest.mark.parametrize(("given", "kind"), [("stats", "str"), (None, "NoneType")])
 def test_what_was_not_found_has_no_table(given: object, kind: str) -> None:
     with pytest.raises(
-        InputError, match=f"table: expected what headscope.measure or the like gave, found {kind}"
+        InputError, match=f"table: expected a result such as that of headscope.measure, found {kind}"
     ):
         hs.table(cast(Any, given))

@@ -111,6 +111,7 @@ def test_any_ends_on_the_way_give_the_same_bytes(blocks: int, stops: list[int], 
         assert len(list(Path(name).glob("total-*"))) <= 2
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(
     blocks=st.integers(1, 12),

@@ -62,6 +62,7 @@ def test_a_row_that_rounds_above_one_is_taken():
     assert decode(blobs.weights([1 + 1e-6]), blobs.texts)[0] == 1
 
 
+@pytest.mark.slow
 def test_the_front_end_knows_this_wire():
     done = subprocess.run(
         [sys.executable, "tools/protocol.py", "--check"], cwd=ROOT, capture_output=True, text=True

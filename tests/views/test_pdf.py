@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from headscope.cli import main
+from headscope.console.options import ModelOptions
 from headscope.errors import InputError, RunError
 from headscope.views import pdf
 from headscope.views.pdf import find_browser, print_page
@@ -64,8 +64,7 @@ def test_it_is_told_before_the_model_runs(
     monkeypatch.delenv("CHROMIUM", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(pdf, "_places", lambda environ, platform: [])
-    command = importlib.import_module("headscope.cli.report")
-    monkeypatch.setattr(command, "load", lambda *_: pytest.fail("the model was loaded"))
+    monkeypatch.setattr(ModelOptions, "load", lambda *_: pytest.fail("the model was loaded"))
     monkeypatch.setattr(sys, "argv", ["headscope", "report", "-o", str(tmp_path / "report.pdf")])
     with pytest.raises(SystemExit) as stopped:
         main()

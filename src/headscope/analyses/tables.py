@@ -55,6 +55,10 @@ def figure(
             the analysis' figure, such as ``level`` of groups.
 
     Raises `InputError` for a measure that is not there, Axes of another number, and a result that has no figure.
+
+    >>> stats = hs.measure(model, corpus, measures=["previous"])
+    >>> hs.figure(stats, "previous").save("previous.png").name
+    'previous.png'
     """
     analysis = analysis_of(result, "figure")
     if not analysis.figure:

@@ -28,6 +28,8 @@ TEXTS = [
 ]
 OPTIONS: dict[str, Any] = {"sections": ["roles", "compare"], "examples": 2}
 
+pytestmark = pytest.mark.slow
+
 
 def payload(page: str) -> Any:
     found = re.search(

@@ -10,6 +10,8 @@ import pytest
 import headscope as hs
 from headscope.models import Model
 
+pytestmark = pytest.mark.slow
+
 
 def test_mentions_show_what_the_head_chose(demo: Model, linguistics: Any) -> None:
     """Recomputed from the whole map of the row's head, among the candidates that the row names."""

@@ -17,6 +17,8 @@ from headscope.corpora import Example
 from headscope.errors import CorpusError
 from headscope.models import Model
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_table_is_that_of_the_measure(demo: Model, linguistics: Any) -> None:
     best = table(hs.syntax(demo, hs.corpora.builtin_trees()))

@@ -44,10 +44,6 @@ def figure(
             (a single one for measures together). The figure that is returned holds them.
 
     Raises `InputError` for a measure that is not there, and for more of them together than there are colours.
-
-    >>> stats = hs.measure(model, corpus, measures=["previous"])
-    >>> hs.figure(stats, "previous").save("previous.png").name
-    'previous.png'
     """
     known, colours = measure_names(dataset), palette(theme)
     names = known if names is None else [names] if isinstance(names, str) else list(names)
