@@ -22,7 +22,9 @@ def test_nothing_imports_upward_or_in_a_circle() -> None:
 
 
 def test_the_picture_is_drawn_from_the_code() -> None:
-    assert rooms.picture() in rooms.PAGE.read_text(encoding="utf-8"), "run python tools/rooms.py"
+    page = rooms.PAGE.read_text(encoding="utf-8")
+    assert rooms.picture() in page
+    assert rooms.drawn(page) == page, "run python tools/rooms.py"
 
 
 def test_a_circle_is_found_wherever_it_begins() -> None:

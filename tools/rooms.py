@@ -41,7 +41,7 @@ TORCH_FREE = {"core", "corpora", "measures", "views", "console", "reports", "cli
 TORCH_FREE_FILES = {"statistics", "section", "examples", "figure", "command", "__init__"}
 """Files of an analysis that import neither torch nor transformers themselves."""
 
-_BEGIN, _END = "<!-- rooms: python tools/rooms.py -->\n```\n", "```\n<!-- end of rooms -->"
+_DRAWN = "<!-- {0}: python tools/rooms.py -->\n{1}<!-- end of {0} -->"
 
 
 def modules() -> dict[str, Path]:
@@ -143,14 +143,37 @@ def _wrapped(words: list[str]) -> str:
     return f"\n{'':<11}".join(line.rstrip() for line in lines)
 
 
+def table() -> str:
+    """The analyses, from their records."""
+    sys.path.insert(0, str(ROOT / "src"))
+    from headscope.analyses import analyses
+
+    lines = ["| analysis | function | command | sections of the report | result |", "|---|---|---|---|---|"]
+    for one in analyses().values():
+        sections = " ".join(f"`{entry.name}`" for entry in one.sections)
+        command = f"`headscope {one.command}`" if one.command else ""
+        result = ", ".join(name for name in ("estimate", "table", "figure", "merge") if getattr(one, name))
+        lines.append(f"| {one.name} | `{one.function}` | {command} | {sections} | {result} |")
+    return "\n".join(lines) + "\n"
+
+
+def drawn(text: str) -> str:
+    """The page with the picture and the table of now."""
+    for name, body in (("rooms", f"```\n{picture()}```\n"), ("analyses", table())):
+        pattern = _DRAWN.format(name, "BODY").replace("BODY", ".*?")
+        text = re.sub(
+            pattern, lambda _, name=name, body=body: _DRAWN.format(name, body), text, flags=re.DOTALL
+        )
+    return text
+
+
 def main(arguments: list[str]) -> int:
     text = PAGE.read_text(encoding="utf-8")
-    pattern = f"{re.escape(_BEGIN)}.*?{re.escape(_END)}"
-    drawn = re.sub(pattern, lambda _: f"{_BEGIN}{picture()}{_END}", text, flags=re.DOTALL)
+    now = drawn(text)
     if not arguments:
-        PAGE.write_text(drawn, encoding="utf-8")
+        PAGE.write_text(now, encoding="utf-8")
     lines = faults()
-    if drawn != text and arguments:
+    if now != text and arguments:
         lines.append("docs/architecture.md: the picture is out of date: run python tools/rooms.py")
     for line in lines:
         print(line, file=sys.stderr)

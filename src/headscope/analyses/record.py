@@ -46,8 +46,7 @@ class Analysis:
         name: of its folder.
         order: where its command stands in the help, and when its sections are made.
         function: its public function.
-        command: the words of its command, such as ``compare models``.
-        runs: the function of that command.
+        command: the words of its command, such as ``compare models``; ``command.py`` has a function of the last word.
         estimate: says in one line what a run will take.
         axis: the axis, or variable, by which `headscope.table` and `headscope.figure` know its results.
         table: the tidy table of a result.
@@ -61,7 +60,6 @@ class Analysis:
     order: int
     function: str
     command: str = ""
-    runs: str = ""
     estimate: str = ""
     axis: str = ""
     table: str = ""

@@ -50,7 +50,7 @@ def _collect() -> None:
                 groups[word] = typer.Typer(help=GROUPS[word], no_args_is_help=True, rich_markup_mode=None)
                 app.add_typer(groups[word], name=word)
             parent = groups[word]
-        parent.command(name)(command(analysis.load(analysis.runs)))
+        parent.command(name)(command(analysis.load(f"command:{name}")))
     for function in (merge, report):
         app.command()(command(function))
 

@@ -7,7 +7,6 @@ ANALYSIS = Analysis(
     order=90,
     function="run:groups",
     command="compare groups",
-    runs="command:groups",
     estimate="run:estimate",
     axis="effect",
     table="statistics:table",

@@ -7,5 +7,4 @@ ANALYSIS = Analysis(
     order=100,
     function="run:inputs",
     command="compare inputs",
-    runs="command:inputs",
 )

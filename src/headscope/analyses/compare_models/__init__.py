@@ -7,7 +7,6 @@ ANALYSIS = Analysis(
     order=80,
     function="run:models",
     command="compare models",
-    runs="command:models",
     estimate="run:estimate",
     axis="js_layer",
     table="statistics:table",

@@ -7,7 +7,6 @@ ANALYSIS = Analysis(
     order=110,
     function="run:training",
     command="compare training",
-    runs="command:training",
     axis="checkpoint",
     table="run:table",
     figure="figure:figure",

@@ -7,7 +7,6 @@ ANALYSIS = Analysis(
     order=40,
     function="run:coreference",
     command="coref",
-    runs="command:coref",
     estimate="run:estimate",
     axis="candidates",
     table="statistics:table",

@@ -7,7 +7,6 @@ ANALYSIS = Analysis(
     order=15,
     function="run:distance",
     command="distance",
-    runs="command:distance",
     axis="head_b",
     table="statistics:table",
     figure="figure:figure",

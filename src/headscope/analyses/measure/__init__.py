@@ -7,7 +7,6 @@ ANALYSIS = Analysis(
     order=10,
     function="run:measure",
     command="measure",
-    runs="command:measure",
     estimate="run:estimate",
     figure="figure:figure",
     merge="run:merge",

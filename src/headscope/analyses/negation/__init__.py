@@ -7,7 +7,6 @@ ANALYSIS = Analysis(
     order=50,
     function="run:negation",
     command="negation",
-    runs="command:negation",
     estimate="run:estimate",
     axis="replicate",
     table="statistics:table",

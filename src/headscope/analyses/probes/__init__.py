@@ -7,7 +7,6 @@ ANALYSIS = Analysis(
     order=60,
     function="run:probe",
     command="probe",
-    runs="command:probe",
     estimate="run:estimate",
     axis="probe",
     table="statistics:table",

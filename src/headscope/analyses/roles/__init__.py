@@ -7,7 +7,6 @@ ANALYSIS = Analysis(
     order=20,
     function="run:roles",
     command="roles",
-    runs="command:roles",
     sections=(
         Entry(
             "roles",

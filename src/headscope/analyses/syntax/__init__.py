@@ -7,7 +7,6 @@ ANALYSIS = Analysis(
     order=30,
     function="run:syntax",
     command="syntax",
-    runs="command:syntax",
     estimate="run:estimate",
     axis="relation",
     table="statistics:table",
