@@ -205,6 +205,7 @@ def test_python_gives_what_is_asked_for(jupyter: Server, tab: Any) -> None:
     tab.locator(".inbook .status", has_text="gradient of half the squared norm of the mean").wait_for(
         timeout=60_000
     )
+    tab.mouse.move(0, 0)  # so that the pointer comes anew, after the redrawing
     pair.hover()
     tab.locator(".inbook .tip.on td.n", has_text=shown_as(slope)).wait_for(timeout=30_000)
     assert ast.literal_eval(run_cell(tab, 1))[2] == ["gradient"]
