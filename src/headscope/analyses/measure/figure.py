@@ -157,7 +157,7 @@ def _curves(ax: Any, series: Sequence[_Series], hues: Sequence[str], colours: Pa
         across: Floats = layers[:, None] + offset + spread
         known = np.isfinite(one.values)
         points = {"s": 7.0 if known.sum() <= 200 else 3.5, "alpha": 0.62, "linewidths": 0, "zorder": 3}
-        ax.scatter(across[known], one.values[known], color=hue, label=one.label, **points)
+        ax.scatter(across[known], one.values[known], color=hue, label=one.label, clip_on=False, **points)
         count = known.sum(1)
         means = np.where(count > 0, np.where(known, one.values, 0.0).sum(1) / np.maximum(count, 1), np.nan)
         ax.plot(layers, means, color=colours.ink3 if single else hue, lw=1.2, zorder=2 if single else 4)
