@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import re
 from collections.abc import Mapping, Sequence
@@ -11,6 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_args
 
+from headscope import lazy
 from headscope.errors import InputError
 from headscope.measures.confidence import CONFIDENCE, SYNTHETIC
 from headscope.measures.gradients import FIGURE_3
@@ -118,7 +118,7 @@ def _own(name: str) -> Measure:
             module = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(module)
         else:
-            module = importlib.import_module(place)
+            module = lazy.module(place)
     except InputError:
         raise
     except Exception as error:
