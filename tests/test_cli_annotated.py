@@ -17,6 +17,8 @@ from headscope.analyses.coref import statistics as coref
 from headscope.analyses.negation import statistics as negation
 from headscope.analyses.syntax import statistics as syntax
 
+pytestmark = pytest.mark.slow
+
 TREES = """# sent_id = a-1
 1	The	the	DET	DT	_	2	det	_	_
 2	cat	cat	NOUN	NN	_	3	nsubj	_	_

@@ -15,6 +15,8 @@ from headscope.analyses.compare_roles import statistics as two_roles
 from headscope.analyses.compare_training import run as compare_training
 from headscope.cli import main
 
+pytestmark = pytest.mark.slow
+
 LINES = [
     "The cat sat on the mat.",
     "It was late.",

@@ -12,6 +12,8 @@ from headscope.analyses.distance.arrangement import MAP_COLUMNS
 from headscope.analyses.distance.statistics import COLUMNS
 from headscope.cli import main
 
+pytestmark = pytest.mark.slow
+
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     monkeypatch.setattr("sys.argv", ["headscope", "distance", *arguments])

@@ -20,6 +20,8 @@ from headscope.analyses.result import Result, returns_result
 from headscope.errors import InputError
 from headscope.models import Model
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def result() -> Result:

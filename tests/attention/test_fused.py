@@ -292,6 +292,7 @@ def test_the_way_is_chosen_by_length(monkeypatch: pytest.MonkeyPatch) -> None:
     compare(found, expected(record, classes(record)))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     batch=st.integers(1, 3),

@@ -12,6 +12,8 @@ from headscope.maps import AttentionMaps
 from headscope.models.model import Model
 from headscope.neurons import Neurons
 
+pytestmark = pytest.mark.slow
+
 TEXTS = [each for each in CAPTURED if each.reads in ("text", "target", "pixels", "frames")]
 
 

@@ -27,6 +27,8 @@ from headscope.attention.refuse import chunked
 from headscope.attention.trace import traced
 from headscope.errors import RefusedError
 
+pytestmark = pytest.mark.slow
+
 families = pytest.mark.parametrize("family", each(CAPTURED))
 off_interface = pytest.mark.parametrize("family", each(OFF_INTERFACE))
 

@@ -15,6 +15,8 @@ from headscope.live.view import head_view, model_view, neuron_view, view
 from headscope.maps import wrap
 from headscope.models.model import Model
 
+pytestmark = pytest.mark.slow
+
 TEXT = "leaves fall in autumn"
 OTHER = "autumn is marked by colorful foliage"
 

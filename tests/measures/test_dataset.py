@@ -177,6 +177,7 @@ def test_a_disk_that_is_really_full(tmp_path: Path, suffix: str) -> None:
         write(figures(["previous"]), path)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="limits")
 @pytest.mark.parametrize("size", [300, 8000, 20000])
 def test_a_disk_that_fills_up_on_the_way(tmp_path: Path, size: int) -> None:

@@ -18,6 +18,8 @@ from headscope.errors import InputError
 from headscope.measures.choose import choose
 from headscope.models import Model
 
+pytestmark = pytest.mark.slow
+
 OWN = ["figures", "gradients", "roles", "clusters", "cards", "table"]
 FEW = ["figures", "cards"]
 

@@ -19,6 +19,8 @@ from headscope.views.figure_head import kept
 from headscope.views.palette import DARK, LIGHT, diverging, ramp, sequential
 from headscope.views.selection import Selection, texts
 
+pytestmark = pytest.mark.slow
+
 
 def svg_texts(one: Input | list[Input], **state: Any) -> list[str]:
     svg = picture("svg", [one] if isinstance(one, Input) else one, state).decode()

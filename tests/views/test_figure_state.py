@@ -22,6 +22,8 @@ from headscope.views.selection import Selection
 from headscope.views.state import DEFAULTS, STATE
 from headscope.views.view import View
 
+pytestmark = pytest.mark.slow
+
 HEAD = {"scale": "head", "layer": 1, "heads": [1]}
 MANY = {**HEAD, "heads": [0, 1]}
 MATRIX = {**HEAD, "picture": "matrix"}

@@ -19,6 +19,8 @@ from headscope.views.figure import picture
 from headscope.views.view import WIDGET, Computed, View, framed, page_of
 from headscope.views.widget import exact, quantity
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def bundle(monkeypatch):

@@ -21,6 +21,8 @@ from headscope.errors import InputError
 from headscope.heads import Head
 from headscope.views.palette import palette
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def found() -> xr.Dataset:

@@ -25,6 +25,8 @@ from headscope.stream.batches import cut
 from headscope.stream.provenance import COMMAND
 from headscope.tokens import Tokens
 
+pytestmark = pytest.mark.slow
+
 FAMILIES: dict[str, dict[str, Any]] = {
     "bert": {},
     "llama": {"num_key_value_heads": 2},

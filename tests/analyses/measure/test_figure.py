@@ -17,6 +17,8 @@ import headscope as hs
 from headscope.analyses.measure.figure import figure
 from headscope.errors import InputError
 
+pytestmark = pytest.mark.slow
+
 
 def points(axes: Any) -> list[Any]:
     """The positions of the points of each scatter of some Axes, `[point 2]`."""

@@ -17,6 +17,8 @@ from headscope.errors import InputError
 from headscope.models import Model
 from headscope.stream.rare import with_rarest
 
+pytestmark = pytest.mark.slow
+
 WORDS, PLACES = 40, 64
 WIDTH = 3 * WORDS + PLACES
 
