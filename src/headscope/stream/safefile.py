@@ -57,7 +57,7 @@ def decode(data: bytes, where: str) -> tuple[dict[str, npt.NDArray[Any]], dict[s
         metadata = cast(dict[str, str], header.pop("__metadata__"))
         version, stated = metadata["format"], metadata["sha256"]
         length = 8 + size + max((each["data_offsets"][1] for each in header.values()), default=0)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise BrokenFileError(f"{where}: expected a checkpoint ({FORMAT}), found something else") from None
     if version != FORMAT:
         raise BrokenFileError(f"{where}: expected the format {FORMAT}, found {version!r}")
