@@ -89,11 +89,6 @@ class TestClasses:
         outputs = model(inputs["input_ids"], token_type_ids=inputs["token_type_ids"])
         assert len(outputs[-1]) == 6
         assert outputs[-1][0].shape == (1, 12, 9, 9)
-        stock = transformers.BertModel.from_pretrained(demo_folder(), output_attentions=True)
-        expected = stock(**inputs)
-        assert expected[-1] == ()
-        torch.testing.assert_close(outputs.attentions[3], expected.attentions[3])
-        torch.testing.assert_close(outputs[0], expected[0])
 
     def test_tokenize(self, bert) -> None:
         assert bert[1].tokenize("astronomers discovered") == ["astronomers", "discovered"]
@@ -101,8 +96,7 @@ class TestClasses:
     @pytest.mark.parametrize("name", ["Bert", "GPT2", "Roberta"])
     def test_they_are_the_stock_classes(self, name) -> None:
         for kind in ("Model", "Tokenizer"):
-            mine = getattr(transformers_neuron_view, name + kind)
-            assert issubclass(mine, getattr(transformers, name + kind))
+            assert getattr(transformers_neuron_view, name + kind) is getattr(transformers, name + kind)
 
     @pytest.mark.parametrize("name", ["GPT2", "Roberta"])
     def test_models_run(self, name) -> None:
