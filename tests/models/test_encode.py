@@ -18,10 +18,11 @@ from small_tokenizers import byte_level, demo, roberta, slow, stories, unigram
 from transformers import AutoTokenizer, tokenization_utils_base
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
+from headscope import words
 from headscope.errors import InputError
 from headscope.models.encode import collate, count, encode, from_pieces, from_words, split
 from headscope.models.load import demo_folder
-from headscope.tokens import Tokens
+from headscope.tokens import Tokens, is_space
 
 HARD = "a\x00b </script> 👩‍🚀 שלום עולם 日本語 “quoted” " + "x" * 60 + " İ ﬁ"
 
@@ -218,6 +219,58 @@ def test_words_do_not_depend_on_whether_offsets_hold_spaces() -> None:
     assert one.word_ids is not None
     assert other.word_ids is not None
     assert one.word_ids.tolist() == other.word_ids.tolist()
+
+
+SPACED = "The cat (the  cat) is “is”,  “the”   cat\nis . "
+
+
+def test_a_piece_that_stands_for_spaces_is_of_the_word_that_follows(tokenizer: Any) -> None:
+    """``▁ (`` is a bracket, and ``▁ ▁ c at`` is a cat, whatever the tokenizer makes of several spaces."""
+    tokens = encode(tokenizer, SPACED)
+    assert tokens.word_ids is not None
+    read = words.words(tokens)
+    spoken = [
+        piece
+        for piece in read.pieces
+        if not is_space(piece) and piece not in ("[CLS]", "[SEP]", "<s>", "</s>")
+    ]
+    if tokenizer.get_vocab().get("Ġcat") is None:  # byte-level BPE prints the bytes of “ and ”
+        signs = {"“", "”"} & set(spoken)
+        assert len(signs) == 2
+    bare = [piece.removeprefix("<unk>") for piece in spoken if piece not in ("“", "”", "âĢľ", "âĢĿ")]
+    assert [piece.lower() for piece in bare] == [
+        "the",
+        "cat",
+        "(",
+        "the",
+        "cat",
+        ")",
+        "is",
+        "is",
+        ",",
+        "the",
+        "cat",
+        "is",
+        ".",
+    ]
+    marked = [piece for piece, mark in zip(read.pieces, read.mask("punctuation"), strict=True) if mark]
+    assert len(marked) == 8, "the word of ▁ and a sign is a sign"
+
+
+@pytest.mark.parametrize("kind", ["stories", "byte_level", "unigram"])
+def test_only_a_last_space_stands_alone(kind: str, shared: Path) -> None:
+    made = {"stories": lambda: stories(shared), "byte_level": byte_level, "unigram": unigram}[kind]()
+    tokens = encode(made, "a  ( b ) ")
+    read = words.words(tokens)
+    lone = [is_space(piece) for piece in read.pieces if piece not in ("<s>", "</s>")]
+    assert lone == [False] * 4 + [True]
+
+
+def test_marks_alone_tell_the_same_words() -> None:
+    pieces = ["▁The", "▁", "c", "at", "▁", "▁", "c", "at", ".", "▁", "▁The", "</s>"]
+    tokens = from_pieces(unigram(), pieces)
+    assert tokens.word_ids is not None
+    assert tokens.word_ids.tolist() == [0, 1, 1, 1, 2, 2, 2, 2, 3, 4, 4, -1]
 
 
 def test_contractions_are_the_tokenizers_choice() -> None:

@@ -114,7 +114,8 @@ def lower(_: int, count: int) -> np.ndarray:
 def same(found: xr.Dataset, truth: xr.Dataset, atol: float = 1e-5) -> None:
     assert names(found) == names(truth)
     for name in found.data_vars:
-        np.testing.assert_allclose(found[name], truth[name], atol=atol, rtol=0, err_msg=str(name))
+        near = 100 * atol if str(name).endswith("_skewness") else atol  # of third powers
+        np.testing.assert_allclose(found[name], truth[name], atol=near, rtol=0, err_msg=str(name))
 
 
 # --- the published code

@@ -23,17 +23,17 @@ def test_what_every_function_finds_has_its_table(demo: Model) -> None:
     few = list(trees.encoded(demo))[:12]
     found = hs.measure(demo, hs.corpora.builtin(), limit=2)
     assert hs.table(found).equals(measured.table(found))
-    found = hs.syntax(demo, few, replicates=10, least=5)
+    found = hs.syntax(demo, few, least=5)
     assert hs.table(found).equals(relations.table(found))
     assert set(hs.table(found)["relation"]) >= {"all", "det"}
-    found = hs.coreference(demo, trees, replicates=10, limit=20)
+    found = hs.coreference(demo, trees, limit=20)
     assert hs.table(found).equals(coref.table(found))
     found = hs.distance(demo, hs.corpora.builtin(), limit=2)
     assert hs.table(found).equals(distance.table(found))
     found = hs.probe(demo, few[:8], few[8:], kinds=["right-branching"])
     assert hs.table(found).equals(probes.table(found))
     counts = [np.ones((1, 2, 3))] * 3
-    scored = negation.dataset(counts, [0], seed=0, replicates=5)
+    scored = negation.dataset(counts, [0], seed=0)
     assert hs.table(scored).equals(negation.table(scored))
 
 

@@ -3,6 +3,9 @@
 Three things are checked on a small input, for every attention call: rows sum to 1 (or to 1 minus a declared sink);
 the weights recomputed from what was recorded (q, k, scaling, bias, softcap, mask, sinks) equal those the model used;
 and an edit of the weights changes the output. And recording itself must leave the output as it was.
+
+Whether padding moves an input (a convolution over tokens sees it, for one) is measured, not refused: corpora then go
+through such a model in batches of inputs of equal length.
 """
 
 from __future__ import annotations
@@ -15,14 +18,17 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from headscope.attention.parts import group
+from headscope.attention.parts import group, is_causal, seen_by
 from headscope.attention.record import AttentionRecord, Route, silenced
 from headscope.attention.recording import evaluating, recording, route
 from headscope.attention.refuse import chunked
 from headscope.errors import HeadscopeError, RefusedError
-from headscope.models.model import Model
+from headscope.models.model import Model, uncached
 
 PROBE = "When Ada opened the old box, she found 2 letters; neither was signed."
+
+PADDING, HALF_PADDING = 1e-4, 2e-2
+"""Padding that changes a weight by more moves an input; the second in half precision, whose own noise is that large."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +59,28 @@ class PartCheck:
 
 @dataclass(frozen=True)
 class Check:
-    """What the check of a model found. `output_error`: largest change of the output under recording, relative."""
+    """What the check of a model found.
+
+    Attributes:
+        route: which way in the model has.
+        parts: what was found in each part.
+        output_error: largest change of the output under recording, relative.
+        tolerance: what errors were allowed.
+        padding_error: largest change of an input's weights (and, relative, of its output) where a longer one stands
+            beside it in the batch; None for a model that reads no tokens.
+    """
 
     route: Route
     parts: Sequence[PartCheck]
     output_error: float
     tolerance: float
+    padding_error: float | None = None
+
+    @property
+    def same_length(self) -> bool:
+        """Whether padding moves an input, so that a batch must have inputs of one length."""
+        allowed = PADDING if self.tolerance < 1e-2 else HALF_PADDING
+        return self.padding_error is not None and not self.padding_error <= allowed
 
     @property
     def causal(self) -> bool:
@@ -76,7 +98,7 @@ def check(model: Model, inputs: Mapping[str, Tensor] | None = None) -> Check:
     ready = inputs if inputs is not None else probe_inputs(model)
     tolerance = 1e-4 if model.dtype in (torch.float32, torch.float64) else 5e-2
     with torch.no_grad(), evaluating(model.module):
-        plain = outputs(model.module(**ready))
+        plain = outputs(_tried(model, ready))
         calls: list[AttentionRecord] = []
         with recording(model.module, calls.append):
             recorded = outputs(model.module(**ready))
@@ -93,7 +115,65 @@ def check(model: Model, inputs: Mapping[str, Tensor] | None = None) -> Check:
         parts = [
             _part(model, name, records, ready, recorded, tolerance) for name, records in group(calls).items()
         ]
-    return Check(route(model.module), parts, moved, tolerance)
+        padded = padding_error(model, ready)
+    return Check(route(model.module), parts, moved, tolerance, padded)
+
+
+def padding_error(model: Model, ready: Mapping[str, Tensor]) -> float | None:
+    """How much the first half of an input changes where the whole of it stands beside it in the batch.
+
+    Args:
+        model: the model.
+        ready: an input that its module takes.
+
+    Returns the largest change of a weight, or (relative) of an output; None for what is no text of two tokens or more.
+    """
+    text = {"input_ids", "attention_mask", "token_type_ids", "decoder_input_ids"}
+    if (
+        set(ready) - text
+        or not {"input_ids", "attention_mask"} <= set(ready)
+        or ready["input_ids"].shape[1] < 2
+    ):
+        return None
+    ids = ready["input_ids"][:1]
+    short = (ids.shape[1] + 1) // 2
+    both, mask = ids.repeat(2, 1), torch.ones_like(ids).repeat(2, 1)
+    both[0, short:], mask[0, short:] = getattr(model.tokenizer, "pad_token_id", None) or 0, 0
+    alone, beside = (
+        _pass(model, given, seen) for given, seen in ((ids[:, :short], mask[1:, :short]), (both, mask))
+    )
+    worst = 0.0
+    for one, other in zip(alone[0], beside[0], strict=True):
+        a, b = one.weights()[0].float(), other.weights()[0].float()
+        if (
+            a.shape[1:] == (short, short) and b.shape[1:] == mask.shape[1:] * 2
+        ):  # not where layers pool tokens
+            worst = max(worst, (a - b[:, :short, :short]).abs().max().item())
+    for a, b in zip(alone[1], beside[1], strict=False):
+        if a.ndim == 3 and a.shape[:2] == ids[:, :short].shape and b.shape[:2] == both.shape:
+            worst = max(worst, distance([a], [b[:1, :short]]))
+    return worst
+
+
+def _pass(model: Model, ids: Tensor, mask: Tensor) -> tuple[list[AttentionRecord], list[Tensor]]:
+    records: list[AttentionRecord] = []
+    with recording(model.backbone, records.append):
+        output = model.backbone(input_ids=ids, attention_mask=mask, **uncached(model.backbone))
+    return records, outputs(output)
+
+
+def _tried(model: Model, ready: Mapping[str, Tensor]) -> Any:
+    """What the module gives on an input. Raises `RefusedError` where it cannot run."""
+    try:
+        return model.module(**ready)
+    except (HeadscopeError, MemoryError):
+        raise
+    except Exception as error:
+        why = " ".join(str(error).split())[:200]
+        given = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in ready.items())
+        raise RefusedError(
+            f"{model.name}: does not run on {given} ({type(error).__name__}: {why})"
+        ) from error
 
 
 def _part(
@@ -136,11 +216,7 @@ def _part(
     if not effect > 0:
         raise RefusedError(f"{model.name} ({last.module}): an edit of the weights does not reach the output")
     shapes = [record.shape for record in records]
-    weights = [record.weights() for record in records]
-    causal = last.kind == "self" and all(
-        queries == keys > 1 and not weight.triu(1).any()
-        for (_, _, queries, keys), weight in zip(shapes, weights, strict=True)
-    )
+    causal = is_causal([seen_by(record, 0) for record in records], last.kind)
     return PartCheck(
         name,
         len(records),

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from headscope.attention.record import AttentionRecord, Hook
-from headscope.attention.recording import edited, recording
+from headscope.attention.recording import edits, recording
 from headscope.errors import InputError
 from headscope.heads import Head
 from headscope.models.model import Model, expect_model
@@ -21,7 +21,8 @@ def edit(model: Model, change: Hook) -> Generator[None]:
     """Within it the model runs with the attention weights that `change` returns.
 
     `change` gets each `AttentionRecord` and returns new weights ``[batch head query key]``, or None to leave them.
-    Captures, gradients and `generate` within it see the changed weights.
+    Captures, gradients and `generate` within it see the changed weights. Other threads and tasks do not, save tasks
+    that are started within it (`asyncio.to_thread` too); for them the model runs as it was found.
 
     >>> def first_layer_looks_at_nothing(record):
     ...     return record.weights() * 0 if record.layer == 0 else None
@@ -30,12 +31,8 @@ def edit(model: Model, change: Hook) -> Generator[None]:
     0.0
     """
     expect_model(model)
-    token = edited.set(True)
-    try:
-        with recording(model.module, change):
-            yield
-    finally:
-        edited.reset(token)
+    with edits.entered(change), recording(model.module, change):
+        yield
 
 
 @contextmanager
@@ -62,6 +59,8 @@ def ablate(model: Model, *heads: Head | str, part: str | None = None) -> Generat
 def replace(model: Model, maps: Mapping[Head, Any], *, part: str | None = None) -> Generator[None]:
     """Within it some heads use other maps: a number, or an array that fits ``[query key]``.
 
+    What a query cannot see stays 0, whatever the map says; `edit` can put weights there.
+
     Raises `InputError` at the end when a head was not met, and at the call when a map does not fit.
     """
     met: set[Head] = set()
@@ -71,6 +70,7 @@ def replace(model: Model, maps: Mapping[Head, Any], *, part: str | None = None) 
         if not here:
             return None
         weights = record.weights().clone()
+        seen = record.visible()
         for head in here:
             if not 0 <= head[1] < weights.shape[1]:
                 raise InputError(
@@ -84,7 +84,7 @@ def replace(model: Model, maps: Mapping[Head, Any], *, part: str | None = None) 
                     f"{Head(*head)}: expected a map [query key] {tuple(weights.shape[2:])}, found {tuple(new.shape)}"
                 ) from None
             met.add(head)
-        return weights
+        return weights if seen is None else weights.masked_fill(~seen, 0.0)
 
     with edit(model, change):
         yield

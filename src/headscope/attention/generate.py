@@ -9,14 +9,14 @@ import numpy as np
 import torch
 
 from headscope.attention.one import describe, tokens_of
-from headscope.attention.parts import Parts, from_ids, group, numpy_of
+from headscope.attention.parts import Parts, agreed, from_ids, group, numpy_of, seen_by, sight_of
 from headscope.attention.record import AttentionRecord
-from headscope.attention.recording import edited, recording
+from headscope.attention.recording import edits, recording
 from headscope.errors import InputError, RefusedError
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.models.model import Model, expect_model
 from headscope.models.untrained import seeded
-from headscope.tokens import Tokens
+from headscope.tokens import BoolArray, Tokens
 
 
 def generate(
@@ -90,6 +90,7 @@ def stitch(
     """One map a layer from the records of all steps; each step's rows go below those of the step before."""
     layers: dict[int, FloatArray] = {}
     sinks: dict[int, FloatArray] = {}
+    sights: dict[int, BoolArray] = {}
     filled: dict[int, int] = {}
     for record in records:
         weights = numpy_of(record.weights()[0])
@@ -103,6 +104,8 @@ def stitch(
         if start + rows > len(query) or offset + width > len(key) or weights[:, :, width:].any():
             raise RefusedError(f"{record.module}: step {record.step} does not continue the steps before it")
         whole[:, start : start + rows, offset : offset + width] = weights[:, :, :width]
+        sight = sights.setdefault(record.layer, np.zeros(whole.shape, np.bool_))
+        sight[:, start : start + rows, offset : offset + width] = seen_by(record, 0)[:, :, :width]
         if record.sinks is not None:
             sink[:, start : start + rows] = 1 - weights.sum(-1)
         filled[record.layer] = start + rows
@@ -112,16 +115,21 @@ def stitch(
         )
     index = sorted(layers)
     kind = records[0].kind
+    seen = [agreed(sights[layer]) for layer in index]
+    if edits.now():
+        seen = [each | (layers[layer] > 0) for each, layer in zip(seen, index, strict=True)]
+    causal, visible = sight_of(seen, kind)
     return AttentionMaps(
         [layers[layer] for layer in index],
         query,
         key,
         kind,
-        kind == "self",
+        causal,
         [sinks[layer] for layer in index] if any(record.sinks is not None for record in records) else None,
         index,
-        partial=edited.get(),
+        partial=bool(edits.now()),
         meta=meta,
+        visible=visible,
     )
 
 

@@ -4,49 +4,48 @@ A model that takes its attention function from the interface is switched to ours
 belongs to it (without one, transformers drops the causal and padding masks). Ours calls the model file's own
 ``eager_attention_forward``, so softcaps, sinks and biases stay the model's.
 
-Registration is global in the process; the names are ours alone, and what is recorded hangs on a context variable, so
-other models and threads see nothing of it.
+A model is switched for as long as anyone records it. What is recorded hangs on the thread and the task: for all others
+a switched model runs the attention that it was found with. The name stays registered, so that a call that is
+under way when the last recording ends still finds its functions.
 """
 
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel, masking_utils
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 from transformers.integrations import sdpa_attention
 
 from headscope.attention.places import Places
 from headscope.attention.record import AttentionRecord, Hook, shaped
+from headscope.attention.scope import Borrowed, Scope
 from headscope.errors import RefusedError
 
 _functions: Any = AttentionInterface
 _masks: Any = AttentionMaskInterface
-_masking: Any = masking_utils
 _sdpa: Any = sdpa_attention
 
-WHOLE, FUSED = "headscope", "headscope_fused"
+NAME = "headscope"
 
 
 @dataclass(frozen=True, eq=False)
 class _Recording:
     places: Places
     modules: frozenset[nn.Module]
+    configs: Sequence[Any]
     hook: Hook
     fused: bool
 
 
-_active: ContextVar[tuple[_Recording, ...]] = ContextVar("headscope_recordings", default=())
-_lock = threading.Lock()
-_users = 0
+_recordings: Scope[_Recording] = Scope("headscope_recordings")
+_implementation = Borrowed("_attn_implementation_internal", lambda config: NAME)
 
 
 def supports(model: nn.Module) -> bool:
@@ -57,36 +56,33 @@ def supports(model: nn.Module) -> bool:
 
 @contextmanager
 def through_interface(model: nn.Module, hook: Hook, *, fused: bool = False) -> Generator[None]:
-    """Within it, every attention call of the model is shown to `hook`.
+    """Within it, every attention call of the model by this thread or task is shown to `hook`.
 
     Args:
         model: a model that `supports` accepts.
         hook: gets each `AttentionRecord`; a tensor that it returns takes the place of the weights.
         fused: let the model run its fused kernel; records then have no `given` weights.
 
-    The model is left exactly as it was found, also after an exception.
+    When the last recording has ended, in whatever order, the model is exactly as it was found, also after an exception.
     """
-    outer = _active.get()
-    modules = frozenset(model.modules())
-    fused = fused and not any(not other.fused and other.modules & modules for other in outer)
-    places = Places(model)
-    configs = _configs(model)
+    places, configs = Places(model), _configs(model)
+    recording = _Recording(places, frozenset(model.modules()), configs, hook, fused)
 
     def begin(*_: Any) -> None:
-        places.begin()
+        if recording in _recordings.now():
+            places.begin()
 
-    handle = model.register_forward_pre_hook(begin)
-    token = _active.set((*outer, _Recording(places, modules, hook, fused)))
+    handle = None
     try:
-        with _registered():
-            for part in _roots(model):
-                part.set_attn_implementation(FUSED if fused else WHOLE)  # pyright: ignore[reportUnknownMemberType]
+        handle = model.register_forward_pre_hook(begin)
+        with _implementation.borrowed(configs), _recordings.entered(recording):
             yield
     finally:
-        _active.reset(token)
-        handle.remove()
-        for config, implementation in configs:
-            config._attn_implementation_internal = implementation
+        if (
+            handle is not None
+        ):  # its remove() does nothing where the garbage collector closes an abandoned generator
+            hooks: dict[int, Any] = vars(model)["_forward_pre_hooks"]
+            hooks.pop(handle.id, None)
 
 
 def _attention(
@@ -97,38 +93,43 @@ def _attention(
     attention_mask: Tensor | None = None,
     **options: Any,
 ) -> tuple[Tensor, Tensor | None]:
-    """The attention function that forms the weights."""
+    """The attention function of a switched model."""
+    recordings = [each for each in _recordings.now() if module in each.modules]
+    if not recordings:
+        own = _functions().get_interface(_found(getattr(module, "config", None)), _own_eager(type(module)))
+        return own(module, query, key, value, attention_mask, **options)
+    if all(each.fused for each in recordings):
+        return _fused_attention(recordings, module, query, key, value, attention_mask, options), None
     out, weights = _own_eager(type(module))(module, query, key, value, attention_mask, **options)
-    for recording in _active.get():
-        if module in recording.modules:
-            record = _record(recording, module, query, key, value, attention_mask, options)
-            record.given = weights
-            answer = recording.hook(record)
-            if answer is not None:
-                weights = shaped(answer, record)
-                out = _context(record, weights)
+    for recording in recordings:
+        record = _record(recording, module, query, key, value, attention_mask, options)
+        record.given = weights
+        answer = recording.hook(record)
+        if answer is not None:
+            weights = shaped(answer, record)
+            out = _context(record, weights)
     return out, weights
 
 
 def _fused_attention(
+    recordings: Sequence[_Recording],
     module: nn.Module,
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    attention_mask: Tensor | None = None,
-    **options: Any,
-) -> tuple[Tensor, None]:
-    """The attention function that never forms the map."""
+    mask: Tensor | None,
+    options: dict[str, Any],
+) -> Tensor:
+    """Attention that never forms the map."""
     hooks: list[tuple[Hook, AttentionRecord]] = []
     causal = options.get("is_causal")  # the rule of transformers' own function for scaled dot products
     causal = bool(getattr(module, "is_causal", True) if causal is None else causal)
-    for recording in _active.get():
-        if module in recording.modules:
-            record = _record(recording, module, query, key, value, attention_mask, options)
-            record.is_causal = causal and attention_mask is None and query.shape[2] > 1
-            hooks.append((recording.hook, record))
+    for recording in recordings:
+        record = _record(recording, module, query, key, value, mask, options)
+        record.is_causal = causal and mask is None and query.shape[2] > 1
+        hooks.append((recording.hook, record))
     if options.get("softcap") is None and options.get("s_aux") is None:
-        out, _ = _sdpa.sdpa_attention_forward(module, query, key, value, attention_mask, **options)
+        out, _ = _sdpa.sdpa_attention_forward(module, query, key, value, mask, **options)
     else:  # no fused kernel has these: by blocks of queries
         record = hooks[0][1]
         parts = [weights.to(value.dtype) @ record.values for _, weights in record.blocks()]
@@ -137,7 +138,27 @@ def _fused_attention(
         answer = hook(record)
         if answer is not None:
             out = _context(record, shaped(answer, record))
-    return out, None
+    return out
+
+
+def _mask(*sizes: Any, config: Any = None, **options: Any) -> Any:
+    """The mask function of a switched model: that of the attention which `_attention` will run."""
+    recordings = [each for each in _recordings.now() if any(config is own for own in each.configs)]
+    name = _found(config)
+    if recordings:
+        name = "sdpa" if all(each.fused for each in recordings) else "eager"
+    mask = _masks().get(name)  # a custom attention without a mask function gets no mask
+    return None if mask is None else mask(*sizes, config=config, **options)
+
+
+_functions.register(NAME, _attention)
+_masks.register(NAME, _mask)
+
+
+def _found(config: Any) -> str:
+    """The attention that a switched model was found with. A copy of a switched model has eager attention."""
+    name = _implementation.found(config)
+    return "eager" if name in (None, NAME) else name
 
 
 def _record(
@@ -184,15 +205,8 @@ def _own_eager(kind: type[nn.Module]) -> Callable[..., tuple[Tensor, Tensor]]:
     )
 
 
-def _roots(model: nn.Module) -> list[PreTrainedModel]:
-    """The outermost transformers models: setting one sets all within it."""
-    if isinstance(model, PreTrainedModel):
-        return [model]
-    return [root for child in model.children() for root in _roots(child)]
-
-
-def _configs(model: nn.Module) -> list[tuple[Any, str | None]]:
-    """Every configuration in a model, with the attention it names now."""
+def _configs(model: nn.Module) -> list[Any]:
+    """Every configuration in a model."""
     configs: dict[int, Any] = {}
     waiting = [part.config for part in model.modules() if isinstance(part, PreTrainedModel)]
     while waiting:
@@ -200,25 +214,4 @@ def _configs(model: nn.Module) -> list[tuple[Any, str | None]]:
         if config is not None and id(config) not in configs:
             configs[id(config)] = config
             waiting += [getattr(config, name, None) for name in getattr(config, "sub_configs", {})]
-    return [(config, config._attn_implementation_internal) for config in configs.values()]
-
-
-@contextmanager
-def _registered() -> Generator[None]:
-    global _users
-    with _lock:
-        if _users == 0:
-            _functions.register(WHOLE, _attention)
-            _masks.register(WHOLE, _masking.eager_mask)
-            _functions.register(FUSED, _fused_attention)
-            _masks.register(FUSED, _masking.sdpa_mask)
-        _users += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _users -= 1
-            if _users == 0:
-                for name in (WHOLE, FUSED):
-                    _functions._global_mapping.pop(name, None)
-                    _masks._global_mapping.pop(name, None)
+    return list(configs.values())

@@ -14,6 +14,8 @@ from headscope.errors import HeadscopeWarning
 from headscope.models import Model
 from headscope.models import load as find
 
+PADDED = "padding moves its attention: inputs are batched by length"
+
 
 def load(
     model: str | os.PathLike[str] | nn.Module | tuple[nn.Module, Any] | Model | None = None,
@@ -60,4 +62,6 @@ def load(
         if note.startswith("not in the checkpoint"):
             warnings.warn(f"{loaded.name}: {note}", HeadscopeWarning, stacklevel=2)
     loaded.checked = check(loaded)
+    if loaded.same_length and PADDED not in loaded.notes:
+        loaded.notes = (*loaded.notes, PADDED)
     return loaded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, Unpack
@@ -136,12 +137,18 @@ def _bias(record: AttentionRecord, query: BoolArray | slice, key: BoolArray | sl
     return numpy_of(total.expand(record.shape)[0])[:, query][:, :, key]
 
 
+class _Waiting(threading.local):
+    """The attention call whose output projection is to come, and what its heads gave; of each thread its own."""
+
+    call: tuple[AttentionRecord, Tensor] | None = None
+
+
 class Projections:
     """The output projection of each attention call: the first linear map given what the heads gave."""
 
     def __init__(self, model: nn.Module) -> None:
         self._model = model
-        self._waiting: tuple[AttentionRecord, Tensor] | None = None
+        self._now = _Waiting()
         self._weights: dict[int, Tensor] = {}
 
     @contextmanager
@@ -160,10 +167,10 @@ class Projections:
 
     def expect(self, record: AttentionRecord) -> None:
         """Say that an attention call has happened."""
-        self._waiting = None
+        self._now.call = None
         if record.v is not None:
             context = record.weights().to(record.v.dtype) @ record.values
-            self._waiting = record, context.transpose(1, 2).flatten(2)
+            self._now.call = record, context.transpose(1, 2).flatten(2)
 
     def norms(self, record: AttentionRecord) -> Tensor | None:
         """``‖α · v · W_O‖``, ``[batch head query key]``; None where W_O was not found."""
@@ -177,13 +184,13 @@ class Projections:
 
     def forget(self) -> None:
         """Let go of the calls so far."""
-        self._waiting = None
+        self._now.call = None
         self._weights.clear()
 
     def _met(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
-        if self._waiting is None or not inputs or not isinstance(inputs[0], Tensor):
+        if self._now.call is None or not inputs or not isinstance(inputs[0], Tensor):
             return
-        record, context = self._waiting
+        record, context = self._now.call
         given = inputs[0]
         if given.shape[-1] == context.shape[-1] and given.numel() == context.numel():
             error = (given.reshape(context.shape).float() - context.float()).abs().max()
@@ -191,7 +198,7 @@ class Projections:
             if error <= tolerance * max(1.0, context.float().abs().max().item()):
                 matrix = _matrix(module)
                 if matrix is not None and matrix.shape[0] == context.shape[-1]:
-                    self._weights[id(record)], self._waiting = matrix, None
+                    self._weights[id(record)], self._now.call = matrix, None
 
 
 def _matrix(module: nn.Module) -> Tensor | None:

@@ -11,7 +11,7 @@ import transformers
 from torch import Tensor
 
 import headscope
-from headscope.attention.parts import Parts, assemble, from_ids, group, labels, numpy_of
+from headscope.attention.parts import Parts, assemble, from_ids, group, labels, numpy_of, seen_by
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.deprecated import renamed
@@ -88,7 +88,8 @@ def gradients(
         model, text, pair, target, inputs: as in `capture`; one row.
 
     Returns:
-        For each part (``self``, or ``encoder``, ``decoder``, ``cross``) one array ``[head query key]`` a layer.
+        For each part (``self``, or ``encoder``, ``decoder``, ``cross``) one array ``[head query key]`` a layer; 0 where
+        the query cannot see the key, as nothing can put a weight there.
 
     >>> model = headscope.load()
     >>> slopes = gradients(model, "The cat sat.", lambda output: output.last_hidden_state[0, 0, 0])
@@ -105,7 +106,7 @@ def gradients(
 
 
 def _slopes(number: Tensor, records: Sequence[AttentionRecord]) -> list[FloatArray]:
-    """Gradients with respect to the weights of each call; zero where they do not matter to the number."""
+    """Gradients with respect to the weights of each call; 0 where they do not matter to the number, or are hidden."""
     weights: list[Tensor] = []
     for each in records:
         if each.given is None:
@@ -116,7 +117,7 @@ def _slopes(number: Tensor, records: Sequence[AttentionRecord]) -> list[FloatArr
     slopes = torch.autograd.grad(
         number, weights, retain_graph=True, allow_unused=True, materialize_grads=True
     )
-    return [numpy_of(slope[0]) for slope in slopes]
+    return [numpy_of(slope[0]) * seen_by(record, 0) for slope, record in zip(slopes, records, strict=True)]
 
 
 def record(model: Model, inputs: Mapping[str, Tensor]) -> list[AttentionRecord]:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from headscope.attention.record import AttentionRecord
-from headscope.attention.recording import edited
+from headscope.attention.recording import edits
 from headscope.errors import InputError, RefusedError
 from headscope.maps import AttentionMaps, FloatArray, Kind
 from headscope.models.encode import from_pieces
@@ -89,8 +89,10 @@ def assemble(
             for layer, record in zip(layers, records, strict=True)
         ]
     kind = records[0].kind
-    square = kind == "self" and len(query) == len(key) > 1
-    causal = square and not any(np.triu(layer, 1).any() for layer in layers)
+    seen = [seen_by(record, row)[:, keep_query][:, :, keep_key] for record in records]
+    if edits.now():  # an edit may look where the mask does not
+        seen = [each | (layer > 0) for each, layer in zip(seen, layers, strict=True)]
+    causal, visible = sight_of(seen, kind)
     return AttentionMaps(
         layers,
         query,
@@ -99,9 +101,51 @@ def assemble(
         causal,
         sinks,
         [record.layer for record in records],
-        partial=edited.get(),
+        partial=bool(edits.now()),
         meta=dict(meta or {}),
+        visible=visible,
     )
+
+
+def seen_by(record: AttentionRecord, row: int) -> BoolArray:
+    """Which keys each query of a batch's row can see, ``[head query key]``; ``[1 query key]`` where heads agree."""
+    _, _, queries, keys = record.shape
+    seen = record.visible()
+    if seen is None:
+        return np.ones((1, queries, keys), np.bool_)
+    seen = seen[(None,) * (4 - seen.ndim)]
+    return agreed(seen[min(row, len(seen) - 1)].expand(-1, queries, keys).cpu().numpy())
+
+
+def agreed(seen: BoolArray) -> BoolArray:
+    """What heads see ``[head query key]``, as ``[1 query key]`` where all of them see the same."""
+    return seen[:1] if (seen == seen[:1]).all() else seen
+
+
+def is_causal(layers: Sequence[BoolArray], kind: Kind) -> bool:
+    """Whether no query sees a key after it. Arguments as in `sight_of`."""
+    return kind == "self" and all(
+        seen.shape[1] == seen.shape[2] > 1 and not np.triu(seen, 1).any() for seen in layers
+    )
+
+
+def sight_of(layers: Sequence[BoolArray], kind: Kind) -> tuple[bool, list[BoolArray] | None]:
+    """Whether maps are causal, and what their layers see where that does not say it; equal layers share an array.
+
+    Args:
+        layers: which keys each query can see, ``[head query key]`` or ``[1 query key]``.
+        kind: of the maps.
+    """
+    queries, keys = layers[0].shape[1:]
+    causal = is_causal(layers, kind)
+    whole = np.tri(queries, keys, dtype=np.bool_) if causal else np.ones((queries, keys), np.bool_)
+    if all((seen == whole).all() for seen in layers):
+        return causal, None
+    visible: list[BoolArray] = []
+    for seen in layers:
+        seen = seen[0] if len(seen) == 1 else seen
+        visible.append(next((each for each in visible if np.array_equal(each, seen)), seen))
+    return causal, visible
 
 
 def labels(count: int, what: str) -> Tokens:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections import defaultdict
 from typing import Any, NamedTuple
 
@@ -23,12 +24,20 @@ class Place(NamedTuple):
     step: int
 
 
+class _Counts(threading.local):
+    """The layers that were seen in this forward pass, by pile, and the number of the pass; of each thread its own."""
+
+    def __init__(self) -> None:
+        self.seen: defaultdict[str, set[int]] = defaultdict(set)
+        self.step = -1
+
+
 class Places:
     """Names the attention calls of one model, call by call.
 
     A layer's index is the first number in its module's name. Where one module serves several layers (ALBERT), or
     names carry two numbers (blocks of layers), a number that was already used in this forward pass gives way to the
-    next free one, so calls keep their order.
+    next free one, so calls keep their order. Each thread counts its own calls.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -38,13 +47,12 @@ class Places:
         self._encoder_decoder = bool(
             getattr(getattr(model, "config", None), "is_encoder_decoder", False)
         ) or ({"encoder", "decoder"} <= {name for name, _ in model.named_children()})
-        self._seen: defaultdict[str, set[int]] = defaultdict(set)
-        self.step = -1
+        self._counts = _Counts()
 
     def begin(self) -> None:
         """Say that a forward pass of the whole model begins."""
-        self._seen.clear()
-        self.step += 1
+        self._counts.seen.clear()
+        self._counts.step += 1
 
     def of(self, module: nn.Module) -> Place:
         """The place of the call that `module` is making now."""
@@ -52,7 +60,7 @@ class Places:
         numbers = re.findall(r"(?<=\.)\d+(?=\.|$)", f".{name}")
         stack = re.sub(r"(?<=\.)\d+(?=\.|$)", "*", f".{name}")[1:]
         layer = int(numbers[0]) if numbers else 0
-        seen = self._seen[stack]
+        seen = self._counts.seen[stack]
         if layer in seen:
             layer = max(seen) + 1
         seen.add(layer)
@@ -61,4 +69,4 @@ class Places:
             kind = "cross"
         elif self._encoder_decoder and re.search(r"(^|\.)encoder(\.|$)", name):
             kind = "encoder"
-        return Place(name, stack, layer, kind, max(self.step, 0))
+        return Place(name, stack, layer, kind, max(self._counts.step, 0))

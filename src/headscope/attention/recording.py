@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from contextvars import ContextVar
 
 from torch import nn
 
 from headscope.attention.interface import supports, through_interface
 from headscope.attention.record import Hook, Route
+from headscope.attention.scope import Borrowed, Scope
 from headscope.attention.trace import traced
 
-edited: ContextVar[bool] = ContextVar("headscope_edited", default=False)
-"""Whether weights are being changed: rows of what is captured then need not sum to 1."""
+edits: Scope[Hook] = Scope("headscope_edits")
+"""Changes of weights: within one, rows of what is captured need not sum to 1."""
+
+_training = Borrowed("training", lambda module: False)
 
 
 def route(model: nn.Module) -> Route:
@@ -23,7 +25,10 @@ def route(model: nn.Module) -> Route:
 
 @contextmanager
 def recording(model: nn.Module, hook: Hook, *, fused: bool = False) -> Generator[None]:
-    """Within it, every attention call of the model is shown to `hook`; the model is left exactly as it was found.
+    """Within it, every attention call of the model by this thread or task is shown to `hook`.
+
+    Several may record a model at once, and end in any order: none sees the calls of another thread or task, save
+    of tasks that it started itself. When the last one ends, the model is exactly as it was found.
 
     Args:
         model: any module; see `route`.
@@ -40,10 +45,5 @@ def recording(model: nn.Module, hook: Hook, *, fused: bool = False) -> Generator
 @contextmanager
 def evaluating(model: nn.Module) -> Generator[None]:
     """Within it a model is in evaluation mode (no dropout); afterwards every module is in the mode it was in."""
-    training = [part for part in model.modules() if part.training]
-    model.eval()
-    try:
+    with _training.borrowed(list(model.modules())):
         yield
-    finally:
-        for part in training:
-            part.training = True

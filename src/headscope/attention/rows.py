@@ -26,9 +26,11 @@ _DEVICE_ELEMENTS = 1 << 24  # the same on an accelerator
 _ROWS = 8  # heads are split before a block gets fewer rows than this
 
 Way = Literal["fused", "blocks"]
-Extra = Callable[[Tensor, slice, slice], Tensor]
-"""A statistic that the caller defines: ``(weights [item head row key], items, rows) -> [item head row]``. The keys are
-all of the input's up to some last one; it gets a block of rows of some inputs and heads, and must not rely on which."""
+Extra = Callable[[Tensor, slice, slice, Tensor], Tensor]
+"""A statistic that the caller defines: ``(weights [item head row key], items, rows, seen) -> [item head row]``.
+
+The keys are all of the input's up to some last one; `seen` are those that each row can see, bool ``[item|1 head|1 row|1
+key]``. It gets a block of rows of some inputs and heads, and must not rely on which."""
 
 
 @dataclass(frozen=True)
@@ -254,9 +256,12 @@ def _rows(
     if share is not None and (wanted.smoothing or wanted.extras):
         weights = weights * share[..., None]
     if wanted.extras:
-        whole = torch.nn.functional.pad(weights, (width.start, 0)).flatten(1, 2)
+        whole, seen = (
+            torch.nn.functional.pad(each, (width.start, 0)).flatten(1, 2)
+            for each in (weights, hidden.all_seen())
+        )
         statistics.extras = [
-            extra(whole, part.items, part.rows).view(weights.shape[:4]) for extra in wanted.extras
+            extra(whole, part.items, part.rows, seen).view(weights.shape[:4]) for extra in wanted.extras
         ]
     if wanted.entropy and wanted.smoothing:
         statistics.entropy = _smoothed(weights, hidden.seen(), wanted.smoothing)
@@ -297,6 +302,13 @@ class _Hidden(NamedTuple):
             return None
         before = self.width.stop - self.width.start - self.added.shape[-1]
         return torch.nn.functional.pad(self.added > _DEAD, (before, 0), value=True)
+
+    def all_seen(self) -> Tensor:
+        """Which keys of the width each row sees, with all five axes."""
+        seen = self.seen()
+        if seen is None:
+            return torch.ones(1, 1, 1, 1, self.width.stop - self.width.start, dtype=torch.bool)
+        return seen[(None,) * (5 - seen.ndim)]
 
 
 def _hidden(record: AttentionRecord, part: _Part, dtype: torch.dtype) -> _Hidden:

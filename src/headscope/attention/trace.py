@@ -10,11 +10,11 @@ Tensors are known by identity and held weakly: nothing lives longer than the mod
 
 from __future__ import annotations
 
+import threading
 import types
 import weakref
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, nullcontext
-from contextvars import ContextVar
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from math import prod
@@ -34,6 +34,7 @@ from headscope.attention.products import (
     values_of_matmul,
 )
 from headscope.attention.record import Hook
+from headscope.attention.scope import Borrowed, Scope
 from headscope.attention.watch import Watch, heads_of, innermost, storage
 from headscope.errors import RefusedError
 
@@ -44,29 +45,67 @@ _ENDS = frozenset({"linear", "conv1d", "conv2d", "conv3d", "embedding"})
 
 @contextmanager
 def traced(model: nn.Module, hook: Hook) -> Generator[None]:
-    """Within it, every attention call of the model is shown to `hook` as an `AttentionRecord`.
+    """Within it, every attention call of the model by this thread or task is shown to `hook`.
 
     A tensor ``[batch head query key]`` that the hook returns takes the place of the weights in all that
     follows. An attention call is a softmax over the keys of scores that descend from a product of two
     activations, whose result is used again in the module. Calls of PyTorch's fused kernel are shown too, with
-    `given` None. The model is left exactly as it was found, also after an exception. Where several are
-    nested, inner ones see what outer ones put.
+    `given` None. Where several are nested, inner ones see what outer ones put. When the last one has ended, in
+    whatever order, the model is exactly as it was found, also after an exception.
 
     Raises `RefusedError` from within the model when scores were cut so that their softmax is not over
     ``[query key]`` (attention in chunks), or when the hook's tensor has another shape than the weights.
     """
-    outer = _active.get()
-    mode = outer or _Trace()
     watch = Watch(model, hook)
-    token = _active.set(mode)
-    mode.watches.append(watch)
+    with _forward.borrowed(list(watch.modules)), _watches.entered(watch):
+        yield
+
+
+class _Followed:
+    """A module's forward, whose operations are followed where this thread or task watches the module.
+
+    An object, so that a copy of the module gets a copy that runs the copy's own forward.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        self.module = module
+        self.__wrapped__ = module.forward
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        watches = [watch for watch in _watches.now() if self.module in watch.modules]
+        if not watches:
+            return self.__wrapped__(*args, **kwargs)
+        with _trace(), _running_in(self.module, watches):
+            return self.__wrapped__(*args, **kwargs)
+
+
+@contextmanager
+def _trace() -> Generator[None]:
+    """Within it this thread's operations are seen."""
+    if _running.trace is not None:
+        yield
+        return
     try:
-        with nullcontext() if outer else mode:
+        with _Trace() as _running.trace:
             yield
     finally:
-        mode.watches.remove(watch)
-        watch.close()
-        _active.reset(token)
+        _running.trace = None
+
+
+@contextmanager
+def _running_in(module: nn.Module, watches: list[Watch]) -> Generator[None]:
+    """Within it `module` is the innermost that runs, for `watches`."""
+    trace = _running.trace
+    assert trace is not None
+    for watch in watches:
+        if module is watch.model:
+            watch.places.begin()
+        trace.stacks.setdefault(watch, []).append(module)
+    try:
+        yield
+    finally:
+        for watch in watches:
+            trace.stacks[watch].pop()
 
 
 _Stacks = tuple[tuple[Watch, tuple[nn.Module, ...]], ...]
@@ -106,11 +145,15 @@ class _Weights:
 
 
 class _Trace(TorchFunctionMode):
-    """Sees every operation, and knows which tensors are scores or weights."""
+    """Sees every operation, and knows which tensors are scores or weights.
+
+    Attributes:
+        stacks: the modules that run for each watch, the outermost first.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self.watches: list[Watch] = []
+        self.stacks: dict[Watch, list[nn.Module]] = {}
         self._nodes: dict[int, tuple[weakref.ref[Tensor], _Product | _Weights]] = {}
 
     def __torch_function__(
@@ -118,8 +161,6 @@ class _Trace(TorchFunctionMode):
     ) -> Any:
         """Run one operation, and follow it where it matters."""
         kwargs = kwargs or {}
-        if not any(watch.stack for watch in self.watches):
-            return func(*args, **kwargs)
         name = getattr(func, "__name__", "").strip("_")
         if name in _MATMUL or name == "einsum":
             return self._product(Call(func, name, args, kwargs))
@@ -160,7 +201,7 @@ class _Trace(TorchFunctionMode):
         nodes[key] = (weakref.ref(tensor, lambda _: nodes.pop(key, None)), node)
 
     def _stacks(self) -> _Stacks:
-        return tuple((watch, tuple(watch.stack)) for watch in self.watches if watch.stack)
+        return tuple((watch, tuple(self.stacks[watch])) for watch in _watches.now() if self.stacks.get(watch))
 
     def _product(self, call: Call) -> Any:
         operands, args = call.tensors(), call.args
@@ -199,7 +240,7 @@ class _Trace(TorchFunctionMode):
         if isinstance(tensor, nn.Parameter):
             return True
         address = storage(tensor)
-        return any(address in watch.parameters for watch in self.watches)
+        return any(address in watch.parameters for watch in self.stacks)
 
     def _scores(self, call: Call, x: Tensor, node: _Product) -> Any:
         shape, scores = tuple(x.shape), node.scores
@@ -318,7 +359,15 @@ def _floats(out: Any) -> bool:
     return isinstance(out, Tensor) and out.is_floating_point()
 
 
-_active: ContextVar[_Trace | None] = ContextVar("headscope_trace", default=None)
+class _Running(threading.local):
+    """What follows this thread's operations now."""
+
+    trace: _Trace | None = None
+
+
+_running = _Running()
+_watches: Scope[Watch] = Scope("headscope_watches")
+_forward = Borrowed("forward", _Followed)
 
 
 def _holding(used: Tensor, weights: Tensor) -> Callable[[], Tensor | None]:

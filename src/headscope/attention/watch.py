@@ -1,10 +1,9 @@
-"""Which modules of a model run now, and what a hook is shown of an attention call among them."""
+"""Which modules of a model are followed, and what a hook is shown of an attention call among them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 from torch import Tensor, nn
 
@@ -16,43 +15,22 @@ _HEADS = ("num_heads", "num_attention_heads", "n_heads", "n_head", "nhead", "hea
 
 
 class Watch:
-    """A hook, and the modules of its model that are running now.
+    """A hook, and the modules of its model whose calls are followed.
 
     Attributes:
+        model: the whole.
         hook: is shown each attention call.
         places: names of the model's modules.
-        stack: the modules that are running, the outermost first.
+        modules: the model itself, and the modules in which attention may happen.
         parameters: the storages of the model's parameters.
     """
 
     def __init__(self, model: nn.Module, hook: Hook) -> None:
+        self.model = model
         self.hook = hook
         self.places = Places(model)
-        self.stack: list[nn.Module] = []
+        self.modules = frozenset(m for m in model.modules() if m is model or _may_attend(m))
         self.parameters = {storage(parameter) for parameter in model.parameters()}
-        self._handles: list[Any] = []
-        for module in model.modules():
-            if module is model or _may_attend(module):
-                enter = self._begin if module is model else self._enter
-                self._handles.append(module.register_forward_pre_hook(enter, prepend=True))
-                self._handles.append(module.register_forward_hook(self._leave, always_call=True))
-
-    def _begin(self, module: nn.Module, _args: Any) -> None:
-        self.places.begin()
-        self.stack.append(module)
-
-    def _enter(self, module: nn.Module, _args: Any) -> None:
-        self.stack.append(module)
-
-    def _leave(self, module: nn.Module, _args: Any, _output: Any) -> None:
-        if self.stack and self.stack[-1] is module:
-            self.stack.pop()
-
-    def close(self) -> None:
-        """Leave the model as it was."""
-        for handle in self._handles:
-            handle.remove()
-        self.stack.clear()
 
     def show(
         self, module: nn.Module, fields: Fields, values: Tensor | None, given: Tensor | None

@@ -272,9 +272,13 @@ def _by_part(
 
 
 def _of_heads(layer: FloatArray, maps: AttentionMaps, place: int) -> FloatArray:
-    """A layer's matrix for every head: one ``[query key]``, such as of a rollout, is that of them all."""
-    if layer.ndim != 2 or place >= len(maps):
+    """A layer's matrix for every head, 0 where it is hidden; one ``[query key]``, such as of a rollout, is that of all
+    heads, and may reach farther than they do.
+    """
+    if place >= len(maps) or layer.ndim not in (2, 3):
         return layer
+    if layer.ndim == 3:
+        return np.where(maps.sight(place), layer, 0.0) if layer.shape == maps.layers[place].shape else layer
     return np.broadcast_to(layer, (len(maps.layers[place]), *layer.shape))
 
 

@@ -3,14 +3,15 @@
 Nothing is ever cut here: a text of any length gives all its tokens (`headscope.models.Model` refuses what its
 model does not take; `split` gives parts that fit, for corpora).
 
-**Words.** `word_ids` say which pieces make a word. A word begins where the tokenizer's own pre-tokenizer
-begins one, after white space, and on either side of a piece that is all punctuation; it never begins between
-two pieces of one character. So "don't stop," is ``don ' t stop ,`` for BERT and for SentencePiece tokenizers
-alike, although the latter know no words within a text (Llama) or leave the comma with its word (T5). The
-tokenizer still decides what is a piece: byte-level BPE may make ``'t`` one. Text without white space is one
-word between punctuation, unless the tokenizer says otherwise (BERT makes each Chinese character a word).
-Where offsets are not known (pieces taken as they are, tokenizers without a fast version), the marks of the
-pieces (``##``, ``▁``, ``Ġ``, ``</w>``, ``@@``) and punctuation tell words.
+**Words.** `word_ids` say which pieces make a word. A word begins where the tokenizer's own pre-tokenizer begins
+one, after white space, and on either side of a piece that is all punctuation; it never begins between two
+pieces of one character, or after a piece that stands for spaces alone (``▁``), which is of the word that
+follows. So "don't stop," is ``don ' t stop ,`` for BERT and for SentencePiece tokenizers alike, although the
+latter know no words within a text (Llama) or leave the comma with its word (T5). The tokenizer still decides
+what is a piece: byte-level BPE may make ``'t`` one. Text without white space is one word between punctuation,
+unless the tokenizer says otherwise (BERT makes each Chinese character a word). Where offsets are not known
+(pieces taken as they are, tokenizers without a fast version), the marks of the pieces (``##``, ``▁``, ``Ġ``,
+``</w>``, ``@@``) and punctuation tell words.
 
 **Classes.** `sep`, `cls`, `bos`, `eos` hold the tokenizer's special tokens of these names, in this order: a
 token that has a name gets no second one (RoBERTa's ``</s>`` is `sep`, GPT-2's ``<|endoftext|>`` is `bos`). A
@@ -32,8 +33,8 @@ import numpy.typing as npt
 from headscope.errors import InputError
 from headscope.models.chat import render
 from headscope.models.pieces import (
-    LONE,
     classes,
+    is_gap,
     marked_words,
     piece_punctuates,
     punctuates,
@@ -245,7 +246,7 @@ def _fast(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], *, special: 
         for number, added in zip(ids, encoding.special_tokens_mask, strict=True)
     ]
     punctuation = [
-        not hidden_ and piece not in LONE and punctuates(texts[number][start:end])
+        not hidden_ and not is_gap(piece) and punctuates(texts[number][start:end])
         for piece, hidden_, number, (start, end) in zip(pieces, hidden, sequence, offsets, strict=True)
     ]
     return Tokens(

@@ -14,9 +14,11 @@ from typing import Any, Literal, cast
 from urllib.parse import urlparse
 
 import torch
+from huggingface_hub.errors import HFValidationError
+from huggingface_hub.utils import validate_repo_id
 from torch import nn
 
-from headscope.errors import InputError, ModelError
+from headscope.errors import HeadscopeError, InputError, ModelError
 from headscope.models.model import Model
 from headscope.models.untrained import reinitialise
 
@@ -55,6 +57,9 @@ def load(
     if untrained is None and (keep is not None or init != "architecture"):
         raise InputError("keep and init belong to untrained: give untrained=SEED too")
     torch_dtype = _dtype(dtype)
+    check_device(device)
+    if untrained is not None and not 0 <= untrained < 2**32:
+        raise InputError(f"untrained: expected a seed from 0 to {2**32 - 1}, found {untrained}")
     if isinstance(model, Model):
         loaded = Model(model.module, model.tokenizer, model.name, model.revision, model.notes)
     elif isinstance(model, nn.Module):
@@ -79,6 +84,21 @@ def load(
     if device is not None:
         loaded.module = loaded.module.to(device)
     return loaded
+
+
+def check_device(device: str | torch.device | None) -> None:
+    """Raise `InputError` for a device that is not there."""
+    if device is None:
+        return
+    try:
+        torch.zeros(1, device=device).item()
+    except (RuntimeError, AssertionError, NotImplementedError, ImportError):
+        there = ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
+        if torch.backends.mps.is_available():
+            there.append("mps")
+        raise InputError(
+            f"device: expected one that is here ({', '.join(there)}), found {str(device)!r}"
+        ) from None
 
 
 def demo_folder() -> Path:
@@ -111,6 +131,11 @@ def _locate(name: str) -> tuple[str, str]:
     if not name.strip():
         raise ModelError("model: expected a hub name or a folder, found an empty string")
     path = Path(name).expanduser()
+    try:
+        path.exists()
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ModelError(f"model: expected a hub name or a folder, found {name[:60]!r}… ({why})") from None
     if path.is_dir():
         if not (path / "config.json").is_file():
             raise ModelError(
@@ -122,6 +147,13 @@ def _locate(name: str) -> tuple[str, str]:
         raise ModelError(f"{name}: a file; expected the folder that holds config.json and the weights")
     if name.startswith((".", "/", "~")) or name.count("/") > 1 or "\\" in name:
         raise ModelError(f"{name}: no such folder")
+    try:
+        validate_repo_id(name)
+    except HFValidationError:
+        raise ModelError(
+            f"model: expected a folder, or a hub name of at most 96 letters, digits, '-', '_' and '.', such as "
+            f"owner/name, found {name!r}"
+        ) from None
     return name, name
 
 
@@ -137,6 +169,7 @@ def _pretrained(
         options["revision"] = revision or "main"
     with _one_line(name, not Path(where).is_dir()):
         config = hub.AutoConfig.from_pretrained(where, **options)
+        _check_config(config, name)
         architecture = (config.architectures or [""])[0]
         loader: Any = getattr(hub, architecture, hub.AutoModel)
         if getattr(config, "auto_map", None) and trust_remote_code:
@@ -159,6 +192,25 @@ def _pretrained(
         names = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
         model.notes = (f"not in the checkpoint, drawn at random: {names}",)
     return model
+
+
+_MOST_LAYERS = 10_000
+
+
+def _check_config(config: Any, name: str) -> None:
+    """Raise `ModelError` for what no model can be made of, before it is tried."""
+    named: Any = config.architectures
+    if named is not None and not (
+        isinstance(named, list) and all(isinstance(each, str) for each in cast("list[Any]", named))
+    ):
+        raise ModelError(f"{name}: config.json: architectures: expected a list of names, found {named!r}")
+    text = config.get_text_config()
+    for key in ("num_hidden_layers", "num_attention_heads", "hidden_size", "vocab_size"):
+        value = getattr(text, key, None)
+        most = _MOST_LAYERS if key == "num_hidden_layers" else None
+        if isinstance(value, int) and (value < 1 or (most is not None and value > most)):
+            expected = "at least 1" if most is None else f"1 to {most:,}"
+            raise ModelError(f"{name}: config.json: {key}: expected {expected}, found {value:,}")
 
 
 def _tokenizer(where: str | Path, name: str, options: dict[str, Any]) -> Any:
@@ -189,7 +241,6 @@ def _tokenizer(where: str | Path, name: str, options: dict[str, Any]) -> Any:
 @contextmanager
 def _one_line(name: str, downloads: bool = False) -> Generator[None]:
     """Turn what transformers and torch say of a broken model into one line that names it."""
-    from safetensors import SafetensorError
     from transformers.utils import logging
 
     quiet = logging.is_progress_bar_enabled() and not downloads
@@ -197,19 +248,15 @@ def _one_line(name: str, downloads: bool = False) -> Generator[None]:
         logging.disable_progress_bar()
     try:
         yield
+    except HeadscopeError:
+        raise
     except pickle.UnpicklingError:
         raise ModelError(
             f"{name}: the checkpoint holds more than tensors and is refused; expected tensors only (safetensors)"
         ) from None
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        RuntimeError,
-        ImportError,
-        AttributeError,
-        SafetensorError,
-    ) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever a broken file leads transformers to
         text = str(error)
         if "couldn't connect" in text or "Name or service" in text or "offline" in text.lower():
             raise ModelError(_no_network(name)) from None
@@ -249,7 +296,11 @@ def _no_network(name: str) -> str:
 
 def _first(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0][:200] if lines else type(error).__name__
+    if not lines:
+        return "a file ends too early" if isinstance(error, EOFError) else type(error).__name__
+    first = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
+    bare = isinstance(error, (KeyError, AttributeError, TypeError, IndexError, ZeroDivisionError))
+    return (f"{type(error).__name__}: {first}" if bare else first)[:200]
 
 
 def _dtype(dtype: str | torch.dtype | None) -> torch.dtype | None:

@@ -89,6 +89,11 @@ class Model:
         return name.endswith(("ForCausalLM", "LMHeadModel")) and not self.encoder_decoder
 
     @property
+    def same_length(self) -> bool:
+        """Whether padding moves its attention (told on loading), so that a batch must have inputs of one length."""
+        return self.checked is not None and bool(self.checked.same_length)
+
+    @property
     def backbone(self) -> nn.Module:
         """What reads a text: the module without its head, or an encoder-decoder's encoder; the same maps for less."""
         if self.encoder_decoder and hasattr(self.module, "get_encoder"):
@@ -146,8 +151,14 @@ class Model:
     def inputs(self, batch: Sequence[Tokens], *, token_types: bool = True) -> dict[str, Tensor]:
         """What the module takes for some inputs: ids ``[batch token]``, padded on the right, and their mask.
 
-        `token_types=False` sets all token types to 0, as the released code of Clark et al. 2019 does.
+        `token_types=False` sets all token types to 0, as the released code of Clark et al. 2019 does. Raises
+        `InputError` for inputs of several lengths where padding would move the attention (`same_length`).
         """
+        if self.same_length and len({len(tokens) for tokens in batch}) > 1:
+            raise InputError(
+                f"{self.name}: expected inputs of one length in a batch, as padding moves its attention; found lengths "
+                f"from {min(map(len, batch))} to {max(map(len, batch))}"
+            )
         pad = getattr(self.tokenizer, "pad_token_id", None)
         arrays = _encode.collate(batch, pad_id=pad if pad is not None else 0)
         if "token_type_ids" in arrays and not token_types:

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 Mark = Literal["##", "▁", "Ġ", "</w>", "@@"]
 _MARKS: tuple[Mark, ...] = ("##", "▁", "Ġ", "</w>", "@@")
 
-LONE = ("▁", "Ġ")
-"""Pieces that stand for the space before the piece that follows them."""
+
+def is_gap(piece: str) -> bool:
+    """Whether a piece stands for the space before the piece that follows it: ``▁``, ``▁▁``, ``Ġ``."""
+    return piece != "" and (not piece.strip("▁") or not piece.strip("Ġ"))
 
 
 class Special(NamedTuple):
@@ -72,7 +74,7 @@ def punctuates(text: str) -> bool:
 
 def piece_punctuates(tokenizer: PreTrainedTokenizerBase, piece: str) -> bool:
     """Whether a piece whose text is not known is all punctuation, as far as the piece alone says."""
-    if piece in LONE:
+    if is_gap(piece):
         return False
     if mark(tokenizer) == "Ġ":
         return punctuates(tokenizer.convert_tokens_to_string([piece]))
@@ -104,10 +106,10 @@ def word_ids(
         (start, end), last, text = offsets[position], offsets[position - 1][1], texts[sequence[position]]
         if start < last:  # one character in several pieces
             return False
+        if is_gap(pieces[position - 1]):
+            return False
         if (start > last and _has_space(text[last:start])) or (start < end and text[start].isspace()):
             return True
-        if pieces[position - 1] in LONE:
-            return False
         return given[position] != given[position - 1] or punctuation[position] or punctuation[position - 1]
 
     return _numbered(hidden, sequence, begins)
@@ -148,13 +150,15 @@ def marked_words(
 
     def begins(position: int) -> bool:
         piece, before = pieces[position], pieces[position - 1]
+        if style in ("▁", "Ġ") and is_gap(before):
+            return False
         if style == "##":
             new = not piece.startswith("##")
         elif style in ("▁", "Ġ"):
             new = piece.startswith(style)
         else:
             new = before.endswith("</w>") if style == "</w>" else not before.endswith("@@")
-        return new or (before not in LONE and (punctuation[position] or punctuation[position - 1]))
+        return new or punctuation[position] or punctuation[position - 1]
 
     return np.array(_numbered(hidden, sequence, begins), np.int64)
 

@@ -1,0 +1,126 @@
+"""What several recordings share: who sees what was entered, and what is changed for as long as any of them runs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar, cast
+
+T = TypeVar("T")
+
+
+@dataclass(eq=False)
+class _Entry(Generic[T]):
+    thing: T
+    open: bool = True
+
+
+class Scope(Generic[T]):
+    """What this thread or task entered and has not left.
+
+    Others do not see it, save the tasks that it starts meanwhile. It can be left in any order, and from anywhere:
+    a generator may be closed by another task than the one that began it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._entries: ContextVar[tuple[_Entry[T], ...]] = ContextVar(name, default=())
+
+    @contextmanager
+    def entered(self, thing: T) -> Generator[None]:
+        """Within it `thing` is among what this thread or task sees."""
+        entry = _Entry(thing)
+        try:
+            self._entries.set((*self._open(), entry))
+            yield
+        finally:
+            entry.open = False
+            self._entries.set(self._open())
+
+    def now(self) -> list[T]:
+        """What is entered, the outermost first."""
+        return [entry.thing for entry in self._open()]
+
+    def _open(self) -> tuple[_Entry[T], ...]:
+        return tuple(entry for entry in self._entries.get() if entry.open)
+
+
+_ABSENT = object()
+
+
+@dataclass(eq=False)
+class _Borrowed:
+    owner: Any
+    found: Any
+    users: set[object] = field(default_factory=set[object])
+
+
+class Borrowed:
+    """An attribute of objects that is set for as long as anyone borrows it.
+
+    The first who borrows it from an object notes what was there, and the last who gives it back restores that,
+    whatever their order, task or thread.
+
+    Args:
+        name: of the attribute.
+        value: what to set, given the object.
+    """
+
+    def __init__(self, name: str, value: Callable[[Any], Any]) -> None:
+        self._name = name
+        self._value = value
+        self._borrowed: dict[int, _Borrowed] = {}
+        self._lock = (
+            threading.RLock()
+        )  # an abandoned generator may be closed by the garbage collector at any point
+
+    @contextmanager
+    def borrowed(self, owners: Sequence[Any]) -> Generator[None]:
+        """Within it the attribute of each of `owners` is set."""
+        user = object()
+        try:
+            with self._lock:
+                for owner in owners:
+                    self._take(owner, user)
+            yield
+        finally:
+            try:
+                self._give_back(owners, user)
+            except BaseException:  # Ctrl-C at this very moment
+                self._give_back(owners, user)
+                raise
+
+    def found(self, owner: Any, default: Any = None) -> Any:
+        """What the attribute of an object was before it was borrowed; `default` where nobody borrows it."""
+        borrowed = self._borrowed.get(id(owner))
+        return default if borrowed is None or borrowed.found is _ABSENT else borrowed.found
+
+    def _take(self, owner: Any, user: object) -> None:
+        borrowed = self._borrowed.get(id(owner))
+        if borrowed is None:
+            borrowed = _Borrowed(owner, _attributes(owner).get(self._name, _ABSENT))
+            self._borrowed[id(owner)] = borrowed
+        first = not borrowed.users
+        borrowed.users.add(user)
+        if first:
+            _attributes(owner)[self._name] = self._value(owner)
+
+    def _give_back(self, owners: Sequence[Any], user: object) -> None:
+        with self._lock:
+            for owner in owners:
+                borrowed = self._borrowed.get(id(owner))
+                if borrowed is None:
+                    continue
+                borrowed.users.discard(user)
+                if not borrowed.users:
+                    if borrowed.found is _ABSENT:
+                        _attributes(owner).pop(self._name, None)
+                    else:
+                        _attributes(owner)[self._name] = borrowed.found
+                    del self._borrowed[id(owner)]
+
+
+def _attributes(owner: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", vars(owner))

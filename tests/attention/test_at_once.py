@@ -1,0 +1,543 @@
+"""Several at once with one model, in any order: each sees its own calls, and the model is left exactly as it was."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import copy
+import gc
+import random
+import signal
+import threading
+from collections.abc import AsyncGenerator, Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from small_models import SMALL, sharpen, small
+from torch import Tensor, nn
+
+import headscope as hs
+from headscope.attention.recording import recording
+from headscope.models import Model
+
+IDS = torch.tensor([[5, 9, 2, 7, 11, 3]])
+OTHER = torch.tensor([[8, 4, 30, 6]])
+
+
+@pytest.fixture(scope="module", params=["bert", "mpnet"], ids=["interface", "trace"])
+def model(request: pytest.FixtureRequest) -> Model:
+    """A model of each way in."""
+    return small(request.param)
+
+
+@pytest.fixture(autouse=True)
+def left_as_found(request: pytest.FixtureRequest) -> Generator[None]:
+    """Whatever a test does with the model, afterwards it is what it was."""
+    if "model" not in request.fixturenames:
+        yield
+        return
+    model: Model = request.getfixturevalue("model")
+    expected, before = run(model), state(model.module)
+    yield
+    gc.collect()
+    assert state(model.module) == before
+    assert torch.equal(run(model), expected)
+
+
+def state(module: nn.Module) -> Any:
+    configs = {id(part.config): part.config for part in module.modules() if hasattr(part, "config")}
+    return (
+        [(len(part._forward_hooks), len(part._forward_pre_hooks)) for part in module.modules()],
+        ["forward" in vars(part) for part in module.modules()],
+        [part.training for part in module.modules()],
+        [config._attn_implementation for config in configs.values()],
+        torch.overrides._get_current_function_mode_stack(),
+    )
+
+
+def run(model: Model, ids: Tensor = IDS) -> Tensor:
+    """What the user's own call of the module gives."""
+    with torch.no_grad():
+        return model.module(input_ids=ids).last_hidden_state
+
+
+def maps(model: Model, ids: Tensor = IDS) -> Any:
+    return hs.capture(model, inputs={"input_ids": ids}).weights
+
+
+def in_threads(*works: Callable[[], Any]) -> list[Any]:
+    with ThreadPoolExecutor(len(works)) as pool:
+        return [future.result(timeout=60) for future in [pool.submit(work) for work in works]]
+
+
+# ---- threads
+
+
+def test_eight_threads_capture_what_one_captures(model: Model) -> None:
+    rows = [torch.randint(3, 60, (1, length)) for length in (4, 5, 6, 7, 8, 9, 10, 11)]
+    expected = [maps(model, ids) for ids in rows]
+    begin = threading.Barrier(8)
+
+    def work(ids: Tensor) -> list[Any]:
+        begin.wait()
+        return [maps(model, ids) for _ in range(6)]
+
+    found = in_threads(*[partial(work, ids) for ids in rows])
+    for each, reference in zip(found, expected, strict=True):
+        for weights in each:
+            np.testing.assert_array_equal(weights, reference)
+
+
+def test_an_edit_is_for_the_thread_that_makes_it(model: Model) -> None:
+    plain, whole, entered, seen = run(model), maps(model), threading.Event(), threading.Event()
+
+    def edit() -> Tensor:
+        with hs.ablate(model, "L0H1"):
+            entered.set()
+            assert seen.wait(60)
+            return run(model)
+
+    def look() -> tuple[Tensor, Any]:
+        assert entered.wait(60)
+        try:
+            return run(model), maps(model)
+        finally:
+            seen.set()
+
+    ablated, (output, captured) = in_threads(edit, look)
+    assert not torch.equal(ablated, plain)
+    assert torch.equal(output, plain)
+    np.testing.assert_array_equal(captured, whole)
+
+
+def test_the_last_that_leaves_restores_though_the_first_came_first(model: Model) -> None:
+    entered, may_leave = threading.Barrier(3), [threading.Event(), threading.Event()]
+
+    def work(number: int) -> Tensor:
+        with hs.ablate(model, f"L{number}H0"):
+            entered.wait()
+            run(model)
+            assert may_leave[number].wait(60)
+            return run(model)
+
+    before = state(model.module)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.submit(work, 0), pool.submit(work, 1)
+        entered.wait()
+        may_leave[0].set()
+        first.result(60)
+        assert state(model.module) != before
+        plain = run(model)
+        may_leave[1].set()
+        assert not torch.equal(second.result(60), plain)
+    assert state(model.module) == before
+    assert torch.equal(run(model), plain)
+
+
+def test_a_whole_model_and_its_backbone_at_once() -> None:
+    torch.manual_seed(0)
+    config = transformers.BertConfig(**SMALL)
+    model = hs.load(sharpen(transformers.BertForMaskedLM(config)))
+    before, backbone = state(model.module), model.backbone
+    outer, inner = recording(model.module, lambda record: None), recording(backbone, lambda record: None)
+    outer.__enter__()
+    inner.__enter__()
+    outer.__exit__(None, None, None)
+    assert config._attn_implementation == "headscope"
+    inner.__exit__(None, None, None)
+    assert state(model.module) == before
+
+
+def test_fused_and_whole_recordings_at_once() -> None:
+    model = small("bert")
+    plain, fused, whole = run(model), [], []
+    with recording(model.module, fused.append, fused=True):
+        run(model)
+
+        def look() -> None:
+            with recording(model.module, whole.append):
+                run(model)
+
+        in_threads(look)
+        run(model)
+    assert [record.given is None for record in fused] == [True] * 6
+    assert [record.given is None for record in whole] == [False] * 3
+    for one, other in zip(fused, whole, strict=False):
+        torch.testing.assert_close(one.weights(), other.weights())
+    assert torch.equal(run(model), plain)
+
+
+def test_training_goes_on_where_it_was(model: Model) -> None:
+    module = model.module
+    module.train()
+    module.get_submodule("encoder").eval()  # some of it frozen
+    before = state(module)
+    entered, leave = threading.Barrier(2), threading.Event()
+
+    def first() -> None:
+        with hs.ablate(model, "L0H0"):
+            run(model)
+            entered.wait()
+            assert leave.wait(60)
+
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(first)
+        entered.wait()
+        with recording(module, lambda record: None):
+            leave.set()
+            future.result(60)
+            assert not any(part.training for part in module.modules())
+    assert state(module) == before
+    module.eval()
+
+
+# ---- tasks
+
+
+def test_an_edit_in_a_task_is_of_that_task(model: Model) -> None:
+    plain, whole = run(model), maps(model)
+
+    async def edit(entered: asyncio.Event, leave: asyncio.Event) -> Tensor:
+        with hs.ablate(model, "L0H1"):
+            entered.set()
+            await leave.wait()
+            return run(model)
+
+    async def main() -> None:
+        entered, leave = asyncio.Event(), asyncio.Event()
+        task = asyncio.create_task(edit(entered, leave))
+        await entered.wait()
+        assert torch.equal(run(model), plain)
+        np.testing.assert_array_equal(maps(model), whole)
+        leave.set()
+        assert not torch.equal(await task, plain)
+
+    asyncio.run(main())
+
+
+def test_tasks_that_cross_each_other(model: Model) -> None:
+    """Entered A, B and left A, B: neither takes the other's edit with it."""
+    plain = run(model)
+    with hs.ablate(model, "L0H0"):
+        first = run(model)
+    with hs.ablate(model, "L1H1"):
+        second = run(model)
+
+    async def edit(head: str, pause: float) -> list[Tensor]:
+        outputs = []
+        with hs.ablate(model, head):
+            for _ in range(4):
+                await asyncio.sleep(pause)
+                outputs.append(run(model))
+        return [*outputs, run(model)]
+
+    async def main() -> tuple[list[Tensor], list[Tensor]]:
+        return await asyncio.gather(edit("L0H0", 0.001), edit("L1H1", 0.003))
+
+    for outputs, expected in zip(asyncio.run(main()), (first, second), strict=True):
+        assert all(torch.equal(output, expected) for output in outputs[:4])
+        assert torch.equal(outputs[4], plain)
+
+
+def test_an_edit_reaches_the_threads_that_its_task_starts(model: Model) -> None:
+    with hs.ablate(model, "L0H1"):
+        expected = run(model)
+
+    async def main() -> list[Tensor]:
+        with hs.ablate(model, "L0H1"):
+            return await asyncio.gather(*[asyncio.to_thread(run, model) for _ in range(4)])
+
+    assert all(torch.equal(output, expected) for output in asyncio.run(main()))
+
+
+def test_a_task_that_is_cancelled(model: Model) -> None:
+    async def edit(entered: asyncio.Event) -> None:
+        with hs.ablate(model, "L0H1"):
+            run(model)
+            entered.set()
+            await asyncio.sleep(60)
+
+    async def main() -> None:
+        entered = asyncio.Event()
+        task = asyncio.create_task(edit(entered))
+        await entered.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+
+def test_an_edit_outlives_no_context_that_was_copied_within_it(model: Model) -> None:
+    plain = run(model)
+    with hs.ablate(model, "L0H1"):
+        run(model)
+        context = contextvars.copy_context()
+    assert torch.equal(context.run(run, model), plain)
+
+
+# ---- contexts in another order
+
+
+def test_left_in_the_order_they_were_entered(model: Model) -> None:
+    plain = run(model)
+    with hs.ablate(model, "L0H1"):
+        alone = run(model)
+    first, second = hs.ablate(model, "L0H0"), hs.ablate(model, "L0H1")
+    first.__enter__()
+    second.__enter__()
+    assert not torch.equal(run(model), alone)
+    first.__exit__(None, None, None)
+    assert torch.equal(run(model), alone)
+    second.__exit__(None, None, None)
+    assert torch.equal(run(model), plain)
+
+
+def test_left_in_random_orders(model: Model) -> None:
+    draw = random.Random(0)
+    heads = ["L0H0", "L0H3", "L1H1", "L2H2"]
+
+    def expected(left: list[str]) -> Tensor:
+        with ExitStack() as stack:
+            for head in left:
+                stack.enter_context(hs.ablate(model, head))
+            output = run(model)
+        return output
+
+    for _ in range(5):
+        edits = {head: hs.ablate(model, head) for head in draw.sample(heads, 4)}
+        for edit in edits.values():
+            edit.__enter__()
+        run(model)
+        for head in draw.sample(heads, 4):
+            edits.pop(head).__exit__(None, None, None)
+            (reference,) = in_threads(partial(expected, list(edits)))  # a thread that is within none of them
+            assert torch.equal(run(model), reference)
+
+
+# ---- generators
+
+
+def ablating(model: Model, head: str = "L0H1") -> Generator[Tensor]:
+    with hs.ablate(model, head):
+        while True:
+            yield run(model)
+
+
+def test_a_generator_that_is_dropped(model: Model) -> None:
+    steps = ablating(model)
+    next(steps)
+    del steps
+
+
+def test_a_generator_that_only_the_garbage_collector_finds(model: Model) -> None:
+    plain = run(model)
+    steps = [ablating(model)]
+    next(steps[0])
+    steps.append(steps)  # type: ignore[arg-type]
+    del steps
+    gc.collect()
+    assert torch.equal(run(model), plain)
+
+
+def test_a_generator_that_another_thread_closes(model: Model) -> None:
+    plain, steps = run(model), ablating(model)
+    ablated = next(steps)
+    assert not torch.equal(ablated, plain)
+    in_threads(steps.close)
+    assert torch.equal(run(model), plain)
+
+
+def test_generators_that_take_turns(model: Model) -> None:
+    plain = run(model)
+    first, second = ablating(model, "L0H0"), ablating(model, "L1H1")
+    for _ in range(3):
+        next(first), next(second)
+    first.close()
+    with hs.ablate(model, "L1H1"):
+        expected = run(model)
+    assert torch.equal(next(second), expected)
+    second.close()
+    assert torch.equal(run(model), plain)
+
+
+def test_an_asynchronous_generator_that_the_loop_closes(model: Model) -> None:
+    plain = run(model)
+
+    async def steps() -> AsyncGenerator[Tensor]:
+        with hs.ablate(model, "L0H1"):
+            while True:
+                yield run(model)
+
+    async def main() -> None:
+        async for output in steps():
+            assert not torch.equal(output, plain)
+            break
+
+    asyncio.run(main())
+    assert torch.equal(run(model), plain)
+
+
+# ---- exceptions
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_what_ends_a_pass_leaves_nothing_behind(model: Model, error: type[BaseException]) -> None:
+    plain = run(model)
+
+    def fail(record: Any) -> None:
+        if record.layer == 1:
+            raise error
+
+    with pytest.raises(error), hs.edit(model, fail):
+        run(model)
+    assert torch.equal(run(model), plain)
+    assert not torch.overrides._get_current_function_mode_stack()
+    with hs.ablate(model, "L2H0"), hs.edit(model, lambda record: None):
+        with pytest.raises(error), hs.edit(model, fail):
+            run(model)
+        whole = maps(model)
+    assert not whole[2, 0].any()
+    assert whole[1].any()
+
+
+def test_an_interrupt_inside_the_model(model: Model) -> None:
+    """Ctrl-C in a layer, where no hook of ours runs."""
+    plain = run(model)
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    handle = list(model.module.modules())[-3].register_forward_hook(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            maps(model)
+        with hs.ablate(model, "L0H1"):
+            with pytest.raises(KeyboardInterrupt):
+                run(model)
+            handle.remove()
+            assert not torch.equal(run(model), plain)
+    finally:
+        handle.remove()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize(
+    "model", ["bert"], ids=["interface"], indirect=True
+)  # torch's stack of modes is not ours
+def test_interrupts_at_any_moment(model: Model) -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    draw, plain, before, interrupted = random.Random(0), run(model), state(model.module), 0
+    handler = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for _ in range(400):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-4, 2e-2))
+                with hs.ablate(model, "L0H1"):
+                    maps(model)
+            except KeyboardInterrupt:
+                interrupted += 1
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            assert state(model.module) == before
+            assert torch.equal(run(model), plain)
+    finally:
+        signal.signal(signal.SIGALRM, handler)
+    assert interrupted > 20
+
+
+# ---- copies
+
+
+def test_a_copy_made_within_an_edit_is_a_model_of_its_own(model: Model) -> None:
+    plain = run(model)
+    with hs.ablate(model, "L0H1"):
+        run(model)
+        module = copy.deepcopy(model.module)
+        with torch.no_grad():
+            for parameter in module.parameters():
+                parameter.mul_(0.5)
+        halved = Model(module)
+        within = run(halved)
+    assert torch.equal(run(halved), within)
+    torch.testing.assert_close(within, run(Model(copy.deepcopy(module))))
+    assert not torch.allclose(within, plain)
+
+
+# ---- all of it together
+
+
+@pytest.mark.parametrize("rounds", [12, pytest.param(300, marks=pytest.mark.slow)])
+def test_any_mixture_leaves_each_its_own(model: Model, rounds: int) -> None:
+    """Threads with tasks, generators, errors and captures, at random: each result is what it is alone."""
+    heads = [f"L{layer}H{head}" for layer in range(3) for head in range(4)]
+    plain, whole, ablated = run(model), maps(model), {}
+    for head in heads:
+        with hs.ablate(model, head):
+            ablated[head] = run(model)
+    kept: list[Generator[Tensor]] = []
+
+    def work(seed: int) -> None:
+        draw = random.Random(seed)
+        for _ in range(rounds):
+            kind, head = draw.randrange(6), draw.choice(heads)
+            if kind == 0:
+                np.testing.assert_array_equal(maps(model), whole)
+            elif kind == 1:
+                assert torch.equal(run(model), plain)
+            elif kind == 2:
+                with hs.ablate(model, head):
+                    assert torch.equal(run(model), ablated[head])
+            elif kind == 3:
+                with pytest.raises(ZeroDivisionError), hs.edit(model, lambda record: 1 / 0):
+                    run(model)
+            elif kind == 4:
+                steps = ablating(model, head)
+                assert torch.equal(contextvars.copy_context().run(next, steps), ablated[head])
+                kept.append(steps)  # left open, for another thread to close
+            elif kept:
+                kept.pop().close()
+
+    in_threads(*[partial(work, seed) for seed in range(8)])
+    for steps in kept:
+        steps.close()
+
+
+# ---- arrays
+
+
+def test_wrap_leaves_the_callers_array_alone() -> None:
+    array = np.full((1, 2, 3, 3), 1 / 3)
+    layers = [array[0].copy()]
+    tokens = hs.Tokens(["a", "b", "c"], ids=(ids := np.arange(3)))
+    wrapped, listed = hs.wrap(array, tokens), hs.wrap(layers, tokens)
+    direct = hs.AttentionMaps(layers, tokens, tokens)
+    array[:] = 0
+    layers[0][:] = 0
+    ids[0] = 99
+    assert (wrapped.weights == 1 / 3).all()
+    assert (listed.weights == 1 / 3).all()
+    assert wrapped.query.ids is not None
+    assert wrapped.query.ids[0] == 0
+    for each in (wrapped, listed, direct):
+        with pytest.raises(ValueError, match="read-only"):
+            each.layers[0][0, 0, 0] = 1.0
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+def test_wrap_does_not_follow_a_tensor(dtype: torch.dtype) -> None:
+    tensor = torch.full((1, 2, 2, 2), 0.5, dtype=dtype, requires_grad=True)
+    whole, listed = hs.wrap(tensor, ["a", "b"]), hs.wrap([tensor[0]], ["a", "b"])
+    with torch.no_grad():
+        tensor.zero_()
+    assert (whole.weights == 0.5).all()
+    assert (listed.weights == 0.5).all()
