@@ -1,85 +1,31 @@
 """The command line: parse, call the public names, print.
 
-Tables go to stdout, progress and remarks to stderr. Exit codes: 0 done, 1 a run failed, 2 bad usage or bad input.
+Tables go to stdout, progress and remarks to stderr. Exit codes: 0 done, 1 a run failed, 2 bad usage or bad input, 130
+stopped by Ctrl-C before a command began.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import warnings
-from typing import Any, NoReturn
-
-import typer
-
-from headscope.analyses import analyses
-from headscope.cli.check import check
-from headscope.cli.merge import merge
-from headscope.cli.report import report
-from headscope.cli.view import view
-from headscope.console.groups import command
-from headscope.console.options import say
-from headscope.errors import HeadscopeError, InputError, ModelError
-from headscope.stream.provenance import COMMAND
-
-GROUPS = {"compare": "What changed: groups of inputs, models, inputs, checkpoints."}
-"""Commands of several words: the help of the first."""
-
-app = typer.Typer(
-    help="See and measure where a transformer looks.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-def _collect() -> None:
-    """Add the commands: those of every analysis, between those that show and the report."""
-    for function in (check, view):
-        app.command()(command(function))
-    groups: dict[str, typer.Typer] = {}
-    for analysis in analyses().values():
-        *words, name = analysis.command.split() or [""]
-        if not name:
-            continue
-        parent = app
-        for word in words:
-            if word not in groups:
-                groups[word] = typer.Typer(help=GROUPS[word], no_args_is_help=True, rich_markup_mode=None)
-                app.add_typer(groups[word], name=word)
-            parent = groups[word]
-        parent.command(name)(command(analysis.load(f"command:{name}")))
-    for function in (merge, report):
-        app.command()(command(function))
-
-
-_collect()
+from typing import NoReturn
 
 
 def main() -> NoReturn:
     """Run the command line and exit."""
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    warnings.showwarning = _warn
-    COMMAND.set(" ".join(["headscope", *sys.argv[1:]]))
-    streams: list[Any] = [sys.stdout, sys.stderr]
-    for stream in streams:
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
     try:
-        app()
-    except (InputError, ModelError) as error:
-        say(f"headscope: {error}")
+        os.getcwd()
+    except OSError as error:
+        print(
+            f"headscope: the current folder cannot be read ({error.strerror}); change to another",
+            file=sys.stderr,
+        )
         raise SystemExit(2) from None
-    except HeadscopeError as error:
-        say(f"headscope: {error}")
-        raise SystemExit(1) from None
-    except BrokenPipeError:
-        sys.stderr.close()
-        raise SystemExit(0) from None
-    raise SystemExit(0)
+    try:
+        from headscope.cli.app import run  # takes a second, in which Ctrl-C may come
 
-
-def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
-    say(f"headscope: {message}")
+        code = run()
+    except KeyboardInterrupt:
+        print("headscope: stopped", file=sys.stderr)
+        raise SystemExit(130) from None
+    raise SystemExit(code)

@@ -30,6 +30,7 @@ def check(
                 "model": loaded.name,
                 "route": found.route,
                 "output_error": found.output_error,
+                "padding_error": found.padding_error,
                 "parts": [vars(part) for part in found.parts],
             }
         )
@@ -56,6 +57,12 @@ def check(
             f"    ok  an edit of the weights reaches the output (silencing one head moves it by {part.edit_effect:.0e})"
         )
     print(f"  ok  recording leaves the output as it is (moved by {found.output_error:.0e})")
+    if found.same_length:
+        print(
+            f"  padding moves an input by {found.padding_error:.0e}: batches of a corpus have inputs of one length"
+        )
+    elif found.padding_error is not None:
+        print(f"  ok  padding leaves an input as it is (moved by {found.padding_error:.0e})")
 
 
 def _counts(numbers: Any) -> str:

@@ -24,7 +24,7 @@ def merge(
             help="Of distances, also the heads' map: .parquet, .csv or .json; .svg, .pdf or .png for a figure.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of distances' map and test.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=console.MOST_SEED, help="Of distances' map and test.")] = 0,
 ) -> None:
     """Put the parts of all shards together: the figures of one run over the whole corpus, to the last digit."""
     from headscope.analyses.merge import analysis_of

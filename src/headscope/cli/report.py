@@ -12,6 +12,7 @@ from headscope.analyses import analyses
 from headscope.analyses.record import entries
 from headscope.console import options as console
 from headscope.errors import InputError
+from headscope.measures.files import replacing
 
 
 def report(
@@ -64,6 +65,7 @@ def report(
         ),
     ] = None,
     pack: console.Pack = 128,
+    documents: console.DocumentEnds = None,
     limit: console.Limit = None,
 ) -> None:
     """Write one page about a model: what every head does over a corpus, and the maps behind the figures."""
@@ -77,9 +79,14 @@ def report(
     if label is not None and pairs is None:
         raise InputError("--label: expected --pairs as well")
     started = time.monotonic()
-    texts = console.corpus_of(text, format, pack)
+    texts = console.corpus_of(text, format, pack, documents)
     loaded = model.load()
-    options = {"-m": model.model, "--format": format, "--pack": None if pack == 128 else pack}
+    options = {
+        "-m": model.model,
+        "--format": format,
+        "--pack": None if pack == 128 else pack,
+        "--documents": documents,
+    }
     options |= {"--device": model.device, "--dtype": model.dtype, "--revision": model.revision}
     options |= {"--untrained": model.untrained, "--keep": model.keep}
     options |= {"--trust-remote-code": "" if model.trust_remote_code else None}
@@ -110,7 +117,8 @@ def report(
         typed=typed,
     )
     if browser is None:
-        output.write_text(page, encoding="utf-8")
+        with replacing(output) as file:
+            file.write_text(page, encoding="utf-8")
     else:
         print_page(page, output, browser)
     size, seconds = output.stat().st_size / 1e6, time.monotonic() - started

@@ -24,6 +24,7 @@ ThemeName = Literal["auto", "light", "dark"]
 PresetName = Literal["clark2019"]
 Average = Literal["token", "document"]
 FromWord = Literal["first", "mean"]
+Ends = Literal["blank", "line", "file"]
 
 LONG = 500_000
 """From how many bytes of texts on a run first says what it will take."""
@@ -42,6 +43,9 @@ PAGES = (".html", *PICTURES)
 
 SHOWN = 15
 """Rows of a long table that is printed."""
+
+MOST_SEED = 2**32 - 1
+"""The largest seed that all generators of random numbers take."""
 
 _LISTED = 20
 
@@ -62,6 +66,12 @@ Pack = Annotated[
     int, typer.Option(help="Fill inputs of text with whole lines up to this many pieces; 0: a line an input.")
 ]
 SkipBroken = Annotated[bool, typer.Option("--skip-broken", help="Leave out broken sentences, and list them.")]
+DocumentEnds = Annotated[
+    Ends | None,
+    typer.Option(
+        "--documents", help="Of plain text: what ends a document: a blank line (as by default), line or file."
+    ),
+]
 Measures = Annotated[
     str | None,
     typer.Option(metavar="A,B", help="Which measures; by default the groups surface and patterns."),
@@ -231,14 +241,20 @@ class TextOptions:
     format: Format = None
     pack: Pack = 128
     limit: Limit = None
+    documents: DocumentEnds = None
 
     def read(self) -> Corpus:
         """The corpus."""
-        return corpus_of(self.corpus, self.format, self.pack)
+        return corpus_of(self.corpus, self.format, self.pack, self.documents)
 
 
-def corpus_of(paths: list[Path] | None, format: TextKind | None, pack: int) -> Corpus:
-    """The corpus in these files, or the built-in one."""
+def corpus_of(
+    paths: list[Path] | None, format: TextKind | None, pack: int, documents: Ends | None = None
+) -> Corpus:
+    """The corpus in these files, or the built-in one.
+
+    Raises `InputError` where the ends of documents are named and the format has its own.
+    """
     from headscope import corpora
 
     if not paths:
@@ -246,7 +262,9 @@ def corpus_of(paths: list[Path] | None, format: TextKind | None, pack: int) -> C
     suffixes: dict[str, TextKind] = {".jsonl": "jsonl", ".conllu": "conllu"}
     kind = _one_of([format or suffixes.get(path.suffix.lower(), "text") for path in paths])
     if kind == "text":
-        return corpora.text(paths, pack=pack or None)
+        return corpora.text(paths, pack=pack or None, documents=documents or "blank")
+    if documents is not None:
+        raise InputError(f"--documents: expected plain text, found {kind}, which names its documents")
     return (corpora.jsonl if kind == "jsonl" else corpora.conllu)(paths)
 
 

@@ -1,0 +1,102 @@
+"""The application: its commands, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from typing import Any
+
+import typer
+
+from headscope.analyses import analyses
+from headscope.cli.check import check
+from headscope.cli.merge import merge
+from headscope.cli.report import report
+from headscope.cli.view import view
+from headscope.console.groups import command
+from headscope.console.options import say
+from headscope.errors import HeadscopeError, InputError, ModelError
+from headscope.stream.provenance import COMMAND
+
+GROUPS = {"compare": "What changed: groups of inputs, models, inputs, checkpoints."}
+"""Commands of several words: the help of the first."""
+
+app = typer.Typer(
+    help="See and measure where a transformer looks.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _collect() -> None:
+    """Add the commands: those of every analysis, between those that show and the report."""
+    for function in (check, view):
+        app.command()(command(function))
+    groups: dict[str, typer.Typer] = {}
+    for analysis in analyses().values():
+        *words, name = analysis.command.split() or [""]
+        if not name:
+            continue
+        parent = app
+        for word in words:
+            if word not in groups:
+                groups[word] = typer.Typer(help=GROUPS[word], no_args_is_help=True, rich_markup_mode=None)
+                app.add_typer(groups[word], name=word)
+            parent = groups[word]
+        parent.command(name)(command(analysis.load(f"command:{name}")))
+    for function in (merge, report):
+        app.command()(command(function))
+
+
+_collect()
+
+
+def run() -> int:
+    """Run the command line, and return its exit code."""
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    warnings.showwarning = _warn
+    typed = " ".join(["headscope", *sys.argv[1:]])
+    COMMAND.set(typed.encode(errors="backslashreplace").decode())  # a file's name may be no Unicode
+    streams: list[Any] = [sys.stdout, sys.stderr]
+    for stream in streams:
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        app()
+    except (InputError, ModelError) as error:
+        say(f"headscope: {error}")
+        return 2
+    except HeadscopeError as error:
+        say(f"headscope: {error}")
+        return 1
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    except Exception as error:
+        if os.environ.get("HEADSCOPE_TRACEBACK"):
+            raise
+        say(f"headscope: {_why(error)}")
+        return 1
+    return 0
+
+
+def _why(error: Exception) -> str:
+    """One line for what nobody foresaw."""
+    text = " ".join(str(error).split())
+    if isinstance(error, MemoryError) or "not enough memory" in text or "out of memory" in text:
+        found = text or "for what was asked"
+        return f"not enough memory ({found}); use smaller batches, fewer inputs or a smaller model"
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return (
+        f"stopped by an error that it does not know ({type(error).__name__}: {text[:300]}); "
+        "HEADSCOPE_TRACEBACK=1 shows where"
+    )
+
+
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    say(f"headscope: {message}")

@@ -1,0 +1,246 @@
+"""What cannot be done is refused in one sentence on stderr, with the exit code that it deserves; never a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import xarray as xr
+from small_models import save_gpt2
+
+import headscope
+from headscope import cli
+from headscope.errors import RunError
+from headscope.views.view import View
+
+CONFIGS: dict[str, Any] = {  # what stands in config.json instead
+    "no-heads": {"n_head": 0},
+    "heads-of-letters": {"n_head": "four"},
+    "no-words": {"vocab_size": 0},
+    "fewer-than-no-layers": {"n_layer": -1},
+    "too-many-layers": {"n_layer": 100_000},
+    "size-of-letters": {"n_embd": "x"},
+    "kind-is-a-number": {"model_type": 5},
+    "class-is-a-number": {"architectures": 5},
+}
+FILES: dict[str, tuple[str, bytes]] = {
+    "config-is-a-list": ("config.json", b"[1]"),
+    "config-is-deep": ("config.json", b"[" * 100_000),
+    "config-is-no-text": ("config.json", b"\xff\xfe\x00"),
+    "tokenizer-is-deep": ("tokenizer.json", b"[" * 100_000),
+    "tokenizer-is-empty": ("tokenizer.json", b"{}"),
+    "tokenizer-settings-are-a-list": ("tokenizer_config.json", b"[]"),
+    "weights-of-no-bytes": ("model.safetensors", b""),
+}
+VIEW, MEASURE = ("view", "The cat"), ("measure", "a.txt", "--pack", "32", "-m", "gpt2")
+
+CALLS: list[tuple[tuple[str, ...], str]] = [
+    ((*VIEW, "-m", "a@b@c"), "expected a folder, or a hub name"),
+    ((*VIEW, "-m", "x:y"), "expected a folder, or a hub name"),
+    ((*VIEW, "-m", "a\nb"), r"such as owner/name, found 'a\nb'"),
+    ((*VIEW, "-m", "x" * 5000), "(File name too long)"),
+    ((*VIEW, "-m", "a/" + "b" * 200), "of at most 96 letters"),
+    ((*VIEW, "-m", "ünï/mödel"), "expected a folder, or a hub name"),
+    ((*VIEW, "-m", "@main"), "expected a folder, or a hub name"),
+    ((*VIEW, "-m", ""), "found an empty string"),
+    *[((*VIEW, "-m", "gpt2", "--device", name), "device: expected one that is here (cpu") for name in
+      ("cuda:99", "xyz", "meta", "", "cuda:-3")],
+    ((*VIEW, "-m", "gpt2", "--dtype", "int8"), "dtype: expected one of float32"),
+    ((*VIEW, "-m", "gpt2", "--untrained", "-1"), "untrained: expected a seed from 0 to 4294967295, found -1"),
+    ((*VIEW, "-m", "gpt2", "--untrained", "9" * 25), "untrained: expected a seed"),
+    ((*VIEW, "-m", "gpt2", "--layer", "9" * 30), "layer takes 0, 1"),
+    ((*VIEW, "-m", "gpt2", "--head", "-1"), "heads takes"),
+    ((*VIEW, "-m", "gpt2", "-o", "x" * 400 + ".html"), "cannot be written (File name too long)"),
+    ((*VIEW, "-m", "gpt2", "-o", "none/a.html"), "cannot be written (no such folder)"),
+    ((*VIEW, "-m", "gpt2", "-o", "."), "expected a file that ends in"),
+    ((*MEASURE, "--limit", "-1"), "limit: expected at least 1, found -1"),
+    ((*MEASURE, "--limit", "9" * 30), "limit: expected at most"),
+    ((*MEASURE, "--batch-size", "0"), "batch_size: expected at least 1, found 0"),
+    ((*MEASURE, "-o", "x" * 400 + ".csv"), "cannot be written (File name too long)"),
+    (("distance", "a.txt", "-m", "gpt2", "--seed", "-1"), "Invalid value for '--seed'"),
+    (("roles", "a.txt", "-m", "gpt2", "--seed", "9" * 30), "Invalid value for '--seed'"),
+    (("probe", "a.conllu", "b.conllu", "--seed", "-1"), "Invalid value for '--seed'"),
+    (("compare", "groups", "p.tsv", "--permutations", "9" * 14), "Invalid value for '--permutations'"),
+    (("compare", "groups", "p.tsv", "--permutations", "-1"), "permutations: expected at least 20,000, found -1"),
+    (("merge", "a.txt", "-o", "x.nc"), "a.txt: expected a part, found a broken file"),
+    (("check", "no-heads"), "config.json: num_attention_heads: expected at least 1, found 0"),
+    (("check", "heads-of-letters"), "Field 'n_head' expected int, got str"),
+    (("check", "no-words"), "config.json: vocab_size: expected at least 1, found 0"),
+    (("check", "fewer-than-no-layers"), "config.json: num_hidden_layers: expected 1 to 10,000, found -1"),
+    (("check", "too-many-layers"), "config.json: num_hidden_layers: expected 1 to 10,000, found 100,000"),
+    (("check", "size-of-letters"), "Field 'n_embd' expected int, got str"),
+    (("check", "kind-is-a-number"), "kind-is-a-number: cannot be loaded"),
+    (("check", "class-is-a-number"), "architectures: expected a list of names, found 5"),
+    *[(("check", name), f"{name}: cannot be loaded") for name in FILES],
+    (("check", "pickle-of-no-bytes"), "pickle-of-no-bytes: cannot be loaded (a file ends too early)"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small model, and many that are broken, each in its own way."""
+    folder = tmp_path_factory.mktemp("refusals")
+    save_gpt2(folder / "gpt2", n_positions=64, bos_token_id=0, eos_token_id=0)
+    for name in (*CONFIGS, *FILES, "pickle-of-no-bytes"):
+        shutil.copytree(folder / "gpt2", folder / name)
+    for name, changes in CONFIGS.items():
+        config = folder / name / "config.json"
+        config.write_text(json.dumps(json.loads(config.read_text()) | changes))
+    for name, (file, content) in FILES.items():
+        (folder / name / file).write_bytes(content)
+    (folder / "pickle-of-no-bytes" / "model.safetensors").rename(
+        folder / "pickle-of-no-bytes" / "pytorch_model.bin"
+    )
+    (folder / "pickle-of-no-bytes" / "pytorch_model.bin").write_bytes(b"")
+    (folder / "a.txt").write_text("The cat sat on the mat.\n\nA dog ran.\n")
+    rows = "a\tthe cat\nb\tthe dog\n" * 4
+    (folder / "p.tsv").write_text(f"label\ttext\n{rows}")
+    return folder
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr("sys.argv", ["headscope", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    return int(stop.value.code or 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    CALLS,
+    ids=lambda value: " ".join(value)[:60] if isinstance(value, tuple) else "",
+)
+def test_a_call_that_cannot_be_done(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    folder: Path,
+    arguments: tuple[str, ...],
+    sentence: str,
+) -> None:
+    monkeypatch.chdir(folder)
+    before = sorted(folder.iterdir())
+    assert run(monkeypatch, *arguments) == 2
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    last = said.strip().splitlines()[-1]
+    assert sentence in last
+    assert last.startswith("headscope: ") or "Usage:" in said
+    assert "does not know" not in last
+    assert sorted(folder.iterdir()) == before
+
+
+def test_a_model_that_cannot_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    class Broken(torch.nn.Module):
+        main_input_name = "input_ids"
+
+        def forward(self, input_ids: Any, attention_mask: Any) -> Any:
+            raise IndexError("index out of range in self")
+
+    with pytest.raises(
+        headscope.errors.RefusedError,
+        match=r"Broken: does not run on input_ids \(1, 12\).* \(IndexError: index out of range in self\)",
+    ):
+        headscope.load(Broken())
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (MemoryError("Unable to allocate 5.8 TiB"), "not enough memory (Unable to allocate 5.8 TiB); use smaller"),
+        (RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate 9 bytes"), "not enough memory (Def"),
+        (OSError(28, "No space left on device", "view.html"), "view.html: No space left on device"),
+        (KeyError("x"), "stopped by an error that it does not know (KeyError: 'x'); HEADSCOPE_TRACEBACK=1 shows where"),
+    ],
+)  # fmt: skip
+def test_what_nobody_foresaw(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    folder: Path,
+    error: Exception,
+    sentence: str,
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("headscope.live.view.view", fail)
+    assert run(monkeypatch, *VIEW, "-m", "gpt2") == 1
+    assert capsys.readouterr().err.startswith(f"headscope: {sentence}")
+    monkeypatch.setenv("HEADSCOPE_TRACEBACK", "1")
+    monkeypatch.setattr("sys.argv", ["headscope", *VIEW, "-m", "gpt2"])
+    with pytest.raises(type(error)):
+        cli.main()
+
+
+@pytest.mark.parametrize("suffix", [".html", ".svg"])
+def test_a_full_disk_leaves_the_old_page_whole(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, tmp_path: Path, suffix: str
+) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("/dev/full")
+    page = tmp_path / f"page{suffix}"
+    page.write_text("the old page")
+    (tmp_path / f".page.{os.getpid()}{suffix}").symlink_to("/dev/full")
+    view = headscope.model_view(headscope.wrap(torch.full((1, 1, 2, 2), 0.5), ["a", "b"]))
+    monkeypatch.setattr(View, "html", lambda self: "x" * 100_000)
+    monkeypatch.setattr(View, "picture", lambda self, *_, **__: b"x" * 100_000)
+    with pytest.raises(RunError, match=r"page\..*: cannot be written \(No space left on device\)"):
+        view.save(page)
+    assert page.read_text() == "the old page"
+
+
+def test_a_file_whose_name_is_no_text(monkeypatch: pytest.MonkeyPatch, folder: Path, tmp_path: Path) -> None:
+    """Bytes that are no UTF-8, in what is read and what is written: also in the description within .nc."""
+    monkeypatch.chdir(tmp_path)
+    source, output = os.fsdecode(b"\xff.txt"), os.fsdecode(b"\xfe.nc")
+    try:
+        shutil.copy(folder / "a.txt", source)
+    except OSError:
+        pytest.skip("this system has no such names")
+    assert run(monkeypatch, "measure", source, "--pack", "32", "-m", str(folder / "gpt2"), "-o", output) == 0
+    with xr.open_dataset(output, engine="h5netcdf") as found:
+        described = json.loads(found.attrs["meta"])
+    assert described["command"].startswith(r"headscope measure \udcff.txt")
+
+
+def start(code: str, folder: Path) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": str(Path(headscope.__file__).resolve().parents[1])}
+    return subprocess.Popen(
+        [sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, cwd=folder, env=environment
+    )
+
+
+def test_a_folder_that_is_gone(tmp_path: Path) -> None:
+    code = "import os; os.rmdir(os.getcwd()); from headscope.cli import main; main()"
+    (tmp_path / "gone").mkdir()
+    done = start(code, tmp_path / "gone")
+    _, said = done.communicate(timeout=60)
+    assert (
+        said
+        == "headscope: the current folder cannot be read (No such file or directory); change to another\n"
+    )
+    assert done.returncode == 2
+
+
+def test_stopped_while_it_starts(tmp_path: Path) -> None:
+    code = "import sys; sys.argv = ['headscope', 'check']; from headscope.cli import main; print('', file=sys.stderr, flush=True); main()"
+    started = start(code, tmp_path)
+    assert started.stderr is not None
+    started.stderr.readline()
+    time.sleep(0.05)
+    started.send_signal(signal.SIGINT)
+    _, said = started.communicate(timeout=60)
+    assert "Traceback" not in said
+    assert started.returncode == 130
+    assert said == "headscope: stopped\n"
