@@ -84,6 +84,7 @@ def test_a_file(tmp_path: Path) -> None:
     ]
     assert first.mentions == [Mention(0, 1, "1"), Mention(2, 4, "2"), Mention(2, 3, "1")]
     assert (second.document, third.document, third.name) == (0, 1, "nw/x/1/0")
+    assert second.document_known
     assert second.name == "nw/x/0/1"
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import re
 import tracemalloc
+import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small_tokenizers import Reader, demo, stories
 
 from headscope import corpora
 from headscope.corpora import Corpus, Example
-from headscope.errors import CorpusError, InputError
+from headscope.errors import CorpusError, HeadscopeWarning, InputError
 
 
 def write(path: Path, content: str) -> Path:
@@ -121,12 +123,12 @@ def test_objects(tmp_path: Path) -> None:
     )
     source = [f"{path}:{number}" for number in (1, 2, 3, 5, 6, 7)]
     assert list(corpora.jsonl(path)) == [
-        Example(text="a", pair="b", label="x", document=0, source=source[0]),
+        Example(text="a", pair="b", label="x", document=0, document_known=False, source=source[0]),
         Example(words=["a", "b"], label=0.5, document=1, source=source[1]),
         Example(words=["c"], pair_words=["d"], document=1, source=source[2]),
         Example(pieces=["[CLS]", "a", "[SEP]"], document=2, source=source[3]),
-        Example(text="e\x00\u2028", document=3, source=source[4]),
-        Example(text="f", document=4, source=source[5]),
+        Example(text="e\x00\u2028", document=3, document_known=False, source=source[4]),
+        Example(text="f", document=4, document_known=False, source=source[5]),
     ]
 
 
@@ -282,3 +284,50 @@ def test_memory_does_not_grow_with_the_text(shared: Path, tmp_path: Path) -> Non
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[2] < 1.25 * peaks[1] + 100_000
+
+
+def documents_of(path: Path, **options: Any) -> list[int]:
+    return [example.document for example in corpora.text(path, **options)]
+
+
+def test_documents_end_where_they_are_said_to_end(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.txt", tmp_path / "two.txt"
+    one.write_text("a\nb\n\nc\nd\n")
+    two.write_text("e\n\nf\n")
+    assert documents_of(one) == [0, 0, 1, 1]
+    assert documents_of(one, documents="line") == [0, 1, 2, 3]
+    assert [example.document for example in corpora.text([one, two], documents="file")] == [
+        0,
+        0,
+        0,
+        0,
+        1,
+        1,
+    ]
+    with pytest.raises(InputError, match="documents: expected blank, line, file, found 'page'"):
+        corpora.text(one, documents="page")  # pyright: ignore[reportArgumentType]
+
+
+def test_a_heading_is_no_document(tmp_path: Path) -> None:
+    """As WikiText comes: headings and paragraphs, with blank lines around each."""
+    path = tmp_path / "wiki.txt"
+    path.write_text(
+        " \n = Name = \n \n First . \n More . \n\n = = Part = = \n \n Second . \n And more . \n\n = Next = \n"
+    )
+    assert documents_of(path) == [0, 0, 0, 1, 1, 1, 2]
+    assert documents_of(path, documents="line") == list(range(7))
+
+
+def test_documents_of_one_line_are_said(tmp_path: Path) -> None:
+    path = tmp_path / "lines.txt"
+    path.write_text("a\n\n" * 15 + "c\nd\n\n" * 10)
+    message = r"lines\.txt: 15 of 25 documents have one line: .* documents='line' or 'file' \(--documents\)$"
+    corpus = corpora.text(path)
+    with pytest.warns(HeadscopeWarning, match=message):
+        assert len(list(corpus)) == 35
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(list(corpus)) == 35  # said once
+        documents_of(path, documents="line")
+        path.write_text("a\n\n" * 10 + "c\nd\n\n" * 15)
+        documents_of(path)

@@ -124,7 +124,13 @@ def test_documents(tmp_path: Path) -> None:
     """Each # newdoc and each file begins one; a file without any is one."""
     two = f"# newdoc\n{PLAIN}\n{PLAIN}\n# newdoc id = b\n{PLAIN}\n"
     paths = [write(tmp_path, two, "two.conllu"), write(tmp_path, f"{PLAIN}\n\n{PLAIN}", "one.conllu")]
-    assert [example.document for example in corpora.conllu(paths)] == [0, 0, 1, 2, 2]
+    found = list(corpora.conllu(paths))
+    assert [example.document for example in found] == [0, 0, 1, 2, 2]
+    assert [example.document_known for example in found] == [True] * 3 + [False] * 2
+    surface = corpora.conllu(paths, words="surface")
+    assert [example.document_known for example in surface] == [True] * 3 + [False] * 2
+    pairs = write(tmp_path, "The 2-det\ncat 0-root\n", "pairs.txt")
+    assert not any(example.document_known for example in corpora.word_heads(pairs))
 
 
 def test_broken_sentences_are_left_out_on_request_and_listed(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
@@ -85,6 +86,7 @@ def blocks(
     windows: int | None = None,
     batch_size: int = 32,
     tokens_per_batch: int | None = None,
+    same_length: bool = False,
 ) -> Iterator[Block]:
     """Cut a stream of encoded examples into blocks, of whole documents where `windows` does not say otherwise.
 
@@ -99,6 +101,7 @@ def blocks(
             which is then among its `open` ones.
         batch_size: most examples of a batch.
         tokens_per_batch: most tokens of a batch, padding included (but a batch has at least one example).
+        same_length: all examples of a batch have as many tokens, for models that padding moves.
 
     Yields blocks in order; what was left unread of a block is passed over when the next one is asked for.
 
@@ -116,7 +119,7 @@ def blocks(
         if value is not None and value < 1:
             raise InputError(f"{name}: expected at least 1, found {value}")
     longest = None if windows is None else windows * size
-    return _blocks(checked(examples), size, longest, batch_size, tokens_per_batch)
+    return _blocks(checked(examples), size, longest, _Limits(batch_size, tokens_per_batch, same_length))
 
 
 def checked(examples: Iterable[object]) -> Iterator[Example]:
@@ -131,13 +134,24 @@ def checked(examples: Iterable[object]) -> Iterator[Example]:
         yield example
 
 
-def _blocks(
-    stream: Iterator[Example],
-    size: int,
-    longest: int | None,
-    batch_size: int,
-    tokens_per_batch: int | None,
-) -> Iterator[Block]:
+@dataclass(frozen=True)
+class _Limits:
+    """Of a batch: most examples, most tokens, and whether these must be as many in each."""
+
+    examples: int
+    tokens: int | None
+    same_length: bool
+
+    def full(self, batch: list[Example], example: Example) -> bool:
+        """Whether the next example is no more of this batch, which begins with its longest."""
+        if not batch:
+            return False
+        longest, own = _length(batch[0]), _length(example)
+        crowded = self.tokens is not None and (len(batch) + 1) * longest > self.tokens
+        return crowded or len(batch) == self.examples or (self.same_length and own != longest)
+
+
+def _blocks(stream: Iterator[Example], size: int, longest: int | None, limits: _Limits) -> Iterator[Block]:
     ahead = next(stream, None)
     number = 0
     cut: int | None = None  # the document in the midst of which the last block ended
@@ -161,7 +175,7 @@ def _blocks(
 
     while ahead is not None:
         open_: set[int] = set()
-        batches = _batches(inputs(open_), size, batch_size, tokens_per_batch)
+        batches = _batches(inputs(open_), size, limits)
         block = Block(number, batches)
         block.open = open_
         yield block
@@ -171,19 +185,12 @@ def _blocks(
         number += 1
 
 
-def _batches(
-    examples: Iterator[Example], size: int, batch_size: int, tokens_per_batch: int | None
-) -> Iterator[list[Example]]:
+def _batches(examples: Iterator[Example], size: int, limits: _Limits) -> Iterator[list[Example]]:
     while window := list(islice(examples, size)):
         window.sort(key=lambda example: -_length(example))
         batch: list[Example] = []
         for example in window:
-            full = (
-                tokens_per_batch is not None
-                and batch
-                and (len(batch) + 1) * _length(batch[0]) > tokens_per_batch
-            )
-            if full or len(batch) == batch_size:
+            if limits.full(batch, example):
                 yield batch
                 batch = []
             batch.append(example)

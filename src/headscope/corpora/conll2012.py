@@ -67,19 +67,19 @@ def _sentences(lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:
 
 
 def _blocks(lines: Iterable[Line]) -> Iterator[tuple[list[Line], int, int]]:
-    """The lines of each sentence, the number of its document, and its number in it."""
+    """The lines of each sentence, the number of its document (−1 before any begins), and its number in it."""
     document, number, block = -1, 0, list[Line]()
     for line in lines:
         if line.text.strip() and not line.text.startswith("#"):
             block.append(line)
             continue
         if block:
-            yield block, max(document, 0), number
+            yield block, document, number
             block, number = [], number + 1
         if line.text.startswith("#begin"):
             document, number = document + 1, 0
     if block:
-        yield block, max(document, 0), number
+        yield block, document, number
 
 
 def _sentence(block: Sequence[Line], document: int, position: int) -> Example:
@@ -110,7 +110,8 @@ def _sentence(block: Sequence[Line], document: int, position: int) -> Example:
         tags=[_TAGS.get(tag, "X") for tag in penn],
         features=[_features(word, tag) for word, tag in zip(words, penn, strict=True)],
         mentions=mentions,
-        document=document,
+        document=max(document, 0),
+        document_known=document >= 0,
         source=block[0].source,
         name=name,
     )

@@ -30,6 +30,7 @@ class Example:
         pieces: tokens taken as they are, special ones included.
         tokens: the input as the model reads it; None until the corpus is encoded.
         document: number of the document in the corpus, from 0; the examples of a document follow one another.
+        document_known: whether the corpus says so; False where a file, or a sentence, is taken for a document.
         source: where the example begins, such as ``news.txt:12``.
         label: what the corpus says of the example.
         name: what the corpus calls the example (CoNLL-U's ``sent_id``).
@@ -50,6 +51,7 @@ class Example:
     pieces: Sequence[str] | None = None
     tokens: Tokens | None = field(default=None, repr=False)
     document: int = 0
+    document_known: bool = True
     source: str = ""
     label: str | int | float | None = None
     name: str = ""

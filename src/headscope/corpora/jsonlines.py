@@ -60,3 +60,36 @@ def strings(value: Any, name: str, fail: Fail) -> list[str]:
         kind = "an empty list" if value == [] else KINDS[type(value)]
         raise fail(f"{name}: expected a list of strings, found {kind}")
     return [string(item, f"{name}[{index}]", fail) for index, item in enumerate(cast("list[Any]", value))]
+
+
+def scalar(row: Mapping[str, Any], key: str, fail: Fail) -> str | int | float | None:
+    """The string or number under a key; None where there is none."""
+    value: Any = row.get(key)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, str | int | float)):
+        raise fail(f"{key!r}: expected a string or a number, found {KINDS[type(value)]}")
+    return value
+
+
+class Documents:
+    """The numbers of the documents that lines name: lines of one file that follow one another under one name."""
+
+    def __init__(self) -> None:
+        self._number, self._path = -1, ""
+        self._before: str | int | float | None = None
+        self._seen: set[str | int | float] = set()
+
+    def number(self, line: Line, name: str | int | float | None) -> int:
+        """The document of the next line, from 0; a line that names none is a document of its own.
+
+        Raises `CorpusError` where a document that has ended goes on.
+        """
+        if line.path != self._path:
+            self._path, self._before = line.path, None
+            self._seen.clear()
+        if name is None or name != self._before:
+            self._number += 1
+            if name is not None and name in self._seen:
+                raise line.error(f"'document': expected the lines of {name!r} together, found it again")
+            self._seen |= {name} if name is not None else set()
+        self._before = name
+        return self._number

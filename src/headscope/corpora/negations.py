@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import count
 from typing import Any, cast
 
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths
-from headscope.corpora.jsonlines import json_object, strings
+from headscope.corpora.jsonlines import Documents, json_object, scalar, strings
 
 
 def negations(paths: Paths, *, skip_broken: bool = False) -> Corpus:
     """JSON lines, one negation each: ``{"words": […], "cue": [2], "scope": [0, 1, 3]}``, places counted from 0.
 
-    A sentence with several negations has a line for each. The cue may be in its scope or not: it is never scored.
+    A sentence with several negations has a line for each. The cue may be in its scope or not: it is never scored. A
+    line may have a `document` (string or number) as in `headscope.corpora.jsonl`; one without is a document of its own.
     With `skip_broken` broken lines are left out, and the corpus lists them in `broken`.
 
     Raises `CorpusError` with file and line for anything else.
@@ -30,11 +30,11 @@ def negations(paths: Paths, *, skip_broken: bool = False) -> Corpus:
 
 
 def _examples(lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:
-    documents = count()
+    documents = Documents()
     return (partial(_read, line, documents) for line in lines if line.text.strip())
 
 
-def _read(line: Line, documents: Iterator[int]) -> Example:
+def _read(line: Line, documents: Documents) -> Example:
     fields = json_object(line)
     words = strings(fields.get("words"), "'words'", line.error)
     places: dict[str, list[int]] = {}
@@ -47,6 +47,12 @@ def _read(line: Line, documents: Iterator[int]) -> Example:
             if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(words):
                 raise line.error(f"{key!r}: expected places from 0 to {len(words) - 1}, found {index!r}")
         places[key] = value
+    name = scalar(fields, "document", line.error)
     return Example(
-        words=words, cue=places["cue"], scope=places["scope"], document=next(documents), source=line.source
+        words=words,
+        cue=places["cue"],
+        scope=places["scope"],
+        document=documents.number(line, name),
+        document_known=name is not None,
+        source=line.source,
     )

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal, get_args
 
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths, packaged
-from headscope.corpora.jsonlines import KINDS, json_object, string, strings
-from headscope.errors import InputError
+from headscope.corpora.jsonlines import Documents, json_object, scalar, string, strings
+from headscope.errors import HeadscopeWarning, InputError
+
+Ends = Literal["blank", "line", "file"]
+"""Where documents of plain text end: at blank lines, with each line, or with each file."""
+
+_FEW, _SOON = 20, 500  # documents of which, and after which, it is said what they look like
+_HEADING = re.compile(r"=+ .+ =+")  # as in WikiText
 
 
-def text(paths: Paths, *, pack: int | None = 128) -> Corpus:
+def text(paths: Paths, *, pack: int | None = 128, documents: Ends = "blank") -> Corpus:
     """Plain text: one sentence or paragraph a line, a blank line between documents, UTF-8.
+
+    Errors and tests are by document, so it matters what one is. A heading (``= Name =``, as in WikiText) is no document
+    by itself: it is one with what follows. Warns (`HeadscopeWarning`) where most documents have one line.
 
     Args:
         paths: a file or several; a document never goes on in the next file.
+        documents: where they end: at ``blank`` lines, with each ``line``, or with each ``file``.
         pack: whole lines of a document are packed into inputs of at most so many tokens, special ones included:
             ``[CLS] a [SEP] b [SEP]``, with the line border nearest to the middle between a and b (``[CLS] a
             [SEP]`` for one line), or whatever the tokenizer puts around two texts; plain windows for causal
@@ -30,7 +42,10 @@ def text(paths: Paths, *, pack: int | None = 128) -> Corpus:
     >>> next(iter(hs.corpora.text("wiki.txt", pack=None))).text[:30]
     'The old stone bridge at Harrow'
     """
-    return Corpus.of_files(paths, _lines, pack=pack, expected="expected text, found blank lines only")
+    if documents not in get_args(Ends):
+        raise InputError(f"documents: expected {', '.join(get_args(Ends))}, found {documents!r}")
+    read = _Lines(documents)
+    return Corpus.of_files(paths, read, pack=pack, expected="expected text, found blank lines only")
 
 
 def builtin(*, pack: int | None = 128) -> Corpus:
@@ -39,7 +54,7 @@ def builtin(*, pack: int | None = 128) -> Corpus:
     >>> len(list(hs.corpora.builtin(pack=None)))
     130
     """
-    return Corpus("built-in corpus", partial(_lines, packaged("builtin.txt")), pack=pack)
+    return Corpus("built-in corpus", partial(_Lines(), packaged("builtin.txt")), pack=pack)
 
 
 def texts(items: Sequence[str | tuple[str, str]]) -> Corpus:
@@ -85,36 +100,57 @@ def jsonl(paths: Paths) -> Corpus:
     return Corpus.of_files(paths, _objects, expected="expected JSON objects, found blank lines only")
 
 
-def _lines(lines: Iterable[Line]) -> Iterator[Example]:
-    """One example a line that is not blank."""
-    document, inside, path = -1, False, ""
-    for line in lines:
-        content = line.text.strip(" \t\r")
-        inside, path = inside and line.path == path and bool(content.strip()), line.path
-        if content.strip():
-            document, inside = document + (not inside), True
+class _Lines:
+    """Reads one example a line that is not blank; says once what its documents look like."""
+
+    def __init__(self, ends: Ends = "blank") -> None:
+        self._ends: Ends = ends
+        self._told = ends != "blank"
+
+    def __call__(self, lines: Iterable[Line]) -> Iterator[Example]:
+        document, path, ended = -1, "", True
+        sizes: list[int] = []
+        for line in lines:
+            content = line.text.strip(" \t\r")
+            ended, path = ended or line.path != path, line.path
+            if not content.strip():
+                ended = ended or (self._ends == "blank" and sizes[-1] > 0)
+                continue
+            if ended:
+                document += 1
+                sizes.append(0)
+                self._tell(path, sizes, last=False)
+            ended = self._ends == "line"
+            sizes[-1] += not _HEADING.fullmatch(content.strip())
             yield Example(text=content, document=document, source=line.source)
+        self._tell(path, sizes, last=True)
+
+    def _tell(self, path: str, sizes: Sequence[int], *, last: bool) -> None:
+        """Warn where most of the first documents have one line; `sizes` counts lines that are no headings."""
+        if self._told or (not last and len(sizes) <= _SOON):
+            return
+        self._told = True
+        whole = sizes if last else sizes[:-1]
+        single = sum(size <= 1 for size in whole)
+        if len(whole) >= _FEW and single > len(whole) / 2:
+            warnings.warn(
+                f"{path}: {single:,} of {len(whole):,} documents have one line: a blank line ends a document, and "
+                "errors are by document; if that is not what they are, say where they end with documents='line' or "
+                "'file' (--documents)",
+                HeadscopeWarning,
+                stacklevel=2,
+            )
 
 
 def _objects(lines: Iterable[Line]) -> Iterator[Example]:
     """One example a line of JSON."""
-    document, path, before = -1, "", None
-    seen: set[str | int | float] = set()
+    documents = Documents()
     for line in lines:
-        if line.path != path:
-            path, before = line.path, None
-            seen.clear()
-        if not line.text.strip():
-            continue
-        fields = _fields(line)
-        name: Any = fields.pop("document", None)
-        if name is None or name != before:
-            document += 1
-            if name is not None and name in seen:
-                raise line.error(f"'document': expected the lines of {name!r} together, found it again")
-            seen |= {name} if name is not None else set()
-        before = name
-        yield Example(**fields, document=document, source=line.source)
+        if line.text.strip():
+            fields = _fields(line)
+            name = fields.pop("document", None)
+            document = documents.number(line, name)
+            yield Example(**fields, document=document, document_known=name is not None, source=line.source)
 
 
 def _fields(line: Line) -> dict[str, Any]:
@@ -137,9 +173,7 @@ def _fields(line: Line) -> dict[str, Any]:
     if "tags" in fields and len(fields["tags"]) != len(fields["words"]):
         raise fail(f"'tags': expected {len(fields['words'])}, one a word, found {len(fields['tags'])}")
     for key in ("label", "document"):
-        value: Any = row.get(key)
+        value = scalar(row, key, fail)
         if value is not None:
-            if isinstance(value, bool) or not isinstance(value, str | int | float):
-                raise fail(f"{key!r}: expected a string or a number, found {KINDS[type(value)]}")
             fields[key] = value
     return fields

@@ -27,7 +27,8 @@ def conllu(
     """CoNLL-U: one sentence an example, with heads, relations, tags and, from ``Entity=`` brackets, mentions.
 
     Args:
-        paths: a file or several. ``# newdoc`` begins a document; a file without any is one document.
+        paths: a file or several. ``# newdoc`` begins a document; a file without any is one document, which is
+            not known to be one (`Example.document_known`).
         words: ``syntactic`` words (of *don't* ``do`` and ``n't``), or ``surface`` ones: what a multiword token
             spans is one word then, with the head and relation of the part whose head is outside of it. Empty
             nodes are left out.
@@ -84,9 +85,10 @@ Read = Callable[[list[Line], "_State"], Example]
 
 @dataclass
 class _State:
-    """Where a file is being read: its document, and the layout of its entities."""
+    """Where a file is being read: its document, whether the file says so, and the layout of its entities."""
 
     document: int = -1
+    known: bool = False
     path: str = ""
     layout: str | None = None
     started: bool = False
@@ -113,7 +115,7 @@ def _sentences(read: Read, lines: Iterable[Line]) -> Iterator[Callable[[], Examp
     state = _State()
     for block in _blocks(lines):
         if block[0].path != state.path:
-            state = _State(state.document + 1, block[0].path)
+            state = _State(state.document + 1, path=block[0].path)
         yield partial(read, block, state)
 
 
@@ -179,6 +181,7 @@ def _sentence(block: list[Line], state: _State, *, surface: bool, main: bool) ->
         features=features,
         mentions=spans if spans or state.layout is not None else None,
         document=state.document,
+        document_known=state.known,
         source=lines[0].source,
         name=name,
         spaces=_spaces(tokens, said="text" in metadata),
@@ -217,6 +220,7 @@ def _metadata(block: list[Line], state: _State) -> dict[str, str]:
             metadata[match[1]] = (match[2] or "").strip()
     if any(re.match(r"#\s*newdoc\b", line.text) for line in block):
         state.document += state.started
+        state.known = True
     state.started = True
     if "global.Entity" in metadata:
         state.layout = metadata["global.Entity"]
@@ -258,6 +262,7 @@ def _pairs(block: list[Line], state: _State) -> Example:
         heads=[head - 1 for head in rows.heads],
         relations=rows.relations,
         document=state.document,
+        document_known=False,
         source=block[0].source,
     )
 
@@ -326,6 +331,7 @@ def _on_surface(example: Example, tokens: Sequence[Mapping[str, Any]]) -> Exampl
         if spans is None
         else [type(span)(where[span.start], where[span.end - 1] + 1, span.cluster) for span in spans],
         document=example.document,
+        document_known=example.document_known,
         source=example.source,
         name=example.name,
         spaces=None
