@@ -94,8 +94,9 @@ def test_the_table() -> None:
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".json"])
 def test_tables_on_disk(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"heads{suffix}"
-    found = figures(["previous", "entropy"])
+    found = figures(["previous", "entropy"], documents=6)
     write(found, path)
+    assert np.isfinite(table(found)["ci_low"]).all()
     if suffix == ".json":
         rows = json.loads(path.read_text())
         assert isinstance(rows, list)

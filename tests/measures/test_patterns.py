@@ -10,15 +10,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_tokenizers import byte_level, stories, unigram
 
 import headscope as hs
 from headscope.measures.choose import GROUPS, choose
 from headscope.measures.confidence import CONFIDENCE, SYNTHETIC
 from headscope.measures.dataset import names
-from headscope.measures.lexicon import are_related
+from headscope.measures.lexicon import are_related, lexicon
 from headscope.measures.patterns import PATTERNS
 from headscope.measures.single import surface
-from headscope.tokens import Tokens
+from headscope.measures.sums import _counted
+from headscope.models.encode import encode
+from headscope.tokens import Tokens, is_space
 
 
 def planted(pieces: Sequence[str], weights: dict[tuple[int, int], float], **more: Any) -> hs.AttentionMaps:
@@ -281,3 +284,44 @@ def test_every_measure_has_sources_that_can_be_cited() -> None:
             assert all(f"{{{key}," in measure.cite() for key in measure.keys)
             assert measure.source
     assert choose(["noun_to_sep"])[0].cite().startswith("@inproceedings{clark2019,")
+
+
+SPACED = "The cat (the  cat) is “is”. ( is ) "
+
+
+def spaced(kind: str, shared: Path) -> Tokens:
+    return encode(
+        {"stories": lambda: stories(shared), "unigram": unigram, "byte_level": byte_level}[kind](), SPACED
+    )
+
+
+@pytest.mark.parametrize("kind", ["stories", "unigram", "byte_level"])
+def test_a_space_before_punctuation_is_no_word(kind: str, shared: Path) -> None:
+    """``▁ (`` stands twice, and neither of its pieces is a word's, nor is a last ``▁``; ``▁ ▁ cat`` is the word cat."""
+    tokens = spaced(kind, shared)
+    words = lexicon(tokens)
+    text = "".join(tokens.pieces)
+    for place, piece in enumerate(tokens.pieces):
+        after = tokens.pieces[place + 1] if place + 1 < len(tokens) else ""
+        if is_space(piece) and (not after or after == "</s>" or tokens.classes["punctuation"][place + 1]):
+            assert words.kind[place] == -1, (text, place)
+            assert not words.spoken[place]
+    of = words.kind[words.spoken]
+    names = {int(kind_) for kind_ in of}
+    assert len(names) == 3, "the, cat, is"
+    spoken = [len(set(words.place[words.kind == name].tolist())) for name in sorted(names)]
+    assert sorted(spoken) == [2, 2, 3]
+    pairs = PATTERNS["word_pieces"].worth(tokens, np.arange(len(tokens))) > 0
+    assert not pairs[~words.spoken].any()
+
+
+@pytest.mark.parametrize("kind", ["stories", "unigram", "byte_level"])
+def test_words_are_counted_without_their_spaces(kind: str, shared: Path) -> None:
+    tokens = spaced(kind, shared)
+    found = _counted(tokens)
+    assert found["words"] == 14
+    pieces = [
+        int((~np.array([is_space(p) for p in tokens.pieces]) & (tokens.word_ids == n)).sum())
+        for n in range(14)
+    ]
+    assert found["split_words"] == sum(count > 1 for count in pieces)

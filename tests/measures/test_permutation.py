@@ -55,7 +55,7 @@ def test_documents_are_clusters() -> None:
     copies = Design(np.repeat(second, 3), np.repeat(apart(24), 3))
     one, three = differences(values, single), differences(np.repeat(values, 3, 0), copies)
     np.testing.assert_allclose(three.se, one.se, rtol=1e-9)
-    assert copies.permuted == "labels of documents"
+    assert copies.permuted == "labels of 24 documents"
     p, q = permute(values, single).p, permute(np.repeat(values, 3, 0), copies).p
     np.testing.assert_allclose(p, q, atol=0.02)
     ignored = permute(np.repeat(values, 3, 0), Design(copies.second, apart(72))).p
@@ -93,8 +93,8 @@ def test_documents_are_permuted_together() -> None:
     labels = np.array([True, False, True, False, False, True, False])
 
     def size(chosen: Array) -> Array:
-        found = differences(values, Design(chosen[document], document))
-        return np.abs(found.difference / found.se)
+        way = chosen[document]
+        return np.array([size_of(figure, way, Design(way, document)) for figure in values.T])
 
     ways = [np.isin(np.arange(7), one) for one in combinations(range(7), 3)]
     expected = np.mean([size(way) >= size(labels) * (1 - 1e-9) for way in ways], axis=0)
@@ -109,7 +109,7 @@ def test_within_documents_where_they_are_of_both_groups() -> None:
     values = 5.0 * draw.normal(size=(20, 1))[document] + np.where(second, 0.7, 0.0)[:, None]
     values += 0.3 * draw.normal(size=(40, 1))
     design = Design(second, document)
-    assert design.permuted == "labels of inputs within their document"
+    assert design.permuted == "labels of inputs within 20 documents of both groups"
     assert (
         permute(values, design).p[0] < 0.001
     )  # the difference is within documents, far below that between them
@@ -221,3 +221,91 @@ def test_bad_designs_are_refused() -> None:
         permute(np.zeros((4, 2)), design, permutations=0)
     with pytest.raises(InputError, match="axis figure: expected 2 numbers"):
         permute(np.zeros((4, 2)), design, np.zeros(3))
+
+
+def all_labellings(design: Design) -> list[Array]:
+    """Every way to deal out labels: among documents of one group, and within each document of both."""
+    strata: list[list[Array]] = [[]]  # of each stratum, the inputs of each of its units
+    for one in np.unique(design.document):
+        inputs = np.flatnonzero(design.document == one)
+        if len(set(design.second[inputs].tolist())) == 1:
+            strata[0].append(inputs)
+        else:
+            strata.append([inputs[[place]] for place in range(len(inputs))])
+    ways = [np.zeros(len(design.second), bool)]
+    for units in strata:
+        count = sum(bool(design.second[unit[0]]) for unit in units)
+        ways = [
+            way | np.isin(apart(len(way)), np.concatenate([units[place] for place in chosen]))
+            for way in ways
+            for chosen in combinations(range(len(units)), count)
+        ]
+    return ways
+
+
+def size_of(values: Array, way: Array, design: Design) -> float:
+    """The difference over its error in a loop: documents of one group vary about the group, other inputs within theirs."""
+    error = 0.0
+    for group in (way, ~way):
+        terms = []
+        for one in np.unique(design.document[group]):
+            inputs = design.document == one
+            own = values[inputs & group]
+            if len(set(design.second[inputs].tolist())) == 1:
+                terms.append((own - values[group].mean()).sum() ** 2)
+            else:
+                terms.extend((own - values[inputs].mean()) ** 2)
+        error += len(terms) / (len(terms) - 1) * sum(terms) / group.sum() ** 2
+    return float(abs(values[way].mean() - values[~way].mean()) / np.sqrt(error))
+
+
+def test_documents_of_one_group_are_permuted_where_another_holds_both() -> None:
+    """40 documents of 3 texts, heads that differ a lot: one document of both labels must not hide them."""
+    draw = np.random.default_rng(0)
+    document = np.repeat(np.arange(40), 3)
+    second = document % 2 == 0
+    values = draw.normal(size=(120, 72)) + draw.normal(size=(40, 72))[document]
+    values[second, :36] += 6.0
+    second[0] = False  # document 0 holds both
+    design = Design(second, document)
+    assert design.permuted == "labels of 39 documents and of inputs within 1 document of both groups"
+    found = permute(values, design, np.arange(72))
+    assert (found.q[:36] < 0.01).all()
+    assert (found.q[36:] > 0.05).mean() > 0.9
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_documents_and_inputs_are_permuted_together_as_in_all_labellings(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    document = np.repeat(np.arange(8), [2, 1, 3, 2, 1, 2, 4, 3])
+    second = np.isin(document, [1, 3, 5]) | np.isin(apart(18), [11, 15])  # documents 6 and 7 hold both
+    design = Design(second, document)
+    values = draw.normal(size=(18, 2)) + 2.0 * draw.normal(size=(8, 2))[document]
+    ways = all_labellings(design)
+    assert design.labellings == len(ways) == 20 * 4 * 3
+    for figure in range(2):
+        sizes = np.array([size_of(values[:, figure], way, design) for way in ways])
+        expected = (sizes >= size_of(values[:, figure], second, design) * (1 - 1e-9)).mean()
+        assert permute(values[:, [figure]], design).p[0] == pytest.approx(expected, abs=0.012)
+
+
+def test_a_figure_is_permuted_as_the_inputs_that_have_it_are() -> None:
+    """Document 0 holds both labels, but not among the inputs with the figure: it is a document of one group there."""
+    values, second = drawn(1)
+    document = np.repeat(apart(12), 2)
+    labels = np.repeat(second[:12], 2)
+    labels[0] = not labels[1]
+    values[0, 0] = np.nan
+    found = permute(values[:, [0]], Design(labels, document))
+    alone = permute(values[1:, [0]], Design(labels[1:], document[1:]))
+    np.testing.assert_allclose(found.p, alone.p, atol=0.02)
+
+
+def test_labels_that_can_be_dealt_out_in_one_way_find_nothing() -> None:
+    values, _ = drawn(1, inputs=6)
+    one_each = Design(np.array([0, 0, 0, 1, 1, 1], bool), np.array([0, 0, 0, 1, 1, 1]))
+    assert one_each.labellings == 2
+    beside = Design(np.array([0, 1, 1, 0, 0, 0], bool), np.array([0, 0, 0, 1, 1, 1]))
+    assert beside.permuted == "labels of 1 document and of inputs within 1 document of both groups"
+    assert beside.labellings == 3
+    assert permute(values, beside).p.min() > 0.3

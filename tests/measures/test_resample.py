@@ -1,4 +1,4 @@
-"""What was right or wrong is kept in a temporary file."""
+"""What was right or wrong is kept in a temporary file; choices and intervals beside plain loops and formulas."""
 
 from __future__ import annotations
 
@@ -6,8 +6,22 @@ import gc
 import warnings
 
 import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import expit, logit
 
-from headscope.measures.resample import Answers
+from headscope.analyses.clusters import CHOSEN_ON, over
+from headscope.measures import jackknife
+from headscope.measures.resample import (
+    DIVISIONS,
+    PARTS,
+    Accuracies,
+    Answers,
+    Clusters,
+    Gain,
+    divisions,
+    share_interval,
+)
 
 
 def test_the_file_is_closed_with_its_answers_and_what_was_read_stays() -> None:
@@ -21,3 +35,89 @@ def test_the_file_is_closed_with_its_answers_and_what_was_read_stays() -> None:
         gc.collect()
     assert not caught
     np.testing.assert_array_equal(np.unpackbits(bits, axis=1, count=9).T, right)
+
+
+def test_clusters_are_documents_where_they_are_known() -> None:
+    named = Clusters()
+    assert [named.number(document, True) for document in (0, 0, 1, 4, 4)] == [0, 0, 1, 2, 2]
+    assert named.kind == "documents"
+    plain = Clusters()
+    assert [plain.number(0, False) for _ in range(3)] == [0, 1, 2]
+    assert plain.kind == "sentences"
+    mixed = Clusters()
+    given = ((0, True), (0, True), (1, False), (1, False), (2, True))
+    assert [mixed.number(*each) for each in given] == [0, 0, 1, 2, 3]
+    assert mixed.kind == "documents and sentences"
+
+
+def accuracies(documents: int = 9, seed: int = 0) -> Accuracies:
+    """Six predictors of which the third is best, and documents of 1 to 12 words."""
+    draw = np.random.default_rng(seed)
+    size = draw.integers(1, 13, documents)
+    right = draw.binomial(size[:, None], [0.3, 0.3, 0.6, 0.5, 0.2, 0.55])
+    return Accuracies(right.astype(np.float32), size.astype(np.float64), seed=4)
+
+
+def test_choices_are_those_of_a_plain_loop() -> None:
+    """Each document is scored once a division, by what is best on the parts that it is not in."""
+    found = accuracies()
+    heads, others = found.chosen(slice(4)), found.chosen(slice(4, None))
+    parts = divisions(9, 4)
+    scores, gains, errors, times = [], [], [], 0
+    for division in parts:
+        own, gain = np.zeros(9), np.zeros(9)
+        for part in range(PARTS):
+            rest = found.right[division != part].sum(0)
+            best, other = int(rest[:4].argmax()), 4 + int(rest[4:].argmax())
+            times += best == heads.place
+            inside = division == part
+            own[inside] = found.right[inside, best]
+            gain[inside] = found.right[inside, best] - found.right[inside, other]
+        scores.append(own.sum() / found.n)
+        gains.append(gain.sum() / found.n)
+        errors.append(float(jackknife.error(gain, found.size)))
+    assert parts.shape == (DIVISIONS, 9)
+    assert heads.split == pytest.approx(np.mean(scores))
+    assert (heads.times, heads.choices) == (times, PARTS * DIVISIONS)
+    gain = heads.gain(others)
+    assert gain.value == pytest.approx(np.mean(gains))
+    assert gain.se == pytest.approx(np.sqrt(np.mean(np.square(errors))))
+    value, error, documents = np.asarray(gain.value), np.asarray(gain.se), jackknife.effective(found.size)
+    assert float(gain.above()) == pytest.approx(float(jackknife.above(value, 0.0, error, documents)))
+
+
+def test_intervals_of_shares_are_those_of_the_log_odds() -> None:
+    low, high = share_interval(0.3, 0.05, 12.0, 200.0)
+    t = stats.t.ppf(0.975, 11)
+    ends = expit(logit(0.3) + np.array([-1, 1]) * t * 0.05 / (0.3 * 0.7))
+    np.testing.assert_allclose([low, high], ends)
+    assert np.isnan(share_interval(0.3, 0.05, 4.9, 200.0)).all()
+    low, high = share_interval(
+        np.array([0.0, 1.0, 0.5]), np.zeros(3), 10.0, 10.0
+    )  # a document a word: Wilson's
+    known = stats.t.ppf(0.975, 9)
+    assert high[0] == pytest.approx(known**2 / (10 + known**2))
+    assert (low[0], high[1]) == (0, 1)
+    assert low[1] == pytest.approx(1 - high[0])
+    assert low[2] + high[2] == pytest.approx(1)
+
+
+def test_a_difference_that_is_the_same_everywhere_still_has_an_interval() -> None:
+    low, high = Gain(0.5, 0.0, 10.0, 40.0).interval()
+    assert -1 < low < 0.5 < high < 1
+    assert [float(end) for end in Gain(0.0, 0.0, 10.0, 40.0).interval()] == [0, 0]
+    assert float(Gain(0.5, 0.0, 10.0, 40.0).above()) == 0.5**10
+    assert np.isnan(Gain(0.5, 0.1, 4.0, 40.0).above())
+
+
+def test_one_cluster_has_no_choice() -> None:
+    one = accuracies(1).chosen(slice(4))
+    assert (one.times, one.choices) == (0, 0)
+    assert np.isnan([one.split, *one.interval()]).all()
+
+
+def test_what_is_said_of_choices_is_what_is_done() -> None:
+    assert (CHOSEN_ON, PARTS) == ("three quarters", 4)
+    assert over({"clusters": "documents", "clusters_count": 1}) == "1 document"
+    said = over({"clusters": "sentences", "clusters_count": 2077})
+    assert said == "2,077 sentences, since the corpus names no documents"

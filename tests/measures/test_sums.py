@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from headscope.corpora import Example, blocks
 from headscope.errors import InputError
-from headscope.measures.sums import By, Documents, Sums
+from headscope.measures.jackknife import error, skewness
+from headscope.measures.sums import APART, By, Documents, Sums
 from headscope.tokens import Tokens
 
 Input = tuple[int, np.ndarray, np.ndarray, np.ndarray]  # document, sums, chance, divisors
@@ -53,13 +54,10 @@ def direct(inputs: Sequence[Input], by: By) -> tuple[np.ndarray, np.ndarray, np.
     if by == "document":
         kept = [[s / n, c / n, 1.0] for s, c, n in kept]
     if not kept:
-        return np.full((2, 3), np.nan), np.full((2, 3), np.nan), np.full(2, np.nan)
+        return np.full((2, 3), np.nan), np.full((2, 3), np.nan), np.full((2, 3), np.nan)
     s, c, n = (np.array([row[place] for row in kept]) for place in range(3))
     ratio = s.sum(0) / n.sum()
-    count = len(kept)
-    residual = ((s - ratio * n[:, None, None]) ** 2).sum(0)
-    error = np.sqrt(count / (count - 1) * residual) / n.sum() if count > 1 else ratio * np.nan
-    return ratio, error, c.sum(0) / n.sum()
+    return ratio, error(s, n[:, None, None]), np.tile(c.sum(0)[:, None] / n.sum(), (1, 3))
 
 
 @settings(max_examples=50, deadline=None)
@@ -71,10 +69,21 @@ def direct(inputs: Sequence[Input], by: By) -> tuple[np.ndarray, np.ndarray, np.
 def test_figures_are_those_of_the_definition(seed: int, documents: int, by: By) -> None:
     inputs = draw_inputs(seed, documents)
     found = gather(inputs, by)
-    value, error, chance = direct(inputs, by)
+    value, expected, chance = direct(inputs, by)
     np.testing.assert_allclose(found.value()[0], value, rtol=1e-12)
-    np.testing.assert_allclose(found.error()[0], error, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(found.error()[0], expected, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(found.by_chance()[0], chance, rtol=1e-12)
+    if by == "segment":
+        return
+    own = found.apart
+    expected = (
+        skewness(np.array([one.s[0] for one in own]), np.array([one.n[0] for one in own])) if own else 0.0
+    )
+    np.testing.assert_allclose(
+        found.skewness()[0][np.isfinite(value)],
+        np.broadcast_to(expected, value.shape)[np.isfinite(value)],
+        atol=1e-6,
+    )
 
 
 @settings(max_examples=30, deadline=None)
@@ -211,15 +220,16 @@ def test_two_documents_by_hand() -> None:
 
     found = gather([one(0, 1.0, 4.0), one(0, 2.0, 4.0), one(1, 1.0, 2.0)])
     assert found.value()[0, 0, 0] == 4 / 10
-    residuals = (3 - 0.4 * 8) ** 2 + (1 - 0.4 * 2) ** 2
-    assert found.error()[0, 0, 0] == pytest.approx(math.sqrt(2 / 1 * residuals) / 10)
-    assert found.by_chance()[0, 0] == 0.25
+    without = np.array([1 / 2, 3 / 8])
+    assert found.error()[0, 0, 0] == pytest.approx(math.sqrt(1 / 2 * ((without - without.mean()) ** 2).sum()))
+    assert found.effective()[0, 0, 0] == pytest.approx(10**2 / (8**2 + 2**2))
+    assert found.by_chance()[0, 0, 0] == 0.25
     found = gather([one(0, 1.0, 4.0), one(0, 2.0, 4.0), one(1, 1.0, 2.0)], "document")
     assert found.value()[0, 0, 0] == pytest.approx((3 / 8 + 1 / 2) / 2)
-    assert found.n[0] == 2
+    assert (found.n[0] == 2).all()
     found = gather([one(0, 1.0, 4.0), one(0, 2.0, 4.0), one(1, 1.0, 2.0)], "segment")
     assert found.value()[0, 0, 0] == pytest.approx((1 / 4 + 2 / 4 + 1 / 2) / 3)
-    assert found.n[0] == 3
+    assert (found.n[0] == 3).all()
 
 
 def test_one_document_has_no_error() -> None:
@@ -291,3 +301,19 @@ def test_counts() -> None:
             "split_words": 2,
         }
     )
+
+
+def test_errors_of_many_documents_are_close_to_the_jackknife() -> None:
+    """More documents than are kept, a few of them large: the others are taken to have their mean share."""
+    draw = np.random.default_rng(2)
+    n = np.concatenate([draw.integers(1, 40, 150), [4000, 1500, 900]]).astype(float)
+    s = n * draw.beta(2, 3, len(n))
+    inputs = [
+        (place, np.full((2, 2, 3), s[place]), np.zeros((2, 2)), np.full(2, n[place]))
+        for place in draw.permutation(len(n))
+    ]
+    sums = gather(inputs)
+    assert len(sums.apart) == APART
+    np.testing.assert_allclose(sums.error()[0, 0, 0], float(error(s, n)), rtol=1e-4)
+    plain = np.sqrt(((s - s.sum() / n.sum() * n) ** 2).sum()) / n.sum()
+    assert sums.error()[0, 0, 0] > 1.2 * plain  # the sandwich that takes no document out

@@ -240,12 +240,12 @@ BROKEN: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         lambda data: flipped(data, data.index(b"toy")),
         r"expected the checksum \w{12}, found \w{12}",
     ),
-    "empty": (lambda data: b"", r"expected a checkpoint \(headscope.checkpoint/1\), found an empty file"),
+    "empty": (lambda data: b"", r"expected a checkpoint \(headscope.checkpoint/2\), found an empty file"),
     "something else": (lambda data: b"PK\3\4 a zip file, say", "found something else"),
     "short": (lambda data: b"abc", "found something else"),
     "of another format": (
-        lambda data: data.replace(b"headscope.checkpoint/1", b"headscope.checkpoint/9"),
-        "expected the format headscope.checkpoint/1, found 'headscope.checkpoint/9'",
+        lambda data: data.replace(b"headscope.checkpoint/2", b"headscope.checkpoint/9"),
+        "expected the format headscope.checkpoint/2, found 'headscope.checkpoint/9', of another version of headscope",
     ),
 }
 

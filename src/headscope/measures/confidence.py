@@ -44,10 +44,12 @@ def confidence(weights: Floats, tokens: Tokens, queries: IntArray) -> Floats:
     return np.where(_between(tokens, queries), weights, 0.0).max(-1)
 
 
-def _largest_on(weights: Floats, pairs: BoolArray) -> Floats:
-    """1 for rows whose largest weight is on one of the pairs ``[query key]``, else 0; of several largest, the share."""
-    largest = weights == weights.max(-1, keepdims=True)
-    return (largest & pairs).sum(-1) / largest.sum(-1)
+def _largest_on(weights: Floats, pairs: BoolArray, visible: BoolArray) -> Floats:
+    """1 for rows whose largest weight on a visible key is on one of the pairs ``[query key]``, else 0; of several
+    largest, the share.
+    """
+    largest = (weights == weights.max(-1, keepdims=True)) & visible
+    return (largest & pairs).sum(-1) / np.maximum(largest.sum(-1), 1)
 
 
 def _neighbours(tokens: Tokens, queries: IntArray, by: int) -> BoolArray:
@@ -60,12 +62,12 @@ def _positional(by: int, name: str, place: str) -> Measure:
     def neighbour(tokens: Tokens, queries: IntArray) -> BoolArray:
         return _neighbours(tokens, queries, by)
 
-    def positional(weights: Floats, tokens: Tokens, queries: IntArray) -> Floats:
+    def positional(weights: Floats, tokens: Tokens, queries: IntArray, visible: BoolArray) -> Floats:
         """Voita et al. call a head positional where its largest weight is at −1, or at +1, at least 90 % of the time.
 
         Example: in ``a b c``, *b* has its largest weight on *a*, and *c* on *a*: at −1 for one of two, 0.5.
         """
-        return _largest_on(weights, neighbour(tokens, queries))
+        return _largest_on(weights, neighbour(tokens, queries), visible)
 
     return row_measure(
         name,
@@ -86,7 +88,7 @@ def _rare(name: str, of: str, which: str) -> Measure:
         marked = tokens.classes.get(of, np.zeros(len(tokens), np.bool_))
         return (texts(tokens)[queries] >= 0)[:, None] & marked
 
-    def rare_word(weights: Floats, tokens: Tokens, queries: IntArray) -> Floats:
+    def rare_word(weights: Floats, tokens: Tokens, queries: IntArray, visible: BoolArray) -> Floats:
         """Voita et al. find one head of the first layer that points to the least frequent token of the sentence in 66 %
         of cases, and to one of the two least frequent in 83 %. A first pass over the corpus says which they are
         (`headscope.stream.rare`): where none did, the measure has no figure.
@@ -94,7 +96,7 @@ def _rare(name: str, of: str, which: str) -> Measure:
         Example: in ``the old gnu`` *gnu* is the rarest; *the* and *old* have their largest weight on it, and *gnu* on
         *old*: 2 / 3.
         """
-        return _largest_on(weights, rare(tokens, queries))
+        return _largest_on(weights, rare(tokens, queries), visible)
 
     return row_measure(
         name,

@@ -15,14 +15,23 @@ import xarray as xr
 from headscope.errors import InputError
 from headscope.heads import Head
 from headscope.measures.files import netcdf, replacing
+from headscope.measures.jackknife import interval
 from headscope.measures.measure import Measure, without
 from headscope.measures.sums import By, Floats, Sums
 
-COLUMNS = ("layer", "head", "paper", "measure", "value", "se", "n", "chance")
-"""Columns of the tidy table; ``paper`` is the 1-based label."""
+COLUMNS = ("layer", "head", "paper", "measure", "value", "se", "n", "chance", "ci_low", "ci_high")
+"""Columns of the tidy table; ``paper`` is the 1-based label, intervals are 95 %, by document."""
 
-ERROR, COUNT, CHANCE = "_se", "_n", "_chance"
-"""What a dataset has beside a measure ``m``: ``m_se``, ``m_n`` and ``m_chance``."""
+ERROR, COUNT, CHANCE, DOCUMENTS, SKEWNESS, OFFSETS = (
+    "_se",
+    "_n",
+    "_chance",
+    "_documents",
+    "_skewness",
+    "_offsets",
+)
+"""What a dataset has beside a measure ``m``: ``m_se``, ``m_n``, ``m_chance``, ``m_documents``, ``m_skewness``
+and, where roles are told, ``m_offsets``."""
 
 
 def dataset(
@@ -34,7 +43,13 @@ def dataset(
     over: str = "pieces",
     meta: Mapping[str, Any] | None = None,
 ) -> xr.Dataset:
-    """Figures over ``(layer, head)``: a measure ``m`` has ``m``, ``m_se``, ``m_n`` and ``m_chance``.
+    """Figures over ``(layer, head)``: a measure ``m`` has ``m``, and beside it what is named after it.
+
+    ``m_se`` is the jackknife error over documents, ``m_n`` counts the rows (or documents, or inputs) that it is a mean
+    over, ``m_chance`` is what uniform attention over the visible keys gives (over ``(layer)``; over ``(layer, head)``
+    where heads do not see the same), ``m_documents`` how many documents of equal size would tell as much,
+    ``m_skewness`` that of the figure over documents (`headscope.measures.jackknife`). `interval_of` makes intervals of
+    them.
 
     Args:
         sums: over the corpus.
@@ -49,8 +64,9 @@ def dataset(
     """
     sums = sums.closed()
     counts = {name[6:]: count for name, count in sums.counts.items() if name.startswith("class ")}
-    absent = without(measures, causal, counts, sums.n > 0)
+    absent = without(measures, causal, counts, np.any(sums.n > 0, (1, 2)))
     value, error, chance = sums.value(), sums.error(), sums.by_chance()
+    effective, skewness = sums.effective(), sums.skewness()
     there = np.isfinite(sums.s[0])
     variables: dict[str, Any] = {}
     for place, measure in enumerate(measures):
@@ -66,12 +82,14 @@ def dataset(
             "cites": " ".join(
                 measure.keys
             ),  # not "keys": xarray would take a variable that has them for a mapping
-            "documents": int(sums.documents[place]),
+            "documents": int(sums.documents[place].max()),
         }
         variables[measure.name] = (("layer", "head"), value[place], attrs)
         variables[measure.name + ERROR] = (("layer", "head"), error[place])
         variables[measure.name + COUNT] = (("layer", "head"), np.where(there, sums.n[place], np.nan))
-        variables[measure.name + CHANCE] = (("layer",), chance[place])
+        variables[measure.name + DOCUMENTS] = (("layer", "head"), np.where(there, effective[place], np.nan))
+        variables[measure.name + SKEWNESS] = (("layer", "head"), np.where(there, skewness[place], np.nan))
+        variables[measure.name + CHANCE] = _chance(np.where(there, chance[place], np.nan))
     described = dict(meta or {})
     described["corpus"] = {**described.get("corpus", {}), **_corpus(sums, counts)}
     described["absent"] = absent
@@ -80,6 +98,13 @@ def dataset(
         coords={"layer": list(sums.layers), "head": np.arange(sums.s.shape[2])},
         attrs=describe(described),
     )
+
+
+def _chance(values: Floats) -> tuple[tuple[str, ...], Floats]:
+    """Chance ``[layer head]`` (NaN for heads that are not there), by layer where its heads agree."""
+    first = values[:, :1]
+    alike = (values == first) | np.isnan(values)
+    return (("layer",), values[:, 0]) if alike.all() else (("layer", "head"), values)
 
 
 def _corpus(sums: Sums, counts: Mapping[str, int]) -> dict[str, Any]:
@@ -110,7 +135,7 @@ def describe(meta: Mapping[str, Any]) -> dict[str, str]:
 
 def measure_of(dataset: xr.Dataset, variable: str) -> str:
     """The measure that a variable of a dataset belongs to: itself, or what its error, count or chance is of."""
-    for part in (ERROR, COUNT, CHANCE):
+    for part in (ERROR, COUNT, CHANCE, DOCUMENTS, SKEWNESS, OFFSETS):
         if variable.endswith(part) and variable.removesuffix(part) in dataset.data_vars:
             return variable.removesuffix(part)
     return variable
@@ -145,9 +170,32 @@ def count_of(dataset: xr.Dataset, measure: str) -> Floats:
     return figures_of(dataset, measure + COUNT)
 
 
+def documents_of(dataset: xr.Dataset, measure: str) -> Floats:
+    """How many effective documents a measure is over, ``[layer head]``; NaN where the dataset does not say."""
+    return figures_of(dataset, measure + DOCUMENTS)
+
+
+def interval_of(dataset: xr.Dataset, measure: str, *, confidence: float = 0.95) -> tuple[Floats, Floats]:
+    """The ends of a measure's intervals, ``[layer head]`` each; NaN with fewer than 5 effective documents."""
+    value, se = figures_of(dataset, measure), error_of(dataset, measure)
+    share = dataset[measure].attrs.get("units") == "share"
+    return interval(value, se, documents_of(dataset, measure), confidence=confidence, share=share)
+
+
 def chance_of(dataset: xr.Dataset, measure: str) -> Floats:
-    """What uniform attention gives of a measure, ``[layer]``; NaN where the dataset has none."""
-    return figures_of(dataset, measure + CHANCE, ("layer",))
+    """What uniform attention gives of a measure, ``[layer head]``; NaN where the dataset has none."""
+    name = measure + CHANCE
+    if name in dataset.data_vars and "head" in dataset[name].dims:
+        return figures_of(dataset, name)
+    by_layer = figures_of(dataset, name, ("layer",))
+    return np.tile(by_layer[:, None], (1, dataset.sizes["head"]))
+
+
+def mean_chance_of(dataset: xr.Dataset, measure: str) -> Floats:
+    """`chance_of`, the mean over heads where these see different keys, ``[layer]``."""
+    chance = chance_of(dataset, measure)
+    there = np.isfinite(chance)
+    return np.where(there, chance, 0.0).sum(1) / np.where(there.any(1), there.sum(1), np.nan)
 
 
 def table(found: xr.Dataset) -> pd.DataFrame:
@@ -155,9 +203,9 @@ def table(found: xr.Dataset) -> pd.DataFrame:
     frames: list[pd.DataFrame] = []
     layer, head = np.meshgrid(found["layer"].values, found["head"].values, indexing="ij")
     for name in names(found):
-        value = figures_of(found, name)
+        value, (low, high) = figures_of(found, name), interval_of(found, name)
         keep = np.isfinite(value)
-        chance = np.broadcast_to(chance_of(found, name)[:, None], value.shape)
+        chance = chance_of(found, name)
         frames.append(
             pd.DataFrame(
                 {
@@ -171,6 +219,8 @@ def table(found: xr.Dataset) -> pd.DataFrame:
                     "se": error_of(found, name)[keep],
                     "n": count_of(found, name)[keep].astype(np.int64),
                     "chance": chance[keep],
+                    "ci_low": low[keep],
+                    "ci_high": high[keep],
                 }
             )
         )
@@ -221,10 +271,17 @@ def read(path: str | os.PathLike[str]) -> xr.Dataset:
 def check_place(path: str | os.PathLike[str]) -> None:
     """Raise `InputError` where nothing can be written: to be told before a long run, not after it."""
     place = Path(path)
-    if not place.parent.is_dir():
+    if not os.path.isdir(place.parent):
         raise InputError(f"{place}: cannot be written (no such folder)")
-    if place.is_dir():
+    if os.path.isdir(place):
         raise InputError(f"{place}: cannot be written (a folder)")
+    try:
+        os.stat(place)
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"{place}: cannot be written ({why})") from None
 
 
 def check_suffix(path: str | os.PathLike[str], allowed: Sequence[str] = ()) -> None:

@@ -28,7 +28,7 @@ def replacing(path: str | os.PathLike[str]) -> Generator[Path]:
     Raises `RunError` where the disk is full or broken, `InputError` where nothing can be written there.
     """
     real = Path(os.path.realpath(path))
-    direct = real.exists() and not real.is_file()
+    direct = os.path.exists(real) and not os.path.isfile(real)
     temporary = real if direct else real.with_name(f".{real.stem}.{os.getpid()}{real.suffix}")
     try:
         yield temporary
@@ -56,7 +56,10 @@ def _synced(path: Path) -> None:
 
 
 def netcdf(found: xr.Dataset, path: Path, more: Callable[[Any], None] | None = None) -> None:
-    """Write a dataset as netCDF; `more` may add groups to the open `h5py.File`. Raises `OSError`."""
+    """Write a dataset as netCDF; `more` may add groups to the open `h5py.File`. Raises `OSError`.
+
+    A file's name in a description may be no Unicode: JSON's own escape stands for what is not.
+    """
     import h5netcdf  # pyright: ignore[reportMissingTypeStubs]
     import h5py  # pyright: ignore[reportMissingTypeStubs]
     from xarray.backends import H5NetCDFStore
@@ -64,7 +67,11 @@ def netcdf(found: xr.Dataset, path: Path, more: Callable[[Any], None] | None = N
     with open(path, "w+b", buffering=0) as raw:
         guarded = _Guarded(raw)
         with h5py.File(guarded, "w") as file:
-            found.dump_to_store(H5NetCDFStore(h5netcdf.File(file, "a")))  # pyright: ignore[reportUnknownMemberType]
+            attributes = {
+                name: value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
+                for name, value in found.attrs.items()
+            }
+            found.assign_attrs(attributes).dump_to_store(H5NetCDFStore(h5netcdf.File(file, "a")))  # pyright: ignore[reportUnknownMemberType]
             if more is not None:
                 more(file)
         if guarded.error is not None:

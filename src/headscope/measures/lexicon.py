@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from headscope import words
-from headscope.tokens import BoolArray, IntArray, Tokens, is_punctuation
+from headscope.tokens import BoolArray, IntArray, Tokens, is_punctuation, is_space
 
 STEM = 4
 """So many first letters two related words have in common, at least."""
@@ -24,13 +24,16 @@ class Lexicon:
     Attributes:
         text: 0 for text A, 1 for text B, -1 for special tokens, ``[token]``.
         place: the word that each piece is of, counted along the input, ``[token]``.
-        kind: which word it is, in any case; -1 for special tokens and punctuation, ``[token]``.
+        kind: which word it is, in any case; -1 for special tokens, punctuation and spaces, ``[token]``.
+        spoken: whether the piece is of a word at all: one with a piece that is neither punctuation nor a space (``▁``),
+            ``[token]``.
         related: the kinds that are the same as or related to each kind.
     """
 
     text: IntArray
     place: IntArray
     kind: IntArray
+    spoken: BoolArray
     related: tuple[IntArray, ...]
 
 
@@ -80,8 +83,11 @@ def _read(tokens: Tokens) -> Lexicon:
     number: dict[str, int] = {}
     kinds = np.array([number.setdefault(name.casefold(), len(number)) for name in names], np.int64)
     kind = kinds[place] if len(place) else np.zeros(0, np.int64)
-    kind = np.where(_punctuation(tokens) | (text < 0), -1, kind)
-    return Lexicon(text, place, kind, _related(list(number)))
+    punctuation = _punctuation(tokens)
+    letters = ~punctuation & (text >= 0) & ~np.array([is_space(piece) for piece in tokens.pieces], np.bool_)
+    spoken = (np.bincount(place, letters) > 0)[place]
+    kind = np.where(punctuation | ~spoken, -1, kind)
+    return Lexicon(text, place, kind, spoken, _related(list(number)))
 
 
 def _punctuation(tokens: Tokens) -> BoolArray:

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from inspect import signature
 from typing import Any, Literal
 
 import numpy as np
@@ -30,8 +32,15 @@ Rows = Literal["all", "reach", "choice", "first", "class", "not class", "pairs"]
 Matrix = Literal["weights", "gradient", "norm"]
 Pairs = Callable[[Tokens, IntArray], npt.NDArray[Any]]
 """``(tokens, queries) -> [query key]``: what a weight of these queries on each key is worth, 0 or False for nothing."""
-RowFunction = Callable[[Floats, Tokens, IntArray], npt.NDArray[Any]]
-"""``(weights [head query key], tokens, queries) -> [head query]``: one figure a row of each head."""
+RowFunction = Callable[..., npt.NDArray[Any]]
+"""``(weights [head query key], tokens, queries) -> [head query]``: one figure a row of each head.
+
+One that names an argument ``visible`` is given there which keys each query can see, ``[head query key]``, or
+``[1 query key]`` where heads agree.
+"""
+Sight = bool | BoolArray
+"""What rows see: whether each sees only itself and what stands before it (a causal model), or else all; where there are
+windows, which keys each query can see, ``[... query key]``."""
 
 _ROWS_AT_A_TIME = 512
 
@@ -50,9 +59,9 @@ class Measure:
             of weights by what `pairs` are worth, or what a function makes of whole `rows`.
         offset: o of ``offset``, the weight that row i gives to key i + o.
         of: the class of ``mass``.
-        rows: ``all``; those that ``reach`` a key at the offset; those with a ``choice`` (the first row of a
-            causal model sees only itself); the ``first``; those of a ``class`` (`whose`) or ``not class``; those
-            with ``pairs`` that they can see.
+        rows: ``all``; those that ``reach`` a key at the offset, which they can see; those with a ``choice`` (the first
+            row of a causal model, or of a chunk, sees only itself); the ``first``; those of a ``class`` (`whose`) or
+            ``not class``; those with ``pairs`` that they can see.
         whose: the class of ``rows``.
         divisor: what the sum is divided by: the number of these rows, or what the released code of Clark et al.
             takes.
@@ -97,28 +106,35 @@ class Measure:
             return "the first token of a causal model sees only itself"
         return None
 
-    def select(self, tokens: Tokens, causal: bool) -> BoolArray:
-        """The rows that count, ``[query]``."""
+    def select(self, tokens: Tokens, sight: Sight) -> BoolArray:
+        """The rows that count, ``[query]``, or ``[... query]`` where `sight` is ``[... query key]``."""
         count = len(tokens)
         place = np.arange(count)
+        if self.rows == "pairs":
+            return self._with_pairs(tokens, sight)
+        if isinstance(sight, np.ndarray):
+            if self.rows == "reach":
+                return _diagonal(sight, self.offset)
+            if self.rows == "choice":
+                return sight.sum(-1) > 1
+            return np.broadcast_to(self.select(tokens, False), sight.shape[:-1])
         if self.rows == "reach":
             return (place + self.offset >= 0) & (place + self.offset < count)
         if self.rows == "choice":
-            return place > 0 if causal else np.ones(count, np.bool_)
+            return place > 0 if sight else np.ones(count, np.bool_)
         if self.rows == "first":
             return place == 0
-        if self.rows == "pairs":
-            return self._with_pairs(tokens, causal)
         if self.rows == "all":
             return np.ones(count, np.bool_)
         members = mask(tokens, self.whose)
         return members if self.rows == "class" else ~members
 
-    def divide_by(self, tokens: Tokens, causal: bool) -> float:
-        """What the sum over rows is divided by for its mean over one input."""
+    def divide_by(self, tokens: Tokens, rows: npt.NDArray[Any]) -> Floats:
+        """What the sum over `rows` (`select`) is divided by for its mean over one input, ``[...]``."""
         if self.divisor == "rows":
-            return float(self.select(tokens, causal).sum())
-        return float({"tokens": len(tokens), "two": 2, "tokens less two": len(tokens) - 2}[self.divisor])
+            return rows.sum(-1, dtype=np.float64)
+        number = {"tokens": len(tokens), "two": 2, "tokens less two": len(tokens) - 2}[self.divisor]
+        return np.full(rows.shape[:-1], float(number))
 
     def worth(self, tokens: Tokens, queries: IntArray) -> Floats:
         """What `pairs` gives, ``[query key]``. Raises `InputError` for another shape, or what is no number."""
@@ -126,21 +142,36 @@ class Measure:
         values = np.asarray(self.pairs(tokens, queries), np.float64)
         return _checked(self.name, values, (len(queries), len(tokens)), "[query key]")
 
-    def of_rows(self, weights: Floats, tokens: Tokens, queries: IntArray) -> Floats:
-        """What `function` gives, ``[head query]``. Raises `InputError` for another shape, or what is no number."""
+    @property
+    def looks(self) -> bool:
+        """Whether `function` is given which keys each query can see."""
+        return self.function is not None and _takes_visible(self.function)
+
+    def of_rows(
+        self, weights: Floats, tokens: Tokens, queries: IntArray, visible: BoolArray | None = None
+    ) -> Floats:
+        """What `function` gives, ``[head query]``. Raises `InputError` for another shape, or what is no number.
+
+        `visible` is which keys each query can see, ``[head query key]`` or ``[1 query key]``; None: all of them.
+        """
         assert self.function is not None
-        values = np.asarray(self.function(weights, tokens, queries), np.float64)
+        more: dict[str, BoolArray] = {}
+        if self.looks:
+            more["visible"] = np.ones((1, *weights.shape[1:]), np.bool_) if visible is None else visible
+        values = np.asarray(self.function(weights, tokens, queries, **more), np.float64)
         return _checked(self.name, values, weights.shape[:2], "[head query]")
 
-    def _with_pairs(self, tokens: Tokens, causal: bool) -> BoolArray:
+    def _with_pairs(self, tokens: Tokens, sight: Sight) -> BoolArray:
         count = len(tokens)
-        rows = np.zeros(count, np.bool_)
+        rows = np.zeros(sight.shape[:-1] if isinstance(sight, np.ndarray) else count, np.bool_)
         for start in range(0, count, _ROWS_AT_A_TIME):
             queries = np.arange(start, min(start + _ROWS_AT_A_TIME, count))
             worth = self.worth(tokens, queries) != 0
-            if causal:
+            if isinstance(sight, np.ndarray):
+                worth = worth & sight[..., queries, :]
+            elif sight:
                 worth &= np.arange(count) <= queries[:, None]
-            rows[queries] = worth.any(1)
+            rows[..., queries] = worth.any(-1)
         return rows
 
 
@@ -194,11 +225,17 @@ def row_measure(
     """Make a measure of a function of whole rows: ``(weights [head query key], tokens, queries) -> [head query]``.
 
     The function gets some rows of all or some heads of one layer and one input, in float64: it must not rely on
-    how many. Arguments as in `pair_measure`; with ``rows="pairs"`` those rows count that see one of `pairs`.
+    how many. Where it names an argument ``visible`` it is given there which keys each query can see, ``[head query
+    key]`` or ``[1 query key]``: what a causal model, a window or a chunk hides has weight 0, but so may a key that is
+    seen. Other arguments as in `pair_measure`; with ``rows="pairs"`` those rows count that see one of `pairs`.
 
     >>> @hs.row_measure("second", "The second largest weight of a row.", units="share")
     ... def second(weights, tokens, queries):
     ...     return np.partition(weights, -2, axis=-1)[..., -2]
+    >>> @hs.row_measure("reached", "Share of the keys a token sees to which it gives at least half of an even share.")
+    ... def reached(weights, tokens, queries, visible):
+    ...     seen = visible.sum(-1)
+    ...     return (visible & (weights >= 0.5 / seen[..., None])).sum(-1) / seen
     """
     if (rows == "pairs") != (pairs is not None):
         raise InputError(f"measure {name}: expected pairs with rows='pairs' only, found rows={rows!r}")
@@ -228,10 +265,14 @@ def offsets(measures: Sequence[Measure]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(measure.offset for measure in measures if measure.statistic == "offset"))
 
 
-def selection(measures: Sequence[Measure], tokens: Tokens, causal: bool) -> tuple[Floats, Floats]:
-    """Which rows count for each measure ``[measure query]``, 0 or 1, and the divisors ``[measure]``."""
-    rows = np.array([measure.select(tokens, causal) for measure in measures], np.float64)
-    return rows, np.array([measure.divide_by(tokens, causal) for measure in measures])
+def selection(measures: Sequence[Measure], tokens: Tokens, sight: Sight) -> tuple[Floats, Floats]:
+    """Which rows count for each measure ``[measure query]``, 0 or 1, and the divisors ``[measure]``.
+
+    ``[measure ... query]`` and ``[measure ...]`` where `sight` is ``[... query key]``.
+    """
+    rows = [measure.select(tokens, sight) for measure in measures]
+    divisors = [measure.divide_by(tokens, own) for measure, own in zip(measures, rows, strict=True)]
+    return np.array(rows, np.float64), np.array(divisors)
 
 
 def without(
@@ -272,6 +313,19 @@ def without(
 
 
 _CALLED = {"sep": "separators", "cls": "[CLS]", "punctuation": "punctuation"}
+
+
+@cache
+def _takes_visible(function: RowFunction) -> bool:
+    return "visible" in signature(function).parameters
+
+
+def _diagonal(seen: BoolArray, offset: int) -> BoolArray:
+    """Whether each query can see the key at an offset from it, ``[... query]``."""
+    line = np.diagonal(seen, offset, -2, -1)
+    rows = np.zeros(seen.shape[:-1], np.bool_)
+    rows[..., max(0, -offset) :][..., : line.shape[-1]] = line
+    return rows
 
 
 def _name(name: str) -> str:

@@ -124,7 +124,7 @@ def word_pieces(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     0.8. In a causal model *straw* does not see what follows it, and only *##berries* counts: 0.9.
     """
     words = lexicon(tokens)
-    own = (words.place[queries, None] == words.place) & (words.text[queries] >= 0)[:, None]
+    own = (words.place[queries, None] == words.place) & words.spoken[queries, None]
     return own & (queries[:, None] != np.arange(len(tokens)))
 
 
@@ -227,19 +227,16 @@ def _between(tokens: Tokens, queries: IntArray, start: int, end: int) -> BoolArr
     source="Vig 2019, part 2",
     keys=_TWO,
 )
-def bag_of_words(weights: Floats, tokens: Tokens, queries: IntArray) -> Floats:
-    """Mass on the own sentence, times how evenly it is spread there: 1 for an average of all its words.
+def bag_of_words(weights: Floats, tokens: Tokens, queries: IntArray, visible: BoolArray) -> Floats:
+    """Mass on the own sentence, times how evenly it is spread there: 1 for an average of all its words that are seen.
 
-    H is the entropy of the weights within the sentence, put to sum to 1. Tokens after both the query and its last
-    weight above 0 are taken not to be seen, as in a causal model.
+    H is the entropy of the weights within the sentence, put to sum to 1.
 
     Example: in ``[CLS] a b [SEP]``, *a* gives 0.3 to itself and 0.3 to *b*: a mass of 0.6, an even one (exp(ln 2) / 2
     = 1). *b* gives all to *a*: a mass of 1, on one token of two (exp(0) / 2 = 0.5). (0.6 · 1 + 1 · 0.5) / 2 = 0.55.
     """
     own = _sentence(tokens, queries)
-    place = np.arange(len(tokens))
-    last = np.where(weights > 0, place, -1).max(-1, initial=-1)
-    seen = own & (place <= np.maximum(last, queries)[..., None])
+    seen = own & visible
     part = weights * own
     mass = part.sum(-1)
     share = part / np.where(mass > 0, mass, 1.0)[..., None]

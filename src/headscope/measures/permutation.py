@@ -1,23 +1,31 @@
 """Do two groups of inputs differ? Differences, errors, effects and permutation tests, many figures at once.
 
-What is permuted are the labels of inputs; where inputs come in documents, the inputs of one document keep together: as
-long as each document is of one group, labels are permuted among documents; where documents have inputs of both groups,
-labels are permuted within each document. A figure that some inputs do not have is tested on those that have it, with
-the labels of those alone; all figures use the same random ranks, so that they keep their dependence.
+What is permuted are the labels of inputs. Where inputs come in documents, those of one document keep together: labels
+of documents of one group are permuted among these documents; in documents that have inputs of both groups, labels of
+inputs are permuted within each document; both in the same permutation. A figure that some inputs do not have is tested
+on those that have it, with the labels of those alone; all figures use the same random ranks, so that they keep their
+dependence.
 
-The statistic is the difference over its standard error, so that groups may differ in variance (Janssen 1997; Chung and
-Romano 2013), and p is two-sided: (1 + permutations at least as extreme) / (1 + permutations).
+What is tested by that is that figures have the same distribution in both groups. Groups that differ in spread or
+in skewness, as short texts and long ones do, are found as well, though their means be equal: `headscope.measures.
+bootstrap` tests the means. The statistic is the difference over its standard error, and p is two-sided: (1 +
+permutations at least as extreme) / (1 + permutations).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from math import comb, prod
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from headscope.errors import InputError
+from headscope.measures import jackknife
+from headscope.measures.contrast import contrast
 from headscope.measures.significance import false_discovery, p_value
 
 Floats = npt.NDArray[np.float64]
@@ -30,7 +38,7 @@ PERMUTATIONS = 20_000
 FEW = 8
 """Figures of fewer units in a group have statistics with long tails: they are a family beside that of the others."""
 
-_CELLS = 1 << 18  # statistics, or random ranks, that are held at a time
+_CELLS = 1 << 15  # statistics, or random numbers, that are held at a time
 _TINY = 1e-20  # of a figure's own spread, squared: what is below it is rounding
 _ROUNDING = 1e-6  # of a figure: values are kept in float32
 _TIE = 1e-9
@@ -58,12 +66,18 @@ class Design:
             if count < 2:
                 raise InputError(f"groups: expected at least 2 inputs in each, found {count} in the {name}")
 
+    @cached_property
+    def mixed(self) -> Bools:
+        """Inputs of documents that have inputs of both groups, ``[input]``."""
+        both = np.intersect1d(self.document[self.second], self.document[~self.second])
+        return np.isin(self.document, both)
+
     @property
-    def mixed(self) -> bool:
-        """Whether a document has inputs of both groups."""
-        return len(np.unique(self.document[self.second])) + len(np.unique(self.document[~self.second])) > len(
-            np.unique(self.document)
-        )
+    def effective(self) -> tuple[float, float]:
+        """The effective documents of each group (`headscope.measures.jackknife.effective`)."""
+        index = np.unique(self.document, return_inverse=True)[1]
+        first, second = (np.bincount(index, self.second == group) for group in (False, True))
+        return float(jackknife.effective(first)), float(jackknife.effective(second))
 
     @property
     def clustered(self) -> bool:
@@ -72,10 +86,44 @@ class Design:
 
     @property
     def permuted(self) -> str:
-        """What is permuted, in words."""
+        """What is permuted, in words: how many documents in which way."""
         if not self.clustered:
-            return "labels of inputs"
-        return "labels of inputs within their document" if self.mixed else "labels of documents"
+            return f"labels of {len(self.document):,} inputs"
+        pure, mixed = (len(np.unique(self.document[part])) for part in (~self.mixed, self.mixed))
+        ways = [f"of {_many(pure, 'document')}"] * (pure > 0)
+        ways += [f"of inputs within {_many(mixed, 'document')} of both groups"] * (mixed > 0)
+        return f"labels {' and '.join(ways)}"
+
+    @property
+    def resampled(self) -> str:
+        """What a bootstrap draws anew, in words."""
+        if not self.clustered:
+            return f"{len(self.document):,} inputs within their group"
+        pure, mixed = (len(np.unique(self.document[part])) for part in (~self.mixed, self.mixed))
+        ways = [f"{_many(pure, 'document')} within their group"] * (pure > 0)
+        ways += [f"{_many(mixed, 'document')} of both groups"] * (mixed > 0)
+        return " and ".join(ways)
+
+    @property
+    def least(self) -> float:
+        """The smallest p that these labels allow: of all ways to deal them out, that in place, and its opposite."""
+        labels = self._strata
+        opposite = all(2 * int(own.sum()) == len(own) for own in labels)
+        return min(1.0, (1 + opposite) / self.labellings)
+
+    @property
+    def labellings(self) -> int:
+        """In how many ways the labels can be dealt out."""
+        return prod(comb(len(own), int(own.sum())) for own in self._strata)
+
+    @cached_property
+    def _strata(self) -> list[Bools]:
+        """The labels that are permuted among themselves: of documents of one group, and in each document of both."""
+        order = np.argsort(self.document, kind="stable")
+        second, mixed = self.second[order], self.mixed[order]
+        _, starts = np.unique(self.document[order], return_index=True)
+        within = [own for own, both in zip(np.split(second, starts[1:]), mixed[starts], strict=True) if both]
+        return [second[starts[~mixed[starts]]], *within]
 
     def take(self, inputs: Bools) -> Design | None:
         """Some of the inputs; None where a group has fewer than two of them."""
@@ -90,11 +138,13 @@ class Differences:
     """Figures of two groups, ``[figure]`` each; NaN where a group has fewer than two inputs with the figure.
 
     Attributes:
-        first, second: means over the inputs of each group.
+        first, second: means over the inputs of each group; with other figures beside, at their mean.
         difference: the first minus the second.
-        se: its standard error; by document where documents have several inputs.
+        se: its standard error by document.
         effect: Hedges' g: the difference over the pooled standard deviation of inputs, times 1 − 3 / (4 (n − 2) − 1).
         n_first, n_second: inputs that have the figure.
+        low, high: the ends of a 95 % interval of the difference; NaN where a group has fewer than
+            `headscope.measures.jackknife.LEAST` effective documents.
     """
 
     first: Floats
@@ -104,41 +154,52 @@ class Differences:
     effect: Floats
     n_first: Ints
     n_second: Ints
+    low: Floats
+    high: Floats
 
 
-def differences(values: npt.NDArray[np.floating], design: Design) -> Differences:
-    """Compare two groups, figure by figure. ``values[input figure]``, NaN where an input has no such figure.
+def differences(
+    values: npt.NDArray[np.floating], design: Design, beside: Floats | None = None
+) -> Differences:
+    """Compare two groups, figure by figure.
 
-    With one input a document the error is Welch's; else documents are the clusters of its sandwich, with the factor
-    D / (D − 1) of each group's documents.
+    Args:
+        values: ``[input figure]``, NaN where an input has no such figure.
+        design: groups and documents.
+        beside: other figures of the inputs that are held equal, ``[input other]``, such as the length.
+
+    The error is the jackknife's over documents (`headscope.measures.contrast`), Welch's with one input a document; the
+    interval is Student's, with its degrees of freedom.
     """
-    _, width = _shape(values, design)
-    first, second, se, effect = (np.full(width, np.nan) for _ in range(4))
+    _, width = shape_of(values, design)
+    first, second, se, effect, low, high = (np.full(width, np.nan) for _ in range(6))
     n_first, n_second = np.zeros(width, np.int64), np.zeros(width, np.int64)
     for there, columns in patterns(values):
-        part = design.take(there)
-        a, b = design.second[there] == 0, design.second[there]
-        n_first[columns], n_second[columns] = int(a.sum()), int(b.sum())
-        if part is None:
+        n_second[columns] = int(design.second[there].sum())
+        n_first[columns] = int(there.sum()) - n_second[columns]
+        if (part := design.take(there)) is None:
             continue
         own = np.asarray(values[np.ix_(there, columns)], np.float64)
-        first[columns], second[columns] = own[a].mean(0), own[b].mean(0)
-        se[columns] = _error(own, part)
-        spread = np.sqrt((own[a].var(0) * a.sum() + own[b].var(0) * b.sum()) / (len(own) - 2))
-        gap = first[columns] - second[columns]
-        small = 1 - 3 / (4 * (len(own) - 2) - 1)
+        found = contrast(own, part.second, part.document, None if beside is None else beside[there])
+        first[columns], second[columns] = found.first, found.second
+        gap = found.first - found.second
+        se[columns], df = found.error
+        documents = df + 1 if min(found.enough) >= jackknife.LEAST else np.full(len(df), np.nan)
+        low[columns], high[columns] = jackknife.interval(gap, se[columns], documents)
+        free = len(own) - 2 - (0 if beside is None else beside.shape[1])
         with np.errstate(divide="ignore", invalid="ignore"):
-            effect[columns] = np.where(flat(own), 0.0, small * gap / spread)
-    return Differences(first, second, first - second, se, effect, n_first, n_second)
+            size = gap / np.sqrt(found.residual / free)
+            effect[columns] = np.where(flat(own), 0.0, (1 - 3 / (4 * free - 1)) * size)
+    return Differences(first, second, first - second, se, effect, n_first, n_second, low, high)
 
 
 @dataclass(frozen=True, eq=False)
 class Tested:
-    """Permutation tests of figures in families.
+    """Tests of figures in families, by permutations or other draws.
 
     Attributes:
         p: of each figure alone, ``[figure]``.
-        within: of each figure, adjusted for all figures of its family by the largest statistic in each permutation
+        within: of each figure, adjusted for all figures of its family by the largest statistic in each draw
             (Westfall and Young 1993), ``[figure]``.
         q: `within`, adjusted for families by Benjamini and Hochberg (1995), where the p of a family is the least of
             its figures', ``[figure]``: of the families in which some q is below a level, a share of at most that level
@@ -173,43 +234,90 @@ def permute(
 
     NaN for figures of which a group has fewer than two inputs.
     """
-    inputs, width = _shape(values, design)
-    if permutations < 1:
-        raise InputError(f"permutations: expected at least 1, found {permutations}")
+    inputs, width = shape_of(values, design)
+    parts = [
+        (columns, _Part(values[np.ix_(there, columns)], there, design)) for there, columns in patterns(values)
+    ]
+
+    return against(parts, family, width, lambda count: randoms(inputs, width, count, seed), permutations)
+
+
+class Part(Protocol):
+    """Figures that the same inputs have, and their statistics.
+
+    Attributes:
+        tested: whether both groups have two inputs.
+        few: whether fewer than `FEW` units of a group have the figures, or vary in them; of all, or ``[figure]``.
+        least: what p is at least.
+    """
+
+    tested: bool
+    few: bool | Bools
+    least: float
+
+    def observed(self) -> Floats:
+        """What was observed, at least 0, ``[figure]``; NaN for figures that cannot be tested."""
+        ...
+
+    def drawn(self, block: npt.NDArray[Any]) -> Floats:
+        """What each draw of a block of random numbers gives, ``[draw figure]``."""
+        ...
+
+
+def against(
+    parts: Sequence[tuple[Ints, Part]],
+    family: Ints | None,
+    width: int,
+    blocks: Callable[[int], Iterator[npt.NDArray[Any]]],
+    draws: int,
+) -> Tested:
+    """Hold what was observed against draws.
+
+    Args:
+        parts: figures by their numbers.
+        family: the number of each figure's family; by default all are of one.
+        width: how many figures there are.
+        blocks: gives the random numbers of so many draws, some at a time.
+        draws: how many at least; more where there are many families (see `permute`).
+    """
+    if draws < 1:
+        raise InputError(f"permutations: expected at least 1, found {draws}")
     members = np.unique(np.zeros(width, np.int64) if family is None else family, return_inverse=True)[1]
     if members.shape != (width,):
         raise InputError(f"family, axis figure: expected {width} numbers, found {members.shape}")
-    groups = list(patterns(values))
-    parts = [(columns, _Part(values[np.ix_(there, columns)], there, design)) for there, columns in groups]
     few = np.zeros(width, np.int64)
     for columns, part in parts:
         few[columns] = part.few
     members = np.unique(2 * members + few, return_inverse=True)[1]
     order = np.argsort(members, kind="stable")  # figures of a family stand together
     starts = np.flatnonzero(np.diff(members[order], prepend=-1))
-    permutations = max(permutations, 40 * len(starts))
+    draws = max(draws, 40 * len(starts))
     known = [(columns, part) for columns, part in parts if part.tested]
-    observed = np.full(width, np.nan)
+    observed, least = np.full(width, np.nan), np.zeros(width)
     for columns, part in known:
-        observed[columns] = part.statistic(part.labels[None])[0]
+        observed[columns] = part.observed()
+        least[columns] = part.least
     tested = ~np.isnan(observed)
     bar = observed - _TIE * np.where(np.isfinite(observed), observed, 0.0)
     alone = np.zeros(width)
-    most = np.empty((permutations, len(starts)))
+    most = np.empty((draws, len(starts)))
     done = 0
-    for ranks in _ranks(inputs, width, permutations, seed):
-        drawn = np.full((len(ranks), width), -1.0)
+    for block in blocks(draws):
+        drawn = np.full((len(block), width), -1.0)
         for columns, part in known:
-            drawn[:, columns] = part.statistic(part.permuted(ranks))
+            drawn[:, columns] = part.drawn(block)
+        drawn[:, ~tested] = -1.0
         alone += (drawn >= bar).sum(0)
-        most[done : done + len(ranks)] = np.maximum.reduceat(drawn[:, order], starts, axis=1)
-        done += len(ranks)
+        most[done : done + len(block)] = np.maximum.reduceat(drawn[:, order], starts, axis=1)
+        done += len(block)
     most.sort(axis=0)
     together = np.empty(width)
     for place, own in enumerate(members):
-        together[place] = permutations - np.searchsorted(most[:, own], bar[place])
-    p, within = (np.where(tested, p_value(count, permutations), np.nan) for count in (alone, together))
-    return Tested(p, within, adjusted(within, members), permutations)
+        together[place] = draws - np.searchsorted(most[:, own], bar[place])
+    p, within = (
+        np.where(tested, np.maximum(p_value(count, draws), least), np.nan) for count in (alone, together)
+    )
+    return Tested(p, within, adjusted(within, members), draws)
 
 
 def adjusted(within: Floats, family: Ints) -> Floats:
@@ -269,11 +377,15 @@ def patterns(values: npt.NDArray[np.floating]) -> Iterator[tuple[Bools, Ints]]:
 
 
 class _Part:
-    """The figures that the same inputs have, by units that are permuted: documents, or inputs."""
+    """The figures that the same inputs have, by units that are permuted.
+
+    A unit is a document of one group, of stratum 0, or an input of a document of both groups, which is its stratum.
+    """
 
     def __init__(self, values: npt.NDArray[np.floating], there: Bools, design: Design) -> None:
         part = design.take(there)
-        self.tested, self.few = part is not None, True
+        self.few: bool | Bools
+        self.tested, self.few, self.least = part is not None, True, 0.0
         if part is None:
             return
         own = np.asarray(values, np.float64)
@@ -281,33 +393,39 @@ class _Part:
         own = own - own.mean(0)
         size = np.abs(own).max(0)
         own = own / np.where(size > 0, size, 1.0)
-        if design.mixed or not design.clustered:
-            unit, self._input = np.arange(len(own)), np.flatnonzero(there)
-            stratum = np.unique(part.document, return_inverse=True)[1] if design.mixed else 0 * unit
-        else:
-            numbers, first = np.unique(design.document, return_index=True)
-            documents, unit = np.unique(part.document, return_inverse=True)
-            self._input = first[np.searchsorted(numbers, documents)]  # its rank is the document's
-            stratum = np.zeros(len(documents), np.int64)
-        count = len(self._input)
-        self._n = np.bincount(unit, minlength=count).astype(np.float64)
-        sums = np.zeros((count, own.shape[1]))
-        np.add.at(sums, unit, own)
-        self._sums, self._squares, self._products = sums, sums**2, sums * self._n[:, None]
+        place = np.flatnonzero(there)
+        _, first, document = np.unique(design.document, return_index=True, return_inverse=True)
+        # Random ranks are of inputs: a unit's is that of the input, or of the first input of the document.
+        ranked = np.where(part.mixed, place, first[document[there]])
+        self._input, one, unit = np.unique(ranked, return_index=True, return_inverse=True)
+        within = part.mixed[one]
+        self._stratum = np.where(within, 1 + document[there][one], 0)
+        self._n = np.bincount(unit).astype(np.float64)
+        self._sums = np.zeros((len(one), own.shape[1]))
+        np.add.at(self._sums, unit, own)
+        self._clusters = np.where(within, 0.0, self._n)
+        self._products = self._sums * self._clusters[:, None]
+        self._squares = self._sums**2
+        self._squares[within] = _within(self._sums[within], self._stratum[within]) ** 2
         self._total = self._squares.sum(0)
-        self.labels = np.zeros(count, np.bool_)
-        self.labels[unit] = part.second
+        self.labels = part.second[one]
         self.few = min(int(self.labels.sum()), int((~self.labels).sum())) < FEW
-        self._stratum = stratum
-        self._sorted = self.labels[np.argsort(stratum, kind="stable")]
+        self._sorted = self.labels[np.argsort(self._stratum, kind="stable")]
+
+    def observed(self) -> Floats:
+        """The statistic of the labels as they are, ``[figure]``."""
+        return self.statistic(self.labels[None])[0]
+
+    def drawn(self, block: npt.NDArray[np.float32]) -> Floats:
+        """The statistic of permuted labels, given ranks of inputs ``[permutation input]``; ``[permutation figure]``."""
+        return self.statistic(self.permuted(block))
 
     def permuted(self, ranks: npt.NDArray[np.float32]) -> Bools:
         """Labels of the units ``[permutation unit]``: within a stratum the last in rank are of the second group."""
         keys = ranks[:, self._input]
-        if self._stratum.any():
-            keys = keys + self._stratum.astype(np.float64)
         labels = np.zeros(keys.shape, np.bool_)
         if self._stratum.any():
+            keys = keys + self._stratum.astype(np.float64)
             np.put_along_axis(labels, np.argsort(keys, axis=1), self._sorted[None], axis=1)
         else:
             first = int((~self.labels).sum())
@@ -318,7 +436,7 @@ class _Part:
         """The difference over its standard error, squared, ``[permutation figure]``; 0 for figures that do not vary."""
         second = labels.astype(np.float64)
         sums, squares = second @ self._sums, second @ self._squares
-        if (self._n == 1).all():
+        if (self._clusters == 1).all():
             statistics = self._of_inputs(float(second[0].sum()), sums, squares)
         else:
             statistics = self._of_documents(second, sums, squares)
@@ -337,9 +455,10 @@ class _Part:
         return _ratio(sums, squares)
 
     def _of_documents(self, second: Floats, sums: Floats, squares: Floats) -> Floats:
+        """Where units have several inputs; those of documents of both groups vary about the document's mean."""
         products, n_b = second @ self._products, second @ self._n
-        error, nn_b, units = np.zeros_like(sums), second @ self._n**2, second.sum(1)
-        whole = len(self._n), self._n.sum(), (self._n**2).sum()
+        error, nn_b, units = np.zeros_like(sums), second @ self._clusters**2, second.sum(1)
+        whole = len(self._n), self._n.sum(), (self._clusters**2).sum()
         for count, n, nn, s, ss, sn in (
             (units, n_b, nn_b, sums, squares, products),
             (
@@ -354,6 +473,18 @@ class _Part:
         return _ratio(np.square(gap), error)
 
 
+def _within(values: Floats, stratum: Ints) -> Floats:
+    """Values about the mean of their stratum, ``[unit figure]``."""
+    number = np.unique(stratum, return_inverse=True)[1]
+    sums = np.zeros((int(number.max(initial=-1)) + 1, values.shape[1]))
+    np.add.at(sums, number, values)
+    return values - (sums / np.bincount(number)[:, None])[number]
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
 def _ratio(gap: Floats, error: Floats) -> Floats:
     """Squared differences over squared errors; 0 where there is no difference but rounding."""
     np.copyto(error, 0.0, where=error < _TINY)
@@ -364,28 +495,16 @@ def _ratio(gap: Floats, error: Floats) -> Floats:
     return gap
 
 
-def _error(own: Floats, design: Design) -> Floats:
-    """The standard error of the difference of two groups' means, by document."""
-    influence = np.zeros_like(own)
-    for sign, members in ((1.0, ~design.second), (-1.0, design.second)):
-        documents = len(np.unique(design.document[members]))
-        factor = np.sqrt(documents / (documents - 1)) if documents > 1 else np.nan
-        influence[members] = sign * factor * (own[members] - own[members].mean(0)) / members.sum()
-    numbers = np.unique(design.document, return_inverse=True)[1]
-    sums = np.zeros((int(numbers.max()) + 1, own.shape[1]))
-    np.add.at(sums, numbers, influence)
-    return np.sqrt((sums**2).sum(0))
-
-
-def _ranks(inputs: int, width: int, permutations: int, seed: int) -> Iterator[npt.NDArray[np.float32]]:
-    """Random ranks of the inputs ``[permutation input]``, as many at a time as stay in the cache."""
+def randoms(units: int, width: int, draws: int, seed: int) -> Iterator[npt.NDArray[np.float32]]:
+    """Random numbers from 0 to 1, ``[draw unit]``, for as many draws of `width` figures as stay in the cache."""
     draw = np.random.default_rng(seed)
-    step = max(16, min(_CELLS // inputs, _CELLS // width))
-    for start in range(0, permutations, step):
-        yield draw.random((min(step, permutations - start), inputs), np.float32)
+    step = max(16, min(_CELLS // units, _CELLS // width))
+    for start in range(0, draws, step):
+        yield draw.random((min(step, draws - start), units), np.float32)
 
 
-def _shape(values: npt.NDArray[np.floating], design: Design) -> tuple[int, int]:
+def shape_of(values: npt.NDArray[np.floating], design: Design) -> tuple[int, int]:
+    """How many inputs and figures there are; raises `InputError` for inputs of another number than the design's."""
     if values.ndim != 2 or len(values) != len(design.second):
         raise InputError(
             f"values: expected [input figure] with {len(design.second)} inputs, found {values.shape}"

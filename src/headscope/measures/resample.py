@@ -1,7 +1,9 @@
 """Right or wrong, instance by instance: accuracies of many predictors with intervals, and of the best of them.
 
-Instances come in clusters (sentences, documents) that are drawn together. Of a hundred heads one is best by chance;
-so a best head is also scored on clusters that it was not chosen on.
+Instances come in clusters: documents where the corpus says which, else sentences. What is of one cluster is alike, so
+errors are those of the jackknife over clusters (`headscope.measures.jackknife`). Of a hundred heads one is best by
+chance; so a best head is also scored on clusters that it was not chosen on. `docs/statistics.md` shows how often these
+intervals hold the truth, and how often the tests err.
 """
 
 from __future__ import annotations
@@ -15,31 +17,122 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from headscope.measures import jackknife
 from headscope.measures.measure import Floats
-from headscope.measures.significance import p_value
 from headscope.tokens import BoolArray, IntArray
 
 Bytes = npt.NDArray[np.uint8]
 Singles = npt.NDArray[np.float32]
 _CLUSTERS = 50_000
-_SPLITS = 100
+_WIDTH = 1 << 22
+"""About how many numbers are worked on at once."""
+
+PARTS, DIVISIONS = 4, 50
+"""Into how many parts the clusters are divided to choose on all but one and score on that one, and how often."""
+
+ALIKE = 0.05
+"""Correlation of what is of one cluster, taken where the clusters do not differ and so do not tell it."""
 
 
-def bootstrap(random: np.random.Generator, replicates: int, clusters: int) -> IntArray:
-    """How often each replicate of a Poisson bootstrap draws each cluster, ``[replicate cluster]``."""
-    return random.poisson(1.0, (replicates, clusters))
+class Clusters:
+    """Numbers the sentences of a corpus by their clusters: documents where it says which, else each sentence."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._kinds: set[str] = set()
+        self._last: int | None = None
+
+    def number(self, document: int, known: bool) -> int:
+        """The cluster of the next sentence, from 0."""
+        self.count += not known or document != self._last
+        self._last = document if known else None
+        self._kinds.add("documents" if known else "sentences")
+        return self.count - 1
+
+    @property
+    def kind(self) -> str:
+        """``documents``, ``sentences``, or ``documents and sentences`` where only some files name documents."""
+        return " and ".join(sorted(self._kinds))
 
 
-def interval(drawn: Floats) -> tuple[Floats, Floats]:
-    """The ends of 95 % percentile intervals of figures that are known in each replicate, ``[replicate ...] -> [...]``.
+def share_interval(
+    value: Floats | float, se: Floats | float, documents: Floats | float, n: Floats | float
+) -> tuple[Floats, Floats]:
+    """The ends of 95 % intervals of shares, within 0 and 1; NaN with too few effective documents.
 
-    Replicates without figures (NaN) are left out; NaN where there is no other.
+    Student's t on the scale of log odds. Where the error is 0 (all right, say) it tells nothing: there the interval is
+    Wilson's (1927), of as many independent instances as `n` would be if what is of one document had a correlation of
+    `ALIKE`.
+
+    Args:
+        value: shares.
+        se: their jackknife errors.
+        documents: effective documents (or other clusters) that they are over.
+        n: instances.
+
+    >>> low, high = share_interval(1.0, 0.0, 20.0, 100.0)  # 20 documents of 5 each, all right
+    >>> round(float(low), 3), round(float(high), 3)
+    (0.95, 1.0)
     """
-    known = drawn[np.isfinite(drawn).all(tuple(range(1, drawn.ndim)))]
-    if not len(known):
-        return np.full(drawn.shape[1:], np.nan), np.full(drawn.shape[1:], np.nan)
-    low, high = np.percentile(known, [2.5, 97.5], axis=0)
-    return np.asarray(low), np.asarray(high)
+    value, documents = np.asarray(value, np.float64), np.asarray(documents, np.float64)
+    t = jackknife.interval(np.asarray(0.0), np.asarray(1.0), documents)[1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        odds, step = np.log(value / (1 - value)), t * se / (value * (1 - value))
+        low, high = 1 / (1 + np.exp(step - odds)), 1 / (1 + np.exp(-step - odds))
+        alone = n / (1 + (n / documents - 1) * ALIKE)
+        middle = (value + t * t / (2 * alone)) / (1 + t * t / alone)
+        half = t / (1 + t * t / alone) * np.sqrt(value * (1 - value) / alone + t * t / (4 * alone * alone))
+    told = np.asarray(se) > 0
+    return np.where(told, low, middle - half).clip(0, 1), np.where(told, high, middle + half).clip(0, 1)
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How much more one share is than another on the same instances.
+
+    Attributes:
+        value: the difference.
+        se: its jackknife error.
+        documents: effective documents (or other clusters) that it is over.
+        n: instances.
+    """
+
+    value: Floats | float
+    se: Floats | float
+    documents: Floats | float
+    n: Floats | float
+
+    def interval(self) -> tuple[Floats, Floats]:
+        """The ends of its 95 % interval, within −1 and 1; NaN with too few effective documents.
+
+        Where all documents differ alike, that of `share_interval`, stretched from −1 to 1.
+        """
+        value, se, documents = (
+            np.asarray(each, np.float64) for each in (self.value, self.se, self.documents)
+        )
+        ends = jackknife.interval(value, se, documents)
+        alike = share_interval((value + 1) / 2, 0.0, documents, self.n)
+        same = (se == 0) & (value != 0)
+        low, high = (np.where(same, 2 * b - 1, a).clip(-1, 1) for a, b in zip(ends, alike, strict=True))
+        return low, high
+
+    def above(self) -> Floats:
+        """One-sided p that there is no gain; NaN with too few effective documents.
+
+        Never less than what a test of signs gives where all documents gain, 2 to the power of minus their number:
+        Student's t trusts a small error too much where documents are few and hardly differ.
+        """
+        return self._p(np.asarray(self.value, np.float64))
+
+    def differs(self) -> Floats:
+        """Two-sided p that there is no difference, alike."""
+        return np.minimum(1.0, 2 * self._p(np.abs(self.value)))
+
+    def _p(self, gain: Floats) -> Floats:
+        documents = np.asarray(self.documents, np.float64)
+        p = jackknife.above(gain, 0.0, np.asarray(self.se, np.float64), documents)
+        p = np.where((gain == 0) & (documents >= jackknife.LEAST), np.where(np.isnan(p), 1.0, p), p)
+        return np.maximum(p, 0.5**documents)
 
 
 class Answers:
@@ -67,6 +160,11 @@ class Answers:
     def __len__(self) -> int:
         return sum(map(len, self._numbers))
 
+    @property
+    def clusters_count(self) -> int:
+        """How many clusters there are."""
+        return len(np.unique(np.concatenate(self._clusters))) if self._clusters else 0
+
     def numbers(self) -> IntArray:
         """The number of each instance's label, by `labels`."""
         return np.concatenate(self._numbers) if self._numbers else np.zeros(0, np.int64)
@@ -84,6 +182,12 @@ class Answers:
         return np.memmap(self._file, np.uint8, "r").reshape(-1, -(-self.width // 8))
 
 
+def divisions(count: int, seed: int) -> IntArray:
+    """The part of each of so many clusters, ``[division cluster]``: parts of equal numbers, drawn anew each time."""
+    parts = np.tile(np.arange(count) % min(PARTS, count), (DIVISIONS, 1))
+    return np.random.default_rng(seed).permuted(parts, axis=1)
+
+
 @dataclass
 class Accuracies:
     """Accuracies of all predictors on some instances.
@@ -91,19 +195,22 @@ class Accuracies:
     Attributes:
         right: how many instances of each cluster each predictor gets right, ``[cluster predictor]``.
         size: instances of each cluster.
-        weights: how often each replicate draws each cluster, ``[replicate cluster]``.
-        half: which clusters are in the first half, ``[split cluster]``, 0 or 1.
+        seed: of the divisions.
     """
 
     right: Singles
     size: Floats
-    weights: Singles
-    half: Singles
+    seed: int = 0
 
     @property
     def n(self) -> int:
         """Instances."""
         return int(self.size.sum())
+
+    @property
+    def documents(self) -> float:
+        """Effective clusters (`headscope.measures.jackknife.effective`)."""
+        return float(jackknife.effective(self.size))
 
     @property
     def value(self) -> Floats:
@@ -112,87 +219,104 @@ class Accuracies:
         return total / self.n if self.n else np.full(len(total), np.nan)
 
     def interval(self) -> tuple[Floats, Floats]:
-        """The ends of their 95 % intervals, ``[predictor]`` each; NaN with fewer than two clusters."""
-        return interval(self.drawn if len(self.size) > 1 else np.full_like(self.drawn, np.nan))
-
-    @cached_property
-    def drawn(self) -> Floats:
-        """Accuracies in each replicate, ``[replicate predictor]``; NaN where it drew none of the clusters."""
-        return _shares(self.weights, self.right, self.size)
-
-    @cached_property
-    def halves(self) -> tuple[Floats, Floats]:
-        """Accuracies on one half of the clusters and on the other, ``[split predictor]``."""
-        return _shares(self.half, self.right, self.size), _shares(1 - self.half, self.right, self.size)
+        """The ends of their 95 % intervals, ``[predictor]`` each; NaN with too few effective clusters."""
+        width = max(1, _WIDTH // max(1, len(self.size)))
+        parts = range(0, self.right.shape[1], width)
+        errors = [jackknife.error(self._columns(at, width), self.size[:, None]) for at in parts]
+        return share_interval(self.value, np.concatenate(errors), self.documents, self.n)
 
     def chosen(self, among: slice) -> Chosen:
         """The best of some predictors (the first of equals), scored on what it was not chosen on."""
-        scores = [picked(one[:, among], other[:, among]) for one, other in (self.halves, self.halves[::-1])]
-        apart = self._left_out(among)
         best = int(self.value[among].argmax())
-        if np.isnan(scores).all() or np.isnan(apart).all():
-            return Chosen(best, np.nan, np.nan, np.nan, apart)
-        low, high = interval(apart)
-        return Chosen(best, float(np.nanmean(scores)), float(low), float(high), apart)
+        if len(self.size) < 2:
+            return Chosen(best, np.zeros((0, len(self.size)), np.float32), self.size, 0, 0)
+        choices = self._elsewhere[..., among].argmax(-1)  # [division part]
+        picked = np.take_along_axis(choices, self._parts, 1)  # [division cluster]
+        scores = self.right[:, among][np.arange(len(self.size)), picked]
+        return Chosen(best, scores, self.size, int((choices == best).sum()), choices.size)
 
-    def _left_out(self, among: slice) -> Floats:
-        """What each replicate's best gets on the clusters that it left out, ``[replicate]``; NaN where none are."""
-        best = np.where(np.isfinite(self.drawn[:, among]), self.drawn[:, among], -1.0).argmax(1)
-        few, which = np.unique(best, return_inverse=True)
-        score = _shares((self.weights == 0).astype(np.float32), self.right[:, among][:, few], self.size)
-        score = score[np.arange(len(best)), which]
-        return np.where(np.isfinite(self.drawn[:, 0]), score, np.nan)
+    def _columns(self, first: int, width: int) -> Floats:
+        return self.right[:, first : first + width].astype(np.float64)
+
+    @cached_property
+    def _parts(self) -> IntArray:
+        return divisions(len(self.size), self.seed)
+
+    @cached_property
+    def _elsewhere(self) -> Singles:
+        """How many instances outside of each part each predictor gets right, ``[division part predictor]``."""
+        outside = self._parts[:, None] != np.arange(min(PARTS, len(self.size)))[:, None]
+        return outside.astype(np.float32) @ self.right
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """The best predictor.
+    """The best predictor of all instances, and what choosing gives.
+
+    The clusters are divided into `PARTS` by chance, and the predictor that is best on all but one part is scored on
+    that one: so each cluster is scored by a choice that has not seen it, once in each of `DIVISIONS` divisions.
 
     Attributes:
-        place: which one it is on all instances.
-        split: the best of one half of the clusters scored on the other: the mean over 100 halvings, both ways.
-        low, high: 95 % of the replicates' best, each scored on the clusters that its replicate left out: so the
-            choosing is in the interval, and it is wider than one on all clusters.
-        apart: these scores, ``[replicate]``.
+        place: which predictor is best on all instances.
+        scores: instances that the choices get right, ``[division cluster]``; no division with one cluster.
+        size: instances of each cluster.
+        times, choices: how often the best of all was the choice, of how many.
     """
 
     place: int
-    split: float
-    low: float
-    high: float
-    apart: Floats
+    scores: Singles
+    size: Floats
+    times: int
+    choices: int
 
-    def above(self, other: Chosen) -> float:
-        """One-sided p that this is no better than another, chosen and scored alike."""
-        gain = self.apart - other.apart
-        gain = gain[np.isfinite(gain)]
-        return float(p_value(int((gain <= 0).sum()), len(gain)))
+    @property
+    def split(self) -> float:
+        """The mean over divisions of the choices' accuracy; NaN with one cluster."""
+        return float(self.scores.mean(0).sum() / self.size.sum()) if len(self.scores) else np.nan
+
+    def interval(self) -> tuple[float, float]:
+        """The ends of the 95 % interval of `split`: the choosing is in it. NaN with too few effective clusters."""
+        documents = float(jackknife.effective(self.size))
+        low, high = share_interval(self.split, _error(self.scores, self.size), documents, self.size.sum())
+        return float(low), float(high)
+
+    def gain(self, other: Chosen) -> Gain:
+        """How much better this is than another, chosen and scored alike: of pairs, cluster by cluster."""
+        n, documents = float(self.size.sum()), float(jackknife.effective(self.size))
+        if not len(self.scores):
+            return Gain(np.nan, np.nan, documents, n)
+        more = self.scores - other.scores
+        return Gain(float(more.mean(0).sum() / n), _error(more, self.size), documents, n)
+
+
+def _error(scores: Singles, size: Floats) -> float:
+    """The error of a mean over divisions: that of one of them.
+
+    The mean varies less than one division does, but choices on overlapping clusters agree in their luck, which a
+    jackknife of given choices does not see. The two are of about one size (docs/statistics.md).
+    """
+    errors = jackknife.error(scores.T.astype(np.float64), size[:, None])
+    return float(np.sqrt((errors**2).mean())) if len(scores) else np.nan
 
 
 class Resampling:
-    """A Poisson bootstrap over clusters, and halvings of them.
+    """Accuracies on parts of the instances, with their divisions.
 
     Args:
         answers: all instances.
-        seed: of both.
-        replicates: of the bootstrap.
+        seed: of the divisions.
     """
 
-    def __init__(self, answers: Answers, *, seed: int = 0, replicates: int = 1000) -> None:
+    def __init__(self, answers: Answers, *, seed: int = 0) -> None:
         self._answers, self._clusters, self._bits = answers, answers.clusters(), answers.bits()
-        count = int(self._clusters[-1]) + 1
-        draw = np.random.default_rng(seed)
-        self._drawn = bootstrap(draw, replicates, count).astype(np.uint8)
-        self._halves = draw.permuted(np.tile(np.arange(count) % 2 == 0, (_SPLITS, 1)), axis=1)
+        self._seed = seed
 
     def of(self, instances: BoolArray) -> Accuracies:
         """Accuracies on some of the instances."""
-        right, size, where = self._by_cluster(np.flatnonzero(instances))
-        weights, half = self._drawn[:, where], self._halves[:, where]
-        return Accuracies(right, size, weights.astype(np.float32), half.astype(np.float32))
+        return Accuracies(*self._by_cluster(np.flatnonzero(instances)), self._seed)
 
-    def _by_cluster(self, rows: IntArray) -> tuple[Singles, Floats, IntArray]:
-        """How many of these instances each predictor gets right ``[cluster predictor]``, their number, the clusters."""
+    def _by_cluster(self, rows: IntArray) -> tuple[Singles, Floats]:
+        """How many of these instances each predictor gets right ``[cluster predictor]``, and their number."""
         width = self._answers.width
         where, starts = np.unique(self._clusters[rows], return_index=True)
         right = np.zeros((len(where), width), np.float32)
@@ -203,17 +327,4 @@ class Resampling:
             unpacked = np.unpackbits(self._bits[part], axis=1, count=width)
             places = starts[first:last] - starts[first]
             right[first:last] = np.add.reduceat(unpacked, places, axis=0, dtype=np.float32)
-        return right, np.diff([*starts, len(rows)]).astype(np.float64), where
-
-
-def _shares(weights: Singles, right: Singles, size: Floats) -> Floats:
-    """Accuracies under weights of the clusters, ``[replicate predictor]``; NaN where nothing is drawn."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return (weights @ right).astype(np.float64) / (weights @ size)[:, None]
-
-
-def picked(chosen_on: Floats, scored_on: Floats) -> Floats:
-    """What the best of each row of one gets in the other; NaN where either has nothing."""
-    there = np.isfinite(chosen_on).all(1)
-    best = np.where(np.isfinite(chosen_on), chosen_on, -1.0).argmax(1)
-    return np.where(there, scored_on[np.arange(len(best)), best], np.nan)
+        return right, np.diff([*starts, len(rows)]).astype(np.float64)

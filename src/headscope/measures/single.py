@@ -17,7 +17,7 @@ from headscope.measures.dataset import dataset
 from headscope.measures.measure import Measure, mask, selection
 from headscope.measures.sums import Documents
 from headscope.measures.surface import SMOOTHING, Preset, prepared
-from headscope.tokens import Tokens
+from headscope.tokens import BoolArray, Tokens
 
 
 def surface(
@@ -42,22 +42,45 @@ def surface(
         raise InputError(f"maps: expected whole self-attention maps, found {found}")
     chosen = choose(measures, preset)
     tokens = prepared(maps.query, preset)
-    rows, divisors = selection(chosen, tokens, maps.causal)
     heads = max(len(layer) for layer in maps.layers)
     sums = np.full((len(chosen), len(maps), heads), np.nan)
-    count = len(tokens)
-    sight = np.tril(np.ones((count, count))) if maps.causal else np.ones((count, count))
-    uniform = sight / sight.sum(-1, keepdims=True)
+    chance, divisors = np.zeros((2, *sums.shape))
+    known: dict[int, tuple[FloatArray, FloatArray, FloatArray]] = {}
     for place, layer in enumerate(maps.layers):
-        for number, measure in enumerate(chosen):
-            statistic = row_statistic(measure, layer.astype(np.float64), tokens, SMOOTHING[preset], sight)
-            sums[number, place, : len(layer)] = statistic @ rows[number]
-    chance = [row_statistic(measure, uniform, tokens) @ rows[n] for n, measure in enumerate(chosen)]
+        sight = maps.sight(place)
+        kind = 0 if maps.visible is None else id(maps.visible[place])
+        if kind not in known:
+            rows, of = selection(chosen, tokens, maps.causal if maps.visible is None else sight)
+            rows, of = rows.reshape(len(chosen), -1, len(tokens)), of.reshape(len(chosen), -1)
+            known[kind] = rows, of, _sums(chosen, _even(sight), tokens, rows, sight)
+        own, weights = slice(len(layer)), layer.astype(np.float64)
+        rows, divisors[:, place, own], chance[:, place, own] = known[kind]
+        sums[:, place, own] = _sums(chosen, weights, tokens, rows, sight, SMOOTHING[preset])
     gathered = Documents([measure.name for measure in chosen], "token" if preset is None else "segment")
-    gathered.add(0, tokens, maps.index, sums, np.tile(np.array(chance)[:, None], (1, len(maps))), divisors)
+    gathered.add(0, tokens, maps.index, sums, chance, divisors)
     by = "token" if preset is None else "segment"
     meta = {"model": {"layers": len(maps), "heads": heads, "causal": maps.causal, **maps.meta}}
     return dataset(gathered.close(), chosen, by=by, causal=maps.causal, over=over, meta=meta)
+
+
+def _sums(
+    measures: Sequence[Measure],
+    weights: FloatArray,
+    tokens: Tokens,
+    rows: FloatArray,
+    sight: BoolArray,
+    smoothing: float = 0.0,
+) -> FloatArray:
+    """Sums over the rows that count (``[measure head|1 query]``), ``[measure head]``."""
+    pairs = zip(measures, rows, strict=True)
+    return np.array(
+        [(row_statistic(one, weights, tokens, smoothing, sight) * counted).sum(-1) for one, counted in pairs]
+    )
+
+
+def _even(sight: BoolArray) -> FloatArray:
+    """Uniform attention over the visible keys."""
+    return sight / np.maximum(sight.sum(-1, keepdims=True), 1)
 
 
 def row_statistic(
@@ -65,7 +88,7 @@ def row_statistic(
     weights: npt.NDArray[Any],
     tokens: Tokens,
     smoothing: float = 0.0,
-    sight: FloatArray | None = None,
+    sight: npt.NDArray[Any] | None = None,
 ) -> FloatArray:
     """The statistic of each row in the weights' own precision, ``[... query key] -> [... query]``.
 
@@ -74,13 +97,16 @@ def row_statistic(
         weights: ``[... query key]``.
         tokens: the keys.
         smoothing: the share of each row that entropies spread evenly over what the row can see.
-        sight: what each row can see, ``[query key]``, 1 or 0; for `smoothing`.
+        sight: what each row can see, ``[query key]`` or ``[head query key]``, 1 or 0; None: all keys.
     """
     queries = np.arange(int(weights.shape[-2]))
     if measure.statistic == "pairs":
         return (weights * measure.worth(tokens, queries)).sum(-1)
     if measure.statistic == "rows":
-        figures = measure.of_rows(weights.reshape(-1, *weights.shape[-2:]), tokens, queries)
+        size = weights.shape[-2:]
+        seen = None if sight is None else np.broadcast_to(sight.astype(np.bool_), (*sight.shape[:-2], *size))
+        visible = None if seen is None else seen.reshape(-1, *size)
+        figures = measure.of_rows(weights.reshape(-1, *size), tokens, queries, visible)
         return figures.reshape(weights.shape[:-1])
     if measure.statistic == "offset":
         return kernels.offset(weights, measure.offset)

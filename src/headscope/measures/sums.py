@@ -1,9 +1,11 @@
 """Sums over a corpus that merge: memory is constant, and parts add up to the whole.
 
-For each figure a document d gives a sum S_d and a count N_d. The figure is R = ΣS / ΣN, and its standard error is
-that of a ratio, clustered by document: sqrt(D / (D − 1) · Σ(S_d − R·N_d)²) / ΣN over D documents. Both follow from
-six sums over documents, all float64 (`Ratios`). A part of a corpus may begin and end in the midst of a document: what
-it knows of that one is kept apart until all of it is there (`Open`).
+For each figure a document d gives a sum S_d and a count N_d. The figure is R = ΣS / ΣN, and its standard error is the
+jackknife's over documents (`headscope.measures.jackknife`): without document d the figure moves by
+(S_d − R·N_d) / (ΣN − N_d). So it follows from six sums over documents, all float64 (`Ratios`), and from the largest
+documents, which are kept (`APART`); of the others, each a small share of the corpus, the mean share stands for each.
+A part of a corpus may begin and end in the midst of a document: what it knows of that one is kept apart until all of
+it is there (`Open`).
 
 `Sums` are the figures of measures in heads; `headscope.analyses.distance.statistics.PairSums` those of pairs of heads.
 """
@@ -19,11 +21,17 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.errors import InputError
-from headscope.tokens import Tokens
+from headscope.measures import jackknife
+from headscope.tokens import Tokens, is_space
 
 Floats = npt.NDArray[np.float64]
 Arrays = Mapping[str, npt.NDArray[Any]]
 By = Literal["token", "document", "segment"]
+
+APART = 32
+"""So many of the largest documents are kept, as long as they take no more than `APART_BYTES`, and 8 in any case."""
+
+APART_BYTES = 1 << 26
 
 
 class Open(NamedTuple):
@@ -36,6 +44,21 @@ class Open(NamedTuple):
 
     document: int
     arrays: tuple[Floats, ...]
+
+
+class Apart(NamedTuple):
+    """One of the largest documents.
+
+    Attributes:
+        size: ΣN over all figures.
+        document: its number.
+        s, n: its S and N.
+    """
+
+    size: float
+    document: int
+    s: Floats
+    n: Floats
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -51,6 +74,7 @@ class Ratios:
         documents: how many documents have rows that count, like `n`.
         counts: documents, examples, tokens and whatever else was counted.
         open: documents that may go on, in none of the sums above until another document is open, or until `closed`.
+        apart: the largest of the documents that have ended, which are in the sums above as well.
     """
 
     s: Floats
@@ -61,11 +85,14 @@ class Ratios:
     documents: Floats
     counts: Counter[str] = field(default_factory=Counter[str])
     open: tuple[Open, ...] = ()
+    apart: tuple[Apart, ...] = ()
 
     labels: ClassVar[tuple[str, ...]] = ()
     """Attributes that name the axes: the same in all parts."""
     more: ClassVar[tuple[str, ...]] = ()
-    """Further attributes that are sums over documents."""
+    """Further attributes that are sums over documents, of further arrays."""
+    cubes: ClassVar[tuple[str, ...]] = ()
+    """Attributes that hold ΣS³, ΣS²N, ΣSN² and ΣN³, where skewness is asked for."""
 
     @classmethod
     def empty(cls, arrays: Sequence[Floats], **labels: Any) -> Self:
@@ -73,15 +100,21 @@ class Ratios:
         s, *more, n = (
             np.full_like(each, -0.0) for each in arrays
         )  # -0.0 + x is x, the sign of zero included
-        sums: dict[str, Any] = dict(zip(cls.more, more, strict=True))
+        sums: dict[str, Any] = {**dict.fromkeys(cls.cubes, s), **dict(zip(cls.more, more, strict=True))}
         sums |= {"s": s, "ss": s, "sn": s, "n": n, "nn": n, "documents": n}
         return cls(**labels, **sums)
+
+    def weighed(self, arrays: tuple[Floats, ...]) -> tuple[Floats, ...]:
+        """The arrays of a document as they count."""
+        return arrays
 
     def of_document(self, arrays: Sequence[Floats]) -> dict[str, Floats]:
         """What a document adds to each sum."""
         s, *more, n = arrays
-        squares = {"ss": s * s, "sn": s * over(n, s), "nn": n * n, "documents": (n > 0).astype(np.float64)}
-        return {"s": s, "n": n, **squares, **dict(zip(self.more, more, strict=True))}
+        m = over(n, s)
+        squares = {"ss": s * s, "sn": s * m, "nn": n * n, "documents": (n > 0).astype(np.float64)}
+        cubes = zip(self.cubes, (s**3, s * s * m, s * m * m, m**3), strict=True) if self.cubes else ()
+        return {"s": s, "n": n, **squares, **dict(cubes), **dict(zip(self.more, more, strict=True))}
 
     def __add__(self, other: Self) -> Self:
         for name in self.labels:
@@ -102,8 +135,9 @@ class Ratios:
             else:
                 documents.append(each)
         known = self.with_documents(documents[:-1], documents[-1:])
-        sums = {name: getattr(known, name) + getattr(other, name) for name in _SUMS + self.more}
-        return replace(known, **sums, counts=Counter({**known.counts}) + other.counts)
+        sums = {name: getattr(known, name) + getattr(other, name) for name in self.names()}
+        apart = _largest(known.apart + other.apart)
+        return replace(known, **sums, apart=apart, counts=Counter({**known.counts}) + other.counts)
 
     def closed(self) -> Self:
         """The same, where no document goes on."""
@@ -111,11 +145,15 @@ class Ratios:
 
     def with_documents(self, ended: Sequence[Open], rest: Sequence[Open]) -> Self:
         """With documents that have ended, and those that may go on."""
-        sums = {name: getattr(self, name) for name in _SUMS + self.more}
+        sums = {name: getattr(self, name) for name in self.names()}
+        apart = self.apart
         for each in ended:
-            sums = {name: sums[name] + array for name, array in self.of_document(each.arrays).items()}
+            arrays = self.weighed(each.arrays)
+            sums = {name: sums[name] + array for name, array in self.of_document(arrays).items()}
+            s, n = arrays[0], arrays[-1]
+            apart = _largest((*apart, Apart(float(n.sum()), each.document, s, n)))
         counts = Counter({**self.counts}) + Counter(documents=len(ended))
-        return replace(self, **sums, counts=counts, open=tuple(rest))
+        return replace(self, **sums, apart=apart, counts=counts, open=tuple(rest))
 
     def value(self) -> Floats:
         """The figures, like `s`; NaN where no row counts."""
@@ -124,35 +162,59 @@ class Ratios:
             return total.s / over(total.n, total.s)
 
     def error(self) -> Floats:
-        """Their standard errors, like `s`; NaN with fewer than two documents."""
+        """Their jackknife errors, like `s`; NaN with fewer than two documents.
+
+        Exact for up to `APART` documents. Of more, those that are not kept have less than 1 / `APART` of the corpus
+        each, and are taken to have their mean share of it.
+        """
         total = self.closed()
         n, nn, count = (over(array, total.s) for array in (total.n, total.nn, total.documents))
+        own_n = np.stack([over(each.n, total.s) for each in total.apart]) if total.apart else np.zeros((1, 1))
+        own_s = np.stack([each.s for each in total.apart]) if total.apart else np.zeros((1, 1))
+        others = count > (own_n > 0).sum(0)
         with np.errstate(invalid="ignore", divide="ignore"):
             value = total.s / n
-            squares = np.maximum(total.ss - 2 * value * total.sn + value**2 * nn, 0.0)
-            return np.where(count > 1, np.sqrt(count / (count - 1) * squares) / n, np.nan)
+            residual = own_s - value * own_n
+            moves = residual / (n - own_n)
+            squares = total.ss - 2 * value * total.sn + value**2 * nn - (residual**2).sum(0)
+            share = (nn - (own_n**2).sum(0)) / (n - own_n.sum(0)) / n
+            rest = np.where(others, n * (1 - share), np.inf)
+            moved = moves.sum(0) - residual.sum(0) / rest
+            square = (moves**2).sum(0) + np.maximum(squares, 0.0) / rest**2
+            variance = np.maximum(square - moved**2 / count, 0.0) * (count - 1) / count
+            return np.where(count > 1, np.sqrt(variance), np.nan)
+
+    def effective(self) -> Floats:
+        """How many documents of equal size tell as much, with the axes of `n` (`headscope.measures.jackknife`)."""
+        total = self.closed()
+        return jackknife.equal(total.n, total.nn)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """All of it as arrays, for a file."""
         stored = {name: np.atleast_1d(np.array(getattr(self, name))) for name in self.labels}
-        stored |= {name: getattr(self, name) for name in _SUMS + self.more}
+        stored |= {name: getattr(self, name) for name in self.names()}
         stored["counted"] = np.array(list(self.counts), np.str_)
         stored["counts"] = np.array(list(self.counts.values()), np.int64)
         stored["open"] = np.array([each.document for each in self.open], np.int64)
         for place in range(2 + len(self.more)):
             stored[f"open_{place}"] = np.array([each.arrays[place] for each in self.open], np.float64)
+        for name, values in zip(
+            _APART, zip(*self.apart, strict=True) if self.apart else [()] * 4, strict=True
+        ):
+            stored[f"apart_{name}"] = np.array(values, np.int64 if name == "document" else np.float64)
         return stored
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
         """What `to_arrays` gave. Raises `InputError` for other arrays."""
-        missing = {*cls.labels, *_SUMS, *cls.more, "counted", "counts", "open"} - set(arrays)
+        apart = [f"apart_{name}" for name in _APART]
+        missing = {*cls.labels, *cls.names(), "counted", "counts", "open", *apart} - set(arrays)
         if missing:
             raise InputError(
                 f"sums: expected the arrays {', '.join(sorted(missing))}, found {', '.join(arrays)}"
             )
         stored = [arrays[f"open_{place}"] for place in range(2 + len(cls.more))]
-        sums = {name: np.asarray(arrays[name], np.float64) for name in _SUMS + cls.more}
+        sums = {name: np.asarray(arrays[name], np.float64) for name in cls.names()}
         return cls(
             **cls.named(arrays),
             **sums,
@@ -161,7 +223,16 @@ class Ratios:
                 Open(int(document), tuple(np.asarray(array[place]) for array in stored))
                 for place, document in enumerate(arrays["open"])
             ),
+            apart=tuple(
+                Apart(float(size), int(document), np.asarray(s, np.float64), np.asarray(n, np.float64))
+                for size, document, s, n in zip(*(arrays[name] for name in apart), strict=True)
+            ),
         )
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The attributes that are sums over documents."""
+        return (*_SUMS, *cls.cubes, *cls.more)
 
     @classmethod
     def named(cls, arrays: Arrays) -> dict[str, Any]:
@@ -169,7 +240,15 @@ class Ratios:
         return {}
 
 
+_APART = ("size", "document", "s", "n")
 _SUMS = ("s", "ss", "sn", "n", "nn", "documents")
+
+
+def _largest(documents: tuple[Apart, ...]) -> tuple[Apart, ...]:
+    """Those that are kept."""
+    each = max(1, documents[0].s.nbytes + documents[0].n.nbytes) if documents else 1
+    count = min(APART, max(8, APART_BYTES // each))
+    return tuple(sorted(documents, key=lambda one: (-one.size, one.document))[:count])
 
 
 def over(n: Floats, s: Floats) -> Floats:
@@ -222,10 +301,13 @@ class Gathering(Generic[R]):
 class Sums(Ratios):
     """The sums of measures in heads: `s` is ``[measure layer head]``, NaN for heads that a layer does not have.
 
+    So is `n`: windows hide other rows in other layers.
+
     Attributes:
-        measures: names, the first axis; that of `n`.
+        measures: names, the first axis.
         layers: the model's index of each layer, the second axis.
-        chance: ΣS of uniform attention over the visible keys, ``[measure layer]``.
+        sss, ssn, snn, nnn: ΣS³, ΣS²N, ΣSN², ΣN³, like `s`.
+        chance: ΣS of uniform attention over the visible keys, like `s`.
         by: what a figure is a mean over.
 
     Among `counts` are words, split_words, and the tokens of each class.
@@ -233,22 +315,37 @@ class Sums(Ratios):
 
     measures: tuple[str, ...]
     layers: tuple[int, ...]
+    sss: Floats
+    ssn: Floats
+    snn: Floats
+    nnn: Floats
     chance: Floats
     by: By = "token"
 
     labels = ("measures", "layers", "by")
     more = ("chance",)
+    cubes = ("sss", "ssn", "snn", "nnn")
 
-    def of_document(self, arrays: Sequence[Floats]) -> dict[str, Floats]:
-        """What a document adds to each sum."""
+    def weighed(self, arrays: tuple[Floats, ...]) -> tuple[Floats, ...]:
+        """The arrays of a document as they count: its means, where documents count the same."""
         s, chance, n = arrays
-        return super().of_document(_means(s, chance, n) if self.by == "document" else arrays)
+        return _means(s, chance, n) if self.by == "document" else arrays
 
-    def by_chance(self) -> Floats:
-        """What uniform attention over the visible keys gives in the same rows, ``[measure layer]``."""
+    def skewness(self) -> Floats:
+        """Skewness of the figures, as `headscope.measures.jackknife.skewness` has it, like `s`."""
         total = self.closed()
         with np.errstate(invalid="ignore", divide="ignore"):
-            return total.chance / total.n[:, None]
+            value = total.s / total.n
+            squares = total.ss - 2 * value * total.sn + value**2 * total.nn
+            cubes = total.sss - 3 * value * total.ssn + 3 * value**2 * total.snn - value**3 * total.nnn
+            flat = squares <= jackknife.ROUNDING * total.ss
+            return np.where(flat, 0.0, np.clip(cubes / np.maximum(squares, 0.0) ** 1.5, -1.0, 1.0))
+
+    def by_chance(self) -> Floats:
+        """What uniform attention over the visible keys gives in the same rows, like `s`."""
+        total = self.closed()
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return total.chance / total.n
 
     @classmethod
     def named(cls, arrays: Arrays) -> dict[str, Any]:
@@ -285,10 +382,14 @@ class Documents(Gathering[Sums]):
             tokens: the input, to be counted.
             layers: the model's index of each layer.
             sums: sums over rows ``[measure layer head]``, NaN for heads that a layer does not have.
-            chance: the same of uniform attention ``[measure layer]``.
-            divisors: what makes means of them, ``[measure]``; 0 where no row counts.
+            chance: the same of uniform attention ``[measure layer head]``, or ``[measure layer]`` where heads agree.
+            divisors: what makes means of them, like `chance`, or ``[measure]`` where layers agree, too; 0 where no
+                row counts.
         """
         self.labels.setdefault("layers", tuple(layers))
+        chance, divisors = (
+            np.array(np.broadcast_to(over(each, sums), sums.shape)) for each in (chance, divisors)
+        )
         if self.labels["by"] == "segment":
             sums, chance, divisors = _means(sums, chance, divisors)
         self.gather(document, (sums, chance, divisors), _counted(tokens))
@@ -298,18 +399,18 @@ def _means(sums: Floats, chance: Floats, divisors: Floats) -> tuple[Floats, Floa
     """Means in place of sums, each counting once; nothing where no row counts."""
     by = np.where(divisors > 0, divisors, 1.0)
     there = (divisors > 0).astype(np.float64)
-    return sums / by[:, None, None] * there[:, None, None], chance / by[:, None] * there[:, None], there
+    return sums / by * there, chance / by * there, there
 
 
 def _counted(tokens: Tokens) -> Counter[str]:
-    """One example, its tokens, those of each class, its words and the words of several pieces."""
+    """One example, its tokens, those of each class, its words and the words of several pieces (spaces aside)."""
     counts = Counter(examples=1, tokens=len(tokens))
     for name, mask in tokens.classes.items():
         counts[f"class {name}"] = int(mask.sum())
     if tokens.special_mask is not None:
         counts["class special"] = int(tokens.special_mask.sum())
     if tokens.word_ids is not None:
-        inside = tokens.word_ids >= 0
+        inside = (tokens.word_ids >= 0) & ~np.array([is_space(piece) for piece in tokens.pieces], np.bool_)
         sequence = np.zeros(len(tokens)) if tokens.sequence_ids is None else tokens.sequence_ids
         words = np.stack([sequence[inside], tokens.word_ids[inside]])
         sizes = np.unique(words, axis=1, return_counts=True)[1]

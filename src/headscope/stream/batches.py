@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
@@ -37,11 +38,23 @@ def tokens_of(example: Example) -> Tokens:
 
 
 def cut(
-    inputs: Iterable[Example], batch_size: int, *, size: int | None = None, windows: int | None = None
+    inputs: Iterable[Example],
+    batch_size: int,
+    *models: Model,
+    size: int | None = None,
+    windows: int | None = None,
 ) -> Iterator[Block]:
-    """The numbered blocks of some inputs, as `headscope.corpora.blocks` cuts them."""
-    most = batch_size * TOKENS_PER_INPUT
-    return blocks(inputs, size=size or BLOCK, windows=windows, batch_size=batch_size, tokens_per_batch=most)
+    """The numbered blocks of some inputs of these models, as `headscope.corpora.blocks` cuts them."""
+    for model in models:
+        expect_model(model)
+    return blocks(
+        inputs,
+        size=size or BLOCK,
+        windows=windows,
+        batch_size=batch_size,
+        tokens_per_batch=batch_size * TOKENS_PER_INPUT,
+        same_length=any(model.same_length for model in models),
+    )
 
 
 def over_blocks(
@@ -50,6 +63,7 @@ def over_blocks(
     work: Callable[[Sequence[Example]], T],
     *,
     inputs: Iterable[Example] | None = None,
+    beside: Sequence[Model] = (),
     batch_size: int,
     limit: int | None = None,
     progress: bool = False,
@@ -61,6 +75,7 @@ def over_blocks(
         model, corpus: what runs, and over what.
         work: what one batch gives.
         inputs: in place of the corpus' own, with their tokens.
+        beside: models that read the same batches.
         batch_size: inputs in a batch, at most; long ones come in fewer.
         limit: use at most this many inputs of the corpus.
         progress: show the bar.
@@ -73,7 +88,8 @@ def over_blocks(
     at_least_one(batch_size=batch_size, limit=limit)
     block = None
     with bar(corpus, limit, progress, title) as done:
-        for block in cut(examples(model, corpus, limit) if inputs is None else inputs, batch_size):
+        given = examples(model, corpus, limit) if inputs is None else inputs
+        for block in cut(given, batch_size, model, *beside):
             yield worked(block, work, done)
     if block is None:
         raise InputError("corpus: expected at least one input, found none")
@@ -119,10 +135,12 @@ def named(
 
 
 def at_least_one(**numbers: int | None) -> None:
-    """Raise `InputError` for a number below 1; None is none."""
+    """Raise `InputError` for a number below 1, or too large to count with; None is none."""
     for name, value in numbers.items():
         if value is not None and value < 1:
             raise InputError(f"{name}: expected at least 1, found {value}")
+        if value is not None and value > sys.maxsize:
+            raise InputError(f"{name}: expected at most {sys.maxsize}, found {value}")
 
 
 class Numbered:

@@ -20,8 +20,8 @@ READ = 512
 RUN, FEWER = 64, 16
 """How many of these are run, and how many before: what does not grow with the corpus is told from both."""
 
-BOOTSTRAP = 6_000, 50_000
-"""Bytes that a cluster of a bootstrap of 1,000 replicates takes, and how many clusters are told apart at most."""
+CLUSTERS = 3_000, 50_000
+"""Bytes that a cluster takes where heads are chosen and scored apart, and how many are told apart at most."""
 
 
 @dataclass(frozen=True)

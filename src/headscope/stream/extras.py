@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -42,7 +44,7 @@ class _Pairs:
         small = len(tokens) * width * width <= _KEPT
         self._kept = self._worth(slice(0, len(tokens)), slice(0, width)) if small else None
 
-    def __call__(self, weights: Tensor, items: slice, rows: slice) -> Tensor:
+    def __call__(self, weights: Tensor, items: slice, rows: slice, seen: Tensor) -> Tensor:
         worth = self._worth(items, rows) if self._kept is None else self._kept[items, rows]
         worth = worth[..., : weights.shape[-1]].to(weights.dtype)
         return (weights * worth[:, None]).sum(-1)
@@ -61,17 +63,26 @@ class _Rows:
     def __init__(self, measure: Measure, tokens: Sequence[Tokens]) -> None:
         self._measure, self._tokens = measure, tokens
 
-    def __call__(self, weights: Tensor, items: slice, rows: slice) -> Tensor:
+    def __call__(self, weights: Tensor, items: slice, rows: slice, seen: Tensor) -> Tensor:
         figures = np.zeros(weights.shape[:3])
-        array = weights.double().cpu().numpy()
-        for own, given, tokens in zip(figures, array, self._tokens[items], strict=True):
+        array, sight = weights.double().cpu().numpy(), seen.cpu().numpy()
+        sight = np.broadcast_to(sight, (len(array), sight.shape[1], *array.shape[2:]))
+        for own, given, visible, tokens in zip(figures, array, sight, self._tokens[items], strict=True):
             queries = _queries(rows, tokens)
-            ready = np.zeros((len(given), len(queries), len(tokens)))
-            keys = min(given.shape[-1], len(tokens))
-            ready[..., :keys] = given[:, : len(queries), :keys]
-            if len(queries):
-                own[:, : len(queries)] = self._measure.of_rows(ready, tokens, queries)
+            if not len(queries):
+                continue
+            ready = _whole(given, len(queries), len(tokens))
+            shown = _whole(visible, len(queries), len(tokens)) if self._measure.looks else None
+            own[:, : len(queries)] = self._measure.of_rows(ready, tokens, queries, shown)
         return torch.as_tensor(figures, dtype=weights.dtype, device=weights.device)
+
+
+def _whole(block: npt.NDArray[Any], queries: int, keys: int) -> npt.NDArray[Any]:
+    """An input's own rows of a block, with all of its keys: 0 for those beyond the block's."""
+    whole = np.zeros((len(block), queries, keys), block.dtype)
+    there = min(block.shape[-1], keys)
+    whole[..., :there] = block[:, :queries, :there]
+    return whole
 
 
 def _queries(rows: slice, tokens: Tokens) -> IntArray:

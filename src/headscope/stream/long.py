@@ -172,7 +172,7 @@ def run_long(
 
         fingerprint = str if folder is None else reading.fingerprint
         try:
-            cuts = cut(reading, batch_size, size=size, windows=WINDOWS)
+            cuts = cut(reading, batch_size, model, size=size, windows=WINDOWS)
             reduced = reduce(cuts, work, folder=folder, fingerprint=fingerprint, passed=passed)
         except RunError as error:
             if folder is None or resume is None:

@@ -15,7 +15,7 @@ import safetensors.numpy
 from headscope.errors import InputError
 from headscope.measures.files import replacing
 
-FORMAT = "headscope.checkpoint/1"
+FORMAT = "headscope.checkpoint/2"
 
 _NO_DIGEST = b"0" * 64
 
@@ -60,7 +60,9 @@ def decode(data: bytes, where: str) -> tuple[dict[str, npt.NDArray[Any]], dict[s
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise BrokenFileError(f"{where}: expected a checkpoint ({FORMAT}), found something else") from None
     if version != FORMAT:
-        raise BrokenFileError(f"{where}: expected the format {FORMAT}, found {version!r}")
+        raise BrokenFileError(
+            f"{where}: expected the format {FORMAT}, found {version!r}, of another version of headscope"
+        )
     if len(data) != length:
         raise BrokenFileError(f"{where}: expected {length:,} bytes, found {len(data):,}")
     place = data.find(b'"sha256":"') + 10

@@ -15,6 +15,7 @@ from headscope.corpora import Example
 from headscope.heads import Head
 from headscope.models import Model
 from headscope.stream.forward import expect_square, forward
+from headscope.tokens import BoolArray
 from headscope.words import Rows
 
 _BATCH = 32
@@ -33,13 +34,16 @@ def word_maps(
     rows: Rows = "mean",
     token_types: bool = True,
     columns: Sequence[Sequence[int]] | None = None,
+    sight: Callable[[int, BoolArray], None] | None = None,
 ) -> None:
     """Run a batch of examples that are given as words, and show `each` the maps of every layer over them.
 
     Attention to a word is the sum over its pieces, attention from it the mean (or that of the first piece);
     special tokens are left out and nothing is renormalised (Clark et al. 2019, section 4.1). A word without any
     piece gives and gets nothing. The sums are in float32 (a float64 model's in float64). `columns` names, for each
-    input, tokens whose attention from the words is wanted in further columns (−1: none, a column of 0).
+    input, tokens whose attention from the words is wanted in further columns (−1: none, a column of 0). `sight` is told
+    which words each word can see, ``[input head word word]``, or ``[input 1 word word]`` where heads agree: a word sees
+    another where one of its pieces can see one of the other's.
 
     Raises `RefusedError` for layers that look at other axes than the tokens.
     """
@@ -80,6 +84,13 @@ def word_maps(
         maps = left.to(weights) @ got.transpose(1, 2).flatten(2)
         maps = maps.view(len(batch), width, heads, -1).transpose(1, 2)
         each(record.layer, maps.cpu().numpy())
+        if sight is not None:
+            seen = record.visible()
+            seen = (
+                torch.ones_like(weights[:, :1]) if seen is None else seen[(None,) * (4 - seen.ndim)].float()
+            )
+            seen = seen.expand(len(batch), -1, length, length)
+            sight(record.layer, (left[:, None] @ seen @ right[:, None, :, :width] > 0).cpu().numpy())
 
     with torch.no_grad(), recording(model.backbone, reduce):
         forward(model, inputs, token_types=token_types)
@@ -95,8 +106,9 @@ def gold(example: Example) -> tuple[Sequence[str], npt.NDArray[np.int64], Sequen
 def head_maps(model: Model, drawn: Sequence[Example], heads: set[Head]) -> list[dict[Head, npt.NDArray[Any]]]:
     """The maps over words of these heads, for each example."""
     maps_of: list[dict[Head, npt.NDArray[Any]]] = [{} for _ in drawn]
-    for start in range(0, len(drawn), _BATCH):
-        numbers = range(start, min(start + _BATCH, len(drawn)))
+    together = 1 if model.same_length else _BATCH
+    for start in range(0, len(drawn), together):
+        numbers = range(start, min(start + together, len(drawn)))
 
         def look(layer: int, maps: npt.NDArray[Any], numbers: Sequence[int] = numbers) -> None:
             for head in heads:

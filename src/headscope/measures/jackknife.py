@@ -1,0 +1,166 @@
+"""Errors, intervals and tests by document: the delete-one-document jackknife.
+
+Inputs of one document are alike, so documents are what a corpus has many of. A figure is R = ΣS / ΣN over documents.
+Without document d it is R₋d, and the variance of R over D documents is (D − 1) / D · Σ (R₋d − mean R₋)² (Quenouille
+1956; Tukey 1958; Efron and Tibshirani 1993, chapter 11). A document that has much of the corpus moves R most when it
+is left out, so unequal documents widen the error; and they count as fewer: (ΣN)² / ΣN² of them (Kish 1965, section
+11.7). Student's t has one degree of freedom less than that.
+
+With fewer than `LEAST` effective documents an error says too little of itself: there is no interval, and no test.
+`docs/statistics.md` shows how often these intervals hold the truth.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from headscope.lazy import module
+from headscope.tokens import BoolArray
+
+Floats = npt.NDArray[np.float64]
+
+LEAST = 5.0
+"""Effective documents that an interval and a test need."""
+
+ROUNDING = 1e-12
+"""Of a sum of squares: what is below it is rounding."""
+
+_GUARD = 2.0  # of skewness; chosen by simulation (benchmarks/calibration.py)
+
+WHY = f"an interval needs {LEAST:.0f} effective documents"
+"""Said where there is none."""
+
+
+def effective(n: npt.NDArray[np.floating] | npt.NDArray[np.integer]) -> Floats:
+    """How many documents of equal size tell as much, ``[document ...] -> [...]``: (ΣN)² / ΣN²; 0 where nothing counts.
+
+    >>> float(effective(np.array([10, 10, 10]))), round(float(effective(np.array([28, 1, 1]))), 2)
+    (3.0, 1.15)
+    """
+    n = np.asarray(n, np.float64)
+    return equal(n.sum(0), (n * n).sum(0))
+
+
+def equal(n: Floats, nn: Floats) -> Floats:
+    """The same of the sums ΣN and ΣN²."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(nn > 0, n * n / nn, 0.0)
+
+
+def left_out(s: Floats, n: Floats) -> Floats:
+    """The figure without each document, ``[document ...]``; NaN without documents that count, or but one."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(n > 0, (s.sum(0) - s) / (n.sum(0) - n), np.nan)
+
+
+def error(s: Floats, n: Floats) -> Floats:
+    """The jackknife error of ΣS / ΣN, ``[document ...] -> [...]``; NaN with fewer than two documents that count.
+
+    Args:
+        s, n: of each document, ``[document ...]``, of shapes that broadcast. Documents of which N is 0 do not count.
+
+    Three documents with S = 1, 0, 2 and N = 1, 1, 2 have R = 3/4; without one of them R is 2/3, 1 and 1/2, the mean of
+    which is 13/18: the variance is 2/3 · (1/18² + 5/18² + 4/18²) = 2/3 · 42/324.
+
+    >>> float(error(np.array([1.0, 0, 2]), np.array([1.0, 1, 2])) ** 2 * 324)
+    28.0
+    """
+    s, n = np.broadcast_arrays(s, n)
+    return spread(left_out(s, n), n > 0)
+
+
+def spread(without: Floats, there: BoolArray) -> Floats:
+    """The jackknife error of any figure, ``[document ...] -> [...]``; NaN with fewer than two documents that count.
+
+    Args:
+        without: what it is without each document, ``[document ...]``.
+        there: which documents count.
+    """
+    count = there.sum(0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(there, without, 0.0).sum(0) / count
+        squares = (np.where(there, without - mean, 0.0) ** 2).sum(0)
+        return np.where(count > 1, np.sqrt((count - 1) / count * squares), np.nan)
+
+
+def interval(
+    value: Floats, se: Floats, documents: Floats, *, confidence: float = 0.95, share: bool = False
+) -> tuple[Floats, Floats]:
+    """The ends of an interval by Student's t; NaN with fewer than `LEAST` effective documents.
+
+    That of a share is taken on the scale of ln (R / (1 − R)), where the error is se / (R (1 − R)): it stays between 0
+    and 1, and covers shares near these ends more often.
+
+    Args:
+        value: figures.
+        se: their jackknife errors.
+        documents: how many effective documents they are over (`effective`).
+        confidence: how often the interval shall hold the figure of all documents there could be.
+        share: whether figures are shares.
+    """
+    width = np.asarray(module("scipy.stats").t.ppf(0.5 + confidence / 2, _freedom(documents))) * se
+    low, high = value - width, value + width
+    if not share:
+        return low, high
+    inside = (value > 0) & (value < 1)
+    place = np.where(inside, value, 0.5)
+    ends = (_logistic(np.log(place / (1 - place)) + sign * width / (place * (1 - place))) for sign in (-1, 1))
+    low, high = (np.where(inside, end, plain) for end, plain in zip(ends, (low, high), strict=True))
+    return low, high
+
+
+def _logistic(x: Floats) -> Floats:
+    return 1 / (1 + np.exp(-np.clip(x, -700, 700)))
+
+
+def differs(difference: Floats, se: Floats, documents: Floats) -> Floats:
+    """Two-sided p that a difference is 0 in all documents there could be; NaN as `interval`."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        t = np.abs(difference) / se
+    return 2 * np.asarray(module("scipy.stats").t.sf(np.where(difference == 0, 0.0, t), _freedom(documents)))
+
+
+def skewness(s: Floats, n: Floats) -> Floats:
+    """Skewness of ΣS / ΣN over documents, ``[document ...] -> [...]``: Σe³ / (Σe²)^1.5, from −1 to 1.
+
+    e = S − R·N is what a document has above the figure. Of D equal documents it is their own skewness by √D.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        e = s - s.sum(0) / n.sum(0) * n
+        squares = (e * e).sum(0)
+        return np.where(squares > ROUNDING * (s * s).sum(0), (e**3).sum(0) / squares**1.5, 0.0)
+
+
+def above(
+    value: Floats,
+    bar: Floats | float,
+    se: Floats,
+    documents: Floats,
+    skew: Floats | None = None,
+    doubt: float = 0.0,
+) -> Floats:
+    """One-sided p that the figure of all documents there could be is no higher than a bar; NaN as `interval`.
+
+    Where few documents lie far below the others, a sample without them looks surer than it is. Given the skewness, t
+    is corrected for it (Johnson 1978; Hall 1992) where that makes it smaller, as if documents were twice as skew as
+    they are: few documents seldom show how skew they are. Then p is not too small down to 0.001 (`docs/statistics.md`).
+
+    Args:
+        value, se, documents: as in `interval`.
+        bar: what the figure must exceed.
+        skew: of the figure (`skewness`); None for Student's t as it is.
+        doubt: by how many of its standard errors √(6 / D) documents are taken to be still skewer.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        t = (value - bar) / se
+        if skew is not None:
+            lean = np.minimum(_GUARD * skew - doubt * np.sqrt(6.0) / documents, 0.0)
+            corrected = t + lean * t**2 / 3 + lean**2 * t**3 / 27 + lean / 6
+            t = np.where(t > 0, np.minimum(t, corrected), t)
+        return np.asarray(module("scipy.stats").t.sf(t, _freedom(documents)))
+
+
+def _freedom(documents: Floats) -> Floats:
+    documents = np.asarray(documents, np.float64)
+    return np.where(documents >= LEAST, documents - 1, np.nan)

@@ -1,0 +1,47 @@
+"""The simulations behind docs/statistics.md, small: the tables there are of many more runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def calibration(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    import calibration
+
+    yield calibration
+    sys.modules.pop("calibration")
+
+
+def cells(table: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+
+
+def test_intervals_cover_from_8_documents_on(calibration) -> None:
+    rows = [row for row in cells(calibration.intervals(2000)) if row[0].split(",")[0] != "5"]
+    covers = [float(row[place]) for row in rows for place in (2, 5)]
+    assert len(covers) == 20
+    assert all(0.925 <= cover <= 0.97 for cover in covers)
+    before = [float(row[place]) for row in rows for place in (1, 4) if row[0].startswith("8, unequal")]
+    assert max(before) < 0.88  # what ±1.96 standard errors cover
+
+
+def test_broad_heads_do_not_make_other_roles_false(calibration) -> None:
+    (*_, row) = cells(calibration.families(100))
+    together, apart = map(float, row[1:])
+    assert together > 0.08
+    assert apart < 0.05
+
+
+def test_tables_stand_between_their_marks(calibration) -> None:
+    page = Path(__file__).parents[2] / "docs" / "statistics.md"
+    text = page.read_text(encoding="utf-8")
+    for part in calibration.PARTS:
+        again = calibration.written(text, part, "| new |")
+        assert again.count("| new |") == 1
