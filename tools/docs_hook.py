@@ -10,7 +10,7 @@ import click
 import typer
 from mkdocs.structure.files import File
 
-from headscope.cli import app
+from headscope.cli.app import app
 
 PAGE = "reference/cli.md"
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "examples"

@@ -55,7 +55,7 @@ count. This page is written by `python tools/measures_table.py` from the definit
 import headscope as hs
 hs.measure(model, corpus)                                            # the group surface
 hs.measure(model, corpus, measures=["patterns", "entropy", "to_punctuation"])
-hs.roles(model, corpus)                                              # what each head does
+hs.roles(model, hs.corpora.builtin())                                # what each head does
 ```
 
 On the command line, `headscope measure CORPUS --measures patterns,entropy,to_punctuation -o FILE` and
@@ -63,8 +63,14 @@ On the command line, `headscope measure CORPUS --measures patterns,entropy,to_pu
 
 **Averaging unit.** A figure is a mean over tokens: all rows that count, of all inputs, weigh the same. With
 `by="document"` it is a mean of documents' means; the preset `clark2019` takes the mean of inputs' means. Tokens are
-pieces; on `maps.words()` they are words. Each figure `m` comes with `m_se`, its standard error clustered by document,
-`m_n`, the number of rows, and `m_chance`, what uniform attention over the visible keys gives in the same rows.
+pieces; on `maps.words()` they are words. Each figure `m` comes with `m_se`, its standard error of the
+jackknife over documents, `m_n`, the number of rows, `m_documents`, how many documents of one size would tell as much,
+and `m_chance`, what uniform attention over the visible keys gives in the same rows.
+
+**Visible keys.** What a query can see is what the model's own mask says: tokens so far, a window, a chunk, for each
+layer and, where they differ, each head. Zeros of the weights say nothing of it. Rows that see none of the keys that are
+meant do not count, so `m_n` may differ by layer and head; `m_chance` is by layer, and by head where heads do not see
+the same.
 
 **Units.** A *share* is a part of a row's attention, 0 to 1, or of the rows, where it says so; entropies are in nats.
 
@@ -136,14 +142,20 @@ def again(tokens, queries):                   # -> [query key]
 ```
 
 `hs.measure(model, corpus, measures=["entropy", again])`, or `headscope measure --measures entropy,again.py:again`.
+
+Pairs that a query cannot see need no thought: they have weight 0, and a row counts where it sees one of its pairs. A
+function of whole rows (`hs.row_measure`) that names an argument `visible`, after `weights, tokens, queries`, is given
+there which keys each query can see, `[head query key]`, or `[1 query key]` where heads agree.
 """
 
 ROLES_HEAD = """## Roles
 
 `hs.roles(model, corpus)` says what each head does. A head has a role when its score is above the bar: the threshold,
-or a quarter of the way from chance to 1, whichever is more (*broad*: uniform entropy − ln 1.5). Intervals are of
-Student's t with documents − 1 degrees of freedom and the standard error clustered by document; p is one-sided, of a
-score no higher than the bar, and q is p after Benjamini and Hochberg over all tests of all heads; roles with q ≤ 0.05
+or a quarter of the way from chance to 1, whichever is more (*broad*: uniform entropy − ln 1.5). Chance is uniform
+attention and, for roles that name tokens, what the head's own offsets score (`offsets`), if that is more. Intervals and
+tests are by document ([statistics](statistics.md)); p is one-sided, of a score no higher than the bar, and q is p after
+Benjamini and Hochberg over all heads and the roles of a family (position, marks, words, the sentence, breadth, copies);
+roles with q ≤ 0.05
 are named. A head without any has one row, `none`. A role that uniform attention itself has to more than 0.9 is not
 tested.
 
@@ -191,7 +203,7 @@ def worked(measure: Measure, maps: hs.AttentionMaps) -> str | None:
     if measure.absent(maps.causal):
         return None
     chosen = np.flatnonzero(measure.select(tokens, maps.causal))
-    sight = np.tril(np.ones((len(tokens),) * 2)) if maps.causal else np.ones((len(tokens),) * 2)
+    sight = maps.sight(0)[0]
     if not len(chosen) or any(name not in tokens.classes and name != "special" for name in measure.needs):
         return None
     rows = row_statistic(measure, maps.layers[0], tokens, 0.0, sight)[0, chosen]
@@ -215,10 +227,10 @@ def sink_example(measure: Measure) -> str:
 
 def rows_that_count(measure: Measure) -> str:
     if measure.rows == "reach":
-        return "all tokens" if not measure.offset else f"tokens with one at {measure.offset:+d}"
+        return "all tokens" if not measure.offset else f"tokens that see one at {measure.offset:+d}"
     return {
         "all": "all tokens",
-        "choice": "all tokens; in a causal model all but the first",
+        "choice": "tokens that see more than one; in a causal model all but the first",
         "first": "the first token",
         "class": f"tokens of the class `{measure.whose}`",
         "not class": f"tokens that are not of the class `{measure.whose}`",

@@ -31,6 +31,16 @@ Figures are largest absolute differences over queries that are no padding (of ou
 a dash means that the family has no fused kernel in transformers. The eager and fused kernels of Falcon with ALiBi
 disagree with each other by as much as is printed.
 
+## Padding
+
+In most families an input has the same attention alone and padded beside a longer one in a batch: of all above but those
+*moved by padding*, no weight changes by 1e-5. ConvBERT's convolution reads the tokens beside each, padding among them,
+and Funnel pools tokens with their neighbours. `hs.load` tries it with every model that reads tokens, whatever its name
+(`headscope check` prints what was found): the first half of a short text, alone and padded beside the whole. Where a
+weight or the output moves by more than 1e-4 (0.02 in half precision), every analysis reads its corpus in batches of
+inputs of one length, and results say so under `notes`. A padded batch that you give to `hs.capture(model, inputs=…)`
+runs as it is.
+
 ## Refused
 
 | family | class | why |
@@ -63,7 +73,8 @@ def main() -> None:
         figures = " | ".join(
             "–" if error is None else "0" if error == 0 else f"{error:.0e}" for error in errors
         )
-        traits = ", ".join(found.traits)
+        moved = ["moved by padding"] if hs.load(build(family)).same_length else []
+        traits = ", ".join([*found.traits, *moved])
         lines.append(f"| {family.name} | `{family.cls}` | {found.way} | {parts} | {figures} | {traits} |\n")
     lines.append(FOOT)
     for family in REFUSED:

@@ -1,0 +1,207 @@
+"""Do intervals cover, and are tests right as often as they say? Simulations behind docs/statistics.md.
+
+    python benchmarks/calibration.py                               all tables on stdout
+    python benchmarks/calibration.py --part roles --runs 200       one part, fewer runs
+    python benchmarks/calibration.py --write docs/statistics.md    each table between its marks in the page
+
+Parts:
+    intervals   coverage of 95 % intervals of a figure, by how many documents there are and how unequal they are
+    roles       how often a head whose true score is the bar passes for a role, on documents of Wikipedia
+    families    how many of the roles that are named are wrong, where many heads are broad
+
+Groups of inputs, and syntax, coreference, negation and probes, have files of their own: `calibration_groups.py` and
+`calibration_treebank.py`. Everything is drawn with a seed. The documents of `roles` are real: what each head of the
+demo model does in each of the articles of ../shared/data/text; those drawn from them with replacement are a corpus.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headscope.measures.jackknife import above, effective, error, interval, skewness
+from headscope.measures.significance import false_discovery
+
+Floats = npt.NDArray[np.float64]
+LEVELS = (0.05, 0.01, 0.001)
+TEXT = Path(__file__).parents[2] / "shared" / "data" / "text" / "wikitext2-valid.txt"
+WANTED = (
+    *("previous", "next", "cls", "delimiter", "punctuation", "same_word", "related_word", "word_pieces"),
+    *("bag_of_words", "entropy"),
+)
+HEADING = 40
+"""Documents of fewer tokens are headings."""
+
+
+def intervals(runs: int, seed: int = 0) -> str:
+    """Coverage of a ratio's interval: documents have a mean of their own, and rows around it."""
+    draw = np.random.default_rng(seed)
+    rows: list[list[str]] = []
+    for unequal in (False, True):
+        for documents in (5, 8, 13, 30, 50, 200):
+            cells = [f"{documents}{', unequal' if unequal else ''}"]
+            for centre in (0.5, 0.9):
+                n, s = _documents(draw, runs, documents, centre, unequal=unequal)
+                se, count, value = error(s, n), effective(n), s.sum(0) / n.sum(0)
+                low, high = interval(value, se, count, share=True)
+                known = np.isfinite(low)
+                plain = np.sqrt(((s - value * n) ** 2).sum(0) * documents / (documents - 1)) / n.sum(0)
+                truth = centre
+                old = np.abs(value - truth) <= 1.96 * plain
+                new = (low <= truth) & (truth <= high)
+                covers = f"{new[known].mean():.3f}" if known.any() else "–"
+                cells += [f"{old.mean():.3f}", covers, f"{1 - known.mean():.0%}"]
+            rows.append(cells)
+    titles = ["documents"]
+    for centre in (0.5, 0.9):
+        titles += [f"±1.96, mean {centre}", f"jackknife, mean {centre}", "no interval"]
+    return _table(titles, rows)
+
+
+def _documents(
+    draw: np.random.Generator, runs: int, documents: int, centre: float, *, unequal: bool
+) -> tuple[Floats, Floats]:
+    """N and S of documents, ``[document run]``: sizes alike, or of a lognormal distribution."""
+    sizes = draw.lognormal(5.0, 0.8 if unequal else 0.0, (documents, runs)).round().clip(10)
+    spread = 8.0  # of a document's own mean: beta with these many pseudo-rows
+    means = draw.beta(centre * spread, (1 - centre) * spread, sizes.shape)
+    return sizes, draw.binomial(sizes.astype(int), means).astype(float)
+
+
+def roles(runs: int, seed: int = 0, *, inputs: int = 1500) -> str:
+    """How often p is at most a level for heads whose true score is the bar, by that level."""
+    names, s, n = population(inputs)
+    from headscope.analyses.roles.statistics import ROLES
+
+    draw = np.random.default_rng(seed)
+    pooled: dict[tuple[str, int], list[Floats]] = {}
+    for name in names:
+        doubt = next((role.doubt for role in ROLES if role.measure == name), 0.0)
+        own_s, own_n = s[name], n[name]
+        truth = own_s.sum(0) / own_n.sum()
+        near = (truth > 2.0) if name == "entropy" else (truth > 0.25) & (truth < 0.95)
+        kind = name if name in ("entropy", "bag_of_words") else "other shares"
+        for documents in (8, 13, 30, 100):
+            picked = draw.integers(0, len(own_n), (documents, runs))
+            sizes = own_n[picked][..., None]
+            drawn = own_s[:, near][picked]  # [document run head]
+            value, count, bar = drawn.sum(0) / sizes.sum(0), effective(sizes), truth[near]
+            se = error(drawn, sizes)
+            low, high = interval(value, se, count, share=name != "entropy")
+            there = np.isfinite(low)
+            found = [((low <= bar) & (bar <= high))[there]]
+            for skew in (None, skewness(drawn, sizes)):
+                p = above(value, bar, se, count, skew, doubt)[there]
+                found += [p <= level for level in LEVELS]
+            pooled.setdefault((kind, documents), []).append(np.stack(found).reshape(len(found), -1))
+    rows: list[list[str]] = []
+    for (kind, documents), parts in pooled.items():
+        covers, *rates = np.concatenate(parts, 1).mean(1)
+        times = [f"{rate / level:.2f}" for rate, level in zip(rates, LEVELS * 2, strict=True)]
+        rows.append([kind, str(documents), f"{covers:.3f}", *times])
+    titles = ["measure", "documents", "interval covers"]
+    titles += [f"t, {level:g}" for level in LEVELS] + [f"corrected, {level:g}" for level in LEVELS]
+    return _table(titles, sorted(rows, key=lambda row: (row[0], int(row[1]))))
+
+
+def population(inputs: int) -> tuple[list[str], dict[str, Floats], dict[str, Floats]]:
+    """S ``[document head]`` and N ``[document]`` of the demo model's measures in each article, by measure."""
+    import headscope as hs
+    from headscope.measures.choose import choose
+    from headscope.measures.sums import Documents
+    from headscope.stream.batches import over_blocks
+    from headscope.stream.task import Task
+
+    wanted = list(WANTED)
+    model, corpus = hs.load(), hs.corpora.text(TEXT, pack=64)
+    task = Task(model, choose(wanted))
+    sums: dict[int, Documents] = {}
+    for block in over_blocks(model, corpus, task.measured, batch_size=32, limit=inputs):
+        for batch, found in block:
+            for place, example in enumerate(batch):
+                own = sums.setdefault(example.document, Documents(wanted))
+                of = (found.sums[place], found.chance[place], found.divisors[place])
+                own.add(0, found.tokens[place], found.layers, *of)
+    closed = [own.close() for own in sums.values()]
+    s = np.stack([each.s.reshape(len(wanted), -1) for each in closed], 1)  # [measure document head]
+    n = np.stack([each.n.max((1, 2)) for each in closed], 1)
+    articles = n[wanted.index("entropy")] >= HEADING
+    there = {name: articles & (n[place] > 0) for place, name in enumerate(wanted)}
+    return (
+        wanted,
+        {name: s[place][there[name]] for place, name in enumerate(wanted)},
+        {name: n[place][there[name]] for place, name in enumerate(wanted)},
+    )
+
+
+def families(runs: int, seed: int = 0) -> str:
+    """The share of the roles of other families that are named wrongly, where many heads are broad."""
+    draw = np.random.default_rng(seed)
+    rows: list[list[str]] = []
+    documents, heads, others = 13, 72, 5
+    for broad in (0, 36, 72):
+        shares: list[list[float]] = [[], []]
+        for _ in range(runs):
+            true = np.zeros((others, heads), bool)
+            true[draw.integers(0, others, 4), draw.integers(0, heads, 4)] = True
+            values = draw.standard_t(6, (documents, others, heads)) + np.where(true, 4.0, -0.5)
+            values[:, ~true & (draw.random((others, heads)) < 0.3)] += 0.5  # at the bar
+            n = np.ones((documents, 1, 1))
+            p = above(values.mean(0), 0.0, error(values, n), effective(n), skewness(values, n))
+            entropy = np.where(np.arange(heads) < broad, 1e-9, draw.random(heads))
+            together = false_discovery(np.concatenate([p.ravel(), entropy]))[: p.size].reshape(p.shape)
+            apart = false_discovery(p.ravel()).reshape(p.shape)
+            for place, q in enumerate((together, apart)):
+                named = q <= 0.05
+                shares[place].append(float((named & ~true).sum() / max(1, named.sum())))
+        rows.append([str(broad), *(f"{np.mean(each):.3f}" for each in shares)])
+    return _table(["broad heads of 72", "one family", "families apart"], rows)
+
+
+PARTS: dict[str, tuple[Callable[[int, int], str], int]] = {
+    "intervals": (intervals, 20_000),
+    "roles": (roles, 2_000),
+    "families": (families, 2_000),
+}
+
+
+def _table(titles: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    lines = [titles, ["---"] * len(titles), *rows]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+
+
+def written(page: str, part: str, table: str) -> str:
+    """A page with a part's table between its marks."""
+    begin, end = f"<!-- {part}: python benchmarks/calibration.py --part {part} -->", f"<!-- end of {part} -->"
+    before, rest = page.split(begin)
+    return f"{before}{begin}\n{table}\n{end}{rest.split(end)[1]}"
+
+
+def main() -> None:
+    """Print or write the tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--part", choices=list(PARTS), action="append")
+    parser.add_argument("--runs", type=int)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--write", type=Path)
+    given = parser.parse_args()
+    for part in given.part or PARTS:
+        make, runs = PARTS[part]
+        started = time.monotonic()
+        table = make(given.runs or runs, given.seed)
+        print(f"{part} ({time.monotonic() - started:.0f} s)\n{table}\n", flush=True)
+        if given.write:
+            page = given.write.read_text(encoding="utf-8")
+            given.write.write_text(written(page, part, table), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,287 @@
+"""How often intervals of accuracies hold the truth, and how often tests of heads err: syntax, coreference, negation.
+
+    python benchmarks/calibration_treebank.py              all tables, in Markdown: a few minutes on two cores
+    python benchmarks/calibration_treebank.py --small      a twentieth of the runs
+
+All figures are of corpora that are drawn with a seed. In a document words are right with a chance of its own: of a beta
+distribution for one predictor, and of a normal one for many, so that two words of a document have the correlation that
+is given. `before` is the test that was replaced: a bootstrap over sentences, in which the best head and the best offset
+of each replicate are scored on what it left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import zlib
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headscope.measures import jackknife
+from headscope.measures.resample import Accuracies, share_interval
+from headscope.measures.significance import p_value
+
+Floats = npt.NDArray[np.float64]
+Row = dict[str, Any]
+
+SHARES = (0.02, 0.05, 0.2, 0.5, 0.8, 0.95)
+HEADS, OFFSETS, RULES = 144, 10, 4
+RUNS, CHOICES = 3000, 300
+SENTENCE = 3
+"""Words of one relation in a sentence."""
+
+
+def sizes(draw: np.random.Generator, documents: int, words: int, equal: bool) -> npt.NDArray[np.int64]:
+    """Words of each document: as many in each, or log-normal with a standard deviation of 1."""
+    if equal:
+        return np.full(documents, words)
+    drawn = np.exp(draw.normal(-0.5, 1.0, documents))
+    return np.maximum(1, np.rint(words * drawn)).astype(np.int64)
+
+
+def coverage(documents: int, words: int, equal: bool, correlation: float, runs: int) -> Row:
+    """How often the interval of one given head or rule holds its accuracy, for each of `SHARES`."""
+    draw = _random("coverage", documents, words, equal, correlation)
+    row: Row = {
+        "documents": documents,
+        "words each": words,
+        "sizes": _said(equal),
+        "correlation": correlation,
+    }
+    for share in SHARES:
+        held = told = 0
+        for _ in range(runs):
+            n = sizes(draw, documents, words, equal)
+            right = draw.binomial(n, _chances(draw, share, correlation, documents)).astype(np.float64)
+            effective = float(jackknife.effective(n))
+            if effective >= jackknife.LEAST:
+                se = float(jackknife.error(right, n.astype(np.float64)))
+                low, high = share_interval(right.sum() / n.sum(), se, effective, float(n.sum()))
+                held, told = held + bool(low <= share <= high), told + 1
+        row[f"{share:.2f}"] = held / told if told else np.nan
+    return row
+
+
+def _chances(draw: np.random.Generator, share: float, correlation: float, documents: int) -> Floats:
+    if not correlation:
+        return np.full(documents, share)
+    spread = (1 - correlation) / correlation
+    return draw.beta(share * spread, (1 - share) * spread, documents)
+
+
+def answers(
+    draw: np.random.Generator, chances: Floats, n: npt.NDArray[np.int64], correlation: float
+) -> npt.NDArray[np.bool_]:
+    """Which words each predictor is right on, ``[word predictor]``; a fifth of what they know is the words' own."""
+    from scipy.stats import norm
+
+    document = np.repeat(np.arange(len(n)), n)
+    shape = len(document), len(chances)
+    own = np.sqrt(correlation) * draw.normal(size=(len(n), len(chances)))[document]
+    shared = np.sqrt(0.2) * draw.normal(size=(shape[0], 1))
+    return own + shared + np.sqrt(0.8 - correlation) * draw.normal(size=shape) < norm.ppf(chances)
+
+
+def scene(draw: np.random.Generator, name: str, gain: float, others: int) -> Floats:
+    """Chances of 144 heads, then of baselines.
+
+    ``noise``: all alike. ``noise, one baseline``: the other baselines are worse. ``one head``: one head is
+    better than the best baseline by `gain`, the others know less than either. ``rivals``: the others come close.
+    """
+    heads = np.full(HEADS, 0.3)
+    rest = np.full(others, 0.3)
+    if name != "noise":
+        rest = np.linspace(0.02, 0.2, others)
+        rest[0] = 0.3 if name == "noise, one baseline" else 0.4
+    if name in ("one head", "rivals"):
+        heads = draw.uniform(0.05, 0.3 if name == "one head" else 0.4, HEADS)
+        heads[0] = 0.4 + gain
+    return np.concatenate([heads, rest])
+
+
+def choice(name: str, gain: float, others: int, documents: int, words: int, equal: bool, runs: int) -> Row:
+    """How often the best head is said to beat the best baseline at .05, and its interval, choice included, holds."""
+    draw = _random("choice", name, gain, others, documents, words, equal)
+    found = before = held = told = 0
+    for _ in range(runs):
+        n = sizes(draw, documents, words, equal)
+        chances = scene(draw, name, gain, others)
+        right = answers(draw, chances, n, 0.05)
+        starts = np.concatenate([[0], np.cumsum(n)[:-1]])
+        scores = Accuracies(np.add.reduceat(right, starts, axis=0, dtype=np.float32), n.astype(np.float64))
+        if scores.documents < jackknife.LEAST:
+            continue
+        heads, baselines = slice(HEADS), slice(HEADS, None)
+        best = scores.chosen(heads)
+        low, high = best.interval()
+        truth = _truth(scores, chances[heads])
+        told, held = told + 1, held + (low <= truth <= high)
+        found += bool(best.gain(scores.chosen(baselines)).above() < 0.05)
+        before += _bootstrap(draw, right) < 0.05
+    rates = {"found": found / told, "before": before / told, "coverage": held / told}
+    about: Row = {
+        "heads": name,
+        "gain": gain,
+        "beside": f"{others} {'offsets' if others == OFFSETS else 'rules'}",
+    }
+    return about | {"documents": documents, "words each": words, "sizes": _said(equal), **rates}
+
+
+def _truth(scores: Accuracies, chances: Floats) -> float:
+    """What the choices would get on documents that nobody has seen: the mean of their chances, by what they score."""
+    from headscope.measures.resample import PARTS, divisions
+
+    parts = divisions(len(scores.size), scores.seed)
+    outside = (parts[:, None] != np.arange(PARTS)[:, None]).astype(np.float64)
+    choices = (outside @ scores.right[:, : len(chances)]).argmax(-1)
+    picked = np.take_along_axis(choices, parts, 1)
+    return float((chances[picked] * scores.size).sum() / (scores.size.sum() * len(parts)))
+
+
+def _bootstrap(draw: np.random.Generator, right: npt.NDArray[np.bool_], replicates: int = 300) -> float:
+    """p of the test before: a Poisson bootstrap over sentences of a few words."""
+    starts = np.arange(0, len(right), SENTENCE)
+    sums = np.add.reduceat(right, starts, axis=0, dtype=np.float64)
+    size = np.diff(np.append(starts, len(right)))
+    drawn = draw.poisson(1.0, (replicates, len(sums)))
+    chosen, out = drawn @ sums, (drawn == 0).astype(np.float64)
+    head, other = chosen[:, :HEADS].argmax(1), HEADS + chosen[:, HEADS:].argmax(1)
+    places = np.arange(replicates)
+    apart = out @ sums
+    kept = out @ size > 0
+    gain = (apart[places, head] - apart[places, other])[kept]
+    return float(p_value(int((gain <= 0).sum()), len(gain)))
+
+
+def negation(documents: int, heads: float, baseline: float, runs: int) -> Row:
+    """How often a head of negation passes at q < .05 whose F1 is that of the best baseline, or more, and coverage."""
+    from headscope.analyses.negation.statistics import BASELINES, dataset
+
+    draw = _random("negation", documents, heads, baseline)
+    one = held = told = 0
+    chances = np.full(HEADS // 2 + 1, 0.2)
+    chances[0], chances[-1] = heads, baseline
+    truth = 2 * heads / (1 + heads + heads / 2)
+    for _ in range(runs):
+        counts = []
+        for lines in draw.integers(1, 6, documents):
+            own = np.clip(chances * draw.gamma(20, 1 / 20), 0, 0.95)  # a document's own ease
+            right, wrong = draw.binomial(8 * lines, own), draw.binomial(8 * lines, own / 2)
+            counts.append(np.stack([right, wrong, 8 * lines - right], -1).astype(np.float64))
+        rules = [np.concatenate([each[-1:], np.zeros((len(BASELINES) - 1, 3))]) for each in counts]
+        result = dataset([each[None, :-1] for each in counts], [0], rules)
+        low, high = float(result["f1_low"][0, 0]), float(result["f1_high"][0, 0])
+        one += bool(result["q"][0, 0] < 0.05)
+        held, told = held + (low <= truth <= high), told + 1
+    about: Row = {"documents": documents, "found by the head": heads, "by the baseline": baseline}
+    return about | {"said to beat it": one / told, "coverage of its F1": held / told}
+
+
+def _random(*names: object) -> np.random.Generator:
+    """Numbers of their own for each row, whatever else is run."""
+    return np.random.default_rng(zlib.crc32(repr(names).encode()))
+
+
+def _said(equal: bool) -> str:
+    return "equal" if equal else "unequal"
+
+
+SHAPES = tuple(product((8, 20, 100), (5, 20), (True, False), (0.0, 0.05, 0.1)))
+SMALL_SHAPES = ((8, 20, True, 0.05), (20, 5, False, 0.05))
+
+LEVELS = tuple(
+    product(("noise", "noise, one baseline", "one head", "rivals"), ((20, 5), (20, 15), (60, 5), (12, 30)))
+)
+SIZED = ((20, 5), (60, 5), (20, 15), (100, 5), (100, 10))
+"""Documents, and words of the relation in each: 100 to 1,000 words."""
+
+
+def accuracies(scale: float = 1.0) -> list[Row]:
+    """Coverage of the intervals of given heads, a row a kind of corpus."""
+    shapes = SHAPES if scale >= 1 else SMALL_SHAPES
+    return _rows([partial(coverage, *shape, max(100, int(RUNS * scale))) for shape in shapes])
+
+
+def levels(scale: float = 1.0) -> list[Row]:
+    """Level of the tests of the best head against the best offset or rule, and coverage of what choosing gives."""
+    runs = max(20, int(2 * CHOICES * scale))
+    kinds = LEVELS if scale >= 1 else LEVELS[:1]
+    jobs = [partial(choice, name, 0.0, OFFSETS, *size, size[0] == 60, runs) for name, size in kinds]
+    if scale >= 1:
+        jobs += [
+            partial(choice, name, 0.0, RULES, 24, 40, False, runs) for name in ("noise", "one head", "rivals")
+        ]
+    return _rows(jobs)
+
+
+def power(scale: float = 1.0) -> list[Row]:
+    """How often a head that is better by 5, 10 or 15 points is found, now and before."""
+    runs = max(20, int(CHOICES * scale))
+    gains = product((0.05, 0.1, 0.15), SIZED) if scale >= 1 else ((0.1, (60, 5)),)
+    jobs = [partial(choice, "rivals", gain, OFFSETS, *size, False, runs) for gain, size in gains]
+    if scale >= 1:
+        jobs += [partial(choice, "rivals", gain, RULES, 24, 40, False, runs) for gain in (0.05, 0.1, 0.15)]
+    return _rows(jobs)
+
+
+def scopes(scale: float = 1.0) -> list[Row]:
+    """Negation: heads as good as the best baseline, and better, and coverage of F1."""
+    cases = [(8, 0.4, 0.4), (20, 0.4, 0.4), (60, 0.4, 0.4), (20, 0.5, 0.4), (60, 0.5, 0.4)]
+    runs = max(20, int(CHOICES * scale))
+    return _rows([partial(negation, *case, runs) for case in (cases if scale >= 1 else cases[1:2])])
+
+
+TABLES = {
+    "Coverage of 95 % intervals of given heads, by accuracy": accuracies,
+    "Level of the test at .05, and coverage of what choosing gives": levels,
+    "Power of the test at .05": power,
+    "Negation": scopes,
+}
+
+
+def calibration(scale: float = 1.0) -> dict[str, list[Row]]:
+    """All tables, by title.
+
+    Args:
+        scale: the share of the runs; under 1 only a few rows of each table.
+    """
+    return {title: table(scale) for title, table in TABLES.items()}
+
+
+def _rows(jobs: Sequence[partial[Row]]) -> list[Row]:
+    with ProcessPoolExecutor(2) as pool:
+        return list(pool.map(_call, jobs))
+
+
+def _call(job: partial[Row]) -> Row:
+    return job()
+
+
+def markdown(rows: Iterable[Row]) -> str:
+    """Rows as a table of Markdown."""
+    rows = list(rows)
+    lines = ["| " + " | ".join(rows[0]) + " |", "|" + "---|" * len(rows[0])]
+    for row in rows:
+        texts = [
+            f"{each:.3f}".lstrip("0") if isinstance(each, float) and 0 < each < 1 else str(each)
+            for each in row.values()
+        ]
+        lines.append("| " + " | ".join(texts) + " |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--small", action="store_true")
+    options = parser.parse_args()
+    for title, rows in calibration(0.05 if options.small else 1.0).items():
+        print(f"\n{title}\n\n{markdown(rows)}")
+
+
+if __name__ == "__main__":
+    main()

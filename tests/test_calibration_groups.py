@@ -1,0 +1,73 @@
+"""A small part of `benchmarks/calibration_groups.py`: its simulations, and what it writes."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "calibration_groups.py"
+
+
+@pytest.fixture
+def small() -> dict[str, Any]:
+    """The benchmark with 8 heads of 4 measures."""
+    module = runpy.run_path(str(BENCHMARK))
+    names = module["drawn"].__globals__
+    names.update(HEADS=8, MEASURES=4, SHAPES=np.tile(np.geomspace(0.3, 3.0, 4), 8))
+    return names
+
+
+def test_means_of_both_groups_are_one_whatever_the_lengths(small: dict[str, Any]) -> None:
+    case = small["Case"]("short and long", (2000, 2000), rows=((4, 12), (32, 96)))
+    values, design, rows = small["drawn"](case, np.random.default_rng(0))
+    for group, (low, high) in ((~design.second, (4, 12)), (design.second, (32, 96))):
+        own = values[group]
+        assert (np.abs(own.mean(0) - 1) < 5 * own.std(0) / np.sqrt(len(own))).all()
+        assert (rows[group].min(), rows[group].max()) == (low, high)
+    spread = values[~design.second].std(0) / values[design.second].std(0)
+    assert (spread > 2).all()
+
+
+def test_short_and_long_texts_are_seldom_told_apart_and_a_difference_is(small: dict[str, Any]) -> None:
+    case = small["Case"]("short and long", (12, 12), rows=((4, 12), (32, 96)))
+    runs = [(0, 0, run) for run in range(50)]
+    rates = {
+        null: sum(small["found"](case, null, 0.0, None, run) for run in runs)
+        for null in ("equal means", "equal distributions")
+    }
+    assert rates["equal means"] <= 8  # .08 of 50 is 4, and its error 2
+    assert rates["equal distributions"] >= 9
+    case = small["Case"]("equal but for the mean", (20, 20))
+    assert sum(small["found"](case, "equal means", 2.5, None, run) for run in runs[:10]) >= 9
+
+
+def test_intervals_hold_the_difference(small: dict[str, Any]) -> None:
+    case = small["Case"]("1 to 9 texts", (8, 8), texts=0)
+    rates = np.array([small["covered"](case, (0, 0, run)) for run in range(80)])
+    rates = rates[np.isfinite(rates)]
+    assert len(rates) > 40  # else too few effective documents
+    assert 0.92 < rates.mean() < 0.98
+
+
+def test_tables_are_put_between_the_marks_of_a_page(small: dict[str, Any]) -> None:
+    made = small["rows"](runs=1)
+    assert {row["part"] for row in made} == {"family error", "length", "coverage", "power"}
+    page = f"before\n{small['BEGIN']}\nto be replaced\n{small['END']}\nafter\n"
+    found = small["written"](page, made)
+    assert found.startswith(f"before\n{small['BEGIN']}\n| groups | documents |")
+    assert found.endswith(f"|\n{small['END']}\nafter\n")
+    assert "to be replaced" not in found
+    bad = {
+        "part": "coverage",
+        "case": "one",
+        "documents": "8 + 8",
+        "rate": 0.9,
+        "error": 0.01,
+        "low": 0.93,
+        "high": 0.97,
+    }
+    assert small["broken"]([bad, bad | {"rate": 0.95}]) == ["coverage, one, 8 + 8 documents: 0.900"]

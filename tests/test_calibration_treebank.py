@@ -1,0 +1,44 @@
+"""A small part of benchmarks/calibration_treebank.py: intervals hold the truth, tests keep their level, and find."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def benchmark() -> ModuleType:
+    path = ROOT / "benchmarks" / "calibration_treebank.py"
+    spec = importlib.util.spec_from_file_location("calibration_treebank", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_intervals_of_given_heads_hold_their_accuracy(benchmark: ModuleType) -> None:
+    row = benchmark.coverage(20, 20, False, 0.05, 400)
+    for share in benchmark.SHARES:
+        assert 0.91 <= row[f"{share:.2f}"] <= 1, share
+
+
+def test_heads_of_noise_are_seldom_said_to_know_more(benchmark: ModuleType) -> None:
+    row = benchmark.choice("noise", 0.0, benchmark.OFFSETS, 20, 15, True, 80)
+    assert row["found"] <= 0.14  # .05 and three errors of 80 draws
+    assert row["coverage"] >= 0.88
+
+
+def test_ten_points_are_found_among_a_thousand_words(benchmark: ModuleType) -> None:
+    row = benchmark.choice("rivals", 0.1, benchmark.OFFSETS, 100, 10, True, 20)
+    assert row["found"] >= 0.8
+
+
+def test_tables_are_printed(benchmark: ModuleType) -> None:
+    rows = [{"documents": 8, "0.20": 0.95, "gain": 0.0}]
+    assert benchmark.markdown(rows) == "| documents | 0.20 | gain |\n|---|---|---|\n| 8 | .950 | 0.0 |"
