@@ -54,7 +54,7 @@ def syntax() -> Syntax:
         right[1, 2, 3, 2] = number == SENTENCES
         baselines = np.array([[False, number % 4 == 0, False], [number % 2 == 0, False, False]])
         words.add(["det", "nsubj", "csubj" if number == SENTENCES else "root"], right, baselines)
-    found = syntax_dataset(words, replicates=200, least=20)
+    found = syntax_dataset(words, least=20)
     trees = [
         TreeSentence(
             words=["the", "old", "cat"], heads=[2, 2, -1], relations=["det", "amod", "root"], example=1
@@ -97,9 +97,7 @@ def coref() -> Coref:
         "preceding_mentions": [choice(0, 2, 0, 0.25, 1, True), choice(0, 3, 0, 0.125, 0, False)],
         "any_word": [choice(1, 1, 1, 0.5, 0, False)],
     }
-    return Coref(
-        coref_dataset(mentions, replicates=200), [window, plain], shown, 48, "headscope coref x.conllu"
-    )
+    return Coref(coref_dataset(mentions), [window, plain], shown, 48, "headscope coref x.conllu")
 
 
 def probes(small: str | None = "Too small to conclude from: 100 sentences.") -> Probes:
@@ -116,9 +114,13 @@ def probes(small: str | None = "Too small to conclude from: 100 sentences.") -> 
         "n": [500, 500],
         "vectors": ["", "GloVe"],
     }
+    pairs = {"": 0.3, "_low": 0.2, "_high": 0.4, "_p": 0.001}
+    more = np.array([[np.nan, -1.0], [1.0, np.nan]])
     found = xr.Dataset(
-        {name: (("probe",), each) for name, each in values.items()},
-        {"probe": ["right-branching", "attention"]},
+        {name: (("probe",), each) for name, each in values.items()}
+        | {f"uas_difference{end}": (("probe", "other"), each * more) for end, each in pairs.items()},
+        {"probe": ["right-branching", "attention"], "other": ["right-branching", "attention"]},
+        {"meta": json.dumps({"clusters": "sentences", "clusters_count": 30})},
     )
     return Probes(found, "trees", 100, 30, small, "headscope probe a.conllu b.conllu")
 

@@ -66,6 +66,7 @@ def dataset(
         variables[measure] = (("layer", "head"), values, attrs)
         variables[f"{measure}_se"] = (("layer", "head"), values / 50)
         variables[f"{measure}_n"] = (("layer", "head"), np.full((layers, heads), 12345))
+        variables[f"{measure}_documents"] = (("layer", "head"), np.full((layers, heads), 60.0))
         chance = 0.01 if units == "share" else 4.5
         variables[f"{measure}_chance"] = (("layer",), np.full(layers, chance))
     described = {

@@ -96,10 +96,11 @@ def test_roles(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: Path, tmp_path: Path
 ) -> None:
     line = text.read_text(encoding="utf-8")
-    text.write_text("\n\n".join(f"{name} said so. {line.splitlines()[0]}" for name in "ABCDEFGHIJ"))
+    first = line.splitlines()[0]
+    text.write_text("\n\n".join(f"{name} said so.\n{first}" for name in "ABCDEFGHIJ"))
     assert run(monkeypatch, "roles", text, "--meta", tmp_path / "meta.json") == 0
     printed = capsys.readouterr()
-    header = "layer head paper role score ci_low ci_high threshold chance p q n"
+    header = "layer head paper role score ci_low ci_high threshold chance p q n offsets"
     assert printed.out.splitlines()[0].split() == header.split()
     assert "1-3 previous token" in printed.out
     assert "induction: not tested (a role in causal models only)" in printed.err

@@ -259,11 +259,14 @@ def test_coref_of_the_built_in_corpus(
     assert run(monkeypatch, *common, "--meta", "meta.json") == 0
     printed = capsys.readouterr()
     assert printed.out.split()[:4] == ["system", "candidates", "name", "paper"]
-    assert "best heads chosen and scored on different documents: preceding_mentions 0." in printed.err
+    assert "Intervals and tests are of a jackknife over 4 documents" in printed.err
+    for name in coref.CANDIDATES:
+        assert f"{name}: the head that is best on three quarters of the documents, L" in printed.err
+    assert "of the rest; beside the best rule, chosen alike: " in printed.err
     assert json.loads(Path("meta.json").read_text())["options"]["window"] == 128
     assert run(monkeypatch, *common, "--json", "--candidates", "any_word") == 0
     rows = rows_of(capsys)
-    assert tuple(rows[0]) == coref.COLUMNS
+    assert tuple(rows[0]) == (*coref.COLUMNS, *coref.CHOSEN)
     assert {row["candidates"] for row in rows if row["system"] == "best_head"} == {"any_word"}
     assert {row["system"] for row in rows} == {*coref.RULES, "best_head"}
     assert run(monkeypatch, *common, "--all-heads", "--window", 64, "-o", "all.parquet") == 0
@@ -277,7 +280,7 @@ def test_coref_of_conll_2012(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     assert run(monkeypatch, "coref", "d.v4_gold_conll", "--json") == 0
     found = capsys.readouterr()
     rows = json.loads(found.out)
-    assert "different documents: not with one document" in found.err
+    assert "is best; with one document nothing is left to score a choice on" in found.err
     nearest = [row for row in rows if row["system"] == "nearest"]
     assert [(row["type"], row["accuracy"], row["n"]) for row in nearest] == [
         ("all", 1.0, 1),
@@ -294,14 +297,19 @@ def test_negation_prints_and_writes(
     assert run(monkeypatch, "negation", "n.jsonl", "--seed", 2, "--meta", "m.json") == 0
     title, header, *lines = capsys.readouterr().out.splitlines()
     assert "largest F1" in title
-    assert header.split() == ["name", "paper", "precision", "recall", "f1", "ci_low", "ci_high", "n"]
-    assert len(lines) == 16
-    assert lines[-1] == "… and 57 more; -o FILE writes them all"
+    assert header.split() == [
+        *("name", "paper", "precision", "recall", "f1", "ci_low", "ci_high", "difference", "q", "n")
+    ]
+    assert len(lines) == 18
+    assert lines[15] == "… and 57 more; -o FILE writes them all"
+    assert lines[16].startswith("baselines of the largest F1, which know the cue alone: ")
+    assert lines[17].startswith("the head that is best on three quarters of the sentences, ")
     assert json.loads(Path("m.json").read_text())["seed"] == 2
     assert run(monkeypatch, "negation", "n.jsonl", "--json") == 0
     rows = pd.DataFrame(rows_of(capsys))
-    assert tuple(rows.columns) == negation.COLUMNS
-    assert len(rows) == 3 * 72
+    assert tuple(rows.columns) == (*negation.COLUMNS, *negation.MORE)
+    assert len(rows) == 3 * (72 + len(negation.BASELINES)) + 1
+    rows = rows[rows["system"] == "head"]
     best = rows[rows["score"] == "f1"].sort_values("value", ascending=False).iloc[0]
     assert lines[0].split()[4] == f"{best['value']:.3f}"
     assert run(monkeypatch, "negation", "n.jsonl", "-o", "n.nc") == 0
@@ -318,7 +326,8 @@ def test_negation_before_and_after(
     values: list[Any] = []
     for options in ([], ["--untrained", 1]):
         assert run(monkeypatch, "negation", "n.jsonl", "--json", *options) == 0
-        values.append(pd.DataFrame(rows_of(capsys)).set_index(["layer", "head", "score"])["value"])
+        rows = pd.DataFrame(rows_of(capsys)).query("system == 'head'").astype({"layer": int, "head": int})
+        values.append(rows.set_index(["layer", "head", "score"])["value"])
     common = ("negation", "n.jsonl", "--untrained", 1, "--against", "demo")
     assert run(monkeypatch, *common, "-o", "both.csv", "--meta", "m.json") == 0
     assert capsys.readouterr().out == ""
@@ -357,8 +366,6 @@ def test_probe_prints_says_and_writes(
         *(
             "probe",
             "uas",
-            "uas_low",
-            "uas_high",
             "uas_punct",
             "uuas",
             "control",
@@ -367,7 +374,11 @@ def test_probe_prints_says_and_writes(
             "vectors",
         )
     ]
+    lines, pairs = lines[:3], lines[3:]
     assert [line.split()[0] for line in lines] == ["right-branching", "distance+words", "attention"]
+    assert pairs[1].startswith("what a probe has more than another, of the same sentences")
+    assert len(pairs) == 3 + 6  # three pairs in two scores
+    assert "a jackknife over 2 sentences, since the corpus names no documents" in printed.err
     assert [line.endswith("input embeddings of all-MiniLM-L6-v2") for line in lines] == [False, True, False]
     assert "vectors: input embeddings of all-MiniLM-L6-v2; 0.0% of the words have none" in printed.err
     assert "the root is read off attention to: cls, sep" in printed.err

@@ -51,7 +51,7 @@ def test_every_printed_command_runs_and_gives_the_same_figures(
     assert without == {"summary", "absent", "methods"}
     every = {one["command"] for one in payload["sections"] if one.get("command")}
     kinds = {shlex.split(command)[1] for command in every}
-    assert kinds == {"measure", "roles", "distance", "syntax", "coref", "report", "compare"}
+    assert kinds == {"measure", "distance", "syntax", "coref", "report", "compare"}
     for command in every:
         words = shlex.split(command)
         assert words[0] == "headscope"

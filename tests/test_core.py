@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from headscope import Head, Tokens, contribution, store, wrap
 from headscope.deprecated import renamed
 from headscope.errors import InputError, ShapeError
-from headscope.tokens import is_punctuation, strip_markers
+from headscope.tokens import is_punctuation, is_space, strip_markers
 
 
 def maps(layers: int = 2, heads: int = 3, n: int = 4, seed: int = 0, dtype: type = np.float32) -> np.ndarray:
@@ -80,14 +80,25 @@ class TestTokens:
         assert is_punctuation(piece) is expected
 
     def test_markers(self) -> None:
-        assert [strip_markers(piece) for piece in ("##ing", "▁the", "Ġthe", "the</w>", "th@@", "##")] == [
+        assert [
+            strip_markers(piece)
+            for piece in ("##ing", "▁the", "Ġthe", "the</w>", "th@@", "##", "▁▁is", "ĠĠis", "▁▁", "")
+        ] == [
             "ing",
             "the",
             "the",
             "the",
             "th",
             "##",
+            "is",
+            "is",
+            "▁",
+            "",
         ]
+
+    def test_pieces_of_white_space(self) -> None:
+        assert all(map(is_space, ("▁", "▁▁", "Ġ", "ĠĠ", "Ċ", "<0x0A>", " ", "\u3000")))
+        assert not any(map(is_space, ("", "▁a", "Ġ.", "<0x2E>", "_", "##")))
 
 
 class TestMaps:
@@ -136,6 +147,11 @@ class TestMaps:
             (["th@@", "e"], "the"),
             (["un", "ti", "l</w>"], "until"),
             (["##"], "##"),
+            (["▁", "▁", "is"], "is"),
+            (["▁▁is"], "is"),
+            (["▁", "("], "("),
+            (["<0x0A>", "end"], "end"),
+            (["▁", "▁"], "▁▁"),
         ],
     )
     def test_words_are_joined_pieces(self, pieces: list[str], word: str) -> None:

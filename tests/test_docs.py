@@ -24,6 +24,7 @@ from docs_blocks import Block, blocks, missing, same
 
 import headscope as hs
 from headscope import cli
+from headscope.cli.app import app
 from headscope.errors import HeadscopeWarning
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -73,7 +74,7 @@ def test_python_that_is_not_run_calls_what_exists(page: str) -> None:
 def check_command(command: str, where: str) -> None:
     words = shlex.split(command, comments=True)
     if words[0] == "headscope":
-        parse(typer.main.get_command(cli.app), words, where)
+        parse(typer.main.get_command(app), words, where)
     elif words[0] == "make":
         makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
         assert re.search(rf"^{re.escape(words[1])}:", makefile, re.MULTILINE), (

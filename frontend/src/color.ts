@@ -41,6 +41,14 @@ function rgb([L, a, b]: Triple): Triple {
   return channels.map((c) => Math.round(255 * gamma(Math.min(1, Math.max(0, c))))) as unknown as Triple;
 }
 
+/** A colour such as `#0f7b78` as a little-endian RGBA pixel. */
+export function rgba(hex: string): number {
+  const [r, g, b] = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)) as unknown as Triple;
+  return pixel(r, g, b);
+}
+
+const pixel = (r: number, g: number, b: number): number => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+
 /** 256 colours between the stops, as little-endian RGBA pixels. */
 export function ramp(stops: readonly string[]): Uint32Array {
   const labs = stops.map(oklab);
@@ -50,7 +58,7 @@ export function ramp(stops: readonly string[]): Uint32Array {
     const [from, to] = [labs[k]!, labs[k + 1]!];
     const mixed = from.map((v, c) => v + (x - k) * (to[c]! - v)) as unknown as Triple;
     const [r, g, b] = rgb(mixed);
-    return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+    return pixel(r, g, b);
   });
 }
 

@@ -108,8 +108,6 @@ export interface AxisInfo {
  *
  * `groups` query heads share one key head; `key_head` is the place of the key head that serves each query
  * head, `keys` the model's own index of each key head. `bias` is [head query key]; `sinks` is a logit a head.
- * `hidden` is [query key], 1 where no head of the layer sees the key for another reason than that it comes
- * later (a window, padding).
  */
 export interface NeuronsInfo {
   q: Vectors;
@@ -122,7 +120,6 @@ export interface NeuronsInfo {
   softcap: number | null;
   bias: ArrayRef | null;
   sinks: number[] | null;
-  hidden: ArrayRef | null;
 }
 
 /**
@@ -154,7 +151,8 @@ export interface MeasureColumn {
  *
  * `index` is the model's own index of each layer, `heads` that of each layer's heads, `layers` their maps
  * ``[head query key]``. `thumbs` holds ``[head row column]`` of all layers, pooled by the maximum: the grid of
- * a large input is drawn from it. `sink` is ``[head query]`` a layer.
+ * a large input is drawn from it. `sink` is ``[head query]`` a layer. `hidden` is 1 where a query cannot see
+ * a key, ``[head query key]`` a layer, or ``[1 query key]`` where its heads agree; None where `causal` says all.
  */
 export interface PartInfo {
   name: string;
@@ -167,6 +165,7 @@ export interface PartInfo {
   layers: ArrayRef[];
   thumbs: ArrayRef | null;
   sink: ArrayRef[] | null;
+  hidden: ArrayRef[] | null;
   neurons: NeuronsInfo[] | null;
   quantities: QuantityInfo[];
   measures: MeasureColumn[];
@@ -415,6 +414,8 @@ export interface ClustersSection {
 
 /**
  * A role of a head: its score between `low` and `high`, the bar it passed, and how sure that is.
+ *
+ * `offsets` is what the head's own offsets alone would score, None where that was not asked.
  */
 export interface RoleRow {
   layer: number;
@@ -426,9 +427,28 @@ export interface RoleRow {
   high: number;
   threshold: number;
   chance: number;
+  offsets: number | null;
   p: number;
   q: number;
   n: number;
+}
+
+/**
+ * A head's score in a role, and the lower end of its interval.
+ */
+export interface RoleScore {
+  layer: number;
+  head: number;
+  score: number;
+  low: number;
+}
+
+/**
+ * The heads whose score in a role lies above `LEAST_BAR` by more than luck, the highest first.
+ */
+export interface RoleScores {
+  role: string;
+  heads: RoleScore[];
 }
 
 /**
@@ -439,6 +459,7 @@ export interface RolesSection {
   about: string;
   kind: "roles";
   rows: RoleRow[];
+  scores: RoleScores[];
   without: Part[];
   why: Record<string, string>;
   untested: Absent[];
@@ -521,6 +542,10 @@ export interface TreeShown {
 /**
  * A relation and its best head, None where it has too few instances for one.
  *
+ * `low` and `high` are given the choice of the head; `split`, `split_low` and `split_high` include it. `times` that
+ * head was the choice, of `choices`. `gain` is what choosing gives over the best offset, chosen alike. `effective`
+ * documents (or sentences) have the relation; figures that need more of them are None.
+ *
  * `right` and `wrong` are sentences in which the head is right on all words of the relation, or wrong on one or more;
  * `looked` is from how many sentences they were drawn.
  */
@@ -539,6 +564,12 @@ export interface SyntaxRow {
   split_high: number | null;
   p: number | null;
   q: number | null;
+  gain: number | null;
+  gain_low: number | null;
+  gain_high: number | null;
+  times: number | null;
+  choices: number | null;
+  effective: number;
   offset: number | null;
   baseline: number | null;
   printed: PrintedFigure | null;
@@ -549,11 +580,14 @@ export interface SyntaxRow {
 
 /**
  * Table 1: the best head of each relation, and sentences that show it. `others` have no counterpart here.
+ *
+ * `clusters` are what intervals are over: documents, or sentences.
  */
 export interface SyntaxSection {
   title: string;
   about: string;
   kind: "syntax";
+  clusters: string;
   rows: SyntaxRow[];
   sentences: TreeSentence[];
   others: PrintedFigure[];
@@ -568,6 +602,19 @@ export interface CorefCell {
   accuracy: number;
   low: number | null;
   high: number | null;
+}
+
+/**
+ * A difference in accuracy to the best rule (`rule` over all mentions), its interval and two-sided p.
+ *
+ * None with too few documents.
+ */
+export interface CorefGain {
+  rule: string;
+  value: number;
+  low: number | null;
+  high: number | null;
+  p: number | null;
 }
 
 /**
@@ -596,6 +643,9 @@ export interface CorefShown {
 
 /**
  * A system: a rule, or the best head for a definition of candidates. `cells` are by type, None where none is.
+ *
+ * Of a best head, `split` includes the choice, and that head was the choice `times` of `choices`; `gain` is what
+ * choosing gives over the best rule, chosen alike, with its interval and two-sided p.
  */
 export interface CorefRow {
   system: string;
@@ -604,11 +654,14 @@ export interface CorefRow {
   head: number | null;
   cells: (CorefCell | null)[];
   split: CorefCell | null;
+  times: number | null;
+  choices: number | null;
+  gain: CorefGain | null;
   shown: CorefShown[];
 }
 
 /**
- * Table 2: systems by types of mentions. `counts` are mentions of each type.
+ * Table 2: systems by types of mentions. `counts` are mentions of each type, `effective` the documents of these.
  */
 export interface CorefSection {
   title: string;
@@ -616,6 +669,8 @@ export interface CorefSection {
   kind: "coref";
   types: string[];
   counts: number[];
+  effective: number[];
+  clusters: string;
   rows: CorefRow[];
   windows: CorefWindow[];
   printed: PrintedRow[];
@@ -655,11 +710,15 @@ export interface ProbesSection {
 
 /**
  * The means over the heads of a layer; errors are None where there is one document.
+ *
+ * `low` and `high` are the ends of the 95 % interval of `js`, None with few documents.
  */
 export interface ComparedLayer {
   layer: number;
   js: number;
   js_se: number | null;
+  low: number | null;
+  high: number | null;
   cosine: number;
   cosine_se: number | null;
 }
@@ -691,7 +750,7 @@ export interface RoleCount {
 }
 
 /**
- * What became of a head's role from A to B: its score and q where it has it.
+ * What became of a head's role from A to B: scores, q in each, A − B between `low` and `high`, and its q.
  */
 export interface RoleChange {
   layer: number;
@@ -702,7 +761,11 @@ export interface RoleChange {
   b: number | null;
   q_a: number | null;
   q_b: number | null;
-  change: "kept" | "lost" | "gained";
+  change: "kept" | "lost" | "gained" | "unclear";
+  difference: number | null;
+  low: number | null;
+  high: number | null;
+  q: number | null;
 }
 
 /**
@@ -742,7 +805,7 @@ export interface GroupInfo {
 }
 
 /**
- * A measure of a head in both groups: means of inputs, A − B, Hedges' g, and how sure that is.
+ * A measure of a head in both groups: means of inputs, A − B with a 95 % interval, Hedges' g, and how sure that is.
  *
  * `example` is the place of an example with a typical input of each group.
  */
@@ -761,6 +824,8 @@ export interface GroupRow {
   q: number;
   n_a: number;
   n_b: number;
+  ci_low: number | null;
+  ci_high: number | null;
   example: number | null;
 }
 

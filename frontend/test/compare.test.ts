@@ -19,14 +19,14 @@ const info: CompareSection = {
   cosine: [0.9, 0.5, 0.7],
   example: [null, 3, 3],
   layers: [
-    { layer: 0, js: 0.3, js_se: 0.01, cosine: 0.7, cosine_se: null },
-    { layer: 4, js: 0.3, js_se: null, cosine: 0.7, cosine_se: null },
+    { layer: 0, js: 0.3, js_se: 0.01, low: 0.28, high: 0.32, cosine: 0.7, cosine_se: null },
+    { layer: 4, js: 0.3, js_se: null, low: null, high: null, cosine: 0.7, cosine_se: null },
   ],
   measures: [{ name: "next", title: "next token", units: "share", n: 9, a: [0.5, 0.1, null], difference: [0.2, -0.4, null], se: [0.1, null, null] }],
   counts: [{ role: "broad", units: "nats", a: 2, b: 1, best_a: 4, best_b: 3, heads: [[0, 0], [4, 0]] }],
   roles: [
-    { layer: 0, head: 0, role: "broad", units: "nats", a: 4, b: 3, q_a: 0.01, q_b: 0.02, change: "kept" },
-    { layer: 4, head: 0, role: "broad", units: "nats", a: 4, b: null, q_a: 0.01, q_b: null, change: "lost" },
+    { layer: 0, head: 0, role: "broad", units: "nats", a: 4, b: 3, q_a: 0.01, q_b: 0.02, change: "kept", difference: 1, low: 0.5, high: 1.5, q: 0.01 },
+    { layer: 4, head: 0, role: "broad", units: "nats", a: 4, b: 2, q_a: 0.01, q_b: 0.9, change: "unclear", difference: 2, low: -1, high: 5, q: 0.4 },
   ],
   notes: [],
   command: null,
@@ -49,13 +49,13 @@ it("ranks heads by the size of their change, without those that have none", () =
 
 it("has the means of layers with errors for drift, without for measures, and no mean of nothing", () => {
   const [drift, next] = quantities(info);
-  expect(means(info, drift!)).toEqual([{ layer: 0, mean: 0.3, error: 0.01 }, { layer: 4, mean: 0.3, error: NaN }]);
-  expect(means(info, next!)).toEqual([{ layer: 0, mean: expect.closeTo(-0.1, 9), error: NaN }]);
+  expect(means(info, drift!)).toEqual([{ layer: 0, mean: 0.3, low: 0.28, high: 0.32 }, { layer: 4, mean: 0.3, low: NaN, high: NaN }]);
+  expect(means(info, next!)).toEqual([{ layer: 0, mean: expect.closeTo(-0.1, 9), low: NaN, high: NaN }]);
 });
 
 it("parts the changes of a role", () => {
-  const { kept, lost, gained } = became(info, "broad");
-  expect([kept, lost, gained].map((rows) => rows.map(({ layer }) => layer))).toEqual([[0], [4], []]);
+  const { kept, lost, gained, unclear } = became(info, "broad");
+  expect([kept, lost, gained, unclear].map((rows) => rows.map(({ layer }) => layer))).toEqual([[0], [], [], [4]]);
 });
 
 it("saves the columns of the command", () => {
@@ -66,7 +66,7 @@ it("saves the columns of the command", () => {
     [0, 1, "1-2", "next", 0.1, 0.5, -0.4, null, 0.5, null, 0.5],
   ]);
   expect(layers!().rows).toHaveLength(2);
-  expect(roles!().rows[1]).toEqual([4, 0, "5-1", "broad", 4, null, "lost", 0.01, null]);
+  expect(roles!().rows[1]).toEqual([4, 0, "5-1", "broad", 4, 2, "unclear", 0.01, 0.9, 2, -1, 5, 0.4]);
   const apart = tables({ ...info, layer: [], head: [] });
   expect(Object.keys(apart)).toEqual(["roles"]);
   expect(apart.roles!().rows).toEqual([["broad", 2, 1, 4, 3]]);

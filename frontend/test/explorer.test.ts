@@ -10,12 +10,14 @@ import { neuronBox } from "../src/explorer/neuronlayout";
 import { type HeadBox } from "../src/explorer/headlayout";
 import { lineAt, rise } from "../src/explorer/pick";
 import { product, scores, span } from "../src/explorer/scores";
-import type { LayerNeurons } from "../src/explorer/source";
+import { Data, type LayerNeurons } from "../src/explorer/source";
 import { changed, DEFAULTS, type Full, read, settle, unequal, write } from "../src/explorer/state";
 import { SvgPen } from "../src/explorer/svg";
 import { lineSegments, pool, poolBytes } from "../src/explorer/thumbs";
 import { paint, signedIndex, whole } from "../src/explorer/canvas";
 import type { ArrayRef, AxisInfo, ExplorerPayload, PartInfo } from "../src/protocol";
+import { Store } from "../src/data";
+import { pack, texts } from "./sample";
 
 const axis: AxisInfo = {
   pieces: ["[CLS]", "cat", "##s", "[SEP]", "dog", "[SEP]"],
@@ -111,7 +113,7 @@ test("a line is drawn when either end can be seen", () => {
 const ref = { dtype: "uint8", shape: [1, 1, 1], encoding: "sqrt", data: "0" } as unknown as ArrayRef;
 const part = (over: Partial<PartInfo> = {}): PartInfo => ({
   name: "self", kind: "self", causal: false, query: axis, key: axis, index: [2, 5], heads: [[0, 1, 3], [0, 1]],
-  layers: [ref, ref], thumbs: null, sink: null, neurons: null, quantities: [], measures: [], ...over,
+  layers: [ref, ref], thumbs: null, sink: null, hidden: null, neurons: null, quantities: [], measures: [], ...over,
 });
 const payload = (inputs = 1): ExplorerPayload => ({ kind: "explorer", version: 1, title: "", model: "m", exact: false, offers: [], state: {}, inputs: Array.from({ length: inputs }, () => ({ label: "", parts: [part()] })) });
 
@@ -228,18 +230,30 @@ test("scores are scaled, biased, capped and masked", () => {
     k: { numbers: Float32Array.from([1, 0, 0, 1]), shape: [1, 2, 2] },
     v: null,
     bias: { numbers: Float32Array.from([0, 0, 1, -1]), shape: [1, 2, 2] },
-    hidden: Uint8Array.from([0, 0, 1, 0]),
   };
-  const found = scores({ ...neurons, hidden: null }, 0, 1, true);
+  const found = scores(neurons, 0, 1, () => false);
   expect([...found.dots]).toEqual([3, 4]);
   expect([...found.bias!]).toEqual([1, -1]);
   expect([...found.scores]).toEqual([expect.closeTo(2 * Math.tanh(2.5 / 2)), expect.closeTo(2 * Math.tanh(1 / 2))]);
   expect([...found.masked]).toEqual([0, 0]);
-  expect([...scores(neurons, 0, 0, true).masked]).toEqual([0, 1]);
-  expect([...scores(neurons, 0, 1, true).masked], "hidden by a mask").toEqual([1, 0]);
-  expect([...scores(neurons, 0, 0, false).masked]).toEqual([0, 0]);
+  expect([...scores(neurons, 0, 0, (key) => key > 0).masked]).toEqual([0, 1]);
   expect([...product(Float32Array.from([1, -2]), Float32Array.from([3, 4]))]).toEqual([3, -8]);
   expect(span([Float32Array.from({ length: 1000 }, (_, i) => i)])).toBeCloseTo(985, -1);
+});
+
+test("a query cannot see what its layer's mask hides, or what comes later in a causal part", async () => {
+  // Layer 3 has a window of 1 in its second head, layer 5 none; head 0 is not shown.
+  const hidden = [pack(Uint8Array.from([0, 1, 0, 0, 0, 1, 1, 0]), [2, 2, 2]), pack(Uint8Array.from([0, 1, 0, 0]), [1, 2, 2])];
+  const ab = { pieces: ["a", "b"], special: [false, false], sequences: null, words: null };
+  const part = { causal: true, query: ab, key: ab, index: [3, 5], heads: [[1, 2], [1, 2]], hidden } as unknown as PartInfo;
+  const data = new Data({ inputs: [] } as unknown as ExplorerPayload, new Store((name) => texts.get(name) ?? ""));
+  for (const ref of hidden) await data.loadArray(ref);
+  const unseen = (layer: number, head: number, of = part): boolean[] => [0, 1].flatMap((query) => [0, 1].map((key) => data.unseen(of, layer, head, query, key)));
+  expect(unseen(3, 1)).toEqual([false, true, false, false]);
+  expect(unseen(3, 2)).toEqual([false, true, true, false]);
+  expect(unseen(5, 2)).toEqual([false, true, false, false]);
+  expect(unseen(3, 2, { ...part, hidden: null })).toEqual([false, true, false, false]);
+  expect(unseen(3, 2, { ...part, hidden: null, causal: false })).toEqual([false, false, false, false]);
 });
 
 test("a line is where its curve is drawn", () => {

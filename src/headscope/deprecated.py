@@ -39,3 +39,28 @@ def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         return call
 
     return decorate
+
+
+def unused(*names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let a function still be given keywords that say nothing any more: ``@unused("replicates")``.
+
+    >>> @unused("replicates")
+    ... def number(seed=0):
+    ...     return seed
+    >>> number(seed=3)
+    3
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            keywords: dict[str, Any] = kwargs
+            for name in names:
+                if keywords.pop(name, None) is not None:
+                    message = f"{function.__name__}: {name}= is no longer used"
+                    warnings.warn(message, DeprecationWarning, stacklevel=2)
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate

@@ -1,9 +1,11 @@
 """The file of attention maps: one safetensors file.
 
 Format ``headscope.maps/1`` (docs/store.md): tensors ``layer.<index>`` ``[head query key]`` and ``sink.<index>``
-``[head query]``; ``query.<field>`` and ``key.<field>`` for the numeric fields of the axes (``ids``, ``type_ids``,
+``[head query]``; ``visible.<n>`` ``[query key]`` or ``[head query key]``, what layers see; ``query.<field>`` and
+``key.<field>`` for the numeric fields of the axes (``ids``, ``type_ids``,
 ``offsets``, ``special_mask``, ``word_ids``, ``sequence_ids``, ``class.<name>``); the file's metadata has ``format`` and
-``description``, a JSON object with ``pieces`` of both axes, ``kind``, ``causal``, ``partial``, ``index`` and ``meta``.
+``description``, a JSON object with ``pieces`` of both axes, ``kind``, ``causal``, ``partial``, ``index``, ``meta`` and
+``visible``: of each layer the n of what it sees, or null where `causal` says it (files of before have none).
 """
 
 from __future__ import annotations
@@ -28,6 +30,10 @@ def write(maps: Any, path: str | os.PathLike[str]) -> None:
         arrays[f"layer.{number}"] = np.ascontiguousarray(layer)
     for number, row in zip(maps.index, maps.sink or (), strict=False):
         arrays[f"sink.{number}"] = np.ascontiguousarray(row)
+    shared = {id(seen): seen for seen in maps.visible or ()}
+    for number, seen in enumerate(shared.values()):
+        arrays[f"visible.{number}"] = np.ascontiguousarray(seen)
+    numbers = {key: number for number, key in enumerate(shared)}
     for side, tokens in (("query", maps.query), ("key", maps.key)):
         for name in FIELDS:
             if (value := getattr(tokens, name)) is not None:
@@ -42,5 +48,6 @@ def write(maps: Any, path: str | os.PathLike[str]) -> None:
         "partial": maps.partial,
         "index": list(maps.index),
         "meta": dict(maps.meta),
+        "visible": None if maps.visible is None else [numbers[id(seen)] for seen in maps.visible],
     }
     numpy.save_file(arrays, os.fspath(path), {"format": FORMAT, "description": json.dumps(description)})

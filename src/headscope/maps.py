@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
@@ -29,6 +29,7 @@ class AttentionMaps:
 
     Every weight is finite and at least 0; every row sums to 1, or to 1 minus what it gives to a sink, unless the maps
     are `partial` (a part of larger ones). Raises `ShapeError`, which names layer and axis, when that is not so.
+    Arrays are kept as they are, read-only; `wrap` copies.
 
     Attributes:
         layers: one array a layer, ``[head query key]``. Layers may differ in their number of heads.
@@ -40,6 +41,9 @@ class AttentionMaps:
         index: the model's own index of each layer.
         partial: the rows are cut and need not sum to 1.
         meta: what made these maps: model, revision, dtype, options, versions.
+        visible: which keys each query can see, by the model's mask: ``[query key]`` a layer, or ``[head query key]``
+            where heads differ; layers may share an array. None: all of them or, where `causal`, those up to the query.
+            `sight` gives it in either case. A pair that is not visible has weight 0.
     """
 
     layers: Sequence[FloatArray]
@@ -51,12 +55,13 @@ class AttentionMaps:
     index: Sequence[int] = ()
     partial: bool = False
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    visible: Sequence[BoolArray] | None = None
 
     def __post_init__(self) -> None:
-        layers = tuple(np.asarray(layer) for layer in self.layers)
+        layers = tuple(_locked(layer) for layer in self.layers)
         if not layers:
             raise ShapeError("axis layer: expected at least one layer, found none")
-        sink = None if self.sink is None else tuple(np.asarray(row) for row in self.sink)
+        sink = None if self.sink is None else tuple(_locked(row) for row in self.sink)
         index = tuple(self.index) or tuple(range(len(layers)))
         if len(index) != len(layers):
             raise ShapeError(f"axis layer: {len(layers)} layers, but {len(index)} layer indices")
@@ -68,11 +73,16 @@ class AttentionMaps:
             for position, (number, layer) in enumerate(zip(index, layers, strict=True)):
                 total = layer.sum(-1, dtype=np.float64) + (0.0 if sink is None else sink[position])
                 _check_rows(number, total)
-        for layer in (*layers, *(sink or ())):
-            layer.setflags(write=False)
+        visible = _changed(self.visible, lambda seen: _locked(np.asarray(seen, np.bool_)))
+        if visible is not None:
+            if len(visible) != len(layers):
+                raise ShapeError(f"visible, axis layer: expected {len(layers)}, found {len(visible)}")
+            for number, layer, seen in zip(index, layers, visible, strict=True):
+                _check_visible(number, layer, seen)
         object.__setattr__(self, "layers", layers)
         object.__setattr__(self, "sink", sink)
         object.__setattr__(self, "index", index)
+        object.__setattr__(self, "visible", None if visible is None else tuple(visible))
 
     @property
     def weights(self) -> FloatArray:
@@ -120,6 +130,20 @@ class AttentionMaps:
         size = f"{len(self.query)} × {len(self.key)} tokens"
         return f"AttentionMaps({len(self.layers)} layers × {heads} heads, {size}, {self.kind})"
 
+    def sight(self, place: int) -> BoolArray:
+        """Which keys each query of a layer can see, ``[head query key]``, or ``[1 query key]`` where its heads agree.
+
+        Args:
+            place: of the layer, counted from 0.
+        """
+        if self.visible is not None:
+            seen = self.visible[place]
+            return seen if seen.ndim == 3 else seen[None]
+        queries, keys = len(self.query), len(self.key)
+        if self.causal:
+            return np.tri(queries, keys, keys - queries, dtype=np.bool_)[None]
+        return np.ones((1, queries, keys), np.bool_)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the maps to a ``.safetensors`` file, exactly, in their own dtype; `headscope.open_maps` reads it."""
         write(self, path)
@@ -129,6 +153,9 @@ class AttentionMaps:
     ) -> AttentionMaps:
         """Some rows and columns, weights as they are. Where columns are left out the maps are `partial`."""
         kept = self.key.take(key)
+        visible = self.visible
+        if visible is None and self.causal:
+            visible = [self.sight(0)[0]] * len(self)
         return replace(
             self,
             layers=[layer[:, query][:, :, key] for layer in self.layers],
@@ -136,12 +163,14 @@ class AttentionMaps:
             key=kept,
             sink=None if self.sink is None else [row[:, query] for row in self.sink],
             partial=self.partial or len(kept) < len(self.key),
+            visible=_changed(visible, lambda seen: seen[..., query, :][..., key]),
         )
 
     def words(self, rows: _words.Rows = "mean") -> AttentionMaps:
         """Maps between words. To a word: the sum over its pieces; from a word: the mean (`rows="first"`: the first).
 
-        Rows still sum to 1. Source: Clark et al. 2019, section 4.1.
+        Rows still sum to 1. A word can see another where one of its pieces can see one of the other's. Source: Clark
+        et al. 2019, section 4.1.
         """
         start, _ = _words.matrix(self.query, rows)
         _, to = _words.matrix(self.key, rows)
@@ -151,6 +180,7 @@ class AttentionMaps:
             query=_words.words(self.query),
             key=_words.words(self.key),
             sink=None if self.sink is None else [(row @ start.T).astype(row.dtype) for row in self.sink],
+            visible=_changed(self.visible, lambda seen: (start @ seen @ to) > 0),
         )
 
     def a_to_b(self) -> AttentionMaps:
@@ -175,17 +205,21 @@ def wrap(
     kind: Kind = "self",
     causal: bool | None = None,
     partial: bool = False,
+    visible: Sequence[Any] | Any | None = None,
 ) -> AttentionMaps:
     """Maps that you already have, as `AttentionMaps`.
 
     Args:
         weights: ``[layer head query key]``, or a list of layers, each ``[head query key]`` or ``[1 head query key]``
-            (what a model returns as ``outputs.attentions``); numpy arrays or torch tensors of any float type.
+            (what a model returns as ``outputs.attentions``); numpy arrays or torch tensors of any float type. They are
+            copied: what becomes of them later does not change the maps.
         tokens: one string a query (and key), or a `Tokens`.
         key_tokens: the keys' tokens where they differ (cross-attention).
         kind: ``self``, ``cross`` or ``encoder``.
         causal: whether a token sees only what stands before it; by default the zeros of the weights say so.
         partial: allow rows that do not sum to 1.
+        visible: which keys each query can see, for models with windows: ``[query key]`` for all layers, or a list with
+            ``[query key]`` or ``[head query key]`` for each. By default all of them, or what is `causal`.
 
     Raises:
         ShapeError: the shape or the values are not attention maps; the message names the axis.
@@ -202,7 +236,17 @@ def wrap(
     if causal is None:
         square = all(layer.ndim == 3 and layer.shape[1] == layer.shape[2] > 1 for layer in layers)
         causal = kind == "self" and square and not any(np.triu(layer, 1).any() for layer in layers)
-    return AttentionMaps(layers, query, key, kind, causal, partial=partial)
+    if visible is not None and np.ndim(visible[0]) == 1:
+        visible = [visible] * len(layers)
+    seen = _changed(visible, lambda each: np.array(each, np.bool_))
+    return AttentionMaps(layers, query, key, kind, causal, partial=partial, visible=seen)
+
+
+def _locked(array: Any) -> Any:
+    """A view of an array that cannot be written; the array itself still can."""
+    view = np.asarray(array).view()
+    view.setflags(write=False)
+    return view
 
 
 def _layers(weights: Any) -> list[FloatArray]:
@@ -249,7 +293,7 @@ def _array(value: Any, name: str) -> FloatArray:
         value = (
             value.numpy() if str(value.dtype) in ("torch.float32", "torch.float64") else value.float().numpy()
         )
-    array = np.asarray(value)
+    array = np.array(value)
     if array.dtype == np.float16:
         array = array.astype(np.float32)
     if not np.issubdtype(array.dtype, np.floating):
@@ -276,6 +320,31 @@ def _check_layer(number: int, layer: FloatArray, queries: int, keys: int) -> Non
             f"layer {number}, head {head}: weight [{query}, {key}] is {layer[head, query, key]:.4g}, "
             "expected at least 0"
         )
+
+
+def _check_visible(number: int, layer: FloatArray, seen: BoolArray) -> None:
+    if seen.shape not in (layer.shape, layer.shape[1:]):
+        raise ShapeError(
+            f"visible, layer {number}: expected [query key] {layer.shape[1:]} or [head query key] {layer.shape}, "
+            f"found {seen.shape}"
+        )
+    hidden = np.broadcast_to(~seen, layer.shape) & (layer > 0)
+    if hidden.any():
+        head, query, key = np.argwhere(hidden)[0]
+        raise ShapeError(
+            f"visible, layer {number}, head {head}: query {query} cannot see key {key}, expected a weight of 0, found "
+            f"{layer[head, query, key]:.4g}"
+        )
+
+
+def _changed(
+    visible: Sequence[BoolArray] | None, change: Callable[[BoolArray], BoolArray]
+) -> list[BoolArray] | None:
+    """What layers see, changed; those that share an array still do."""
+    if visible is None:
+        return None
+    made = {id(seen): change(seen) for seen in visible}
+    return [made[id(seen)] for seen in visible]
 
 
 def _check_rows(number: int, total: FloatArray) -> None:

@@ -55,6 +55,7 @@ def open_maps(path: str | os.PathLike[str]) -> AttentionMaps:
             },
         )
     index: list[int] = described["index"]
+    shared: list[int] | None = described.get("visible")
     return AttentionMaps(
         [arrays[f"layer.{number}"] for number in index],
         axes["query"],
@@ -65,6 +66,7 @@ def open_maps(path: str | os.PathLike[str]) -> AttentionMaps:
         index,
         described["partial"],
         described["meta"],
+        None if shared is None else [arrays[f"visible.{number}"] for number in shared],
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,19 +26,32 @@ FIELDS: Mapping[str, type[np.generic]] = {
 }
 """The arrays of `Tokens` and their types, in order."""
 
-_PREFIXES = ("##", "▁", "Ġ", "Ċ")
+_SPACES = ("▁", "Ġ", "Ċ")
 _SUFFIXES = ("</w>", "@@")
+_SPACE_BYTES = ("<0x09>", "<0x0A>", "<0x0D>", "<0x20>")
 
 
 def strip_markers(piece: str) -> str:
-    """The characters of a word piece without the marks of its tokenizer (``##``, ``▁``, ``Ġ``, ``</w>``)."""
-    for mark in _PREFIXES:
-        if piece.startswith(mark) and len(piece) > len(mark):
-            piece = piece[len(mark) :]
+    """The characters of a word piece without the marks of its tokenizer (``##``, ``▁``, ``Ġ``, ``</w>``).
+
+    Marks of spaces may stand several times: ``▁▁is`` is ``is``.
+    """
+    if piece.startswith("##") and len(piece) > 2:
+        piece = piece[2:]
+    for mark in _SPACES:
+        piece = piece.lstrip(mark) or piece[-1:]
     for mark in _SUFFIXES:
         if piece.endswith(mark) and len(piece) > len(mark):
             piece = piece[: -len(mark)]
     return piece
+
+
+@lru_cache(maxsize=1 << 16)
+def is_space(piece: str) -> bool:
+    """Whether a piece stands for white space alone: ``▁``, ``▁▁``, ``Ġ``, ``Ċ`` or ``<0x0A>``, which are no words."""
+    return piece in _SPACE_BYTES or (
+        bool(piece) and all(letter in "▁ĠĊĉč" or letter.isspace() for letter in piece)
+    )
 
 
 def is_punctuation(piece: str) -> bool:
@@ -167,7 +181,7 @@ _SPECIAL = (
 def _axis(name: str, value: Any, length: int, dtype: type[np.generic]) -> npt.NDArray[Any] | None:
     if value is None:
         return None
-    array = np.asarray(value, dtype=dtype)
+    array = np.array(value, dtype)  # a copy: the caller may go on to write to theirs
     if array.shape[:1] != (length,):
         raise ShapeError(f"{name}: expected {length} entries, one a token, found shape {array.shape}")
     array.setflags(write=False)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.errors import InputError
-from headscope.tokens import IntArray, Tokens, strip_markers
+from headscope.tokens import BoolArray, IntArray, Tokens, is_space, strip_markers
 
 Rows = Literal["mean", "first"]
 
@@ -49,7 +49,9 @@ def matrix(tokens: Tokens, rows: Rows = "mean") -> tuple[npt.NDArray[np.float64]
 
 
 def words(tokens: Tokens) -> Tokens:
-    """The axis of words: pieces joined, ids dropped, classes kept where every piece of a word has them."""
+    """The axis of words: pieces joined, ids dropped, classes kept where every piece of a word has them, those aside
+    that stand for the space before it.
+    """
     word = group(tokens)
     pieces: list[list[str]] = [[] for _ in range(int(word[-1]) + 1 if len(word) else 0)]
     for piece, number in zip(tokens.pieces, word, strict=True):
@@ -57,13 +59,14 @@ def words(tokens: Tokens) -> Tokens:
     first = np.unique(word, return_index=True)[1]
     last = np.append(first[1:], len(tokens)) - 1
     offsets = tokens.offsets
+    mute = silent(tokens, word)
     return Tokens(
         [_joined(word_pieces) for word_pieces in pieces],
         offsets=None if offsets is None else np.stack([offsets[first, 0], offsets[last, 1]], -1),
         special_mask=None if tokens.special_mask is None else tokens.special_mask[first],
         word_ids=None if tokens.word_ids is None else tokens.word_ids[first],
         sequence_ids=None if tokens.sequence_ids is None else tokens.sequence_ids[first],
-        classes={name: np.logical_and.reduceat(mask, first) for name, mask in tokens.classes.items()}
+        classes={name: np.logical_and.reduceat(mask | mute, first) for name, mask in tokens.classes.items()}
         if len(first)
         else {},
     )
@@ -71,5 +74,16 @@ def words(tokens: Tokens) -> Tokens:
 
 def _joined(pieces: list[str]) -> str:
     """A word from its pieces: ``▁ D on`` is ``Don``, ``play ##ing`` is ``playing``."""
-    bare = len(pieces) > 1 and pieces[0] in ("▁", "Ġ")  # the mark of a word's start as a piece of its own
-    return "".join(strip_markers(piece) for piece in pieces[bare:])
+    spoken = [piece for piece in pieces if not is_space(piece)]
+    return "".join(map(strip_markers, spoken or pieces))
+
+
+def silent(tokens: Tokens, word: IntArray) -> BoolArray:
+    """Pieces that stand for the space before a word, of which other pieces say what it is, ``[token]``.
+
+    Args:
+        tokens: the axis.
+        word: the word that each piece belongs to (`group`).
+    """
+    spaces = np.array([is_space(piece) for piece in tokens.pieces], np.bool_)
+    return spaces & (np.bincount(word, ~spaces) > 0)[word]

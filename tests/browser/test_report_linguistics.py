@@ -6,10 +6,12 @@ import re
 from typing import Any
 
 import linguistics_sample as sample
+import pandas as pd
 import pytest
 from report_sample import dataset, example
 
 import headscope as hs
+from headscope.analyses.coref.statistics import table
 from headscope.models import Model
 from headscope.reports.page import report_page
 from headscope.views.blobs import Blobs
@@ -185,11 +187,11 @@ def test_rows_of_relations_say_what_was_found(open_page: Any, planted: str) -> N
     assert list(rows) == ["all", "all but punct, root", "det", "nsubj", "csubj", "prep", "pobj"]
     det, own = rows["det"]
     assert det[:3] == ["det", "41", "L1H2 2-3 | dep→head"]
-    assert det[4:7] == ["1 | 1 – 1", "1", ".512 | at +1"]
+    assert det[4:7] == ["1 | .909 – 1", "1 | .909 – 1", ".512 | at +1"]
     assert det[8] == ".943 | det 8-11"
     assert own.locator("td").last.get_attribute("title") == "det: head 8-11, best offset .517 at +1"
     drawn = bar_of(own)
-    assert (drawn["value"], drawn["reach"]) == ([1], [1, 1])
+    assert (drawn["value"], drawn["reach"]) == ([1], [pytest.approx(0.909, abs=5e-4), 1])
     assert drawn["base"] == [pytest.approx(21 / 41)]
     nsubj, own = rows["nsubj"]
     assert nsubj[2] == "L0H1 1-2 | head→dep"
@@ -202,11 +204,15 @@ def test_rows_of_relations_say_what_was_found(open_page: Any, planted: str) -> N
     info = next(row for row in sample.syntax().info(Blobs())["rows"] if row["relation"] == "nsubj")
     split, ends = (f"{info['split']:.3f}", [f"{info[end]:.3f}" for end in ("split_low", "split_high")])
     assert [split, *ends] != ["0.732", f"{low:.3f}", f"{high:.3f}"]
-    assert nsubj[5] == split[1:] != ".732"
+    assert nsubj[5] == f"{split[1:]} | {ends[0][1:]} – {ends[1][1:]}" != nsubj[4]
     title = own.locator("td").nth(4).get_attribute("title")
-    assert title == f"chosen on one half, scored on the other: 95\u00a0% {ends[0][1:]} – {ends[1][1:]}"
-    assert det[7] == ".007"
-    assert rows["det"][1].locator("td").nth(6).get_attribute("title") == "p = .005"
+    assert title.startswith(
+        f"L0H1 was the choice {info['times']} times of 200; beside the best offset, chosen alike: "
+    )
+    assert info["times"] < 200
+    title = rows["det"][1].locator("td").nth(6).get_attribute("title")
+    assert re.fullmatch(r"p = \de−\d+", title)  # not 0, however sure
+    assert re.fullmatch(r"\de−\d+", det[7])
     csubj, own = rows["csubj"]
     assert csubj == ["csubj", "1", "–", "", "–", "–", ".000 | at −1", "–", "–"]
     assert own.get_attribute("class") == "off"
@@ -308,7 +314,8 @@ def test_rows_of_coreference_say_what_was_found(open_page: Any, planted: str) ->
     page = open_page(planted)
     section = page.locator("[data-section=coref]")
     assert section.locator("thead th").all_inner_texts() == [
-        *("system", "chooses among", "all (48)", "pronoun (36)", "nominal (12)", "split")
+        *("system", "chooses among", "all (48)", "split,\nchoice\nincluded", "beside\nthe best\nrule"),
+        *("pronoun (36)", "nominal (12)"),
     ]
     found, printed = (
         [cells(row) for row in body.locator("tr").all()] for body in section.locator("tbody").all()
@@ -322,12 +329,23 @@ def test_rows_of_coreference_say_what_was_found(open_page: Any, planted: str) ->
         ["L1H0 2-1, best head", "other mentions"],
         ["L2H3 3-4, best head", "any word"],
     ]
-    assert found[0][2:] == [".250 | .25 – .25", ".333 | .33 – .33", ".000 | .00 – .00", "–"]
-    assert found[3][2:5] == [".250 | .25 – .25", ".000 | .00 – .00", "1 | 1 – 1"]
-    assert found[6][2:] == [".750 | .75 – .75", "1 | 1 – 1", ".000 | .00 – .00", ".750"]
+    rows = sample.coref().info(Blobs())["rows"]
+
+    def said(figures: Any) -> str:
+        share = f"{figures['accuracy']:.3f}"
+        ends = [f"{figures[end]:.2f}".removeprefix("0").replace("1.00", "1") for end in ("low", "high")]
+        return f"{share.removeprefix('0').replace('1.000', '1')} | {' – '.join(ends)}"
+
+    assert [[row[2], *row[5:]] for row in found] == [[said(cell) for cell in row["cells"]] for row in rows]
+    assert found[0][2].startswith(".250 | ")
+    assert found[0][3:5] == ["–", "–"]
+    gain = rows[6]["gain"]
+    assert gain is not None
+    assert found[6][3:5] == [said(rows[6]["split"]), said({**gain, "accuracy": gain["value"]})]
+    assert gain["value"] == 0.5
     by_label = {row[0]: row[1:] for row in printed}
-    assert by_label["head 5-4"] == ["in the paper", ".65", ".64", ".58", ""]
-    assert by_label["neural coreference"] == ["in the paper", ".83", "–", "–", ""]
+    assert by_label["head 5-4"] == ["in the paper", ".65", "", "", ".64", ".58"]
+    assert by_label["neural coreference"] == ["in the paper", ".83", "", "", "–", "–"]
     assert "headscope coref x.conllu" in section.inner_text()
 
 
@@ -405,8 +423,6 @@ def test_enough_sentences_are_not_called_too_small(open_page: Any) -> None:
 @pytest.mark.parametrize(
     ("kind", "row"),
     [
-        ("coref", "best_head,any_word,2,3,3-4,pronoun,1,1,1,36"),
-        ("coref", "sieve,preceding_mentions,,,,all,0.25,0.25,0.25,48"),
         ("probes", "attention,0.6,0.5,0.75,0.65,0.5,0.45,-0.15,1440"),
         ("probes", "right-branching,0.3,0.25,0.35,0.4,,,,0"),
     ],
@@ -417,3 +433,13 @@ def test_figures_are_saved_as_they_are(open_page: Any, planted: str, kind: str, 
         page.locator(f"[data-section={kind}] .saves").get_by_role("button", name="CSV").click()
     with open(download.value.path(), encoding="utf-8") as file:
         assert row in file.read().splitlines()
+
+
+def test_coreference_is_saved_as_the_command_writes_it(open_page: Any, planted: str) -> None:
+    page = open_page(planted)
+    with page.expect_download() as download:
+        page.locator("[data-section=coref] .saves").get_by_role("button", name="CSV").click()
+    kinds = {"layer": "Int64", "head": "Int64", "times": "Int64", "choices": "Int64"}
+    pd.testing.assert_frame_equal(
+        pd.read_csv(download.value.path()).astype(kinds), table(sample.coref().result), check_dtype=False
+    )

@@ -153,8 +153,8 @@ def test_meta_that_is_no_json_is_refused():
 
 def test_an_error_over_the_wrong_axes_is_refused():
     data = dataset()
-    data["previous_chance"] = data["previous"]
-    with pytest.raises(InputError, match=r"expected previous_chance over \(layer\), found \(layer, head\)"):
+    data["previous_chance"] = data["previous"].rename(layer="step").mean("head")
+    with pytest.raises(InputError, match=r"expected previous_chance over \(layer\), found \(step\)"):
         report_payload(data)
 
 
@@ -178,10 +178,28 @@ def test_the_summary_says_what_the_figures_say():
     assert lines[0] == "1 head puts more than half of its attention on the previous token: L1H2 (80%)."
     assert "1 head puts more than half of its attention on separators: L0H1 (60%)." in lines
     assert any(
-        line.startswith("No head puts more than half of its attention on the next token") for line in lines
+        line.startswith("No head is known to put more than half of its attention on the next token")
+        for line in lines
     )
     head = next(part for part in section(payload, "summary")["lines"][0] if part["head"] is not None)
     assert (head["text"], head["layer"], head["head"]) == ("L1H2", 1, 2)
+
+
+def test_the_summary_names_heads_whose_interval_is_above_half() -> None:
+    data = dataset()
+    data["previous_se"][1, 2] = 0.2  # 0.8 ± 0.4
+    (line,) = (line for line in said(report_payload(data)[0]) if "previous token" in line)
+    assert line.startswith("No head is known to put more than half of its attention on the previous token, ")
+    assert "(80% on the previous token)" in line
+    few = dataset()
+    for name in few.data_vars:
+        if str(name).endswith("_documents"):
+            few[name][...] = 4.0
+    lines = said(report_payload(few)[0])
+    assert lines[0] == (
+        "In these inputs, 1 head puts more than half of its attention on the previous token: L1H2 (80%)."
+    )
+    assert any(line.startswith("In these inputs, no head puts more than half") for line in lines)
 
 
 def test_the_summary_counts_the_heads_it_does_not_name():

@@ -204,9 +204,7 @@ def test_a_section_that_fails_takes_no_other_with_it(demo: Model, monkeypatch: A
 
     monkeypatch.setattr("headscope.analyses.distance.section.distance", fail)
     corpus = hs.corpora.texts(TEXTS)
-    page = hs.report(
-        demo, corpus, examples=2, sections=["roles", "clusters", "cards"], limit=4, progress=True
-    )
+    page = hs.report(demo, corpus, examples=2, sections=["roles", "clusters", "cards"], progress=True)
     found = sections(page)
     assert found["failed"]["name"] == "clusters"
     assert found["failed"]["reason"] == "ValueError: out of <memory>"

@@ -250,3 +250,17 @@ def test_nothing_in_a_token_can_break_the_page():
     html = explorer_page([Input({"self": found})], title="</title><b>")
     assert "alert(1)</script>" not in html
     assert "</title><b>" not in html
+
+
+def test_hidden_pairs_travel_once_for_layers_that_share_them() -> None:
+    near, causal = np.tri(6, dtype=bool) & ~np.tri(6, k=-2, dtype=bool), np.tri(6, dtype=bool)
+    axis = tokens()
+    layers = [np.stack([seen / seen.sum(-1, keepdims=True)] * 2) for seen in (near, causal, near)]
+    one = AttentionMaps(layers, axis, axis, causal=True, visible=[near, causal, near])
+    payload, blobs = explorer_payload([Input({"self": one})])
+    hidden = payload["inputs"][0]["parts"][0]["hidden"]
+    assert hidden is not None
+    assert hidden[0] == hidden[2] != hidden[1]
+    np.testing.assert_array_equal(decode(hidden[0], blobs.texts)[0], ~near)
+    plain = AttentionMaps([layers[1]], axis, axis, causal=True)
+    assert explorer_payload([Input({"self": plain})])[0]["inputs"][0]["parts"][0]["hidden"] is None

@@ -208,6 +208,12 @@ class TestPictures:
         with pytest.raises(InputError, match=r"quantity takes 'weights'.*; found 'norms'"):
             figure(two, {"side": "both", "quantity": "norms"})
 
+    def test_a_matrix_says_what_is_grey(self) -> None:
+        grey = "grey: a query cannot see the key"
+        state = {"scale": "head", "picture": "matrix"}
+        assert any(grey in text for text in svg_texts(Input({"self": some(causal=True)}), **state))
+        assert not any(grey in text for text in svg_texts(Input({"self": some()}), **state))
+
     def test_the_same_input_gives_the_same_file(self) -> None:
         one = Input({"self": some()})
         for kind in ("svg", "pdf"):

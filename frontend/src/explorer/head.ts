@@ -305,5 +305,7 @@ export function pairTip(scene: Scene, from: number, to: number): HTMLElement {
     const map = scene.map(scene.state.layer, scene.head, quantity);
     if (map) rows.push(h("tr", {}, h("td", {}, nameOf(quantity)), h("td", {}), h("td.n", {}, quantity === "weights" ? figure(value(map, from * map.columns + to)) : significant(value(map, from * map.columns + to)))));
   }
-  return h("div", {}, h("b", {}, h("bdi", {}, name(scene.rows.items[from]))), " → ", h("b", {}, h("bdi", {}, name(scene.columns.items[to]))), h("table", {}, ...rows));
+  const pair = h("div", {}, h("b", {}, h("bdi", {}, name(scene.rows.items[from]))), " → ", h("b", {}, h("bdi", {}, name(scene.columns.items[to]))), h("table", {}, ...rows));
+  if (scene.hides(from, to)) pair.append(h("div.dim", {}, "not seen: the mask hides it"));
+  return pair;
 }

@@ -1,6 +1,6 @@
 // The open head as a matrix, from (rows) by to (columns): small beside the grid, or large with tokens and zoom.
 
-import { PALETTES } from "../color";
+import { PALETTES, rgba } from "../color";
 import { clamp, h } from "../dom";
 import { paint, type Pen, ratio, surface } from "./canvas";
 import type { Shown } from "./cut";
@@ -157,10 +157,27 @@ export class Matrix {
       map.sign ? palette.diverging : palette.sequential,
       map.sign,
     );
+    this.veil(new Uint32Array(image.data.buffer), map);
     context.putImageData(image, 0, 0);
     this.ends.style.width = `${left + this.wide}px`;
     if (this.large) this.labels(cell, left, top);
     this.focus();
+  }
+
+  // Pairs that cannot be seen are grey, not the colour of a weight of 0.
+  private veil(pixels: Uint32Array, map: Shown): void {
+    const { scene, zoom } = this;
+    const { width, height } = this.canvas;
+    const grey = rgba(scene.owner.ink("--line"));
+    const edge = (at: number, size: number, count: number): number => Math.ceil((at * size) / count);
+    for (let a = 0; a < zoom[1]; a++) {
+      for (let b = 0; b < zoom[3]; b++) {
+        const [from, to] = [zoom[0] + a, zoom[2] + b];
+        if (map.codes[from * map.columns + to] !== 0 || !scene.hides(from, to)) continue;
+        const [left, right] = [edge(b, width, zoom[3]), edge(b + 1, width, zoom[3])];
+        for (let y = edge(a, height, zoom[1]); y < edge(a + 1, height, zoom[1]); y++) pixels.fill(grey, y * width + left, y * width + right);
+      }
+    }
   }
 
   private labels(cell: number, left: number, top: number): void {

@@ -127,7 +127,7 @@ export class Neuron {
     }
     if (info.softcap) notes.push(`Scores are capped softly: ${info.softcap} · tanh(score / ${info.softcap}).`);
     if (info.bias) notes.push("A bias of the pair's positions is added to the scores.");
-    if (info.hidden) notes.push("A mask hides some keys from some queries: they are not seen.");
+    if (scene.part.hidden) notes.push("A mask hides some keys from some queries: they are not seen.");
     if (info.sinks) notes.push("A learned sink, no token, takes part of each row.");
     if (scene.part.causal) notes.push("A query sees only itself and what stands before it.");
     if (scene.state.unit === "words") notes.push("Neurons are those of pieces.");
@@ -160,7 +160,7 @@ export class Neuron {
     if (!map) return;
     const columns = scene.columns.items;
     const weights = Float32Array.from(columns, (_, b) => value(map, query * map.columns + b));
-    const found = scores(layer, place, item.start, scene.part.causal);
+    const found = scores(layer, place, item.start, (key) => scene.data.unseen(scene.part, scene.state.layer, scene.head, item.start, key));
     const pick = (from: Float32Array): Float32Array => Float32Array.from(columns, (column) => from[column.start]!);
     const row: Row = {
       dots: pick(found.dots),
@@ -232,7 +232,7 @@ export class Neuron {
     if (!layer || !to) return;
     const bold = (item: typeof to): HTMLElement => h("b", {}, h("bdi", {}, item.mark + item.text));
     const strong = [...product(mine, vector(layer.k, keyHead, to.start))].map((x, d) => [x, d] as const).sort((a, b) => b[0] - a[0]).slice(0, 3);
-    this.caption.replaceChildren(bold(from), " looks most at ", bold(to), ` (${figure(row.weights[best]!)}); neurons ${strong.map((each) => each[1]).join(", ")} add most to that score. Hover a query to follow it, a key for its vector; click to pin.`);
+    this.caption.replaceChildren(bold(from), " looks most at ", bold(to), ` (${figure(row.weights[best]!)}); neurons ${strong.map((each) => each[1]).join(", ")} add most to that score (in this basis: turning q and k alike gives others, and the same score). Hover a query to follow it, a key for its vector; click to pin.`);
     const key = scene.hovered?.to ?? scene.pinned?.to ?? best;
     const item = columns[key];
     if (!item) return;

@@ -58,7 +58,11 @@ export class RowTable {
     this.caption.textContent = `${direction}${others.length > MOST ? `, the ${MOST} strongest of ${others.length}` : ""}`;
     this.top.replaceChildren(h("tr", {}, h("th", { scope: "col" }, "token"), ...maps.map((map) => h("th", { scope: "col" }, scene.name(map.head)))));
     const listed = ranked.slice(0, MOST).sort((a, b) => a - b);
-    this.body.replaceChildren(...listed.map((other) => h("tr", {}, h("th", { scope: "row" }, h("bdi", {}, name(others[other]))), ...maps.map((map) => h("td", {}, figure(at(map, other)))))));
+    const cell = (map: Shown, other: number): string => {
+      const found = at(map, other);
+      return found === 0 && (from !== null ? scene.hides(from, other) : scene.hides(other, to!)) ? "not seen" : figure(found);
+    };
+    this.body.replaceChildren(...listed.map((other) => h("tr", {}, h("th", { scope: "row" }, h("bdi", {}, name(others[other]))), ...maps.map((map) => h("td", {}, cell(map, other))))));
     this.live.textContent = from !== null && to !== null ? this.pair(maps, from, to) : this.sentence(maps, one, from !== null, others, at);
   }
 
@@ -73,7 +77,8 @@ export class RowTable {
   private pair(maps: readonly Shown[], from: number, to: number): string {
     const { scene } = this;
     const found = maps.slice(0, SPOKEN).map((map) => `${scene.name(map.head)} ${figure(value(map, from * map.columns + to))}`);
-    return `${name(scene.rows.items[from])} to ${name(scene.columns.items[to])}: ${found.join(", ")}`;
+    const hidden = scene.hides(from, to) ? ", not seen" : "";
+    return `${name(scene.rows.items[from])} to ${name(scene.columns.items[to])}: ${found.join(", ")}${hidden}`;
   }
 
   private sentence(maps: readonly Shown[], one: string, looks: boolean, others: Scene["rows"]["items"], at: (map: Shown, other: number) => number): string {

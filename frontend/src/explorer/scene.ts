@@ -122,6 +122,10 @@ export class Scene {
     if (this.lacking) return [];
     const layers = state.aggregate === "layers" ? part.index : [state.layer];
     const wanted = layers.filter((layer) => !data.layer(part, layer, state.quantity)).map((layer) => data.load(part, layer, state.quantity));
+    for (const layer of layers) {
+      const hidden = part.hidden?.[part.index.indexOf(layer)];
+      if (hidden && !data.array(hidden)) wanted.push(data.loadArray(hidden));
+    }
     if (state.scale === "neuron") {
       // The softmax beside q and k is that of the weights, whatever else is drawn.
       if (!data.layer(part, state.layer, "weights")) wanted.push(data.load(part, state.layer, "weights"));
@@ -140,6 +144,23 @@ export class Scene {
     const place = headsOf(this.part, layer).indexOf(head);
     if (!found || place < 0) return null;
     return cut(found, place, head, this.rows, this.columns, this.state.renormalise && quantity === "weights");
+  }
+
+  /** Whether none of the open heads can see a shown pair, nor those of the input that is subtracted. */
+  hides(from: number, to: number): boolean {
+    const { data, part, state, against } = this;
+    const [row, column] = [this.rows.items[from], this.columns.items[to]];
+    if (!row || !column) return false;
+    const differ = part.hidden?.some((ref) => ref.shape[0] !== 1);
+    const heads = differ ? this.heads : [this.head];
+    for (const layer of part.hidden && state.aggregate === "layers" ? part.index : [state.layer]) {
+      for (const head of heads) {
+        for (let query = row.start; query < row.end; query++) {
+          for (let key = column.start; key < column.end; key++) if (!data.unseen(part, layer, head, query, key)) return false;
+        }
+      }
+    }
+    return against?.hides(from, to) ?? true;
   }
 
   get key(): string {

@@ -20,14 +20,13 @@ export interface Scores {
   readonly masked: Uint8Array;
 }
 
-/** The scores of one query with every key, and what they are made of. */
-export function scores(layer: LayerNeurons, place: number, query: number, causal: boolean): Scores {
-  const { info, q, k, bias: biases, hidden } = layer;
+/** The scores of one query with every key, and what they are made of; `unseen` says which keys it cannot see. */
+export function scores(layer: LayerNeurons, place: number, query: number, unseen: (key: number) => boolean): Scores {
+  const { info, q, k, bias: biases } = layer;
   const mine = vector(q, place, query);
   const keyHead = info.key_head[place] ?? 0;
   const [, queries] = q.shape;
   const [, keys] = k.shape;
-  const behind = keys - queries;
   const bias = biases ? biases.numbers.slice((place * queries + query) * keys, (place * queries + query + 1) * keys) : null;
   const dots = new Float32Array(keys);
   const found = new Float32Array(keys);
@@ -36,7 +35,7 @@ export function scores(layer: LayerNeurons, place: number, query: number, causal
     dots[j] = dot(mine, vector(k, keyHead, j));
     const sum = info.scaling * dots[j]! + (bias ? bias[j]! : 0);
     found[j] = info.softcap ? info.softcap * Math.tanh(sum / info.softcap) : sum;
-    if ((causal && j > query + behind) || hidden?.[query * keys + j]) masked[j] = 1;
+    if (unseen(j)) masked[j] = 1;
   }
   return { dots, bias, scores: found, masked };
 }

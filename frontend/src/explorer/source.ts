@@ -17,8 +17,6 @@ export interface LayerNeurons {
   readonly k: Block;
   readonly v: Block | null;
   readonly bias: Block | null;
-  /** [query key]: 1 where no head of the layer sees the key. */
-  readonly hidden: Numbers | null;
 }
 
 export class Data {
@@ -69,8 +67,19 @@ export class Data {
   async loadNeurons(part: PartInfo, index: number): Promise<void> {
     const info = part.neurons?.[part.index.indexOf(index)];
     if (!info || this.blocks.has(info)) return;
-    const [q, k, v, bias, hidden] = await Promise.all([this.vectors(info.q), this.vectors(info.k), info.v && this.vectors(info.v), info.bias && this.plain(info.bias), info.hidden && this.store.get(info.hidden)]);
-    this.blocks.set(info, { info, q, k, v, bias, hidden });
+    const [q, k, v, bias] = await Promise.all([this.vectors(info.q), this.vectors(info.k), info.v && this.vectors(info.v), info.bias && this.plain(info.bias)]);
+    this.blocks.set(info, { info, q, k, v, bias });
+  }
+
+  /** Whether a query cannot see a key, both pieces; the layer's `hidden`, where there is one, must have been loaded. */
+  unseen(part: PartInfo, layer: number, head: number, query: number, key: number): boolean {
+    const [queries, keys] = [part.query.pieces.length, part.key.pieces.length];
+    const place = part.index.indexOf(layer);
+    const ref = part.hidden?.[place];
+    const hidden = ref && this.array(ref);
+    if (!hidden) return part.causal && key > query + keys - queries;
+    const own = ref.shape[0] === 1 ? 0 : (part.heads[place]?.indexOf(head) ?? 0);
+    return hidden[(own * queries + query) * keys + key] === 1;
   }
 
   /** A figure of a head; NaN where there is none. */

@@ -50,7 +50,7 @@ class Predictions:
             labels: of each.
             right: ``[way layer head instance]``.
             baselines: ``[baseline instance]``.
-            cluster: what is resampled as one, in order; None: this sentence.
+            cluster: its number (`headscope.measures.resample.Clusters`), in order; None: its own.
         """
         if labels:
             bits = np.concatenate([right.reshape(-1, len(labels)), baselines])

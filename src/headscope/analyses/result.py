@@ -29,7 +29,7 @@ class Result(xr.Dataset):
 
     >>> result = headscope.measure(headscope.load(), headscope.corpora.builtin(), measures=["previous"], limit=2)
     >>> result.table().columns.tolist()
-    ['layer', 'head', 'paper', 'measure', 'value', 'se', 'n', 'chance']
+    ['layer', 'head', 'paper', 'measure', 'value', 'se', 'n', 'chance', 'ci_low', 'ci_high']
     >>> type(result.sel(layer=0)).__name__
     'Result'
     """

@@ -26,7 +26,7 @@ def table(result: xr.Dataset) -> pd.DataFrame:
 
     >>> stats = hs.measure(model, corpus, measures=["previous"])
     >>> hs.table(stats).columns.tolist()
-    ['layer', 'head', 'paper', 'measure', 'value', 'se', 'n', 'chance']
+    ['layer', 'head', 'paper', 'measure', 'value', 'se', 'n', 'chance', 'ci_low', 'ci_high']
     """
     analysis = analysis_of(result, "table")
     return analysis.load(analysis.table)(result) if analysis.table else dataset.table(result)

@@ -11,7 +11,15 @@ import numpy as np
 import xarray as xr
 
 from headscope.errors import InputError
-from headscope.measures.dataset import chance_of, count_of, description, error_of, figures_of, measure_of
+from headscope.measures.dataset import (
+    count_of,
+    description,
+    error_of,
+    figures_of,
+    interval_of,
+    mean_chance_of,
+    measure_of,
+)
 from headscope.measures.surface import MEASURES
 from headscope.reports.sections import METHODS, absent
 from headscope.reports.summary import Summary
@@ -67,12 +75,13 @@ def report_payload(
     model = _model(_mapping(meta, "model"), len(layers), len(heads))
     value, error, count, chance = (
         np.stack([figures(dataset, name) for name in names])
-        for figures in (figures_of, error_of, count_of, chance_of)
+        for figures in (figures_of, error_of, count_of, mean_chance_of)
     )
     blobs = Blobs()
     shown: list[Section] = [
         Summary(
             dict(zip(names, value, strict=True)),
+            {name: interval_of(dataset, name)[0] for name in names},
             dict(zip(names, chance, strict=True)),
             layers,
             heads,

@@ -16,6 +16,7 @@ from headscope.views.section import Section
 from headscope.views.sentences import NAMED, comma, head_name, percent, sentence, text
 
 HALF = 0.5
+_THESE = "In these inputs, "  # no claim on others
 
 _PHRASES = {
     "previous": "the previous token",
@@ -44,12 +45,14 @@ class Summary(Section):
 
     Attributes:
         values: of each measure ``[layer head]``.
+        low: the lower ends of their intervals, NaN where there is none.
         chance: of uniform attention ``[layer]``.
         layers, heads: the model's indices.
         sections: those whose findings are told as well.
     """
 
     values: Mapping[str, npt.NDArray[np.float64]]
+    low: Mapping[str, npt.NDArray[np.float64]]
     chance: Mapping[str, npt.NDArray[np.float64]]
     layers: Sequence[int]
     heads: Sequence[int]
@@ -70,16 +73,23 @@ class Summary(Section):
         phrases = {name: phrase for name, phrase in _PHRASES.items() if name in ranked}
         if "first" in phrases:
             phrases.pop("cls", None)  # the same token
-        busy = [name for name in phrases if ranked[name][0][1] > HALF]
-        sentences = [_above_half(ranked[name], phrases[name]) for name in busy]
-        quiet = {phrase: ranked[name][0] for name, phrase in phrases.items() if name not in busy}
+        known = any(np.isfinite(self.low[name]).any() for name in phrases)
+        above = {name: self._above_half(name, known=known) for name in phrases}
+        sentences = [_above_half(heads, phrases[name], known=known) for name, heads in above.items() if heads]
+        quiet = {phrase: ranked[name][0] for name, phrase in phrases.items() if not above[name]}
         if quiet:
-            sentences.append(_quiet(quiet))
+            sentences.append(_quiet(quiet, known=known))
         if "entropy" in ranked:
             broadest = ranked["entropy"][0][0]
             uniform = float(self.chance["entropy"][list(self.layers).index(broadest.layer)])
             sentences.append(_entropy(ranked["entropy"], uniform))
         return sentences
+
+    def _above_half(self, name: str, *, known: bool) -> list[_Scored]:
+        """The heads above half: by their intervals, or by their figures where no measure has one."""
+        values = self.values[name]
+        above = (self.low[name] if known else values) > HALF
+        return self._ranked(np.where(above, values, np.nan))
 
     def _ranked(self, values: npt.NDArray[np.float64]) -> list[_Scored]:
         """The heads that have a figure, the largest first."""
@@ -91,10 +101,10 @@ class Summary(Section):
         return sorted(scored, key=lambda pair: (-pair[1], pair[0]))
 
 
-def _above_half(ranked: Sequence[_Scored], phrase: str) -> list[Part]:
-    above = [(head, share) for head, share in ranked if share > HALF]
+def _above_half(above: Sequence[_Scored], phrase: str, *, known: bool) -> list[Part]:
     verb, their = ("head puts", "its") if len(above) == 1 else ("heads put", "their")
-    parts = [text(f"{len(above)} {verb} more than half of {their} attention on {phrase}: ")]
+    begin = "" if known else _THESE
+    parts = [text(f"{begin}{len(above)} {verb} more than half of {their} attention on {phrase}: ")]
     for position, (head, share) in enumerate(above[:NAMED]):
         parts += [*comma(position), head_name(head), text(f" ({percent(share)})")]
     end = ""
@@ -105,10 +115,11 @@ def _above_half(ranked: Sequence[_Scored], phrase: str) -> list[Part]:
     return [*parts, text(f"{end}.")]
 
 
-def _quiet(best: Mapping[str, _Scored]) -> list[Part]:
+def _quiet(best: Mapping[str, _Scored], *, known: bool) -> list[Part]:
     phrases = list(best)
     listed = phrases[0] if len(phrases) == 1 else f"{', '.join(phrases[:-1])} or {phrases[-1]}"
-    parts = [text(f"No head puts more than half of its attention on {listed}; the most is ")]
+    none = "No head is known to put" if known else f"{_THESE}no head puts"
+    parts = [text(f"{none} more than half of its attention on {listed}; the most here is ")]
     for position, (phrase, (head, share)) in enumerate(best.items()):
         on = f" on {phrase}" if len(phrases) > 1 else ""
         parts += [*comma(position), head_name(head), text(f" ({percent(share)}{on})")]
@@ -118,7 +129,12 @@ def _quiet(best: Mapping[str, _Scored]) -> list[Part]:
 def _entropy(ranked: Sequence[_Scored], uniform: float) -> list[Part]:
     (broad, high), (sharp, low) = ranked[0], ranked[-1]
     against = f" of {uniform:.2f} for uniform attention" if np.isfinite(uniform) else ""
-    begin = sentence("The broadest head is ", head_name(broad), f" (entropy {high:.2f} nats{against})")
     if broad == sharp:
-        return sentence(*begin, ".")
-    return sentence(*begin, ", the sharpest ", head_name(sharp), f" ({max(0.0, low):.2f} nats).")
+        return sentence("The entropy of ", head_name(broad), f" is {high:.2f} nats{against}.")
+    return sentence(
+        f"Entropies of heads lie between {max(0.0, low):.2f} nats (",
+        head_name(sharp),
+        f") and {high:.2f} (",
+        head_name(broad),
+        f"){against}.",
+    )

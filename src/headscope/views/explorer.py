@@ -166,6 +166,7 @@ def _part(
         sink=None
         if maps.sink is None or thumbnails
         else [blobs.weights(row, exact=exact) for row in included.cut(maps.sink, "sink")],
+        hidden=None if thumbnails else _hidden(blobs, included),
         neurons=None if neurons is None else _neurons(blobs, neurons, included, exact),
         quantities=[
             _quantity(blobs, plain_text(kind), included.cut(matrix, kind), layers, exact, one.notes.get(kind))
@@ -294,18 +295,26 @@ def _neurons(blobs: Blobs, neurons: Neurons, included: Included, exact: bool) ->
                 softcap=None if cap is None else float(cap),
                 bias=None if bias is None else _bias(blobs, bias, heads, included.maps),
                 sinks=None if sinks is None else [float(sinks[head]) for head in heads],
-                hidden=_hidden(blobs, included.maps, place),
             )
         )
     return layers
 
 
-def _hidden(blobs: Blobs, maps: AttentionMaps, place: int) -> ArrayRef | None:
-    """The keys that no head of a layer gives any weight, but for those that come later in a causal part."""
-    hidden = ~np.asarray(maps.layers[place]).any(0)
-    if maps.causal:
-        hidden = np.tril(hidden)
-    return blobs.plain(hidden, "uint8") if hidden.any() else None
+def _hidden(blobs: Blobs, included: Included) -> list[ArrayRef] | None:
+    """What each layer's queries cannot see, where that is more than a causal part says; equal layers share an array."""
+    maps = included.maps
+    if maps.visible is None:
+        return None
+    known: dict[tuple[int, tuple[int, ...]], ArrayRef] = {}
+    refs: list[ArrayRef] = []
+    for place, heads in zip(included.places, included.heads, strict=True):
+        seen = maps.sight(place)
+        chosen = tuple(heads) if len(seen) > 1 else (0,)
+        key = (id(maps.visible[place]), chosen)
+        if key not in known:
+            known[key] = blobs.plain(~seen[list(chosen)], "uint8")
+        refs.append(known[key])
+    return refs
 
 
 def _bias(blobs: Blobs, bias: FloatArray, heads: Sequence[int], maps: AttentionMaps) -> ArrayRef:

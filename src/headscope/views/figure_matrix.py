@@ -23,6 +23,7 @@ class HeadMatrix:
         self.selection, self.width = selection, width
         self.head = selection.drawn_heads()[-1]
         self.rows, self.columns = within(selection.state["zoom"], *self.head.matrix.shape)
+        self.hidden = (selection.hidden() & (self.head.matrix == 0))[self.rows, self.columns]
         self.query, self.key = selection.query.take(self.rows), selection.key.take(self.columns)
         closer = min(len(selection.query) / len(self.query), len(selection.key) / len(self.key))
         most = min(_CELL * closer, _CLOSEST)
@@ -42,7 +43,9 @@ class HeadMatrix:
         matrix = self.head.matrix[self.rows, self.columns] / selection.scale
         left, top = x + self.left, y + _TOP + self.above
         width, height = self.cell * len(self.key), self.cell * len(self.query)
-        canvas.image(left, top, width, height, tint(matrix, selection, colours), least=1024)
+        pixels = tint(matrix, selection, colours)
+        pixels[self.hidden] = [int(colours.line[place : place + 2], 16) for place in (1, 3, 5)]
+        canvas.image(left, top, width, height, pixels, least=1024)
         step = max(1, int(np.ceil(_LEAST / self.cell)))
         for place in range(0, len(self.query), step):
             middle = top + (place + 0.5) * self.cell
@@ -72,7 +75,7 @@ class HeadMatrix:
         legend(canvas, left + width, top + height + 4, selection)
 
     def notes(self) -> list[str]:
-        """What the caption adds: which part of the matrix is shown, which tokens are named, which is pinned."""
+        """What the caption adds: the part of the matrix, which tokens are named, what is hidden, which is pinned."""
         said: list[str] = []
         rows, columns = self.head.matrix.shape
         if (len(self.query), len(self.key)) != (rows, columns):
@@ -82,6 +85,8 @@ class HeadMatrix:
             )
         if (step := max(1, int(np.ceil(_LEAST / self.cell)))) > 1:
             said.append(f"one of {step} tokens is named")
+        if self.hidden.any():
+            said.append("grey: a query cannot see the key")
         if (pin := self.selection.pinned()) is not None:
             axis = self.selection.query if pin[0] == "from" else self.selection.key
             said.append(f"framed: {pin[0]} {label(axis.pieces[pin[1]])}")

@@ -19,7 +19,6 @@ _FOOT = 6.0
 _CHART = 30.0
 _NARROW = 300.0
 _HIDDEN = -1e8  # a bias that hides a key in place of a mask
-_UNSEEN = 0.01  # a key of weight 0 whose score would give it more than this share is masked
 _NEGATIVE, _POSITIVE = 1, 5  # stops of the diverging palette
 
 
@@ -73,6 +72,7 @@ class HeadNeurons:
                     ("a position bias is added to the scores", self.bias is not None),
                     ("a learned sink, no token, takes part of each row", self.sink is not None),
                     ("a query sees only itself and what stands before it", self.selection.maps.causal),
+                    ("a mask hides some keys from some queries", self.selection.maps.visible is not None),
                     (f"one of {step} tokens is named", step > 1),
                 )
                 if holds
@@ -166,18 +166,10 @@ class HeadNeurons:
         return 0 if special is None or special.all() else int(np.argmin(special))
 
     def _seen(self) -> npt.NDArray[np.bool_]:
-        """Which keys the query can see, as in the page.
-
-        Hidden are those after the query of a causal model, and those without weight whose score would give them one.
-        """
-        maps, weight, score = self.selection.maps, self.weight, self.score
-        best = int(weight.argmax())
-        total = score[best] - np.log(max(1e-9, float(weight[best])))
-        masked = (weight == 0) & (score - total > np.log(_UNSEEN))
-        if maps.causal:
-            behind = len(maps.key) - len(maps.query)
-            masked |= self.selection.columns > self.selection.rows[self.query] + behind
-        return ~masked & (score > _HIDDEN)
+        """Which keys the query can see, as in the page."""
+        sight = self.selection.maps.sight(self.place)
+        own = sight[self.head if len(sight) > 1 else 0, self.selection.rows[self.query]]
+        return own[self.selection.columns] & (self.score > _HIDDEN)
 
     def _score(self) -> npt.NDArray[Any]:
         score = (self.k @ self.q[self.query]) * self.scaling

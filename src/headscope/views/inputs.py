@@ -101,5 +101,5 @@ def in_words(tokens: Tokens) -> str:
     pieces = [piece for piece, out in zip(tokens.pieces, special, strict=True) if not out]
     marked = [piece if piece.startswith("##") else f" {piece}" for piece in pieces]
     return "".join(
-        re.sub("^(##| [Ġ▁])", lambda mark: " " * (mark[0] != "##"), piece) for piece in marked
+        re.sub("^(##| [Ġ▁]+)", lambda mark: " " * (mark[0] != "##"), piece) for piece in marked
     ).strip()

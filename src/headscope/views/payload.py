@@ -91,8 +91,6 @@ class NeuronsInfo(TypedDict):
 
     `groups` query heads share one key head; `key_head` is the place of the key head that serves each query
     head, `keys` the model's own index of each key head. `bias` is [head query key]; `sinks` is a logit a head.
-    `hidden` is [query key], 1 where no head of the layer sees the key for another reason than that it comes
-    later (a window, padding).
     """
 
     q: Vectors
@@ -105,7 +103,6 @@ class NeuronsInfo(TypedDict):
     softcap: float | None
     bias: ArrayRef | None
     sinks: list[float] | None
-    hidden: ArrayRef | None
 
 
 class QuantityInfo(TypedDict):
@@ -136,7 +133,8 @@ class PartInfo(TypedDict):
 
     `index` is the model's own index of each layer, `heads` that of each layer's heads, `layers` their maps
     ``[head query key]``. `thumbs` holds ``[head row column]`` of all layers, pooled by the maximum: the grid of
-    a large input is drawn from it. `sink` is ``[head query]`` a layer.
+    a large input is drawn from it. `sink` is ``[head query]`` a layer. `hidden` is 1 where a query cannot see
+    a key, ``[head query key]`` a layer, or ``[1 query key]`` where its heads agree; None where `causal` says all.
     """
 
     name: str
@@ -149,6 +147,7 @@ class PartInfo(TypedDict):
     layers: list[ArrayRef]
     thumbs: ArrayRef | None
     sink: list[ArrayRef] | None
+    hidden: list[ArrayRef] | None
     neurons: list[NeuronsInfo] | None
     quantities: list[QuantityInfo]
     measures: list[MeasureColumn]

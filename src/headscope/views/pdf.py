@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from headscope.errors import InputError, RunError
+from headscope.measures.files import replacing
 
 COMMANDS = (
     "chromium",
@@ -107,13 +108,16 @@ def print_page(html: str, output: Path, browser: Path | None = None) -> None:
         browser: what prints it; by default `find_browser` looks for one.
 
     Raises:
-        RunError: there is no browser, or it did not print; the message ends in its last words.
+        RunError: there is no browser, or it did not print (the message ends in its last words), or the disk is full.
     """
     browser = find_browser() if browser is None else browser
     # Beside the output: a browser that is confined may not see the system's folder of temporary files.
-    with tempfile.TemporaryDirectory(
-        dir=output.resolve().parent, prefix="headscope-print-", ignore_cleanup_errors=True
-    ) as name:
+    with (
+        replacing(output) as target,
+        tempfile.TemporaryDirectory(
+            dir=output.resolve().parent, prefix="headscope-print-", ignore_cleanup_errors=True
+        ) as name,
+    ):
         folder = Path(name)
         page, printed = folder / "page.html", folder / "page.pdf"
         page.write_text(html, encoding="utf-8")
@@ -146,4 +150,4 @@ def print_page(html: str, output: Path, browser: Path | None = None) -> None:
             ]
             last = said[-1] if said else "it says nothing"
             raise RunError(f"{browser}: did not print the page (exit code {done.returncode}): {last}")
-        os.replace(printed, output)
+        os.replace(printed, target)

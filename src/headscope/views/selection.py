@@ -129,6 +129,23 @@ class Selection:
             return matrix
         return matrix - self.against.matrix(layer, head) if head in self.against.heads(layer) else matrix
 
+    def hidden(self) -> npt.NDArray[np.bool_]:
+        """The pairs that none of the drawn heads can see, in either input of a difference, ``[row column]``."""
+        index = self.maps.index
+        layers = self.layers if self.state["aggregate"] == "layers" else [self.layer]
+        seen = np.zeros((len(self.rows), len(self.columns)), np.bool_)
+        for layer in layers:
+            sight = self.maps.sight(index.index(layer))
+            heads = (
+                [head for head in self.state["heads"] if head in self.heads(layer)] if len(sight) > 1 else [0]
+            )
+            for head in heads:
+                own = np.asarray(sight[head], np.float64)
+                if self._words is not None:
+                    own = self._words[0] @ own @ self._words[1]
+                seen |= own[np.ix_(self.rows, self.columns)] > 0
+        return ~seen if self.against is None else ~seen & self.against.hidden()
+
     def drawn_heads(self) -> list[Heads]:
         """The heads that the head view shows, the open one last, or what they make together."""
         heads = self._of_input()

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from headscope.errors import InputError, RunError
 from headscope.maps import FloatArray
 from headscope.measures.dataset import check_place
+from headscope.measures.files import replacing
 from headscope.views.explorer import Options, add_quantity, explorer_payload, views_page
 from headscope.views.figure import FORMATS, picture
 from headscope.views.inputs import Input
@@ -145,7 +146,8 @@ class View:
             width: of a picture, in inches, or that of a paper's ``column`` (3.3) or ``text`` (6.9).
             dots: an inch, of a .png.
 
-        Raises `InputError` for another suffix and a place where nothing can be written.
+        Raises `InputError` for another suffix and a place where nothing can be written, `RunError` where the disk is
+        full; a file that was there then stays whole.
         """
         path = Path(path)
         suffix = path.suffix.lower()
@@ -155,7 +157,9 @@ class View:
         check_place(path)
         page = suffix == ".html"
         kind = cast(Any, suffix[1:])
-        path.write_bytes(self.html().encode() if page else self.picture(kind, width=width, dots=dots))
+        data = self.html().encode() if page else self.picture(kind, width=width, dots=dots)
+        with replacing(path) as file:
+            file.write_bytes(data)
         return path
 
     def matrix(

@@ -11,6 +11,8 @@ from matplotlib import figure as pictures
 import headscope as hs
 from headscope.analyses.compare_models.figure import figure
 
+T = 2.0452296421327  # of 29 degrees of freedom, at 97.5 %
+
 
 def drift(**meta: Any) -> xr.Dataset:
     """Two layers of three heads."""
@@ -27,6 +29,11 @@ def drift(**meta: Any) -> xr.Dataset:
             "js": (("layer", "head"), js),
             "js_layer": ("layer", js.mean(1)),
             "js_layer_se": ("layer", [0.005, 0.02]),
+            "cosine_layer": ("layer", [0.9, 0.8]),
+            "cosine_layer_se": ("layer", [0.01, 0.01]),
+            "js_excess": ("layer", [-0.1, 0.1]),
+            "js_excess_se": ("layer", [0.01, 0.01]),
+            "js_documents": ((), 30.0),
         },
         {"layer": [0, 1], "head": [0, 1, 2]},
         {"meta": json.dumps(described)},
@@ -46,7 +53,7 @@ def test_drift_of_heads_and_means_of_layers() -> None:
     np.testing.assert_allclose(points.get_xdata(), drift()["js_layer"])
     assert points.get_ydata().tolist() == [0, 1]
     first = np.array(bars.get_segments())[0]
-    np.testing.assert_allclose(first[:, 0], [0.02 - 1.96 * 0.005, 0.02 + 1.96 * 0.005])
+    np.testing.assert_allclose(first[:, 0], [0.02 - T * 0.005, 0.02 + T * 0.005])
     assert right.get_xlabel() == "Jensen–Shannon divergence, nats"
     assert right.get_ylim() == left.get_ylim()  # layer beside layer
 
@@ -60,7 +67,7 @@ def test_the_caption_says_what_b_is() -> None:
     single = drift(b={"name": "org/other", "notes": []})
     single["js_layer_se"][:] = np.nan
     assert "B is other · " in figure(single).caption
-    assert "no errors: one document" in figure(single).caption
+    assert "no bars: an interval needs 5 effective documents" in figure(single).caption
 
 
 def test_axes_of_the_caller() -> None:
@@ -75,5 +82,5 @@ def test_axes_of_the_caller() -> None:
 def test_a_model_that_did_not_move(theme: Any) -> None:
     still = drift()
     for name in still.data_vars:
-        still[name][:] = 0.0
+        still[name][...] = 0.0
     assert figure(still, theme=theme, width="column")._repr_png_()[1:4] == b"PNG"

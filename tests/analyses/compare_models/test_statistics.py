@@ -10,6 +10,7 @@ from scipy.spatial.distance import jensenshannon
 
 from headscope.analyses.compare_models import statistics as two_models
 from headscope.measures.choose import choose
+from headscope.measures.jackknife import error
 from headscope.measures.sums import Documents
 from headscope.tokens import Tokens
 
@@ -44,19 +45,23 @@ def test_errors_are_paired_by_document() -> None:
     moved = draw.random((6, 2, 1, 2))
     for place in range(6):
         parts = two_models.stacked(
-            a[place], a[place] - gap[place], a[place, :, :, 0], counts[place], moved[place], 4
+            a[place],
+            a[place] - gap[place],
+            a[place],
+            counts[place][:, None, None] + 0 * a[place],
+            moved[place],
+            4,
         )
         documents.add(place // 2, Tokens(["x"] * 4), [3], *parts)
     found = two_models.dataset(documents.close(), measures, causal=False, absent={}, meta={})
     total = gap.sum(0) / counts.sum(0)[:, None, None]
     np.testing.assert_allclose(found["difference"], total, rtol=1e-9)
     sums, n = gap.reshape(3, 2, 2, 1, 2).sum(1), counts.reshape(3, 2, 2).sum(1)[:, :, None, None]
-    error = np.sqrt(1.5 * ((sums - total * n) ** 2).sum(0)) / n.sum(0)
-    np.testing.assert_allclose(found["se"], error, rtol=1e-7)
+    np.testing.assert_allclose(found["se"], error(sums, n), rtol=1e-7)
     np.testing.assert_allclose(found["js"], moved[:, 0].sum(0) / 24, rtol=1e-9)
     np.testing.assert_allclose(found["js_layer"], moved[:, 0].sum(0).mean(-1) / 24, rtol=1e-9)
     means = moved[:, 0].mean(-1).reshape(3, 2).sum(1)
-    own = np.sqrt(1.5 * ((means - means.mean()) ** 2).sum()) / 24
+    own = float(error(means, np.full(3, 8.0)))
     assert float(found["js_layer_se"][0]) == pytest.approx(own, rel=1e-7)
     assert float(found["js_all"]) == pytest.approx(float(found["js_layer"][0]), rel=1e-9)  # one layer
     assert float(found["js_all_se"]) == pytest.approx(own, rel=1e-7)
@@ -65,7 +70,9 @@ def test_errors_are_paired_by_document() -> None:
     assert table["layer"].unique().tolist() == [3]
     drift = two_models.by_drift(found)
     assert drift["js"].is_monotonic_decreasing
-    assert two_models.by_layer(found).columns.tolist() == ["layer", "js", "js_se", "cosine", "cosine_se"]
+    assert two_models.by_layer(found).columns.tolist() == [
+        *("layer", "js", "js_se", "cosine", "cosine_se", "ci_low", "ci_high", "excess", "q")
+    ]
 
 
 def test_the_mean_over_all_heads_is_of_heads_that_are_there_and_has_its_error() -> None:
@@ -76,7 +83,7 @@ def test_the_mean_over_all_heads_is_of_heads_that_are_there_and_has_its_error() 
     moved[..., 1, 2] = np.nan  # the second layer has two heads
     sums = np.where(np.isfinite(moved[:, :1]), 1.0, np.nan)
     for place in range(4):
-        parts = two_models.stacked(sums[place], sums[place], np.ones((1, 2)), np.ones(1), moved[place], 5)
+        parts = two_models.stacked(sums[place], sums[place], *np.ones((2, 1, 2, 3)), moved[place], 5)
         documents.add(place, Tokens(["x"] * 5), [0, 1], *parts)
     found = two_models.dataset(documents.close(), measures, causal=False, absent={}, meta={})
     means = np.nanmean(moved[:, 0].reshape(4, -1), 1) / 5

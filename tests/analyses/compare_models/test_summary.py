@@ -11,7 +11,6 @@ import pytest
 import xarray as xr
 
 from headscope.analyses.compare_models.section import Compare
-from headscope.analyses.roles.statistics import COLUMNS, NONE
 from headscope.heads import Head
 from headscope.views.blobs import Blobs
 from headscope.views.page import script_json
@@ -20,14 +19,18 @@ Held = dict[tuple[int, int], tuple[str, ...]]
 
 
 def table(held: Held, layers: int = 2, heads: int = 3) -> pd.DataFrame:
-    """A table of roles with one row a role, `none` for heads without."""
-    rows: list[tuple[Any, ...]] = []
+    """Every head against three roles."""
+    rows: list[dict[str, Any]] = []
     for layer in range(layers):
         for head in range(heads):
-            for role in held.get((layer, head), (NONE,)):
-                figures = (np.nan,) * 7 if role == NONE else (0.9, 0.8, 0.95, 0.5, 0.01, 1e-9, 2e-8)
-                rows.append((layer, head, Head(layer, head).paper, role, *figures, 50))
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+            for role in ("punctuation", "itself", "broad"):
+                there = role in held.get((layer, head), ())
+                score, q = (0.9, 1e-9) if there else (0.2, 1.0)
+                place = {"layer": layer, "head": head, "paper": Head(layer, head).paper, "role": role}
+                rows.append({**place, "score": score, "q": q, "se": 0.02, "documents": 9.0, "n": 50})
+    found = pd.DataFrame(rows)
+    found.attrs["untested"] = {}
+    return found
 
 
 def figures(js: Any, error: float = 0.01, layer_error: float = 0.01, over: str = "pieces") -> xr.Dataset:
@@ -53,6 +56,10 @@ def figures(js: Any, error: float = 0.01, layer_error: float = 0.01, over: str =
         "js_layer_se": ("layer", np.full(layers, layer_error)),
         "cosine_layer": ("layer", 1 - np.nanmean(js, 1)),
         "cosine_layer_se": ("layer", np.full(layers, layer_error)),
+        "js_excess": ("layer", np.nanmean(js, 1) - np.nanmean(js)),
+        "js_excess_se": ("layer", np.full(layers, layer_error)),
+        "js_documents": ((), 9.0),
+        "documents": (axes, np.full(difference.shape, 9.0)),
         "js_all": ((), np.nanmean(js)),
         "js_all_se": ((), error),
     }
@@ -86,7 +93,7 @@ def said(one: Compare) -> list[str]:
 def test_drift_with_its_error_and_the_heads_at_both_ends() -> None:
     assert said(compare())[0] == (
         "Beside itself with untrained weights, heads attend 0.19 ± 0.01 nats a row apart on average "
-        "(Jensen–Shannon; 0 would be no difference, 0.69 nothing in common): most L0H1 (0.60), least L1H0 (0.05)."
+        "(Jensen–Shannon; 0 would be no difference, 0.69 nothing in common): from 0.05 (L1H0) to 0.60 (L0H1)."
     )
     assert said(compare(kind="other"))[0].startswith("Beside other, heads attend 0.19")
     assert said(compare(kind="redrawn"))[0].startswith("Beside another draw of its untrained weights, heads")
@@ -108,66 +115,55 @@ def test_one_head_and_no_difference() -> None:
 
 def test_heads_that_are_not_there_are_neither_most_nor_least() -> None:
     (line, *_) = said(compare([[0.1, 0.6, np.nan], [0.05, 0.1, np.nan]]))
-    assert line.endswith("most L0H1 (0.60), least L1H0 (0.05).")
+    assert line.endswith("from 0.05 (L1H0) to 0.60 (L0H1).")
 
 
 def test_layers_are_told_apart_where_their_errors_allow_it() -> None:
     assert said(compare())[1] == (
-        "The layer that moved most is layer 0 (0.30 ± 0.01 nats), the one that moved least layer 1 (0.08 ± 0.01)."
+        "Moved more than heads do on average: layer 0 (0.30 ± 0.01 nats); less than heads do on average: layer 1 "
+        "(0.08 ± 0.01 nats) (q ≤ 0.05)."
     )
-    assert said(compare(layer_error=0.1))[1] == "No layer moved by clearly more than another."
+    assert said(compare(layer_error=0.1))[1] == "No layer is known to have moved more than another."
     assert len(said(compare(layer_error=np.nan))) == 1
 
 
-PREVIOUS, BROAD = ("previous token",), ("broad",)
+PUNCTUATION, ITSELF, BROAD = ("punctuation",), ("itself",), ("broad",)
 
 
 @pytest.mark.parametrize(
     ("a", "b", "lines"),
     [
-        ({}, {}, ["Neither here nor untrained does a head have one of the roles."]),
+        ({}, {}, ["Neither here nor untrained is a head known to have one of the roles."]),
         (
             {},
-            {(0, 1): BROAD},
-            ["No head has one of the roles here; untrained, 1 head has a role: broad L0H1."],
+            {(0, 1): ITSELF, (1, 1): BROAD},
+            ["No head is known to have one of the roles here; untrained, 1 head has a role: itself L0H1."],
         ),
         (
-            {(0, 1): PREVIOUS},
+            {(0, 1): PUNCTUATION},
             {},
-            ["The one role that a head has here is not there untrained in that head: previous token L0H1."],
-        ),
-        (
-            {(0, 1): PREVIOUS},
-            {(0, 1): PREVIOUS},
             [
-                "The one role that a head has here is there untrained as well, in the same head: "
-                "previous token L0H1."
+                "1 role of a head here is lost untrained: the score is below that here by more than luck "
+                "(punctuation L0H1)."
             ],
         ),
         (
-            {(0, 1): PREVIOUS, (1, 0): BROAD},
-            {(0, 1): PREVIOUS, (1, 0): BROAD},
-            [
-                "Both roles that heads have here are there untrained as well, in the same heads: "
-                "previous token L0H1; broad L1H0."
-            ],
+            {(0, 1): PUNCTUATION},
+            {(0, 1): PUNCTUATION},
+            ["1 role is there untrained as well, in the same head (punctuation L0H1)."],
         ),
         (
-            {(0, 1): PREVIOUS, (1, 0): BROAD},
-            {(0, 0): PREVIOUS, (0, 2): BROAD},
-            [
-                "Neither of the two roles that heads have here is there untrained in the same head: "
-                "previous token L0H1; broad L1H0.",
-                "Untrained, 2 heads have a role that they do not have here: previous token L0H0; broad L0H2.",
-            ],
+            {(0, 1): PUNCTUATION, (1, 0): ITSELF, (1, 1): BROAD},
+            {(0, 1): PUNCTUATION, (1, 0): ITSELF},
+            ["2 roles are there untrained as well, in the same heads (punctuation L0H1; itself L1H0)."],
         ),
         (
-            {(0, 1): (*PREVIOUS, *BROAD), (1, 0): BROAD, (1, 1): BROAD},
-            {(0, 1): BROAD, (1, 0): PREVIOUS},
+            {(0, 1): (*PUNCTUATION, *ITSELF), (1, 0): ITSELF, (1, 1): ITSELF},
+            {(0, 1): ITSELF, (1, 0): PUNCTUATION},
             [
-                "Of the 4 roles that heads have here, 1 is there untrained as well, in the same head "
-                "(broad L0H1), 3 are not (broad L1H0, L1H1; previous token L0H1).",
-                "Untrained, 1 head has a role that it does not have here: previous token L1H0.",
+                "1 role is there untrained as well, in the same head (itself L0H1); 3 roles of heads here are lost "
+                "untrained: the score is below that here by more than luck (itself L1H0, L1H1; punctuation L0H1).",
+                "Untrained, 1 head has a role that it does not have here: punctuation L1H0.",
             ],
         ),
     ],
@@ -176,19 +172,32 @@ def test_roles(a: Held, b: Held, lines: list[str]) -> None:
     assert said(compare(a=a, b=b))[2:] == lines
 
 
+def test_a_role_that_may_be_as_it_was_is_not_called_lost() -> None:
+    one = compare(a={(0, 1): PUNCTUATION}, b={})
+    assert one.roles is not None
+    other = one.roles[1]
+    other.loc[(other["layer"] == 0) & (other["head"] == 1) & (other["role"] == "punctuation"), "score"] = 0.89
+    assert said(one)[-1] == (
+        "1 role is known in one of the two models, and its score is not known to differ in the other: "
+        "punctuation L0H1."
+    )
+    (row,) = one.info(Blobs())["roles"]
+    assert (row["change"], row["a"], row["b"], row["q_b"]) == ("unclear", 0.9, 0.89, 1.0)
+
+
 def test_many_heads_are_counted_and_other_models_are_named() -> None:
-    every: Held = {(layer, head): BROAD for layer in range(2) for head in range(3)}
+    every: Held = {(layer, head): ITSELF for layer in range(2) for head in range(3)}
     assert said(compare(a={}, b=every, kind="other"))[-1] == (
-        "No head has one of the roles here; in other, 6 heads have a role: broad L0H0, L0H1, L0H2, L1H0, L1H1 and "
-        "1 more."
+        "No head is known to have one of the roles here; in other, 6 heads have a role: itself L0H0, L0H1, L0H2, L1H0, L1H1 "
+        "and 1 more."
     )
     assert said(compare(a=every, b=every, kind="redrawn"))[-1].startswith(
-        "All 6 roles that heads have here are there in the other draw as well"
+        "6 roles are there in the other draw as well, in the same heads (itself L0H0"
     )
 
 
 def test_other_shapes_are_counted() -> None:
-    roles = table({(0, 1): PREVIOUS}), table({(0, 1): BROAD, (3, 3): BROAD}, 4, 4)
+    roles = table({(0, 1): PUNCTUATION}), table({(0, 1): ITSELF, (3, 3): ITSELF, (3, 2): BROAD}, 4, 4)
     one = Compare("other", ("mine", "its/other"), None, roles, why=("mine has 2 layers",))
     assert said(one) == [
         "Here 1 of 6 heads has a role, in other 2 of 16 heads have a role; as the models differ in shape, no head has a counterpart."
@@ -196,8 +205,9 @@ def test_other_shapes_are_counted() -> None:
     info = one.info(Blobs())
     assert info["of"] == [6, 16]
     assert [(row["role"], row["a"], row["b"]) for row in info["counts"]] == [
-        ("previous token", 1, 0),
-        ("broad", 0, 2),
+        ("punctuation", 1, 0),
+        ("itself", 0, 2),
+        ("broad", 0, 1),
     ]
     assert "mine has 2 layers." in info["about"]
     assert script_json(info)
@@ -235,5 +245,5 @@ def test_nothing_is_told_of_roles_that_nobody_has() -> None:
     broad = compare(a={}, b={(0, 0): BROAD}).info(Blobs())
     assert "No head" not in broad["about"]
     assert any("attends almost evenly" in note for note in broad["notes"])
-    other = compare(a={}, b={(0, 0): PREVIOUS}).info(Blobs())
+    other = compare(a={}, b={(0, 0): ITSELF}).info(Blobs())
     assert not any("attends almost evenly" in note for note in other["notes"])

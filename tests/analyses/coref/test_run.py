@@ -20,7 +20,7 @@ def test_the_reference(demo: Any, shared: Path) -> None:
     """Equal in counts: every rule, and every head under each definition of candidates."""
     reference = json.loads((shared / "reference" / "coref.json").read_text())
     documents = corpora.conllu(sorted((shared / "data" / "ontogum").glob("*.conllu")))
-    found = coreference(demo, documents, replicates=2)
+    found = coreference(demo, documents)
     assert {kind: int(found["n"].sel(type=kind)) for kind in reference["counts"]} == reference["counts"]
     assert set(reference["baselines"]) == set(RULES)
     for rule, by_type in reference["baselines"].items():
@@ -53,4 +53,4 @@ def test_what_is_refused(demo: Any, tmp_path: Path) -> None:
         CorpusError, match="expected at most 128 tokens in a sentence, found 201; give a larger window"
     ):
         coreference(demo, corpora.conllu(long))
-    assert coreference(demo, corpora.conllu(long), window=256, replicates=2)["n"].sel(type="all") == 198
+    assert coreference(demo, corpora.conllu(long), window=256)["n"].sel(type="all") == 198

@@ -99,7 +99,7 @@ def test_figures_by_hand() -> None:
     for document in range(6):
         mentions.add(["pronoun", "proper"], right, rules, document)
     mentions.add([], np.zeros((3, 2, 2, 0), bool), np.zeros((4, 0), bool), 6)
-    found = dataset(mentions, replicates=50)
+    found = dataset(mentions)
     rows = table(found).set_index(["system", "candidates", "type"])
     assert rows.loc[("nearest", "preceding_mentions", "all"), ["accuracy", "n"]].tolist() == [1.0, 12]
     assert rows.loc[("head_match_else_nearest", "preceding_mentions", "all"), "accuracy"] == 0.5

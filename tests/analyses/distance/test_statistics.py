@@ -16,6 +16,7 @@ from headscope.analyses.distance.statistics import COLUMNS, PairDocuments, PairS
 from headscope.errors import InputError
 from headscope.heads import Head
 from headscope.measures.dataset import read, write
+from headscope.measures.jackknife import error
 
 HEADS = (Head(0, 0), Head(0, 1), Head(2, 0))  # layer 2 has one head
 Input = tuple[int, np.ndarray, int, int]  # document, sums, rows, compared
@@ -48,12 +49,7 @@ def direct(inputs: list[Input]) -> tuple[np.ndarray, np.ndarray]:
     )
     counts = np.array([sum(rows for d, _, rows, _ in inputs if d == n) for n in numbers], float)
     ratio = s.sum(0) / counts.sum()
-    residual = ((s - ratio * counts[:, None, None]) ** 2).sum(0)
-    documents = len(numbers)
-    error = (
-        np.sqrt(documents / (documents - 1) * residual) / counts.sum() if documents > 1 else ratio * np.nan
-    )
-    return ratio, error
+    return ratio, error(s, counts[:, None, None])
 
 
 @settings(max_examples=40, deadline=None)
@@ -61,9 +57,9 @@ def direct(inputs: list[Input]) -> tuple[np.ndarray, np.ndarray]:
 def test_figures_are_those_of_the_definition(seed: int, documents: int) -> None:
     inputs = draw_inputs(seed, documents)
     found = dataset(gather(inputs))
-    value, error = direct(inputs)
+    value, expected = direct(inputs)
     np.testing.assert_allclose(found["distance"], value, rtol=1e-12)
-    np.testing.assert_allclose(found["distance_se"], error, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(found["distance_se"], expected, rtol=1e-6, atol=1e-9)
     assert found.attrs["n"] == sum(one[3] for one in inputs)
 
 

@@ -8,11 +8,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import headscope as hs
 from headscope import corpora
 from headscope.analyses.negation.run import negation
-from headscope.analyses.negation.statistics import SCORES, counts, dataset, difference, scores, table
+from headscope.analyses.negation.statistics import (
+    BASELINES,
+    SCORES,
+    by_baselines,
+    counts,
+    dataset,
+    difference,
+    scores,
+    table,
+)
 from headscope.errors import CorpusError, InputError
 
 
@@ -45,7 +55,7 @@ ROWS = (
 
 
 def test_a_model(demo: Any, tmp_path: Path) -> None:
-    found = negation(demo, corpora.negations(write(tmp_path, *ROWS)), replicates=50)
+    found = negation(demo, corpora.negations(write(tmp_path, *ROWS)))
     right = 0
     for row in ROWS:
         maps = hs.capture(demo, demo.from_words(row["words"])).words()
@@ -55,11 +65,11 @@ def test_a_model(demo: Any, tmp_path: Path) -> None:
         right += sum(int(weights[word].argmax()) in row["cue"] for word in row["scope"])
     assert float(found["recall"].sel(layer=1, head=4)) == pytest.approx(right / 11)
     rows = table(found)
-    assert len(rows) == 72 * len(SCORES)
-    assert (rows["ci_low"] <= rows["value"] + 1e-9).all()
+    assert len(rows) == (72 + len(BASELINES)) * len(SCORES) + 1
+    assert (rows["system"] == "head").sum() == 72 * len(SCORES)
+    assert rows["ci_low"].isna().all()  # of two sentences there is no interval
     same = difference(found, found)
     assert (same["difference"] == 0).all()
-    assert (same["ci_high"] == 0).all()
 
 
 def test_a_planted_change_is_found() -> None:
@@ -71,6 +81,8 @@ def test_a_planted_change_is_found() -> None:
     moved = rows[rows["ci_low"] > 0]
     assert {(row.layer, row.head) for row in moved.itertuples()} == {(1, 2)}
     assert set(moved["score"]) == set(SCORES)
+    same = difference(dataset(list(before), [0, 1]), dataset(list(before), [0, 1]))
+    assert (same[["difference", "ci_low", "ci_high"]] == 0).all().all()
     with pytest.raises(InputError, match="expected the same sentences in both, found 60 and 59"):
         difference(dataset(list(before), [0, 1]), dataset(list(after[1:]), [0, 1]))
     with pytest.raises(InputError, match="same shape, found 2 layers × 3 heads and 2 layers × 2 heads"):
@@ -85,8 +97,78 @@ def test_a_planted_change_is_found() -> None:
         ({"words": ["no"], "cue": [0]}, "'scope': expected a list of places, found none"),
         ({"words": ["no"], "cue": [0], "scope": [1]}, "'scope': expected places from 0 to 0, found 1"),
         ([1], "expected a JSON object, found a list"),
+        (
+            {"words": ["no"], "cue": [0], "scope": [], "document": []},
+            "'document': expected a string or a number, found a list",
+        ),
     ],
 )
 def test_what_is_refused(tmp_path: Path, row: Any, message: str) -> None:
     with pytest.raises(CorpusError, match=f"scopes.jsonl:1: {message}"):
         list(corpora.negations(write(tmp_path, row)))
+
+
+def test_lines_that_follow_one_another_are_one_document(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{**ROWS[0], "document": name} for name in ("a", "a", "b")]
+    found = list(corpora.negations(write(tmp_path, *rows, ROWS[1])))
+    assert [(one.document, one.document_known) for one in found] == [
+        (0, True),
+        (0, True),
+        (1, True),
+        (2, False),
+    ]
+    again = corpora.negations(write(tmp_path, *rows, rows[0]))
+    with pytest.raises(CorpusError, match="'document': expected the lines of 'a' together, found it again"):
+        list(again)
+
+
+def test_baselines_by_hand() -> None:
+    """*He did not see her today .*: cue *not*, scope *He did see her*; of 6 words each looks at 1 of 6 others."""
+    cue = np.arange(7) == 2
+    scope = np.isin(np.arange(7), [0, 1, 3, 4])
+    found = dict(zip(BASELINES, by_baselines(cue, scope).tolist(), strict=True))
+    assert found["chance"] == pytest.approx([4 / 6, 2 / 6, 4 * 5 / 6])
+    assert found["next_1"] == [1, 0, 3]
+    assert found["next_3"] == [2, 1, 2]
+    assert found["after"] == [2, 2, 2]
+    assert found["before"] == [2, 0, 2]
+    assert found["all"] == [4, 2, 0]
+    two = dict(zip(BASELINES, by_baselines(np.isin(np.arange(7), [2, 4]), scope).tolist(), strict=True))
+    assert (two["next_1"], two["after"], two["before"]) == ([1, 1, 2], [1, 2, 2], [3, 0, 0])
+
+
+def drawn(seed: int, documents: int, chances: list[float]) -> xr.Dataset:
+    """Heads that find a word of the scope with these chances, and as many others with a third of it; 3 lines each."""
+    draw = np.random.default_rng(seed)
+    sums, rules, clusters = [], [], []
+    for document in range(documents):
+        for _ in range(3):
+            right = draw.binomial(8, [*chances, 0.4])
+            wrong = draw.binomial(8, [each / 3 for each in (*chances, 0.4)])
+            every = np.stack([right, wrong, 8 - right], -1).astype(float)
+            sums.append(every[None, :-1])
+            rules.append(np.repeat(every[-1:], len(BASELINES), 0) * (np.arange(len(BASELINES)) == 2)[:, None])
+            clusters.append(document)
+    return dataset(sums, [0], rules, clusters=clusters, kind="documents")
+
+
+def test_heads_are_tested_beside_the_best_baseline_and_by_document() -> None:
+    rows = table(drawn(0, 40, [0.4] * 19 + [0.7]))
+    heads = rows[(rows["system"] == "head") & (rows["score"] == "f1")]
+    assert heads.index[heads["q"] < 0.05].tolist() == [heads.index[19]]
+    assert rows.iloc[-1]["system"] == "best head, chosen on others"
+    assert (rows.iloc[-1]["times"], rows.iloc[-1]["choices"]) == (200, 200)
+    assert rows.iloc[-1]["p"] < 1e-6
+    assert set(rows["clusters"]) == {"documents"}
+    assert rows["effective"].iloc[0] == 40
+    assert rows[rows["system"] == "next_2"]["value"].gt(0).all()
+
+
+def test_a_best_head_of_noise_is_no_better_on_other_documents() -> None:
+    found = drawn(1, 20, [0.4] * 50)
+    assert float(found["f1"].max()) > 0.53
+    assert float(found["split_f1"]) < float(found["f1"].max()) - 0.01
+    assert float(found["split_f1_low"]) < 0.522 < float(found["split_f1_high"])  # 2 / (2 + 1/3 + 1.5)
+    assert float(found["split_p"]) > 0.05
+    few = table(drawn(1, 4, [0.4] * 3))
+    assert few[["ci_low", "p", "q"]].isna().all().all()

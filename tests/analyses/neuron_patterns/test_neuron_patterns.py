@@ -92,7 +92,7 @@ def test_sums_equal_loops_over_pairs_with_grouped_keys_and_several_inputs() -> N
     ]
     found = table(sums_of(inputs))
     tokens = pair()
-    for pattern, pairs in patterns(tokens, False).items():
+    for pattern, pairs in patterns(tokens, np.ones((len(tokens),) * 2, np.bool_)).items():
         each, positive, number = np.zeros((4, SIZE)), np.zeros((2, 4)), 0
         for maps, neurons in inputs:
             for i in range(COUNT):
@@ -116,11 +116,11 @@ def test_sums_equal_loops_over_pairs_with_grouped_keys_and_several_inputs() -> N
 
 
 def test_patterns_of_a_causal_model() -> None:
-    found = patterns(pair(), True)
+    found = patterns(pair(), np.tri(len(pair()), dtype=np.bool_))
     assert "next_token" not in found
     assert not np.triu(found["delimiter"].inside | found["delimiter"].outside, 1).any()
     assert found["previous_token"].inside[3, 2]
-    assert "bag_of_words" not in patterns(Tokens(["a", "b", "c"]), False)
+    assert "bag_of_words" not in patterns(Tokens(["a", "b", "c"]), np.ones((3, 3), np.bool_))
 
 
 def test_the_fewest_dimensions() -> None:

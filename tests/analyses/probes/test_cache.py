@@ -63,6 +63,35 @@ def test_another_run_and_broken_files_are_refused(tmp_path: Path) -> None:
         store(about)
 
 
+@pytest.mark.parametrize("done", [2, 3])
+def test_a_flipped_bit_changes_no_figure(tmp_path: Path, done: int) -> None:
+    """Wherever it is, in either file: what is read is what was written, or one sentence names the file."""
+    with store(tmp_path) as one:
+        one.append(stored([0, 1, 2][:done]))
+    about, numbers = tmp_path / "maps.json", tmp_path / "maps.bin"
+    refused = dict.fromkeys((about, numbers), 0)
+    messages: list[str] = []
+    for path in (about, numbers):
+        whole = path.read_bytes()
+        for place in range(len(whole)):
+            for bit in (0, 3, 6, 7):
+                path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :])
+                try:
+                    with store(tmp_path) as again:
+                        assert again.done == done
+                        for number, array in enumerate(ARRAYS[:done]):
+                            np.testing.assert_array_equal(again.read(number), array.astype(np.float32))
+                except InputError as error:
+                    refused[path] += 1
+                    messages.append(str(error))
+        path.write_bytes(whole)
+    assert all(message.startswith((str(about), str(numbers))) for message in messages)
+    assert refused[numbers] == 4 * numbers.stat().st_size
+    assert refused[about] > 3 * about.stat().st_size
+    with store(tmp_path) as again:
+        assert again.done == done
+
+
 def test_a_disk_that_is_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1, 1, 1))
     with pytest.raises(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import linguistics_sample as sample
@@ -31,7 +32,9 @@ def test_probes_stand_beside_what_is_printed() -> None:
     }
     numbers |= {"control": 0.4, "selectivity": 0.2, "parameters": 144, "n": 500}
     found = xr.Dataset(
-        {name: (("probe",), [value]) for name, value in numbers.items()}, {"probe": ["attention"]}
+        {name: (("probe",), [value]) for name, value in numbers.items()},
+        {"probe": ["attention"]},
+        {"meta": json.dumps({"clusters": "documents", "clusters_count": 9})},
     )
     info = Probes(found, "trees", 100, 30, "Too small.").info(Blobs())
     (own,) = info["rows"]
@@ -41,6 +44,7 @@ def test_probes_stand_beside_what_is_printed() -> None:
     assert info["small"] == "Too small."
     assert "100 sentences of trees, scored on 500 words of 30 others" in info["about"]
     assert "The words' vectors are input embeddings of m." in info["notes"]
+    assert any("over 9 documents" in note for note in info["notes"])
 
 
 def test_probes_travel_as_they_are() -> None:
@@ -71,10 +75,15 @@ def test_probes_travel_as_they_are() -> None:
     }
 
 
-def probes_found(**uas: float) -> xr.Dataset:
+def probes_found(p: float = np.nan, **uas: float) -> xr.Dataset:
+    """The first probe is 19 to 27 points behind the others, with this p."""
+    pairs = {"_p": p, "_low": 0.19, "_high": 0.27}
+    axes, square = ("probe", "other"), np.ones((len(uas), len(uas)))
+    names = [name.replace("_", "-") for name in uas]
     return xr.Dataset(
-        {"uas": ("probe", list(uas.values())), "n": ("probe", [50] * len(uas))},
-        coords={"probe": [name.replace("_", "-") for name in uas]},
+        {"uas": ("probe", list(uas.values())), "n": ("probe", [50] * len(uas))}
+        | {f"uas_difference{end}": (axes, value * square) for end, value in pairs.items()},
+        coords={"probe": names, "other": names},
     )
 
 
@@ -82,6 +91,12 @@ def test_a_probe_stands_beside_taking_the_next_word() -> None:
     found = probes_found(right_branching=0.346, attention=0.574)
     begin = "From the attention of all heads together a probe finds the head of 57% of the words, "
     assert sample.said(Probes(found, "x", 3, 2)) == [begin + "taking the next word finds 35%."]
+    known = probes_found(1e-3, right_branching=0.346, attention=0.574)
+    line = begin + "taking the next word finds 35% (+19 to +27 points, paired)."
+    assert sample.said(Probes(known, "x", 3, 2)) == [line]
+    unknown = probes_found(0.2, right_branching=0.346, attention=0.574)
+    line = begin + "taking the next word finds 35% (not known to differ)."
+    assert sample.said(Probes(unknown, "x", 3, 2)) == [line]
     small = "taking the next word finds 35%, on too few sentences to conclude from."
     assert sample.said(Probes(found, "x", 3, 2, small="few")) == [begin + small]
     assert sample.said(Probes(probes_found(attention=0.5), "x", 3, 2)) == []

@@ -11,7 +11,7 @@ from planted_probes import random_trees
 from headscope.analyses.probes.fit import Fitted
 from headscope.analyses.probes.statistics import (
     COLUMNS,
-    Bootstrap,
+    ByCluster,
     Edges,
     Heads,
     Row,
@@ -19,6 +19,7 @@ from headscope.analyses.probes.statistics import (
     by_depths,
     by_distances,
     dataset,
+    differences,
     table,
 )
 from headscope.analyses.probes.trees import Trees, depths, distances
@@ -72,12 +73,13 @@ def test_gold_distances_and_depths_score_one(seed: int) -> None:
 
 def test_means_by_length() -> None:
     """Two sentences of 5 words, one of 6; one of 4 and one of 51 do not count."""
-    draw = Bootstrap(np.array([5, 5, 6, 4, 51]), replicates=200)
+    draw = ByCluster(np.array([5, 5, 6, 4, 51]))
     found = draw.by_length(np.array([0.2, 0.4, 0.9, -1, -1]))
     assert found.value == pytest.approx((0.3 + 0.9) / 2)
-    assert found.low <= found.value <= found.high
-    assert np.nanmin(found.drawn) >= 0.2 - 1e-6
-    nothing = Bootstrap(np.array([3, 4]), replicates=10).by_length(np.zeros(2))
+    np.testing.assert_allclose(found.without[:3], [(0.4 + 0.9) / 2, (0.2 + 0.9) / 2, 0.3])
+    assert found.there.tolist() == [True, True, True, False, False]
+    assert np.isnan(found.ends).all()  # of three sentences
+    nothing = ByCluster(np.array([3, 4])).by_length(np.zeros(2))
     assert np.isnan(nothing.value)
 
 
@@ -85,13 +87,30 @@ def test_shares_and_their_intervals() -> None:
     """Against the textbook: sentences of ten words that are all right or all wrong."""
     sentences = np.repeat(np.arange(400), 10)
     right = sentences % 4 != 0
-    draw = Bootstrap(np.full(400, 10), replicates=4000)
+    draw = ByCluster(np.full(400, 10))
     found = draw.share(right, sentences)
     assert found.value == 0.75
     half = 1.96 * np.sqrt(0.75 * 0.25 / 400)
-    assert found.high - found.low == pytest.approx(2 * half, rel=0.1)
+    assert found.ends[1] - found.ends[0] == pytest.approx(2 * half, rel=0.01)
     paired = found.minus(draw.share(right, sentences))
-    assert (paired.value, paired.low, paired.high) == (0, 0, 0)
+    assert (paired.value, *paired.ends) == (0, 0, 0)
+
+
+def test_documents_are_wider_than_their_sentences() -> None:
+    """40 documents of ten sentences alike: as 40 sentences; two probes that err alike differ surely all the same."""
+    sentences = np.repeat(np.arange(400), 10)
+    right = (sentences // 10) % 4 != 0
+    own, apart = ByCluster(np.full(400, 10), np.arange(400) // 10), ByCluster(np.full(400, 10))
+    found = own.share(right, sentences)
+    assert found.documents == 40
+    half = 2.0227 * np.sqrt(0.75 * 0.25 / 39)
+    assert found.gain.se * 2.0227 == pytest.approx(half, rel=1e-6)
+    assert np.diff(found.ends) > 2.8 * np.diff(apart.share(right, sentences).ends)
+    worse = right & (np.arange(len(right)) % 5 > 0)
+    more = found.minus(own.share(worse, sentences))
+    assert more.value == pytest.approx(0.15)
+    assert 0.1 < more.ends[0] < 0.15 < more.ends[1] < 0.2
+    assert float(more.gain.differs()) < 1e-6
 
 
 def test_the_table() -> None:
@@ -112,7 +131,16 @@ def test_the_table() -> None:
             layer=3,
         ),
     ]
-    found = table(dataset(rows, TWO, seed=5, replicates=50, meta={"model": {}}))
+    whole = dataset(rows, TWO, seed=5, meta={"model": {}})
+    found = table(whole)
+    pairs = differences(whole)
+    assert pairs["score"].tolist() == ["uas", "uuas", "uuas", "uuas"]
+    assert pairs.loc[0, ["probe", "other", "difference"]].tolist() == [
+        "attention",
+        "right-branching",
+        1 - 4 / 6,
+    ]
+    assert pairs[["low", "high", "p"]].isna().all().all()  # of two sentences
     assert tuple(found.columns) == COLUMNS
     one, two, three = (found.iloc[place] for place in range(3))
     assert one["uas"] == pytest.approx(4 / 6)  # the first *sat* and *b* are wrong

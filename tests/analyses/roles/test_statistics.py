@@ -13,10 +13,21 @@ import xarray as xr
 from scipy import stats
 
 import headscope as hs
-from headscope.analyses.roles.statistics import COLUMNS, NONE, ROLES, bar, every, roles, sinks
+from headscope.analyses.roles.statistics import (
+    COLUMNS,
+    NONE,
+    ROLES,
+    bar,
+    broad_heads,
+    every,
+    roles,
+    roles_of,
+    sinks,
+)
 from headscope.errors import InputError
 from headscope.measures.choose import choose
 from headscope.measures.dataset import dataset
+from headscope.measures.jackknife import above
 from headscope.measures.measure import mask, selection
 from headscope.measures.single import surface
 from headscope.measures.sums import Documents
@@ -198,24 +209,26 @@ CAUSAL: Mapping[str, Plan] = {
 @pytest.mark.parametrize("noise", [0.0, 0.15])
 def test_planted_heads_of_a_causal_model(noise: float) -> None:
     draw = np.random.default_rng(1)
-    texts = [sampled(draw, pair=False) for _ in range(5)]
-    long = [Tokens.of([str(word) for word in draw.choice(WORDS, 128)]) for _ in range(3)]
+    texts = [sampled(draw, pair=False) for _ in range(12)]
+    long = [Tokens.of([str(word) for word in draw.choice(WORDS, 128)]) for _ in range(6)]
     plans = [*CAUSAL.values()]
     found = roles(
         gathered(plans, texts, ["surface", "patterns"], True, noise),
         gathered(plans, long, ["sink", "current"], True, noise),
-        gathered(plans, [repeated(draw) for _ in range(5)], ["synthetic", "current"], True, noise),
+        gathered(plans, [repeated(draw) for _ in range(6)], ["synthetic", "current"], True, noise),
     )
     assert named(found) == [{name} for name in CAUSAL]
     assert found.attrs["untested"]["bag of words"] == "uniform attention has it already"
 
 
-def two(score: Sequence[float], error: float, documents: int = 9, measure: str = "previous") -> xr.Dataset:
+def two(score: Sequence[float], error: float, documents: float = 9, measure: str = "previous") -> xr.Dataset:
     """A dataset of one layer."""
     heads = ("layer", "head")
     return xr.Dataset(
         {
-            measure: (heads, np.array([score]), {"documents": documents}),
+            measure: (heads, np.array([score])),
+            f"{measure}_documents": (heads, np.full((1, len(score)), float(documents))),
+            f"{measure}_skewness": (heads, np.zeros((1, len(score)))),
             f"{measure}_se": (heads, np.full((1, len(score)), error)),
             f"{measure}_n": (heads, np.full((1, len(score)), 90.0)),
             f"{measure}_chance": (("layer",), np.array([0.1])),
@@ -227,15 +240,16 @@ def two(score: Sequence[float], error: float, documents: int = 9, measure: str =
 
 def test_p_and_q_and_intervals_by_hand() -> None:
     found = every(two([0.6, 0.52, 0.4], 0.02))
-    t = [(score - 0.5) / 0.02 for score in (0.6, 0.52, 0.4)]
-    p = stats.t(8).sf(t)
+    p = above(np.array([0.6, 0.52, 0.4]), 0.5, np.array(0.02), np.array(9.0))
+    np.testing.assert_allclose(p, stats.t(8).sf([5.0, 1.0, -5.0]))
     np.testing.assert_allclose(found["p"], p)
     # Benjamini-Hochberg: p · 3 / rank, from the largest p down
     np.testing.assert_allclose(found["q"], [p[0] * 3, p[1] * 3 / 2, p[2]])
-    np.testing.assert_allclose(
-        found["ci_high"] - found["score"], 2.306004 * 0.02, rtol=1e-6
-    )  # t of 8 at 97.5 %
-    np.testing.assert_allclose(found["score"] - found["ci_low"], 2.306004 * 0.02, rtol=1e-6)
+    score = found["score"].to_numpy()
+    width = 2.306004 * 0.02 / (score * (1 - score))  # t of 8 at 97.5 %, on the scale of log odds
+    for end, sign in (("ci_low", -1), ("ci_high", 1)):
+        odds = np.log(found[end] / (1 - found[end]))
+        np.testing.assert_allclose(odds, np.log(score / (1 - score)) + sign * width, rtol=1e-6)
     assert found["threshold"].tolist() == [0.5] * 3
     assert found["paper"].tolist() == ["4-1", "4-2", "4-3"]
     assert found["n"].tolist() == [90] * 3
@@ -262,11 +276,39 @@ def test_few_of_many_heads_without_a_role_are_named() -> None:
 
 
 def test_few_rows_that_agree_prove_little() -> None:
-    found = two([1.0], 0.0, documents=2)
+    found = two([1.0], 0.0, documents=5)
     found["previous_n"][:] = 4
     test = every(found)
-    assert test["p"].item() == pytest.approx(stats.t(1).sf(0.5 / 0.25))
+    assert test["se"].item() == 0.25
+    assert test["p"].item() == pytest.approx(stats.t(4).sf(0.5 / 0.25))
     assert roles(found)["role"].tolist() == [NONE]
+
+
+def test_families_are_tested_apart() -> None:
+    """Many broad heads do not let more false ones of other roles pass."""
+    broad = two([3.0] * 60, 0.01, measure="entropy").assign(entropy_chance=("layer", [3.0]))
+    scores = [0.55, *[0.2] * 59]
+    apart = every(two(scores, 0.02), broad).set_index(["role", "head"])["q"]
+    alone = every(two(scores, 0.02)).set_index(["role", "head"])["q"]
+    assert apart["previous token", 0] == alone["previous token", 0]
+
+
+def test_broad_is_no_role() -> None:
+    table = roles(two([3.0, 0.1], 0.01, measure="entropy").assign(entropy_chance=("layer", [3.0])))
+    assert table["role"].tolist() == ["broad", NONE]
+    assert roles_of(table) == {}
+    assert broad_heads(table) == [hs.Head(3, 0)]
+
+
+def test_a_head_must_do_more_than_its_own_offsets_do() -> None:
+    """What a head scores that looks at places alone is chance for it."""
+    found = two([0.72, 0.95], 0.02, measure="word_pieces")
+    assert every(found)["threshold"].tolist() == [0.5, 0.5]
+    found["word_pieces_offsets"] = (("layer", "head"), np.array([[0.7, 0.05]]))
+    test = every(found)
+    np.testing.assert_allclose(test["threshold"], [0.7 + 0.25 * 0.3, 0.5])
+    assert test["offsets"].tolist() == [0.7, 0.05]
+    assert roles(found)["role"].tolist() == [NONE, "pieces of one word"]
 
 
 def test_bars() -> None:
@@ -300,9 +342,13 @@ def test_sinks() -> None:
 def test_what_cannot_be_tested() -> None:
     with pytest.raises(InputError, match="roles: expected at least one dataset, found none"):
         roles()
-    with pytest.raises(InputError, match=r"^roles: expected at least two documents.*; found 1$"):
+    with pytest.raises(
+        InputError, match=r"^roles: expected at least 5 effective documents, found 1 document: add some"
+    ):
         roles(two([0.9], 0.1, documents=1))
-    with pytest.raises(InputError, match="previous token: previous from 0 documents; an error needs two"):
-        roles(two([0.9], 0.1, documents=0))
+    with pytest.raises(
+        InputError, match=r"at least 5 effective documents, found 4\.5 effective documents: add some"
+    ):
+        roles(two([0.9], 0.1, documents=4.5))
     with pytest.raises(InputError, match="level: expected a number between 0 and 1, found 5"):
         roles(two([0.9], 0.1), level=5)

@@ -27,7 +27,7 @@ def test_the_released_code(demo: Any, shared: Path, rows: str) -> None:
     reference = json.loads((shared / "reference" / f"syntax_{rows}.json").read_text())
     treebank = corpora.conllu(shared / "data" / "ud_ewt" / "en_ewt-ud-test.conllu")
     given = {} if rows == "first" else {"rows": rows}
-    found = syntax(demo, treebank, preset="clark2019", limit=150, replicates=2, **given)  # type: ignore[arg-type]
+    found = syntax(demo, treebank, preset="clark2019", limit=150, **given)  # type: ignore[arg-type]
     compared = 0
     for theirs, ours in DIRECTIONS.items():
         for relation, accuracies in reference["scores"][theirs].items():
@@ -66,10 +66,7 @@ def test_word_maps_equal_those_of_one_input(demo: Any, shared: Path) -> None:
 @pytest.mark.slow
 def test_batches_do_not_matter(demo: Any, shared: Path) -> None:
     treebank = corpora.conllu(shared / "data" / "ud_ewt" / "en_ewt-ud-test.conllu")
-    one, many = (
-        syntax(demo, treebank, limit=24, replicates=2, batch_size=size, least=1)["accuracy"]
-        for size in (1, 24)
-    )
+    one, many = (syntax(demo, treebank, limit=24, batch_size=size, least=1)["accuracy"] for size in (1, 24))
     np.testing.assert_allclose(one, many.sel(relation=one["relation"]), atol=1.5 / 24)
 
 
@@ -84,7 +81,7 @@ def test_trees(demo: Any, shared: Path) -> None:
     """Rows of their own beside the relations, equal to trees made one by one."""
     pytest.importorskip("ufal.chu_liu_edmonds")
     treebank = corpora.conllu(shared / "data" / "ud_ewt" / "en_ewt-ud-test.conllu")
-    found = syntax(demo, treebank, limit=12, replicates=5, trees=True, least=20)
+    found = syntax(demo, treebank, limit=12, trees=True, least=20)
     right = dict.fromkeys((UAS, UUAS), 0)
     edges = 0
     for example, _ in zip(treebank.encoded(demo), range(12), strict=False):

@@ -12,8 +12,10 @@ import xarray as xr
 from headscope.analyses.syntax.section import Drawn, Syntax, TreeSentence
 from headscope.analyses.syntax.statistics import Words, table
 from headscope.analyses.syntax.statistics import dataset as syntax_dataset
+from headscope.heads import Head
 from headscope.views.blobs import Blobs
 from headscope.views.page import script_json
+from headscope.views.sentences import percent
 
 
 def syntax_found(least: int = 10) -> xr.Dataset:
@@ -25,7 +27,7 @@ def syntax_found(least: int = 10) -> xr.Dataset:
         right[1, 0, 1, 1] = number % 4 > 0
         baselines = np.array([[False, False, False], [number % 2 == 0, False, False]])
         words.add(["det", "nsubj" if number else "csubj", "root"], right, baselines)
-    return syntax_dataset(words, replicates=50, least=least)
+    return syntax_dataset(words, least=least)
 
 
 def row(info: Any, name: str) -> Any:
@@ -101,7 +103,7 @@ def test_each_relation_stands_beside_its_own_printed_figure() -> None:
     for _ in range(2):
         count = len(paper) - 1
         words.add(list(paper)[1:], np.ones((2, 1, 1, count), np.bool_), np.zeros((2, count), np.bool_))
-    info = Syntax(syntax_dataset(words, replicates=5, least=1)).info(Blobs())
+    info = Syntax(syntax_dataset(words, least=1)).info(Blobs())
     for relation, expected in paper.items():
         printed = row(info, relation)["printed"]
         if expected is None:
@@ -122,6 +124,10 @@ def test_figures_of_a_row_are_those_of_the_table() -> None:
         "split_high": "split_high",
         "offset": "baseline_offset",
         "baseline": "baseline_accuracy",
+        "gain": "difference",
+        "gain_low": "difference_low",
+        "gain_high": "difference_high",
+        **{name: name for name in ("times", "choices", "effective")},
     }
     rows: Any = table(made.result)
     info = made.info(Blobs())
@@ -181,14 +187,15 @@ def known_relations(right: dict[str, float], least: int = 10) -> xr.Dataset:
             found[0, 1, 0, place] = number % 10 < round(10 * share)
             baselines[1, place] = number % 2 == 0
         words.add([*right, "root"], found, baselines)
-    return syntax_dataset(words, replicates=200, least=least)
+    return syntax_dataset(words, least=least)
 
 
 def test_relations_that_a_head_knows_are_named_by_their_gain() -> None:
     found = known_relations({"amod": 0.9, "det": 1.0, "obj": 0.2})
     assert sample.said(Syntax(found)) == [
         "Of 3 dependency relations with enough words, 2 have a head that finds the other word better than the best "
-        "offset: det L7H0 (100%, by offset 50%), amod L7H0 (90%, 50%)."
+        "offset: det L7H0 (100%, by offset 50%; 100% where the best head is chosen on other sentences, L7H0 in 200 of "
+        "200 choices), amod L7H0 (90%, 50%; 90%, 200 of 200)."
     ]
     line = Syntax(found).findings()[0]
     assert [(part["layer"], part["head"]) for part in line if part["head"] is not None] == [(7, 0), (7, 0)]
@@ -196,14 +203,46 @@ def test_relations_that_a_head_knows_are_named_by_their_gain() -> None:
 
 def test_more_relations_than_are_named_are_counted() -> None:
     found = known_relations({f"r{number}": 1.0 for number in range(7)})
-    assert sample.said(Syntax(found))[0].endswith("r4 L7H0 (100%, 50%) and 2 more.")
+    assert sample.said(Syntax(found))[0].endswith("r4 L7H0 (100%, 50%; 100%, 200 of 200) and 2 more.")
 
 
 def test_no_relation_is_known_or_none_has_enough_words() -> None:
     assert sample.said(Syntax(known_relations({"det": 0.3}))) == [
-        "Of 1 dependency relation with enough words, none has a head that finds the other word better than the best "
-        "offset."
+        "Of 1 dependency relation with enough words, none is known to have a head that finds the other word better "
+        "than the best offset."
     ]
     assert sample.said(Syntax(known_relations({"det": 1.0}, least=1000))) == [
         "No dependency relation has enough words here to name its best head."
     ]
+
+
+def test_a_figure_of_a_choice_says_whose_it_is() -> None:
+    """The best head is the choice in a few of 200, and what the choices get is not what it gets."""
+    draw = np.random.default_rng(3)
+    words = Words([0, 1], 20, (-1, 1))
+    for number in range(60):
+        words.add(["det"] * 4, draw.random((2, 2, 20, 4)) < 0.6, np.zeros((2, 4), np.bool_), number // 5)
+    found = syntax_dataset(words, clusters="documents")
+    row: Any = table(found).set_index("relation").loc["det"]
+    assert row["times"] < 150
+    (line,) = sample.said(Syntax(found))
+    assert line.endswith(
+        f"det {Head(row['layer'], row['head'])} ({percent(row['accuracy'])}, by offset 0.0%; "
+        f"{percent(row['split_accuracy'])} where the best head is chosen on other documents, "
+        f"{Head(row['layer'], row['head'])} in {row['times']} of 200 choices)."
+    )
+    assert percent(row["accuracy"]) != percent(row["split_accuracy"])
+
+
+def test_what_cannot_be_tested_is_said_to_be_so() -> None:
+    words = Words([0], 1, (-1, 1))
+    for number in range(40):
+        words.add(["det"], np.ones((2, 1, 1, 1), np.bool_), np.zeros((2, 1), np.bool_), number // 10)
+    found = Syntax(syntax_dataset(words, clusters="documents", least=10))
+    assert sample.said(found) == [
+        "No dependency relation can be tested here: an interval needs 5 documents that count in effect."
+    ]
+    info = found.info(Blobs())
+    assert (row(info, "det")["low"], row(info, "det")["q"], row(info, "det")["effective"]) == (None, None, 4)
+    assert any("over 4 documents" in note for note in info["notes"])
+    assert script_json(info)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,6 +20,8 @@ from headscope.analyses.syntax.statistics import (
     table,
 )
 from headscope.errors import InputError
+from headscope.measures.jackknife import LEAST
+from headscope.measures.resample import Answers
 from headscope.measures.significance import false_discovery
 
 
@@ -51,13 +55,14 @@ def planted(sentences: int = 60, seed: int = 0) -> Words:
 
 
 def test_a_planted_head_is_found() -> None:
-    found = dataset(planted(), replicates=200)
+    found = dataset(planted())
     best = table(found).set_index("relation")
     row = best.loc["det"]
     assert (row["layer"], row["head"], row["direction"], row["accuracy"]) == (1, 0, "dep->head", 1.0)
     assert (row["baseline_offset"], row["baseline_accuracy"]) == (1, 0.5)
     assert row["split_accuracy"] == 1.0
-    assert row["p"] == pytest.approx(1 / 201)
+    assert (row["difference"], row["p"]) == (0.5, 0.5**60)  # of 60 sentences that all say so
+    assert (row["times"], row["choices"]) == (200, 200)
     assert (best.loc[ALL, "n"], best.loc[WITHOUT, "n"]) == (360, 240)
     assert found["accuracy"].sel(relation="det", direction="dep->head", layer=1, head=0) == 1.0
 
@@ -68,18 +73,19 @@ def test_a_best_head_of_noise_is_no_better_on_other_sentences() -> None:
     words = Words(range(10), 10, [])
     for _ in range(100):
         words.add(["obj"], draw.random((2, 10, 10, 1)) < 0.2, np.zeros((0, 1), bool))
-    row = table(dataset(words, replicates=200)).set_index("relation").loc["obj"]
+    row = table(dataset(words)).set_index("relation").loc["obj"]
     assert row["accuracy"] > 0.28
     assert row["split_accuracy"] == pytest.approx(0.2, abs=0.05)
     assert row["split_low"] < 0.2 < row["split_high"]
+    assert row["times"] < 100
 
 
 def test_few_instances_are_never_crowned() -> None:
-    best = table(dataset(planted(40), replicates=50)).set_index("relation")
+    best = table(dataset(planted(40))).set_index("relation")
     assert set(best.index[best["few"]]) == {"det", "nsubj", "obj", "punct", "root"}
     assert best.loc["nsubj", ["layer", "head", "accuracy", "p"]].isna().all()
     assert best.loc["nsubj", "n"] == 40
-    every = every_head(dataset(planted(40), replicates=50))
+    every = every_head(dataset(planted(40)))
     assert len(every) == 8 * 7
     assert every["accuracy"].notna().all()
 
@@ -93,29 +99,65 @@ def test_accuracies_are_means_of_bits(seed: int, sizes: list[int]) -> None:
         names += (relations := list(draw.choice(["a", "b", "root"], size)))
         right.append(draw.random((19, size)) < 0.5)
         words.add(relations, right[-1][:18].reshape(2, 3, 3, size), right[-1][18:])
-    bits, found = np.concatenate(right, 1), dataset(words, replicates=20, least=1)
+    bits, found = np.concatenate(right, 1), dataset(words, least=1)
     for name in {ALL, *names}:
         chosen = np.array([name in (ALL, each) for each in names])
         one = found.sel(relation=name)
         np.testing.assert_allclose(one["accuracy"].values.ravel(), bits[:18, chosen].mean(1))
         np.testing.assert_allclose(one["baseline"].values, bits[18:, chosen].mean(1))
-        assert (one["ci_low"] <= one["accuracy"] + 1e-9).all() or len(sizes) < 8
+        told = bool(one["effective"] >= LEAST)
+        assert (((one["ci_low"] <= one["accuracy"] + 1e-9) & (one["ci_low"] >= 0)) == told).all()
+        assert (((one["ci_high"] >= one["accuracy"] - 1e-9) & (one["ci_high"] <= 1)) == told).all()
         assert int(one["n"]) == chosen.sum()
-    again = dataset(words, replicates=20, least=1)
+    again = dataset(words, least=1)
     assert found.identical(again)
 
 
-def test_intervals_cover() -> None:
-    """Of 100 corpora of heads that are right with 0.4, the 95 % interval holds 0.4 in most."""
-    held = 0
+def by_documents(draw: np.random.Generator, documents: int, share: float) -> Words:
+    """Documents of ten sentences of three words; all heads are right with a chance that is each document's own."""
+    words = Words([0], 2, [-1, 1])
+    for document in range(documents):
+        own = draw.beta(share * 9, (1 - share) * 9)  # a correlation of 0.1 between words of a document
+        for _ in range(10):
+            words.add(["obj"] * 3, draw.random((2, 1, 2, 3)) < own, draw.random((2, 3)) < own, document)
+    return words
+
+
+def test_intervals_are_over_documents() -> None:
+    """Of 100 corpora, the 95 % interval holds the truth in most; over sentences it is about half as wide, and fails."""
+    held, apart = 0, 0
     for seed in range(100):
-        draw = np.random.default_rng(seed)
-        words = Words([0], 1, [])
-        for _ in range(80):
-            words.add(["obj"] * 3, draw.random((2, 1, 1, 3)) < 0.4, np.zeros((0, 3), bool))
-        one = dataset(words, replicates=200, seed=seed).sel(relation="obj").isel(direction=0, layer=0, head=0)
+        words = by_documents(np.random.default_rng(seed), 12, 0.4)
+        one = dataset(words, clusters="documents").sel(relation="obj").isel(direction=0, layer=0, head=0)
         held += float(one["ci_low"]) <= 0.4 <= float(one["ci_high"])
-    assert 87 <= held <= 100
+        assert float(one["effective"]) == 12
+        wide = float(one["ci_high"] - one["ci_low"])
+        sentences = Words([0], 2, [-1, 1])
+        sentences.answers = Answers(words.answers.width)
+        bits = np.unpackbits(words.answers.bits(), axis=1, count=words.answers.width).T.astype(np.bool_)
+        for number in range(120):
+            sentences.add(
+                ["obj"] * 3,
+                bits[:4, 3 * number : 3 * number + 3].reshape(2, 1, 2, 3),
+                bits[4:, 3 * number : 3 * number + 3],
+            )
+        other = dataset(sentences).sel(relation="obj").isel(direction=0, layer=0, head=0)
+        assert float(other["accuracy"]) == float(one["accuracy"])
+        apart += wide > 1.2 * float(other["ci_high"] - other["ci_low"])
+    assert 89 <= held <= 100
+    assert apart > 80
+
+
+def test_few_documents_have_figures_but_no_interval_and_no_test() -> None:
+    draw = np.random.default_rng(0)
+    found = dataset(by_documents(draw, 4, 0.4), clusters="documents")
+    row = table(found).set_index("relation").loc["obj"]
+    assert row[["ci_low", "ci_high", "split_low", "split_high", "p", "q", "difference_low"]].isna().all()
+    assert row[["accuracy", "split_accuracy", "difference"]].notna().all()
+    assert (row["effective"], row["clusters"]) == (4, "documents")
+    described = json.loads(found.attrs["meta"])
+    assert (described["clusters"], described["clusters_count"]) == ("documents", 4)
+    assert np.isfinite(dataset(by_documents(draw, 5, 0.4)).sel(relation="obj")["p"])
 
 
 def test_false_discovery_by_hand() -> None:

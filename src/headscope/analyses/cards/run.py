@@ -172,10 +172,11 @@ def choose_examples(
 def _values(task: Task, inputs: Iterable[Example]) -> Iterator[tuple[list[Tokens], Sequence[int], Floats]]:
     """Figures of single inputs, batch by batch: ``[input measure layer head]``, NaN where no row counts."""
     stream = (example.tokens for example in inputs if example.tokens is not None)
-    while batch := list(islice(stream, BATCH)):
+    together = 1 if task.model.same_length else BATCH
+    while batch := list(islice(stream, together)):
         sums = task.run(batch)
         by = np.where(sums.divisors > 0, sums.divisors, np.nan)
-        yield batch, sums.layers, sums.sums / by[:, :, None, None]
+        yield batch, sums.layers, sums.sums / by
 
 
 def _scores(values: Floats, names: Sequence[str], order: Sequence[Scored]) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -35,8 +35,20 @@ def groups(
         ),
     ] = None,
     measures: console.Measures = None,
-    permutations: Annotated[int, typer.Option(help="Of the labels, at least 20,000.")] = 20_000,
-    seed: Annotated[int, typer.Option(help="Of the permutations.")] = 0,
+    null: Annotated[
+        Literal["means", "distributions"] | None,
+        typer.Option(help="What is tested to be equal; by default means, whatever the groups' spread."),
+    ] = None,
+    length: Annotated[
+        Literal["covariate", "stratum"] | None,
+        typer.Option(help="Hold lengths equal: by a slope on ln tokens, or in strata of like length."),
+    ] = None,
+    permutations: Annotated[
+        int, typer.Option(max=1_000_000, help="Of the labels, or draws of the bootstrap, at least 20,000.")
+    ] = 20_000,
+    seed: Annotated[
+        int, typer.Option(min=0, max=console.MOST_SEED, help="Of the permutations or draws.")
+    ] = 0,
     level: Annotated[float, typer.Option(help="Up to which q a head is said to differ.")] = 0.05,
     theme: console.Theme = "auto",
     limit: console.Limit = None,
@@ -55,6 +67,8 @@ def groups(
     options: dict[str, Any] = {
         "groups": console.names(groups),
         "measures": console.names(measures),
+        "null": null,
+        "length": length,
         "permutations": permutations,
         "seed": seed,
         "batch_size": batch_size,
@@ -70,6 +84,8 @@ def groups(
     for name, group in zip("AB", about["groups"], strict=True):
         size = f"{group['inputs']:,} inputs of {group['tokens']:.1f} tokens on average"
         console.say(f"group {name}: label {group['label']}, {size}")
+    if (why := run.statistics.no_interval(about)) is not None:
+        console.say(why)
     rows: Any = result.differing(level)
     shown = [result.told(level)]
     if len(rows):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headscope.analyses.compare_groups.statistics import LEVEL
+from headscope.analyses.compare_groups.statistics import LEVEL, drawn, null_in
 from headscope.views import charts
 from headscope.views.charts import Figure, Width
 from headscope.views.palette import Theme, palette
@@ -82,6 +82,7 @@ def _caption(meta: dict[str, Any], count: int, level: float) -> str:
     parts = [
         f"Hedges' g of A − B: A is {first}, B is {second}",
         heads,
-        f"{meta['permutations']:,} permutations of {meta['permuted']}",
+        *([f"null: {null_in(meta)}"] if "null" in meta else []),
+        drawn(meta),
     ]
     return " · ".join([*parts, *([charts.model_name(meta["model"])] if meta.get("model") else [])])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
@@ -18,12 +20,12 @@ from headscope.analyses.compare_groups.values import Values, values
 from headscope.analyses.result import Comparison
 from headscope.corpora import Corpus, Example
 from headscope.corpora.batches import checked
-from headscope.errors import InputError
+from headscope.errors import HeadscopeWarning, InputError
 from headscope.heads import Head
 from headscope.live.view import view
 from headscope.measures.dataset import describe, description
 from headscope.measures.measure import Measure
-from headscope.measures.permutation import PERMUTATIONS
+from headscope.measures.permutation import PERMUTATIONS, Design
 from headscope.models import Model
 from headscope.stream.batches import tokens_of
 from headscope.stream.estimate import ahead, line
@@ -122,6 +124,8 @@ def groups(
     *,
     groups: Sequence[str] | None = None,
     measures: Sequence[str | Measure] | None = None,
+    null: statistics.Null | None = None,
+    length: statistics.Length | None = None,
     permutations: int = PERMUTATIONS,
     seed: int = 0,
     batch_size: int = 32,
@@ -130,22 +134,32 @@ def groups(
 ) -> Groups:
     """Compare every measure of every head between the inputs of two labels.
 
-    Each input gives one mean; groups are compared in the means of their inputs. Labels are permuted, those of documents
-    where inputs come in documents (see `headscope.measures.permutation`); q is adjusted for all measures and heads.
+    Each input gives one mean; groups are compared in the means of their inputs. What is tested is said in the result:
+    that means are equal, by a bootstrap of documents (`headscope.measures.bootstrap`), or that figures have the same
+    distribution in both groups, by permuted labels (`headscope.measures.permutation`). q is adjusted for all measures
+    and heads. Errors and intervals are by document.
 
     Args:
         model: from `headscope.load`.
         corpus: labelled inputs, such as from `headscope.corpora.pairs`, or examples that have their tokens.
         groups: the labels of group A and of group B; needed where there are more than two.
         measures: names or definitions; by default `MEASURES`.
-        permutations: of the labels, at least 20,000.
-        seed: of the permutations.
+        null: what is tested: equal ``"means"``, whatever the spread of the groups, or equal ``"distributions"``, with
+            more power where groups differ in their means alone. By default means, or distributions where a group is of
+            one document.
+        length: hold the lengths of inputs equal: as a ``"covariate"`` (a slope on the logarithm of the tokens that both
+            groups share), or in each ``"stratum"`` of like length. Means are tested then.
+        permutations: of the labels, or draws of the bootstrap, at least 20,000.
+        seed: of the permutations or draws.
         batch_size, limit, progress: as in `headscope.measure`.
 
     Raises:
-        InputError: inputs without labels, other than two labels, or fewer than two inputs with one of them.
+        InputError: inputs without labels, other than two labels, fewer than two inputs with one of them, or a null that
+            cannot be tested.
         CorpusError: a broken corpus, with file and line.
         RunError: the model failed on an input, which the message names.
+
+    Warns before the model runs where the labels can be dealt out in too few ways for anything to be found.
 
     >>> result = hs.compare.groups(model, hs.corpora.pairs("pairs.tsv"), measures=["previous"])
     >>> result.told()[:7]
@@ -154,7 +168,13 @@ def groups(
     started = time.monotonic()
     if not isinstance(corpus, Corpus):
         corpus = list(corpus)
-    labels = choose_groups(_labels(corpus), groups)
+    there, documents = _labels(corpus)
+    labels = choose_groups(there, groups)
+    place = np.flatnonzero(np.isin(there, labels))[:limit]
+    design = Design(np.array(there)[place] == labels[1], documents[place])
+    statistics.null_of(design, null, length)
+    if (said := statistics.nothing(design)) is not None:
+        warnings.warn(said, HeadscopeWarning, stacklevel=2)
     examples = corpus.encoded(model) if isinstance(corpus, Corpus) else iter(corpus)
     inputs = values(
         model,
@@ -187,6 +207,9 @@ def groups(
         inputs.documents,
         inputs.measures,
         inputs.layers,
+        null=null,
+        length=length,
+        tokens=lengths,
         permutations=permutations,
         seed=seed,
         meta=meta,
@@ -195,14 +218,16 @@ def groups(
     return Groups(figures.assign_attrs(describe(meta)), model, inputs, second)
 
 
-def _labels(corpus: Iterable[Example]) -> list[str]:
-    """The label of each input, in their order."""
+def _labels(corpus: Iterable[Example]) -> tuple[list[str], npt.NDArray[np.int64]]:
+    """The label and the document of each input, in their order."""
     labels: list[str] = []
+    documents: list[int] = []
     for example in checked(corpus):
         if example.label is None:
             raise example.error("expected an input with a label, found none")
         labels.append(str(example.label))
-    return labels
+        documents.append(example.document)
+    return labels, np.array(documents, np.int64)
 
 
 def estimate(
@@ -214,7 +239,7 @@ def estimate(
     **options: Any,
 ) -> str:
     """One line that says what `headscope.compare.groups` will take with these options, permutations included."""
-    labels = choose_groups(_labels(corpus), groups)
+    labels = choose_groups(_labels(corpus)[0], groups)
     inputs = (example for example in corpus.encoded(model) if str(example.label) in labels)
     width = 0
 
@@ -223,7 +248,8 @@ def estimate(
         halves = [
             replace(example, label="AB"[index % 2], document=index) for index, example in enumerate(sample)
         ]
-        result = _compared(model, halves, **options)
+        with warnings.catch_warnings(action="ignore", category=HeadscopeWarning):
+            result = _compared(model, halves, **options)
         width = result.inputs.values[0].size
         return result
 

@@ -29,7 +29,7 @@ class GroupInfo(TypedDict):
 
 
 class GroupRow(TypedDict):
-    """A measure of a head in both groups: means of inputs, A − B, Hedges' g, and how sure that is.
+    """A measure of a head in both groups: means of inputs, A − B with a 95 % interval, Hedges' g, and how sure that is.
 
     `example` is the place of an example with a typical input of each group.
     """
@@ -48,6 +48,8 @@ class GroupRow(TypedDict):
     q: float
     n_a: int
     n_b: int
+    ci_low: float | None
+    ci_high: float | None
     example: int | None
 
 
@@ -154,11 +156,10 @@ class Groups(Section):
             ],
             rows=self._rows(),
             notes=[
-                "Groups that differ in length, words or subject differ in attention as well: a difference is not yet "
-                "one of what the labels mean.",
-                "A head is one hypothesis: the largest statistic of its measures against the largest in each "
-                "permutation. Heads are adjusted by Benjamini and Hochberg, so that about one in twenty of those named "
-                "is expected to be there by chance.",
+                *self._tested(),
+                "A head is one hypothesis: the largest statistic of its measures against the largest in each draw. "
+                "Heads are adjusted by Benjamini and Hochberg, so that about one in twenty of those named is expected "
+                "to be there by chance.",
                 "A typical input is the one whose figure is nearest to its group's mean.",
                 *not_measured(self.meta, "Not compared here"),
             ],
@@ -174,9 +175,35 @@ class Groups(Section):
         name = plain_text(str(meta.get("corpus", {}).get("name") or "the texts"))
         return (
             f"{name}: A is {a}; B is {b}. Every measure of every head, compared in the means of inputs: Hedges' g, and "
-            f"q of {meta['permutations']:,} permutations of {meta['permuted']}, adjusted for all measures and heads "
-            f"(seed {meta['seed']}). Choose a row to see a typical input of each group."
+            f"p and q of the null of {two_groups.null_in(meta)}, by {two_groups.drawn(meta)} (seed {meta['seed']}). "
+            "Choose a row to see a typical input of each group."
         )
+
+    def _tested(self) -> list[str]:
+        """What the null is and is not, and what the range beside a difference is."""
+        meta = self.meta
+        if meta["null"] == two_groups.MEANS:
+            null = (
+                "What is tested is that means are equal. Each group's documents are drawn by themselves, so the groups "
+                "may differ in spread."
+            )
+        else:
+            null = (
+                "What is tested is that figures have the same distribution in both groups. A head of equal means is "
+                "named as well where its spread differs, as it does between short and long texts."
+            )
+        other = "words or subject" if meta["length"] else "length, words or subject"
+        few = two_groups.no_interval(meta)
+        return [
+            null,
+            f"Groups that differ in {other} differ in attention as well: a difference is not yet one of what the "
+            "labels mean.",
+            *(["Means and differences are at equal length."] if meta["length"] else []),
+            f"{few[0].upper()}{few[1:]}."
+            if few
+            else "The range below a difference is its 95 % interval, by document; it is not adjusted for the choice of "
+            "the row.",
+        ]
 
     def _rows(self) -> list[GroupRow]:
         listed: Any = self.listed

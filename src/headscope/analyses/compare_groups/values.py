@@ -93,7 +93,7 @@ def values(
     )
     with tempfile.TemporaryFile() as file:
         for batch, sums in chain.from_iterable(over):
-            by = sums.divisors[:, :, None, None]
+            by = sums.divisors
             means = np.where(by > 0, sums.sums / np.where(by > 0, by, 1.0), np.nan).astype(np.float32)
             layers, shape = sums.layers, means.shape[1:]
             file.write(means.tobytes())

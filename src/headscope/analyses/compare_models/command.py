@@ -36,10 +36,14 @@ def models(
     by: console.By = "token",
     format: console.Format = None,
     pack: console.Pack = 128,
+    documents: console.DocumentEnds = None,
     theme: console.Theme = "auto",
     limit: console.Limit = None,
     batch_size: console.BatchSize = 16,
-    seed: Annotated[int, typer.Option(help="Of the random tokens that show induction heads.")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(min=0, max=console.MOST_SEED, help="Of the random tokens that show induction heads."),
+    ] = 0,
     estimate: console.Estimate = False,
 ) -> None:
     """What did training change? Drift of each head, and change of every measure and role, on the same inputs."""
@@ -55,7 +59,7 @@ def models(
         raise InputError("models: expected two (or --untrained SEED), found one")
     else:
         first, second, rest = items[0], items[1], items[2:]
-    texts = console.corpus_of([Path(one) for one in rest], format, pack)
+    texts = console.corpus_of([Path(one) for one in rest], format, pack, documents)
     a, b = how.trained.named(first), how.named(second)
     why = run.counterparts(a, b)
     shared: dict[str, Any] = {"batch_size": batch_size, "limit": limit}

@@ -19,9 +19,9 @@ from headscope.analyses.compare_models.section import Compare
 from headscope.analyses.compare_models.shapes import counterparts
 from headscope.analyses.compare_models.summary import Kind
 from headscope.analyses.compare_models.words import lines
-from headscope.analyses.roles.run import roles as of_one
-from headscope.analyses.roles.section import known_roles
-from headscope.analyses.study import LEVEL, Gallery, Study, look_at_both
+from headscope.analyses.roles.run import every_role
+from headscope.analyses.roles.section import known_tests
+from headscope.analyses.study import Gallery, Study, look_at_both
 from headscope.attention.load import load
 from headscope.errors import InputError
 from headscope.heads import Head
@@ -82,7 +82,7 @@ def section(study: Study) -> list[Section]:
     Raises what `headscope.compare.models` raises.
     """
     model, corpus, against = study.model, study.corpus, study.against
-    pages, roles = gallery(study), known_roles(study)
+    pages, roles = gallery(study), known_tests(study)
     apart = against is not None and counterparts(model, against) is not None
     command = study.typed and study.typed.versus(apart=apart)
     beside = other(model, against)
@@ -108,7 +108,7 @@ def section(study: Study) -> list[Section]:
         why.append("Roles are not compared: this report has none")
     else:
         try:
-            both = roles, of_one(beside.model, corpus, level=LEVEL, **study.run)
+            both = roles, every_role(beside.model, corpus, **study.run)
         except InputError as error:
             why.append(f"Roles are not compared: {error}")
     if figures is None and both is None:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from headscope.analyses.compare_models.statistics import by_layer
+from headscope.measures.jackknife import WHY
 from headscope.views import charts
 from headscope.views.charts import Figure, Width
 from headscope.views.palette import Theme, palette
@@ -33,8 +35,11 @@ def figure(
     """
     meta, colours = charts.meta_of(dataset), palette(theme)
     js = dataset["js"].transpose("layer", "head").values
-    mean, error = dataset["js_layer"].values, 1.96 * dataset["js_layer_se"].values
-    limit = charts.rounded_up(float(max(np.nanmax(js), np.nan_to_num(mean + error).max(), 1e-12)))
+    means: Any = by_layer(dataset)
+    mean, low, high = (np.asarray(means[name], np.float64) for name in ("js", "ci_low", "ci_high"))
+    reach = np.stack([mean - low, high - mean])
+    highest = float(np.nanmax([*js.ravel(), *mean, *high]))
+    limit = charts.rounded_up(max(highest, 1e-12))
     layers, heads = js.shape
     across = 2 if charts.inches(width) > charts.COLUMN else 1
     wide = (charts.inches(width) * charts.POINTS - 2 * charts.MARGIN) / across - 64.0
@@ -48,7 +53,7 @@ def figure(
         theme=theme,
         width=width,
         title=title,
-        caption=_caption(meta, bool(np.isfinite(error).any())),
+        caption=_caption(meta, bool(np.isfinite(reach).any())),
         about=charts.about(meta, "Two models"),
     ) as chart:
         mesh = charts.grid_of_heads(chart.axes[0], js, dataset, (0.0, limit), colours, root=True)
@@ -57,7 +62,7 @@ def figure(
         if panels == 2:
             axes, rows = chart.axes[1], list(range(layers))
             axes.hlines(rows, 0, limit, colors=colours.line, linewidths=0.6, zorder=1)
-            axes.errorbar(mean, rows, xerr=error, fmt="o", ms=4.0, color=colours.accent, elinewidth=1.4)
+            axes.errorbar(mean, rows, xerr=reach, fmt="o", ms=4.0, color=colours.accent, elinewidth=1.4)
             axes.set(xlim=(0, limit), ylim=(layers - 0.5, -0.5), xlabel="Jensen–Shannon divergence, nats")
             axes.set_ylabel("layer")
             charts.rounded(axes.xaxis)
@@ -76,6 +81,6 @@ def _caption(meta: dict[str, Any], errors: bool) -> str:
             f"Jensen–Shannon divergence of the rows of A and B, nats a {meta['over'][:-1]}",
             f"A is {charts.model_name(a)}, B is {name}",
             f"{corpus.get('examples', 0):,} inputs of {corpus.get('documents', 0):,} documents",
-            "bars: 95 %, by document" if errors else "no errors: one document",
+            "bars: 95 %, by document" if errors else f"no bars: {WHY}",
         ]
     )

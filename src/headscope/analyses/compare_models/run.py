@@ -136,12 +136,16 @@ def models(
         if not definitions:
             raise InputError(f"measures: {first}: {absent[first]}")
         inputs = islice(words.lines(a, corpus), limit)
+        batch_size = (
+            1 if a.same_length or b.same_length else batch_size
+        )  # of two tokenizers, no length is the other's
         work = words.Words(a, b, definitions).run
     blocks = over_blocks(
         a,
         corpus,
         work,
         inputs=inputs,
+        beside=[b],
         batch_size=batch_size,
         limit=limit,
         progress=progress,
@@ -195,6 +199,12 @@ class Pieces:
         records = [self_attention(model, inputs) for model in self._models]
         check_shapes(self._models, [{record.layer: record.shape[1] for record in each} for each in records])
         a, b = (task.measured(batch) for task in self._tasks)
+        if not np.array_equal(a.divisors, b.divisors):
+            names = " and ".join(model.name for model in self._models)
+            raise InputError(
+                f"models: {names} see different tokens (windows that are not the same), so other rows count in each; "
+                "compare them by role"
+            )
         return [
             (
                 tokens,

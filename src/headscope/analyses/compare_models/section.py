@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
 import numpy as np
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.compare_models import statistics as two_models
 from headscope.analyses.compare_models.summary import Comparison
 from headscope.analyses.compare_roles import statistics as two_roles
-from headscope.analyses.roles.statistics import heads_in, roles_of, units_of
+from headscope.analyses.roles.statistics import BROAD, heads_in, named, roles_of, units_of
+from headscope.analyses.study import LEVEL
 from headscope.heads import Head
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
@@ -20,11 +22,16 @@ from headscope.views.section import not_measured, records, rounded
 
 
 class ComparedLayer(TypedDict):
-    """The means over the heads of a layer; errors are None where there is one document."""
+    """The means over the heads of a layer; errors are None where there is one document.
+
+    `low` and `high` are the ends of the 95 % interval of `js`, None with few documents.
+    """
 
     layer: int
     js: float
     js_se: float | None
+    low: float | None
+    high: float | None
     cosine: float
     cosine_se: float | None
 
@@ -54,7 +61,7 @@ class RoleCount(TypedDict):
 
 
 class RoleChange(TypedDict):
-    """What became of a head's role from A to B: its score and q where it has it."""
+    """What became of a head's role from A to B: scores, q in each, A − B between `low` and `high`, and its q."""
 
     layer: int
     head: int
@@ -64,7 +71,11 @@ class RoleChange(TypedDict):
     b: float | None
     q_a: float | None
     q_b: float | None
-    change: Literal["kept", "lost", "gained"]
+    change: Literal["kept", "lost", "gained", "unclear"]
+    difference: float | None
+    low: float | None
+    high: float | None
+    q: float | None
 
 
 class CompareSection(SectionInfo):
@@ -106,11 +117,13 @@ class Compare(Comparison):
             rows: Any = two_models.by_drift(self.figures).sort_values(["layer", "head"])
             heads = [Head(layer, head) for layer, head in zip(rows["layer"], rows["head"], strict=True)]
             drift = {name: [row[name] for row in records(rows)] for name in drift}
-            layers = records(two_models.by_layer(self.figures))
+            names = {"ci_low": "low", "ci_high": "high"}
+            means: Any = two_models.by_layer(self.figures)
+            layers = records(means.drop(columns=["excess", "q"]).rename(columns=names))
             measures = _measures(self.figures, heads)
         of = [len(heads)] * 2
         if self.roles is not None:
-            of = [heads_in(roles) for roles in self.roles]
+            of = [heads_in(tests) for tests in self.roles]
         counts = self._counts()
         return CompareSection(
             kind="compare",
@@ -160,10 +173,13 @@ class Compare(Comparison):
     def _counts(self) -> list[RoleCount]:
         if self.roles is None:
             return []
-        counts: Any = two_roles.by_role(*self.roles)
+        tables = [named(tests, LEVEL) for tests in self.roles]
+        counts: Any = two_roles.by_role(*tables)
         counts = counts.drop(columns=["share_a", "share_b"]).rename(columns={"heads_a": "a", "heads_b": "b"})
+        broad = counts["role"] == BROAD  # no pattern: last
+        counts = pd.concat([counts[~broad], counts[broad]])
         rows = records(counts.assign(units=counts["role"].map(units_of)))
-        heads = roles_of(self.roles[0])
+        heads = roles_of(tables[0], broad=True)
         for row in rows:
             row["heads"] = [list(head) for head, roles in heads.items() if row["role"] in roles]
         return rows
@@ -172,7 +188,10 @@ class Compare(Comparison):
         changes: Any = self.changes
         if changes is None:
             return []
-        return records(changes.drop(columns="paper").assign(units=changes["role"].map(units_of)))
+        rows: Any = changes.rename(columns={"ci_low": "low", "ci_high": "high"})
+        return records(
+            rows.drop(columns=["paper", "se", "p", "paired"]).assign(units=changes["role"].map(units_of))
+        )
 
     def _notes(self, counts: list[RoleCount]) -> list[str]:
         notes: list[str] = []
@@ -193,7 +212,9 @@ class Compare(Comparison):
         if counts:
             broad = " A head that attends almost evenly is “broad”, whether it has learnt that or not."
             notes.append(
-                "Roles are tested in each model by itself: one can be lost for want of evidence, so look at both q."
+                "Roles are tested in each model by itself. One that only A has is lost, one that only B has gained, "
+                "where the two scores differ by more than luck (paired by document; q after Benjamini and Hochberg "
+                f"over these rows at {LEVEL:g}); else it is unclear what became of it."
                 + (broad if any(row["role"] == "broad" for row in counts) else "")
             )
         return [*notes, *not_measured(self.meta, "Not measured here")]

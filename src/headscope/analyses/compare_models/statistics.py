@@ -11,7 +11,9 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope import lazy
+from headscope.measures.jackknife import differs, interval
 from headscope.measures.measure import Measure, without
+from headscope.measures.significance import false_discovery
 from headscope.measures.sums import Sums
 from headscope.measures.tidy import labelled, tidy
 from headscope.tokens import Tokens, is_punctuation
@@ -26,8 +28,8 @@ COLUMNS = (
 )
 """Columns of the tidy table; ``js`` and ``cosine`` are of the head's maps, whatever the measure."""
 
-DRIFT = ("js", "cosine", "js_layer", "cosine_layer", "js_all", "cosine_all")
-"""What is gathered beside the measures, in this order."""
+DRIFT = ("js", "cosine", "js_layer", "cosine_layer", "js_all", "cosine_all", "js_excess", "cosine_excess")
+"""What is gathered beside the measures, in this order; ``excess`` is what a layer has above the mean of all heads."""
 
 
 def drift(a: Floats, b: Floats) -> Floats:
@@ -57,17 +59,17 @@ def stacked(
 
     Args:
         a, b: sums over rows of both models, ``[measure layer head]``.
-        chance: of uniform attention, ``[measure layer]``.
-        divisors: rows of each measure, ``[measure]``, the same in both models.
+        chance: of uniform attention, like `a`.
+        divisors: rows of each measure, like `a`, the same in both models.
         moved: `drift`, ``[2 layer head]``.
         rows: of `moved`.
     """
     layers = np.broadcast_to(np.nanmean(moved, 2, keepdims=True), moved.shape)
     every_head = np.broadcast_to(np.nanmean(moved, (1, 2), keepdims=True), moved.shape)
-    means = [np.where(np.isfinite(moved), mean, np.nan) for mean in (layers, every_head)]
+    means = [np.where(np.isfinite(moved), mean, np.nan) for mean in (layers, every_head, layers - every_head)]
     sums = np.concatenate([a, b, a - b, moved, *means])
-    nothing = np.full((len(DRIFT), chance.shape[1]), np.nan)
-    every = np.full(len(DRIFT), float(rows))
+    nothing = np.full((len(DRIFT), *chance.shape[1:]), np.nan)
+    every = np.full(nothing.shape, float(rows))
     return (
         sums,
         np.concatenate([chance, chance, 0 * chance, nothing]),
@@ -90,31 +92,35 @@ def dataset(
 ) -> xr.Dataset:
     """Figures over ``(measure, layer, head)`` from what was gathered by `stacked`.
 
-    ``a``, ``b``, ``difference`` (A − B), ``se`` (paired, clustered by document), ``n``; over ``(layer, head)`` ``js``
-    (nats a row), ``cosine``, ``js_se``, ``cosine_se``; over ``(layer)`` their means over heads ``js_layer``,
-    ``cosine_layer``, with ``_se``; and over all heads ``js_all``, ``cosine_all``, with ``_se``. Errors are NaN with
-    fewer than two documents.
+    ``a``, ``b``, ``difference`` (A − B), ``se`` (paired, of the jackknife over documents), ``n``, ``documents``
+    (effective); over ``(layer, head)`` ``js`` (nats a row), ``cosine``, ``js_se``, ``cosine_se``; over ``(layer)``
+    their means over heads ``js_layer``, ``cosine_layer``, and what these have above the mean of all heads,
+    ``js_excess``, ``cosine_excess``, with ``_se``; and over all heads ``js_all``, ``cosine_all``, with ``_se``, and
+    ``js_documents``. Errors are NaN with fewer than two documents.
 
     Raises `InputError` when no measure says anything.
     """
     counts = {name[6:]: count for name, count in sums.counts.items() if name.startswith("class ")}
     count = len(measures)
-    missing = without(measures, causal, counts, sums.n[:count] > 0, absent)
+    missing = without(measures, causal, counts, np.any(sums.n[:count] > 0, (1, 2)), absent)
     kept = [place for place, one in enumerate(measures) if one.name not in missing]
-    value, error = sums.value(), sums.error()
+    value, error, documents = sums.value(), sums.error(), sums.effective()
     there = np.isfinite(sums.s[-len(DRIFT)])
     variables: dict[str, Any] = {
         "a": value[:count][kept],
         "b": value[count : 2 * count][kept],
         "difference": value[2 * count : 3 * count][kept],
         "se": error[2 * count : 3 * count][kept],
-        "n": np.where(there, sums.n[kept][:, None, None], np.nan),
+        "n": np.where(there, sums.n[kept], np.nan),
     }
-    means = (("layer", "head"), (...,)), (("layer",), (..., 0)), ((), (..., 0, 0))  # the same in all heads
+    by_layer = ("layer",), (..., 0)  # the same in all heads
+    means = (("layer", "head"), (...,)), by_layer, ((), (..., 0, 0)), by_layer
     for row, name in enumerate(DRIFT):
         axes, at = means[row // 2]
         variables[name] = (axes, value[3 * count + row][at])
         variables[f"{name}_se"] = (axes, error[3 * count + row][at])
+    variables["documents"] = np.where(there, documents[2 * count : 3 * count][kept], np.nan)
+    variables["js_documents"] = ((), documents[-1, 0, 0])
     known = {name: sums.counts.get(name, 0) for name in ("documents", "examples", "tokens")}
     about = {**meta, "corpus": {**meta.get("corpus", {}), **known}, "absent": missing, "difference": "A − B"}
     return labelled(variables, [measures[place] for place in kept], sums.layers, about)
@@ -133,10 +139,20 @@ def by_drift(dataset: xr.Dataset) -> pd.DataFrame:
 
 
 def by_layer(dataset: xr.Dataset) -> pd.DataFrame:
-    """One row a layer: ``layer, js, js_se, cosine, cosine_se``, means over its heads."""
+    """One row a layer: ``layer, js, js_se, cosine, cosine_se``, ``ci_low, ci_high``, ``excess, q``.
+
+    ``js`` and ``cosine`` are means over its heads; the interval (95 %) is of ``js``. ``excess`` is what the layer moved
+    more than all heads on average, and ``q`` that of its test: two-sided, Student's t over documents, after Benjamini
+    and Hochberg over layers.
+    """
     names = ["js_layer", "js_layer_se", "cosine_layer", "cosine_layer_se"]
     rows: Any = dataset[names].to_dataframe().reset_index()
-    return rows.rename(columns={name: name.replace("_layer", "") for name in names})
+    rows = rows.rename(columns={name: name.replace("_layer", "") for name in names})
+    documents = np.full(len(rows), float(dataset["js_documents"]))
+    low, high = interval(rows["js"].to_numpy(), rows["js_se"].to_numpy(), documents)
+    excess = dataset["js_excess"].values
+    p = differs(excess, dataset["js_excess_se"].values, documents)
+    return rows.assign(ci_low=low, ci_high=high, excess=excess, q=false_discovery(p))
 
 
 def word_axis(words: Sequence[str]) -> Tokens:

@@ -12,16 +12,14 @@ import xarray as xr
 
 from headscope.analyses.compare_models import statistics as two_models
 from headscope.analyses.compare_roles import statistics as two_roles
-from headscope.analyses.roles.statistics import heads_in, roles_of
+from headscope.analyses.roles.statistics import BROAD, heads_in, named, roles_of
+from headscope.analyses.study import LEVEL
 from headscope.heads import Head
 from headscope.measures.dataset import description
 from headscope.views.page import plain_text
 from headscope.views.payload import Part
 from headscope.views.section import Section
 from headscope.views.sentences import by_role, head_name, sentence, with_error
-
-_CLEAR = 1.96  # standard errors
-
 
 Kind = Literal["untrained", "redrawn", "other"]
 
@@ -34,7 +32,8 @@ class Comparison(Section):
         kind: what B is.
         names: of A, the model of the report, and of B.
         figures: from `headscope.compare.models`; None where heads have no counterparts.
-        roles: the tables of A and B from `headscope.roles`; None where roles were not compared.
+        roles: every head of A and of B against every role (`headscope.analyses.roles.run.every_role`); None where roles
+            were not compared.
         examples: the place of an example with the maps of both, by head.
         why: what is compared instead of heads, or of roles, and why.
         inputs: from how many short inputs the examples were chosen.
@@ -60,7 +59,8 @@ class Comparison(Section):
         """What became of the role of each head; None where heads have no counterparts or roles were not compared."""
         if self.roles is None or self.figures is None:
             return None
-        return two_roles.changes(*self.roles)
+        paired = [] if self.meta["over"] == "words" else [self.figures]
+        return two_roles.changes(*self.roles, paired, level=LEVEL)
 
     def findings(self) -> list[list[Part]]:
         """How far heads moved, which layers did, and what became of the roles; nothing that was not compared."""
@@ -88,75 +88,90 @@ def _drift(compared: Comparison) -> list[Part]:
     if len(rows) == 1:
         return sentence(f"{beside} ", _name(compared, first), f" attends {mean} {scale}.")
     return sentence(
-        f"{beside} heads attend {mean} on average {scale}: most ",
-        _name(compared, first),
-        f" ({_short(first.js)}), least ",
+        f"{beside} heads attend {mean} on average {scale}: from {_short(last.js)} (",
         _name(compared, last),
-        f" ({_short(last.js)}).",
+        f") to {_short(first.js)} (",
+        _name(compared, first),
+        ").",
     )
 
 
 def _layers(rows: Any) -> str:
-    """Which layers moved most and least, where that is clearer than their errors; nothing for one layer."""
-    layers = [(float(row.js), float(row.js_se), int(row.layer)) for row in rows.itertuples()]
-    if len(layers) < 2:
+    """Which layers moved more, or less, than heads do on average; nothing where that is not tested."""
+    tested = rows[np.isfinite(rows["q"])]
+    if len(tested) < 2:
         return ""
-    (high, high_error, top), (low, low_error, bottom) = max(layers), min(layers)
-    if not np.isfinite(high_error + low_error):
-        return ""
-    if high - low <= _CLEAR * (high_error + low_error):
-        return "No layer moved by clearly more than another."
-    return (
-        f"The layer that moved most is layer {top} ({with_error(high, high_error)} nats), the one "
-        f"that moved least layer {bottom} ({with_error(low, low_error)})."
-    )
+    clear = tested[tested["q"] <= LEVEL]
+    if not len(clear):
+        return "No layer is known to have moved more than another."
+    sides: list[str] = []
+    for word, part in (("more", clear[clear["excess"] > 0]), ("less", clear[clear["excess"] < 0])):
+        if len(part):
+            each = ", ".join(
+                f"{row.layer} ({with_error(row.js, row.js_se)} nats)"
+                for row in part.sort_values("excess", key=abs, ascending=False).itertuples()
+            )
+            sides.append(f"{word} than heads do on average: layer{'' if len(part) == 1 else 's'} {each}")
+    return f"Moved {'; '.join(sides)} (q ≤ {LEVEL:g})."
 
 
 def _changes(compared: Comparison) -> list[list[Part]]:
     """Of the roles of A's heads, which are in B, in the same head; and which only B has."""
     changes: Any = compared.changes
+    changes = changes[changes["role"] != BROAD]
     there = _there(compared)
-    kept, lost, gained = (
-        list(changes[changes["change"] == kind].itertuples()) for kind in ("kept", "lost", "gained")
+    kept, lost, gained, unclear = (
+        list(changes[changes["change"] == kind].itertuples())
+        for kind in ("kept", "lost", "gained", "unclear")
     )
     lines: list[list[Part]] = []
     if kept or lost:
         lines.append(_split(compared, kept, lost, there))
-    elif not gained:
-        lines.append(sentence(f"Neither here nor {there} does a head have one of the roles."))
+    elif not gained and not unclear:
+        lines.append(sentence(f"Neither here nor {there} is a head known to have one of the roles."))
     if gained:
         lines.append(_gained(compared, gained, there, some=bool(kept or lost)))
+    if unclear:
+        one = len(unclear) == 1
+        lines.append(
+            sentence(
+                f"{len(unclear)} {'role is' if one else 'roles are'} known in one of the two models, and "
+                f"{'its score is' if one else 'their scores are'} not known to differ in the other: ",
+                *_by_role(compared, unclear),
+                ".",
+            )
+        )
     return lines
 
 
 def _split(compared: Comparison, kept: Sequence[Any], lost: Sequence[Any], there: str) -> list[Part]:
-    count = len(kept) + len(lost)
-    if kept and lost:
-        return sentence(
-            f"Of the {count} roles that heads have here, {len(kept)} {'is' if len(kept) == 1 else 'are'} there {there} "
-            "as well, in the same ",
-            f"{'head' if len(kept) == 1 else 'heads'} (",
+    parts: list[str | Part] = []
+    if kept:
+        one = len(kept) == 1
+        parts += [
+            f"{len(kept)} {'role is' if one else 'roles are'} there {there} as well, in the same "
+            f"{'head' if one else 'heads'} (",
             *_by_role(compared, kept),
-            f"), {len(lost)} {'is' if len(lost) == 1 else 'are'} not (",
+            ")",
+        ]
+    if lost:
+        verb = "role of a head here is" if len(lost) == 1 else "roles of heads here are"
+        parts += [
+            f"{'; ' if kept else ''}{len(lost)} {verb} lost {there}: the score is below that here by more than luck (",
             *_by_role(compared, lost),
-            ").",
-        )
-    if count == 1:
-        verb, where = ("is", " as well, in the same head") if kept else ("is not", " in that head")
-        begin = f"The one role that a head has here {verb} there {there}{where}"
-    elif kept:
-        every = "Both" if count == 2 else f"All {count}"
-        begin = f"{every} roles that heads have here are there {there} as well, in the same heads"
-    else:
-        none = "Neither of the two" if count == 2 else f"None of the {count}"
-        begin = f"{none} roles that heads have here is there {there} in the same head"
-    return sentence(f"{begin}: ", *_by_role(compared, kept or lost), ".")
+            ")",
+        ]
+    return sentence(*parts, ".")
 
 
 def _gained(compared: Comparison, gained: Sequence[Any], there: str, *, some: bool) -> list[Part]:
     heads = len({(row.layer, row.head) for row in gained})
     noun, they = ("head has", "it does") if heads == 1 else ("heads have", "they do")
-    begin = f"{there[0].upper()}{there[1:]}" if some else f"No head has one of the roles here; {there}"
+    begin = (
+        f"{there[0].upper()}{there[1:]}"
+        if some
+        else f"No head is known to have one of the roles here; {there}"
+    )
     which = f" that {they} not have here" if some else ""
     return sentence(f"{begin}, {heads} {noun} a role{which}: ", *_by_role(compared, gained), ".")
 
@@ -171,7 +186,8 @@ def _by_role(compared: Comparison, rows: Sequence[Any]) -> list[Part]:
 def _counts(compared: Comparison) -> list[Part]:
     """Heads have no counterparts: how many have a role, in each model."""
     counts: list[str] = []
-    for table, where in zip(compared.roles or (), ("Here", _there(compared)), strict=True):
+    for every, where in zip(compared.roles or (), ("Here", _there(compared)), strict=True):
+        table = named(every, LEVEL)
         having = len(roles_of(table))
         counts.append(
             f"{where} {having} of {heads_in(table)} heads {'has' if having == 1 else 'have'} a role"

@@ -16,7 +16,7 @@ from headscope.measures.single import row_statistic
 from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.stream.words import word_maps
-from headscope.tokens import Tokens
+from headscope.tokens import BoolArray, Tokens
 
 MOST = 64
 """Words of an input; a line that is longer gives several."""
@@ -49,44 +49,53 @@ class Words:
         """What both give for each input of a batch."""
         a, b = self._models
         of_b = [replace(example, tokens=b.from_words(list(example.words or ()))) for example in batch]
-        maps = [_maps(a, batch), _maps(b, of_b)]
+        (of_a, seen_a), (of_b_, seen_b) = _maps(a, batch), _maps(b, of_b)
+        maps = [of_a, of_b_]
         check_shapes(self._models, [{layer: each.shape[1] for layer, each in of.items()} for of in maps])
         return [
             self._gathered(
-                example.words or (), [{layer: each[place] for layer, each in of.items()} for of in maps]
+                example.words or (),
+                [{layer: each[place] for layer, each in of.items()} for of in maps],
+                {layer: seen[place] & seen_b[layer][place] for layer, seen in seen_a.items()},
             )
             for place, example in enumerate(batch)
         ]
 
-    def _gathered(self, words: Sequence[str], maps: Sequence[Mapping[int, Floats]]) -> statistics.Gathered:
-        """What one input gives, of its maps in both models, ``[head word word]`` by layer."""
+    def _gathered(
+        self, words: Sequence[str], maps: Sequence[Mapping[int, Floats]], sights: Mapping[int, BoolArray]
+    ) -> statistics.Gathered:
+        """What one input gives, of its maps in both models ``[head word word]``, and what both see, by layer."""
         causal, count, layers = self._models[0].causal, len(words), sorted(maps[0])
         axis = statistics.word_axis(words)
-        rows, divisors = selection(self._measures, axis, causal)
         heads = max(map(len, maps[0].values()))
         sums = np.full((2, len(self._measures), len(layers), heads), np.nan)
+        chance, divisors = np.zeros((2, *sums.shape[1:]))
         moved = np.full((2, len(layers), heads), np.nan)
         for index, layer in enumerate(layers):
             weights = [of[layer][:, :count, :count] for of in maps]
-            width = len(weights[0])
-            sums[:, :, index, :width] = [self._sums(each, axis, rows) for each in weights]
+            sight, own = sights[layer][:, :count, :count], slice(len(weights[0]))
+            rows, of = selection(self._measures, axis, sight)
+            sums[:, :, index, own] = [self._sums(each, axis, rows, sight) for each in weights]
+            even = sight / np.maximum(sight.sum(-1, keepdims=True), 1)
+            chance[:, index, own] = self._sums(even, axis, rows, sight)
+            divisors[:, index, own] = of
             seen = (statistics.with_rest(each[:, int(causal) :]) for each in weights)
-            moved[:, index, :width] = statistics.drift(*seen)
-        sight = np.tril(np.ones((count, count))) if causal else np.ones((count, count))
-        uniform = self._sums((sight / sight.sum(-1, keepdims=True))[None], axis, rows)
-        chance = np.repeat(uniform, len(layers), 1)  # the same in every layer
+            moved[:, index, own] = statistics.drift(*seen)
         gathered = statistics.stacked(sums[0], sums[1], chance, divisors, moved, count - int(causal))
         return (axis, layers, *gathered)
 
-    def _sums(self, weights: Floats, axis: Tokens, rows: Floats) -> Floats:
+    def _sums(self, weights: Floats, axis: Tokens, rows: Floats, sight: BoolArray) -> Floats:
         """Sums over the rows that count, ``[measure head]``."""
         weights = weights.astype(np.float64)
         pairs = zip(self._measures, rows, strict=True)
-        return np.array([row_statistic(measure, weights, axis) @ counted for measure, counted in pairs])
+        return np.array(
+            [(row_statistic(one, weights, axis, sight=sight) * counted).sum(-1) for one, counted in pairs]
+        )
 
 
-def _maps(model: Model, batch: Sequence[Example]) -> dict[int, Floats]:
-    """The maps of each layer, ``[input head word word]``."""
+def _maps(model: Model, batch: Sequence[Example]) -> tuple[dict[int, Floats], dict[int, BoolArray]]:
+    """The maps of each layer, ``[input head word word]``, and which words each word can see, alike."""
     maps: dict[int, Floats] = {}
-    word_maps(model, batch, maps.__setitem__)
-    return maps
+    sights: dict[int, BoolArray] = {}
+    word_maps(model, batch, maps.__setitem__, sight=sights.__setitem__)
+    return maps, sights

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import xarray as xr
 
+from headscope.analyses.compare_models.run import models, same_tokens
+from headscope.analyses.compare_models.shapes import counterparts
 from headscope.analyses.compare_roles import statistics
-from headscope.analyses.roles.run import roles as of_one
+from headscope.analyses.roles.run import every_role, readings
+from headscope.analyses.roles.statistics import named
 from headscope.corpora import Corpus
 from headscope.models import Model
 
@@ -18,15 +23,22 @@ class Roles:
 
     Attributes:
         a, b: the table of each, from `headscope.roles`.
+        tests: of A and of B: every head against every role.
+        paired: what `headscope.compare.models` gives for the measures of roles; empty where the models do not read the
+            same tokens, or their heads have no counterparts.
+        level: of q.
     """
 
     a: pd.DataFrame
     b: pd.DataFrame
+    tests: tuple[pd.DataFrame, pd.DataFrame]
+    paired: Sequence[xr.Dataset] = ()
+    level: float = 0.05
 
     @property
     def changes(self) -> pd.DataFrame:
-        """What each head's roles became, with the columns `statistics.COLUMNS`; for models of one shape."""
-        return statistics.changes(self.a, self.b)
+        """What each head's roles became, as `statistics.changes` gives it; for models of one shape."""
+        return statistics.changes(*self.tests, self.paired, level=self.level)
 
     @property
     def by_role(self) -> pd.DataFrame:
@@ -47,17 +59,26 @@ def roles(
 ) -> Roles:
     """The roles of the heads of two models, of any shapes and tokenizers, on the same corpus.
 
+    Differences of scores are paired by document where both models read the same tokens and have as many heads.
+
     Args:
         a, b: from `headscope.load`.
-        corpus: of at least two documents; each model reads it with its own tokenizer.
+        corpus: of at least five documents; each model reads it with its own tokenizer.
         level, batch_size, limit, seed, progress: as in `headscope.roles`.
 
     >>> hs.compare.roles(model, model, hs.corpora.builtin(), limit=20).changes["change"].unique().tolist()
     ['kept']
     """
-    options = {"level": level, "batch_size": batch_size, "limit": limit, "seed": seed}
     first, second = (
-        of_one(model, corpus, **options, progress=progress)  # pyright: ignore[reportArgumentType]
+        every_role(model, corpus, batch_size=batch_size, limit=limit, seed=seed, progress=progress)
         for model in (a, b)
     )
-    return Roles(first, second)
+    paired: list[xr.Dataset] = []
+    if counterparts(a, b) is None and same_tokens(a, b, corpus):
+        for inputs, measures in readings(a, corpus, limit=limit, seed=seed):
+            compared = models(a, b, inputs, measures=measures, batch_size=batch_size, limit=limit)
+            paired.append(compared.figures)
+    tables = [named(each, level) for each in (first, second)]
+    for table, each in zip(tables, (first, second), strict=True):
+        table.attrs["meta"] = each.attrs["meta"] | {"level": level, "tests": len(each)}
+    return Roles(tables[0], tables[1], (first, second), paired, level)

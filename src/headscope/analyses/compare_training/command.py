@@ -28,6 +28,7 @@ def training(
     by: console.By = "token",
     format: console.Format = None,
     pack: console.Pack = 128,
+    documents: console.DocumentEnds = None,
     theme: console.Theme = "auto",
     limit: console.Limit = None,
     batch_size: console.BatchSize = 32,
@@ -42,7 +43,7 @@ def training(
     console.check_places(figure, suffixes=console.PICTURES)
     result = run(
         checkpoints[0] if len(checkpoints) == 1 else checkpoints,
-        console.corpus_of(corpus, format, pack),
+        console.corpus_of(corpus, format, pack, documents),
         measures=console.names(measures),
         by=by,
         batch_size=batch_size,

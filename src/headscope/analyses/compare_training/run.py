@@ -20,7 +20,7 @@ from headscope.attention.load import load
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.measures.choose import choose
-from headscope.measures.dataset import description
+from headscope.measures.dataset import description, mean_chance_of
 from headscope.measures.measure import Measure
 from headscope.measures.tidy import AXES, labelled, tidy
 from headscope.models import Model
@@ -178,7 +178,12 @@ def _joined(datasets: Mapping[str, xr.Dataset], measures: Sequence[Measure]) -> 
         "value": (axes, stack("")),
         "se": (axes, stack("_se")),
         "n": (axes, stack("_n")),
-        "chance": (axes[:-1], stack("_chance")),
+        "chance": (
+            axes[:-1],
+            np.array(
+                [[mean_chance_of(dataset, each.name) for each in shared] for dataset in datasets.values()]
+            ),
+        ),
     }
     layers: Any = next(iter(datasets.values()))["layer"]
     return labelled(variables, shared, layers.values.tolist(), meta, checkpoint=list(datasets))

@@ -130,6 +130,7 @@ def estimate(
     """One line that says how long `ablation` will take, measured on one batch. Arguments as there."""
     number = make_objective(model, objective)
     sample = [tokens_of(example) for example in islice(examples(model, corpus, limit), min(batch_size, 8))]
+    sample = sample[:1] if model.same_length else sample
     if not sample:
         raise InputError("corpus: expected at least one input, found none")
     count = sum(1 for _ in examples(model, corpus, limit))

@@ -195,13 +195,13 @@ def _both(
         raise InputError(f"{model.name}: expected a model of one part, found several")
     others = np.arange(len(tokens) + 1) != index
     mass = [layer[:, others, index] for layer in more.layers]
-    seeing = np.arange(len(tokens)) >= index if without.causal else np.ones(len(tokens), np.bool_)
+    seeing = [more.sight(layer)[:, others, index] for layer in range(len(more))]
     heads = max(map(len, without.layers))
     values = np.full((1, 1 + 3 * len(measures), len(without), heads), np.nan)
     there = np.ones(values.shape[:2])
-    there[0, 0] = seeing.any()
-    for layer, share in enumerate(mass):
-        values[0, 0, layer, : len(share)] = share[:, seeing].mean(1) if seeing.any() else 0.0
+    there[0, 0] = any(rows.any() for rows in seeing)
+    for layer, (share, rows) in enumerate(zip(mass, seeing, strict=True)):
+        values[0, 0, layer, : len(share)] = (share * rows).sum(1) / np.maximum(rows.sum(1), 1)
     kept = _others(more, others, mass, without, renormalise)
     before, after = surface(without, measures), surface(kept, measures)
     for at, measure in enumerate(measures):
@@ -234,4 +234,4 @@ def _others(
         ]
     else:
         sinks = [sink + share for sink, share in zip(sinks, mass, strict=True)]
-    return replace(without, layers=layers, sink=sinks, meta=more.meta)
+    return replace(without, layers=layers, sink=sinks, visible=kept.visible, meta=more.meta)

@@ -153,13 +153,19 @@ def _run(model: Model, batch: list[Example], tokens: int, layers: list[int]) -> 
     """``[input layer head query key]``; NaN for heads that a layer does not have; the last one is uniform."""
     given = [example.tokens for example in batch if example.tokens is not None]
     corners: dict[int, Floats] = {}
+    even: dict[int, Floats] = {}
 
     def keep(record: AttentionRecord) -> None:
         if record.kind == "cross":
             return
         if record.shape[2] != record.shape[3] or record.layer in corners:
             raise RefusedError(f"{record.module}: expected one self-attention a layer over whole inputs")
-        corners[record.layer] = record.weights(slice(0, tokens))[..., :tokens].double().cpu().numpy()
+        rows = slice(0, tokens)
+        corners[record.layer] = record.weights(rows)[..., :tokens].double().cpu().numpy()
+        seen = record.visible(rows)
+        seen = torch.ones(1, 1, tokens, record.shape[3]) if seen is None else seen[(None,) * (4 - seen.ndim)]
+        uniform = (seen.double() / seen.sum(-1, keepdim=True)).mean(1).cpu().numpy()
+        even[record.layer] = np.broadcast_to(uniform[..., :tokens], (len(given), tokens, tokens))
 
     module = model.backbone
     with torch.no_grad(), recording(module, keep, fused=True):
@@ -169,7 +175,5 @@ def _run(model: Model, batch: list[Example], tokens: int, layers: list[int]) -> 
     result = np.full((len(batch), len(layers), heads + 1, tokens, tokens), np.nan)
     for index, layer in enumerate(layers):
         result[:, index, : corners[layer].shape[1]] = corners[layer]
-    for index, each in enumerate(given):
-        seen = np.tril(np.ones((tokens, tokens)))
-        result[index, :, -1] = seen / seen.sum(1, keepdims=True) if model.causal else 1.0 / len(each)
+        result[:, index, -1] = even[layer]
     return result

@@ -16,15 +16,17 @@ from headscope.analyses.coref import statistics
 from headscope.analyses.over_words import description, over_word_maps
 from headscope.analyses.result import returns_result
 from headscope.corpora import Corpus, Example, Mention
+from headscope.deprecated import unused
 from headscope.errors import InputError
 from headscope.models import Model, expect_model
-from headscope.stream.estimate import BOOTSTRAP, ahead, line
+from headscope.stream.estimate import CLUSTERS, ahead, line
 from headscope.tokens import BoolArray
 from headscope.words import Rows
 
 _NONE: Mapping[str, str] = {}
 
 
+@unused("replicates")
 @returns_result
 def coreference(
     model: Model,
@@ -33,7 +35,6 @@ def coreference(
     window: int = 128,
     rows: Rows = "mean",
     seed: int = 0,
-    replicates: int = 1000,
     limit: int | None = None,
     batch_size: int = 32,
     progress: bool = False,
@@ -47,7 +48,7 @@ def coreference(
         window: tokens of an input, special ones included: a document is cut into runs of whole sentences. An antecedent
             in another window is not looked for, as a head cannot see it.
         rows: attention from a word is the ``mean`` over its pieces, or that of its ``first`` piece.
-        seed, replicates: of the bootstrap over documents.
+        seed: of the divisions of the documents, to choose heads on some and to score them on others.
         limit: use at most this many sentences.
         batch_size: windows in a batch, at most.
         progress: show progress on stderr.
@@ -78,7 +79,7 @@ def coreference(
         limit=limit,
         progress=progress,
     ):
-        for _, text, layers in sorted(block, key=lambda each: each.annotation.document):
+        for _, text, layers in sorted(block, key=lambda each: each.number):
             if mentions is None:
                 mentions = statistics.Mentions(list(layers), max(each.shape[1] for each in layers.values()))
             types = [item.mention.type for item in text.items]
@@ -86,7 +87,7 @@ def coreference(
     assert mentions is not None
     options = {"rows": rows, "window": size, "limit": limit, "batch_size": batch_size}
     meta = description(model, corpus, options, started)
-    return statistics.dataset(mentions, seed=seed, replicates=replicates, meta=meta)
+    return statistics.dataset(mentions, seed=seed, meta=meta)
 
 
 class _Window:
@@ -192,4 +193,4 @@ def estimate(
         return coreference(model, sample, batch_size=batch_size, **options)
 
     inputs = ahead(corpus, corpus.encoded(model), limit)
-    return line(model, inputs, work, "sentence", *BOOTSTRAP, together=True)
+    return line(model, inputs, work, "sentence", *CLUSTERS, together=True)

@@ -9,9 +9,12 @@ from typing import Any, Literal, TypedDict
 
 import xarray as xr
 
-from headscope.analyses.coref.statistics import TYPES, best_head, table
+from headscope.analyses.clusters import CHOSEN_ON, note
+from headscope.analyses.coref.statistics import RULES, TYPES, best_head, table
 from headscope.analyses.printed import TABLE_2, orientation
+from headscope.analyses.study import LEVEL
 from headscope.measures.dataset import description
+from headscope.measures.resample import DIVISIONS
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
 from headscope.views.payload import Part, PrintedRow, SectionInfo
@@ -25,6 +28,19 @@ class CorefCell(TypedDict):
     accuracy: float
     low: float | None
     high: float | None
+
+
+class CorefGain(TypedDict):
+    """A difference in accuracy to the best rule (`rule` over all mentions), its interval and two-sided p.
+
+    None with too few documents.
+    """
+
+    rule: str
+    value: float
+    low: float | None
+    high: float | None
+    p: float | None
 
 
 class CorefWindow(TypedDict):
@@ -51,7 +67,11 @@ class CorefShown(TypedDict):
 
 
 class CorefRow(TypedDict):
-    """A system: a rule, or the best head for a definition of candidates. `cells` are by type, None where none is."""
+    """A system: a rule, or the best head for a definition of candidates. `cells` are by type, None where none is.
+
+    Of a best head, `split` includes the choice, and that head was the choice `times` of `choices`; `gain` is what
+    choosing gives over the best rule, chosen alike, with its interval and two-sided p.
+    """
 
     system: str
     candidates: str
@@ -59,15 +79,20 @@ class CorefRow(TypedDict):
     head: int | None
     cells: list[CorefCell | None]
     split: CorefCell | None
+    times: int | None
+    choices: int | None
+    gain: CorefGain | None
     shown: list[CorefShown]
 
 
 class CorefSection(SectionInfo):
-    """Table 2: systems by types of mentions. `counts` are mentions of each type."""
+    """Table 2: systems by types of mentions. `counts` are mentions of each type, `effective` the documents of these."""
 
     kind: Literal["coref"]
     types: list[str]
     counts: list[int]
+    effective: list[float]
+    clusters: str
     rows: list[CorefRow]
     windows: list[CorefWindow]
     printed: list[PrintedRow]
@@ -112,6 +137,9 @@ class Coref(Section):
     def info(self, blobs: Blobs) -> CorefSection:
         """The rows and the texts; nothing travels beside them."""
         counts = {str(kind): int(n) for kind, n in zip(TYPES, self.result["n"].values, strict=True) if n}
+        effective = [
+            float(each) for each, n in zip(self.result["effective"], self.result["n"], strict=True) if n
+        ]
         rows: Any = table(self.result)
         return CorefSection(
             kind="coref",
@@ -119,6 +147,8 @@ class Coref(Section):
             about=self._about(),
             types=list(counts),
             counts=list(counts.values()),
+            effective=effective,
+            clusters=str(description(self.result)["clusters"]),
             rows=[
                 self._row(system, candidates, group)
                 for (system, candidates), group in rows.groupby(["system", "candidates"], sort=False)
@@ -142,6 +172,9 @@ class Coref(Section):
             head=head and head.head,
             cells=[_cell(*figures) for figures in group[["accuracy", "ci_low", "ci_high"]].to_numpy(float)],
             split=head and _cell(result["split"], result["split_low"], result["split_high"]),
+            times=head and int(result["times"]),
+            choices=head and int(result["choices"]),
+            gain=head and _gain(result),
             shown=[] if head is None else list(self.examples.get(candidates, ())),
         )
 
@@ -152,7 +185,8 @@ class Coref(Section):
         window = meta.get("options", {}).get("window")
         return (
             "Of a mention that refers to something mentioned before, the word that its head word looks at "
-            f"most is taken for the antecedent. Accuracies with 95 % intervals over {n:,} mentions in "
+            "most is taken for the antecedent. Accuracies with 95 % intervals, given the choice, over "
+            f"{n:,} mentions in "
             f"{int(meta['windows']):,} windows of whole sentences of at most {window} tokens of "
             f"{plain_text(str(name))} (Clark et al. 2019, §4.3, table 2). Choose the row of a head to see "
             "what it chose."
@@ -169,9 +203,10 @@ class Coref(Section):
             "same head word (none: wrong); “head match, else nearest”, that, else the closest; sieve, same "
             "string, else same head word, else agreement in number, gender and person, else any.",
             "Types are by the part of speech of the mention's head word. The best head is chosen on all "
-            "mentions; “split” is its accuracy where it was chosen on some documents and scored on others. "
-            f"Intervals are of a bootstrap over documents ({int(meta['replicates']):,} replicates, seed "
-            f"{int(meta['seed'])}).",
+            f"mentions; “split” is what the head that is best on {CHOSEN_ON} of the documents gets on the rest, over "
+            f"{DIVISIONS} divisions, with its interval, choice included, and how often it was the head in the row. "
+            "“Beside the best rule” is that less the best rule, chosen and scored alike on the same mentions.",
+            note(meta),
             *([_TEXTS.format(self.tokens)] if self.windows else []),
             orientation(" on CoNLL-2012", "model, corpus and annotation"),
         ]
@@ -186,20 +221,44 @@ def _cell(accuracy: Any, low: Any, high: Any) -> CorefCell | None:
     )
 
 
+def _gain(result: Any) -> CorefGain | None:
+    value = number(result["difference"])
+    if value is None:
+        return None
+    low, high, p = (number(result[name]) for name in ("difference_low", "difference_high", "p"))
+    return CorefGain(rule=RULES[int(result["best_rule"])], value=value, low=low, high=high, p=p)
+
+
 def _finding(result: Any) -> list[Part]:
     """The head that chooses antecedents best among the mentions before, and the best rule."""
     head = best_head(result, "preceding_mentions")
-    accuracies = result.sel(candidates="preceding_mentions")
-    share, apart = float(accuracies["split"]), " (chosen and scored on different documents)"
-    if not math.isfinite(share):
-        share, apart = float(accuracies["accuracy"].sel(layer=head.layer, head=head.head, type="all")), ""
+    found = result.sel(candidates="preceding_mentions")
+    own = float(found["accuracy"].sel(layer=head.layer, head=head.head, type="all"))
     rules = result["rules"].sel(type="all")
     rule = str(rules["rule"].values[rules.values.argmax()])
+    chosen = ""
+    if int(found["choices"]):
+        chosen = (
+            f" (the head that is best on {CHOSEN_ON} of the documents, {head} in {int(found['times'])} of "
+            f"{int(found['choices'])} choices, of {percent(float(found['split']))} on the rest)"
+        )
     return [
         text(f"Of {int(result['n'].values[0]):,} mentions, "),
         head_name(head),
         text(
-            f" finds the antecedent of {percent(share)} among the mentions before{apart}; the best rule, "
-            f"{rule.replace('_', ' ')}, of {percent(float(rules.max()))}."
+            f" finds the antecedent of {percent(own)} among the mentions before{chosen}; the best rule, "
+            f"{rule.replace('_', ' ')}, of {percent(float(rules.max()))}.{_compared(_gain(found))}"
         ),
     ]
+
+
+def _compared(gain: CorefGain | None) -> str:
+    """Whether the head or the rule is known to find more."""
+    if gain is None or gain["p"] is None or gain["low"] is None or gain["high"] is None:
+        return ""
+    low, high = 100 * gain["low"], 100 * gain["high"]
+    if gain["p"] >= LEVEL or low <= 0 <= high:
+        return f" Chosen alike, neither is known to find more ({low:+.0f} to {high:+.0f} points)."
+    more, least, most = ("head", low, high) if gain["value"] > 0 else ("rule", -high, -low)
+    size = abs(100 * gain["value"])
+    return f" Chosen alike, the {more} finds {size:.0f} points more ({least:.0f} to {most:.0f})."

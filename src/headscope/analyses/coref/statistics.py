@@ -8,6 +8,7 @@ from the mention's is the prediction; it is right where it is the head word of a
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -21,7 +22,8 @@ from headscope.analyses.predictions import Predictions, papers, stacked
 from headscope.corpora import Example
 from headscope.errors import InputError
 from headscope.heads import Head
-from headscope.measures.resample import Resampling
+from headscope.measures.dataset import description
+from headscope.measures.resample import Accuracies, Resampling
 from headscope.tokens import IntArray
 
 Candidates = Literal["preceding_mentions", "other_mentions", "any_word"]
@@ -34,6 +36,11 @@ else the closest; and four sieves: same full string, same head word, agreement i
 
 TYPES = ("all", "pronoun", "proper", "nominal", "other")
 COLUMNS = ("system", "candidates", "layer", "head", "paper", "type", "accuracy", "ci_low", "ci_high", "n")
+_SPLIT = ("split", "split_low", "split_high", "difference", "difference_low", "difference_high", "p")
+_CHOSEN = (*_SPLIT, "times", "choices", "rule")
+CHOSEN = (*_CHOSEN, "effective", "clusters")
+"""Columns of `table` beside `COLUMNS`: what choosing gives (of best heads over all mentions); the last two of all."""
+
 _ENDS = ("", "_low", "_high")
 _TYPE = {"PRON": "pronoun", "PROPN": "proper", "NOUN": "nominal"}
 
@@ -173,15 +180,17 @@ class Mentions(Predictions):
         super().__init__(CANDIDATES, layers, heads, RULES)
 
 
-def dataset(
-    mentions: Mentions, *, seed: int = 0, replicates: int = 1000, meta: Mapping[str, Any] | None = None
-) -> xr.Dataset:
+def dataset(mentions: Mentions, *, seed: int = 0, meta: Mapping[str, Any] | None = None) -> xr.Dataset:
     """Accuracies over ``(candidates, type, layer, head)`` and of rules over ``(rule, type)``.
 
-    Each has ``_low`` and ``_high``: 95 % intervals of a Poisson bootstrap over documents. ``n`` is over ``type``.
-    Over ``candidates`` there is the ``best`` head (its index among layer × head, chosen on all mentions), and what
-    choosing and scoring on different documents gives: ``split``, ``split_low``, ``split_high``
-    (`headscope.measures.resample.Chosen`; NaN with one document).
+    Each has ``_low`` and ``_high``: 95 % intervals over documents, of that head or rule (given the choice where it is
+    the best). ``n`` and ``effective`` documents are over ``type``. Over ``candidates`` there is the ``best`` head (its
+    index among layer × head, chosen on all mentions), and what choosing and scoring on different documents gives, the
+    choice included: ``split``, ``split_low``, ``split_high`` (`headscope.measures.resample.Chosen`), ``times`` that the
+    best head was the choice, of ``choices``; ``difference`` to the best rule, which is chosen and scored alike on the
+    same mentions, with ``difference_low``, ``difference_high`` and the two-sided ``p`` that there is none.
+    ``best_rule`` (its index) is the one that is best on all mentions. Intervals and tests are NaN with too few
+    effective documents.
 
     Raises `InputError` when no mention has an antecedent in its window.
     """
@@ -189,34 +198,27 @@ def dataset(
         raise InputError(
             f"corpus: expected a mention with an antecedent in its window, found none in {mentions.count} windows"
         )
-    resampling = Resampling(mentions.answers, seed=seed, replicates=replicates)
+    resampling = Resampling(mentions.answers, seed=seed)
     numbers, labels = mentions.answers.numbers(), mentions.answers.labels
-    heads = len(mentions.layers) * mentions.heads
+    count = math.prod(mentions.shape)
     rows: list[dict[str, Any]] = []
-    best: dict[str, npt.NDArray[Any]] = {}
     for kind in TYPES:
         scores = resampling.of(
             np.full(len(numbers), True) if kind == "all" else numbers == labels.get(kind, -1)
         )
-        row: dict[str, Any] = {"n": scores.n}
+        row: dict[str, Any] = {"n": scores.n, "effective": scores.documents}
         for end, value in zip(_ENDS, (scores.value, *scores.interval()), strict=True):
-            row[f"accuracy{end}"] = value[: len(CANDIDATES) * heads].reshape(mentions.shape)
-            row[f"rules{end}"] = value[len(CANDIDATES) * heads :]
+            row[f"accuracy{end}"] = value[:count].reshape(mentions.shape)
+            row[f"rules{end}"] = value[count:]
         rows.append(row)
-        if kind == "all":
-            each = [scores.chosen(slice(at, at + heads)) for at in range(0, len(CANDIDATES) * heads, heads)]
-            best = stacked(
-                [
-                    {"best": head.place, "split": head.split, "split_low": head.low, "split_high": head.high}
-                    for head in each
-                ]
-            )
-    axes = {"accuracy": ("candidates", "layer", "head"), "rules": ("rule",), "n": ()}
+    axes = {"accuracy": ("candidates", "layer", "head"), "rules": ("rule",), "n": (), "effective": ()}
     variables: dict[str, Any] = {
         name: (("type", *axes[name.split("_")[0]]), values) for name, values in stacked(rows).items()
     }
+    best = _best(resampling.of(np.full(len(numbers), True)), mentions)
     variables |= {name: (("candidates",), values) for name, values in best.items()}
-    described = {**(meta or {}), "windows": mentions.count, "seed": seed, "replicates": replicates}
+    described = {**(meta or {}), "windows": mentions.count, "seed": seed}
+    described |= {"clusters": "documents", "clusters_count": mentions.answers.clusters_count}
     coords: dict[str, Any] = {
         "candidates": list(CANDIDATES),
         "type": list(TYPES),
@@ -228,6 +230,20 @@ def dataset(
     return result.transpose("candidates", "rule", "type", "layer", "head")
 
 
+def _best(scores: Accuracies, mentions: Mentions) -> dict[str, npt.NDArray[Any]]:
+    """The best head of each definition of candidates, beside the best rule."""
+    heads = len(mentions.layers) * mentions.heads
+    rule = scores.chosen(slice(heads * len(CANDIDATES), None))
+    rows: list[dict[str, Any]] = []
+    for place in range(len(CANDIDATES)):
+        head = scores.chosen(slice(place * heads, (place + 1) * heads))
+        gain = head.gain(rule)
+        figures = head.split, *head.interval(), gain.value, *gain.interval(), gain.differs()
+        row = {"best": head.place, "times": head.times, "choices": head.choices, "best_rule": rule.place}
+        rows.append(row | dict(zip(_SPLIT, figures, strict=True)))
+    return stacked(rows)
+
+
 def best_head(result: xr.Dataset, candidates: str) -> Head:
     """The head that is right most often among these candidates."""
     best = dict(zip(result["candidates"].values, result["best"].values, strict=True))[candidates]
@@ -236,7 +252,10 @@ def best_head(result: xr.Dataset, candidates: str) -> Head:
 
 
 def table(result: xr.Dataset) -> pd.DataFrame:
-    """The rules, and the best head for each definition of candidates, by type, with `COLUMNS`."""
+    """The rules, and the best head for each definition of candidates, by type, with `COLUMNS` and `CHOSEN`.
+
+    ``ci_low`` and ``ci_high`` are given the choice; ``split_low`` and ``split_high`` include it.
+    """
     rules: Any = _rows(result, "rules", ["rule", "type"])
     rules = rules.assign(system=rules["rule"], candidates="preceding_mentions")
     names = result["candidates"].values
@@ -244,7 +263,14 @@ def table(result: xr.Dataset) -> pd.DataFrame:
         _of_heads(result.sel(candidates=[name], layer=[head.layer], head=[head.head]), "best_head")
         for name, head in ((name, best_head(result, name)) for name in names)
     ]
-    return _typed(pd.concat([rules, *best]))
+    rows: Any = _typed(pd.concat([rules, *best]))
+    chosen: Any = result[[*_SPLIT, "times", "choices"]].to_dataframe().reset_index()
+    rule = [RULES[int(place)] for place in result["best_rule"].values]
+    chosen = chosen.assign(rule=rule, system="best_head", type="all")
+    effective: Any = result["effective"].to_dataframe().reset_index()
+    rows = rows.merge(chosen, "left", on=["system", "candidates", "type"]).merge(effective, "left", on="type")
+    rows = rows.assign(clusters=description(result)["clusters"])
+    return rows[[*COLUMNS, *CHOSEN]].astype({"times": "Int64", "choices": "Int64"})
 
 
 def every_head(result: xr.Dataset) -> pd.DataFrame:

@@ -28,7 +28,9 @@ def distance(
     rows: Annotated[
         int | None, typer.Option(help="Compare only this many rows of each input, drawn at random.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the rows drawn, of the map and of the test.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=console.MOST_SEED, help="Of the rows drawn, of the map and of the test.")
+    ] = 0,
     preset: console.Preset = None,
     precision: Annotated[
         Literal["float32", "float64"],

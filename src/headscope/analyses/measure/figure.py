@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.errors import InputError
+from headscope.measures.dataset import mean_chance_of
 from headscope.views import charts
 from headscope.views.canvas import share
 from headscope.views.charts import Figure, Floats, Width, number
@@ -102,7 +103,6 @@ class _Series:
     def of(cls, dataset: xr.Dataset, name: str) -> _Series:
         array = dataset[name].transpose("layer", "head")
         values = np.asarray(array.values, np.float64)
-        chance = dataset[f"{name}_chance"].values if f"{name}_chance" in dataset else np.nan
         n = np.asarray(dataset[f"{name}_n"].values, np.float64) if f"{name}_n" in dataset else np.array([])
         attrs: dict[str, Any] = dict(array.attrs)
         return cls(
@@ -111,7 +111,7 @@ class _Series:
             plain_text(str(attrs.get("source", ""))),
             [int(layer) for layer in array["layer"].values],
             values,
-            np.broadcast_to(np.asarray(chance, np.float64), len(values)).copy(),
+            mean_chance_of(dataset, name),
             float(np.nanmax(n)) if np.isfinite(n).any() else math.nan,
         )
 

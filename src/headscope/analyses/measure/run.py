@@ -76,7 +76,9 @@ def measure(
 
     Returns:
         A dataset over ``(layer, head)``: ``m``, ``m_se`` (standard error, clustered by document), ``m_n`` and
-        ``m_chance`` (uniform attention over the visible keys, ``(layer)``) for each measure m.
+        ``m_chance`` (uniform attention over the visible keys, ``(layer)``, or ``(layer, head)`` where heads do not see
+        the same) for each measure m. Of a layer with windows only rows that see what is meant count, so ``m_n`` may
+        differ by layer and head.
         ``attrs["meta"]`` holds as JSON what made it, and under ``absent`` why a measure has no figures.
 
     Raises:
@@ -188,6 +190,6 @@ def _tokens_a_second(task: Task, sample: Sequence[Example], batch_size: int) -> 
     ready = [example for example in sample if example.tokens is not None][:batch_size]
     task.block([ready[:1]])
     started = time.perf_counter()
-    for block in cut(ready, batch_size):
+    for block in cut(ready, batch_size, task.model):
         task.block(block)
     return sum(len(example.tokens or ()) for example in ready) / (time.perf_counter() - started)

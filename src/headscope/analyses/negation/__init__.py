@@ -8,6 +8,6 @@ ANALYSIS = Analysis(
     function="run:negation",
     command="negation",
     estimate="run:estimate",
-    axis="replicate",
+    axis="block",
     table="statistics:table",
 )

@@ -9,7 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
+from headscope.analyses.clusters import CHOSEN_ON, note
 from headscope.console import options as console
+from headscope.heads import Head
 
 
 def negation(
@@ -28,7 +30,12 @@ def negation(
     ] = None,
     limit: console.Sentences = None,
     skip_broken: console.SkipBroken = False,
-    seed: Annotated[int, typer.Option(help="Of the intervals.")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0, max=console.MOST_SEED, help="Of the parts that heads are chosen on, and scored on."
+        ),
+    ] = 0,
     batch_size: Annotated[int, typer.Option(help="Sentences in a batch, at most.")] = 32,
     estimate: console.Estimate = False,
 ) -> None:
@@ -46,6 +53,7 @@ def negation(
     options |= {"seed": seed, "progress": True}
     dataset = run.negation(loaded, sentences, **options)
     console.say_broken(sentences)
+    console.say(note(json.loads(dataset.attrs["meta"])))
     if against is None:
         rows: Any = statistics.table(dataset)
         table.out(rows, _best(rows), dataset=dataset)
@@ -57,12 +65,37 @@ def negation(
 
 
 def _best(rows: Any) -> str:
-    """The heads of the largest F1, a column a score."""
-    wide = rows.pivot(index=["layer", "head", "paper"], columns="score", values="value").reset_index()
-    ends = rows[rows["score"] == "f1"].set_index(["layer", "head"])[["ci_low", "ci_high", "n"]]
+    """The heads of the largest F1, a column a score; the best baseline; the best head, chosen on other sentences."""
+    heads = rows[rows["system"] == "head"]
+    wide = heads.pivot(index=["layer", "head", "paper"], columns="score", values="value").reset_index()
+    more = ["ci_low", "ci_high", "difference", "q", "n"]
+    ends = heads[heads["score"] == "f1"].set_index(["layer", "head"])[more]
     wide = wide.join(ends, on=["layer", "head"]).sort_values("f1", ascending=False, kind="stable")
-    columns = ["layer", "head", "paper", "precision", "recall", "f1", "ci_low", "ci_high", "n"]
-    return _few("the heads of the largest F1, with its 95 % interval", wide[columns])
+    columns = ["layer", "head", "paper", "precision", "recall", "f1", *more]
+    table = _few(
+        "the heads of the largest F1, with its 95 % interval (given the choice), and what it is more than that "
+        "of the best baseline",
+        wide[columns],
+    )
+    rules = rows[rows["score"].eq("f1") & rows["layer"].isna()]
+    chosen = rules.iloc[-1]
+    best = rules.iloc[:-1].sort_values("value", ascending=False, kind="stable").head(3)
+    known = ", ".join(f"{row.system} {row.value:.3f}" for row in best.itertuples())
+    lines = [table, f"baselines of the largest F1, which know the cue alone: {known}"]
+    if chosen["choices"]:
+        head = Head(int(wide["layer"].iloc[0]), int(wide["head"].iloc[0]))
+        between = (
+            f" ({chosen['ci_low']:.3f} to {chosen['ci_high']:.3f})"
+            if chosen["ci_low"] == chosen["ci_low"]
+            else ""
+        )
+        gain = f" (p = {chosen['p']:.2g})" if chosen["p"] == chosen["p"] else ""
+        lines.append(
+            f"the head that is best on {CHOSEN_ON} of the {chosen['clusters']}, {head} in {chosen['times']} of "
+            f"{chosen['choices']} choices, has an F1 of {chosen['value']:.3f}{between} on the rest; beside the best "
+            f"baseline, chosen alike: {chosen['difference']:+.3f}{gain}"
+        )
+    return "\n".join(lines)
 
 
 def _changed(rows: Any) -> str:

@@ -8,23 +8,24 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import xarray as xr
 
-from headscope.analyses.negation.statistics import counts, dataset
+from headscope.analyses.negation.statistics import by_baselines, counts, dataset
 from headscope.analyses.over_words import description, over_word_maps
 from headscope.analyses.result import returns_result
 from headscope.corpora import Corpus, Example
+from headscope.deprecated import unused
 from headscope.measures.measure import Floats
+from headscope.measures.resample import Clusters
 from headscope.models import Model
-from headscope.stream.estimate import BOOTSTRAP, ahead, line
-from headscope.tokens import BoolArray
+from headscope.stream.estimate import CLUSTERS, ahead, line
 
 
+@unused("replicates")
 @returns_result
 def negation(
     model: Model,
     corpus: Corpus | Iterable[Example],
     *,
     seed: int = 0,
-    replicates: int = 1000,
     limit: int | None = None,
     batch_size: int = 32,
     progress: bool = False,
@@ -39,7 +40,7 @@ def negation(
     Args:
         model: from `headscope.load`.
         corpus: `headscope.corpora.negations`.
-        seed, replicates: of the bootstrap over sentences.
+        seed: of the divisions into parts, to choose heads on some and to score them on others.
         limit: use at most this many sentences.
         batch_size: sentences in a batch, at most.
         progress: show progress on stderr.
@@ -49,30 +50,38 @@ def negation(
     """
     started = time.monotonic()
     sums: list[Floats] = []
+    rules: list[Floats] = []
+    numbers: list[int] = []
     layers: list[int] = []
+    clusters = Clusters()
     for block in over_word_maps(
         model,
         corpus,
-        _masks,
-        lambda masks, maps: counts(maps, *masks),
+        _Negation,
+        lambda negation, maps: counts(maps, negation.cue, negation.scope),
         batch_size=batch_size,
         limit=limit,
         progress=progress,
     ):
         for each in sorted(block, key=lambda each: each.number):
-            layers = list(each.layers)
+            layers, negated = list(each.layers), each.annotation
             sums.append(np.stack(list(each.layers.values())))
+            rules.append(by_baselines(negated.cue, negated.scope))
+            numbers.append(clusters.number(negated.document, negated.document_known))
     options = {"limit": limit, "batch_size": batch_size}
     meta = description(model, corpus, options, started)
-    return dataset(sums, layers, seed=seed, replicates=replicates, meta=meta)
+    return dataset(sums, layers, rules, clusters=numbers, kind=clusters.kind, seed=seed, meta=meta)
 
 
-def _masks(example: Example) -> tuple[BoolArray, BoolArray]:
-    """Which words are in the cue, and which in the scope."""
-    if example.words is None or example.cue is None or example.scope is None:
-        raise example.error("expected words with the cue and the scope of a negation, found none")
-    words = np.arange(len(example.words))
-    return np.isin(words, example.cue), np.isin(words, example.scope)
+class _Negation:
+    """Which words of a sentence are in the cue and which in the scope, and its document."""
+
+    def __init__(self, example: Example) -> None:
+        if example.words is None or example.cue is None or example.scope is None:
+            raise example.error("expected words with the cue and the scope of a negation, found none")
+        words = np.arange(len(example.words))
+        self.cue, self.scope = np.isin(words, example.cue), np.isin(words, example.scope)
+        self.document, self.document_known = example.document, example.document_known
 
 
 def estimate(model: Model, corpus: Corpus, *, limit: int | None = None, batch_size: int = 32) -> str:
@@ -81,4 +90,4 @@ def estimate(model: Model, corpus: Corpus, *, limit: int | None = None, batch_si
     def work(sample: Sequence[Example]) -> object:
         return negation(model, sample, batch_size=batch_size)
 
-    return line(model, ahead(corpus, corpus.encoded(model), limit), work, "sentence", BOOTSTRAP[0])
+    return line(model, ahead(corpus, corpus.encoded(model), limit), work, "sentence", CLUSTERS[0])

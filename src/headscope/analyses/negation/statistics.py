@@ -1,7 +1,9 @@
 """Negation scope in single heads: do the words in the scope of a negation look at its cue?
 
 Source: Zhao & Bethard 2020, "How does BERT's attention change when you fine-tune?", section 3. Each word but the cue is
-predicted to be in the scope where the word that it looks at most is the cue; the annotated scope scores that.
+predicted to be in the scope where the word that it looks at most is the cue; the annotated scope scores that. What the
+paper left out is here: intervals and tests over documents (sentences where no documents are known), baselines that
+know only where the cue is, and the F1 of heads that were chosen on others than they are scored on.
 """
 
 from __future__ import annotations
@@ -18,110 +20,275 @@ import xarray as xr
 from headscope.analyses.predictions import papers
 from headscope.analyses.syntax.statistics import predictions
 from headscope.errors import InputError
+from headscope.measures import jackknife
 from headscope.measures.dataset import description
 from headscope.measures.measure import Floats
-from headscope.measures.resample import bootstrap, interval
-from headscope.tokens import BoolArray
+from headscope.measures.resample import Gain, divisions, share_interval
+from headscope.measures.significance import false_discovery
+from headscope.tokens import BoolArray, IntArray
 
 SCORES = ("precision", "recall", "f1")
+NEAR = range(1, 6)
+BASELINES = ("chance", *(f"next_{words}" for words in NEAR), "after", "before", "all")
+"""What knows the cue alone: each word looks at another by chance (counts are expected ones); the next 1 to 5 words
+after a word of the cue are in the scope; all words after its first word, all before its last, all words."""
+
 COLUMNS = ("layer", "head", "paper", "score", "value", "ci_low", "ci_high", "n")
+_GAIN = ("difference", "difference_low", "difference_high", "p")
+MORE = ("system", *_GAIN, "q", "times", "choices", "effective", "clusters")
+"""Columns of `table` beside `COLUMNS`."""
+
+_BLOCKS = 2_000
+_COUNTS = ("right", "wrong", "missed")
 
 
 def counts(maps: npt.NDArray[Any], cue: BoolArray, scope: BoolArray) -> Floats:
     """Words rightly predicted to be in the scope, wrongly so, and missed, ``[head word word] -> [head 3]``."""
-    predicted = cue[predictions(maps)[0]] & ~cue
-    gold = scope & ~cue
-    return np.stack(
-        [(predicted & gold).sum(-1), (predicted & ~gold).sum(-1), (~predicted & gold).sum(-1)], -1
-    ).astype(np.float64)
+    return _counted(cue[predictions(maps)[0]], cue, scope)
+
+
+def by_baselines(cue: BoolArray, scope: BoolArray) -> Floats:
+    """The same of `BASELINES`, ``[baseline 3]``; those of chance are expected ones."""
+    words = np.arange(len(cue))
+    places = np.flatnonzero(cue)
+    beyond = words - places[:, None]  # [word of the cue, word]
+    near = [((beyond > 0) & (beyond <= reach)).any(0) for reach in NEAR]
+    rules = np.stack([*near, words > places[0], words < places[-1], np.ones_like(cue)])
+    chance = _counted(np.ones((1, len(cue)), np.bool_), cue, scope)[0]  # as if all were predicted
+    share = len(places) / max(1, len(cue) - 1)
+    expected = np.array([chance[0] * share, chance[1] * share, chance[0] * (1 - share)])
+    return np.concatenate([expected[None], _counted(rules, cue, scope)])
+
+
+def _counted(predicted: BoolArray, cue: BoolArray, scope: BoolArray) -> Floats:
+    """Right, wrong and missed words, ``[... word] -> [... 3]``; those of the cue do not count."""
+    predicted, gold = predicted & ~cue, scope & ~cue
+    found = (predicted & gold, predicted & ~gold, ~predicted & gold)
+    return np.stack([each.sum(-1) for each in found], -1).astype(np.float64)
 
 
 def scores(sums: Floats) -> Floats:
     """Precision, recall and F1 of counts, ``[... 3] -> [... 3]``; 0 where nothing is predicted to be in a scope."""
-    right, wrong, missed = np.moveaxis(sums, -1, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        shares = right / (right + wrong), right / (right + missed), 2 * right / (2 * right + wrong + missed)
-    return np.nan_to_num(np.stack(shares, -1))
+        return np.nan_to_num(np.stack([s / n for s, n in _ratios(sums)], -1))
+
+
+def _ratios(sums: Floats) -> list[tuple[Floats, Floats]]:
+    """Above and below the line of precision, recall and F1."""
+    right, wrong, missed = np.moveaxis(sums, -1, 0)
+    return [(right, right + wrong), (right, right + missed), (right, right + (wrong + missed) / 2)]
 
 
 def dataset(
     sums: Sequence[Floats],
     layers: Sequence[int],
+    baselines: Sequence[Floats] | None = None,
     *,
+    clusters: Sequence[int] | None = None,
+    kind: str = "sentences",
     seed: int = 0,
-    replicates: int = 1000,
     meta: Mapping[str, Any] | None = None,
 ) -> xr.Dataset:
-    """``precision``, ``recall`` and ``f1`` over ``(layer, head)``, each with ``_low`` and ``_high``.
+    """``precision``, ``recall`` and ``f1`` over ``(layer, head)``, each with ``_low`` and ``_high``, and of baselines.
 
-    The intervals (95 %) are of a Poisson bootstrap over sentences; the same seed draws the same sentences, so that
-    datasets of two models on the same sentences can be compared by `difference`, whose replicates are kept for it.
+    Intervals (95 %) are of the jackknife over clusters. Heads have the ``difference`` of their F1 to that of the
+    baseline whose F1 is largest, with ``_low``, ``_high``, the ``p`` that there is no gain, and ``q`` over heads.
+    Of the head whose F1 is largest (``best``, its index) there is what choosing gives, the choice included:
+    ``split_f1`` of the head that is best on three quarters of the clusters, scored on the rest, as
+    `headscope.measures.resample` divides them, ``times`` that the best head was the choice, of ``choices``, and
+    ``split_difference`` to the baseline that is chosen and scored alike, with ``split_p``. ``counts`` are those of each
+    block of clusters (neighbours, at most 2,000), for `difference`.
 
     Args:
         sums: `counts` of each sentence, ``[layer head 3]``.
         layers: the model's index of each layer.
-        seed, replicates: of the bootstrap.
+        baselines: `by_baselines` of each; None: there are none.
+        clusters: of each sentence, in order; None: each is one.
+        kind: what the clusters are (`headscope.measures.resample.Clusters`).
+        seed: of the divisions.
         meta: what made the figures.
 
     Raises `InputError` when there is no sentence.
     """
     if not sums:
         raise InputError("corpus: expected at least one sentence with a cue and a scope, found none")
-    each = np.stack(sums)  # [sentence layer head 3]
-    weights = bootstrap(np.random.default_rng(seed), replicates, len(each)).astype(np.float64)
-    drawn = scores((weights @ each.reshape(len(each), -1)).reshape(replicates, *each.shape[1:]))
-    value = scores(each.sum(0))
-    low, high = interval(drawn)
-    axes = ("layer", "head")
+    numbers = np.unique(clusters, return_inverse=True)[1] if clusters is not None else np.arange(len(sums))
+    starts = np.unique(numbers, return_index=True)[1]
+    each = np.add.reduceat(np.stack(sums), starts, axis=0)  # [cluster layer head 3]
+    rules = np.zeros((len(sums), 0, 3)) if baselines is None else np.stack(baselines)
+    rules = np.add.reduceat(rules, starts, axis=0)  # [cluster baseline 3]
     variables: dict[str, Any] = {}
-    for index, name in enumerate(SCORES):
-        for end, values in (("", value), ("_low", low), ("_high", high)):
-            variables[name + end] = (axes, values[..., index])
-        variables[f"{name}_drawn"] = (("replicate", *axes), drawn[..., index])
-    described = {**dict(meta or {}), "sentences": len(each), "seed": seed}
+    for axes, of, end in ((("layer", "head"), each, ""), (("rule",), rules, "_baseline")):
+        for name, (value, low, high) in zip(SCORES, _scored(of), strict=True):
+            variables |= {
+                f"{name}{end}": (axes, value),
+                f"{name}{end}_low": (axes, low),
+                f"{name}{end}_high": (axes, high),
+            }
+    heads = each.reshape(len(each), -1, 3)
+    variables |= {
+        name: (("layer", "head"), v.reshape(each.shape[1:3])) for name, v in _beside(heads, rules).items()
+    }
+    variables |= {name: ((), value) for name, value in _chosen(heads, rules, seed).items()}
+    blocks = np.arange(0, len(each), -(-len(each) // _BLOCKS))
+    variables["counts"] = (("block", "layer", "head", "count"), np.add.reduceat(each, blocks, axis=0))
+    described = {**dict(meta or {}), "sentences": len(sums), "seed": seed}
+    described |= {"clusters": kind, "clusters_count": len(each)}
     return xr.Dataset(
         variables,
-        coords={"layer": list(layers), "head": np.arange(each.shape[2])},
+        coords={
+            "layer": list(layers),
+            "head": np.arange(each.shape[2]),
+            "rule": list(BASELINES if baselines is not None else ()),
+            "count": list(_COUNTS),
+        },
         attrs={"meta": json.dumps(described, ensure_ascii=False)},
     )
 
 
+def _scored(each: Floats) -> list[tuple[Floats, Floats, Floats]]:
+    """Precision, recall and F1 with the ends of their intervals, ``[cluster ... 3]``."""
+    values = np.moveaxis(scores(each.sum(0)), -1, 0)
+    ends = [
+        share_interval(value, jackknife.error(s, n), jackknife.effective(n), n.sum(0))
+        for value, (s, n) in zip(values, _ratios(each), strict=True)
+    ]
+    return [(value, low, high) for value, (low, high) in zip(values, ends, strict=True)]
+
+
+def _paired(first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> Gain:
+    """How much larger one ratio of sums over clusters is than another, of pairs of clusters; 0 / 0 is 0."""
+    (s, n), (t, m) = first, second
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value = np.nan_to_num(s.sum(0) / n.sum(0)) - np.nan_to_num(t.sum(0) / m.sum(0))
+        without = np.nan_to_num((s.sum(0) - s) / (n.sum(0) - n)) - np.nan_to_num(
+            (t.sum(0) - t) / (m.sum(0) - m)
+        )
+    both = n + m
+    return Gain(value, jackknife.spread(without, both > 0), jackknife.effective(both), both.sum(0) / 2)
+
+
+def _gain(first: Floats, second: Floats) -> Gain:
+    """How much larger the F1 of some is than that of others, ``[cluster ... 3]`` each, pairs of the same clusters."""
+    s, n, t, m = np.broadcast_arrays(*_ratios(first)[2], *_ratios(second)[2])
+    return _paired((s, n), (t, m))
+
+
+def _beside(heads: Floats, rules: Floats) -> dict[str, Floats]:
+    """Each head's F1 beside that of the best baseline; NaN without baselines."""
+    if not rules.shape[1]:
+        return {name: np.full(int(heads.shape[1]), np.nan) for name in (*_GAIN, "q")}
+    best = int(scores(rules.sum(0))[:, 2].argmax())
+    gain = _gain(heads, rules[:, [best]])
+    p = gain.above()
+    figures = np.asarray(gain.value), *gain.interval(), p, false_discovery(p)
+    return dict(zip((*_GAIN, "q"), figures, strict=True))
+
+
+def _chosen(heads: Floats, rules: Floats, seed: int) -> dict[str, float]:
+    """The best head, and the F1 of heads that are chosen on some clusters and scored on others; so are baselines."""
+    best = int(scores(heads.sum(0))[:, 2].argmax())
+    names = ("split_f1", "split_f1_low", "split_f1_high", *(f"split_{name}" for name in _GAIN))
+    figures = {"best": best, "times": 0, "choices": 0, **dict.fromkeys(names, np.nan)}
+    if len(heads) < 2:
+        return figures
+    parts = divisions(len(heads), seed)
+    own, choices = _held_out(heads, parts)
+    s, n = _ratios(own)[2]  # [cluster division]
+    documents = float(jackknife.effective(n.mean(1)))
+    value = float(scores(own.sum(0))[:, 2].mean())
+    low, high = share_interval(value, _mean_error(jackknife.error(s, n)), documents, n.sum(0).mean())
+    figures |= {"times": int((choices == best).sum()), "choices": choices.size}
+    figures |= zip(names[:3], (value, float(low), float(high)), strict=True)
+    if rules.shape[1]:
+        gain = _gain(own, _held_out(rules, parts)[0])
+        mean = Gain(float(np.mean(gain.value)), _mean_error(np.asarray(gain.se)), documents, n.sum(0).mean())
+        ends = (mean.value, *mean.interval(), mean.above())
+        figures |= zip(names[3:], map(float, ends), strict=True)
+    return figures
+
+
+def _held_out(each: Floats, parts: IntArray) -> tuple[Floats, IntArray]:
+    """Counts of each cluster by what has the largest F1 outside of its part, ``[cluster division 3]``; the choices."""
+    places: IntArray = np.arange(int(parts.max()) + 1)
+    outside: Floats = (parts[:, None] != places[:, None]).astype(np.float64)  # [division part cluster]
+    sums: Floats = np.einsum("dpc,chk->dphk", outside, each, optimize=True)  # [division part predictor 3]
+    choices = scores(sums)[..., 2].argmax(-1)
+    picked = np.take_along_axis(choices, parts, 1)  # [division cluster]
+    return each[np.arange(len(each))[:, None], picked.T], choices
+
+
+def _mean_error(errors: Floats) -> float:
+    """The error of a mean over divisions, that of one of them (`headscope.measures.resample.Chosen`)."""
+    return float(np.sqrt((errors**2).mean()))
+
+
 def table(result: xr.Dataset) -> pd.DataFrame:
-    """One row a head and score, with `COLUMNS`; n is the number of sentences."""
-    n = description(result)["sentences"]
+    """One row a head and score, then one a baseline and score, with `COLUMNS` and `MORE`; n is the number of sentences.
+
+    The last row is the F1 of heads that were chosen on some clusters and scored on others: its interval includes the
+    choice, those of heads do not.
+    """
+    about = description(result)
+    n = about["sentences"]
     ends = {"value": "", "ci_low": "_low", "ci_high": "_high"}
-    return _rows(
+    heads: Any = _rows(
         result, lambda score: {column: result[score + end].values for column, end in ends.items()}, n
     )
+    heads["system"] = "head"
+    f1 = heads["score"] == "f1"
+    for name in (*_GAIN, "q"):
+        heads.loc[f1, name] = result[name].values.ravel()
+    rules: list[dict[str, Any]] = []
+    for score in SCORES:
+        values = {column: result[f"{score}_baseline{end}"].values for column, end in ends.items()}
+        for place, rule in enumerate(result["rule"].values):
+            own = {column: float(each[place]) for column, each in values.items()}
+            rules.append({"system": str(rule), "score": score, "n": n, **own})
+    chosen: dict[str, Any] = {
+        "system": "best head, chosen on others",
+        "score": "f1",
+        "n": n,
+        **{column: float(result[f"split_f1{end}"]) for column, end in ends.items()},
+        **{name: float(result[f"split_{name}"]) for name in _GAIN},
+        "times": int(result["times"]),
+        "choices": int(result["choices"]),
+    }
+    rows: Any = pd.concat([heads, pd.DataFrame([*rules, chosen])], ignore_index=True)
+    rows = rows.reindex(columns=[*COLUMNS, *MORE]).assign(
+        effective=_effective(result), clusters=about["clusters"]
+    )
+    return rows.astype(dict.fromkeys(("layer", "head", "times", "choices"), "Int64"))
+
+
+def _effective(result: xr.Dataset) -> float:
+    """Effective clusters (blocks of them, where there are many) by the words that are in a scope."""
+    first = result["counts"].values[:, 0, 0]
+    return float(jackknife.effective(_ratios(first)[1][1]))
 
 
 def difference(before: xr.Dataset, after: xr.Dataset) -> pd.DataFrame:
     """What fine-tuning changed: ``layer, head, paper, score, before, after, difference, ci_low, ci_high, n``.
 
-    The intervals are of the difference, the same sentences drawn for both. Raises `InputError` for datasets of other
-    sentences, seeds or shapes.
+    The intervals are of the difference, paired by cluster. Raises `InputError` for datasets of other sentences,
+    clusters or shapes.
     """
     first, second = (description(each) for each in (before, after))
-    for name in ("sentences", "seed"):
+    for name in ("sentences", "clusters", "clusters_count"):
         if first[name] != second[name]:
             raise InputError(
                 f"negation: expected the same {name} in both, found {first[name]} and {second[name]}"
             )
-    if before["f1_drawn"].shape != after["f1_drawn"].shape:
+    if before["f1"].shape != after["f1"].shape:
         shapes = [f"{each.sizes['layer']} layers × {each.sizes['head']} heads" for each in (before, after)]
         raise InputError(f"negation: expected models of the same shape, found {' and '.join(shapes)}")
+    sums = [each["counts"].values for each in (before, after)]
 
     def changed(score: str) -> dict[str, npt.NDArray[Any]]:
-        drawn = after[f"{score}_drawn"].values - before[f"{score}_drawn"].values
-        low, high = interval(drawn)
-        first, second = before[score].values, after[score].values
-        return {
-            "before": first,
-            "after": second,
-            "difference": second - first,
-            "ci_low": low,
-            "ci_high": high,
-        }
+        first, second = (_ratios(each)[SCORES.index(score)] for each in sums)
+        low, high = _paired(second, first).interval()
+        was, is_now = before[score].values, after[score].values
+        return {"before": was, "after": is_now, "difference": is_now - was, "ci_low": low, "ci_high": high}
 
     return _rows(before, changed, first["sentences"])
 

@@ -44,15 +44,14 @@ class Pairs(NamedTuple):
     outside: BoolArray
 
 
-def patterns(tokens: Tokens, causal: bool) -> dict[str, Pairs]:
-    """The pairs of each pattern that an input can show.
+def patterns(tokens: Tokens, sight: BoolArray) -> dict[str, Pairs]:
+    """The pairs of each pattern that an input can show, among those that are visible, `sight` ``[query key]``.
 
     - ``delimiter``: from tokens that are no separators to separators, against all other keys;
     - ``bag_of_words``: from tokens of a sentence to tokens of the same one, against those of the other (of a pair);
     - ``next_token`` and ``previous_token``: to that token, against all other keys.
     """
     count = len(tokens)
-    sight = np.tri(count, dtype=np.bool_) if causal else np.ones((count, count), np.bool_)
     pairs: dict[str, Pairs] = {}
     if "sep" in tokens.classes and tokens.classes["sep"].any():
         sep = tokens.classes["sep"]
@@ -185,8 +184,8 @@ def sums_of(
     for maps, neurons in inputs:
         tokens = maps.query
         delimiters = tokens.classes.get("sep", np.zeros(len(tokens), np.bool_))
-        named = patterns(tokens, maps.causal)
         for position, layer in enumerate(maps.index):
+            named = patterns(tokens, np.asarray(maps.sight(position).all(0)))
             q = neurons.q[position].astype(np.float64)
             k = np.repeat(neurons.k[position].astype(np.float64), neurons.groups(position), 0)
             weights = maps.layers[position].astype(np.float64)

@@ -1,11 +1,13 @@
 """What probes are trained on, on disk: an array a sentence, one after another in one file.
 
 Sentences are read one by one from any place, so memory does not grow with the treebank. Maps are kept as whole
-numbers from 0 to 255 of √w (``uint8``), hidden states as ``float16``.
+numbers from 0 to 255 of √w (``uint8``), hidden states as ``float16``. The file beside them says of what they are, how
+many sentences are done, and the checksum over all of these, which is compared when a run goes on.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -25,7 +27,7 @@ from headscope.tokens import IntArray
 
 Precision = Literal["uint8", "float16", "float32"]
 
-_FORMAT = "headscope.probes/1"
+_FORMAT = "headscope.probes/2"
 _SPARE = 1 << 28
 """Bytes of the disk that are left free."""
 
@@ -40,7 +42,8 @@ class Store:
         precision: how they are kept: ``uint8`` for numbers from 0 to 1.
         identity: what the numbers are of, as JSON.
 
-    Raises `InputError` for a folder that holds the numbers of something else, and where the disk is too small.
+    Raises `InputError` for a folder that holds the numbers of something else or damaged ones, and where the disk is
+    too small.
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class Store:
         self._starts: IntArray = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self._dtype = np.dtype(precision)
         self._about = folder / f"{name}.json"
+        self._digest = hashlib.sha256()
         self._identity = {"format": _FORMAT, "precision": precision, **identity}
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -73,14 +77,29 @@ class Store:
             return 0
         try:
             about: dict[str, Any] = json.loads(self._about.read_text(encoding="utf-8"))
-            identity, done = about["identity"], int(about["done"])
+            identity, done, checksum = about["identity"], int(about["done"]), str(about["sha256"])
             size = self._about.with_suffix(".bin").stat().st_size
         except (OSError, ValueError, KeyError, TypeError):
             raise InputError(f"{self._about}: expected what a probe wrote, found something else") from None
         check_run(self._about, identity, self._identity)
         if not 0 <= done < len(self._starts) or size < int(self._starts[done]) * self._dtype.itemsize:
             raise InputError(f"{self._about}: expected {done:,} sentences beside it, found {size:,} bytes")
+        self._check(int(self._starts[done]) * self._dtype.itemsize, checksum)
         return done
+
+    def _check(self, size: int, stated: str) -> None:
+        """Raise `InputError` where the numbers on disk, of `size` bytes, are not those that were written."""
+        path = self._about.with_suffix(".bin")
+        with open(path, "rb") as file:
+            while block := file.read(min(size, 1 << 24)):
+                self._digest.update(block)
+                size -= len(block)
+        found = self._digest.hexdigest()
+        if found != stated:
+            raise InputError(
+                f"{path}: damaged; expected the checksum {stated[:12]}, found {found[:12]}. Delete it and "
+                f"{self._about.name} to have it made again"
+            )
 
     def __enter__(self) -> Self:
         return self
@@ -103,14 +122,15 @@ class Store:
             if array.size != expected or array.dtype != self._dtype:
                 raise ValueError(f"expected {expected} numbers of {self._dtype}, found {array.shape}")
             self._file.seek(int(self._starts[self.done]) * self._dtype.itemsize)
-            self._file.write(np.ascontiguousarray(array).data)
+            data = np.ascontiguousarray(array).data
+            self._file.write(data)
+            self._digest.update(data)
             self.done += 1
         self._file.flush()
         os.fsync(self._file.fileno())
         with replacing(self._about) as path:
-            path.write_text(
-                json.dumps({"identity": self._identity, "done": self.done}) + "\n", encoding="utf-8"
-            )
+            about = {"identity": self._identity, "done": self.done, "sha256": self._digest.hexdigest()}
+            path.write_text(json.dumps(about) + "\n", encoding="utf-8")
 
     def read(self, sentence: int, start: int = 0, count: int = -1) -> npt.NDArray[Any]:
         """The numbers of a sentence, or `count` of them from `start` on, flat and as they are kept."""

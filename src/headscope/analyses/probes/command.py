@@ -32,7 +32,12 @@ def probe(
     ] = None,
     format: console.AnnotatedFormat = None,
     seed: Annotated[
-        int, typer.Option(help="Of training, the control task, the re-initialised model and the intervals.")
+        int,
+        typer.Option(
+            min=0,
+            max=console.MOST_SEED,
+            help="Of training, the control task and the re-initialised model.",
+        ),
     ] = 0,
     epochs: Annotated[int, typer.Option(help="At most; training stops when it no longer helps.")] = 40,
     limit: Annotated[int | None, typer.Option(help="Train on at most so many sentences.")] = None,
@@ -52,6 +57,7 @@ def probe(
     estimate: console.Estimate = False,
 ) -> None:
     """How much of a dependency tree can be read off attention, words and hidden states by a trained probe."""
+    from headscope.analyses.clusters import note
     from headscope.analyses.probes import run, statistics
 
     table.check()
@@ -79,7 +85,8 @@ def probe(
     if "root" in described:
         console.say(f"the root is read off attention to: {', '.join(described['root'])}")
     rows: Any = statistics.table(dataset)
-    table.out(rows, _shown(rows), dataset=dataset)
+    console.say(note(described))
+    table.out(rows, _shown(rows) + _compared(statistics.differences(dataset)), dataset=dataset)
 
 
 _SHOWN = (
@@ -105,3 +112,17 @@ def _shown(rows: Any) -> str:
     for column in shown.select_dtypes("float"):
         shown[column] = ["" if value != value else f"{value:.3f}" for value in shown[column]]
     return str(shown.to_string(index=False))
+
+
+def _compared(rows: Any) -> str:
+    """What probes have more than others, for a screen: pairs of the same sentences."""
+    if not len(rows):
+        return ""
+    shown = rows.copy()
+    for column in ("difference", "low", "high"):
+        shown[column] = ["" if value != value else f"{value:+.3f}" for value in shown[column]]
+    shown["p"] = ["" if value != value else f"{value:.2g}" for value in shown["p"]]
+    return (
+        "\n\nwhat a probe has more than another, of the same sentences, with 95 % intervals and two-sided p\n"
+        + str(shown.to_string(index=False))
+    )

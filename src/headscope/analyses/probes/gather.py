@@ -32,9 +32,18 @@ Work = Callable[[Sequence[Example]], list[npt.NDArray[Any]]]
 
 
 def fill(
-    store: Store, examples: Iterable[Example], work: Work, *, batch_size: int, done: Callable[[int], None]
+    store: Store,
+    examples: Iterable[Example],
+    work: Work,
+    *,
+    batch_size: int,
+    done: Callable[[int], None],
+    same_length: bool = False,
 ) -> None:
-    """Write what is not yet in a store. `examples` are all sentences, with tokens; `done` counts them."""
+    """Write what is not yet in a store. `examples` are all sentences, with tokens; `done` counts them.
+
+    `same_length` is for models that padding moves: a batch has sentences of as many tokens.
+    """
     stream = islice(examples, store.done, None)
     done(store.done)
     for window in _windows(stream):
@@ -45,6 +54,8 @@ def fill(
             size = min(batch_size, len(order))
             while size > 1 and size * lengths[order[size - 1]] > batch_size * TOKENS_PER_INPUT:
                 size -= 1
+            if same_length:
+                size = sum(lengths[place] == lengths[order[0]] for place in order[:size])
             batch, order = order[:size], order[size:]
             arrays |= zip(batch, work([window[place] for place in batch]), strict=True)
             done(len(batch))

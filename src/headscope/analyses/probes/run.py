@@ -35,6 +35,7 @@ from headscope.analyses.probes.vectors import read_vectors
 from headscope.analyses.result import returns_result
 from headscope.attention.load import load
 from headscope.corpora import Corpus, Example
+from headscope.deprecated import unused
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.stream.batches import at_least_one, examples
@@ -57,6 +58,7 @@ _NAMES = {"reinitialised": "attention+words, re-initialised"}
 _SCALE_OF = 64
 
 
+@unused("replicates")
 @returns_result
 def probe(
     model: Model,
@@ -68,7 +70,6 @@ def probe(
     seed: int = 0,
     epochs: int = 40,
     precision: Precision = "uint8",
-    replicates: int = 1000,
     limit: int | None = None,
     resume: str | os.PathLike[str] | None = None,
     batch_size: int = 32,
@@ -83,10 +84,9 @@ def probe(
         dev: the same, to score on.
         kinds: some of `KINDS`; docs/probes.md says what each is.
         vectors: a text file of GloVe or word2vec; None: the model's own input embeddings, averaged over pieces.
-        seed: of the split, the orders, the first weights, the control task, the re-initialised model and the bootstrap.
+        seed: of the split, the orders, the first weights, the control task, the re-initialised model.
         epochs: at most.
         precision: how maps are kept on disk: ``uint8`` (of √w), ``float16`` or ``float32``.
-        replicates: of the bootstrap over the sentences of `dev`.
         limit: use at most this many sentences of `train`.
         resume: a folder for what is kept on disk; an interrupted run continues from there and ends with the same
             digits. None: a temporary folder that is removed afterwards.
@@ -130,7 +130,7 @@ def probe(
         meta["options"] = {name: str(value) for name, value in options.items() if value is not None}
         meta |= {**run.about, "losses": run.losses, "command": COMMAND.get()}
         meta["seconds"] = round(time.monotonic() - started, 3)
-        return statistics.dataset(rows, run.dev.trees, seed=seed, replicates=replicates, meta=meta)
+        return statistics.dataset(rows, run.dev.trees, seed=seed, meta=meta)
 
 
 def _kinds(kinds: Sequence[str]) -> list[str]:
@@ -318,7 +318,15 @@ class _Run:
             if store.done < len(store):
                 title = f"{name} ({store.nbytes / 1e6:,.0f} MB on disk)"
                 with bar([], len(store), self.progress, title) as done:
-                    gather.fill(store, side.inputs(model), work, batch_size=self.batch_size, done=done)
+                    same_length = model.same_length
+                    gather.fill(
+                        store,
+                        side.inputs(model),
+                        work,
+                        batch_size=self.batch_size,
+                        done=done,
+                        same_length=same_length,
+                    )
             stores.append(store)
         return stores
 

@@ -7,11 +7,13 @@ from typing import Any, Literal, TypedDict
 
 import xarray as xr
 
+from headscope.analyses.clusters import note
 from headscope.analyses.printed import AS_PROBES, TABLE_3, orientation
 from headscope.analyses.probes.run import KINDS, probe
-from headscope.analyses.study import Study
+from headscope.analyses.study import LEVEL, Study
 from headscope.corpora import Example, builtin_trees
 from headscope.errors import InputError
+from headscope.measures.dataset import description
 from headscope.stream.batches import examples
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
@@ -74,9 +76,17 @@ class Probes(Section):
         small = ", on too few sentences to conclude from" if self.small else ""
         finding = (
             f"From the attention of all heads together a probe finds the head of {attention} of the words, "
-            f"taking the next word finds {chain}{small}."
+            f"taking the next word finds {chain}{self._known()}{small}."
         )
         return [[text(finding)]]
+
+    def _known(self) -> str:
+        """Whether the two are known to differ."""
+        pair = self.result.sel(probe="attention", other="right-branching")
+        p, low, high = (float(pair[f"uas_difference{end}"]) for end in ("_p", "_low", "_high"))
+        if p < LEVEL:
+            return f" ({100 * low:+.0f} to {100 * high:+.0f} points, paired)"
+        return " (not known to differ)" if p == p else ""
 
     def info(self, blobs: Blobs) -> ProbesSection:
         """The rows; nothing travels beside them."""
@@ -95,8 +105,7 @@ class Probes(Section):
                 "distance+words has no attention at all, and re-initialised has that of the same network "
                 f"with every weight but its embeddings drawn again. Trained on {self.train:,} sentences of "
                 f"{plain_text(self.corpus)}, scored on {words:,} words of {self.dev:,} others (Clark et al. "
-                "2019, §5, table 3). UAS leaves out punctuation; intervals are 95 %, of a bootstrap over "
-                "sentences."
+                "2019, §5, table 3). UAS leaves out punctuation; intervals are 95 %."
             ),
             small=self.small,
             rows=[self._row(name, printed) for name in names],
@@ -108,6 +117,7 @@ class Probes(Section):
             notes=[
                 "Selectivity is UAS less the accuracy in a control task, in which every form of a word has "
                 "a random behaviour (Hewitt & Liang 2019): what a probe learns by heart counts in both.",
+                note(description(self.result)),
                 *([f"The words' vectors are {plain_text(', '.join(vectors))}."] if vectors else []),
                 orientation(", trained and scored on the Wall Street Journal", "model, corpus and size")
                 + " `headscope probe` trains these and structural probes on treebanks of any size.",

@@ -1,4 +1,4 @@
-"""Scores of predicted trees with intervals over sentences, and the table of probes (Clark et al. 2019, table 3).
+"""Scores of predicted trees with intervals over documents, and the table of probes (Clark et al. 2019, table 3).
 
 - UAS: the share of words whose head is right; without words of the relation ``punct`` (as is usual) and with them.
 - UUAS: the share of the gold tree's edges that are predicted in either direction, without the root's and those of
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,8 @@ import xarray as xr
 
 from headscope.analyses.probes.trees import Trees, depths, distances
 from headscope.lazy import module
-from headscope.measures.resample import bootstrap, interval
+from headscope.measures import jackknife
+from headscope.measures.resample import Gain, share_interval
 from headscope.tokens import BoolArray, IntArray
 
 Floats = npt.NDArray[np.float64]
@@ -97,60 +98,91 @@ def _spearman(values: npt.NDArray[np.number], gold: npt.NDArray[np.number]) -> F
     return np.divide((first * second).sum(1), below, out=np.zeros(len(first)), where=below > 0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Mean:
-    """A figure, and what it is in each replicate."""
+    """A figure, and what it is without each cluster.
+
+    Attributes:
+        value: the figure.
+        without: what it is without each cluster, ``[cluster]``.
+        there: which clusters count, ``[cluster]``.
+        documents: how many of them count in effect.
+        n: instances.
+        share: whether it is between 0 and 1, or a difference or correlation, between −1 and 1.
+    """
 
     value: float
-    drawn: Floats
+    without: Floats
+    there: BoolArray
+    documents: float
+    n: float
+    share: bool = True
 
     @property
-    def low(self) -> float:
-        """The lower end of its 95 % interval."""
-        return float(interval(self.drawn)[0])
+    def gain(self) -> Gain:
+        """The figure with its error."""
+        return Gain(self.value, float(jackknife.spread(self.without, self.there)), self.documents, self.n)
 
     @property
-    def high(self) -> float:
-        """The upper end of its 95 % interval."""
-        return float(interval(self.drawn)[1])
+    def ends(self) -> tuple[float, float]:
+        """The ends of its 95 % interval; NaN with too few effective clusters."""
+        if self.share:
+            low, high = share_interval(self.value, self.gain.se, self.documents, self.n)
+        else:
+            low, high = self.gain.interval()
+        return float(low), float(high)
 
     def minus(self, other: Mean) -> Mean:
-        """The difference, replicate by replicate."""
-        return Mean(self.value - other.value, self.drawn - other.drawn)
+        """The difference to a figure of the same clusters, pair by pair."""
+        without = self.without - other.without
+        return replace(self, value=self.value - other.value, without=without, share=False)
 
 
-class Bootstrap:
-    """Poisson draws of sentences: the same ones for every figure, so that differences are of pairs.
+class ByCluster:
+    """Figures over clusters of sentences: the same ones for every figure, so that differences are of pairs.
 
     Args:
         lengths: of the sentences, in words.
-        seed, replicates: of the draws.
+        clusters: of the sentences; None: each is one.
     """
 
-    def __init__(self, lengths: IntArray, *, seed: int = 0, replicates: int = 1000) -> None:
-        draw = np.random.default_rng([seed, 0xB0])
-        self._drawn = bootstrap(draw, replicates, len(lengths)).astype(np.float32)
-        self._lengths = (lengths[:, None] == np.arange(SHORTEST, LONGEST + 1)).astype(np.float32)
+    def __init__(self, lengths: IntArray, clusters: IntArray | None = None) -> None:
+        self._clusters = (
+            np.arange(len(lengths)) if clusters is None else np.unique(clusters, return_inverse=True)[1]
+        )
+        self._lengths = np.asarray(lengths, np.int64)
 
     def share(self, right: BoolArray, sentences: IntArray) -> Mean:
         """The share of instances that are right, each of a sentence."""
-        count = self._drawn.shape[1]
-        hits = np.bincount(sentences, right, minlength=count)
-        sizes = np.bincount(sentences, minlength=count).astype(np.float64)
+        count = int(self._clusters.max()) + 1
+        where = self._clusters[sentences]
+        hits = np.bincount(where, right, minlength=count).astype(np.float64)
+        sizes = np.bincount(where, minlength=count).astype(np.float64)
         value = float(right.mean()) if len(right) else np.nan
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return Mean(value, (self._drawn @ hits) / (self._drawn @ sizes))
+        documents = float(jackknife.effective(sizes))
+        return Mean(value, jackknife.left_out(hits, sizes), sizes > 0, documents, len(right))
 
     def by_length(self, values: Floats) -> Mean:
         """The mean over the lengths of 5 to 50 of the mean over their sentences, ``[sentence]``."""
-        drawn = np.concatenate([np.ones_like(self._drawn[:1]), self._drawn])
-        sums = drawn @ (values[:, None] * self._lengths).astype(np.float32)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            means = sums.astype(np.float64) / (drawn @ self._lengths)
-        there = np.isfinite(means)
-        counts = there.sum(1)
-        figures = np.where(there, means, 0.0).sum(1) / np.where(counts, counts, np.nan)
-        return Mean(float(figures[0]), figures[1:])
+        kept = (self._lengths >= SHORTEST) & (self._lengths <= LONGEST)
+        count = int(self._clusters.max()) + 1
+        sums, sizes = np.zeros((2, count, LONGEST - SHORTEST + 1))
+        places = self._clusters[kept], self._lengths[kept] - SHORTEST
+        np.add.at(sums, places, values[kept])
+        np.add.at(sizes, places, 1.0)
+        own = sizes.sum(1)
+        value = _mean_of_means(sums.sum(0), sizes.sum(0))
+        without = _mean_of_means(sums.sum(0) - sums, sizes.sum(0) - sizes)
+        documents = float(jackknife.effective(own))
+        return Mean(float(value), without, own > 0, documents, float(own.sum()), share=False)
+
+
+def _mean_of_means(sums: Floats, sizes: Floats) -> Floats:
+    """The mean over lengths of the mean over sentences, ``[... length] -> [...]``, over the lengths that there are."""
+    there = sizes > 0
+    means = np.divide(sums, sizes, out=np.zeros_like(sums), where=there)
+    counts = there.sum(-1)
+    return means.sum(-1) / np.where(counts, counts, np.nan)
 
 
 COLUMNS = (
@@ -181,6 +213,8 @@ COLUMNS = (
     "loss",
     "held_out",
     "parameters",
+    "effective",
+    "clusters",
 )
 """Columns of the table."""
 
@@ -232,15 +266,17 @@ class Row:
     parameters: int = 0
 
 
-def dataset(
-    rows: Sequence[Row], trees: Trees, *, seed: int, replicates: int = 1000, meta: Mapping[str, Any]
-) -> xr.Dataset:
-    """Figures over ``probe``, as they are defined above, with 95 % intervals of a bootstrap.
+COMPARED = ("uas", "uuas")
+"""Scores whose differences between probes are given."""
+
+
+def dataset(rows: Sequence[Row], trees: Trees, *, seed: int, meta: Mapping[str, Any]) -> xr.Dataset:
+    """Figures over ``probe``, as they are defined above, with 95 % intervals over documents (else sentences).
 
     Args:
         rows: the probes.
         trees: of the treebank on which they are scored.
-        seed, replicates: of the bootstrap.
+        seed: of the probes.
         meta: what made the figures.
 
     Returns:
@@ -248,33 +284,57 @@ def dataset(
         ``selectivity`` (that less the accuracy in the control task, ``control``) leave out words of the relation
         ``punct``, ``uas_punct`` does not; ``n`` words, ``edges`` and ``sentences`` were scored; ``epochs`` were
         trained, to the mean ``loss`` on what was trained on and on what was ``held_out``: nats a word, for
-        structural probes edges.
+        structural probes edges. ``effective`` ``clusters`` were scored. Over ``(probe, other)`` there are
+        ``uas_difference`` and ``uuas_difference``, with ``_low``, ``_high`` and a two-sided ``_p``: of the same
+        sentences, paired by cluster. Intervals and tests are NaN with too few effective clusters.
     """
-    draw, edges = Bootstrap(trees.lengths, seed=seed, replicates=replicates), Edges.of(trees)
+    draw, edges = ByCluster(trees.lengths, trees.clusters), Edges.of(trees)
     shared = {
         "seed": seed,
         "n": int((~trees.punct).sum()),
         "edges": len(edges.sentences),
         "sentences": len(trees),
+        "clusters": trees.kind,
     }
+    figures: list[dict[str, Mean]] = []
     lines: list[dict[str, Any]] = []
     for row in rows:
         scores = _of_heads if isinstance(row.scored, Heads) else _of_structure
         means = scores(row, trees, draw, edges)
+        figures.append(means)
         line = {**shared, "vectors": row.vectors, "parameters": row.parameters, "epochs": 0, **row.training}
         line["layer"] = -1 if row.layer is None else row.layer
         line |= {name: mean.value for name, mean in means.items()}
         for name in {"uas", "uuas", "spearman", "selectivity"} & means.keys():
-            line |= {f"{name}_low": means[name].low, f"{name}_high": means[name].high}
+            line |= zip((f"{name}_low", f"{name}_high"), means[name].ends, strict=True)
+        line["effective"] = means["uuas"].documents
         lines.append(line)
-    variables = {
+    variables: dict[str, Any] = {
         name: (("probe",), np.array([line.get(name, np.nan) for line in lines])) for name in COLUMNS[1:]
     }
-    attrs = {"meta": json.dumps({**meta, "seed": seed, "replicates": replicates}, ensure_ascii=False)}
-    return xr.Dataset(variables, coords={"probe": [row.name for row in rows]}, attrs=attrs)
+    for score in COMPARED:
+        variables |= _differences(score, [means.get(score) for means in figures])
+    count = len(trees) if trees.clusters is None else len(np.unique(trees.clusters))
+    described = {**meta, "seed": seed, "clusters": trees.kind, "clusters_count": count}
+    names = [row.name for row in rows]
+    attrs = {"meta": json.dumps(described, ensure_ascii=False)}
+    return xr.Dataset(variables, coords={"probe": names, "other": names}, attrs=attrs)
 
 
-def _of_heads(row: Row, trees: Trees, draw: Bootstrap, edges: Edges) -> dict[str, Mean]:
+def _differences(score: str, means: Sequence[Mean | None]) -> dict[str, Any]:
+    """What each probe has more than each other, over ``(probe, other)``."""
+    ends = ("", "_low", "_high", "_p")
+    found = np.full((len(ends), len(means), len(means)), np.nan)
+    for one, first in enumerate(means):
+        for two, second in enumerate(means):
+            if one != two and first is not None and second is not None:
+                more = first.minus(second)
+                found[:, one, two] = more.value, *more.ends, float(more.gain.differs())
+    axes = ("probe", "other")
+    return {f"{score}_difference{end}": (axes, values) for end, values in zip(ends, found, strict=True)}
+
+
+def _of_heads(row: Row, trees: Trees, draw: ByCluster, edges: Edges) -> dict[str, Mean]:
     assert isinstance(row.scored, Heads)
     sentences = np.repeat(np.arange(len(trees)), trees.lengths)
     counted = ~trees.punct
@@ -291,7 +351,7 @@ def _of_heads(row: Row, trees: Trees, draw: Bootstrap, edges: Edges) -> dict[str
     return means
 
 
-def _of_structure(row: Row, _: Trees, draw: Bootstrap, edges: Edges) -> dict[str, Mean]:
+def _of_structure(row: Row, _: Trees, draw: ByCluster, edges: Edges) -> dict[str, Mean]:
     assert isinstance(row.scored, Structure)
     return {
         "uuas": draw.share(row.scored.edges, edges.sentences),
@@ -306,3 +366,19 @@ def table(result: xr.Dataset) -> pd.DataFrame:
     rows: Any = pd.DataFrame({name: result[name].values for name in COLUMNS})
     rows["layer"] = rows["layer"].astype("Int64").where(rows["layer"] >= 0)
     return rows
+
+
+def differences(result: xr.Dataset) -> pd.DataFrame:
+    """A row a pair of probes and score: ``probe, other, score, difference, low, high, p``; `probe` is the later one."""
+    names = [str(name) for name in result["probe"].values]
+    rows: list[dict[str, Any]] = []
+    for score in COMPARED:
+        for one in range(len(names)):
+            for two in range(one):
+                own = {"probe": names[one], "other": names[two], "score": score}
+                ends = ("difference", "low", "high", "p")
+                keys = [f"{score}_difference{end}" for end in ("", "_low", "_high", "_p")]
+                own |= {end: float(result[key].values[one, two]) for end, key in zip(ends, keys, strict=True)}
+                if own["difference"] == own["difference"]:
+                    rows.append(own)
+    return pd.DataFrame(rows, columns=["probe", "other", "score", "difference", "low", "high", "p"])

@@ -11,6 +11,7 @@ import numpy as np
 
 from headscope.corpora import Example
 from headscope.errors import InputError
+from headscope.measures.resample import Clusters
 from headscope.tokens import BoolArray, IntArray
 
 
@@ -23,12 +24,16 @@ class Trees:
         heads: the place of each word's head in its sentence, −1 for the root, ``[word]``.
         punct: whether a word's relation is ``punct`` (or a subtype of it), ``[word]``.
         forms: the number of each word's form in the vocabulary, ``[word]``.
+        clusters: of each sentence (`headscope.measures.resample.Clusters`), ``[sentence]``; None: each is one.
+        kind: what the clusters are, documents or sentences.
     """
 
     starts: IntArray
     heads: IntArray
     punct: BoolArray
     forms: IntArray
+    clusters: IntArray | None = None
+    kind: str = "sentences"
 
     @classmethod
     def read(cls, examples: Iterable[Example], vocabulary: dict[str, int]) -> Trees:
@@ -37,6 +42,7 @@ class Trees:
         Raises `CorpusError` for an example without a tree, `InputError` where there is none at all.
         """
         starts, heads, forms, punct = array("q", [0]), array("q"), array("q"), array("b")
+        clusters, numbers = Clusters(), array("q")
         for example in examples:
             if example.words is None or example.heads is None or example.relations is None:
                 raise example.error("expected a sentence with words, heads and relations, found none")
@@ -44,10 +50,11 @@ class Trees:
             forms.extend(vocabulary.setdefault(word, len(vocabulary)) for word in example.words)
             punct.extend(relation.split(":")[0] == "punct" for relation in example.relations)
             starts.append(len(heads))
+            numbers.append(clusters.number(example.document, example.document_known))
         if len(starts) == 1:
             raise InputError("treebank: expected at least one sentence, found none")
-        arrays = [np.array(each, np.int64) for each in (starts, heads, forms)]
-        return cls(arrays[0], arrays[1], np.array(punct, np.bool_), arrays[2])
+        places, above, words, own = (np.array(each, np.int64) for each in (starts, heads, forms, numbers))
+        return cls(places, above, np.array(punct, np.bool_), words, own, clusters.kind)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -82,7 +89,7 @@ class Trees:
         return heads
 
     def fingerprint(self) -> str:
-        """A checksum of everything."""
+        """A checksum of the trees and their words."""
         digest = hashlib.sha256()
         for each in (self.starts, self.heads, self.punct, self.forms):
             digest.update(np.ascontiguousarray(each).data)

@@ -10,6 +10,8 @@ import typer
 
 from headscope.console import options as console
 
+_PRINTED = 13  # columns, to what the head's offsets score; files have all
+
 
 @dataclass(frozen=True)
 class _TableOptions(console.TableOptions):
@@ -21,12 +23,15 @@ def roles(
     model: console.ModelOptions,
     table: _TableOptions,
     level: Annotated[float, typer.Option(help="Expected share of wrong roles among those named.")] = 0.05,
-    seed: Annotated[int, typer.Option(help="Of the random tokens that show induction heads.")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(min=0, max=console.MOST_SEED, help="Of the random tokens that show induction heads."),
+    ] = 0,
     batch_size: console.BatchSize = 32,
 ) -> None:
     """What each head does: its roles, with scores, intervals, thresholds and q."""
     from headscope.analyses.roles.run import roles as run
-    from headscope.analyses.roles.statistics import NONE
+    from headscope.analyses.roles.statistics import COLUMNS, NONE
 
     table.check(console.TABLES)
     corpus = texts.read()
@@ -35,6 +40,10 @@ def roles(
     for role, reason in rows.attrs["untested"].items():
         console.say(f"{role}: not tested ({reason})")
     named = rows[rows["role"] != NONE]
-    shown = named.round(4).to_string(index=False) if len(named) else "no head has a role"
+    shown = (
+        named[list(COLUMNS[:_PRINTED])].round(4).to_string(index=False)
+        if len(named)
+        else "no head has a role"
+    )
     table.out(rows, shown, described=rows.attrs["meta"])
     console.say(f"{len(rows) - len(named)} heads have no role")

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from typing import Any
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import xarray as xr
 
 from headscope.analyses.measure.run import measure
 from headscope.analyses.roles import statistics as definitions
+from headscope.analyses.roles.offsets import offset_scores
 from headscope.analyses.roles.synthetic import repeated_tokens
-from headscope.corpora import Corpus
+from headscope.corpora import Corpus, Example
 from headscope.measures.dataset import description
 from headscope.measures.patterns import SINK_TOKENS
-from headscope.models import Model
+from headscope.measures.sums import Floats
+from headscope.models import Model, expect_model
 from headscope.stream.rare import with_rarest
 
 _MEASURES = tuple(role.measure for role in definitions.ROLES if not role.causal)
+SEQUENCES = 64
+"""Of repeated random tokens."""
+
 _WINDOW = (
     2 * SINK_TOKENS
 )  # lines are packed into so many tokens to look for sinks: most inputs then have SINK_TOKENS
@@ -40,7 +46,7 @@ def roles(
 
     Args:
         model: from `headscope.load`.
-        corpus: of at least two documents.
+        corpus: of at least five documents.
         level: the expected share of wrong roles among those named.
         batch_size, limit, progress: as in `headscope.measure`.
         seed: of the random tokens.
@@ -54,24 +60,65 @@ def roles(
     >>> table[(table["layer"] == 0) & (table["head"] == 2)]["role"].tolist()
     ['previous token']
     """
-    text = with_rarest(model, corpus, limit=limit)
-    options: dict[str, Any] = {"batch_size": batch_size, "limit": limit}
-    datasets = [measure(model, text, measures=_MEASURES, progress=progress, **options)]
+    every = every_role(model, corpus, batch_size=batch_size, limit=limit, seed=seed, progress=progress)
+    table = definitions.named(every, level)
+    table.attrs["meta"] = every.attrs["meta"] | {"level": level, "tests": len(every)}
+    return table
+
+
+def every_role(
+    model: Model,
+    corpus: Corpus,
+    *,
+    batch_size: int = 32,
+    limit: int | None = None,
+    seed: int = 0,
+    progress: bool = False,
+) -> pd.DataFrame:
+    """Every head against every role, a row each, whether it has it or not; the rest as in `roles`."""
+    expect_model(model)
+    datasets: list[xr.Dataset] = []
+    for place, (inputs, measures) in enumerate(readings(model, corpus, limit=limit, seed=seed)):
+        inputs = inputs if isinstance(inputs, Corpus) else list(inputs)
+        shown = progress and not place
+        dataset = measure(
+            model, inputs, measures=measures, batch_size=batch_size, limit=limit, progress=shown
+        )
+        datasets.append(
+            definitions.with_offsets(dataset, own_offsets(model, inputs, dataset, batch_size, limit))
+        )
+    table = definitions.every(*datasets)
     meta = description(datasets[0])
     meta["corpus"]["name"] = corpus.name
     if model.causal:
-        long = measure(model, _long(model, corpus), measures=["sink", "first"], **options)
-        if "sink" in long:
-            share = definitions.sinks(long)
+        if "sink" in datasets[1]:
+            share = definitions.sinks(datasets[1])
             meta["sinks"] = {"all": share.attrs["all"], "by_layer": share.values.tolist()}
-            datasets.append(long)
-        repeated = repeated_tokens(model, seed=seed)
-        datasets.append(measure(model, repeated, measures=["induction", "duplicate"], batch_size=batch_size))
-        meta["repeated_tokens"] = {"sequences": len(repeated), "seed": seed}
-    table = definitions.roles(*datasets, level=level)
-    meta |= {"level": level, "tests": table.attrs["tests"], "untested": table.attrs["untested"]}
-    table.attrs["meta"] = meta
+        meta["repeated_tokens"] = {"sequences": SEQUENCES, "seed": seed}
+    table.attrs["meta"] = meta | {"untested": table.attrs["untested"]}
     return table
+
+
+def own_offsets(
+    model: Model,
+    inputs: Corpus | Sequence[Example],
+    dataset: xr.Dataset,
+    batch_size: int = 32,
+    limit: int | None = None,
+) -> dict[str, Floats]:
+    """What the heads' own offsets score in the measures of a dataset that name tokens, ``[layer head]`` each."""
+    names = [name for name in definitions.offset_measures() if name in dataset.data_vars]
+    return offset_scores(model, inputs, names, batch_size=batch_size, limit=limit) if names else {}
+
+
+def readings(
+    model: Model, corpus: Corpus, *, limit: int | None = None, seed: int = 0
+) -> Iterator[tuple[Corpus | Iterable[Example], Sequence[str]]]:
+    """The inputs on which roles are told, and what is measured on each: the corpus, and more for a causal model."""
+    yield with_rarest(model, corpus, limit=limit), _MEASURES
+    if model.causal:
+        yield _long(model, corpus), ("sink", "first")
+        yield repeated_tokens(model, sequences=SEQUENCES, seed=seed), ("induction", "duplicate")
 
 
 def _long(model: Model, corpus: Corpus) -> Corpus:

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, ClassVar, Literal, TypedDict
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 
 from headscope.analyses.measure.section import patterns
 from headscope.analyses.roles import statistics
-from headscope.analyses.roles.run import roles as run_roles
-from headscope.analyses.roles.statistics import NONE, heads_in, leading, units_of
+from headscope.analyses.roles.offsets import INPUTS
+from headscope.analyses.roles.run import every_role, own_offsets
+from headscope.analyses.roles.statistics import NONE, broad_heads, heads_in, roles_of, units_of
 from headscope.analyses.study import LEVEL, Study
 from headscope.heads import Head
 from headscope.measures.dataset import description
+from headscope.stream.rare import with_rarest
 from headscope.views.blobs import Blobs
 from headscope.views.payload import Absent, Part, SectionInfo
-from headscope.views.section import Section
+from headscope.views.section import Section, records
 from headscope.views.sentences import by_role, head_name, sentence
+
+LEAST_BAR = 0.25
+"""The page lets one move the bar down to this."""
 
 
 class RoleRow(TypedDict):
-    """A role of a head: its score between `low` and `high`, the bar it passed, and how sure that is."""
+    """A role of a head: its score between `low` and `high`, the bar it passed, and how sure that is.
+
+    `offsets` is what the head's own offsets alone would score, None where that was not asked.
+    """
 
     layer: int
     head: int
@@ -32,9 +41,26 @@ class RoleRow(TypedDict):
     high: float
     threshold: float
     chance: float
+    offsets: float | None
     p: float
     q: float
     n: int
+
+
+class RoleScore(TypedDict):
+    """A head's score in a role, and the lower end of its interval."""
+
+    layer: int
+    head: int
+    score: float
+    low: float
+
+
+class RoleScores(TypedDict):
+    """The heads whose score in a role lies above `LEAST_BAR` by more than luck, the highest first."""
+
+    role: str
+    heads: list[RoleScore]
 
 
 class RolesSection(SectionInfo):
@@ -42,6 +68,7 @@ class RolesSection(SectionInfo):
 
     kind: Literal["roles"]
     rows: list[RoleRow]
+    scores: list[RoleScores]
     without: list[Part]
     why: dict[str, str]
     untested: list[Absent]
@@ -54,12 +81,15 @@ class Roles(Section):
 
     Attributes:
         table: from `headscope.roles` or `headscope.analyses.roles.statistics.roles`.
+        tests: every head against every role (`headscope.analyses.roles.run.every_role`), where the page shall let one
+            move the bar.
         level: the expected share of wrong roles among those named.
         documents: of the corpus.
         command: what gives the same table.
     """
 
     table: pd.DataFrame
+    tests: pd.DataFrame | None = None
     level: float = 0.05
     documents: int | None = None
     command: str | None = None
@@ -69,8 +99,8 @@ class Roles(Section):
         """The rows; nothing travels beside them."""
         table: Any = self.table
         names = {"ci_low": "low", "ci_high": "high"}
-        named = table[table["role"] != NONE].drop(columns="paper").rename(columns=names)
-        rows: list[RoleRow] = named.assign(units=named["role"].map(units_of)).to_dict("records")
+        named = table.loc[table["role"] != NONE, list(_TRAVEL)].rename(columns=names)
+        rows: list[Any] = records(named.assign(units=named["role"].map(units_of)), ("p", "q"))
         without = table.loc[table["role"] == NONE, ["layer", "head"]].itertuples(index=False)
         given = {row["role"] for row in rows}
         return RolesSection(
@@ -78,6 +108,7 @@ class Roles(Section):
             title="Patterns and roles",
             about=self._about(int(table.attrs.get("tests", 0))),
             rows=rows,
+            scores=_scores(self.tests),
             without=[head_name(Head(*place)) for place in without],
             why={name: str(why) for name, why in table.attrs.get("roles", {}).items() if name in given},
             untested=[
@@ -90,47 +121,87 @@ class Roles(Section):
     def findings(self) -> list[list[Part]]:
         """How many heads have a role, and which roles there are, each with its first heads."""
         heads = heads_in(self.table)
-        roles = leading(self.table)
-        if not roles:
-            return [sentence(f"None of the {heads} heads has one of the roles that are tested for.")]
-        having = "head has" if len(roles) == 1 else "heads have"
         names: dict[str, list[Part]] = {}
-        for head, role in sorted(roles.items()):
-            names.setdefault(role, []).append(head_name(head))
-        return [sentence(f"{len(roles)} of {heads} {having} a role: ", *by_role(names), ".")]
+        roles = roles_of(self.table)
+        for head, given in sorted(roles.items()):
+            names.setdefault(given[0], []).append(head_name(head))
+        broad = len(broad_heads(self.table))
+        rest = ""
+        if broad:
+            attends = "head attends" if broad == 1 else "heads attend"
+            rest = f" {broad} {'more ' if roles else ''}{attends} broadly, which is no pattern."
+        if not roles:
+            return [
+                sentence(
+                    f"None of the {heads} heads is known to have one of the roles that are tested for.{rest}"
+                )
+            ]
+        having = "head has" if len(roles) == 1 else "heads have"
+        return [sentence(f"{len(roles)} of {heads} {having} a role: ", *by_role(names), f".{rest}")]
 
     def _about(self, tests: int) -> str:
         counted = f"{self.documents:,} documents" if self.documents else "documents"
         return (
             "A role is a measure and a bar. A head has it when its score is above the bar by more than luck: "
-            f"{tests:,} tests over {counted}, q after Benjamini and Hochberg at {self.level:g}, so at most "
-            f"{100 * self.level:.0f} % of the roles named are expected to be wrong. "
-            "Intervals are 95 %, by document. Choose a row to see the head."
+            f"{tests:,} tests over {counted}, q after Benjamini and Hochberg at {self.level:g} within each family of "
+            f"roles, so at most {100 * self.level:.0f} % of those named of a family are expected to be wrong. "
+            "Chance is uniform attention; offsets is what a head would score that looks at places alone, each as often "
+            "as this one does; the bar is above both. Intervals are 95 %, by document. Choose a row to see the head."
         )
 
 
-def role_table(study: Study) -> pd.DataFrame:
-    """The roles of the report's model."""
+_TRAVEL = (
+    *("layer", "head", "role", "score", "ci_low", "ci_high", "threshold", "chance", "offsets"),
+    *("p", "q", "n"),
+)
+
+
+def _scores(tests: Any) -> list[RoleScores]:
+    """Shares alone: the bar of an entropy is of other units."""
+    if tests is None:
+        return []
+    rows = tests[(tests["ci_low"] > LEAST_BAR) & (tests["role"].map(units_of) == "share")]
+    rows = (
+        rows.rename(columns={"ci_low": "low"}).sort_values("score", ascending=False, kind="stable").round(4)
+    )
+    return [
+        RoleScores(role=str(role), heads=group[["layer", "head", "score", "low"]].to_dict("records"))
+        for role, group in rows.groupby("role", sort=False)
+    ]
+
+
+def role_tests(study: Study) -> pd.DataFrame:
+    """Every head of the report's model against every role."""
 
     def run() -> pd.DataFrame:
         measured = patterns(study)
         if study.model.causal:  # sinks and induction have inputs of their own
-            return run_roles(study.model, study.corpus, level=LEVEL, limit=study.limit)
-        return statistics.roles(study.surface, measured, level=LEVEL)
+            return every_role(study.model, study.corpus, limit=study.limit)
+        text = list(islice(with_rarest(study.model, study.corpus, limit=study.limit), INPUTS))
+        datasets = [study.surface, measured]
+        scores = [own_offsets(study.model, text, each) for each in datasets]
+        return statistics.every(*map(statistics.with_offsets, datasets, scores))
 
     return study.once("roles", run)
 
 
-def known_roles(study: Study) -> pd.DataFrame | None:
-    """The same, or None where they could not be told: then that is said in their own section."""
+def known_tests(study: Study) -> pd.DataFrame | None:
+    """The same, or None where roles could not be told: then that is said in their own section."""
     try:
-        return role_table(study)
+        return role_tests(study)
     except Exception:
         return None
 
 
+def known_roles(study: Study) -> pd.DataFrame | None:
+    """The roles that these tests support."""
+    every = known_tests(study)
+    return None if every is None else statistics.named(every, LEVEL)
+
+
 def section(study: Study) -> list[Section]:
     """The roles of heads, tested."""
-    table = role_table(study)
+    tests = role_tests(study)
+    table = statistics.named(tests, LEVEL)
     documents = description(study.surface)["corpus"].get("documents")
-    return [Roles(table, LEVEL, documents, study.again("roles"))]
+    return [Roles(table, tests, LEVEL, documents, study.again("roles"))]

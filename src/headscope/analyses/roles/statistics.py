@@ -1,43 +1,53 @@
 """What each head does: the roles that its measures support, tested against stated thresholds.
 
 A role is a measure and a threshold. It is given to a head whose score is above the bar: the threshold, or a quarter of
-the way from chance (uniform attention over the visible keys) to 1, whichever is more. Scores come with a confidence
-interval from Student's t with documents − 1 degrees of freedom and the standard error clustered by document; p is
-one-sided, of a score no higher than the bar, and q is p after Benjamini and Hochberg (1995) over all tests of all
-heads.
-So of the roles that a table names, at most a share `level` is expected to be there by luck.
+the way from chance to 1, whichever is more. Chance is uniform attention over the visible keys or, where that scores
+more, the head's own offsets: what a head would score that looks at places alone, each as often as this one does
+(`headscope.analyses.roles.offsets`). So a head that looks at the previous token has no role for the pieces of a word.
+
+Scores come with intervals of Student's t over documents (`headscope.measures.jackknife`); p is one-sided, of a score no
+higher than the bar, corrected for skewness. q is p after Benjamini and Hochberg (1995) over the roles of one family in
+all heads: families are tested apart, since many heads of one would let more false ones of another pass. So of the roles
+of a family that a table names, at most a share `level` is expected to be there by luck.
 
 Where uniform attention itself nearly has a role (more than 0.9: bag of words, where all inputs are one sentence), the
-role says nothing and is not tested.
+role says nothing and is not tested. ``broad`` is no pattern but the absence of one, and does not count among roles.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope import lazy
 from headscope.errors import InputError
 from headscope.heads import Head
-from headscope.measures.dataset import description
+from headscope.measures.dataset import chance_of, description, documents_of
+from headscope.measures.jackknife import LEAST, above, interval
 from headscope.measures.significance import false_discovery
 from headscope.measures.tidy import tidy
 
 Floats = npt.NDArray[np.float64]
+Family = Literal["position", "marks", "words", "sentence", "breadth", "copies"]
 
 COLUMNS = (
     *("layer", "head", "paper", "role", "score", "ci_low", "ci_high", "threshold", "chance"),
-    *("p", "q", "n"),
+    *("p", "q", "n", "offsets", "se", "documents", "family"),
 )
-"""Columns of the table; ``threshold`` is the bar that a score had to pass, ``role`` is ``none`` for a head without."""
+"""Columns of the table; ``threshold`` is the bar that a score had to pass, ``role`` is ``none`` for a head without.
+
+``chance`` is what uniform attention scores, ``offsets`` what the head's own offsets do; ``documents`` is how many
+documents of equal size would tell as much.
+"""
 
 NONE = "none"
+BROAD = "broad"
 EVIDENT = 0.9
 """A role that uniform attention has to this degree is not tested."""
 _ABOVE_CHANCE = 0.25
@@ -55,49 +65,64 @@ class Role:
     Attributes:
         name: what a head with it is called.
         measure: whose score.
+        family: the roles that are tested together.
         unless: roles that say the same more precisely: where a head has one, this one is not named.
         why: where the threshold comes from.
         threshold: what the score must exceed; of ``entropy`` a share of the visible tokens.
         causal: a role in causal models only.
+        doubt: as in `headscope.measures.jackknife.above`: where a few documents of another kind score far less.
     """
 
     name: str
     measure: str
+    family: Family
     unless: tuple[str, ...] = ()
     why: str = _HALF
     threshold: float = 0.5
     causal: bool = False
+    doubt: float = 0.0
 
 
 ROLES: tuple[Role, ...] = (
-    Role("previous token", "previous"),
-    Role("next token", "next"),
-    Role("itself", "current"),
-    Role("[CLS]", "cls"),
-    Role("separators", "sep"),
+    Role("previous token", "previous", "position"),
+    Role("next token", "next", "position"),
+    Role("itself", "current", "position"),
+    Role("[CLS]", "cls", "marks"),
+    Role("separators", "sep", "marks"),
     Role(
         "sink",
         "sink",
+        "marks",
         why="Gu et al. 2024; on inputs of at least 128 tokens, where uniform attention gives 0.035",
         threshold=0.3,
         causal=True,
     ),
-    Role("delimiters", "delimiter", unless=("[CLS]", "separators", "sink")),
-    Role("punctuation", "punctuation"),
-    Role("same word", "same_word", unless=("duplicate token",)),
-    Role("same word, other sentence", "same_word_other"),
-    Role("related word", "related_word", unless=("same word", "duplicate token")),
-    Role("related word, other sentence", "related_word_other", unless=("same word, other sentence",)),
-    Role("pieces of one word", "word_pieces", unless=("previous token", "next token")),
-    Role("rare word", "rare_word", why="more than half of the tokens; Voita et al. 2019, §5.3, report 66 %"),
+    Role("delimiters", "delimiter", "marks", unless=("[CLS]", "separators", "sink")),
+    Role("punctuation", "punctuation", "marks"),
+    Role("same word", "same_word", "words", unless=("duplicate token",)),
+    Role("same word, other sentence", "same_word_other", "words"),
+    Role("related word", "related_word", "words", unless=("same word", "duplicate token")),
+    Role(
+        "related word, other sentence", "related_word_other", "words", unless=("same word, other sentence",)
+    ),
+    Role("pieces of one word", "word_pieces", "words", unless=("previous token", "next token")),
+    Role(
+        "rare word",
+        "rare_word",
+        "words",
+        why="more than half of the tokens; Voita et al. 2019, §5.3, report 66 %",
+    ),
     Role(
         "bag of words",
         "bag_of_words",
+        "sentence",
         why="more than half: all attention on half of the sentence, or half of it on all of the sentence",
+        doubt=1.5,
     ),
     Role(
-        "broad",
+        BROAD,
         "entropy",
+        "breadth",
         unless=("bag of words",),
         why="as even as attention to two thirds of the visible tokens: entropy above that of uniform attention "
         "− ln 1.5",
@@ -106,10 +131,13 @@ ROLES: tuple[Role, ...] = (
     Role(
         "induction",
         "induction",
+        "copies",
         why="more than half of the attention goes where an induction head looks, on repeated random tokens",
         causal=True,
     ),
-    Role("duplicate token", "duplicate", why="more than half, on repeated random tokens", causal=True),
+    Role(
+        "duplicate token", "duplicate", "copies", why="more than half, on repeated random tokens", causal=True
+    ),
 )
 """The roles, in the order in which they are named."""
 
@@ -124,18 +152,24 @@ def heads_in(table: Any) -> int:
     return len(table[["layer", "head"]].drop_duplicates())
 
 
-def roles_of(table: pd.DataFrame | None) -> dict[Head, list[str]]:
-    """The roles of each head that has one, of a table from `roles`."""
+def roles_of(table: pd.DataFrame | None, *, broad: bool = False) -> dict[Head, list[str]]:
+    """The roles of each head that has one, of a table from `roles`. `broad` counts the absence of a pattern, too."""
     heads: dict[Head, list[str]] = {}
     rows: Any = table
-    for row in () if rows is None else rows[rows["role"] != NONE].itertuples():
+    none = [NONE] if broad else [NONE, BROAD]
+    for row in () if rows is None else rows[~rows["role"].isin(none)].itertuples():
         heads.setdefault(Head(row.layer, row.head), []).append(row.role)
     return heads
 
 
 def leading(table: pd.DataFrame | None) -> dict[Head, str]:
-    """The first role of each head that has one."""
-    return {head: names[0] for head, names in roles_of(table).items()}
+    """The first role of each head that has one, or ``broad``."""
+    return {head: names[0] for head, names in roles_of(table, broad=True).items()}
+
+
+def broad_heads(table: pd.DataFrame) -> list[Head]:
+    """The heads that attend broadly, and have no role."""
+    return [head for head, names in roles_of(table, broad=True).items() if names == [BROAD]]
 
 
 def every(*datasets: xr.Dataset, confidence: float = 0.95) -> pd.DataFrame:
@@ -148,41 +182,57 @@ def every(*datasets: xr.Dataset, confidence: float = 0.95) -> pd.DataFrame:
         confidence: of the intervals.
 
     ``attrs["untested"]`` says which roles were not tested, and why. Raises `InputError` where none was: a test needs
-    figures from at least two documents.
+    figures from at least `headscope.measures.jackknife.LEAST` effective documents.
     """
     if not datasets:
         raise InputError("roles: expected at least one dataset, found none")
     tests: list[pd.DataFrame] = []
     untested: dict[str, str] = {}
-    most = 0
+    found: list[float] = []
     for role in ROLES:
         dataset = next((each for each in datasets if role.measure in each.data_vars), None)
         if role.causal and description(datasets[0]).get("model", {}).get("causal") is False:
             untested[role.name] = "a role in causal models only"
-            continue
-        if dataset is None:
+        elif dataset is None:
             untested[role.name] = f"no figures of {role.measure}"
-            continue
-        documents = int(dataset[role.measure].attrs.get("documents", 0))
-        most = max(most, documents)
-        if documents < 2:
-            noun = "document" if documents == 1 else "documents"
-            untested[role.name] = f"{role.measure} from {documents} {noun}; an error needs two"
-        elif len(rows := _test(role, dataset, documents, confidence)):
+        elif (most := _most(documents_of(dataset, role.measure))) < LEAST:
+            found.append(most)
+            untested[role.name] = f"{role.measure} from {_documents(most)}; a test needs {LEAST:.0f}"
+        elif len(rows := _test(role, dataset, confidence)):
             tests.append(rows)
         else:
             untested[role.name] = "uniform attention has it already"
-    if not tests and most == 1:
-        raise InputError("roles: expected at least two documents, since an error needs two; found 1")
+    if not tests and found:
+        raise InputError(
+            f"roles: expected at least {LEAST:.0f} effective documents, found {_documents(max(found))}: add some, or "
+            "say where documents end"
+        )
     if not tests:
         raise InputError(
-            "roles: expected figures of one role from at least two documents, found "
+            "roles: expected figures of one role, found "
             + "; ".join(f"{name}: {reason}" for name, reason in untested.items())
         )
     table: Any = pd.concat(tests, ignore_index=True)
-    table["q"] = false_discovery(table["p"].to_numpy())
+    for family in dict.fromkeys(table["family"]):
+        members = table["family"] == family
+        table.loc[members, "q"] = false_discovery(table.loc[members, "p"].to_numpy())
     table.attrs["untested"] = untested
     return table[list(COLUMNS)]
+
+
+def _most(documents: Floats) -> float:
+    return float(np.nan_to_num(documents).max(initial=0.0))
+
+
+def _documents(effective: float) -> str:
+    """So many effective documents, in words.
+
+    >>> _documents(1.0), _documents(3.27)
+    ('1 document', '3.3 effective documents')
+    """
+    if effective == round(effective):
+        return f"{effective:.0f} document{'' if effective == 1 else 's'}"
+    return f"{effective:.1f} effective documents"
 
 
 def roles(*datasets: xr.Dataset, level: float = 0.05, confidence: float = 0.95) -> pd.DataFrame:
@@ -190,24 +240,44 @@ def roles(*datasets: xr.Dataset, level: float = 0.05, confidence: float = 0.95) 
 
     Args:
         datasets, confidence: as in `every`.
-        level: the most that q may be: the expected share of wrong roles among those named.
+        level: the most that q may be: the expected share of wrong roles among those of a family that are named.
 
     ``attrs["roles"]`` says where each threshold comes from, ``attrs["tests"]`` how many tests were made, and
     ``attrs["untested"]`` which roles were not tested, and why. Raises `InputError` as `every` does.
     """
+    return named(every(*datasets, confidence=confidence), level)
+
+
+OF_TOKENS = ("marks", "words", "copies")
+"""Families of roles that name tokens: a head must score more than its own offsets do."""
+
+
+def offset_measures() -> list[str]:
+    """The measures of these roles."""
+    return [role.measure for role in ROLES if role.family in OF_TOKENS]
+
+
+def with_offsets(dataset: xr.Dataset, scores: Mapping[str, Floats]) -> xr.Dataset:
+    """A dataset with what the heads' own offsets score (`headscope.analyses.roles.offsets`), as ``m_offsets``."""
+    there = {name: values for name, values in scores.items() if name in dataset.data_vars}
+    return dataset.assign({f"{name}_offsets": (("layer", "head"), values) for name, values in there.items()})
+
+
+def named(tests: pd.DataFrame, level: float = 0.05) -> pd.DataFrame:
+    """The roles that a table of all tests supports, as `roles` gives them."""
     if not 0 < level < 1:
         raise InputError(f"level: expected a number between 0 and 1, found {level!r}")
-    tests: Any = every(*datasets, confidence=confidence)
-    passed = tests[tests["q"] <= level]
+    rows: Any = tests
+    passed = rows[rows["q"] <= level]
     unless = {role.name: {*role.unless} for role in ROLES}
-    given = roles_of(passed)
+    given = roles_of(passed, broad=True)
     kept = [unless[row.role].isdisjoint(given[Head(row.layer, row.head)]) for row in passed.itertuples()]
-    named = passed[np.array(kept, np.bool_)]
-    heads = tests[["layer", "head", "paper"]].drop_duplicates().sort_values(["layer", "head"])
-    table = heads.merge(named, how="left").fillna({"role": NONE, "n": 0}).astype({"n": int})
+    heads = rows[["layer", "head", "paper"]].drop_duplicates().sort_values(["layer", "head"])
+    table = heads.merge(passed[np.array(kept, np.bool_)], how="left").fillna({"role": NONE, "n": 0})
+    table = table.astype({"n": int})
     table.attrs = {
         "roles": {role.name: role.why for role in ROLES},
-        "tests": len(tests),
+        "tests": len(rows),
         "untested": tests.attrs["untested"],
     }
     return table
@@ -223,7 +293,7 @@ def sinks(dataset: xr.Dataset, above: float = 0.3) -> xr.DataArray:
         raise InputError("sinks: expected a dataset with the measure sink (inputs of 128 tokens), found none")
     score = dataset["sink"].transpose("layer", "head").values
     there = np.isfinite(score)
-    high = there & (score > np.maximum(above, dataset["sink_chance"].values[:, None]))
+    high = there & (score > np.maximum(above, chance_of(dataset, "sink")))
     return xr.DataArray(
         high.sum(1) / there.sum(1),
         coords={"layer": dataset["layer"]},
@@ -234,28 +304,34 @@ def sinks(dataset: xr.Dataset, above: float = 0.3) -> xr.DataArray:
 
 
 def bar(role: Role, chance: Floats) -> Floats:
-    """What the score of a role must exceed, given what uniform attention scores."""
+    """What the score of a role must exceed, given what chance scores."""
     if role.measure == "entropy":
         return chance + math.log(role.threshold)
     return np.maximum(role.threshold, chance + _ABOVE_CHANCE * (1 - chance))
 
 
-def _test(role: Role, dataset: xr.Dataset, documents: int, confidence: float) -> pd.DataFrame:
+def _test(role: Role, dataset: xr.Dataset, confidence: float) -> pd.DataFrame:
     """Every head against one role; none where uniform attention has it. p is not adjusted yet."""
-    student = lazy.module("scipy.stats").t
-    names = {role.measure: "score", **{f"{role.measure}_{part}": part for part in ("se", "n", "chance")}}
-    columns = ("layer", "head", "paper", *names)
+    parts = ("se", "n", "chance", "documents", "skewness", "offsets")
+    names = {role.measure: "score", **{f"{role.measure}_{part}": part for part in parts}}
+    columns = ("layer", "head", "paper", *(name for name in names if name in dataset.data_vars))
     rows: Any = tidy(dataset, columns, role.measure, ("layer", "head")).rename(columns=names)
+    if "offsets" not in rows:
+        rows = rows.assign(offsets=np.nan)
     if role.measure != "entropy":
         rows = rows[~(rows["chance"] > EVIDENT)]
-    threshold = bar(role, rows["chance"].to_numpy())
-    se = np.maximum(rows["se"], 1 / rows["n"])
-    width = float(student.ppf(0.5 + confidence / 2, documents - 1)) * se
+    threshold = bar(role, np.fmax(rows["chance"].to_numpy(), rows["offsets"].to_numpy()))
+    score, documents = rows["score"].to_numpy(), rows["documents"].to_numpy()
+    se = np.maximum(rows["se"], 1 / rows["n"]).to_numpy()
+    share = role.measure != "entropy"
+    low, high = interval(score, se, documents, confidence=confidence, share=share)
     return rows.assign(
         role=role.name,
-        ci_low=rows["score"] - width,
-        ci_high=rows["score"] + width,
+        family=role.family,
+        se=se,
+        ci_low=low,
+        ci_high=high,
         threshold=threshold,
-        p=student.sf((rows["score"] - threshold) / se, documents - 1),
+        p=above(score, threshold, se, documents, rows["skewness"].to_numpy(), role.doubt),
         n=rows["n"].astype(int),
     )

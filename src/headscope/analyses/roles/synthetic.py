@@ -29,7 +29,8 @@ def repeated_tokens(
 
     Args:
         model: from `headscope.load`.
-        tokens: how many are repeated; by default 50, or as many as fit.
+        tokens: how many are repeated; by default from 25 to 50, another number in each sequence, or as fit: where all
+            copies are as far apart, a head that looks so far back would pass for one that matches tokens.
         sequences: how many sequences.
         seed: of the draw.
 
@@ -48,7 +49,8 @@ def repeated_tokens(
     draw = np.random.default_rng(seed)
     examples: list[Example] = []
     for number in range(sequences):
-        ids = draw.choice(vocabulary, size, replace=False)
+        count = size if tokens is not None else int(draw.integers(max(2, size // 2), size + 1))
+        ids = draw.choice(vocabulary, count, replace=False)
         axis = _tokens(model, np.concatenate([before, ids, ids, after]), len(before), len(after))
         examples.append(Example(tokens=axis, document=number, source=f"repeated tokens, sequence {number}"))
     return examples

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -42,11 +43,17 @@ def syntax(
     ] = "full",
     skip_broken: console.SkipBroken = False,
     least: Annotated[int, typer.Option(help="Instances that a relation needs to get a best head.")] = 100,
-    seed: Annotated[int, typer.Option(help="Of the intervals and of the halves.")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0, max=console.MOST_SEED, help="Of the parts that heads are chosen on, and scored on."
+        ),
+    ] = 0,
     batch_size: Annotated[int, typer.Option(help="Sentences in a batch, at most.")] = 32,
     estimate: console.Estimate = False,
 ) -> None:
     """Which head finds which dependency relation: accuracies with intervals, beside the best fixed offset."""
+    from headscope.analyses.clusters import CHOSEN_ON, note
     from headscope.analyses.syntax import run, statistics
 
     table.check()
@@ -70,8 +77,18 @@ def syntax(
     few = [bool(one) for one in best["few"]]
     if any(few):
         console.say(f"{sum(few)} of {len(few)} rows have fewer than {least} instances, and no best head")
+    console.say(note(json.loads(dataset.attrs["meta"])))
     if all_heads:
         every: Any = statistics.every_head(dataset)
         table.out(every, console.on_screen(every), dataset=dataset)
     else:
-        table.out(best, console.on_screen(best, few, dropped=["few"]), dataset=dataset)
+        if not all(few):
+            console.say(
+                f"split: the head that is best on {CHOSEN_ON} of the {best['clusters'][0]}, scored on the rest; the "
+                f"head named was the choice so many times of {best['choices'].max()}"
+            )
+        table.out(best, console.on_screen(best, few, dropped=_DROPPED), dataset=dataset)
+
+
+_DROPPED = ("few", "p", "difference_low", "difference_high", "choices", "clusters")
+"""Columns that files have and a screen has no room for."""

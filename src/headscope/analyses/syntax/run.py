@@ -15,11 +15,13 @@ from headscope.analyses.result import returns_result
 from headscope.analyses.syntax import trees as spanning
 from headscope.analyses.syntax.statistics import Words, by_offsets, dataset, predictions
 from headscope.corpora import Corpus, Example
+from headscope.deprecated import unused
 from headscope.errors import InputError
+from headscope.measures.resample import Clusters
 from headscope.measures.significance import false_discovery
 from headscope.measures.surface import PRESETS, Preset
 from headscope.models import Model
-from headscope.stream.estimate import BOOTSTRAP, ahead, line
+from headscope.stream.estimate import CLUSTERS, ahead, line
 from headscope.stream.words import gold
 from headscope.tokens import BoolArray, IntArray
 from headscope.words import Rows
@@ -27,12 +29,16 @@ from headscope.words import Rows
 Gold = tuple[Sequence[str], IntArray, Sequence[str]]
 """Words, heads and relations of a sentence."""
 
+Annotated = tuple[Gold, Example]
+"""They, and the sentence."""
+
 OFFSETS = tuple(offset for offset in range(-5, 6) if offset)
 """The baselines: the word at each of these distances."""
 
 _CODE_OFFSETS = tuple(range(-3, 3))
 
 
+@unused("replicates")
 @returns_result
 def syntax(
     model: Model,
@@ -44,7 +50,6 @@ def syntax(
     least: int = 100,
     trees: bool = False,
     seed: int = 0,
-    replicates: int = 1000,
     limit: int | None = None,
     batch_size: int = 32,
     progress: bool = False,
@@ -66,7 +71,7 @@ def syntax(
         least: instances that a relation needs for a best head to be named.
         trees: also the maximum spanning tree of each head, with the gold root (Htut et al. 2019): rows ``tree UAS`` and
             ``tree UUAS`` (edges without their direction); baselines are chains of neighbours. Takes longer.
-        seed, replicates: of the bootstrap.
+        seed: of the divisions into parts, to choose heads on some and to score them on others.
         limit: use at most this many sentences.
         batch_size: sentences in a batch, at most.
         progress: show progress on stderr.
@@ -88,15 +93,16 @@ def syntax(
     code = preset is not None
     rows = rows or ("first" if code else "mean")
     by = tuple(offsets) if offsets is not None else _CODE_OFFSETS if code else OFFSETS
-    started, words, whole = time.monotonic(), None, None
+    started, words, whole, clusters = time.monotonic(), None, None, Clusters()
 
-    def measure(tree: Gold, maps: npt.NDArray[Any]) -> list[BoolArray]:
+    def measure(annotated: Annotated, maps: npt.NDArray[Any]) -> list[BoolArray]:
+        tree, _ = annotated
         return [_right(tree, maps, code), *([spanning.edges(maps, tree[1])] if trees else [])]
 
     for block in over_word_maps(
         model,
         treebank,
-        gold,
+        _annotated,
         measure,
         rows=rows,
         token_types=not code,
@@ -104,25 +110,31 @@ def syntax(
         limit=limit,
         progress=progress,
     ):
-        for _, (forms, heads, relations), layers in block:
+        for _, ((forms, heads, relations), example), layers in sorted(block, key=lambda each: each.number):
+            cluster = clusters.number(example.document, example.document_known)
             right, *edges = zip(*layers.values(), strict=True)
             if words is None or whole is None:
                 most = max(each.shape[1] for each in right)
                 words, whole = (Words(list(layers), most, each) for each in (by, (-1, 1)))
-            words.add(relations, words.padded(right), by_offsets(len(forms), by, clip=code) == heads)
+            baselines = by_offsets(len(forms), by, clip=code) == heads
+            words.add(relations, words.padded(right), baselines, cluster)
             if trees:
-                spanning.add(whole, edges[0], heads)
+                spanning.add(whole, edges[0], heads, cluster)
     assert words is not None
     assert whole is not None
     options = {"rows": rows, "preset": preset, "limit": limit, "batch_size": batch_size}
     options = {name: value for name, value in options.items() if value is not None}
     meta = description(model, treebank, options, started)
-    result = dataset(words, seed=seed, replicates=replicates, least=least, meta=meta)
+    result = dataset(words, clusters=clusters.kind, seed=seed, least=least, meta=meta)
     if not trees:
         return result
-    more = dataset(whole, seed=seed, replicates=replicates, least=least)
+    more = dataset(whole, clusters=clusters.kind, seed=seed, least=least)
     joined = xr.concat([result, more.sel(relation=[spanning.UAS, spanning.UUAS])], "relation", join="outer")
     return joined.assign(q=(("relation",), false_discovery(joined["p"].values)))
+
+
+def _annotated(example: Example) -> Annotated:
+    return gold(example), example
 
 
 def _right(tree: Gold, maps: npt.NDArray[Any], code: bool) -> BoolArray:
@@ -146,4 +158,4 @@ def estimate(
     def work(sample: Sequence[Example]) -> object:
         return syntax(model, sample, batch_size=batch_size, **options)
 
-    return line(model, ahead(treebank, treebank.encoded(model), limit), work, "sentence", *BOOTSTRAP)
+    return line(model, ahead(treebank, treebank.encoded(model), limit), work, "sentence", *CLUSTERS)

@@ -8,11 +8,13 @@ from typing import Any, Literal, NamedTuple, TypedDict
 
 import xarray as xr
 
+from headscope.analyses.clusters import CHOSEN_ON, note, untested
 from headscope.analyses.printed import TABLE_1, Printed, orientation
 from headscope.analyses.study import LEVEL
 from headscope.analyses.syntax.statistics import ALL, CHOSEN, COLUMNS, WITHOUT, table
 from headscope.heads import Head
 from headscope.measures.dataset import description
+from headscope.measures.resample import DIVISIONS
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
 from headscope.views.payload import Part, SectionInfo
@@ -56,6 +58,10 @@ class TreeShown(TypedDict):
 class SyntaxRow(TypedDict):
     """A relation and its best head, None where it has too few instances for one.
 
+    `low` and `high` are given the choice of the head; `split`, `split_low` and `split_high` include it. `times` that
+    head was the choice, of `choices`. `gain` is what choosing gives over the best offset, chosen alike. `effective`
+    documents (or sentences) have the relation; figures that need more of them are None.
+
     `right` and `wrong` are sentences in which the head is right on all words of the relation, or wrong on one or more;
     `looked` is from how many sentences they were drawn.
     """
@@ -74,6 +80,12 @@ class SyntaxRow(TypedDict):
     split_high: float | None
     p: float | None
     q: float | None
+    gain: float | None
+    gain_low: float | None
+    gain_high: float | None
+    times: int | None
+    choices: int | None
+    effective: float
     offset: int | None
     baseline: float | None
     printed: PrintedFigure | None
@@ -83,9 +95,13 @@ class SyntaxRow(TypedDict):
 
 
 class SyntaxSection(SectionInfo):
-    """Table 1: the best head of each relation, and sentences that show it. `others` have no counterpart here."""
+    """Table 1: the best head of each relation, and sentences that show it. `others` have no counterpart here.
+
+    `clusters` are what intervals are over: documents, or sentences.
+    """
 
     kind: Literal["syntax"]
+    clusters: str
     rows: list[SyntaxRow]
     sentences: list[TreeSentence]
     others: list[PrintedFigure]
@@ -128,6 +144,7 @@ class Syntax(Section):
             kind="syntax",
             title="Dependency relations, head by head",
             about=self._about(),
+            clusters=str(description(self.result)["clusters"]),
             rows=[self._row(row) for row in best.itertuples() if row.relation != "root"],
             sentences=[{**each, "words": [*map(plain_text, each["words"])]} for each in self.sentences],
             others=[_printed(row) for row in TABLE_1 if row.relation is None],
@@ -144,9 +161,9 @@ class Syntax(Section):
             "it most (head→dep), is taken for its head in the tree. Each row is a relation with the head "
             f"that is right most often, over {n:,} words in {int(meta['sentences']):,} sentences of "
             f"{plain_text(str(name))} (Clark et al. 2019, §4.2, table 1). Bars are accuracies on the very "
-            "words that the head was chosen on, with 95 % intervals (split: on other sentences); the dashed "
-            "line is the best fixed offset. Choose a row to see where its head is right and where it is "
-            "wrong, as in figure 5."
+            "words that the head was chosen on, with 95 % intervals given the choice; split is of heads chosen on "
+            f"other {meta['clusters']} than they are scored on, choice included. The dashed line is the best fixed "
+            "offset. Choose a row to see where its head is right and where it is wrong, as in figure 5."
         )
 
     def _notes(self) -> list[str]:
@@ -159,11 +176,12 @@ class Syntax(Section):
             "the word itself are left out, and nothing is renormalised.",
             f"“{ALL}” counts every word, punctuation and the sentence's root included, and the root is "
             f"always wrong; “{WITHOUT}” leaves both out, as UAS mostly does.",
-            "The best of many heads is best by luck too: “split” is its accuracy where it was chosen on one "
-            "half of the sentences and scored on the other, over 100 halvings; q is the share of false "
+            "The best of many heads is best by luck too: “split” is what the head that is best on "
+            f"{CHOSEN_ON} of the {meta['clusters']} gets on the rest, over {DIVISIONS} divisions, with its interval, "
+            "choice included, and how often that head was the one in the row. q is the share of false "
             "discoveries among the relations up to this one, for the claim that such a head beats the best "
-            "offset, chosen and scored alike. Intervals are of a bootstrap over sentences "
-            f"({int(meta['replicates']):,} replicates, seed {int(meta['seed'])}).",
+            "offset, chosen and scored alike on the same words.",
+            note(meta),
             f"Relations of fewer than {least} instances are grey and have no best head.",
             orientation(" on the Wall Street Journal with Stanford dependencies", "model, corpus and labels")
             + " Its labels, as UD's: "
@@ -188,6 +206,9 @@ class Syntax(Section):
             head=None if few else int(row.head),
             direction=None if few else str(row.direction),
             **figures,
+            times=None if few else int(row.times),
+            choices=None if few else int(row.choices),
+            effective=float(row.effective),
             offset=None if figures["baseline"] is None else int(row.baseline_offset),
             printed=printed,
             right=list(examples.right),
@@ -198,7 +219,8 @@ class Syntax(Section):
 
 _FIGURES = (
     *zip(("accuracy", "low", "high", "baseline"), (*COLUMNS[6:9], COLUMNS[10]), strict=True),
-    *zip(("split", "split_low", "split_high", "p", "q"), CHOSEN[:-1], strict=True),
+    *zip(("split", "split_low", "split_high", "p", "q"), CHOSEN[:5], strict=True),
+    *zip(("gain", "gain_low", "gain_high"), CHOSEN[6:9], strict=True),
 )
 """Figures of a row, and their columns in the table."""
 
@@ -214,26 +236,32 @@ def _printed(row: Printed) -> PrintedFigure:
 
 
 def _finding(result: xr.Dataset) -> list[Part]:
-    """The relations whose best head is better than a fixed offset, both chosen and scored apart."""
+    """The relations whose best head is known to be better than a fixed offset, both chosen and scored apart."""
+    meta = description(result)
     best: Any = table(result)
-    rows = [row for row in best.itertuples() if row.relation not in (ALL, WITHOUT) and not row.few]
-    if not rows:
+    enough = [row for row in best.itertuples() if row.relation not in (ALL, WITHOUT) and not row.few]
+    rows = [row for row in enough if row.q == row.q]
+    if not enough:
         return [text("No dependency relation has enough words here to name its best head.")]
+    if not rows:
+        return [text(f"No dependency relation can be tested here: {untested(meta)}.")]
     tested = f"{len(rows)} dependency relation{'' if len(rows) == 1 else 's'} with enough words"
-    clear = [row for row in rows if row.q < LEVEL]
-    clear.sort(key=lambda row: row.baseline_accuracy - row.split_accuracy)
-    verb = "have" if len(clear) > 1 else "has"
+    better = "a head that finds the other word better than the best offset"
+    clear = sorted((row for row in rows if row.q < LEVEL), key=lambda row: -row.difference)
     if not clear:
-        return [text(f"Of {tested}, none has a head that finds the other word better than the best offset.")]
-    parts = [
-        text(
-            f"Of {tested}, {len(clear)} {verb} a head that finds the other word better than the best offset: "
-        )
-    ]
+        return [text(f"Of {tested}, none is known to have {better}.")]
+    parts = [text(f"Of {tested}, {len(clear)} {'have' if len(clear) > 1 else 'has'} {better}: ")]
     for position, row in enumerate(clear[:NAMED]):
-        share, offset = percent(row.split_accuracy), percent(row.baseline_accuracy)
-        beside = ", by offset" if position == 0 else ","
-        parts += [*comma(position), text(f"{row.relation} "), head_name(Head(int(row.layer), int(row.head)))]
-        parts.append(text(f" ({share}{beside} {offset})"))
+        head = Head(int(row.layer), int(row.head))
+        own, offset, split = (
+            percent(each) for each in (row.accuracy, row.baseline_accuracy, row.split_accuracy)
+        )
+        said = f"{offset}; {split}, {row.times} of {row.choices}"
+        if position == 0:
+            said = (
+                f"by offset {offset}; {split} where the best head is chosen on other {meta['clusters']}, "
+                f"{head} in {row.times} of {row.choices} choices"
+            )
+        parts += [*comma(position), text(f"{row.relation} "), head_name(head), text(f" ({own}, {said})")]
     more = len(clear) - NAMED
     return [*parts, text(f" and {more} more." if more > 0 else ".")]

@@ -2,8 +2,8 @@
 
 Source: Clark et al. 2019, section 4.2 and table 1. Of each word's row (``dep->head``) or column (``head->dep``) of a
 head's map over words, without its own place and without special tokens, the largest weight is the prediction of the
-word's head. What the paper left out is here: bootstrap intervals over sentences, and accuracies of heads that were
-chosen on other sentences than they are scored on.
+word's head. What the paper left out is here: intervals over documents (sentences where no documents are known), and
+accuracies of heads that were chosen on others than they are scored on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ import xarray as xr
 
 from headscope.analyses.predictions import Predictions, papers, stacked
 from headscope.errors import InputError
-from headscope.measures.resample import Answers, Resampling
+from headscope.measures.dataset import description
+from headscope.measures.resample import Accuracies, Answers, Resampling
 from headscope.measures.significance import false_discovery
 from headscope.tokens import BoolArray, IntArray
 
@@ -47,7 +48,8 @@ COLUMNS = (
 
 _HEADS = ("accuracy", "ci_low", "ci_high")
 _SPLIT = ("split_accuracy", "split_low", "split_high", "p")
-CHOSEN = (*_SPLIT, "q", "few")
+_GAIN = ("difference", "difference_low", "difference_high", "times", "choices")
+CHOSEN = (*_SPLIT, "q", "few", *_GAIN, "effective", "clusters")
 
 
 def predictions(weights: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
@@ -89,53 +91,41 @@ class Words(Predictions):
 def dataset(
     words: Words,
     *,
+    clusters: str = "sentences",
     seed: int = 0,
-    replicates: int = 1000,
     least: int = 100,
     meta: Mapping[str, Any] | None = None,
 ) -> xr.Dataset:
-    """Accuracies of all heads over ``(relation, direction, layer, head)``, with bootstrap intervals over sentences.
+    """Accuracies of all heads over ``(relation, direction, layer, head)``, with intervals over clusters.
 
     Args:
         words: what was predicted.
-        seed: of the bootstrap and of the halves.
-        replicates: of the bootstrap.
+        clusters: what the clusters are, ``documents`` or ``sentences`` (`headscope.measures.resample.Clusters`).
+        seed: of the divisions into parts, to choose and to score apart.
         least: instances that a relation needs for a best head to be named (100 in the paper).
         meta: what made the figures.
 
     Returns:
-        ``accuracy``, ``ci_low``, ``ci_high`` of every head (95 % percentile intervals of a Poisson bootstrap over
-        sentences), ``n`` of every relation, ``baseline`` over ``(relation, offset)``; and over ``relation``, where
-        a best head is named: ``best`` (its index among direction × layer × head, −1 for none);
-        ``split_accuracy``, ``split_low`` and ``split_high`` of choosing and scoring on different sentences
-        (`headscope.measures.resample.Chosen`); ``p`` that this is no better than the best offset, chosen and
-        scored alike, and ``q`` with the false discovery rate over the relations.
+        ``accuracy``, ``ci_low``, ``ci_high`` of every head (95 %, of that head, given the choice where it is the best),
+        ``n`` and ``effective`` clusters of every relation, ``baseline`` over ``(relation, offset)``; and over
+        ``relation``, where a best head is named: ``best`` (its index among direction × layer × head, −1 for none);
+        ``split_accuracy``, ``split_low`` and ``split_high`` of choosing and scoring on different clusters, the choice
+        included (`headscope.measures.resample.Chosen`); ``times`` that the best head was the choice, of ``choices``;
+        ``difference`` to the best offset, chosen and scored alike, with ``difference_low`` and ``difference_high``;
+        ``p`` that there is no gain, and ``q`` with the false discovery rate over the relations. Intervals and tests are
+        NaN with too few effective clusters (`headscope.measures.jackknife.LEAST`).
 
     Raises `InputError` when there is no sentence.
     """
     if not words.count:
         raise InputError("treebank: expected at least one sentence, found none")
-    resampling = Resampling(words.answers, seed=seed, replicates=replicates)
-    heads, offsets = slice(math.prod(words.shape)), slice(math.prod(words.shape), None)
-
-    def row(instances: BoolArray) -> dict[str, Any]:
-        scores = resampling.of(instances)
-        ends = zip(_HEADS, (scores.value, *scores.interval()), strict=True)
-        row: dict[str, Any] = {name: values[heads].reshape(words.shape) for name, values in ends}
-        row |= {"baseline": scores.value[offsets], "n": scores.n, "best": -1, **dict.fromkeys(_SPLIT, np.nan)}
-        if scores.n >= least and row["accuracy"].any():  # of roots no head is right
-            best = scores.chosen(heads)
-            p = best.above(scores.chosen(offsets)) if words.baselines else np.nan
-            row |= {"best": best.place}
-            row |= zip(_SPLIT, (best.split, best.low, best.high, p), strict=True)
-        return row
-
+    resampling = Resampling(words.answers, seed=seed)
     subsets = _subsets(words.answers)
-    columns = stacked([row(instances) for instances in subsets.values()])
+    columns = stacked([_relation(words, resampling.of(instances), least) for instances in subsets.values()])
     columns["q"] = false_discovery(columns["p"])
     axes = {**dict.fromkeys(_HEADS, ("direction", "layer", "head")), "baseline": ("offset",)}
-    described = {**(meta or {}), "sentences": words.count, "seed": seed}
-    described |= {"replicates": replicates, "least": least}
+    described = {**(meta or {}), "sentences": words.count, "seed": seed, "least": least}
+    described |= {"clusters": clusters, "clusters_count": words.answers.clusters_count}
     return xr.Dataset(
         {name: (("relation", *axes.get(name, ())), values) for name, values in columns.items()},
         coords={
@@ -149,6 +139,25 @@ def dataset(
     )
 
 
+def _relation(words: Words, scores: Accuracies, least: int) -> dict[str, Any]:
+    """The figures of a relation."""
+    count = math.prod(words.shape)
+    ends = zip(_HEADS, (scores.value, *scores.interval()), strict=True)
+    row: dict[str, Any] = {name: values[:count].reshape(words.shape) for name, values in ends}
+    row |= {"baseline": scores.value[count:], "n": scores.n, "effective": scores.documents, "best": -1}
+    row |= dict.fromkeys((*_SPLIT, *_GAIN), np.nan)
+    if scores.n < least or not row["accuracy"].any():  # of roots no head is right
+        return row
+    best = scores.chosen(slice(count))
+    row |= {"best": best.place, "times": best.times, "choices": best.choices}
+    row |= zip(_SPLIT, (best.split, *best.interval()), strict=False)
+    if words.baselines:
+        gain = best.gain(scores.chosen(slice(count, None)))
+        row |= zip(_GAIN, (gain.value, *gain.interval()), strict=False)
+        row["p"] = gain.above()
+    return row
+
+
 def _subsets(answers: Answers) -> dict[str, BoolArray]:
     """The words of each row of the table: all, all but punctuation and roots, each relation by frequency."""
     numbers = answers.numbers()
@@ -160,7 +169,10 @@ def _subsets(answers: Answers) -> dict[str, BoolArray]:
 
 
 def table(result: xr.Dataset) -> pd.DataFrame:
-    """The best head of each relation, with `COLUMNS` and `CHOSEN`; no head where there are `few` instances."""
+    """The best head of each relation, with `COLUMNS` and `CHOSEN`; no head where there are `few` instances.
+
+    ``ci_low`` and ``ci_high`` are given the choice; ``split_low`` and ``split_high`` include it.
+    """
     best = result["best"].values
     few = best < 0
     heads = result["accuracy"].size // len(best)
@@ -168,8 +180,10 @@ def table(result: xr.Dataset) -> pd.DataFrame:
     rows = every.iloc[np.arange(len(best)) * heads + best.clip(0)].reset_index(drop=True)
     of_head = ["layer", "head", "paper", "direction", *_HEADS]
     rows[of_head] = rows[of_head].mask(np.repeat(few[:, None], len(of_head), 1))
-    rows = rows.assign(**{name: result[name].values for name in CHOSEN[:-1]}, few=few)
-    return rows.astype({"layer": "Int64", "head": "Int64", "baseline_offset": "Int64"})
+    figures: dict[str, Any] = {name: result[name].values for name in CHOSEN if name in result}
+    rows = rows.assign(**figures, few=few, clusters=description(result)["clusters"])
+    whole = ("layer", "head", "baseline_offset", "times", "choices")
+    return rows[[*COLUMNS, *CHOSEN]].astype(dict.fromkeys(whole, "Int64"))
 
 
 def every_head(result: xr.Dataset) -> pd.DataFrame:

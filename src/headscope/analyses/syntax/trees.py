@@ -55,17 +55,18 @@ def edges(weights: npt.NDArray[Any], heads: IntArray) -> BoolArray:
     return np.array(trees, np.bool_).transpose(2, 1, 0, 3)
 
 
-def add(words: Words, layers: Sequence[BoolArray], heads: IntArray) -> None:
+def add(words: Words, layers: Sequence[BoolArray], heads: IntArray, cluster: int | None = None) -> None:
     """Count the trees of one sentence, as two relations of `words`; a baseline is the chain at an offset of ±1.
 
     Args:
         words: the counts.
         layers: `edges` of each.
         heads: of the gold tree.
+        cluster: of the sentence, as `Words.add` takes it.
     """
     chains = [right(each, heads) for each in by_offsets(len(heads), words.baselines)]
     kept = heads >= 0
     labels = np.repeat([UAS, UUAS], kept.sum()).tolist()
     edges_right = [words.padded([each[kind][..., kept] for each in layers]) for kind in range(2)]
     baselines = [[each[kind][kept] for each in chains] for kind in range(2)]
-    words.add(labels, np.concatenate(edges_right, -1), np.concatenate(baselines, -1))
+    words.add(labels, np.concatenate(edges_right, -1), np.concatenate(baselines, -1), cluster)

@@ -19,8 +19,14 @@ function listed({ differ, level, rows }: GroupsSection): string {
 }
 
 function saved({ rows }: GroupsSection): Table {
-  const columns = { measure: "text", group_a: "float", group_b: "float", difference: "float", se: "float", effect: "float", p: "float", q: "float", n_a: "int", n_b: "int" } as const;
+  const columns = { measure: "text", group_a: "float", group_b: "float", difference: "float", se: "float", effect: "float", p: "float", q: "float", n_a: "int", n_b: "int", ci_low: "float", ci_high: "float" } as const;
   return records({ ...HEAD, ...columns }, rows.map((row) => ({ ...row, group_a: row.a, group_b: row.b })));
+}
+
+/** The interval of a difference, or its error where there is none. */
+function rangeOf({ ci_low, ci_high, se }: GroupRow, digits: number): string {
+  if (ci_low !== null && ci_high !== null) return `${figure(ci_low, digits)} to ${figure(ci_high, digits)}`;
+  return se === null ? "" : `± ${errorFigure(se)}`;
 }
 
 export const section: Section<GroupsSection> = (element, info, host) => {
@@ -34,7 +40,7 @@ export const section: Section<GroupsSection> = (element, info, host) => {
       h("td", {}, row.title, unitsOf(row.units)),
       number(figure(row.a, digits)),
       number(figure(row.b, digits)),
-      h("td.n.strong", {}, figure(row.difference, digits), row.se !== null && h("span.range", {}, `± ${errorFigure(row.se)}`)),
+      h("td.n.strong", {}, figure(row.difference, digits), h("span.range", {}, rangeOf(row, digits))),
       number(figure(effect, 2)),
       h("td.graph", {}, change(effect / LARGE)),
       number(probability(row.p)),

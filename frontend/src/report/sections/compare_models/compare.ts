@@ -1,4 +1,4 @@
-// Two models on the same inputs: how far each head moved, what changed most, and which roles were kept, lost and gained.
+// Two models on the same inputs: how far each head moved, what changed most, and what became of roles.
 
 import "./compare.css";
 import { h } from "../../../dom";
@@ -13,7 +13,7 @@ import { CompareMap } from "./map";
 const NEXT = 2;
 /** Heads of a role that are named before the rest are asked for. */
 const NAMED = 6;
-const CHANGES = ["kept", "lost", "gained"] as const;
+const CHANGES = ["kept", "lost", "gained", "unclear"] as const;
 
 type NamedHead = Pick<RoleChange, "layer" | "head"> & Partial<RoleChange>;
 
@@ -22,7 +22,8 @@ function named(heads: readonly NamedHead[], info: CompareSection, host: Host): (
   const link = (head: NamedHead): HTMLElement => {
     const score = (text: string, value: number | null | undefined, q: number | null | undefined): string =>
       value === null || value === undefined ? "" : `${text} ${figure(value)}${q === null || q === undefined ? "" : ` (q ${q < 0.001 ? probability(q) : q.toFixed(3)})`}`;
-    const title = [score("A", head.a, head.q_a), score("B", head.b, head.q_b)].filter(Boolean).join(", ");
+    const apart = score("A − B", head.difference, head.q);
+    const title = [score("A", head.a, head.q_a), score("B", head.b, head.q_b), apart].filter(Boolean).join(", ");
     const index = info.layer.findIndex((layer, i) => layer === head.layer && info.head[i] === head.head);
     return headLink(host, host.figures.find(head.layer, head.head), code(head.layer, head.head), info.example[index], title || null);
   };

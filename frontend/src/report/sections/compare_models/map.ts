@@ -17,8 +17,6 @@ import { means, type Quantity } from "./data";
 
 const LABEL = { left: 24, top: 18 };
 const NAMED = 6;
-/** Standard errors on each side of a 95 % interval. */
-const REACH = 1.96;
 
 interface Box {
   /** Which of the section's heads. */
@@ -140,8 +138,8 @@ export class CompareMap {
     const { figures } = this.host;
     const { values, title, units, scale } = this.quantity;
     const marks = marksOf(figures, this.cells, (_, index) => values[index]!);
-    const lines = means(this.info, this.quantity).map(({ layer, mean, error }) => ({ x: figures.payload.layers.indexOf(layer), mean, error }));
-    const reach = lines.filter(({ error }) => Number.isFinite(error)).map(({ x, mean, error }) => ({ x, low: mean - REACH * error, high: mean + REACH * error }));
+    const lines = means(this.info, this.quantity).map(({ layer, ...line }) => ({ x: figures.payload.layers.indexOf(layer), ...line }));
+    const reach = lines.filter(({ low }) => Number.isFinite(low));
     const ys = marks.map(({ y }) => y);
     const [low, high] = [1.04 * Math.min(0, ...ys), 1.04 * Math.max(1e-9, ...ys)];
     const [drawing, points] = chart(figures, marks, { width, height: 250, left: 38, label: `${title} by layer, ${units}`, low, high, tick }, [

@@ -2,7 +2,7 @@
 
 import "./coref.css";
 import { h } from "../../../dom";
-import { code, paper, range, share, whole } from "../../../format";
+import { code, paper, probability, range, share, whole } from "../../../format";
 import type { CorefCell, CorefRow, CorefSection, CorefShown, CorefWindow, PrintedRow } from "../../../protocol";
 import type { Cell } from "../../figures";
 import type { Host, Section } from "../../host";
@@ -49,6 +49,8 @@ function text(window: CorefWindow, choice: CorefShown): HTMLElement {
   return box;
 }
 
+const SPLIT = "split,\nchoice\nincluded";
+const BESIDE = "beside\nthe best\nrule";
 const TYPES_IN_PAPER = ["all", "pronoun", "proper", "nominal"];
 
 const KEY: readonly (readonly [kind: string, text: string])[] = [
@@ -59,14 +61,32 @@ const KEY: readonly (readonly [kind: string, text: string])[] = [
 ];
 
 const accuracyCell = (cell: CorefCell | null): HTMLElement =>
-  cell ? h("td.n", {}, h("b", {}, share(cell.accuracy)), h("span.range", {}, range(cell.low, cell.high, 2))) : number("–");
+  cell ? h("td.n", {}, h("b", {}, share(cell.accuracy)), cell.low !== null && h("span.range", {}, range(cell.low, cell.high, 2))) : number("–");
 
-function saved({ rows, types, counts }: CorefSection): Table {
+/** What choosing the head gives over all mentions, and beside the best rule. */
+function chosen({ split, gain, times, choices }: CorefRow, name: string): HTMLElement[] {
+  const how = split && `${name} was the choice ${times} times of ${choices}`;
+  const beside = gain && `${inWords(gain.rule)} is the best rule; p = ${probability(gain.p ?? NaN)}`;
+  return [
+    h("td.n", { title: how }, share(split?.accuracy ?? null), split && split.low !== null && h("span.range", {}, range(split.low, split.high, 2))),
+    h("td.n", { title: beside }, share(gain?.value ?? null), gain && gain.low !== null && h("span.range", {}, range(gain.low, gain.high, 2))),
+  ];
+}
+
+function saved({ rows, types, counts, effective, clusters }: CorefSection): Table {
   const columns = { system: "text", candidates: "text", ...HEAD, type: "text", accuracy: "float", ci_low: "float", ci_high: "float", n: "int" } as const;
+  const more = { split: "float", split_low: "float", split_high: "float", difference: "float", difference_low: "float", difference_high: "float", p: "float" } as const;
+  const choosing = { times: "int", choices: "int", rule: "text", effective: "float", clusters: "text" } as const;
   const cells = rows.flatMap((row) =>
-    row.cells.flatMap((cell, i) => (cell ? [{ ...row, type: types[i], accuracy: cell.accuracy, ci_low: cell.low, ci_high: cell.high, n: counts[i] ?? 0 }] : [])),
+    row.cells.flatMap((cell, i) => {
+      if (!cell) return [];
+      const own = { accuracy: cell.accuracy, ci_low: cell.low, ci_high: cell.high, type: types[i], n: counts[i] ?? 0, effective: effective[i] ?? null, clusters };
+      const { split, gain, times, choices } = types[i] === "all" ? row : { split: null, gain: null, times: null, choices: null };
+      const choice = { split: split?.accuracy, split_low: split?.low, split_high: split?.high, times, choices };
+      return [{ ...row, ...own, ...choice, difference: gain?.value, difference_low: gain?.low, difference_high: gain?.high, p: gain?.p, rule: gain?.rule }];
+    }),
   );
-  return records(columns, cells);
+  return records({ ...columns, ...more, ...choosing }, cells);
 }
 
 /** What a head chose for mentions of real texts, right and wrong. */
@@ -110,14 +130,15 @@ export const section: Section<CorefSection> = (element, info, host) => {
       { onclick: cell ? open : null },
       h("th", { scope: "row" }, cell ? h("button.headname", { type: "button", "aria-pressed": "false" }, name) : name, isHead && h("span.dim", {}, `  ${paper(row.layer!, row.head!)}, best head`)),
       h("td.dim", {}, inWords(row.candidates)),
-      ...row.cells.map(accuracyCell),
-      h("td.n", { title: row.split && `95\u00a0% ${range(row.split.low, row.split.high)}` }, share(row.split?.accuracy ?? null)),
+      ...row.cells.slice(0, 1).map(accuracyCell),
+      ...chosen(row, name),
+      ...row.cells.slice(1).map(accuracyCell),
     );
     return marked.add(cell, tr);
   };
   const printedRow = ({ label, values }: PrintedRow): HTMLElement => {
     const cells = info.types.map((type) => number(share(values[TYPES_IN_PAPER.indexOf(type)] ?? null, 2)));
-    return h("tr.off", {}, h("th", { scope: "row" }, label), h("td", {}, "in the paper"), ...cells, h("td"));
+    return h("tr.off", {}, h("th", { scope: "row" }, label), h("td", {}, "in the paper"), ...cells.slice(0, 1), h("td"), h("td"), ...cells.slice(1));
   };
   const choose = (row: CorefRow, cell: Cell, tr: HTMLElement): void => {
     marked.choose(tr);
@@ -125,8 +146,8 @@ export const section: Section<CorefSection> = (element, info, host) => {
   };
   const kinds = info.types.map((type, i) => `${type} (${whole(info.counts[i] ?? 0)})`);
   const rows = info.rows.map(rowOf);
-  const columns = ["system", "chooses among", ...kinds, "split"];
-  element.append(table("Systems and types of mentions", columns, new Set([...kinds, "split"]), [rows, info.printed.map(printedRow)]), list, notes(info.notes));
+  const columns = ["system", "chooses among", ...kinds.slice(0, 1), SPLIT, BESIDE, ...kinds.slice(1)];
+  element.append(table("Systems and types of mentions", columns, new Set([...kinds, SPLIT, BESIDE]), [rows, info.printed.map(printedRow)]), list, notes(info.notes));
   const first = info.rows.findIndex((row) => row.shown.length > 0 && host.figures.find(row.layer, row.head));
   if (first >= 0) choose(info.rows[first]!, host.figures.find(info.rows[first]!.layer, info.rows[first]!.head)!, rows[first]!);
   return { update: marked.update, tables: { coreference: () => saved(info) } };

@@ -9,13 +9,15 @@ import type { Host, Section } from "../../host";
 import { definitions, digitsOf, folded, headLink, HeadRows, number, table, unitsOf } from "../../rows";
 import { HEAD, records, type Table } from "../../table";
 
-const COLUMNS = ["head", "paper", "role", "score", "95 % interval", "", "bar", "chance", "p", "q", "n"];
-const NUMBERS = new Set(["score", "95 % interval", "bar", "chance", "p", "q", "n"]);
+const COLUMNS = ["head", "paper", "role", "score", "95 % interval", "", "bar", "chance", "offsets", "p", "q", "n"];
+const NUMBERS = new Set(["score", "95 % interval", "bar", "chance", "offsets", "p", "q", "n"]);
+/** The bars that can be chosen: lowest, highest, step. */
+const BARS = [0.25, 0.95, 0.05] as const;
 
 function saved({ rows, without }: RolesSection): Table {
-  const columns = { role: "text", score: "float", ci_low: "float", ci_high: "float", threshold: "float", chance: "float", p: "float", q: "float", n: "int" } as const;
+  const columns = { role: "text", score: "float", ci_low: "float", ci_high: "float", threshold: "float", chance: "float", p: "float", q: "float", n: "int", offsets: "float" } as const;
   const roles = rows.map((row) => ({ ...row, ci_low: row.low, ci_high: row.high }));
-  const none = without.map(({ layer, head }) => ({ layer, head, role: "none", score: null, ci_low: null, ci_high: null, threshold: null, chance: null, p: null, q: null, n: 0 }));
+  const none = without.map(({ layer, head }) => ({ layer, head, role: "none", score: null, ci_low: null, ci_high: null, threshold: null, chance: null, p: null, q: null, n: 0, offsets: null }));
   const sorted = [...roles, ...none].sort((a, b) => Number(a.layer) - Number(b.layer) || Number(a.head) - Number(b.head));
   return records({ ...HEAD, ...columns }, sorted);
 }
@@ -28,6 +30,31 @@ function without({ without: heads, rows }: RolesSection, host: Host): HTMLElemen
   });
   const roles = rows.length > 0 ? "none of these roles" : "no role";
   return folded(`${plural(heads.length, "head")} ${heads.length === 1 ? "has" : "have"} ${roles}`, h("p.headlist", {}, ...links));
+}
+
+/** The heads that stay where the bar is moved: those whose interval lies above it. */
+function moved({ scores }: RolesSection, host: Host): HTMLElement {
+  const list = h("dl.notes", {});
+  const output = h("output", {});
+  const show = (bar: number): void => {
+    output.textContent = bar.toFixed(2);
+    const rows = scores.flatMap(({ role, heads }) => {
+      const there = heads.filter(({ low }) => low > bar);
+      if (there.length === 0) return [];
+      const links = there.flatMap(({ layer, head, score }, i) => {
+        const cell = host.figures.find(layer, head);
+        return [i > 0 && ", ", cell ? headLink(host, cell, code(layer, head), null, figure(score)) : code(layer, head)];
+      });
+      return [h("dt", {}, `${role} (${there.length})`), h("dd", {}, ...links)];
+    });
+    list.replaceChildren(...(rows.length > 0 ? rows : [h("dd", {}, "No head stays.")]));
+  };
+  const [min, max, step] = BARS;
+  const slider: HTMLInputElement = h("input", { type: "range", min, max, step, value: 0.5, "aria-label": "Bar", oninput: () => show(slider.valueAsNumber) });
+  show(0.5);
+  const label = h("label.showing", {}, h("span.cap", {}, "Bar"), slider, output);
+  const note = "Bars of 0.5 are a convention. These heads have an interval above the bar that is chosen here, whatever chance is; no q is in this.";
+  return folded("Move the bar", h("p.note", {}, note), label, list);
 }
 
 export const section: Section<RolesSection> = (element, info, host) => {
@@ -44,6 +71,7 @@ export const section: Section<RolesSection> = (element, info, host) => {
       h("td.graph", {}, interval(row)),
       number(figure(row.threshold, digits)),
       number(figure(row.chance, digits)),
+      number(row.offsets === null ? "–" : figure(row.offsets, digits)),
       number(probability(row.p)),
       number(probability(row.q)),
       number(whole(row.n)),
@@ -52,6 +80,7 @@ export const section: Section<RolesSection> = (element, info, host) => {
   };
   if (info.rows.length > 0) element.append(table("Roles of heads", COLUMNS, NUMBERS, [info.rows.map(rowOf)], "roles"));
   element.append(without(info, host));
+  if (info.scores.length > 0) element.append(moved(info, host));
   const why = Object.entries(info.why);
   if (why.length > 0) element.append(folded("Where the bars come from", definitions(why)));
   const untested = info.untested.map(({ measure, reason }) => [measure, reason] as const);

@@ -10,16 +10,19 @@ import { HeadRows, notes, number, table } from "../../rows";
 import { HEAD, records, type Table } from "../../table";
 import { key, picture } from "./arcs";
 
-const COLUMNS = ["relation", "n", "best head", "0 – 1", "accuracy", "split", "offset", "q", "in the paper"];
-const NUMBERS = new Set(["n", "accuracy", "split", "offset", "q", "in the paper"]);
+const ACCURACY = "accuracy,\ngiven the\nchoice";
+const SPLIT = "split,\nchoice\nincluded";
+const COLUMNS = ["relation", "n", "best head", "0 – 1", ACCURACY, SPLIT, "offset", "q", "in the paper"];
+const NUMBERS = new Set(["n", ACCURACY, SPLIT, "offset", "q", "in the paper"]);
 
 const signed = (offset: number): string => (offset < 0 ? `−${-offset}` : `+${offset}`);
 
-function saved({ rows }: SyntaxSection): Table {
+function saved({ rows, clusters }: SyntaxSection): Table {
   const columns = { relation: "text", n: "int", ...HEAD, direction: "text", accuracy: "float", ci_low: "float", ci_high: "float", baseline_offset: "int", baseline_accuracy: "float" } as const;
   const more = { split_accuracy: "float", split_low: "float", split_high: "float", p: "float", q: "float", few: "flag" } as const;
-  const named = rows.map((row) => ({ ...row, ci_low: row.low, ci_high: row.high, baseline_offset: row.offset, baseline_accuracy: row.baseline, split_accuracy: row.split }));
-  return records({ ...columns, ...more }, named);
+  const gains = { difference: "float", difference_low: "float", difference_high: "float", times: "int", choices: "int", effective: "float", clusters: "text" } as const;
+  const named = rows.map((row) => ({ ...row, clusters, difference: row.gain, difference_low: row.gain_low, difference_high: row.gain_high, ci_low: row.low, ci_high: row.high, baseline_offset: row.offset, baseline_accuracy: row.baseline, split_accuracy: row.split }));
+  return records({ ...columns, ...more, ...gains }, named);
 }
 
 /** The head of a row by its name, its label in papers, and how it is read; null where there is none. */
@@ -81,7 +84,7 @@ export const section: Section<SyntaxSection> = (element, info, host) => {
       choose(row, cell!, tr);
       host.set({ cell: cell! });
     };
-    const split = `chosen on one half, scored on the other: 95\u00a0% ${range(row.split_low, row.split_high)}`;
+    const split = `${head?.name} was the choice ${row.times} times of ${row.choices}; beside the best offset, chosen alike: ${share(row.gain)}, 95\u00a0% ${range(row.gain_low, row.gain_high)}`;
     const tr: HTMLElement = h(
       cell ? "tr" : "tr.off",
       { onclick: cell ? open : null, title: row.few ? "Too few instances for a best head" : null },
@@ -90,7 +93,7 @@ export const section: Section<SyntaxSection> = (element, info, host) => {
       head ? h("td", {}, h("b", {}, head.name), h("span.dim", {}, `  ${head.label}`), h("span.range", {}, head.arrow)) : h("td", {}, "–"),
       h("td.graph", {}, bar(row.accuracy, row.low, row.high, row.baseline)),
       h("td.n.strong", {}, share(row.accuracy), row.low !== null && h("span.range", {}, range(row.low, row.high))),
-      h("td.n", { title: row.split === null ? null : split }, share(row.split)),
+      h("td.n", { title: row.split === null ? null : split }, share(row.split), row.split_low !== null && h("span.range", {}, range(row.split_low, row.split_high))),
       h("td.n", {}, share(row.baseline), row.offset !== null && h("span.range", {}, `at ${signed(row.offset)}`)),
       h("td.n", { title: row.p === null ? null : `p = ${probability(row.p)}` }, row.q === null ? "–" : probability(row.q)),
       printedCell(row.printed),

@@ -1,0 +1,39 @@
+"""What the intervals of annotated corpora are over, in words: documents, or sentences where none are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from headscope.measures.jackknife import LEAST
+
+CHOSEN_ON = "three quarters"
+"""What heads are chosen on, by `headscope.measures.resample.PARTS`; they are scored on the rest."""
+
+
+def over(meta: Mapping[str, Any]) -> str:
+    """Such as ``316 documents``, or ``2,077 sentences, since the corpus names no documents``."""
+    kind, count = str(meta["clusters"]), int(meta["clusters_count"])
+    said = f"{count:,} {kind[:-1] if count == 1 else kind}"
+    if kind == "documents":
+        return said
+    return f"{said}, since {'the corpus' if kind == 'sentences' else 'a file'} names no documents"
+
+
+def note(meta: Mapping[str, Any]) -> str:
+    """What the intervals are, for those who read figures."""
+    kind = str(meta["clusters"])
+    narrow = (
+        ""
+        if kind == "documents"
+        else " Sentences of one text are alike, so intervals over them are too narrow."
+    )
+    return (
+        f"Intervals and tests are of a jackknife over {over(meta)}, with Student's t for as many as count in effect; "
+        f"under {LEAST:.0f} of these there are none.{narrow}"
+    )
+
+
+def untested(meta: Mapping[str, Any]) -> str:
+    """Why there is no interval and no test."""
+    return f"an interval needs {LEAST:.0f} {meta['clusters']} that count in effect"
