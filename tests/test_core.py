@@ -209,7 +209,7 @@ class TestWrap:
             (maps() - 0.5, PIECES, r"layer 0, head \d: weight \[\d, \d\] is -0.5, expected at least 0"),
             (maps() * np.nan, PIECES, r"layer 0, head 0: weight \[0, 0\] is nan"),
             (maps().astype(int), PIECES, "weights: expected an array of floats, found int64"),
-            (maps(), "abcd", "tokens: expected a list of strings, one a token, found one string"),
+            (maps(), "abcd", "tokens: expected Tokens or a list, each a string, found 'abcd'"),
             ({"attentions": maps()}, PIECES, "weights: expected arrays, found dict; pass outputs.attentions"),
         ],
     )  # fmt: skip

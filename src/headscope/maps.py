@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope import words as _words
+from headscope.doors import validated
 from headscope.errors import InputError, ShapeError
 from headscope.heads import Head
 from headscope.mapfile import write
@@ -197,6 +198,7 @@ class AttentionMaps:
         return self.take(rows, columns)
 
 
+@validated
 def wrap(
     weights: Any,
     tokens: Tokens | Sequence[str],
@@ -205,7 +207,7 @@ def wrap(
     kind: Kind = "self",
     causal: bool | None = None,
     partial: bool = False,
-    visible: Sequence[Any] | Any | None = None,
+    visible: Sequence[Any] | BoolArray | None = None,
 ) -> AttentionMaps:
     """Maps that you already have, as `AttentionMaps`.
 
@@ -236,7 +238,7 @@ def wrap(
     if causal is None:
         square = all(layer.ndim == 3 and layer.shape[1] == layer.shape[2] > 1 for layer in layers)
         causal = kind == "self" and square and not any(np.triu(layer, 1).any() for layer in layers)
-    if visible is not None and np.ndim(visible[0]) == 1:
+    if visible is not None and len(visible) and np.ndim(visible[0]) == 1:
         visible = [visible] * len(layers)
     seen = _changed(visible, lambda each: np.array(each, np.bool_))
     return AttentionMaps(layers, query, key, kind, causal, partial=partial, visible=seen)
@@ -338,13 +340,14 @@ def _check_visible(number: int, layer: FloatArray, seen: BoolArray) -> None:
 
 
 def _changed(
-    visible: Sequence[BoolArray] | None, change: Callable[[BoolArray], BoolArray]
+    visible: Sequence[BoolArray] | BoolArray | None, change: Callable[[BoolArray], BoolArray]
 ) -> list[BoolArray] | None:
     """What layers see, changed; those that share an array still do."""
     if visible is None:
         return None
-    made = {id(seen): change(seen) for seen in visible}
-    return [made[id(seen)] for seen in visible]
+    kept = list(visible)  # an array's layers are made anew each time it is read
+    made = {id(seen): change(seen) for seen in kept}
+    return [made[id(seen)] for seen in kept]
 
 
 def _check_rows(number: int, total: FloatArray) -> None:

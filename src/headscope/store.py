@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from headscope.doors import validated
 from headscope.errors import InputError
 from headscope.mapfile import FIELDS, FORMAT
 from headscope.mapfile import write as save
@@ -16,6 +17,7 @@ from headscope.tokens import Tokens
 __all__ = ["FORMAT", "load", "open_maps", "save"]
 
 
+@validated
 def open_maps(path: str | os.PathLike[str]) -> AttentionMaps:
     """Read the maps that `AttentionMaps.save` wrote, without torch.
 

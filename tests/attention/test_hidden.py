@@ -222,6 +222,14 @@ def test_what_is_visible_must_fit() -> None:
         hs.wrap(even, list("abc"), visible=np.tri(3))
     with pytest.raises(ShapeError, match="visible, axis layer: expected 1, found 2"):
         hs.wrap(even, list("abc"), visible=[np.ones((3, 3), bool)] * 2)
+    with pytest.raises(ShapeError, match="visible, axis layer: expected 1, found 0"):
+        hs.wrap(even, list("abc"), visible=[])
+
+
+def test_what_is_visible_may_be_one_array_of_all_layers() -> None:
+    seen = np.stack([np.tri(3), np.ones((3, 3))]).astype(bool)
+    maps = hs.wrap(np.stack([np.eye(3)] * 2)[:, None], list("abc"), visible=seen)
+    np.testing.assert_array_equal([maps.sight(place)[0] for place in range(2)], seen)
 
 
 def test_generated_text_has_what_each_step_saw() -> None:

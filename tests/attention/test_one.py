@@ -114,8 +114,8 @@ class TestText:
         [
             ({"text": ""}, "text: expected at least one token, found an empty text"),
             ({"text": "word " * 600}, "text: 602 tokens, but all-MiniLM-L6-v2 takes at most 512"),
-            ({"text": 3}, r"text: expected a string, \(A, B\), a list of messages or Tokens, found int"),
-            ({"text": ("a", "b", "c")}, r"text: expected a string, or a tuple \(A, B\)"),
+            ({"text": 3}, r"text: expected a string, \(A, B\), a list of messages or Tokens, found 3"),
+            ({"text": ("a", "b", "c")}, r"text: expected a string, \(A, B\), .*, found a tuple of 3"),
             ({}, r"expected a text or inputs=\{...\}, found neither"),
             ({"text": "a", "inputs": {}}, "found both"),
             ({"text": "a", "target": "b"}, "target is for encoder-decoders"),

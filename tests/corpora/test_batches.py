@@ -195,9 +195,13 @@ def test_a_fingerprint_is_of_what_was_read_so_far() -> None:
     assert reading.count == 2
 
 
-@pytest.mark.parametrize(("given", "found"), [("wiki.txt", "a string"), (["a b", "c"], "str"), ([1], "int")])
+@pytest.mark.parametrize(
+    ("given", "found"), [("wiki.txt", "a string"), (["a b", "c"], "str"), ([1], "int"), (range(3), "int")]
+)
 def test_what_is_no_corpus_is_told_so(given: list[Any], found: str) -> None:
-    with pytest.raises(InputError, match=rf"corpus: expected a corpus or examples, found {found}; headscope"):
+    with pytest.raises(
+        InputError, match=r"^(examples|examples\[0\]|corpus): expected .*example.*; headscope"
+    ):
         list(blocks(given))
-    with pytest.raises(InputError, match=f"found {found};"):
+    with pytest.raises(InputError, match=rf"corpus: expected a corpus or examples, found {found}; headscope"):
         list(Reading(given))

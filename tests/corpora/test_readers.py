@@ -92,10 +92,10 @@ def test_texts() -> None:
 @pytest.mark.parametrize(
     ("items", "message"),
     [
-        ("a b", "texts: expected a list of texts, found one string"),
+        ("a b", "items: expected a list, each a string or (a string, a string), found 'a b'"),
         ([], "texts: expected at least one text, found an empty list"),
-        (["a", 3], "texts[1]: expected a string or a pair of strings, found int"),
-        (["a", ("a", "b", "c")], "texts[1]: expected a string or a pair of strings, found tuple"),
+        (["a", 3], "items[1]: expected a string or (a string, a string), found 3"),
+        (["a", ("a", "b", "c")], "items[1]: expected (a string, a string), found a tuple of 3"),
         (["a", ""], "texts[1]: expected some text, found ''"),
         (["a\udc00"], "texts[0]: expected Unicode text, found half a surrogate pair at character 1"),
     ],
@@ -304,7 +304,7 @@ def test_documents_end_where_they_are_said_to_end(tmp_path: Path) -> None:
         1,
         1,
     ]
-    with pytest.raises(InputError, match="documents: expected blank, line, file, found 'page'"):
+    with pytest.raises(InputError, match="documents: expected blank, line or file, found 'page'"):
         corpora.text(one, documents="page")  # pyright: ignore[reportArgumentType]
 
 

@@ -37,9 +37,9 @@ def test_what_every_function_finds_has_its_table(demo: Model) -> None:
     assert hs.table(scored).equals(negation.table(scored))
 
 
-@pytest.mark.parametrize(("given", "kind"), [("stats", "str"), (None, "NoneType")])
+@pytest.mark.parametrize(("given", "kind"), [("stats", "'stats'"), (None, "None")])
 def test_what_was_not_found_has_no_table(given: object, kind: str) -> None:
     with pytest.raises(
-        InputError, match=f"table: expected a result such as that of headscope.measure, found {kind}"
+        InputError, match=rf"result: expected a result of headscope \(xarray.Dataset\), found {kind}"
     ):
         hs.table(cast(Any, given))

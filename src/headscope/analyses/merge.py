@@ -10,11 +10,13 @@ import xarray as xr
 from headscope.analyses import analyses
 from headscope.analyses.record import Analysis
 from headscope.analyses.result import returns_result
+from headscope.doors import validated
 from headscope.errors import InputError
 from headscope.stream.parts import kind_of
 
 
 @returns_result
+@validated
 def merge(parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
     """The figures of a whole corpus from the parts of all its shards: those of one run, to the last digit.
 

@@ -10,12 +10,14 @@ import xarray as xr
 from headscope import lazy
 from headscope.analyses import analyses
 from headscope.analyses.record import Analysis
+from headscope.doors import validated
 from headscope.errors import InputError
 from headscope.measures import dataset
 from headscope.views.charts import Figure, Width
 from headscope.views.palette import Theme
 
 
+@validated
 def table(result: xr.Dataset) -> pd.DataFrame:
     """Convert a result to a tidy table, the one that the command of the same name prints or writes.
 
@@ -32,6 +34,7 @@ def table(result: xr.Dataset) -> pd.DataFrame:
     return analysis.load(analysis.table)(result) if analysis.table else dataset.table(result)
 
 
+@validated
 def figure(
     result: xr.Dataset,
     names: Any = None,

@@ -11,11 +11,13 @@ from torch import Tensor
 
 from headscope.attention.record import AttentionRecord, Hook
 from headscope.attention.recording import edits, recording
+from headscope.doors import validated
 from headscope.errors import InputError
 from headscope.heads import Head
 from headscope.models.model import Model, expect_model
 
 
+@validated
 @contextmanager
 def edit(model: Model, change: Hook) -> Generator[None]:
     """Within it the model runs with the attention weights that `change` returns.
@@ -35,6 +37,7 @@ def edit(model: Model, change: Hook) -> Generator[None]:
         yield
 
 
+@validated
 @contextmanager
 def ablate(model: Model, *heads: Head | str, part: str | None = None) -> Generator[None]:
     """Within it some heads give nothing: their weights are 0.

@@ -12,6 +12,7 @@ from headscope.attention.one import describe, tokens_of
 from headscope.attention.parts import Parts, agreed, from_ids, group, numpy_of, seen_by, sight_of
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import edits, recording
+from headscope.doors import Count, Seed, validated
 from headscope.errors import InputError, RefusedError
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.models.model import Model, expect_model
@@ -19,12 +20,13 @@ from headscope.models.untrained import seeded
 from headscope.tokens import BoolArray, Tokens
 
 
+@validated
 def generate(
     model: Model,
     text: str | Sequence[Mapping[str, str]] | Tokens,
     *,
-    max_new_tokens: int = 20,
-    seed: int | None = None,
+    max_new_tokens: Count = 20,
+    seed: Seed | None = None,
     **options: Any,
 ) -> AttentionMaps | Parts:
     """Let a model write, and see where it looked at each step.

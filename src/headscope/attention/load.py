@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from headscope.attention.check import check
+from headscope.doors import Seed, validated
 from headscope.errors import HeadscopeWarning
 from headscope.models import Model
 from headscope.models import load as find
@@ -17,13 +18,14 @@ from headscope.models import load as find
 PADDED = "padding moves its attention: inputs are batched by length"
 
 
+@validated
 def load(
     model: str | os.PathLike[str] | nn.Module | tuple[nn.Module, Any] | Model | None = None,
     *,
     device: str | torch.device | None = None,
     dtype: str | torch.dtype | None = None,
     revision: str | None = None,
-    untrained: int | None = None,
+    untrained: Seed | None = None,
     keep: Literal["embeddings"] | None = None,
     init: Literal["architecture", "reset_parameters"] = "architecture",
     trust_remote_code: bool = False,
@@ -60,7 +62,7 @@ def load(
     )
     for note in loaded.notes:
         if note.startswith("not in the checkpoint"):
-            warnings.warn(f"{loaded.name}: {note}", HeadscopeWarning, stacklevel=2)
+            warnings.warn(f"{loaded.name}: {note}", HeadscopeWarning, stacklevel=3)
     loaded.checked = check(loaded)
     if loaded.same_length and PADDED not in loaded.notes:
         loaded.notes = (*loaded.notes, PADDED)

@@ -14,6 +14,7 @@ from headscope.attention.one import Captured, Given, Text, assembled, expect_one
 from headscope.attention.parts import group, numpy_of
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
+from headscope.doors import validated
 from headscope.errors import InputError, RefusedError
 from headscope.maps import FloatArray
 from headscope.models.model import Model
@@ -38,6 +39,7 @@ def neurons(
     return capture_with_neurons(model, text, values=values, **given)[1]
 
 
+@validated
 def norms(
     model: Model,
     text: Text | None = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypedDict, cast
+from typing import Annotated, Any, TypedDict, cast
 
 import numpy as np
 import torch
@@ -15,13 +15,17 @@ from headscope.attention.parts import Parts, assemble, from_ids, group, labels, 
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.deprecated import renamed
+from headscope.doors import Expected, validated
 from headscope.errors import InputError, RefusedError
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.models.model import Model, expect_model
 from headscope.tokens import BoolArray, Tokens
 
 Captured = AttentionMaps | Parts
-Text = str | tuple[str, str] | Sequence[Mapping[str, str]] | Tokens
+Text = Annotated[
+    str | tuple[str, str] | Sequence[Mapping[str, str]] | Tokens,
+    Expected("a string, (A, B), a list of messages or Tokens"),
+]
 """What is read: a text, a pair, a conversation or tokens."""
 
 
@@ -33,6 +37,7 @@ class Given(TypedDict, total=False):
     inputs: Mapping[str, Any] | None
 
 
+@validated
 def capture(
     model: Model,
     text: Text | None = None,
@@ -72,6 +77,7 @@ def capture(
 
 
 @renamed(of="objective")
+@validated
 def gradients(
     model: Model,
     text: Text | None = None,

@@ -10,6 +10,7 @@ from itertools import islice
 import numpy as np
 
 from headscope.corpora.example import Example
+from headscope.doors import Count, validated
 from headscope.errors import InputError
 from headscope.tokens import FIELDS
 
@@ -79,13 +80,14 @@ def _content(example: Example) -> Iterator[bytes]:
         yield np.packbits(mask).tobytes()
 
 
+@validated
 def blocks(
     examples: Iterable[Example],
     *,
-    size: int = 256,
-    windows: int | None = None,
-    batch_size: int = 32,
-    tokens_per_batch: int | None = None,
+    size: Count = 256,
+    windows: Count | None = None,
+    batch_size: Count = 32,
+    tokens_per_batch: Count | None = None,
     same_length: bool = False,
 ) -> Iterator[Block]:
     """Cut a stream of encoded examples into blocks, of whole documents where `windows` does not say otherwise.

@@ -11,6 +11,7 @@ from headscope.corpora.corpus import Corpus
 from headscope.corpora.entities import Brackets
 from headscope.corpora.example import Example, Mention
 from headscope.corpora.files import Line, Paths, WordError
+from headscope.doors import validated
 from headscope.errors import CorpusError
 
 _LEAST = 12
@@ -43,6 +44,7 @@ _PRONOUNS: Mapping[str, str] = {
 _NUMBER: Mapping[str, str] = {"NN": "Sing", "NNP": "Sing", "NNS": "Plur", "NNPS": "Plur"}
 
 
+@validated
 def conll2012(paths: Paths, *, skip_broken: bool = False) -> Corpus:
     """CoNLL-2012 files (``*_conll``): one sentence an example, with heads, tags, features and mentions.
 

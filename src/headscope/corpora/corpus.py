@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Annotated
 
 import numpy as np
 
@@ -10,8 +11,12 @@ from headscope.corpora import packing
 from headscope.corpora.encoder import Counts, Encoder
 from headscope.corpora.example import Example
 from headscope.corpora.files import Files, Line, Paths
+from headscope.doors import Expected, expect
 from headscope.errors import CorpusError, InputError
 from headscope.tokens import Tokens
+
+Pack = Annotated[int, Expected("at least 8 tokens, or None", least=8)]
+"""How many tokens an input is filled up to."""
 
 Read = Iterator[Example] | Iterator[Callable[[], Example]]
 """Examples, or what makes one each and raises `CorpusError` where it is broken."""
@@ -37,8 +42,7 @@ class Corpus:
         skip_broken: bool = False,
         expected: str = "",
     ) -> None:
-        if pack is not None and (isinstance(pack, bool) or not isinstance(pack, int) or pack < 8):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InputError(f"pack: expected at least 8 tokens, or None, found {pack!r}")
+        expect("pack", pack, Pack | None)
         self.name = name
         self.pack = pack
         self.counts = Counts()

@@ -10,8 +10,10 @@ from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths
 from headscope.corpora.jsonlines import Documents, json_object, scalar, strings
+from headscope.doors import validated
 
 
+@validated
 def negations(paths: Paths, *, skip_broken: bool = False) -> Corpus:
     """JSON lines, one negation each: ``{"words": […], "cue": [2], "scope": [0, 1, 3]}``, places counted from 0.
 

@@ -12,6 +12,7 @@ from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line
 from headscope.corpora.jsonlines import Fail, json_object, string
+from headscope.doors import validated
 from headscope.errors import InputError
 
 TEXTS: tuple[tuple[str, ...], ...] = (
@@ -42,6 +43,7 @@ class _Columns(NamedTuple):
     document: str | None
 
 
+@validated
 def pairs(
     path: str | Path,
     *,

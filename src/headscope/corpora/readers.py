@@ -6,12 +6,13 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
-from headscope.corpora.corpus import Corpus
+from headscope.corpora.corpus import Corpus, Pack
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths, packaged
 from headscope.corpora.jsonlines import Documents, json_object, scalar, string, strings
+from headscope.doors import validated
 from headscope.errors import HeadscopeWarning, InputError
 
 Ends = Literal["blank", "line", "file"]
@@ -21,7 +22,8 @@ _FEW, _SOON = 20, 500  # documents of which, and after which, it is said what th
 _HEADING = re.compile(r"=+ .+ =+")  # as in WikiText
 
 
-def text(paths: Paths, *, pack: int | None = 128, documents: Ends = "blank") -> Corpus:
+@validated
+def text(paths: Paths, *, pack: Pack | None = 128, documents: Ends = "blank") -> Corpus:
     """Plain text: one sentence or paragraph a line, a blank line between documents, UTF-8.
 
     Errors and tests are by document, so it matters what one is. A heading (``= Name =``, as in WikiText) is no document
@@ -42,13 +44,12 @@ def text(paths: Paths, *, pack: int | None = 128, documents: Ends = "blank") -> 
     >>> next(iter(hs.corpora.text("wiki.txt", pack=None))).text[:30]
     'The old stone bridge at Harrow'
     """
-    if documents not in get_args(Ends):
-        raise InputError(f"documents: expected {', '.join(get_args(Ends))}, found {documents!r}")
     read = _Lines(documents)
     return Corpus.of_files(paths, read, pack=pack, expected="expected text, found blank lines only")
 
 
-def builtin(*, pack: int | None = 128) -> Corpus:
+@validated
+def builtin(*, pack: Pack | None = 128) -> Corpus:
     """The corpus that ships in the package: 13 short English texts of different kinds, 130 sentences.
 
     >>> len(list(hs.corpora.builtin(pack=None)))
@@ -57,6 +58,7 @@ def builtin(*, pack: int | None = 128) -> Corpus:
     return Corpus("built-in corpus", partial(_Lines(), packaged("builtin.txt")), pack=pack)
 
 
+@validated
 def texts(items: Sequence[str | tuple[str, str]]) -> Corpus:
     """Texts, or pairs of texts, in memory: each an input and a document of its own.
 
@@ -64,15 +66,9 @@ def texts(items: Sequence[str | tuple[str, str]]) -> Corpus:
     >>> [(example.text, example.pair) for example in corpus]
     [('The cat sat.', 'It slept.'), ('A dog barked.', None)]
     """
-    if isinstance(items, str):
-        raise InputError("texts: expected a list of texts, found one string")
     examples: list[Example] = []
     for index, item in enumerate(items):
         parts: tuple[Any, ...] = item if isinstance(item, tuple) else (item,)
-        if len(parts) not in (1, 2) or not all(isinstance(part, str) for part in parts):
-            raise InputError(
-                f"texts[{index}]: expected a string or a pair of strings, found {type(item).__name__}"
-            )
         for part in parts:
             string(part, f"texts[{index}]", InputError)
         pair = parts[1] if len(parts) == 2 else None
@@ -82,6 +78,7 @@ def texts(items: Sequence[str | tuple[str, str]]) -> Corpus:
     return Corpus("texts", partial(iter, examples))
 
 
+@validated
 def jsonl(paths: Paths) -> Corpus:
     """JSON lines: one object a line, each an input.
 

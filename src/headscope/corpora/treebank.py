@@ -14,6 +14,7 @@ from headscope.corpora.corpus import Corpus
 from headscope.corpora.entities import mentions
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths, WordError, packaged
+from headscope.doors import validated
 from headscope.errors import CorpusError, InputError
 
 Words = Literal["syntactic", "surface"]
@@ -21,6 +22,7 @@ Relations = Literal["full", "main"]
 _COLUMNS = 10
 
 
+@validated
 def conllu(
     paths: Paths, *, words: Words = "syntactic", relations: Relations = "full", skip_broken: bool = False
 ) -> Corpus:
@@ -46,6 +48,7 @@ def conllu(
     return _corpus(paths, _reader(words, relations), skip_broken)
 
 
+@validated
 def word_heads(paths: Paths, *, skip_broken: bool = False) -> Corpus:
     """One ``word head-relation`` a line, sentences parted by blank lines, head 0 the root (Clark et al.'s code).
 
@@ -57,6 +60,7 @@ def word_heads(paths: Paths, *, skip_broken: bool = False) -> Corpus:
     return _corpus(paths, _pairs, skip_broken)
 
 
+@validated
 def builtin_trees(*, words: Words = "syntactic", relations: Relations = "full") -> Corpus:
     """The sentences of `headscope.corpora.builtin` with hand-made trees and coreference, one an example.
 

@@ -19,6 +19,7 @@ from headscope.attention.neurons import capture_with_neurons
 from headscope.attention.one import Captured, Text, capture
 from headscope.attention.parts import Parts
 from headscope.deprecated import renamed
+from headscope.doors import validated
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.live.quantities import NAMES, Origin, with_quantities
 from headscope.maps import AttentionMaps, FloatArray
@@ -38,6 +39,7 @@ By = Mapping[str, Sequence[FloatArray]] | Sequence[FloatArray]
 
 
 @renamed(of="objective")
+@validated
 def view(
     model: Source = None,
     text: Text | None = None,
@@ -136,6 +138,7 @@ def view(
     )
 
 
+@validated
 def model_view(model: Source = None, text: Text | None = None, **options: Any) -> View:
     """The grid of all heads: `view` that begins with it.
 
@@ -146,6 +149,7 @@ def model_view(model: Source = None, text: Text | None = None, **options: Any) -
     return view(model, text, **options)
 
 
+@validated
 def head_view(model: Source = None, text: Text | None = None, **options: Any) -> View:
     """Lines of one or several heads of a layer: `view` that begins with them (``layer=2, heads=[0, 3]``).
 
@@ -156,6 +160,7 @@ def head_view(model: Source = None, text: Text | None = None, **options: Any) ->
     return view(model, text, **options)
 
 
+@validated
 def neuron_view(
     model: Source = None, text: Text | None = None, *, head: int | None = None, **options: Any
 ) -> View:

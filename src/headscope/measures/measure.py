@@ -22,6 +22,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from headscope.doors import validated
 from headscope.errors import InputError
 from headscope.measures.sources import bibtex
 from headscope.tokens import BoolArray, IntArray, Tokens
@@ -175,6 +176,7 @@ class Measure:
         return rows
 
 
+@validated
 def pair_measure(
     name: str,
     description: str,
@@ -211,6 +213,7 @@ def pair_measure(
     return lambda pairs: Measure(*fixed, rows=rows, pairs=pairs, keys=keys)
 
 
+@validated
 def row_measure(
     name: str,
     description: str,

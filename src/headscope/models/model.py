@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from headscope.doors import expect
 from headscope.errors import InputError
 from headscope.models import encode as _encode
 from headscope.tokens import Tokens
@@ -190,9 +191,7 @@ def uncached(module: nn.Module) -> dict[str, bool]:
 
 def expect_model(given: object) -> None:
     """Raise `InputError` for what is no `Model`: most often it is a model's name."""
-    if not isinstance(given, Model):
-        kind = f"a string: hs.load({given!r})" if isinstance(given, str) else type(given).__name__
-        raise InputError(f"model: expected one from hs.load, found {kind}")
+    expect("model", given, Model)
 
 
 _OFFSET_POSITIONS = (

@@ -11,6 +11,7 @@ from headscope.analyses.study import Study, reason
 from headscope.analyses.typed import Typed
 from headscope.attention.load import load
 from headscope.corpora import Corpus, builtin
+from headscope.doors import Count, validated
 from headscope.errors import InputError
 from headscope.measures.dataset import describe, description
 from headscope.models import Model
@@ -27,6 +28,7 @@ def available() -> Mapping[str, tuple[Analysis, Entry]]:
     return {entry.name: (analysis, entry) for analysis, entry in entries(analyses())}
 
 
+@validated
 def report(
     model: Model | None = None,
     corpus: Corpus | None = None,
@@ -34,7 +36,7 @@ def report(
     title: str | None = None,
     examples: int | Sequence[str | tuple[str, str]] = EXAMPLES,
     sections: Sequence[str] | None = None,
-    limit: int | None = None,
+    limit: Count | None = None,
     treebank: Corpus | None = None,
     coref: Corpus | None = None,
     against: Model | None = None,

@@ -104,7 +104,7 @@ def test_where_the_token_comes_to_stand(demo: Model, position: Any, place: int) 
     [
         ({"token": "no such piece"}, "token: expected a piece of the vocabulary, found 'no such piece'"),
         ({"position": 99}, "position: expected a place in an input of"),
-        ({"position": "front"}, "position: expected a number, first, middle or last, found 'front'"),
+        ({"position": "front"}, "position: expected a whole number, first, middle or last, found 'front'"),
         ({"measures": ["norm_sep"]}, "measures: expected measures of weights, found norm_sep"),
     ],
 )

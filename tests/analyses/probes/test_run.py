@@ -164,7 +164,7 @@ def test_bad_arguments(demo: Any, sentences: list[Example], tmp_path: Path) -> N
     for options, message in (
         ({"kinds": ["words"]}, "kind: expected right-branching, .*found 'words'"),
         ({"epochs": 0}, "epochs: expected at least 1, found 0"),
-        ({"precision": "int4"}, "precision: expected uint8, float16, float32, found 'int4'"),
+        ({"precision": "int4"}, "precision: expected uint8, float16 or float32, found 'int4'"),
     ):
         with pytest.raises(InputError, match=message):
             probe(demo, sentences[:2], sentences[:2], **options)

@@ -20,6 +20,7 @@ from headscope.analyses.compare_groups.values import Values, values
 from headscope.analyses.result import Comparison
 from headscope.corpora import Corpus, Example
 from headscope.corpora.batches import checked
+from headscope.doors import Count, Seed, validated
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.heads import Head
 from headscope.live.view import view
@@ -118,6 +119,7 @@ class Groups(Comparison):
         return tokens_of(self.inputs.inputs[first]), tokens_of(self.inputs.inputs[second])
 
 
+@validated
 def groups(
     model: Model,
     corpus: Corpus | Iterable[Example],
@@ -126,10 +128,10 @@ def groups(
     measures: Sequence[str | Measure] | None = None,
     null: statistics.Null | None = None,
     length: statistics.Length | None = None,
-    permutations: int = PERMUTATIONS,
-    seed: int = 0,
-    batch_size: int = 32,
-    limit: int | None = None,
+    permutations: Count = PERMUTATIONS,
+    seed: Seed = 0,
+    batch_size: Count = 32,
+    limit: Count | None = None,
     progress: bool = False,
 ) -> Groups:
     """Compare every measure of every head between the inputs of two labels.
@@ -174,7 +176,7 @@ def groups(
     design = Design(np.array(there)[place] == labels[1], documents[place])
     statistics.null_of(design, null, length)
     if (said := statistics.nothing(design)) is not None:
-        warnings.warn(said, HeadscopeWarning, stacklevel=2)
+        warnings.warn(said, HeadscopeWarning, stacklevel=3)
     examples = corpus.encoded(model) if isinstance(corpus, Corpus) else iter(corpus)
     inputs = values(
         model,

@@ -15,6 +15,7 @@ from headscope.analyses.compare_inputs import statistics
 from headscope.analyses.compare_inputs.statistics import Align
 from headscope.analyses.result import PICTURES, Comparison
 from headscope.attention.one import capture
+from headscope.doors import validated
 from headscope.errors import InputError
 from headscope.live.view import Text, view
 from headscope.maps import AttentionMaps
@@ -70,6 +71,7 @@ class Inputs(Comparison):
         return view(self.model, self.texts[0], against=self.texts[1], **state)
 
 
+@validated
 def inputs(
     model: Model,
     a: Text,

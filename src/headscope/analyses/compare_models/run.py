@@ -22,6 +22,7 @@ from headscope.analyses.result import Comparison
 from headscope.attention.divergence import distributions
 from headscope.attention.record import AttentionRecord
 from headscope.corpora import Corpus, Example
+from headscope.doors import Count, validated
 from headscope.errors import InputError
 from headscope.measures.choose import choose
 from headscope.measures.measure import Measure
@@ -78,6 +79,7 @@ class Models(Comparison):
         return figure(self.figures, theme=theme, width=width, title=title, ax=ax)
 
 
+@validated
 def models(
     a: Model,
     b: Model,
@@ -85,8 +87,8 @@ def models(
     *,
     measures: Sequence[str | Measure] | None = None,
     by: Literal["token", "document"] = "token",
-    batch_size: int = 16,
-    limit: int | None = None,
+    batch_size: Count = 16,
+    limit: Count | None = None,
     progress: bool = False,
 ) -> Models:
     """Compare two models of one shape: how far each head's maps moved on the same inputs, and each of its measures.
@@ -115,8 +117,6 @@ def models(
     0.0
     """
     definitions = choose(MEASURES if measures is None else measures)
-    if by not in ("token", "document"):
-        raise InputError(f"by: expected token or document, found {by!r}")
     if any(measure.matrix != "weights" for measure in definitions):
         raise InputError("measures: expected measures of attention weights, found one of gradients or norms")
     for model in (a, b):

@@ -14,6 +14,7 @@ from headscope.analyses.compare_roles import statistics
 from headscope.analyses.roles.run import every_role, readings
 from headscope.analyses.roles.statistics import named
 from headscope.corpora import Corpus
+from headscope.doors import Count, Seed, validated
 from headscope.models import Model
 
 
@@ -46,15 +47,16 @@ class Roles:
         return statistics.by_role(self.a, self.b)
 
 
+@validated
 def roles(
     a: Model,
     b: Model,
     corpus: Corpus,
     *,
     level: float = 0.05,
-    batch_size: int = 32,
-    limit: int | None = None,
-    seed: int = 0,
+    batch_size: Count = 32,
+    limit: Count | None = None,
+    seed: Seed = 0,
     progress: bool = False,
 ) -> Roles:
     """The roles of the heads of two models, of any shapes and tokenizers, on the same corpus.

@@ -18,6 +18,7 @@ from headscope.analyses.measure.run import measure
 from headscope.analyses.result import Comparison
 from headscope.attention.load import load
 from headscope.corpora import Corpus, Example
+from headscope.doors import Count, validated
 from headscope.errors import InputError
 from headscope.measures.choose import choose
 from headscope.measures.dataset import description, mean_chance_of
@@ -75,14 +76,15 @@ def table(dataset: xr.Dataset) -> pd.DataFrame:
     return tidy(dataset, COLUMNS, "value", ("checkpoint", *AXES))
 
 
+@validated
 def training(
     checkpoints: Sequence[Checkpoint] | str | os.PathLike[str],
     corpus: Corpus | Iterable[Example],
     *,
     measures: Sequence[str | Measure] | None = None,
     by: Literal["token", "document"] = "token",
-    batch_size: int = 32,
-    limit: int | None = None,
+    batch_size: Count = 32,
+    limit: Count | None = None,
     progress: bool = False,
     **options: Any,
 ) -> Training:

@@ -20,6 +20,7 @@ from headscope.attention.record import AttentionRecord, silenced
 from headscope.attention.recording import recording
 from headscope.attention.scalar import Scalar
 from headscope.corpora import Corpus, Example
+from headscope.doors import Count, validated
 from headscope.errors import InputError
 from headscope.heads import Head
 from headscope.measures.sums import Floats
@@ -33,6 +34,7 @@ _SOURCE = "Michel et al. 2019, §3.2"
 
 
 @returns_result
+@validated
 def ablation(
     model: Model,
     corpus: Corpus | Iterable[Example],
@@ -40,8 +42,8 @@ def ablation(
     objective: str | Scalar | Objective | None = None,
     heads: Sequence[Head | str] | None = None,
     together: bool = False,
-    batch_size: int = 32,
-    limit: int | None = None,
+    batch_size: Count = 32,
+    limit: Count | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """What silencing a head (all its weights 0) does to a number of the output, on average over inputs.

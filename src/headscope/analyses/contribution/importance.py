@@ -17,6 +17,7 @@ from headscope.attention.objective import objective as make_objective
 from headscope.attention.one import Text, capture, expect_one_row, gradients, prepare
 from headscope.attention.scalar import Scalar, natural
 from headscope.corpora import Corpus, Example
+from headscope.doors import Count, validated
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.measures.sums import Floats
@@ -29,14 +30,15 @@ NAME = "importance"
 
 
 @returns_result
+@validated
 def importance(
     model: Model,
     corpus: Corpus | Iterable[Example],
     *,
     objective: str | Scalar | Objective | None = None,
     normalise: bool = False,
-    batch_size: int = 32,
-    limit: int | None = None,
+    batch_size: Count = 32,
+    limit: Count | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """Head importance ``E_x |∂L(x)/∂ξ_h|``, where ξ_h is a gate that the head's output is multiplied by.
@@ -98,6 +100,7 @@ def importance(
     return result
 
 
+@validated
 def relevance(
     model: Model,
     text: Text | None = None,

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headscope.doors import validated
 from headscope.errors import InputError, ShapeError
 from headscope.maps import AttentionMaps, FloatArray
 
@@ -24,6 +25,7 @@ FLOW_SCALE = 1 << 29
 """Capacities are whole numbers of 1 / `FLOW_SCALE`."""
 
 
+@validated
 def rollout(maps: AttentionMaps, *, residual: bool = True) -> Floats:
     """Attention rollout: how much of each input token is in each token after each layer.
 
@@ -51,6 +53,7 @@ def rollout(maps: AttentionMaps, *, residual: bool = True) -> Floats:
     return np.stack(rolled)
 
 
+@validated
 def flow(maps: AttentionMaps, *, layers: Sequence[int] | None = None) -> Floats:
     """Attention flow: the largest flow from each token after each layer to each input token.
 

@@ -13,6 +13,7 @@ from headscope.analyses.contribution.inputs import Figures, figure, over_inputs
 from headscope.analyses.result import returns_result
 from headscope.attention.one import capture, tokens_of
 from headscope.corpora import Corpus, Example
+from headscope.doors import Count, validated
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.measures.choose import choose
@@ -39,6 +40,7 @@ _RESERVED = (
 
 
 @returns_result
+@validated
 def unused_token(
     model: Model,
     corpus: Corpus | Iterable[Example] | str | tuple[str, str] | Tokens,
@@ -47,8 +49,8 @@ def unused_token(
     token: str | None = None,
     measures: Sequence[str | Measure] | None = None,
     renormalise: bool = True,
-    batch_size: int = 8,
-    limit: int | None = None,
+    batch_size: Count = 8,
+    limit: Count | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """What inserting a reserved token does to the other tokens' attention among themselves, and what goes to it.

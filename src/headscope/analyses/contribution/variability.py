@@ -15,6 +15,7 @@ from headscope.analyses.result import returns_result
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.corpora import Corpus, Example
+from headscope.doors import Count, validated
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model, expect_model
 from headscope.models.model import uncached
@@ -39,8 +40,9 @@ class _Corner:
 
 
 @returns_result
+@validated
 def variability(
-    model: Model, corpus: Corpus, *, tokens: int = 10, batch_size: int = 32, limit: int | None = None
+    model: Model, corpus: Corpus, *, tokens: int = 10, batch_size: Count = 32, limit: Count | None = None
 ) -> xr.Dataset:
     """Attention variability of every head: 0 where it depends on position alone, up to 1 where on the input alone.
 

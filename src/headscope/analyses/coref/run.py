@@ -17,7 +17,7 @@ from headscope.analyses.over_words import description, over_word_maps
 from headscope.analyses.result import returns_result
 from headscope.corpora import Corpus, Example, Mention
 from headscope.deprecated import unused
-from headscope.errors import InputError
+from headscope.doors import Count, Seed, validated
 from headscope.models import Model, expect_model
 from headscope.stream.estimate import CLUSTERS, ahead, line
 from headscope.tokens import BoolArray
@@ -28,15 +28,16 @@ _NONE: Mapping[str, str] = {}
 
 @unused("replicates")
 @returns_result
+@validated
 def coreference(
     model: Model,
     corpus: Corpus | Iterable[Example],
     *,
-    window: int = 128,
+    window: Count = 128,
     rows: Rows = "mean",
-    seed: int = 0,
-    limit: int | None = None,
-    batch_size: int = 32,
+    seed: Seed = 0,
+    limit: Count | None = None,
+    batch_size: Count = 32,
     progress: bool = False,
 ) -> xr.Dataset:
     """How often each head's attention finds an antecedent (Clark et al. 2019, section 4.3 and table 2), with baselines.
@@ -64,8 +65,6 @@ def coreference(
     104
     """
     expect_model(model)
-    if rows not in ("mean", "first"):
-        raise InputError(f"rows: expected mean or first, found {rows!r}")
     size = window if model.max_length is None else min(window, model.max_length)
     started, mentions = time.monotonic(), None
     for block in over_word_maps(

@@ -18,6 +18,7 @@ from headscope.analyses.result import returns_result
 from headscope.attention.divergence import distributions, jensen_shannon
 from headscope.attention.record import AttentionRecord
 from headscope.corpora import Corpus, Example
+from headscope.doors import Count, Seed, validated
 from headscope.errors import InputError, RunError
 from headscope.heads import Head
 from headscope.measures.surface import Preset
@@ -127,16 +128,17 @@ class Distances:
 
 
 @returns_result
+@validated
 def distance(
     model: Model,
     corpus: Corpus | Iterable[Example],
     *,
-    rows: int | None = None,
-    seed: int = 0,
+    rows: Count | None = None,
+    seed: Seed = 0,
     preset: Preset | None = None,
     precision: Precision = "float32",
-    batch_size: int = 8,
-    limit: int | None = None,
+    batch_size: Count = 8,
+    limit: Count | None = None,
     resume: str | os.PathLike[str] | None = None,
     shard: str | None = None,
     part: str | os.PathLike[str] | None = None,

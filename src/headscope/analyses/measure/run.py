@@ -18,6 +18,7 @@ from headscope.attention.objective import Objective
 from headscope.attention.objective import objective as make_objective
 from headscope.attention.scalar import Scalar
 from headscope.corpora import Corpus, Example
+from headscope.doors import Count, validated
 from headscope.errors import InputError
 from headscope.measures.choose import choose
 from headscope.measures.dataset import dataset
@@ -32,6 +33,7 @@ from headscope.stream.task import Task, route
 
 
 @returns_result
+@validated
 def measure(
     model: Model,
     corpus: Corpus | Iterable[Example],
@@ -40,8 +42,8 @@ def measure(
     by: Literal["token", "document"] = "token",
     preset: Preset | None = None,
     objective: str | Scalar | Objective | None = None,
-    batch_size: int = 32,
-    limit: int | None = None,
+    batch_size: Count = 32,
+    limit: Count | None = None,
     resume: str | os.PathLike[str] | None = None,
     shard: str | None = None,
     part: str | os.PathLike[str] | None = None,

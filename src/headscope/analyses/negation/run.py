@@ -13,6 +13,7 @@ from headscope.analyses.over_words import description, over_word_maps
 from headscope.analyses.result import returns_result
 from headscope.corpora import Corpus, Example
 from headscope.deprecated import unused
+from headscope.doors import Count, Seed, validated
 from headscope.measures.measure import Floats
 from headscope.measures.resample import Clusters
 from headscope.models import Model
@@ -21,13 +22,14 @@ from headscope.stream.estimate import CLUSTERS, ahead, line
 
 @unused("replicates")
 @returns_result
+@validated
 def negation(
     model: Model,
     corpus: Corpus | Iterable[Example],
     *,
-    seed: int = 0,
-    limit: int | None = None,
-    batch_size: int = 32,
+    seed: Seed = 0,
+    limit: Count | None = None,
+    batch_size: Count = 32,
     progress: bool = False,
 ) -> xr.Dataset:
     """How well each head tells the scope of a negation: the words that look at its cue (Zhao & Bethard 2020).

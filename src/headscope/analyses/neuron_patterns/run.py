@@ -10,6 +10,7 @@ from headscope.analyses.neuron_patterns.statistics import Carried, sums_of, tabl
 from headscope.attention.neurons import capture_with_neurons
 from headscope.attention.one import tokens_of
 from headscope.corpora import Corpus, Example
+from headscope.doors import Count, validated
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps
 from headscope.models import Model, expect_model
@@ -18,11 +19,12 @@ from headscope.stream.progress import bar
 from headscope.tokens import Tokens
 
 
+@validated
 def neuron_patterns(
     model: Model,
     corpus: Corpus | Iterable[Example] | str | tuple[str, str] | Tokens,
     *,
-    limit: int | None = None,
+    limit: Count | None = None,
     progress: bool = False,
 ) -> pd.DataFrame:
     """How many dimensions of q × k carry each head's delimiter, bag-of-words, next- and previous-token pattern.

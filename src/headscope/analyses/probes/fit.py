@@ -17,6 +17,7 @@ from tqdm import tqdm
 from headscope.analyses.probes.cache import check_run
 from headscope.analyses.probes.data import Data, batches
 from headscope.analyses.probes.modules import Batch, PairProbe, Probe
+from headscope.doors import Count, Seed, validated
 from headscope.errors import RunError
 from headscope.models.untrained import seeded
 from headscope.stream.safefile import decode, encode, write
@@ -98,13 +99,14 @@ def split(count: int, seed: int) -> tuple[IntArray, IntArray]:
     return (np.sort(order[held:]), np.sort(order[:held])) if count > 1 else (order, order)
 
 
+@validated
 def fit(
     probe: Probe,
     data: Data,
     *,
     rate: float,
-    seed: int = 0,
-    epochs: int = 40,
+    seed: Seed = 0,
+    epochs: Count = 40,
     begin: Fitted | None = None,
     each: Callable[[Fitted], None] = lambda _: None,
 ) -> Fitted:

@@ -36,6 +36,7 @@ from headscope.analyses.result import returns_result
 from headscope.attention.load import load
 from headscope.corpora import Corpus, Example
 from headscope.deprecated import unused
+from headscope.doors import Count, Seed, validated
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.stream.batches import at_least_one, examples
@@ -60,6 +61,7 @@ _SCALE_OF = 64
 
 @unused("replicates")
 @returns_result
+@validated
 def probe(
     model: Model,
     train: Corpus | Iterable[Example],
@@ -67,12 +69,12 @@ def probe(
     *,
     kinds: Sequence[str] = KINDS,
     vectors: str | os.PathLike[str] | None = None,
-    seed: int = 0,
-    epochs: int = 40,
+    seed: Seed = 0,
+    epochs: Count = 40,
     precision: Precision = "uint8",
-    limit: int | None = None,
+    limit: Count | None = None,
     resume: str | os.PathLike[str] | None = None,
-    batch_size: int = 32,
+    batch_size: Count = 32,
     progress: bool = False,
 ) -> xr.Dataset:
     """Probes for dependency trees, trained on one treebank and scored on another (Clark et al. 2019, table 3).

@@ -13,6 +13,7 @@ from headscope.analyses.roles import statistics as definitions
 from headscope.analyses.roles.offsets import offset_scores
 from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.corpora import Corpus, Example
+from headscope.doors import Count, Seed, validated
 from headscope.measures.dataset import description
 from headscope.measures.patterns import SINK_TOKENS
 from headscope.measures.sums import Floats
@@ -28,14 +29,15 @@ _WINDOW = (
 )  # lines are packed into so many tokens to look for sinks: most inputs then have SINK_TOKENS
 
 
+@validated
 def roles(
     model: Model,
     corpus: Corpus,
     *,
     level: float = 0.05,
-    batch_size: int = 32,
-    limit: int | None = None,
-    seed: int = 0,
+    batch_size: Count = 32,
+    limit: Count | None = None,
+    seed: Seed = 0,
     progress: bool = False,
 ) -> pd.DataFrame:
     """The roles of every head, with scores, confidence intervals, thresholds and q.

@@ -16,10 +16,10 @@ from headscope.analyses.syntax import trees as spanning
 from headscope.analyses.syntax.statistics import Words, by_offsets, dataset, predictions
 from headscope.corpora import Corpus, Example
 from headscope.deprecated import unused
-from headscope.errors import InputError
+from headscope.doors import Count, Seed, validated
 from headscope.measures.resample import Clusters
 from headscope.measures.significance import false_discovery
-from headscope.measures.surface import PRESETS, Preset
+from headscope.measures.surface import Preset
 from headscope.models import Model
 from headscope.stream.estimate import CLUSTERS, ahead, line
 from headscope.stream.words import gold
@@ -40,6 +40,7 @@ _CODE_OFFSETS = tuple(range(-3, 3))
 
 @unused("replicates")
 @returns_result
+@validated
 def syntax(
     model: Model,
     treebank: Corpus | Iterable[Example],
@@ -47,11 +48,11 @@ def syntax(
     rows: Rows | None = None,
     preset: Preset | None = None,
     offsets: Sequence[int] | None = None,
-    least: int = 100,
+    least: Count = 100,
     trees: bool = False,
-    seed: int = 0,
-    limit: int | None = None,
-    batch_size: int = 32,
+    seed: Seed = 0,
+    limit: Count | None = None,
+    batch_size: Count = 32,
     progress: bool = False,
 ) -> xr.Dataset:
     """Accuracy of every head, in both directions, at every dependency relation (Clark et al. 2019, table 1).
@@ -86,10 +87,6 @@ def syntax(
     >>> float(accuracies["accuracy"].sel(relation="det").max()) > 0.8
     True
     """
-    if rows not in (None, "mean", "first"):
-        raise InputError(f"rows: expected mean or first, found {rows!r}")
-    if preset is not None and preset not in PRESETS:
-        raise InputError(f"preset: expected {', '.join(PRESETS)}, found {preset!r}")
     code = preset is not None
     rows = rows or ("first" if code else "mean")
     by = tuple(offsets) if offsets is not None else _CODE_OFFSETS if code else OFFSETS

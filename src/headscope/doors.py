@@ -1,0 +1,274 @@
+"""What public functions are given, checked at the call against their annotations, and refused in one sentence.
+
+`validated` goes before a public function. Its annotations say what is expected; `Expected` says more of a type where
+they are not enough, such as the bounds of a number::
+
+    @validated
+    def measure(model: Model, corpus: Corpus | Iterable[Example], *, limit: Count | None = None) -> Dataset: ...
+
+    >>> hs.measure(model, corpus, limit="10")
+    Traceback (most recent call last):
+    headscope.errors.InputError: limit: expected a whole number, found '10'
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import os
+import sys
+import types
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    ParamSpec,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import numpy as np
+
+from headscope.errors import InputError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Expected:
+    """More of a type than its annotation says: ``Annotated[int, Expected(least=1)]``.
+
+    Attributes:
+        words: what is expected; by default the words of the type, or of the bound that was passed.
+        least, most: bounds of a number, both allowed.
+    """
+
+    words: str = ""
+    least: float = -math.inf
+    most: float = math.inf
+
+
+MOST_SEED = 2**32 - 1
+Count = Annotated[int, Expected(least=1, most=sys.maxsize)]
+"""How many there are of something, at least one."""
+Number = Annotated[int, Expected(least=0, most=sys.maxsize)]
+"""A place in a list, from 0, or how many there are of what may be missing."""
+Seed = Annotated[int, Expected(f"a seed from 0 to {MOST_SEED}", 0, MOST_SEED)]
+"""What numpy and torch both take."""
+Share = Annotated[float, Expected("a number from 0 to 1", 0, 1)]
+"""A level or another share of one."""
+
+
+class Fault(NamedTuple):
+    """Where in a value what was expected instead of what was found, and whether the value is of the right kind."""
+
+    where: str
+    words: str
+    found: object
+    near: bool = False
+    tip: str = ""
+
+
+def validated(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function refuse, with an `InputError` that names it, an argument that its annotation does not allow.
+
+    An unknown or a missing argument stays the `TypeError` that Python makes of it.
+    """
+    signature = inspect.signature(function)
+
+    @functools.cache
+    def hints() -> dict[str, Any]:
+        return get_type_hints(function, include_extras=True)
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError:
+            return function(*args, **kwargs)
+        for name, value in given.items():
+            if name in hints() and signature.parameters[name].kind is not inspect.Parameter.VAR_KEYWORD:
+                expect(name, value, _several(hints()[name], signature.parameters[name]))
+        return function(*args, **kwargs)
+
+    return call
+
+
+def expect(name: str, value: object, hint: Any) -> None:
+    """Raise `InputError` where a value is not what an annotation allows."""
+    if (fault := _fault(value, hint)) is not None:
+        tip = f"; {fault.tip}" if fault.tip else ""
+        raise InputError(f"{name}{fault.where}: expected {fault.words}, found {_shown(fault.found)}{tip}")
+
+
+def _several(hint: Any, parameter: inspect.Parameter) -> Any:
+    return Sequence[hint] if parameter.kind is inspect.Parameter.VAR_POSITIONAL else hint
+
+
+def _fault(value: Any, hint: Any) -> Fault | None:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _annotated(value, arguments[0], arguments[1])
+    if origin in (Union, types.UnionType):
+        return _of_several(value, hint)
+    if origin is Literal:
+        there = any(type(value) is type(one) and value == one for one in arguments)
+        return None if there else Fault("", _words(hint), value)
+    kind = hint if origin is None else origin
+    if kind is Any or isinstance(kind, (TypeVar, str)):
+        return None
+    if not _is(value, kind):
+        return Fault("", _words(hint), value, tip=_tip(value, hint))
+    return _of_parts(value, kind, arguments)
+
+
+def _annotated(value: Any, hint: Any, more: Expected) -> Fault | None:
+    fault = _fault(value, hint)
+    if fault is not None:
+        whole = not fault.where or not more.words
+        return fault._replace(words=more.words or fault.words) if whole else fault
+    if not isinstance(value, int | float | np.number) or more.least <= value <= more.most:
+        return None
+    bound = f"at most {more.most}" if value > more.most else f"at least {more.least}"
+    return Fault("", more.words or bound, value, near=True)
+
+
+def _of_several(value: Any, hint: Any) -> Fault | None:
+    faults: list[Fault] = []
+    for each in get_args(hint):
+        if (fault := _fault(value, each)) is None:
+            return None
+        faults.append(fault)
+    if (near := next((fault for fault in faults if fault.near), None)) is not None:
+        return near
+    return Fault("", _words(hint), value, tip=next((fault.tip for fault in faults if fault.tip), ""))
+
+
+def _of_parts(value: Any, kind: Any, arguments: tuple[Any, ...]) -> Fault | None:
+    """What is wrong in a list, a tuple or a dict. What can be read once is left alone."""
+    inner: Iterable[tuple[object, Any, Any]] = ()
+    if kind is tuple and arguments and arguments[-1] is not Ellipsis:
+        if len(value) != len(arguments):
+            return Fault("", _words(tuple[arguments]), value, near=True)
+        inner = ((place, each, hint) for place, (each, hint) in enumerate(zip(value, arguments, strict=True)))
+    elif isinstance(value, Mapping) and len(arguments) == 2:
+        named = cast("Mapping[Any, Any]", value)
+        if (wrong := next((key for key in named if _fault(key, arguments[0])), None)) is not None:
+            return Fault(" (its keys)", _words(arguments[0]), wrong, near=True)
+        inner = ((repr(key), each, arguments[1]) for key, each in named.items())
+    elif kind in (Sequence, Iterable, tuple, list) and arguments and isinstance(value, Collection):
+        inner = ((place, each, arguments[0]) for place, each in enumerate(cast("Collection[Any]", value)))
+    for place, each, hint in inner:
+        if (fault := _fault(each, hint)) is not None:
+            return fault._replace(where=f"[{place}]{fault.where}", near=True)
+    return None
+
+
+def _is(value: Any, kind: Any) -> bool:
+    if kind in (int, float):
+        numbers = (int, np.integer) if kind is int else (int, float, np.integer, np.floating)
+        return isinstance(value, numbers) and not isinstance(value, bool)
+    if kind is bool:
+        return isinstance(value, bool | np.bool_)
+    if kind in (None, type(None)):
+        return value is None
+    if kind is Callable:
+        return callable(value)
+    if kind in (Sequence, Iterable):
+        several = Collection if kind is Sequence else Iterable
+        return isinstance(value, several) and not isinstance(
+            value, (str, bytes, bytearray, Mapping, os.PathLike)
+        )
+    return isinstance(value, kind)
+
+
+def _words(hint: Any) -> str:
+    """What a type is called."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return arguments[1].words or _words(arguments[0])
+    if origin in (Union, types.UnionType):
+        paths = any(get_origin(one) is os.PathLike or one in (os.PathLike, Path) for one in arguments)
+        kinds = [one for one in arguments if one is not type(None) and not (paths and one is str)]
+        return _either(list(dict.fromkeys(name for one in kinds for name in _names(one))))
+    if origin is Literal:
+        return _either(_names(hint))
+    kind = hint if origin is None else origin
+    if kind is tuple and arguments and arguments[-1] is not Ellipsis:
+        return f"({', '.join(map(_words, arguments))})"
+    if kind in (Sequence, list, tuple) and arguments and arguments[0] is not Any:
+        return f"a list, each {_words(arguments[0])}"
+    return _NAMED.get(kind.__name__, kind.__name__)
+
+
+def _names(hint: Any) -> list[str]:
+    return [str(one) for one in get_args(hint)] if get_origin(hint) is Literal else [_words(hint)]
+
+
+_NAMED = {
+    "NoneType": "None",
+    "bool": "True or False",
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a string",
+    "tuple": "a tuple",
+    "PathLike": "a path",
+    "Path": "a path",
+    "Mapping": "a dict",
+    "Sequence": "a list",
+    "Callable": "a function",
+    "Iterable": "examples",
+    "Any": "anything",
+    "list": "a list",
+    "ndarray": "an array",
+    "Model": "one from hs.load",
+    "Corpus": "a corpus",
+    "Module": "a torch module",
+    "dtype": "a torch.dtype",
+    "device": "a torch.device",
+    "Example": "an example",
+    "Head": "a head",
+    "Measure": "a measure",
+    "Objective": "an objective",
+    "Dataset": "a result of headscope (xarray.Dataset)",
+}
+"""Types that an annotation may name, in words."""
+
+
+def _tip(value: object, hint: Any) -> str:
+    """What to write instead, where a name stands in the place of what it names."""
+    name = getattr(hint, "__name__", "")
+    if name == "Model" and isinstance(value, str):
+        return f"hs.load({_shown(value)}) gives one"
+    if name == "Corpus" or "Example" in {name, *(getattr(each, "__name__", "") for each in get_args(hint))}:
+        return 'headscope.corpora.text("wiki.txt") reads a file, headscope.corpora.texts([...]) takes strings'
+    return ""
+
+
+def _shown(value: object) -> str:
+    """A value in few words: itself where it is short, or else its kind."""
+    if isinstance(value, str | int | float | np.number | np.bool_):
+        text = repr(cast(Any, value).item() if isinstance(value, np.generic) else value)
+        return text if len(text) <= 60 else f"{text[:60]}…"
+    if value is None:
+        return "None"
+    kind = type(value).__name__
+    if isinstance(value, tuple):
+        return f"a tuple of {len(cast('tuple[object, ...]', value))}"
+    if isinstance(value, list | dict | set | range):
+        return f"a {kind}" if len(cast("Collection[object]", value)) else f"an empty {kind}"
+    return kind
+
+
+def _either(names: Sequence[str]) -> str:
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
