@@ -157,17 +157,101 @@ def test_other_formats_and_the_preset(
     assert {row["relation"] for row in rows_of(capsys)} >= {"dep", "root"}
 
 
-def test_broken_sentences_are_left_out_on_request_and_listed(
+said_not_raised = pytest.mark.filterwarnings("always::headscope.errors.HeadscopeWarning")
+
+
+@said_not_raised
+def test_broken_sentences_are_left_out_and_listed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """By default, and with the option of before; --strict refuses them before the model runs."""
     line = "broken.conllu:15: sentence a-3: expected a head from 0 to 1, found 7"
-    assert run(monkeypatch, "syntax", "broken.conllu") == 2
+    with monkeypatch.context() as patch:
+        patch.setattr("headscope.analyses.over_words.word_maps", None)
+        assert run(patch, "syntax", "broken.conllu", "--strict") == 2
     assert line in capsys.readouterr().err
-    assert run(monkeypatch, "syntax", "broken.conllu", "--skip-broken", "--json", "--meta", "m.json") == 0
+    for options in ((), ("--skip-broken",)):
+        assert run(monkeypatch, "syntax", "broken.conllu", *options, "--json", "--meta", "m.json") == 0
+        found = capsys.readouterr()
+        assert f"headscope: left out 1 input of broken.conllu:\n  {line}\n" in found.err
+        assert json.loads(found.out)[0]["n"] == 8
+        meta = json.loads(Path("m.json").read_text())
+        assert meta["broken"] == [line]
+        assert meta["corpus"]["left_out"] == 1
+
+
+def sentence(number: int, words: int, antecedent: bool = True) -> str:
+    """Ann … she: a mention and its antecedent, so many words apart."""
+    forms = ["Ann", *["slept"] * (words - 2), "she"]
+    rows = [f"# sent_id = s-{number}"]
+    for place, form in enumerate(forms, 1):
+        cluster = f"e{number}" if antecedent else f"e{number}x{place}"
+        entity = f"Entity=({cluster}-person-1)" if form != "slept" else "_"
+        tag = {"Ann": "PROPN", "she": "PRON"}.get(form, "VERB")
+        relation = "root" if place == 1 else "dep"
+        rows.append(f"{place}\t{form}\t_\t{tag}\t_\t_\t{place - 1}\t{relation}\t_\t{entity}")
+    return "\n".join([*rows, "", ""])
+
+
+@said_not_raised
+@pytest.mark.parametrize("command", ["syntax", "coref", "probe"])
+def test_a_long_sentence_in_the_midst_ends_no_run(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is left out and named, with --strict before the model runs."""
+    size = 700 if command != "coref" else 154
+    body = [sentence(number, 6) for number in range(1, 5)]
+    body[2] = sentence(3, size)
+    Path("long.conllu").write_text(
+        "# global.Entity = eid-etype-head\n# newdoc id = a\n" + "".join(body), encoding="utf-8"
+    )
+    at = 2 + 2 * 8 + 2
+    line = f"long.conllu:{at}: sentence s-3: expected at most {128 if command == 'coref' else 512} tokens in a sentence, found {size + 2}"
+    files = ["long.conllu"] * (2 if command == "probe" else 1)
+    options = ["--kind", "distance+words", "--epochs", 1] if command == "probe" else []
+    assert run(monkeypatch, command, *files, *options, "--meta", "m.json", "--json") == 0
     found = capsys.readouterr()
-    assert f"left out: {line}\nleft out 1 broken sentence\n" in found.err
-    assert json.loads(found.out)[0]["n"] == 8
-    assert json.loads(Path("m.json").read_text())["broken"] == [line]
+    assert f"left out 1 input of long.conllu:\n  {line}" in found.err
+    assert json.loads(Path("m.json").read_text())["broken"][0].startswith(line)
+    assert max(row["n"] for row in json.loads(found.out)) == (3 if command == "coref" else 18)
+    for module in ("over_words", "probes.gather"):
+        monkeypatch.setattr(f"headscope.analyses.{module}.word_maps", None)
+    assert run(monkeypatch, command, *files, *options, "--strict") == 2
+    assert line in capsys.readouterr().err
+
+
+@said_not_raised
+def test_an_estimate_ends_no_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first windows have no antecedent: there is an estimate still; where there is none, the run goes on."""
+    body = "".join(f"# newdoc\n{sentence(number, 6, antecedent=number > 90)}" for number in range(1, 100))
+    Path("late.conllu").write_text("# global.Entity = eid-etype-head\n" + body, encoding="utf-8")
+    monkeypatch.setattr("headscope.console.options.LONG_TREES", 1)
+    assert run(monkeypatch, "coref", "late.conllu", "--estimate") == 0
+    assert re.match(r"99 sentences, 792 tokens: about \d+ s on cpu", capsys.readouterr().out)
+    assert run(monkeypatch, "coref", "late.conllu", "--json") == 0
+    found = capsys.readouterr()
+    assert "99 sentences, 792 tokens: about" in found.err
+    assert json.loads(found.out)[0]["n"] == 9
+
+    def fails(*_: object, **__: object) -> str:
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr("headscope.analyses.coref.run.line", fails)
+    assert run(monkeypatch, "coref", "late.conllu", "--json") == 0
+    found = capsys.readouterr()
+    assert "no estimate (division by zero); the run goes on\n" in found.err
+    assert json.loads(found.out)[0]["n"] == 9
+
+
+def test_no_antecedent_at_all_is_told_before_the_model_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = "".join(sentence(number, 6, antecedent=False) for number in range(1, 5))
+    Path("none.conllu").write_text("# global.Entity = eid-etype-head\n" + body, encoding="utf-8")
+    monkeypatch.setattr("headscope.analyses.over_words.word_maps", None)
+    assert run(monkeypatch, "coref", "none.conllu") == 2
+    expected = "corpus: expected a mention with an antecedent in its window, found none in 1 windows\n"
+    assert capsys.readouterr().err == f"headscope: {expected}"
 
 
 PLANTED = """# global.Entity = eid-etype-head
@@ -195,7 +279,7 @@ ROWS = [
 SCOPES = "\n".join(map(json.dumps, [*ROWS, ROWS[0]]))
 
 
-@pytest.mark.slow
+@said_not_raised
 @pytest.mark.parametrize(
     ("command", "name", "content", "line", "counted"),
     [
@@ -217,7 +301,7 @@ SCOPES = "\n".join(map(json.dumps, [*ROWS, ROWS[0]]))
         ("negation", "e.jsonl", SCOPES, "e.jsonl:2: 'cue': expected places from 0 to 0, found 1", 2),
     ],
 )
-def test_each_reader_leaves_out_on_request_and_counts(
+def test_each_reader_leaves_out_and_counts(
     command: str,
     name: str,
     content: str,
@@ -228,26 +312,27 @@ def test_each_reader_leaves_out_on_request_and_counts(
 ) -> None:
     """What is not broken counts: mentions with an antecedent, words, lines."""
     Path(name).write_text(content, encoding="utf-8")
-    assert run(monkeypatch, command, name) == 2
+    assert run(monkeypatch, command, name, "--strict") == 2
     assert line in capsys.readouterr().err
-    assert run(monkeypatch, command, name, "--skip-broken", "--json", "--meta", "m.json") == 0
+    assert run(monkeypatch, command, name, "--json", "--meta", "m.json") == 0
     found = capsys.readouterr()
-    assert f"left out: {line}" in found.err
-    assert "left out 1 broken sentence\n" in found.err
+    assert f"left out 1 input of {name}:\n  {line}" in found.err
     assert json.loads(found.out)[0]["n"] == counted
     (listed,) = json.loads(Path("m.json").read_text())["broken"]
     assert listed.startswith(line)
 
 
+@said_not_raised
 def test_many_broken_sentences_are_counted_not_listed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     broken = BROKEN.removeprefix(TREES)
     Path("many.conllu").write_text(TREES + broken * 30, encoding="utf-8")
-    assert run(monkeypatch, "syntax", "many.conllu", "--skip-broken", "--json", "--meta", "m.json") == 0
+    assert run(monkeypatch, "syntax", "many.conllu", "--json", "--meta", "m.json") == 0
     lines = capsys.readouterr().err.splitlines()
-    assert sum(line.startswith("left out: ") for line in lines) == 20
-    assert "left out 30 broken sentences, the first 20 of them above" in lines
+    assert "headscope: left out 30 inputs of many.conllu:" in lines
+    assert sum(line.startswith("  many.conllu:") for line in lines) == 20
+    assert "  and 10 more" in lines
     assert len(json.loads(Path("m.json").read_text())["broken"]) == 30
 
 
@@ -348,7 +433,7 @@ def test_negation_before_and_after(
     assert abs(float(lines[0].split()[4])) == pytest.approx(largest, abs=6e-4)
 
 
-@pytest.mark.slow
+@said_not_raised
 def test_probe_prints_says_and_writes(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -356,9 +441,9 @@ def test_probe_prints_says_and_writes(
     Path("train.conllu").write_text(TREES * 6 + BROKEN.removeprefix(TREES), encoding="utf-8")
     Path("glove.txt").write_text("cat 1 0\nsleeps 0 1\nthe 1 1\n", encoding="utf-8")
     common = ("probe", "train.conllu", "trees.conllu", "--epochs", 1, "--kind", "distance+words")
-    assert run(monkeypatch, *common) == 2
+    assert run(monkeypatch, *common, "--strict") == 2
     assert "train.conllu:80: sentence a-3: expected a head from 0 to 1, found 7" in capsys.readouterr().err
-    common = (*common, "--skip-broken", "--kind", "right-branching", "--kind", "attention")
+    common = (*common, "--kind", "right-branching", "--kind", "attention")
     assert run(monkeypatch, *common) == 0
     printed = capsys.readouterr()
     header, *lines = printed.out.splitlines()

@@ -76,9 +76,9 @@ CORPORA = {
 def read(path: Path) -> Iterable[object]:
     """All examples of a corpus file, with tokens."""
     makers: dict[str, Callable[..., Corpus]] = {
-        ".txt": partial(corpora.text, pack=None),
-        ".jsonl": corpora.jsonl,
-        ".conllu": corpora.conllu,
+        ".txt": partial(corpora.text, pack=None, strict=True),
+        ".jsonl": partial(corpora.jsonl, strict=True),
+        ".conllu": partial(corpora.conllu, strict=True),
     }
     return list(makers[path.suffix](path).encoded(Reader(demo(), 512)))
 

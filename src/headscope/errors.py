@@ -28,7 +28,7 @@ class CorpusError(InputError):
     """A corpus file is broken: the message begins with ``file:line:``."""
 
     def __init__(self, path: object, line: int | None, message: str) -> None:
-        self.path, self.line = str(path), line
+        self.path, self.line, self.message = str(path), line, message
         super().__init__(f"{path}:{line}: {message}" if line is not None else f"{path}: {message}")
 
 

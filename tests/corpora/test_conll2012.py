@@ -115,4 +115,4 @@ def test_what_is_refused(tmp_path: Path, before: str, after: str, message: str) 
     path = tmp_path / "x.gold_conll"
     path.write_text(FILE.replace(before, after, 1))
     with pytest.raises(CorpusError, match=message):
-        list(conll2012(path))
+        list(conll2012(path, strict=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,7 +21,7 @@ MRPC = (
 )
 
 
-def rows(path: Path, **options: str) -> list[tuple[str | None, str | None, object, int]]:
+def rows(path: Path, **options: Any) -> list[tuple[str | None, str | None, object, int]]:
     return [(one.text, one.pair, one.label, one.document) for one in corpora.pairs(path, **options)]
 
 
@@ -118,7 +119,7 @@ def test_what_is_broken_is_named(
 ) -> None:
     path = write(tmp_path / name, content)
     with pytest.raises(CorpusError) as error:
-        rows(path, **options)
+        rows(path, **options, strict=True)
     assert str(error.value) == f"{path}{message}"
 
 

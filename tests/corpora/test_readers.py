@@ -263,7 +263,7 @@ def test_an_error_says_file_and_line() -> None:
     with pytest.raises(
         CorpusError, match=r"^texts\[1\]: expected at most 8 tokens for a pair of texts, found 11$"
     ):
-        list(corpora.texts(["a", ("a b c d", "a b c d")]).encoded(Reader(demo(), 8)))
+        list(corpora.texts(["a", ("a b c d", "a b c d")], strict=True).encoded(Reader(demo(), 8)))
 
 
 # Memory

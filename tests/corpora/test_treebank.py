@@ -10,7 +10,7 @@ import pytest
 from headscope import corpora
 from headscope.corpora import Mention
 from headscope.corpora.entities import mentions
-from headscope.errors import CorpusError, InputError
+from headscope.errors import CorpusError, HeadscopeWarning, InputError
 
 SENTENCE = """\
 # newdoc id = one
@@ -133,16 +133,29 @@ def test_documents(tmp_path: Path) -> None:
     assert not any(example.document_known for example in corpora.word_heads(pairs))
 
 
-def test_broken_sentences_are_left_out_on_request_and_listed(tmp_path: Path) -> None:
+def test_broken_sentences_are_left_out_and_listed(tmp_path: Path) -> None:
     path = write(tmp_path, f"{PLAIN}\n{PLAIN.replace('root', '_')}\n{PLAIN}")
     with pytest.raises(CorpusError, match="expected a relation"):
-        list(corpora.conllu(path))
-    corpus = corpora.conllu(path, skip_broken=True)
-    for _ in range(2):
+        list(corpora.conllu(path, strict=True))
+    corpus = corpora.conllu(path)
+    line = f"{path}:3: expected a relation, found _"
+    with pytest.warns(HeadscopeWarning, match=f"^left out 1 input of bank.conllu:\n  {re.escape(line)}$"):
         assert len(list(corpus)) == 2
-        assert [str(error) for error in corpus.broken] == [f"{path}:3: expected a relation, found _"]
-    with pytest.raises(CorpusError, match="expected sentences, found none"):
-        list(corpora.conllu(write(tmp_path, PLAIN.replace("root", "_")), skip_broken=True))
+    assert len(list(corpus)) == 2  # told once, listed each time
+    assert [str(error) for error in corpus.broken] == [line]
+
+
+def test_where_nothing_is_left_the_first_error_is_raised(tmp_path: Path) -> None:
+    broken = PLAIN.replace("root", "_")
+    for count, more in ((1, ""), (3, r" \(and 2 more cannot be used either: none is left\)")):
+        path = write(tmp_path, f"{broken}\n" * count)
+        with pytest.raises(CorpusError, match=rf":1: expected a relation, found _{more}$"):
+            list(corpora.conllu(path))
+
+
+def test_skip_broken_of_before(tmp_path: Path) -> None:
+    with pytest.warns(DeprecationWarning, match="conllu: skip_broken= is no longer used"):
+        corpora.conllu(write(tmp_path, PLAIN), skip_broken=True)  # type: ignore[call-arg]
 
 
 def test_word_heads(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy.typing as npt
 
 from headscope.corpora import Corpus, Example
+from headscope.corpora.corpus import leave_out
+from headscope.errors import CorpusError
 from headscope.models import Model
 from headscope.stream.batches import examples, over_blocks
 from headscope.stream.long import described
@@ -45,7 +47,7 @@ def over_word_maps(
 
     Args:
         model, corpus: what runs, and over what.
-        annotation: reads what is annotated off an input.
+        annotation: reads what is annotated off an input; one for which it raises `CorpusError` is left out.
         measure: is given that and the maps ``[head word word]`` of a layer.
         inputs: in place of the corpus' own, with their tokens.
         rows, token_types: see `headscope.stream.words.word_maps`.
@@ -54,15 +56,19 @@ def over_word_maps(
 
     Raises: see `headscope.stream.batches.over_blocks`.
     """
-    numbers: dict[int, int] = {}  # of the inputs that are being worked on, by identity
+    known: dict[int, tuple[int, A]] = {}  # of the inputs that are being worked on, by identity
 
     def numbered() -> Iterator[Example]:
         for number, example in enumerate(examples(model, corpus, limit) if inputs is None else inputs):
-            numbers[id(example)] = number
-            yield example
+            try:
+                known[id(example)] = number, annotation(example)
+            except CorpusError as error:
+                leave_out(corpus, error)
+            else:
+                yield example
 
     def work(batch: Sequence[Example]) -> list[Measured[A, T]]:
-        annotations = [annotation(example) for example in batch]
+        annotations = [known[id(example)][1] for example in batch]
         layers: list[dict[int, T]] = [{} for _ in batch]
 
         def look(layer: int, maps: npt.NDArray[Any]) -> None:
@@ -72,8 +78,8 @@ def over_word_maps(
 
         word_maps(model, batch, look, rows=rows, token_types=token_types)
         return [
-            Measured(numbers.pop(id(example)), annotated, dict(sorted(each.items())))
-            for example, annotated, each in zip(batch, annotations, layers, strict=True)
+            Measured(*known.pop(id(example)), dict(sorted(each.items())))
+            for example, each in zip(batch, layers, strict=True)
         ]
 
     for block in over_blocks(
@@ -88,6 +94,4 @@ def description(
     """What made the figures of a run that began at this monotonic time."""
     meta = described(model, corpus) | {"options": dict(options), "command": COMMAND.get()}
     meta["seconds"] = round(time.monotonic() - started, 3)
-    if isinstance(corpus, Corpus):
-        meta["broken"] = [str(error) for error in corpus.broken]
     return meta

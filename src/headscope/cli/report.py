@@ -66,6 +66,7 @@ def report(
     ] = None,
     pack: console.Pack = 128,
     documents: console.DocumentEnds = None,
+    strict: console.Strict = False,
     limit: console.Limit = None,
 ) -> None:
     """Write one page about a model: what every head does over a corpus, and the maps behind the figures."""
@@ -79,7 +80,7 @@ def report(
     if label is not None and pairs is None:
         raise InputError("--label: expected --pairs as well")
     started = time.monotonic()
-    texts = console.corpus_of(text, format, pack, documents)
+    texts = console.corpus_of(text, format, pack, documents, strict=strict)
     loaded = model.load()
     options = {
         "-m": model.model,
@@ -109,10 +110,10 @@ def report(
         examples=examples,
         sections=sections.split(",") if sections else None,
         limit=limit,
-        treebank=console.annotated(treebank, None) if treebank else None,
-        coref=console.annotated(coref, None) if coref else None,
+        treebank=console.annotated(treebank, None, strict=strict) if treebank else None,
+        coref=console.annotated(coref, None, strict=strict) if coref else None,
         against=model.how.trained.named(against) if against else None,
-        pairs=corpora.pairs(pairs, label=label) if pairs else None,
+        pairs=corpora.pairs(pairs, label=label, strict=strict) if pairs else None,
         progress=True,
         typed=typed,
     )

@@ -47,8 +47,6 @@ SHOWN = 15
 MOST_SEED = 2**32 - 1
 """The largest seed that all generators of random numbers take."""
 
-_LISTED = 20
-
 Limit = Annotated[int | None, typer.Option(help="Stop after this many inputs.")]
 Sentences = Annotated[int | None, typer.Option("--limit", help="Stop after this many sentences.")]
 Format = Annotated[
@@ -65,7 +63,13 @@ AnnotatedFormat = Annotated[
 Pack = Annotated[
     int, typer.Option(help="Fill inputs of text with whole lines up to this many pieces; 0: a line an input.")
 ]
-SkipBroken = Annotated[bool, typer.Option("--skip-broken", help="Leave out broken sentences, and list them.")]
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict/--skip-broken",
+        help="What is broken or too long is left out and listed at the end; --strict refuses it at the start.",
+    ),
+]
 DocumentEnds = Annotated[
     Ends | None,
     typer.Option(
@@ -242,14 +246,20 @@ class TextOptions:
     pack: Pack = 128
     limit: Limit = None
     documents: DocumentEnds = None
+    strict: Strict = False
 
     def read(self) -> Corpus:
         """The corpus."""
-        return corpus_of(self.corpus, self.format, self.pack, self.documents)
+        return corpus_of(self.corpus, self.format, self.pack, self.documents, strict=self.strict)
 
 
 def corpus_of(
-    paths: list[Path] | None, format: TextKind | None, pack: int, documents: Ends | None = None
+    paths: list[Path] | None,
+    format: TextKind | None,
+    pack: int,
+    documents: Ends | None = None,
+    *,
+    strict: bool = False,
 ) -> Corpus:
     """The corpus in these files, or the built-in one.
 
@@ -262,10 +272,10 @@ def corpus_of(
     suffixes: dict[str, TextKind] = {".jsonl": "jsonl", ".conllu": "conllu"}
     kind = _one_of([format or suffixes.get(path.suffix.lower(), "text") for path in paths])
     if kind == "text":
-        return corpora.text(paths, pack=pack or None, documents=documents or "blank")
+        return corpora.text(paths, pack=pack or None, documents=documents or "blank", strict=strict)
     if documents is not None:
         raise InputError(f"--documents: expected plain text, found {kind}, which names its documents")
-    return (corpora.jsonl if kind == "jsonl" else corpora.conllu)(paths)
+    return (corpora.jsonl if kind == "jsonl" else corpora.conllu)(paths, strict=strict)
 
 
 def annotated(
@@ -274,7 +284,7 @@ def annotated(
     *,
     words: Literal["syntactic", "surface"] = "syntactic",
     relations: Literal["full", "main"] = "full",
-    skip_broken: bool = False,
+    strict: bool = False,
 ) -> Corpus:
     """The sentences with annotations in these files, or the built-in ones.
 
@@ -286,11 +296,11 @@ def annotated(
         return corpora.builtin_trees(words=words, relations=relations)
     kind = _one_of([format or _annotations(path) for path in paths])
     if kind == "conllu":
-        return corpora.conllu(paths, words=words, relations=relations, skip_broken=skip_broken)
+        return corpora.conllu(paths, words=words, relations=relations, strict=strict)
     for option, off in (("--words", words == "syntactic"), ("--relations", relations == "full")):
         if not off:
             raise InputError(f"{option}: expected CoNLL-U, found {kind}")
-    return (corpora.word_heads if kind == "word-heads" else corpora.conll2012)(paths, skip_broken=skip_broken)
+    return (corpora.word_heads if kind == "word-heads" else corpora.conll2012)(paths, strict=strict)
 
 
 def _annotations(path: Path) -> AnnotationKind:
@@ -339,12 +349,16 @@ def foreseen(
         limit: of inputs; a run of fewer than 1,000 is not long.
         long: from how many bytes on a run is long.
 
-    Returns whether the run is to stop here.
+    Returns whether the run is to stop here. An estimate that fails ends no run.
     """
     if estimate:
         print(line())
     elif (size or 0) > long and (limit is None or limit >= 1000):
-        say(line())
+        try:
+            say(line())
+        except Exception as error:
+            said = str(error).strip().splitlines() or [type(error).__name__]
+            say(f"no estimate ({said[0]}); the run goes on")
     return estimate
 
 
@@ -383,15 +397,6 @@ def say_left_out(described: Mapping[str, Any]) -> None:
     if left := described.get("failures", {}).get("count"):
         noun = "input" if left == 1 else "inputs"
         say(f"left out {left:,} {noun} that failed; the description lists them")
-
-
-def say_broken(corpus: Corpus) -> None:
-    """Say which sentences were left out because they are broken, and how many."""
-    for error in corpus.broken[:_LISTED]:
-        say(f"left out: {error}")
-    if count := len(corpus.broken):
-        more = f", the first {_LISTED} of them above" if count > _LISTED else ""
-        say(f"left out {count:,} broken {'sentence' if count == 1 else 'sentences'}{more}")
 
 
 def on_screen(rows: Any, few: Sequence[bool] = (), *, dropped: Sequence[str] = ()) -> str:

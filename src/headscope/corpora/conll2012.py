@@ -11,6 +11,7 @@ from headscope.corpora.corpus import Corpus
 from headscope.corpora.entities import Brackets
 from headscope.corpora.example import Example, Mention
 from headscope.corpora.files import Line, Paths, WordError
+from headscope.deprecated import unused
 from headscope.doors import validated
 from headscope.errors import CorpusError
 
@@ -44,24 +45,23 @@ _PRONOUNS: Mapping[str, str] = {
 _NUMBER: Mapping[str, str] = {"NN": "Sing", "NNP": "Sing", "NNS": "Plur", "NNPS": "Plur"}
 
 
+@unused("skip_broken")
 @validated
-def conll2012(paths: Paths, *, skip_broken: bool = False) -> Corpus:
+def conll2012(paths: Paths, *, strict: bool = False) -> Corpus:
     """CoNLL-2012 files (``*_conll``): one sentence an example, with heads, tags, features and mentions.
 
     Heads follow Collins' rules on the parse column (`headscope.corpora.collins`); relations are ``dep`` and ``root``.
     Tags are universal ones of the Penn tags (PRP and WP pronouns, NNP proper, NN nominal); number, person and gender
-    are those of the tag or the pronoun. Each part of a document is a document. With `skip_broken` broken sentences are
-    left out, and the corpus lists them in `broken`.
+    are those of the tag or the pronoun. Each part of a document is a document.
 
-    Raises `CorpusError` with file, line and sentence (``DOCUMENT/PART/NUMBER``, counted from 0) for too few columns,
-    brackets of the parse or of the coreference that do not match, and words that are numbered otherwise than from 0.
+    Broken sentences are left out and listed (`Corpus`), or, where it is `strict`, refused with a `CorpusError` that
+    names file, line and sentence (``DOCUMENT/PART/NUMBER``, counted from 0): too few columns, brackets of the parse or
+    of the coreference that do not match, and words that are numbered otherwise than from 0.
 
     >>> [(sentence.words, sentence.heads) for sentence in hs.corpora.conll2012("tale.v4_gold_conll")]
     [(['He', 'slept', '.'], [1, -1, 1])]
     """
-    return Corpus.of_files(
-        paths, _sentences, skip_broken=skip_broken, expected="expected sentences, found none"
-    )
+    return Corpus.of_files(paths, _sentences, strict=strict, expected="expected sentences, found none")
 
 
 def _sentences(lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated
 
@@ -12,7 +13,7 @@ from headscope.corpora.encoder import Counts, Encoder
 from headscope.corpora.example import Example
 from headscope.corpora.files import Files, Line, Paths
 from headscope.doors import Expected, expect
-from headscope.errors import CorpusError, InputError
+from headscope.errors import CorpusError, HeadscopeWarning, InputError
 from headscope.tokens import Tokens
 
 Pack = Annotated[int, Expected("at least 8 tokens, or None", least=8)]
@@ -21,15 +22,23 @@ Pack = Annotated[int, Expected("at least 8 tokens, or None", least=8)]
 Read = Iterator[Example] | Iterator[Callable[[], Example]]
 """Examples, or what makes one each and raises `CorpusError` where it is broken."""
 
+LISTED = 20
+"""How many of the inputs that were left out are named in a warning; the rest are counted."""
+
 
 class Corpus:
     """Examples that can be read again and again, in order, without being kept.
 
+    What cannot be used (a sentence that is broken, or longer than the model takes) is left out and listed, with file
+    and line: in `broken`, in a warning at the end of a run, and in the description of its result. A strict corpus
+    refuses it.
+
     Attributes:
         name: what to call it in tables and figures.
         pack: pack lines into inputs of at most so many tokens; None: each example is an input.
+        strict: whether to refuse what cannot be used; a run reads such a corpus to its end before the model runs.
         counts: what the last (or the present) pass of `encoded` has seen.
-        broken: what was left out, on request, of the last (or the present) pass, and why.
+        broken: what was left out of the last (or the present) pass, and why.
     """
 
     def __init__(
@@ -39,7 +48,7 @@ class Corpus:
         *,
         pack: int | None = None,
         files: Files | None = None,
-        skip_broken: bool = False,
+        strict: bool = False,
         expected: str = "",
     ) -> None:
         expect("pack", pack, Pack | None)
@@ -49,8 +58,9 @@ class Corpus:
         self.broken: list[CorpusError] = []
         self._read = read
         self._files = files
-        self._skip_broken = skip_broken
+        self.strict = strict
         self._expected = expected
+        self._told: set[str] = set()
 
     @classmethod
     def of_files(
@@ -60,7 +70,7 @@ class Corpus:
         *,
         expected: str,
         pack: int | None = None,
-        skip_broken: bool = False,
+        strict: bool = False,
     ) -> Corpus:
         """What `read` makes of the lines of some files.
 
@@ -69,7 +79,7 @@ class Corpus:
             read: gives examples, or what makes one each.
             expected: the error where there is no example, such as "expected text, found blank lines only".
             pack: as in the attribute.
-            skip_broken: leave out the examples that are broken, and list them in `broken`.
+            strict: refuse examples that are broken, instead of leaving them out.
         """
         files = Files(paths)
         return cls(
@@ -77,7 +87,7 @@ class Corpus:
             lambda: read(files),
             pack=pack,
             files=files,
-            skip_broken=skip_broken,
+            strict=strict,
             expected=expected,
         )
 
@@ -85,22 +95,52 @@ class Corpus:
         return f"Corpus({self.name!r}, pack={self.pack})"
 
     def __iter__(self) -> Iterator[Example]:
-        """The examples as they are in the source, without tokens."""
+        """The examples as they are in the source, without tokens. Warns of those that were left out."""
+        yield from self.examples()
+        self.tell()
+
+    def examples(self) -> Iterator[Example]:
+        """The same without the warning, for runs, which may leave out more."""
         self.broken.clear()
         empty = True
         for item in self._read():
             try:
                 example = item() if callable(item) else item
             except CorpusError as error:
-                if not self._skip_broken:
-                    raise
-                self.broken.append(error)
+                self.leave_out(error)
             else:
                 empty = False
                 yield example
-        if empty and self._files is not None:
-            what = f"{self._expected.partition(',')[0]}, found none that can be read"
-            raise CorpusError(self._files.paths[-1], None, what if self.broken else self._expected)
+        if empty and (self.broken or self._files is not None):
+            raise self.nothing_left()
+
+    def leave_out(self, error: CorpusError) -> None:
+        """Note an input of the pass under way that cannot be used. Raises the error where the corpus is strict."""
+        if self.strict:
+            raise error
+        error.__context__ = error.__cause__ = None  # they would keep what was read alive
+        self.broken.append(error.with_traceback(None))
+
+    def nothing_left(self) -> CorpusError | InputError:
+        """The error of a pass that gave no input: the first of what was left out."""
+        if self.broken:
+            first, *more = self.broken
+            also = f" (and {len(more):,} more cannot be used either: none is left)" if more else ""
+            return CorpusError(first.path, first.line, first.message + also)
+        if self._files is None:
+            return InputError("corpus: expected at least one input, found none")
+        return CorpusError(self._files.paths[-1], None, self._expected)
+
+    def tell(self) -> None:
+        """Warn of what was left out, with file and line; of what was told before not again."""
+        new = [told for error in self.broken if (told := str(error)) not in self._told]
+        self._told.update(new)
+        if new:
+            inputs = "input" if len(new) == 1 else "inputs"
+            listed = [f"left out {len(new):,} {inputs} of {self.name}:", *new[:LISTED]]
+            if len(new) > LISTED:
+                listed.append(f"and {len(new) - LISTED:,} more")
+            warnings.warn("\n  ".join(listed), HeadscopeWarning, stacklevel=3)
 
     def size_hint(self) -> int | None:
         """Size of the files in bytes; None for corpora in memory."""
@@ -115,11 +155,11 @@ class Corpus:
         """The inputs of a model, with their tokens, in order; `counts` starts anew and goes along.
 
         `max_length` lowers what the model takes. A text that is longer is cut between two pieces, one that is
-        given as words between two words, and the cuts are counted; a pair, or tokens taken as they are, is
-        not to be cut.
+        given as words between two words, and the cuts are counted. What is not to be cut (a sentence with annotations,
+        a pair, tokens taken as they are), or has no tokens, is left out.
 
-        Raises `InputError` where `pack` is more than the model takes, and `CorpusError` with file and line
-        for inputs that do not fit or have no tokens.
+        Raises `InputError` where `pack` is more than the model takes, and `CorpusError` with file and line where
+        nothing is left, or for the first input that cannot be used of a strict corpus.
         """
         limits = [limit for limit in (max_length, model.max_length) if limit is not None]
         limit = min(limits) if limits else None
@@ -129,24 +169,37 @@ class Corpus:
             )
         self.counts = counts = Counts()
         if self.pack is not None:
-            stream = packing.packed(model, self, self.pack, counts)
+            stream = packing.packed(model, self.examples(), self.pack, counts, self.leave_out)
         else:
-            stream = packing.fitted(model, self, limit, counts)
-        return _counted(stream, counts)
+            stream = packing.fitted(model, self.examples(), limit, counts, self.leave_out)
+        return self._counted(stream, counts)
+
+    def _counted(self, stream: Iterator[Example], counts: Counts) -> Iterator[Example]:
+        document = None
+        for example in stream:
+            assert example.tokens is not None
+            counts.documents += example.document != document
+            document = example.document
+            counts.examples += 1
+            counts.tokens += len(example.tokens)
+            sizes = _word_sizes(example.tokens)
+            counts.words += len(sizes)
+            counts.split_words += int((sizes > 1).sum())
+            yield example
+        if not counts.examples and self.broken:
+            raise self.nothing_left()
 
 
-def _counted(stream: Iterator[Example], counts: Counts) -> Iterator[Example]:
-    document = None
-    for example in stream:
-        assert example.tokens is not None
-        counts.documents += example.document != document
-        document = example.document
-        counts.examples += 1
-        counts.tokens += len(example.tokens)
-        sizes = _word_sizes(example.tokens)
-        counts.words += len(sizes)
-        counts.split_words += int((sizes > 1).sum())
-        yield example
+def plain(corpus: Corpus | Iterable[Example]) -> Iterator[Example]:
+    """The examples of a corpus or a list as they are, for a run."""
+    return corpus.examples() if isinstance(corpus, Corpus) else iter(corpus)
+
+
+def leave_out(corpus: object, error: CorpusError) -> None:
+    """Note an input that cannot be used. Raises the error of examples that are no corpus, or a strict one."""
+    if not isinstance(corpus, Corpus):
+        raise error
+    corpus.leave_out(error)
 
 
 def _word_sizes(tokens: Tokens) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

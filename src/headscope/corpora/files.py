@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +14,9 @@ from typing import NamedTuple
 from headscope.errors import CorpusError, InputError
 
 Paths = str | Path | Sequence[str | Path]
+
+CHECKED = 1 << 31
+"""Files of up to so many bytes are looked through for what is not UTF-8 before the first is read."""
 
 
 class Line(NamedTuple):
@@ -50,8 +56,8 @@ class Files:
         total: their size in bytes.
         read: how many bytes the reading under way has read.
 
-    Raises `CorpusError` for a file that is missing, a directory, unreadable or empty, and, while
-    reading, for a line that is not UTF-8.
+    Raises `CorpusError` for a file that is missing, a directory, unreadable or empty, and, when the first is read, for
+    a line of any of them that is not UTF-8 (of more than `CHECKED` bytes when it is reached).
     """
 
     def __init__(self, paths: Paths) -> None:
@@ -60,6 +66,7 @@ class Files:
             raise InputError("paths: expected at least one file, found none")
         self.total = sum(_size(path) for path in self.paths)
         self.read = 0
+        self._checked = self.total > CHECKED
 
     @property
     def name(self) -> str:
@@ -67,12 +74,28 @@ class Files:
         return ", ".join(Path(path).name for path in self.paths)
 
     def __iter__(self) -> Iterator[Line]:
+        for path in () if self._checked else self.paths:
+            with _readable(path):
+                self._check(path)
+        self._checked = True
         self.read = 0
         for path in self.paths:
-            try:
+            with _readable(path):
                 yield from self._lines(path)
-            except OSError as error:
-                raise CorpusError(path, None, f"cannot be read: {error.strerror}") from None
+
+    def _check(self, path: str) -> None:
+        """Raise where a file is not UTF-8. What can be read only once is passed over."""
+        if not os.path.isfile(path):
+            return
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        with open(path, "rb") as file:
+            try:
+                for part in iter(partial(file.read, 1 << 20), b""):
+                    decoder.decode(part)
+                decoder.decode(b"", final=True)
+            except UnicodeDecodeError:
+                for _ in self._lines(path):
+                    pass  # it raises, with the line
 
     def _lines(self, path: str) -> Iterator[Line]:
         before = 0
@@ -91,6 +114,14 @@ class Files:
                 before += len(line)
                 self.read += len(line)
                 yield Line(path, number, text.rstrip("\r\n"))
+
+
+@contextmanager
+def _readable(path: str) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise CorpusError(path, None, f"cannot be read: {error.strerror}") from None
 
 
 def packaged(name: str) -> list[Line]:

@@ -10,25 +10,26 @@ from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths
 from headscope.corpora.jsonlines import Documents, json_object, scalar, strings
+from headscope.deprecated import unused
 from headscope.doors import validated
 
 
+@unused("skip_broken")
 @validated
-def negations(paths: Paths, *, skip_broken: bool = False) -> Corpus:
+def negations(paths: Paths, *, strict: bool = False) -> Corpus:
     """JSON lines, one negation each: ``{"words": […], "cue": [2], "scope": [0, 1, 3]}``, places counted from 0.
 
     A sentence with several negations has a line for each. The cue may be in its scope or not: it is never scored. A
     line may have a `document` (string or number) as in `headscope.corpora.jsonl`; one without is a document of its own.
-    With `skip_broken` broken lines are left out, and the corpus lists them in `broken`.
-
-    Raises `CorpusError` with file and line for anything else.
+    Lines that are anything else are left out and listed (`Corpus`), or, where it is `strict`, refused with a
+    `CorpusError` that names file and line.
 
     >>> negation = next(iter(hs.corpora.negations("scopes.jsonl")))
     >>> negation.words, negation.cue, negation.scope
     (['He', 'did', 'not', 'see'], [2], [0, 1, 3])
     """
     expected = "expected JSON objects, found blank lines only"
-    return Corpus.of_files(paths, _examples, skip_broken=skip_broken, expected=expected)
+    return Corpus.of_files(paths, _examples, strict=strict, expected=expected)
 
 
 def _examples(lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:

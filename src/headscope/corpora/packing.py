@@ -5,7 +5,7 @@ The packing is that of Clark et al. 2019 (section 3: ``[CLS] a [SEP] b [SEP]``),
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, islice
 from typing import NamedTuple
@@ -14,10 +14,13 @@ import numpy as np
 
 from headscope.corpora.encoder import Counts, Encoder
 from headscope.corpora.example import Example
-from headscope.errors import InputError
+from headscope.errors import CorpusError, InputError
 from headscope.tokens import Tokens
 
 _WINDOW = 64  # examples whose pieces are counted in one call
+
+LeaveOut = Callable[[CorpusError], None]
+"""Is told of an input that cannot be used, and raises where that is not to be."""
 
 
 class _Layout(NamedTuple):
@@ -28,22 +31,24 @@ class _Layout(NamedTuple):
     two: bool
 
 
-def packed(model: Encoder, lines: Iterable[Example], pack: int, counts: Counts) -> Iterator[Example]:
+def packed(
+    model: Encoder, lines: Iterable[Example], pack: int, counts: Counts, leave_out: LeaveOut
+) -> Iterator[Example]:
     """Lines as inputs of at most `pack` tokens: whole lines of one document, in order."""
     layout = _layout(model)
     group: list[tuple[Example, int]] = []
-    for line, pieces in _measured(model, lines, pack - layout.single, counts):
+    for line, pieces in _measured(model, lines, pack - layout.single, counts, leave_out):
         while group and (line.document != group[0][0].document or not _room(group, pieces, pack, layout)):
             example, group = _take(model, group, pack, layout)
-            yield example
+            yield from _encoded(model, [example], leave_out)
         group.append((line, pieces))
     while group:
         example, group = _take(model, group, pack, layout)
-        yield example
+        yield from _encoded(model, [example], leave_out)
 
 
 def fitted(
-    model: Encoder, examples: Iterable[Example], limit: int | None, counts: Counts
+    model: Encoder, examples: Iterable[Example], limit: int | None, counts: Counts, leave_out: LeaveOut
 ) -> Iterator[Example]:
     """Each example as an input, or as several where it has more than `limit` tokens."""
     layout = _layout(model)
@@ -55,13 +60,13 @@ def fitted(
                 continue
             parts = [example]
             if limit is not None and pieces + _around(example, layout) > limit:
-                if any(each is not None for each in (example.heads, example.mentions, example.scope)):
-                    size = pieces + _around(example, layout)
-                    raise example.error(f"expected at most {limit} tokens in a sentence, found {size}")
-                parts = _parts(model, example, pieces, limit, layout)
+                try:
+                    parts = _parts(model, example, pieces, limit, layout)
+                except CorpusError as error:
+                    leave_out(error)
+                    continue
                 counts.cuts += len(parts) - 1
-            for part in parts:
-                yield _encoded(model, part)
+            yield from _encoded(model, parts, leave_out)
 
 
 def _layout(model: Encoder) -> _Layout:
@@ -73,7 +78,7 @@ def _layout(model: Encoder) -> _Layout:
 
 
 def _measured(
-    model: Encoder, lines: Iterable[Example], room: int, counts: Counts
+    model: Encoder, lines: Iterable[Example], room: int, counts: Counts, leave_out: LeaveOut
 ) -> Iterator[tuple[Example, int]]:
     """Lines of at most `room` pieces, and how many they have."""
     stream = iter(lines)
@@ -84,7 +89,11 @@ def _measured(
             elif pieces <= room:
                 yield line, pieces
             else:
-                parts = _split(model, line, room)
+                try:
+                    parts = _split(model, line, room)
+                except CorpusError as error:
+                    leave_out(error)
+                    continue
                 counts.cuts += len(parts) - 1
                 for part, size in zip(parts, model.count(parts), strict=True):
                     yield replace(line, text=part), size
@@ -99,7 +108,7 @@ def _room(group: Sequence[tuple[Example, int]], pieces: int, pack: int, layout: 
 def _take(
     model: Encoder, group: list[tuple[Example, int]], pack: int, layout: _Layout
 ) -> tuple[Example, list[tuple[Example, int]]]:
-    """The input made of the first lines of a group, and the lines that are left.
+    """The input made of the first lines of a group, without tokens, and the lines that are left.
 
     That is all lines and none, but where joining lines makes more pieces than they have apart.
     """
@@ -108,7 +117,7 @@ def _take(
         size -= 1
         texts = _halves(group[:size], layout)
     example = replace(group[0][0], text=texts[0], pair=texts[1] if len(texts) == 2 else None)
-    return _encoded(model, example), group[size:]
+    return example, group[size:]
 
 
 def _halves(group: Sequence[tuple[Example, int]], layout: _Layout) -> list[str]:
@@ -148,7 +157,10 @@ def _around(example: Example, layout: _Layout) -> int:
 
 
 def _parts(model: Encoder, example: Example, pieces: int, limit: int, layout: _Layout) -> list[Example]:
-    """An example that is too long, as several."""
+    """An example that is too long, as several. Raises `CorpusError` for what is not to be cut."""
+    size = pieces + _around(example, layout)
+    if any(each is not None for each in (example.heads, example.mentions, example.scope)):
+        raise example.error(f"expected at most {limit} tokens in a sentence, found {size}")
     if example.text is not None and example.pair is None:
         return [replace(example, text=part) for part in _split(model, example, limit - layout.single)]
     if example.words is not None and example.pair_words is None:
@@ -161,7 +173,6 @@ def _parts(model: Encoder, example: Example, pieces: int, limit: int, layout: _L
             start += len(words)
         return parts
     what = "tokens taken as they are" if example.pieces is not None else "a pair of texts"
-    size = pieces + _around(example, layout)
     raise example.error(f"expected at most {limit} tokens for {what}, found {size}")
 
 
@@ -198,17 +209,20 @@ def _word_groups(model: Encoder, example: Example, words: Sequence[str], room: i
     return parts
 
 
-def _encoded(model: Encoder, example: Example) -> Example:
-    try:
-        if example.pieces is not None:
-            tokens = model.from_pieces(example.pieces)
-        elif example.words is not None:
-            tokens = _tagged(model.from_words(example.words, example.pair_words), example)
+def _encoded(model: Encoder, examples: Iterable[Example], leave_out: LeaveOut) -> Iterator[Example]:
+    """Examples with their tokens; those without any are left out."""
+    for example in examples:
+        try:
+            if example.pieces is not None:
+                tokens = model.from_pieces(example.pieces)
+            elif example.words is not None:
+                tokens = _tagged(model.from_words(example.words, example.pair_words), example)
+            else:
+                tokens = model.encode(example.text or "", example.pair)
+        except InputError as error:
+            leave_out(example.error(error))
         else:
-            tokens = model.encode(example.text or "", example.pair)
-    except InputError as error:
-        raise example.error(error) from None
-    return replace(example, tokens=tokens)
+            yield replace(example, tokens=tokens)
 
 
 def _tagged(tokens: Tokens, example: Example) -> Tokens:

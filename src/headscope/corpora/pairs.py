@@ -13,7 +13,7 @@ from headscope.corpora.example import Example
 from headscope.corpora.files import Line
 from headscope.corpora.jsonlines import Fail, json_object, string
 from headscope.doors import validated
-from headscope.errors import InputError
+from headscope.errors import CorpusError, InputError
 
 TEXTS: tuple[tuple[str, ...], ...] = (
     ("#1 String", "#2 String"),
@@ -51,6 +51,7 @@ def pairs(
     text_a: str | None = None,
     text_b: str | None = None,
     document: str | None = None,
+    strict: bool = False,
 ) -> Corpus:
     """A table of texts, or pairs of texts, with a label each: one input a row.
 
@@ -63,9 +64,10 @@ def pairs(
             `TEXTS` that is there.
         document: the column that says which rows are of one document; by default ``document`` where it is there,
             else each row is a document of its own.
+        strict: refuse broken rows and empty texts or labels; else they are left out and listed (`Corpus`).
 
     A label is kept as it is written, as a string. Raises `InputError` for another suffix, and `CorpusError` with
-    file and line for a missing column, a broken row and an empty text or label.
+    file and line for a missing column and for quotes of a .csv file that do not end.
 
     >>> example = next(iter(hs.corpora.pairs("pairs.tsv")))
     >>> example.text, example.pair, example.label
@@ -79,30 +81,44 @@ def pairs(
     if text_b is not None and text_a is None:
         raise InputError("text_b: expected text_a beside it, found none")
     read = partial(_examples, _READERS[suffix], (label, text_a, text_b, document))
-    return Corpus.of_files(path, read, expected="expected rows of texts, found none")
+    return Corpus.of_files(path, read, strict=strict, expected="expected rows of texts, found none")
 
 
 _Wanted = tuple[str | None, str | None, str | None, str | None]
-_Rows = Iterator[tuple[Line, Mapping[str, Any]]]
+_Rows = Iterator[tuple[Line, Mapping[str, Any] | CorpusError]]
+"""The line of each row, and its cells by their columns, or what is wrong with it."""
 
 
 def _examples(
     rows: Callable[[Iterable[Line]], _Rows], wanted: _Wanted, lines: Iterable[Line]
-) -> Iterator[Example]:
+) -> Iterator[Callable[[], Example]]:
     columns: _Columns | None = None
     documents: dict[str, int] = {}
     for index, (line, row) in enumerate(rows(lines)):
+        if isinstance(row, CorpusError):
+            yield partial(_refuse, row)
+            continue
         if columns is None:
             columns = _columns(list(row), wanted, line.error)
-        texts = [string(row.get(name), f"{name!r}", line.error) for name in columns.texts]
-        document = str(index) if columns.document is None else _cell(row, columns.document, line.error)
-        yield Example(
-            text=texts[0],
-            pair=texts[1] if len(texts) == 2 else None,
-            label=_cell(row, columns.label, line.error),
-            document=documents.setdefault(document, len(documents)),
-            source=line.source,
-        )
+        yield partial(_example, line, row, columns, index, documents)
+
+
+def _refuse(error: CorpusError) -> Example:
+    raise error
+
+
+def _example(
+    line: Line, row: Mapping[str, Any], columns: _Columns, index: int, documents: dict[str, int]
+) -> Example:
+    texts = [string(row.get(name), f"{name!r}", line.error) for name in columns.texts]
+    document = str(index) if columns.document is None else _cell(row, columns.document, line.error)
+    return Example(
+        text=texts[0],
+        pair=texts[1] if len(texts) == 2 else None,
+        label=_cell(row, columns.label, line.error),
+        document=documents.setdefault(document, len(documents)),
+        source=line.source,
+    )
 
 
 def _columns(names: Sequence[str], wanted: _Wanted, fail: Fail) -> _Columns:
@@ -173,13 +189,18 @@ def _table(rows: Iterable[tuple[Line, list[str]]]) -> _Rows:
             if twice := [name for index, name in enumerate(names) if name in names[:index]]:
                 raise line.error(f"expected columns of different names, found {twice[0]!r} twice")
         elif len(cells) != len(names):
-            raise line.error(f"expected {len(names)} columns, found {len(cells)}")
+            yield line, line.error(f"expected {len(names)} columns, found {len(cells)}")
         else:
             yield line, dict(zip(names, cells, strict=True))
 
 
 def _objects(lines: Iterable[Line]) -> _Rows:
-    return ((line, json_object(line)) for line in lines if line.text.strip())
+    for line in lines:
+        if line.text.strip():
+            try:
+                yield line, json_object(line)
+            except CorpusError as error:
+                yield line, error
 
 
 _READERS: Mapping[str, Callable[[Iterable[Line]], _Rows]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ _HEADING = re.compile(r"=+ .+ =+")  # as in WikiText
 
 
 @validated
-def text(paths: Paths, *, pack: Pack | None = 128, documents: Ends = "blank") -> Corpus:
+def text(paths: Paths, *, pack: Pack | None = 128, documents: Ends = "blank", strict: bool = False) -> Corpus:
     """Plain text: one sentence or paragraph a line, a blank line between documents, UTF-8.
 
     Errors and tests are by document, so it matters what one is. A heading (``= Name =``, as in WikiText) is no document
@@ -38,6 +38,7 @@ def text(paths: Paths, *, pack: Pack | None = 128, documents: Ends = "blank") ->
             models and tokenizers that put nothing between two texts. Lines are joined by a space. A line that
             is longer is cut between two pieces (at white space where there is some) and the cut is counted.
             None: each line is an input.
+        strict: refuse a line of which the model can read nothing; else it is left out and listed (`Corpus`).
 
     Raises `CorpusError` for files that are missing, directories, empty or not UTF-8.
 
@@ -45,7 +46,8 @@ def text(paths: Paths, *, pack: Pack | None = 128, documents: Ends = "blank") ->
     'The old stone bridge at Harrow'
     """
     read = _Lines(documents)
-    return Corpus.of_files(paths, read, pack=pack, expected="expected text, found blank lines only")
+    expected = "expected text, found blank lines only"
+    return Corpus.of_files(paths, read, pack=pack, strict=strict, expected=expected)
 
 
 @validated
@@ -59,8 +61,10 @@ def builtin(*, pack: Pack | None = 128) -> Corpus:
 
 
 @validated
-def texts(items: Sequence[str | tuple[str, str]]) -> Corpus:
+def texts(items: Sequence[str | tuple[str, str]], *, strict: bool = False) -> Corpus:
     """Texts, or pairs of texts, in memory: each an input and a document of its own.
+
+    Pairs that are longer than the model takes are left out and listed (`Corpus`), or refused where it is `strict`.
 
     >>> corpus = hs.corpora.texts([("The cat sat.", "It slept."), "A dog barked."])
     >>> [(example.text, example.pair) for example in corpus]
@@ -75,11 +79,11 @@ def texts(items: Sequence[str | tuple[str, str]]) -> Corpus:
         examples.append(Example(text=parts[0], pair=pair, document=index, source=f"texts[{index}]"))
     if not examples:
         raise InputError("texts: expected at least one text, found an empty list")
-    return Corpus("texts", partial(iter, examples))
+    return Corpus("texts", partial(iter, examples), strict=strict)
 
 
 @validated
-def jsonl(paths: Paths) -> Corpus:
+def jsonl(paths: Paths, *, strict: bool = False) -> Corpus:
     """JSON lines: one object a line, each an input.
 
     An object has `text` (and `pair`), or `words` (and `pair_words`), or `tokens` (taken as they are, special
@@ -89,12 +93,14 @@ def jsonl(paths: Paths) -> Corpus:
     of its words, named in lower case (``NOUN`` gives ``noun``, for measures such as ``noun_to_sep``). Other keys
     are left alone, blank lines skipped.
 
-    Raises `CorpusError` with file and line for anything else.
+    Lines that are anything else are left out and listed (`Corpus`), or, where it is `strict`, refused with a
+    `CorpusError` that names file and line.
 
     >>> [example.words or example.text for example in hs.corpora.jsonl("chats.jsonl")]
     ['Hello there, who are you?', ['He', 'did', 'not', 'see']]
     """
-    return Corpus.of_files(paths, _objects, expected="expected JSON objects, found blank lines only")
+    expected = "expected JSON objects, found blank lines only"
+    return Corpus.of_files(paths, _objects, strict=strict, expected=expected)
 
 
 class _Lines:
@@ -139,15 +145,17 @@ class _Lines:
             )
 
 
-def _objects(lines: Iterable[Line]) -> Iterator[Example]:
+def _objects(lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:
     """One example a line of JSON."""
     documents = Documents()
-    for line in lines:
-        if line.text.strip():
-            fields = _fields(line)
-            name = fields.pop("document", None)
-            document = documents.number(line, name)
-            yield Example(**fields, document=document, document_known=name is not None, source=line.source)
+    return (partial(_object, line, documents) for line in lines if line.text.strip())
+
+
+def _object(line: Line, documents: Documents) -> Example:
+    fields = _fields(line)
+    name = fields.pop("document", None)
+    document = documents.number(line, name)
+    return Example(**fields, document=document, document_known=name is not None, source=line.source)
 
 
 def _fields(line: Line) -> dict[str, Any]:

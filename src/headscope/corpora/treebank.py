@@ -14,6 +14,7 @@ from headscope.corpora.corpus import Corpus
 from headscope.corpora.entities import mentions
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths, WordError, packaged
+from headscope.deprecated import unused
 from headscope.doors import validated
 from headscope.errors import CorpusError, InputError
 
@@ -23,8 +24,9 @@ _COLUMNS = 10
 
 
 @validated
+@unused("skip_broken")
 def conllu(
-    paths: Paths, *, words: Words = "syntactic", relations: Relations = "full", skip_broken: bool = False
+    paths: Paths, *, words: Words = "syntactic", relations: Relations = "full", strict: bool = False
 ) -> Corpus:
     """CoNLL-U: one sentence an example, with heads, relations, tags and, from ``Entity=`` brackets, mentions.
 
@@ -35,29 +37,31 @@ def conllu(
             spans is one word then, with the head and relation of the part whose head is outside of it. Empty
             nodes are left out.
         relations: as they are (``full``), or without their subtypes (``main``: ``nsubj`` for ``nsubj:pass``).
-        skip_broken: leave out broken sentences; the corpus lists them in `broken`.
+        strict: refuse broken sentences with a `CorpusError` that names file, line and sentence; else they are left out
+            and listed (`Corpus`).
 
-    Raises `CorpusError` with file, line and sentence for: a line that has not 10 columns parted by tabs, ids that
-    do not count from 1, a head that is no number, is out of range or is the word itself, no root or two, a
-    cycle, a relation that is missing, and entity brackets that do not match.
+    Broken is: a line that has not 10 columns parted by tabs, ids that do not count from 1, a head that is no number,
+    is out of range or is the word itself, no root or two, a cycle, a relation that is missing, and entity brackets that
+    do not match.
 
     >>> sentence = next(iter(hs.corpora.conllu("train.conllu")))
     >>> [(sentence.words[place], sentence.relations[place], sentence.heads[place]) for place in (3, 7)]
     [('bridge', 'nsubj:pass', 7), ('closed', 'root', -1)]
     """
-    return _corpus(paths, _reader(words, relations), skip_broken)
+    return _corpus(paths, _reader(words, relations), strict)
 
 
+@unused("skip_broken")
 @validated
-def word_heads(paths: Paths, *, skip_broken: bool = False) -> Corpus:
+def word_heads(paths: Paths, *, strict: bool = False) -> Corpus:
     """One ``word head-relation`` a line, sentences parted by blank lines, head 0 the root (Clark et al.'s code).
 
-    Each sentence is a document of its own. Arguments and errors as in `conllu`.
+    Each sentence is a document of its own. Broken sentences and `strict` are as in `conllu`.
 
     >>> [(sentence.words, sentence.heads) for sentence in hs.corpora.word_heads("heads.txt")]
     [(['The', 'cat', 'slept'], [1, 2, -1])]
     """
-    return _corpus(paths, _pairs, skip_broken)
+    return _corpus(paths, _pairs, strict)
 
 
 @validated
@@ -106,11 +110,11 @@ def _reader(words: Words, relations: Relations) -> Read:
     return partial(_sentence, surface=words == "surface", main=relations == "main")
 
 
-def _corpus(paths: Paths, read: Read, skip_broken: bool) -> Corpus:
+def _corpus(paths: Paths, read: Read, strict: bool) -> Corpus:
     return Corpus.of_files(
         paths,
         partial(_sentences, read),
-        skip_broken=skip_broken,
+        strict=strict,
         expected="expected sentences, found none that can be read",
     )
 

@@ -27,7 +27,24 @@ Worked = Iterator[tuple[Sequence[Example], T]]
 def examples(model: Model, corpus: Corpus | Iterable[Example], limit: int | None) -> Iterator[Example]:
     """The inputs of a model, with their tokens."""
     expect_model(model)
-    return islice(corpus.encoded(model) if isinstance(corpus, Corpus) else iter(corpus), limit)
+    if not isinstance(corpus, Corpus):
+        return islice(iter(corpus), limit)
+    return checked_first(corpus, lambda: islice(corpus.encoded(model), limit))
+
+
+def checked_first(corpus: object, read: Callable[[], Iterator[Example]]) -> Iterator[Example]:
+    """What is read of a corpus; of a strict one once to the end before, so that it is refused before the model runs."""
+    if isinstance(corpus, Corpus) and corpus.strict:
+        for _ in read():
+            pass
+    return read()
+
+
+def no_input(corpus: object) -> InputError:
+    """The error of a run that has read all of a corpus and found no input."""
+    if isinstance(corpus, Corpus):
+        return corpus.nothing_left()
+    return InputError("corpus: expected at least one input, found none")
 
 
 def tokens_of(example: Example) -> Tokens:
@@ -92,7 +109,7 @@ def over_blocks(
         for block in cut(given, batch_size, model, *beside):
             yield worked(block, work, done)
     if block is None:
-        raise InputError("corpus: expected at least one input, found none")
+        raise no_input(corpus)
 
 
 def worked(

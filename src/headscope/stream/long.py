@@ -28,7 +28,7 @@ from headscope.corpora.batches import Reading
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.measures.dataset import check_place
 from headscope.models import Model, expect_model
-from headscope.stream.batches import at_least_one, cut, examples
+from headscope.stream.batches import at_least_one, cut, examples, no_input
 from headscope.stream.checkpoint import Folder, reduce
 from headscope.stream.outcome import Failure, Outcome, S, Shard
 from headscope.stream.parts import merge_parts, write_part
@@ -38,6 +38,9 @@ from headscope.stream.safefile import Arrays
 
 WINDOWS: int | None = 4
 """A block ends after so many of its windows, in the midst of a document that is longer."""
+
+DESCRIBED = 1_000
+"""How many of the inputs that were left out a description names."""
 
 Batches = Iterable[Sequence[Example]]
 Work = Callable[[Batches, Callable[[int], None], Collection[int]], S]
@@ -179,7 +182,7 @@ def run_long(
                 raise
             raise RunError(f"{error}; what was done before is kept in {folder.path}") from error
         if not reading.count:
-            raise InputError("corpus: expected at least one input, found none")
+            raise no_input(corpus)
         failures = reduced.outcome.failures
         if failures and not skip_failures:
             raise InputError(
@@ -293,12 +296,16 @@ def versions() -> dict[str, str]:
 
 
 def described(model: Model, corpus: Corpus | Iterable[Example]) -> dict[str, Any]:
-    """What made the figures, but for the run itself."""
+    """What made the figures, but for the run itself. Warns of the inputs that were left out."""
     named: dict[str, Any] = {"name": "examples"}
-    if isinstance(corpus, Corpus):
-        named = {"name": corpus.name, "cuts": corpus.counts.cuts, "empty": corpus.counts.empty}
     about = {**_model(model), "device": str(model.device)}
-    return {"model": about, "corpus": named, "versions": versions(), "created": _now()}
+    told: dict[str, Any] = {"model": about, "corpus": named, "versions": versions(), "created": _now()}
+    if isinstance(corpus, Corpus):
+        corpus.tell()
+        counts = {"cuts": corpus.counts.cuts, "empty": corpus.counts.empty, "left_out": len(corpus.broken)}
+        told["corpus"] = {"name": corpus.name, **counts}
+        told["broken"] = [str(error) for error in corpus.broken[:DESCRIBED]]
+    return told
 
 
 def _now() -> str:

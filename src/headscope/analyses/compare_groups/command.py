@@ -52,6 +52,7 @@ def groups(
     level: Annotated[float, typer.Option(help="Up to which q a head is said to differ.")] = 0.05,
     theme: console.Theme = "auto",
     limit: console.Limit = None,
+    strict: console.Strict = False,
     batch_size: console.BatchSize = 32,
     estimate: console.Estimate = False,
 ) -> None:
@@ -62,7 +63,7 @@ def groups(
     table.check()
     console.check_places(figure, suffixes=console.PICTURES)
     console.check_places(view, suffixes=console.PAGES)
-    texts = corpora.pairs(pairs, label=label, text_a=text_a, text_b=text_b, document=document)
+    texts = corpora.pairs(pairs, label=label, text_a=text_a, text_b=text_b, document=document, strict=strict)
     loaded = model.load()
     options: dict[str, Any] = {
         "groups": console.names(groups),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from headscope.analyses.compare_groups.values import Values, values
 from headscope.analyses.result import Comparison
 from headscope.corpora import Corpus, Example
 from headscope.corpora.batches import checked
+from headscope.corpora.corpus import leave_out
 from headscope.doors import Count, Seed, validated
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.heads import Head
@@ -28,7 +29,7 @@ from headscope.measures.dataset import describe, description
 from headscope.measures.measure import Measure
 from headscope.measures.permutation import PERMUTATIONS, Design
 from headscope.models import Model
-from headscope.stream.batches import tokens_of
+from headscope.stream.batches import examples, no_input, tokens_of
 from headscope.stream.estimate import ahead, line
 from headscope.stream.long import described
 from headscope.stream.provenance import COMMAND
@@ -170,17 +171,18 @@ def groups(
     started = time.monotonic()
     if not isinstance(corpus, Corpus):
         corpus = list(corpus)
-    there, documents = _labels(corpus)
+    there, documents = _labels(_labelled(model, corpus))
+    if not there:
+        raise no_input(corpus)
     labels = choose_groups(there, groups)
     place = np.flatnonzero(np.isin(there, labels))[:limit]
     design = Design(np.array(there)[place] == labels[1], documents[place])
     statistics.null_of(design, null, length)
     if (said := statistics.nothing(design)) is not None:
         warnings.warn(said, HeadscopeWarning, stacklevel=3)
-    examples = corpus.encoded(model) if isinstance(corpus, Corpus) else iter(corpus)
     inputs = values(
         model,
-        (example for example in examples if str(example.label) in labels),
+        (example for example in _labelled(model, corpus) if str(example.label) in labels),
         MEASURES if measures is None else measures,
         batch_size=batch_size,
         limit=limit,
@@ -220,16 +222,19 @@ def groups(
     return Groups(figures.assign_attrs(describe(meta)), model, inputs, second)
 
 
-def _labels(corpus: Iterable[Example]) -> tuple[list[str], npt.NDArray[np.int64]]:
-    """The label and the document of each input, in their order."""
-    labels: list[str] = []
-    documents: list[int] = []
-    for example in checked(corpus):
+def _labelled(model: Model, corpus: Corpus | Iterable[Example]) -> Iterator[Example]:
+    """The inputs with their tokens; those without a label are left out of a corpus."""
+    for example in checked(examples(model, corpus, None)):
         if example.label is None:
-            raise example.error("expected an input with a label, found none")
-        labels.append(str(example.label))
-        documents.append(example.document)
-    return labels, np.array(documents, np.int64)
+            leave_out(corpus, example.error("expected an input with a label, found none"))
+        else:
+            yield example
+
+
+def _labels(inputs: Iterable[Example]) -> tuple[list[str], npt.NDArray[np.int64]]:
+    """The label and the document of each input, in their order."""
+    both = [(str(example.label), example.document) for example in inputs]
+    return [label for label, _ in both], np.array([document for _, document in both], np.int64)
 
 
 def estimate(
@@ -241,8 +246,8 @@ def estimate(
     **options: Any,
 ) -> str:
     """One line that says what `headscope.compare.groups` will take with these options, permutations included."""
-    labels = choose_groups(_labels(corpus)[0], groups)
-    inputs = (example for example in corpus.encoded(model) if str(example.label) in labels)
+    labels = choose_groups(_labels(_labelled(model, corpus))[0], groups)
+    inputs = (example for example in _labelled(model, corpus) if str(example.label) in labels)
     width = 0
 
     def work(sample: Sequence[Example]) -> object:

@@ -37,6 +37,7 @@ def models(
     format: console.Format = None,
     pack: console.Pack = 128,
     documents: console.DocumentEnds = None,
+    strict: console.Strict = False,
     theme: console.Theme = "auto",
     limit: console.Limit = None,
     batch_size: console.BatchSize = 16,
@@ -59,7 +60,7 @@ def models(
         raise InputError("models: expected two (or --untrained SEED), found one")
     else:
         first, second, rest = items[0], items[1], items[2:]
-    texts = console.corpus_of([Path(one) for one in rest], format, pack, documents)
+    texts = console.corpus_of([Path(one) for one in rest], format, pack, documents, strict=strict)
     a, b = how.trained.named(first), how.named(second)
     why = run.counterparts(a, b)
     shared: dict[str, Any] = {"batch_size": batch_size, "limit": limit}

@@ -28,7 +28,7 @@ from headscope.measures.choose import choose
 from headscope.measures.measure import Measure
 from headscope.measures.sums import Documents, Floats, Sums
 from headscope.models import Model, expect_model
-from headscope.stream.batches import Worked, over_blocks, tokens_of
+from headscope.stream.batches import Worked, checked_first, over_blocks, tokens_of
 from headscope.stream.estimate import ahead, line
 from headscope.stream.forward import self_attention
 from headscope.stream.long import described
@@ -135,7 +135,7 @@ def models(
         definitions = [measure for measure in definitions if measure.name not in absent]
         if not definitions:
             raise InputError(f"measures: {first}: {absent[first]}")
-        inputs = islice(words.lines(a, corpus), limit)
+        inputs = checked_first(corpus, lambda: islice(words.lines(a, corpus), limit))
         batch_size = (
             1 if a.same_length or b.same_length else batch_size
         )  # of two tokenizers, no length is the other's

@@ -11,6 +11,8 @@ import numpy as np
 from headscope.analyses.compare_models import statistics
 from headscope.analyses.compare_models.shapes import check_shapes
 from headscope.corpora import Corpus, Example
+from headscope.corpora.corpus import leave_out, plain
+from headscope.errors import InputError
 from headscope.measures.measure import Measure, selection
 from headscope.measures.single import row_statistic
 from headscope.measures.sums import Floats
@@ -26,7 +28,7 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 def lines(model: Model, corpus: Corpus | Iterable[Example]) -> Iterator[Example]:
     """The lines (or sentences) of a corpus as words, with the first model's tokens; at most `MOST` words each."""
-    for example in corpus:
+    for example in plain(corpus):
         if example.pair is not None or example.pair_words is not None or example.pieces is not None:
             raise example.error(
                 "expected single texts for models with different tokenizers, found a pair or tokens"
@@ -34,9 +36,12 @@ def lines(model: Model, corpus: Corpus | Iterable[Example]) -> Iterator[Example]
         words = list(example.words) if example.words is not None else _WORD.findall(example.text or "")
         for start in range(0, len(words), MOST):
             part = words[start : start + MOST]
-            yield Example(
-                words=part, tokens=model.from_words(part), document=example.document, source=example.source
-            )
+            try:
+                tokens = model.from_words(part)
+            except InputError as error:
+                leave_out(corpus, example.error(error))
+                continue
+            yield Example(words=part, tokens=tokens, document=example.document, source=example.source)
 
 
 class Words:

@@ -29,6 +29,7 @@ def training(
     format: console.Format = None,
     pack: console.Pack = 128,
     documents: console.DocumentEnds = None,
+    strict: console.Strict = False,
     theme: console.Theme = "auto",
     limit: console.Limit = None,
     batch_size: console.BatchSize = 32,
@@ -43,7 +44,7 @@ def training(
     console.check_places(figure, suffixes=console.PICTURES)
     result = run(
         checkpoints[0] if len(checkpoints) == 1 else checkpoints,
-        console.corpus_of(corpus, format, pack, documents),
+        console.corpus_of(corpus, format, pack, documents, strict=strict),
         measures=console.names(measures),
         by=by,
         batch_size=batch_size,

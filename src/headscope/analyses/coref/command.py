@@ -40,7 +40,7 @@ def coref(
         console.FromWord,
         typer.Option(help="Attention from a word: the mean over its pieces, or that of the first."),
     ] = "mean",
-    skip_broken: console.SkipBroken = False,
+    strict: console.Strict = False,
     seed: Annotated[
         int,
         typer.Option(
@@ -55,7 +55,7 @@ def coref(
     from headscope.analyses.coref import run, statistics
 
     table.check()
-    sentences = console.annotated(documents, format, skip_broken=skip_broken)
+    sentences = console.annotated(documents, format, strict=strict)
     loaded = model.load()
     options: dict[str, Any] = {
         "window": window,
@@ -68,7 +68,6 @@ def coref(
     if console.foreseen(estimate, sentences.size_hint(), line, limit=limit, long=console.LONG_TREES):
         return
     dataset = run.coreference(loaded, sentences, **options, progress=True)
-    console.say_broken(sentences)
     if candidates is not None:
         dataset = dataset.sel(candidates=[candidates])
     console.say(note(json.loads(dataset.attrs["meta"])))

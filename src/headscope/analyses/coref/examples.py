@@ -16,7 +16,7 @@ from headscope.analyses.coref.run import around, coreference, pieces, windows
 from headscope.analyses.coref.section import Coref, CorefShown, CorefWindow
 from headscope.analyses.predictions import Sample
 from headscope.analyses.study import Study
-from headscope.corpora import Example, builtin_trees
+from headscope.corpora import Corpus, Example, builtin_trees
 from headscope.heads import Head
 from headscope.models import Model
 from headscope.stream.words import head_maps
@@ -80,7 +80,7 @@ def _texts(model: Model, corpus: Iterable[Example], limit: int | None, seed: int
 
     draw = np.random.default_rng(seed)
     sample = Sample[Example](TEXTS, draw)
-    for example in windows(model, fitting(), WINDOW):
+    for example in windows(model, Corpus("short sentences", fitting), WINDOW):
         if statistics.annotated(example)[1]:
             sample.add(example)
     return [sample.items[index] for index in draw.permutation(len(sample.items))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby, islice
 from typing import Any
 
@@ -16,9 +17,11 @@ from headscope.analyses.coref import statistics
 from headscope.analyses.over_words import description, over_word_maps
 from headscope.analyses.result import returns_result
 from headscope.corpora import Corpus, Example, Mention
+from headscope.corpora.corpus import leave_out, plain
 from headscope.deprecated import unused
 from headscope.doors import Count, Seed, validated
 from headscope.models import Model, expect_model
+from headscope.stream.batches import checked_first
 from headscope.stream.estimate import CLUSTERS, ahead, line
 from headscope.tokens import BoolArray
 from headscope.words import Rows
@@ -58,7 +61,9 @@ def coreference(
         See `headscope.analyses.coref.statistics.dataset`; `headscope.table` makes a table of it.
 
     Raises:
-        CorpusError: a broken corpus, one without coreference, or a sentence that is longer than a window.
+        CorpusError: a corpus of which nothing is left: sentences that are broken, without coreference or longer than a
+            window are left out and listed, or refused where it is strict.
+        InputError: no mention has an antecedent in its window; said before the model runs.
 
     >>> accuracies = hs.coreference(model, hs.corpora.builtin_trees(), limit=60)
     >>> int(accuracies["n"].sel(type="all"))
@@ -66,13 +71,44 @@ def coreference(
     """
     expect_model(model)
     size = window if model.max_length is None else min(window, model.max_length)
-    started, mentions = time.monotonic(), None
+    started = time.monotonic()
+    inputs = partial(windows, model, corpus, size, limit=limit)
+    if isinstance(corpus, Corpus):
+        _expect_mentions(inputs())
+    mentions = _mentions(model, corpus, checked_first(corpus, inputs), rows, batch_size, limit, progress)
+    options = {"rows": rows, "window": size, "limit": limit, "batch_size": batch_size}
+    meta = description(model, corpus, options, started)
+    return statistics.dataset(mentions, seed=seed, meta=meta)
+
+
+def _expect_mentions(texts: Iterable[Example]) -> None:
+    """Raise `InputError` where no mention has an antecedent: reads to the first that has."""
+    count = 0
+    for text in texts:
+        count += 1
+        if statistics.annotated(text)[1]:
+            return
+    if count:
+        raise statistics.nothing(count)
+
+
+def _mentions(
+    model: Model,
+    corpus: Corpus | Iterable[Example],
+    inputs: Iterable[Example],
+    rows: Rows,
+    batch_size: int,
+    limit: int | None = None,
+    progress: bool = False,
+) -> statistics.Mentions:
+    """What is right of each mention of the windows that are given as `inputs`."""
+    mentions = None
     for block in over_word_maps(
         model,
         corpus,
         _Window,
         _Window.right,
-        inputs=windows(model, islice(corpus, limit), size),
+        inputs=inputs,
         rows=rows,
         batch_size=batch_size,
         limit=limit,
@@ -84,9 +120,7 @@ def coreference(
             types = [item.mention.type for item in text.items]
             mentions.add(types, mentions.padded(layers.values()), text.by_rules(), text.document)
     assert mentions is not None
-    options = {"rows": rows, "window": size, "limit": limit, "batch_size": batch_size}
-    meta = description(model, corpus, options, started)
-    return statistics.dataset(mentions, seed=seed, meta=meta)
+    return mentions
 
 
 class _Window:
@@ -129,23 +163,25 @@ def pieces(model: Model, example: Example) -> int:
     return sum(model.count([" ".join(example.words or ())]))
 
 
-def windows(model: Model, examples: Iterable[Example], window: int) -> Iterator[Example]:
-    """Runs of whole sentences of a document that fit into a window, encoded."""
+def windows(
+    model: Model, corpus: Corpus | Iterable[Example], window: int, *, limit: int | None = None
+) -> Iterator[Example]:
+    """Runs of whole sentences of a document that fit into a window, encoded; at most `limit` sentences are read.
+
+    A sentence that cannot be used is left out of the corpus, and `CorpusError` for examples that are none.
+    """
     special = around(model)
     whole = window - special
-    for _, document in groupby(examples, key=lambda example: example.document):
+    for _, document in groupby(islice(plain(corpus), limit), key=lambda example: example.document):
         run: list[Example] = []
         room = whole
         for example in document:
-            if example.words is None or example.heads is None or example.tags is None:
-                raise example.error("expected a sentence with words, a tree and tags, found none")
-            if example.mentions is None:
-                raise example.error("expected coreference (# global.Entity and Entity= in MISC), found none")
             size = pieces(model, example)
-            if size > whole:
-                raise example.error(
-                    f"expected at most {window} tokens in a sentence, found {size + special}; give a larger window"
-                )
+            if (why := _unusable(example)) is None and size > whole:
+                why = f"expected at most {window} tokens in a sentence, found {size + special}; give a larger window"
+            if why is not None:
+                leave_out(corpus, example.error(why))
+                continue
             if size > room:
                 yield _joined(model, run)
                 run, room = [], whole
@@ -153,6 +189,15 @@ def windows(model: Model, examples: Iterable[Example], window: int) -> Iterator[
             room -= size
         if run:
             yield _joined(model, run)
+
+
+def _unusable(example: Example) -> str | None:
+    """What a sentence lacks."""
+    if example.words is None or example.heads is None or example.tags is None:
+        return "expected a sentence with words, a tree and tags, found none"
+    if example.mentions is None:
+        return "expected coreference (# global.Entity and Entity= in MISC), found none"
+    return None
 
 
 def _joined(model: Model, run: Sequence[Example]) -> Example:
@@ -184,12 +229,23 @@ def _joined(model: Model, run: Sequence[Example]) -> Example:
 
 
 def estimate(
-    model: Model, corpus: Corpus, *, limit: int | None = None, batch_size: int = 32, **options: Any
+    model: Model,
+    corpus: Corpus,
+    *,
+    window: int = 128,
+    rows: Rows = "mean",
+    seed: int = 0,
+    limit: int | None = None,
+    batch_size: int = 32,
 ) -> str:
     """One line that says what `headscope.coreference` will take with these options."""
+    size = window if model.max_length is None else min(window, model.max_length)
 
-    def work(sample: Sequence[Example]) -> object:
-        return coreference(model, sample, batch_size=batch_size, **options)
+    def work(sample: Sequence[Example]) -> None:
+        usable = Corpus("sample", partial(iter, sample))
+        mentions = _mentions(model, usable, windows(model, usable, size), rows, batch_size)
+        if len(mentions.answers):  # the first sentences of a corpus may have no antecedent
+            statistics.dataset(mentions, seed=seed)
 
     inputs = ahead(corpus, corpus.encoded(model), limit)
     return line(model, inputs, work, "sentence", *CLUSTERS, together=True)

@@ -180,6 +180,13 @@ class Mentions(Predictions):
         super().__init__(CANDIDATES, layers, heads, RULES)
 
 
+def nothing(windows: int) -> InputError:
+    """The error of so many windows in which no mention has an antecedent."""
+    return InputError(
+        f"corpus: expected a mention with an antecedent in its window, found none in {windows} windows"
+    )
+
+
 def dataset(mentions: Mentions, *, seed: int = 0, meta: Mapping[str, Any] | None = None) -> xr.Dataset:
     """Accuracies over ``(candidates, type, layer, head)`` and of rules over ``(rule, type)``.
 
@@ -195,9 +202,7 @@ def dataset(mentions: Mentions, *, seed: int = 0, meta: Mapping[str, Any] | None
     Raises `InputError` when no mention has an antecedent in its window.
     """
     if not len(mentions.answers):
-        raise InputError(
-            f"corpus: expected a mention with an antecedent in its window, found none in {mentions.count} windows"
-        )
+        raise nothing(mentions.count)
     resampling = Resampling(mentions.answers, seed=seed)
     numbers, labels = mentions.answers.numbers(), mentions.answers.labels
     count = math.prod(mentions.shape)

@@ -29,7 +29,7 @@ def negation(
         ),
     ] = None,
     limit: console.Sentences = None,
-    skip_broken: console.SkipBroken = False,
+    strict: console.Strict = False,
     seed: Annotated[
         int,
         typer.Option(
@@ -44,7 +44,7 @@ def negation(
     from headscope.analyses.negation import run, statistics
 
     table.check(() if against is None else console.TABLES)
-    sentences = corpora.negations(scopes, skip_broken=skip_broken)
+    sentences = corpora.negations(scopes, strict=strict)
     loaded = model.load()
     options: dict[str, Any] = {"limit": limit, "batch_size": batch_size}
     line = partial(run.estimate, loaded, sentences, **options)
@@ -52,7 +52,6 @@ def negation(
         return
     options |= {"seed": seed, "progress": True}
     dataset = run.negation(loaded, sentences, **options)
-    console.say_broken(sentences)
     console.say(note(json.loads(dataset.attrs["meta"])))
     if against is None:
         rows: Any = statistics.table(dataset)

@@ -44,7 +44,7 @@ def probe(
     precision: Annotated[
         Literal["uint8", "float16", "float32"], typer.Option(help="How maps are kept on disk.")
     ] = "uint8",
-    skip_broken: console.SkipBroken = False,
+    strict: console.Strict = False,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -61,7 +61,7 @@ def probe(
     from headscope.analyses.probes import run, statistics
 
     table.check()
-    sides = [console.annotated([path], format, skip_broken=skip_broken) for path in (train, dev)]
+    sides = [console.annotated([path], format, strict=strict) for path in (train, dev)]
     loaded = model.load()
     options: dict[str, Any] = {
         "kinds": kind or ["all"],
@@ -76,8 +76,6 @@ def probe(
     if console.foreseen(estimate, size, line, limit=limit, long=console.LONG_TREES):
         return
     dataset = run.probe(loaded, *sides, **options, vectors=vectors, resume=resume, progress=True)
-    for side in sides:
-        console.say_broken(side)
     described: dict[str, Any] = json.loads(dataset.attrs["meta"])
     if "vectors" in described:
         words = described["vectors"]

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -120,12 +119,17 @@ def probe(
         except OSError as error:
             raise InputError(f"{folder}: cannot be used ({error.strerror})") from None
         vocabulary: dict[str, int] = {}
-        sides = _Side("train", train, limit, vocabulary), _Side("dev", dev, None, vocabulary)
+        sides = (
+            _Side(model, "train", train, limit, vocabulary),
+            _Side(model, "dev", dev, None, vocabulary),
+        )
         run = _Run(
             model, sides, vocabulary, vectors, seed, epochs, precision, batch_size, progress, folder, stack
         )
         rows = [row for kind in kinds for row in run.rows(kind)]
-        meta = described(model, train)
+        meta, of_dev = described(model, train), described(model, dev)
+        if isinstance(dev, Corpus):
+            meta["broken"] = [*meta.get("broken", ()), *of_dev["broken"]]
         scored = dev.name if isinstance(dev, Corpus) else "examples"
         meta["corpus"] |= {"scored_on": scored, **{side.name: len(side.trees) for side in sides}}
         options = {"vectors": vectors, "epochs": epochs, "precision": precision, "limit": limit}
@@ -147,11 +151,16 @@ class _Side:
     """A treebank to train or to score on. New forms of its words are added to the vocabulary."""
 
     def __init__(
-        self, name: str, source: Corpus | Iterable[Example], limit: int | None, vocabulary: dict[str, int]
+        self,
+        model: Model,
+        name: str,
+        source: Corpus | Iterable[Example],
+        limit: int | None,
+        vocabulary: dict[str, int],
     ) -> None:
         self.name, self._limit = name, limit
         self._source = source if isinstance(source, Corpus) else list(source)
-        self.trees = Trees.read(islice(self._source, limit), vocabulary)
+        self.trees = Trees.read(self.inputs(model), vocabulary)
         self.forms = len(vocabulary)
 
     def inputs(self, model: Model) -> Iterable[Example]:

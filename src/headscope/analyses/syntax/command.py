@@ -41,7 +41,7 @@ def syntax(
     relations: Annotated[
         Literal["full", "main"], typer.Option(help="Of CoNLL-U: nsubj:pass as it is, or as nsubj.")
     ] = "full",
-    skip_broken: console.SkipBroken = False,
+    strict: console.Strict = False,
     least: Annotated[int, typer.Option(help="Instances that a relation needs to get a best head.")] = 100,
     seed: Annotated[
         int,
@@ -57,7 +57,7 @@ def syntax(
     from headscope.analyses.syntax import run, statistics
 
     table.check()
-    sentences = console.annotated(treebank, format, words=words, relations=relations, skip_broken=skip_broken)
+    sentences = console.annotated(treebank, format, words=words, relations=relations, strict=strict)
     loaded = model.load()
     options: dict[str, Any] = {
         "rows": rows,
@@ -72,7 +72,6 @@ def syntax(
     if console.foreseen(estimate, sentences.size_hint(), line, limit=limit, long=console.LONG_TREES):
         return
     dataset = run.syntax(loaded, sentences, **options, progress=True)
-    console.say_broken(sentences)
     best: Any = statistics.table(dataset)
     few = [bool(one) for one in best["few"]]
     if any(few):
