@@ -54,6 +54,15 @@ def small_roberta(layers: int = 2, heads: int = 4, seed: int = 0) -> Model:
     return hs.load((sharpen(transformers.RobertaModel(config)), tokenizer))
 
 
+def small_bert(tokenizer: Any, **options: Any) -> Model:
+    """A model that reads with this tokenizer; `options` are of `headscope.load`."""
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        **{**SMALL, "vocab_size": len(tokenizer), "max_position_embeddings": 512}
+    )
+    return hs.load((sharpen(transformers.BertModel(config)), tokenizer), **options)
+
+
 def save_gpt2(folder: Any, **config: Any) -> None:
     """Write a causal model with its tokenizer to a folder, for want of a large one."""
     tokenizer = byte_level()

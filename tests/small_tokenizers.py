@@ -80,6 +80,23 @@ def unigram() -> Any:
     )
 
 
+@cache
+def listed(pieces: tuple[str, ...], *, letters: bool = False) -> Any:
+    """A tokenizer of these words, or letters, alone: ``[CLS] a [SEP] b [SEP]``; what it does not know is ``[UNK]``."""
+    every = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *pieces]
+    made = Tokenizer(models.WordLevel({piece: id for id, piece in enumerate(every)}, unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.Split("", "isolated") if letters else pre_tokenizers.WhitespaceSplit()
+    made.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )
+    names = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
+    return PreTrainedTokenizerFast(
+        tokenizer_object=made, **{f"{name}_token": piece for name, piece in names.items()}
+    )
+
+
 def slow(folder: Path) -> Any:
     """BERT's tokenizer in Python: the same pieces as `demo`, no offsets."""
     vocabulary = demo().get_vocab()

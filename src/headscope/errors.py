@@ -5,6 +5,7 @@ Every one prints as one line that names the place, what was found and what was e
     HeadscopeError
     ├── InputError          bad input: a text, a file, an argument        (exit code 2)
     │   ├── CorpusError     … in a corpus, with file and line
+    │   ├── UnknownError    … of pieces that the tokenizer does not know
     │   └── ShapeError      … in an array, with the axis
     ├── ModelError          a model that cannot be found, loaded or read  (exit code 2)
     │   └── RefusedError    … whose attention cannot be captured or verified
@@ -34,6 +35,10 @@ class CorpusError(InputError):
 
 class ShapeError(InputError):
     """An array has the wrong shape, values or type: the message names the axis."""
+
+
+class UnknownError(InputError):
+    """Too many pieces of a text or a corpus are unknown to the model's tokenizer."""
 
 
 class ModelError(HeadscopeError):

@@ -14,7 +14,7 @@ from families import build, family
 import headscope as hs
 from headscope.attention.edit import replace
 from headscope.attention.recording import recording
-from headscope.errors import InputError, RefusedError
+from headscope.errors import HeadscopeWarning, InputError, RefusedError, UnknownError
 from headscope.models import Model
 
 SMALL: dict[str, Any] = {
@@ -127,12 +127,24 @@ class TestText:
         with pytest.raises(InputError, match=message):
             hs.capture(demo, **arguments)
 
-    @pytest.mark.parametrize(
-        "text", ["a\0b", "</script><b>", "🙂👩‍👩‍👧", "שלום עולם", "東京タワー", "x" * 60]
-    )
+    @pytest.mark.parametrize("text", ["a\0b", "</script><b>", "שלום עולם", "東京タワー", "x" * 60])
     def test_any_text_is_data(self, demo: Model, text: str) -> None:
         maps = hs.capture(demo, text)
         np.testing.assert_allclose(maps.weights.sum(-1), 1.0, rtol=1e-5)
+
+    def test_unknown_pieces_are_said(self, demo: Model) -> None:
+        told = r"^text: 1 of 4 pieces \(25.0 %\) are unknown to the tokenizer of all-MiniLM-L6-v2$"
+        with pytest.warns(HeadscopeWarning, match=told):
+            assert "[UNK]" in hs.capture(demo, "A cat 🙂.").query.pieces
+
+    def test_a_text_without_any_known_piece_is_refused_unless_allowed(self, demo: Model) -> None:
+        with pytest.raises(
+            UnknownError, match=r"^text: 1 of 1 piece \(100.0 %\) are unknown .* --allow-unknown"
+        ):
+            hs.capture(demo, "🙂👩‍👩‍👧")
+        allowed = hs.load(demo, allow_unknown=True)
+        with pytest.warns(HeadscopeWarning, match="1 of 1 piece"):
+            assert hs.capture(allowed, "🙂👩‍👩‍👧").query.pieces == ("[CLS]", "[UNK]", "[SEP]")
 
     def test_a_text_needs_a_tokenizer(self, bert: Model) -> None:
         with pytest.raises(

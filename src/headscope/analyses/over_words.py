@@ -12,7 +12,8 @@ from headscope.corpora import Corpus, Example
 from headscope.corpora.corpus import leave_out
 from headscope.errors import CorpusError
 from headscope.models import Model
-from headscope.stream.batches import examples, over_blocks
+from headscope.stream.batches import over_blocks
+from headscope.stream.inputs import Inputs
 from headscope.stream.long import described
 from headscope.stream.provenance import COMMAND
 from headscope.stream.words import word_maps
@@ -36,7 +37,7 @@ def over_word_maps(
     annotation: Callable[[Example], A],
     measure: Callable[[A, npt.NDArray[Any]], T],
     *,
-    inputs: Iterable[Example] | None = None,
+    inputs: Iterable[Example],
     rows: Rows = "mean",
     token_types: bool = True,
     batch_size: int,
@@ -49,7 +50,7 @@ def over_word_maps(
         model, corpus: what runs, and over what.
         annotation: reads what is annotated off an input; one for which it raises `CorpusError` is left out.
         measure: is given that and the maps ``[head word word]`` of a layer.
-        inputs: in place of the corpus' own, with their tokens.
+        inputs: of the corpus, with their tokens.
         rows, token_types: see `headscope.stream.words.word_maps`.
         batch_size: inputs in a batch, at most.
         limit, progress: of the run.
@@ -59,7 +60,7 @@ def over_word_maps(
     known: dict[int, tuple[int, A]] = {}  # of the inputs that are being worked on, by identity
 
     def numbered() -> Iterator[Example]:
-        for number, example in enumerate(examples(model, corpus, limit) if inputs is None else inputs):
+        for number, example in enumerate(inputs):
             try:
                 known[id(example)] = number, annotation(example)
             except CorpusError as error:
@@ -89,9 +90,13 @@ def over_word_maps(
 
 
 def description(
-    model: Model, corpus: Corpus | Iterable[Example], options: Mapping[str, Any], started: float
+    model: Model,
+    corpus: Corpus | Iterable[Example],
+    inputs: Inputs,
+    options: Mapping[str, Any],
+    started: float,
 ) -> dict[str, Any]:
-    """What made the figures of a run that began at this monotonic time."""
-    meta = described(model, corpus) | {"options": dict(options), "command": COMMAND.get()}
+    """What made the figures of a run over these inputs that began at this monotonic time."""
+    meta = described(model, corpus, inputs) | {"options": dict(options), "command": COMMAND.get()}
     meta["seconds"] = round(time.monotonic() - started, 3)
     return meta

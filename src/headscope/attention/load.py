@@ -29,6 +29,7 @@ def load(
     keep: Literal["embeddings"] | None = None,
     init: Literal["architecture", "reset_parameters"] = "architecture",
     trust_remote_code: bool = False,
+    allow_unknown: bool = False,
 ) -> Model:
     """Load a model and check that its attention is what it says it is.
 
@@ -42,6 +43,8 @@ def load(
         keep: ``"embeddings"`` keeps the trained word and position embeddings (Clark et al. 2019, section 5).
         init: the architecture's own initialiser, or PyTorch's ``reset_parameters`` of each layer.
         trust_remote_code: run code from a hub repository; never unless asked for.
+        allow_unknown: run on text of which the tokenizer does not know more than a fifth of the pieces; without it such
+            a corpus is refused, and a single text of which it knows none.
 
     Raises:
         ModelError: there is no such model, or it cannot be read; a checkpoint that holds more than tensors is refused.
@@ -59,6 +62,7 @@ def load(
         keep=keep,
         init=init,
         trust_remote_code=trust_remote_code,
+        allow_unknown=allow_unknown,
     )
     for note in loaded.notes:
         if note.startswith("not in the checkpoint"):

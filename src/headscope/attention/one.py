@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, TypedDict, cast
 
@@ -16,9 +17,10 @@ from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.deprecated import renamed
 from headscope.doors import Expected, validated
-from headscope.errors import InputError, RefusedError
+from headscope.errors import HeadscopeWarning, InputError, RefusedError, UnknownError
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.models.model import Model, expect_model
+from headscope.models.pieces import of_pieces
 from headscope.tokens import BoolArray, Tokens
 
 Captured = AttentionMaps | Parts
@@ -171,9 +173,26 @@ def prepare(
 
 
 def tokens_of(model: Model, text: Any, pair: str | None = None) -> Tokens:
-    """The tokens of a text, as `capture` takes it."""
+    """The tokens of a text, as `capture` takes it.
+
+    Warns of pieces that the tokenizer does not know. Raises `UnknownError` where it knows none, unless the model
+    allows it.
+    """
     if isinstance(text, Tokens):
         return text
+    tokens = _encoded(model, text, pair)
+    unknown, pieces = model.unknown(tokens)
+    if unknown:
+        told = f"text: {of_pieces(unknown, pieces)} are unknown to the tokenizer of {model.name}"
+        if unknown == pieces and not model.allow_unknown:
+            raise UnknownError(
+                f"{told}: give text that it knows, or say --allow-unknown (allow_unknown=True of headscope.load)"
+            )
+        warnings.warn(told, HeadscopeWarning, stacklevel=1)
+    return tokens
+
+
+def _encoded(model: Model, text: Any, pair: str | None) -> Tokens:
     if isinstance(text, tuple):
         both = cast("tuple[Any, ...]", text)
         if len(both) != 2 or pair is not None:

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -105,6 +105,12 @@ Keep = Annotated[
     Literal["embeddings"] | None,
     typer.Option(metavar="embeddings", help="With --untrained: keep the trained embeddings."),
 ]
+Unknown = Annotated[
+    bool,
+    typer.Option(
+        "--allow-unknown", help="Run on text of which the tokenizer does not know a fifth of the pieces."
+    ),
+]
 Remote = Annotated[bool, typer.Option("--trust-remote-code", help="Run code from a hub model's repository.")]
 
 
@@ -117,6 +123,7 @@ class LoadOptions:
     untrained: Untrained = None
     keep: Keep = None
     trust_remote_code: Remote = False
+    allow_unknown: Unknown = False
 
     def load(self, model: str | None, revision: str | None = None) -> Model:
         """The model of this name; the demo model by default."""
@@ -130,6 +137,7 @@ class LoadOptions:
             untrained=self.untrained,
             keep=self.keep,
             trust_remote_code=self.trust_remote_code,
+            allow_unknown=self.allow_unknown,
         )
 
     def named(self, name: str) -> Model:
@@ -143,7 +151,7 @@ class LoadOptions:
     @property
     def trained(self) -> LoadOptions:
         """The same for a model with its own weights."""
-        return LoadOptions(self.device, self.dtype, trust_remote_code=self.trust_remote_code)
+        return replace(self, untrained=None, keep=None)
 
 
 @dataclass(frozen=True)
@@ -160,11 +168,12 @@ class ModelOptions:
     untrained: Untrained = None
     keep: Keep = None
     trust_remote_code: Remote = False
+    allow_unknown: Unknown = False
 
     @property
     def how(self) -> LoadOptions:
         """How it is loaded."""
-        return LoadOptions(self.device, self.dtype, self.untrained, self.keep, self.trust_remote_code)
+        return LoadOptions(**{each.name: getattr(self, each.name) for each in fields(LoadOptions)})
 
     def load(self) -> Model:
         """The model."""

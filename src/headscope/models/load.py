@@ -37,6 +37,7 @@ def load(
     keep: Literal["embeddings"] | None = None,
     init: Literal["architecture", "reset_parameters"] = "architecture",
     trust_remote_code: bool = False,
+    allow_unknown: bool = False,
 ) -> Model:
     """Load a model for reading its attention; it is not yet checked (`headscope.load` does both).
 
@@ -50,6 +51,7 @@ def load(
         keep: ``"embeddings"`` keeps the trained word and position embeddings (Clark et al. 2019, section 5).
         init: the architecture's own initialiser, or PyTorch's ``reset_parameters`` of each layer.
         trust_remote_code: run code from a hub repository; never unless asked for.
+        allow_unknown: run on text of which the tokenizer does not know more than a fifth of the pieces.
 
     Raises:
         ModelError: there is no such model, or it cannot be read; a checkpoint that holds more than tensors is refused.
@@ -61,7 +63,9 @@ def load(
     if untrained is not None and not 0 <= untrained < 2**32:
         raise InputError(f"untrained: expected a seed from 0 to {2**32 - 1}, found {untrained}")
     if isinstance(model, Model):
-        loaded = Model(model.module, model.tokenizer, model.name, model.revision, model.notes)
+        loaded = Model(
+            model.module, model.tokenizer, model.name, model.revision, model.notes, model.allow_unknown
+        )
     elif isinstance(model, nn.Module):
         loaded = Model(model)
     elif isinstance(model, tuple):
@@ -75,6 +79,7 @@ def load(
         loaded.revision = f"sha256:{DEMO_SHA256[:12]}"
     else:
         loaded = _pretrained(*_locate(os.fspath(model)), torch_dtype, revision, trust_remote_code)
+    loaded.allow_unknown = loaded.allow_unknown or allow_unknown
     if untrained is not None:
         loaded.module = reinitialise(loaded.module, untrained, keep=keep, init=init)
         kept = ", embeddings kept" if keep else ""

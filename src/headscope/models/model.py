@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from headscope.doors import expect
 from headscope.errors import InputError
 from headscope.models import encode as _encode
+from headscope.models.pieces import unknown_ids
 from headscope.tokens import Tokens
 
 
@@ -27,6 +28,7 @@ class Model:
         name: hub name, folder or class.
         revision: what is known of the exact weights: a hub revision, or a checksum.
         notes: what a reader of results should know, such as ``untrained, seed 0``.
+        allow_unknown: run on text of which the tokenizer does not know more than a fifth of the pieces.
         checked: what the check on loading found (see `headscope.attention.check`); None before it ran.
     """
 
@@ -35,6 +37,7 @@ class Model:
     name: str = ""
     revision: str | None = None
     notes: Sequence[str] = ()
+    allow_unknown: bool = False
     checked: Any = None
 
     def __post_init__(self) -> None:
@@ -148,6 +151,14 @@ class Model:
     def split(self, text: str, size: int) -> list[str]:
         """Parts of a text of at most `size` pieces each."""
         return _encode.split(self._tokenizer(), text, size)
+
+    def unknown(self, tokens: Tokens) -> tuple[int, int]:
+        """How many pieces of an input the tokenizer does not know, and how many there are, special tokens left out."""
+        kept = slice(None) if tokens.special_mask is None else ~tokens.special_mask
+        if tokens.ids is None or self.tokenizer is None:
+            return 0, len(tokens.ids[kept]) if tokens.ids is not None else len(tokens)
+        ids = tokens.ids[kept]
+        return sum(int((ids == number).sum()) for number in unknown_ids(self.tokenizer)), len(ids)
 
     def inputs(self, batch: Sequence[Tokens], *, token_types: bool = True) -> dict[str, Tensor]:
         """What the module takes for some inputs: ids ``[batch token]``, padded on the right, and their mask.

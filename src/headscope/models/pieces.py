@@ -32,6 +32,7 @@ class Special(NamedTuple):
 
 
 _special: WeakKeyDictionary[Any, tuple[object, Special]] = WeakKeyDictionary()
+_unknown: WeakKeyDictionary[Any, tuple[object, tuple[int, ...]]] = WeakKeyDictionary()
 _mark: WeakKeyDictionary[Any, Mark | None] = WeakKeyDictionary()
 
 
@@ -52,6 +53,31 @@ def special_tokens(tokenizer: PreTrainedTokenizerBase) -> Special:
     special = Special(frozenset(ids), tuple((name, number) for number, name in named.items()))
     _special[tokenizer] = (state, special)
     return special
+
+
+def unknown_ids(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
+    """The ids of the pieces that stand for what a tokenizer does not know.
+
+    None where it has no such piece, and where the one that it names marks a text's ends as well (GPT-2's
+    ``<|endoftext|>``), as tokenizers do that know every byte.
+    """
+    state = (len(tokenizer), tokenizer.unk_token)
+    known = _unknown.get(tokenizer)
+    if known is None or known[0] != state:
+        backend: Any = getattr(tokenizer, "backend_tokenizer", None)
+        own: Any = getattr(getattr(backend, "model", None), "unk_token", None)  # it may have no other name
+        first: Any = tokenizer.unk_token_id
+        named: set[int | None] = {first, backend.token_to_id(own) if isinstance(own, str) else None}
+        ends = {number for _, number in special_tokens(tokenizer).named}
+        ids = sorted(number for number in named if number is not None and number not in ends)
+        known = _unknown[tokenizer] = (state, tuple(ids))
+    return known[1]
+
+
+def of_pieces(unknown: int, pieces: int) -> str:
+    """Such as ``12 of 300 pieces (4.0 %)``."""
+    noun = "piece" if pieces == 1 else "pieces"
+    return f"{unknown:,} of {pieces:,} {noun} ({100 * unknown / max(1, pieces):.1f} %)"
 
 
 def classes(

@@ -10,6 +10,7 @@ from typing import TypeVar
 from headscope.corpora import Block, Corpus, Example, blocks
 from headscope.errors import HeadscopeError, InputError, RunError
 from headscope.models import Model, expect_model
+from headscope.stream.inputs import Inputs
 from headscope.stream.progress import bar
 from headscope.tokens import Tokens
 
@@ -24,20 +25,24 @@ Worked = Iterator[tuple[Sequence[Example], T]]
 """Batches, and what a function gives for each."""
 
 
-def examples(model: Model, corpus: Corpus | Iterable[Example], limit: int | None) -> Iterator[Example]:
-    """The inputs of a model, with their tokens."""
+def examples(model: Model, corpus: Corpus | Iterable[Example], limit: int | None = None) -> Inputs:
+    """The inputs of a model, with their tokens; their unknown pieces are counted."""
     expect_model(model)
+    if isinstance(corpus, Inputs):
+        return corpus
     if not isinstance(corpus, Corpus):
-        return islice(iter(corpus), limit)
-    return checked_first(corpus, lambda: islice(corpus.encoded(model), limit))
+        return Inputs(model, islice(iter(corpus), limit), corpus_name(corpus))
+    return checked_first(model, corpus, lambda: islice(corpus.encoded(model), limit))
 
 
-def checked_first(corpus: object, read: Callable[[], Iterator[Example]]) -> Iterator[Example]:
+def checked_first(
+    model: Model, corpus: Corpus | Iterable[Example], read: Callable[[], Iterator[Example]]
+) -> Inputs:
     """What is read of a corpus; of a strict one once to the end before, so that it is refused before the model runs."""
     if isinstance(corpus, Corpus) and corpus.strict:
-        for _ in read():
+        for _ in Inputs(model, read(), corpus.name):
             pass
-    return read()
+    return Inputs(model, read(), corpus_name(corpus))
 
 
 def no_input(corpus: object) -> InputError:
@@ -45,6 +50,11 @@ def no_input(corpus: object) -> InputError:
     if isinstance(corpus, Corpus):
         return corpus.nothing_left()
     return InputError("corpus: expected at least one input, found none")
+
+
+def corpus_name(corpus: Corpus | Iterable[Example]) -> str:
+    """What to call a corpus."""
+    return corpus.name if isinstance(corpus, Corpus) else "examples"
 
 
 def tokens_of(example: Example) -> Tokens:
@@ -79,7 +89,7 @@ def over_blocks(
     corpus: Corpus | Iterable[Example],
     work: Callable[[Sequence[Example]], T],
     *,
-    inputs: Iterable[Example] | None = None,
+    inputs: Iterable[Example],
     beside: Sequence[Model] = (),
     batch_size: int,
     limit: int | None = None,
@@ -91,7 +101,7 @@ def over_blocks(
     Args:
         model, corpus: what runs, and over what.
         work: what one batch gives.
-        inputs: in place of the corpus' own, with their tokens.
+        inputs: of the corpus, with their tokens.
         beside: models that read the same batches.
         batch_size: inputs in a batch, at most; long ones come in fewer.
         limit: use at most this many inputs of the corpus.
@@ -105,8 +115,7 @@ def over_blocks(
     at_least_one(batch_size=batch_size, limit=limit)
     block = None
     with bar(corpus, limit, progress, title) as done:
-        given = examples(model, corpus, limit) if inputs is None else inputs
-        for block in cut(given, batch_size, model, *beside):
+        for block in cut(inputs, batch_size, model, *beside):
             yield worked(block, work, done)
     if block is None:
         raise no_input(corpus)

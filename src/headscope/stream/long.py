@@ -28,8 +28,9 @@ from headscope.corpora.batches import Reading
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.measures.dataset import check_place
 from headscope.models import Model, expect_model
-from headscope.stream.batches import at_least_one, cut, examples, no_input
+from headscope.stream.batches import at_least_one, corpus_name, cut, examples, no_input
 from headscope.stream.checkpoint import Folder, reduce
+from headscope.stream.inputs import Inputs
 from headscope.stream.outcome import Failure, Outcome, S, Shard
 from headscope.stream.parts import merge_parts, write_part
 from headscope.stream.progress import Progress, bar
@@ -141,7 +142,8 @@ def run_long(
     started = time.monotonic()
     pack = corpus.pack if isinstance(corpus, Corpus) else None
     options = _known({**options, "limit": limit, "batch_size": batch_size, "pack": pack, **(more or {})})
-    reading = Reading(examples(model, corpus, limit))
+    inputs = examples(model, corpus, limit)
+    reading = Reading(inputs)
     with ExitStack() as stack:
         folder: Folder[S] | None = None
         if resume is not None or part is not None:
@@ -153,7 +155,7 @@ def run_long(
             run = {
                 "kind": kind.name,
                 "model": {**_model(model), "device": model.device.type, "weights": weights(model)},
-                "corpus": {"name": corpus.name if isinstance(corpus, Corpus) else "examples"},
+                "corpus": {"name": corpus_name(corpus)},
                 "options": {**options, **(identity or {})},
                 "versions": libraries,
             }
@@ -163,12 +165,12 @@ def run_long(
             )
         shown = stack.enter_context(bar(corpus, limit, progress, title))
 
-        def work(inputs: Block) -> Outcome[S]:
+        def work(batches: Block) -> Outcome[S]:
             shown.begin()
             shown.reached(reading.count - 1)  # the first input of the block is read already
             if skip_failures:
-                return _left_out(inputs, block, shown)
-            return Outcome(block(inputs, shown, inputs.open))
+                return _left_out(batches, block, shown)
+            return Outcome(block(batches, shown, batches.open))
 
         def passed() -> None:
             (shown.reached if mine else shown.passed)(reading.count - 1)
@@ -191,7 +193,7 @@ def run_long(
             )
         if failures and reduced.outcome.sums is None:
             raise RunError(f"every input failed, the first with: {failures[0].error}")
-        told = {**described(model, corpus), "options": dict(options), **meta()}
+        told = {**described(model, corpus, inputs), "options": dict(options), **meta()}
         if skip_failures:
             told["options"]["skip_failures"] = True
         if mine:
@@ -295,15 +297,22 @@ def versions() -> dict[str, str]:
     }
 
 
-def described(model: Model, corpus: Corpus | Iterable[Example]) -> dict[str, Any]:
-    """What made the figures, but for the run itself. Warns of the inputs that were left out."""
-    named: dict[str, Any] = {"name": "examples"}
+def described(
+    model: Model, corpus: Corpus | Iterable[Example], inputs: Inputs | None = None
+) -> dict[str, Any]:
+    """What made the figures, but for the run itself; `inputs` are those that were read of the corpus.
+
+    Warns of the inputs that were left out.
+    """
+    named: dict[str, Any] = {"name": corpus_name(corpus)}
+    if inputs is not None:
+        named |= inputs.counts()
     about = {**_model(model), "device": str(model.device)}
     told: dict[str, Any] = {"model": about, "corpus": named, "versions": versions(), "created": _now()}
     if isinstance(corpus, Corpus):
         corpus.tell()
         counts = {"cuts": corpus.counts.cuts, "empty": corpus.counts.empty, "left_out": len(corpus.broken)}
-        told["corpus"] = {"name": corpus.name, **counts}
+        told["corpus"] = {**named, **counts}
         told["broken"] = [str(error) for error in corpus.broken[:DESCRIBED]]
     return told
 

@@ -12,6 +12,7 @@ import numpy as np
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.models import Model
+from headscope.stream.batches import examples
 from headscope.tokens import Tokens
 
 COMMON = 500
@@ -37,7 +38,7 @@ def with_rarest(
     if common < 0:
         raise InputError(f"common: expected 0 or more, found {common}")
     counts: Counter[int] = Counter()
-    for example in islice(corpus.encoded(model), limit):
+    for example in examples(model, corpus, limit):
         assert example.tokens is not None
         counts.update(_plain(example.tokens))
     ranked = [count for _, count in counts.most_common(common)]

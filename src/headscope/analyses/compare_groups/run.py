@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,9 @@ from headscope.measures.dataset import describe, description
 from headscope.measures.measure import Measure
 from headscope.measures.permutation import PERMUTATIONS, Design
 from headscope.models import Model
-from headscope.stream.batches import examples, no_input, tokens_of
+from headscope.stream.batches import corpus_name, no_input, tokens_of
 from headscope.stream.estimate import ahead, line
+from headscope.stream.inputs import Inputs
 from headscope.stream.long import described
 from headscope.stream.provenance import COMMAND
 from headscope.tokens import Tokens
@@ -180,9 +182,11 @@ def groups(
     statistics.null_of(design, null, length)
     if (said := statistics.nothing(design)) is not None:
         warnings.warn(said, HeadscopeWarning, stacklevel=3)
+    of_groups = (example for example in _labelled(model, corpus) if str(example.label) in labels)
+    read = Inputs(model, islice(of_groups, limit), corpus_name(corpus))
     inputs = values(
         model,
-        (example for example in _labelled(model, corpus) if str(example.label) in labels),
+        read,
         MEASURES if measures is None else measures,
         batch_size=batch_size,
         limit=limit,
@@ -191,7 +195,7 @@ def groups(
     second = np.array([label == labels[1] for label in inputs.labels], np.bool_)
     lengths = np.array([len(tokens) for tokens in inputs.tokens])
     options = {"groups": list(labels), "limit": limit, "batch_size": batch_size}
-    meta = described(model, corpus) | {
+    meta = described(model, corpus, read) | {
         "options": {name: value for name, value in options.items() if value is not None},
         "groups": [
             {
@@ -224,7 +228,7 @@ def groups(
 
 def _labelled(model: Model, corpus: Corpus | Iterable[Example]) -> Iterator[Example]:
     """The inputs with their tokens; those without a label are left out of a corpus."""
-    for example in checked(examples(model, corpus, None)):
+    for example in checked(corpus.encoded(model) if isinstance(corpus, Corpus) else corpus):
         if example.label is None:
             leave_out(corpus, example.error("expected an input with a label, found none"))
         else:

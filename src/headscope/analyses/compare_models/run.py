@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import islice
@@ -28,9 +28,10 @@ from headscope.measures.choose import choose
 from headscope.measures.measure import Measure
 from headscope.measures.sums import Documents, Floats, Sums
 from headscope.models import Model, expect_model
-from headscope.stream.batches import Worked, checked_first, over_blocks, tokens_of
+from headscope.stream.batches import Worked, checked_first, corpus_name, examples, over_blocks, tokens_of
 from headscope.stream.estimate import ahead, line
 from headscope.stream.forward import self_attention
+from headscope.stream.inputs import Inputs
 from headscope.stream.long import described
 from headscope.stream.provenance import COMMAND
 from headscope.stream.task import Task
@@ -126,7 +127,7 @@ def models(
     over = "pieces" if same_tokens(a, b, corpus) else "words"
     started = time.monotonic()
     absent: dict[str, str] = {}
-    inputs: Iterator[Example] | None = None
+    inputs, of_b = examples(a, corpus, limit), None
     if over == "pieces":
         work = Pieces(a, b, definitions).run
     else:
@@ -135,11 +136,12 @@ def models(
         definitions = [measure for measure in definitions if measure.name not in absent]
         if not definitions:
             raise InputError(f"measures: {first}: {absent[first]}")
-        inputs = checked_first(corpus, lambda: islice(words.lines(a, corpus), limit))
+        inputs = checked_first(a, corpus, lambda: islice(words.lines(a, corpus), limit))
         batch_size = (
             1 if a.same_length or b.same_length else batch_size
         )  # of two tokenizers, no length is the other's
-        work = words.Words(a, b, definitions).run
+        of_b = Inputs(b, (), corpus_name(corpus))
+        work = words.Words(a, b, definitions, of_b).run
     blocks = over_blocks(
         a,
         corpus,
@@ -160,7 +162,9 @@ def models(
         return documents.close()
 
     total = reduce(add, map(summed, blocks))
-    meta = described(a, corpus)
+    if of_b is not None:
+        of_b.end()
+    meta = described(a, corpus, inputs)
     options = {"by": by, "limit": limit, "batch_size": batch_size}
     meta |= {
         "a": meta.pop("model"),

@@ -17,6 +17,7 @@ from headscope.measures.measure import Measure, selection
 from headscope.measures.single import row_statistic
 from headscope.measures.sums import Floats
 from headscope.models import Model
+from headscope.stream.inputs import Inputs
 from headscope.stream.words import word_maps
 from headscope.tokens import BoolArray, Tokens
 
@@ -45,15 +46,20 @@ def lines(model: Model, corpus: Corpus | Iterable[Example]) -> Iterator[Example]
 
 
 class Words:
-    """Compares two models on the same words. Raises `InputError` where their layers or heads differ in number."""
+    """Compares two models on the same words. Raises `InputError` where their layers or heads differ in number.
 
-    def __init__(self, a: Model, b: Model, measures: Sequence[Measure]) -> None:
-        self._models, self._measures = (a, b), measures
+    `of_b` counts the pieces of the second model.
+    """
+
+    def __init__(self, a: Model, b: Model, measures: Sequence[Measure], of_b: Inputs) -> None:
+        self._models, self._measures, self._of_b = (a, b), measures, of_b
 
     def run(self, batch: Sequence[Example]) -> list[statistics.Gathered]:
         """What both give for each input of a batch."""
         a, b = self._models
         of_b = [replace(example, tokens=b.from_words(list(example.words or ()))) for example in batch]
+        for example in of_b:
+            self._of_b.count(example)
         (of_a, seen_a), (of_b_, seen_b) = _maps(a, batch), _maps(b, of_b)
         maps = [of_a, of_b_]
         check_shapes(self._models, [{layer: each.shape[1] for layer, each in of.items()} for of in maps])

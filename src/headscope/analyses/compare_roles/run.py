@@ -16,6 +16,7 @@ from headscope.analyses.roles.statistics import named
 from headscope.corpora import Corpus
 from headscope.doors import Count, Seed, validated
 from headscope.models import Model
+from headscope.stream.inputs import unwatched
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +78,10 @@ def roles(
     )
     paired: list[xr.Dataset] = []
     if counterparts(a, b) is None and same_tokens(a, b, corpus):
-        for inputs, measures in readings(a, corpus, limit=limit, seed=seed):
-            compared = models(a, b, inputs, measures=measures, batch_size=batch_size, limit=limit)
-            paired.append(compared.figures)
+        with unwatched():  # unknown pieces are told above
+            for inputs, measures in readings(a, corpus, limit=limit, seed=seed):
+                compared = models(a, b, inputs, measures=measures, batch_size=batch_size, limit=limit)
+                paired.append(compared.figures)
     tables = [named(each, level) for each in (first, second)]
     for table, each in zip(tables, (first, second), strict=True):
         table.attrs["meta"] = each.attrs["meta"] | {"level": level, "tests": len(each)}

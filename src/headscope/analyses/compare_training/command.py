@@ -36,6 +36,7 @@ def training(
     device: console.Device = None,
     dtype: console.Dtype = None,
     trust_remote_code: console.Remote = False,
+    allow_unknown: console.Unknown = False,
 ) -> None:
     """How do heads come to do what they do? Every measure at each of several checkpoints of one model."""
     from headscope.analyses.compare_training.run import training as run
@@ -53,6 +54,7 @@ def training(
         device=device,
         dtype=dtype,
         trust_remote_code=trust_remote_code,
+        allow_unknown=allow_unknown,
     )
     console.say_absent(json.loads(result.figures.attrs["meta"]))
     rows: Any = result.table

@@ -25,7 +25,7 @@ from headscope.errors import InputError
 from headscope.heads import Head
 from headscope.measures.sums import Floats
 from headscope.models import Model
-from headscope.stream.batches import examples, tokens_of
+from headscope.stream.batches import tokens_of
 from headscope.stream.provenance import COMMAND
 from headscope.tokens import Tokens
 
@@ -131,11 +131,14 @@ def estimate(
 ) -> str:
     """One line that says how long `ablation` will take, measured on one batch. Arguments as there."""
     number = make_objective(model, objective)
-    sample = [tokens_of(example) for example in islice(examples(model, corpus, limit), min(batch_size, 8))]
+    sample = [
+        tokens_of(example)
+        for example in islice(corpus.encoded(model), min(batch_size, 8, limit or batch_size))
+    ]
     sample = sample[:1] if model.same_length else sample
     if not sample:
         raise InputError("corpus: expected at least one input, found none")
-    count = sum(1 for _ in examples(model, corpus, limit))
+    count = sum(1 for _ in islice(corpus.encoded(model), limit))
     batch = number.prepare(sample)
     sizes = _run(batch, [])[1]
     started = time.perf_counter()

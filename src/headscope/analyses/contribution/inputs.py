@@ -14,7 +14,7 @@ from headscope.measures.dataset import dataset
 from headscope.measures.measure import Measure
 from headscope.measures.sums import Documents, Floats, Sums
 from headscope.models import Model
-from headscope.stream.batches import over_blocks, tokens_of
+from headscope.stream.batches import examples, over_blocks, tokens_of
 from headscope.stream.long import described
 from headscope.tokens import Tokens
 
@@ -59,10 +59,12 @@ def over_inputs(
     Raises `InputError` for a corpus without inputs, and `RunError` that names the input at which the model failed.
     """
     names = [definition.name for definition in definitions]
+    inputs = examples(model, corpus, limit)
     over = over_blocks(
         model,
         corpus,
         lambda batch: figures([tokens_of(example) for example in batch]),
+        inputs=inputs,
         batch_size=batch_size,
         limit=limit,
         progress=progress,
@@ -80,7 +82,7 @@ def over_inputs(
                 documents.add(example.document, tokens_of(example), layers, value, chance, count)
         total = documents.close() if total is None else total + documents.close()
     assert total is not None
-    record = {**described(model, corpus), **meta()}
+    record = {**described(model, corpus, inputs), **meta()}
     record["options"] = {name: value for name, value in options.items() if value is not None}
     return dataset(total, definitions, by="segment", causal=model.causal, meta=record)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +18,7 @@ from headscope.doors import Count, validated
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model, expect_model
 from headscope.models.model import uncached
-from headscope.stream.batches import cut
+from headscope.stream.batches import cut, examples
 
 Floats = npt.NDArray[np.float64]
 
@@ -136,8 +135,8 @@ def _corners(
 ) -> Iterator[_Corner]:
     """The first rows and columns of each input that has as many."""
     expect_model(model)
-    examples = islice(corpus.encoded(model), limit)
-    long = (_cut(model, example, tokens) for example in examples if len(example.tokens or ()) >= tokens)
+    inputs = examples(model, corpus, limit)
+    long = (_cut(model, example, tokens) for example in inputs if len(example.tokens or ()) >= tokens)
     for block in cut(long, batch_size):
         for batch in block:
             for index, weights in enumerate(_run(model, batch, tokens, layers)):

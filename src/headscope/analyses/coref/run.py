@@ -72,12 +72,13 @@ def coreference(
     expect_model(model)
     size = window if model.max_length is None else min(window, model.max_length)
     started = time.monotonic()
-    inputs = partial(windows, model, corpus, size, limit=limit)
+    read = partial(windows, model, corpus, size, limit=limit)
     if isinstance(corpus, Corpus):
-        _expect_mentions(inputs())
-    mentions = _mentions(model, corpus, checked_first(corpus, inputs), rows, batch_size, limit, progress)
+        _expect_mentions(read())
+    inputs = checked_first(model, corpus, read)
+    mentions = _mentions(model, corpus, inputs, rows, batch_size, limit, progress)
     options = {"rows": rows, "window": size, "limit": limit, "batch_size": batch_size}
-    meta = description(model, corpus, options, started)
+    meta = description(model, corpus, inputs, options, started)
     return statistics.dataset(mentions, seed=seed, meta=meta)
 
 

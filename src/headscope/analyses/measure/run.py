@@ -26,7 +26,7 @@ from headscope.measures.measure import Measure
 from headscope.measures.sums import By, Sums
 from headscope.measures.surface import Preset
 from headscope.models import Model, expect_model
-from headscope.stream.batches import cut, examples
+from headscope.stream.batches import cut
 from headscope.stream.estimate import ahead, duration, peak_memory
 from headscope.stream.long import Kind, run_long
 from headscope.stream.task import Task, route
@@ -179,7 +179,7 @@ def estimate(
     Args:
         model, corpus, measures, batch_size, limit: as in `measure`.
     """
-    told = ahead(corpus, examples(model, corpus, limit), limit)
+    told = ahead(corpus, corpus.encoded(model), limit)
     speed = _tokens_a_second(Task(model, choose(measures)), told.sample, batch_size)
     return (
         f"{told.told('input')}: about {duration(told.tokens / speed)} on {model.device} "

@@ -17,6 +17,7 @@ from headscope.doors import Count, Seed, validated
 from headscope.measures.measure import Floats
 from headscope.measures.resample import Clusters
 from headscope.models import Model
+from headscope.stream.batches import examples
 from headscope.stream.estimate import CLUSTERS, ahead, line
 
 
@@ -56,11 +57,13 @@ def negation(
     numbers: list[int] = []
     layers: list[int] = []
     clusters = Clusters()
+    inputs = examples(model, corpus, limit)
     for block in over_word_maps(
         model,
         corpus,
         _Negation,
         lambda negation, maps: counts(maps, negation.cue, negation.scope),
+        inputs=inputs,
         batch_size=batch_size,
         limit=limit,
         progress=progress,
@@ -71,7 +74,7 @@ def negation(
             rules.append(by_baselines(negated.cue, negated.scope))
             numbers.append(clusters.number(negated.document, negated.document_known))
     options = {"limit": limit, "batch_size": batch_size}
-    meta = description(model, corpus, options, started)
+    meta = description(model, corpus, inputs, options, started)
     return dataset(sums, layers, rules, clusters=numbers, kind=clusters.kind, seed=seed, meta=meta)
 
 

@@ -40,6 +40,7 @@ from headscope.errors import InputError
 from headscope.models import Model
 from headscope.stream.batches import at_least_one, examples
 from headscope.stream.estimate import FEWER, RUN, ahead, disk_size, duration, peak_memory
+from headscope.stream.inputs import Inputs, unwatched
 from headscope.stream.long import described, versions, weights
 from headscope.stream.progress import bar
 from headscope.stream.provenance import COMMAND
@@ -131,6 +132,9 @@ def probe(
         if isinstance(dev, Corpus):
             meta["broken"] = [*meta.get("broken", ()), *of_dev["broken"]]
         scored = dev.name if isinstance(dev, Corpus) else "examples"
+        for side in sides:
+            if side.read is not None:
+                meta["corpus"][f"unknown_{side.name}"] = dict(side.read.counts())
         meta["corpus"] |= {"scored_on": scored, **{side.name: len(side.trees) for side in sides}}
         options = {"vectors": vectors, "epochs": epochs, "precision": precision, "limit": limit}
         meta["options"] = {name: str(value) for name, value in options.items() if value is not None}
@@ -162,8 +166,9 @@ class _Side:
         self._source = source if isinstance(source, Corpus) else list(source)
         self.trees = Trees.read(self.inputs(model), vocabulary)
         self.forms = len(vocabulary)
+        self.read: Inputs | None = None
 
-    def inputs(self, model: Model) -> Iterable[Example]:
+    def inputs(self, model: Model) -> Inputs:
         """Its sentences with their tokens."""
         return examples(model, self._source, self._limit)
 
@@ -326,13 +331,17 @@ class _Run:
             name = f"{what}-{side.name}{suffix}"
             identity = {**self._identity, "model": model_weights, "treebank": side.trees.fingerprint()}
             store = self.stack.enter_context(Store(self.folder, name, sizes(side.trees), precision, identity))
-            if store.done < len(store):
+            side.read = side.inputs(model)
+            if store.done == len(store):
+                for _ in side.read:  # their pieces are counted
+                    pass
+            else:
                 title = f"{name} ({store.nbytes / 1e6:,.0f} MB on disk)"
                 with bar([], len(store), self.progress, title) as done:
                     same_length = model.same_length
                     gather.fill(
                         store,
-                        side.inputs(model),
+                        side.read,
                         work,
                         batch_size=self.batch_size,
                         done=done,
@@ -392,7 +401,8 @@ def estimate(
 
     def timed(folder: str, epochs: int, size: int = RUN) -> float:
         started = time.perf_counter()
-        probe(model, *(sample[:size] for sample in samples), epochs=epochs, resume=folder, **options)
+        with unwatched():
+            probe(model, *(sample[:size] for sample in samples), epochs=epochs, resume=folder, **options)
         return time.perf_counter() - started
 
     with tempfile.TemporaryDirectory(prefix="headscope-") as folder:

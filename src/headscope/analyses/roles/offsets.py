@@ -47,7 +47,7 @@ def offset_scores(
         batch_size, limit: as in `headscope.measure`.
     """
     inputs = list(islice(examples(model, corpus, limit), INPUTS))
-    run = partial(over_blocks, model, inputs, batch_size=batch_size)
+    run = partial(over_blocks, model, inputs, inputs=inputs, batch_size=batch_size)
     profiles = Profiles()
     for block in run(work=partial(_look, model)):
         for batch, records in block:

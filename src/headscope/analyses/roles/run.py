@@ -18,6 +18,7 @@ from headscope.measures.dataset import description
 from headscope.measures.patterns import SINK_TOKENS
 from headscope.measures.sums import Floats
 from headscope.models import Model, expect_model
+from headscope.stream.inputs import unwatched
 from headscope.stream.rare import with_rarest
 
 _MEASURES = tuple(role.measure for role in definitions.ROLES if not role.causal)
@@ -83,12 +84,12 @@ def every_role(
     for place, (inputs, measures) in enumerate(readings(model, corpus, limit=limit, seed=seed)):
         inputs = inputs if isinstance(inputs, Corpus) else list(inputs)
         shown = progress and not place
-        dataset = measure(
-            model, inputs, measures=measures, batch_size=batch_size, limit=limit, progress=shown
-        )
-        datasets.append(
-            definitions.with_offsets(dataset, own_offsets(model, inputs, dataset, batch_size, limit))
-        )
+        with unwatched():  # unknown pieces of the corpus are told where tokens are counted
+            dataset = measure(
+                model, inputs, measures=measures, batch_size=batch_size, limit=limit, progress=shown
+            )
+            offsets = own_offsets(model, inputs, dataset, batch_size, limit)
+        datasets.append(definitions.with_offsets(dataset, offsets))
     table = definitions.every(*datasets)
     meta = description(datasets[0])
     meta["corpus"]["name"] = corpus.name

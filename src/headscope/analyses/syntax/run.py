@@ -21,6 +21,7 @@ from headscope.measures.resample import Clusters
 from headscope.measures.significance import false_discovery
 from headscope.measures.surface import Preset
 from headscope.models import Model
+from headscope.stream.batches import examples
 from headscope.stream.estimate import CLUSTERS, ahead, line
 from headscope.stream.words import gold
 from headscope.tokens import BoolArray, IntArray
@@ -96,6 +97,7 @@ def syntax(
         tree, _ = annotated
         return [_right(tree, maps, code), *([spanning.edges(maps, tree[1])] if trees else [])]
 
+    inputs = examples(model, treebank, limit)
     for block in over_word_maps(
         model,
         treebank,
@@ -103,6 +105,7 @@ def syntax(
         measure,
         rows=rows,
         token_types=not code,
+        inputs=inputs,
         batch_size=batch_size,
         limit=limit,
         progress=progress,
@@ -121,7 +124,7 @@ def syntax(
     assert whole is not None
     options = {"rows": rows, "preset": preset, "limit": limit, "batch_size": batch_size}
     options = {name: value for name, value in options.items() if value is not None}
-    meta = description(model, treebank, options, started)
+    meta = description(model, treebank, inputs, options, started)
     result = dataset(words, clusters=clusters.kind, seed=seed, least=least, meta=meta)
     if not trees:
         return result

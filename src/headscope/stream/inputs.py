@@ -1,0 +1,85 @@
+"""The inputs of a run: their pieces are counted as they are read, and those that the tokenizer does not know."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from headscope.corpora import Example
+from headscope.errors import HeadscopeWarning, UnknownError
+from headscope.models import Model
+from headscope.models.pieces import of_pieces
+
+SAID, MOST = 0.01, 0.2
+"""Above which share of unknown pieces a run says so, and above which it is refused."""
+
+SOON, HOPELESS = 20_000, 0.5
+"""From so many pieces on, a share above this ends a run at once."""
+
+_watching: ContextVar[bool] = ContextVar("watching", default=True)
+
+
+class Inputs:
+    """Inputs of a model, with their tokens, read once.
+
+    Attributes:
+        pieces: of those read so far, without special tokens.
+        unknown: how many of these the tokenizer does not know.
+    """
+
+    def __init__(self, model: Model, given: Iterable[Example], name: str) -> None:
+        self._model, self._given, self._name = model, given, name
+        self.pieces = self.unknown = 0
+
+    def __iter__(self) -> Iterator[Example]:
+        """The inputs.
+
+        Raises `UnknownError`, unless the model allows it, where more than a fifth of all pieces are unknown to the
+        tokenizer (or half of the first 20,000); warns where more than a hundredth are.
+        """
+        for example in self._given:
+            self.count(example)
+            yield example
+        self.end()
+
+    def count(self, example: Example) -> None:
+        """Count the pieces of an input. Raises `UnknownError` where it is plain that too many are unknown."""
+        if example.tokens is not None:
+            unknown, pieces = self._model.unknown(example.tokens)
+            self.unknown += unknown
+            self.pieces += pieces
+            if self.pieces >= SOON:
+                self._expect_known(HOPELESS)
+
+    def end(self) -> None:
+        """All are read: refuse them, or say what share of the pieces is unknown."""
+        self._expect_known(MOST)
+        if self.unknown > SAID * self.pieces and _watching.get():
+            warnings.warn(self._told(), HeadscopeWarning, stacklevel=1)
+
+    def counts(self) -> Mapping[str, int]:
+        """Both counts, for a description."""
+        return {"pieces": self.pieces, "unknown": self.unknown}
+
+    def _told(self) -> str:
+        found = of_pieces(self.unknown, self.pieces)
+        return f"{self._name}: {found} are unknown to the tokenizer of {self._model.name}"
+
+    def _expect_known(self, most: float) -> None:
+        if self.unknown > most * self.pieces and not self._model.allow_unknown and _watching.get():
+            raise UnknownError(
+                f"{self._told()}, expected at most {100 * most:.0f} %: give text that it knows, or say --allow-unknown "
+                "(allow_unknown=True of headscope.load)"
+            )
+
+
+@contextmanager
+def unwatched() -> Generator[None]:
+    """Neither refuse nor say anything of unknown pieces, as where a run is tried on a few inputs to tell its time."""
+    token = _watching.set(False)
+    try:
+        yield
+    finally:
+        _watching.reset(token)
