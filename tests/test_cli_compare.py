@@ -142,11 +142,16 @@ def test_training(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     for number in (2, 10):
         Path(f"runs/checkpoint-{number}").parent.mkdir(exist_ok=True)
         Path(f"runs/checkpoint-{number}").symlink_to(demo_folder(), target_is_directory=True)
-    more = ["--corpus", "a.txt", "--measures", "previous,entropy", "--figure", "t.svg"]
-    assert run(monkeypatch, "training", "runs", "-o", "t.csv", *more) == 0
+    more = ["--measures", "previous,entropy", "--figure", "t.svg", "--meta", "t.json"]
+    assert run(monkeypatch, "training", "runs", "a.txt", "-o", "t.csv", *more) == 0
+    assert json.loads(Path("t.json").read_text())["corpus"]["name"] == "a.txt"
     rows = pd.read_csv("t.csv")
     assert tuple(rows.columns) == compare_training.COLUMNS
     assert rows["checkpoint"].unique().tolist() == ["checkpoint-2", "checkpoint-10"]
     assert "previous token" in Path("t.svg").read_text(encoding="utf-8")
     assert run(monkeypatch, "training", "runs/checkpoint-2") == 2
     assert "or a folder with checkpoint-N folders" in capsys.readouterr().err
+    assert run(monkeypatch, "training", "runs", "none.txt") == 2
+    assert "none.txt: expected a file, found nothing there" in capsys.readouterr().err
+    assert run(monkeypatch, "training", "a.txt", "runs") == 2
+    assert "training: expected a checkpoint before the texts, found a.txt" in capsys.readouterr().err

@@ -16,6 +16,11 @@ PAIRS = """Quality\t#1 ID\t#2 ID\t#1 String\t#2 String
 0\t15\t16\tThe firm hired ten people .\tTen people left the firm .
 """
 CHATS = '{"text": "Hello there, who are you?", "pair": "It is me."}\n{"words": ["He", "did", "not", "see"]}\n'
+NEWS = """text,article
+Rates rose on Tuesday.,1
+Banks were not surprised.,1
+It rained in the north.,2
+"""
 SCOPES = '{"words": ["He", "did", "not", "see"], "cue": [2], "scope": [0, 1, 3]}\n'
 WORD_HEADS = "The 2-det\ncat 3-nsubj\nslept 0-root\n"
 CONLL2012 = """#begin document (tale); part 000
@@ -37,6 +42,7 @@ def write_corpora(folder: Path) -> None:
         **dict.fromkeys(("train.conllu", "dev.conllu", "docs/a.conllu"), trees),
         "pairs.tsv": PAIRS,
         "chats.jsonl": CHATS,
+        "news.csv": NEWS,
         "scopes.jsonl": SCOPES * 4,
         "heads.txt": WORD_HEADS,
         "tale.v4_gold_conll": CONLL2012,

@@ -6,6 +6,7 @@ import json
 import re
 import tracemalloc
 import warnings
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -331,3 +332,51 @@ def test_documents_of_one_line_are_said(tmp_path: Path) -> None:
         documents_of(path, documents="line")
         path.write_text("a\n\n" * 10 + "c\nd\n\n" * 15)
         documents_of(path)
+
+
+@pytest.mark.parametrize("limit", [25, 40])
+def test_that_all_lines_are_one_document_is_said(tmp_path: Path, limit: int) -> None:
+    """Whether all of the file is read or not."""
+    path = tmp_path / "lines.txt"
+    path.write_text("a line\n" * 30)
+    corpus = corpora.text(path)
+    message = (
+        rf"lines\.txt: no blank line among {min(limit, 30)} lines: all are one document, .*documents='line'"
+    )
+    with pytest.warns(HeadscopeWarning, match=message):
+        read = list(islice(corpus, limit))
+    assert {line.document for line in read} == {0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(set(documents_of(path, documents="line"))) == 30
+
+
+def test_other_keys_of_json_lines(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "news.jsonl",
+        '{"body": "A.", "article": 3, "words": []}\n{"body": "B.", "article": 3}\n{"body": "C.", "article": "x"}\n',
+    )
+    corpus = corpora.jsonl(path, text="body", document="article")
+    assert [(line.text, line.document) for line in corpus] == [("A.", 0), ("B.", 0), ("C.", 1)]
+    assert corpus.documents == "lines of one 'article'"
+    for options, message in (
+        ({"text": "text"}, r":1: expected a key 'text', found 'body', 'article', 'words'$"),
+        ({"text": "article"}, r":1: 'article': expected a string, found a number$"),
+        ({"text": "body", "document": "page"}, r":1: expected a key 'page', found 'body', "),
+    ):
+        with pytest.raises(CorpusError, match=message):
+            list(corpora.jsonl(path, strict=True, **options))
+    write(path, '{"body": "A.", "article": 3}\n{"body": "B.", "article": 4}\n{"body": "C.", "article": 3}\n')
+    with pytest.raises(InputError, match=r":3: 'article': expected the lines of 3 together, found it again$"):
+        list(corpora.jsonl(path, text="body", document="article"))
+
+
+def test_documents_of_texts_in_memory() -> None:
+    corpus = corpora.texts(["a", "b", "c"], documents=["x", "x", "y"])
+    assert [example.document for example in corpus] == [0, 0, 1]
+    for names, message in (
+        (["x", "y"], r"^documents: expected 3 names, one a text, found 2 names$"),
+        (["x", "y", "x"], r"^documents\[2\]: expected the texts of 'x' together, found it again$"),
+    ):
+        with pytest.raises(InputError, match=message):
+            corpora.texts(["a", "b", "c"], documents=names)

@@ -387,7 +387,7 @@ def test_estimate(demo: Model) -> None:
 def test_estimate_of_a_large_file_reads_its_head_only(demo: Model, tmp_path: Path) -> None:
     path = tmp_path / "large.txt"
     path.write_text("The cat sat on the mat, and the dog barked at the moon.\n" * 20000)
-    corpus = hs.corpora.text(path, pack=None)
+    corpus = hs.corpora.text(path, pack=None, documents="line")
     found = estimate(demo, corpus)
     assert found.startswith("about ")
     assert float(found.split()[1].replace(",", "")) == pytest.approx(20000, rel=0.2)

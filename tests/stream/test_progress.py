@@ -30,7 +30,7 @@ def test_what_was_done_before_does_not_count_for_the_rate() -> None:
 def test_files_count_by_bytes(tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     path.write_text("a line\n" * 100, encoding="utf-8")
-    corpus = corpora.text(path, pack=None)
+    corpus = corpora.text(path, pack=None, documents="file")
     lines = iter(corpus)
     with bar(corpus, None, True) as progress:
         for _ in range(30):

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from headscope.analyses import analyses
 from headscope.analyses.record import entries
 
+READING = ("--format", "--pack", "--documents", "--text-field")
+"""Options that say how texts are read."""
+
 
 @dataclass(frozen=True)
 class Typed:
@@ -46,9 +49,9 @@ class Typed:
     def on(self, name: str, option: str, *more: str) -> str:
         """A command on the files of an option, or where there are none on the built-in ones.
 
-        A treebank is not packed, and tells its own format. `more` are options of which what was given is added.
+        A treebank is not read as the texts are. `more` are options of which what was given is added.
         """
-        options = {each: value for each, value in self.options.items() if each not in ("--format", "--pack")}
+        options = {each: value for each, value in self.options.items() if each not in READING}
         words = [word for each in more for own in self.sections.get(each, ()) for word in (each, own)]
         return self._line(*name.split(), *self.sections.get(option, ()), *_words(options), words=words)
 

@@ -17,6 +17,7 @@ from headscope.measures.files import replacing
 
 def report(
     model: console.ModelOptions,
+    reading: console.ReadingOptions,
     text: Annotated[
         list[Path] | None,
         typer.Option("--text", help="Text or jsonl to measure; the built-in corpus by default."),
@@ -54,7 +55,6 @@ def report(
             "-o", "--output", help="The page, .html; or .pdf, printed by a browser that is installed."
         ),
     ] = Path("report.html"),
-    format: console.Format = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     examples: Annotated[int, typer.Option(help="How many examples to show heads on, at most.")] = 20,
     sections: Annotated[
@@ -64,10 +64,6 @@ def report(
             help=f"Of {', '.join(entry.name for _, entry in entries(analyses()))}.",
         ),
     ] = None,
-    pack: console.Pack = 128,
-    documents: console.DocumentEnds = None,
-    strict: console.Strict = False,
-    limit: console.Limit = None,
 ) -> None:
     """Write one page about a model: what every head does over a corpus, and the maps behind the figures."""
     from headscope import corpora
@@ -80,13 +76,14 @@ def report(
     if label is not None and pairs is None:
         raise InputError("--label: expected --pairs as well")
     started = time.monotonic()
-    texts = console.corpus_of(text, format, pack, documents, strict=strict)
+    texts = reading.of(text)
     loaded = model.load()
     options = {
         "-m": model.model,
-        "--format": format,
-        "--pack": None if pack == 128 else pack,
-        "--documents": documents,
+        "--format": reading.format,
+        "--pack": None if reading.pack == 128 else reading.pack,
+        "--documents": reading.documents,
+        "--text-field": reading.text_field,
     }
     options |= {"--device": model.device, "--dtype": model.dtype, "--revision": model.revision}
     options |= {"--untrained": model.untrained, "--keep": model.keep}
@@ -101,7 +98,7 @@ def report(
             "--pairs": [str(pairs)] if pairs else [],
             "--label": [label] if label else [],
         },
-        limit,
+        reading.limit,
     )
     page = run(
         loaded,
@@ -109,11 +106,11 @@ def report(
         title=title,
         examples=examples,
         sections=sections.split(",") if sections else None,
-        limit=limit,
-        treebank=console.annotated(treebank, None, strict=strict) if treebank else None,
-        coref=console.annotated(coref, None, strict=strict) if coref else None,
+        limit=reading.limit,
+        treebank=console.annotated(treebank, None, strict=reading.strict) if treebank else None,
+        coref=console.annotated(coref, None, strict=reading.strict) if coref else None,
         against=model.how.trained.named(against) if against else None,
-        pairs=corpora.pairs(pairs, label=label, strict=strict) if pairs else None,
+        pairs=corpora.pairs(pairs, label=label, strict=reading.strict) if pairs else None,
         progress=True,
         typed=typed,
     )

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
@@ -18,13 +18,12 @@ if TYPE_CHECKING:
     from headscope.corpora import Corpus
     from headscope.models import Model
 
-TextKind = Literal["text", "jsonl", "conllu"]
+TextKind = Literal["text", "jsonl", "conllu", "csv", "tsv"]
 AnnotationKind = Literal["conllu", "conll2012", "word-heads"]
 ThemeName = Literal["auto", "light", "dark"]
 PresetName = Literal["clark2019"]
 Average = Literal["token", "document"]
 FromWord = Literal["first", "mean"]
-Ends = Literal["blank", "line", "file"]
 
 LONG = 500_000
 """From how many bytes of texts on a run first says what it will take."""
@@ -47,11 +46,17 @@ SHOWN = 15
 MOST_SEED = 2**32 - 1
 """The largest seed that all generators of random numbers take."""
 
+SUFFIXES: dict[str, TextKind] = {".jsonl": "jsonl", ".conllu": "conllu", ".csv": "csv", ".tsv": "tsv"}
+"""Suffixes of files of texts that are not plain text."""
+
+_FIELDS = ("jsonl", "csv", "tsv")  # formats of fields that have names
+_FORMATS = {"text": "plain text", "conllu": "CoNLL-U", "builtin": "the built-in corpus"}
+
 Limit = Annotated[int | None, typer.Option(help="Stop after this many inputs.")]
 Sentences = Annotated[int | None, typer.Option("--limit", help="Stop after this many sentences.")]
 Format = Annotated[
     TextKind | None,
-    typer.Option("--format", help="By default told from the suffix: .jsonl, .conllu, else text."),
+    typer.Option("--format", help="By default told from the suffix: .jsonl, .conllu, .csv, .tsv, else text."),
 ]
 AnnotatedFormat = Annotated[
     AnnotationKind | None,
@@ -70,11 +75,16 @@ Strict = Annotated[
         help="What is broken or too long is left out and listed at the end; --strict refuses it at the start.",
     ),
 ]
-DocumentEnds = Annotated[
-    Ends | None,
+Documents = Annotated[
+    str | None,
     typer.Option(
-        "--documents", help="Of plain text: what ends a document: a blank line (as by default), line or file."
+        metavar="blank|line|file|field:NAME",
+        help="What a document is: of text, lines up to a blank one (as by default), each line or each file; of .jsonl, "
+        ".csv and .tsv, what is of one name in this field.",
     ),
+]
+TextField = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Of .jsonl, .csv and .tsv: which field is the text.")
 ]
 Measures = Annotated[
     str | None,
@@ -245,46 +255,73 @@ class LongOptions:
 
 
 @dataclass(frozen=True)
-class TextOptions:
+class ReadingOptions:
+    """How texts are read."""
+
+    format: Format = None
+    pack: Pack = 128
+    documents: Documents = None
+    text_field: TextField = None
+    limit: Limit = None
+    strict: Strict = False
+
+    def of(self, paths: Sequence[Path] | None) -> Corpus:
+        """The corpus in these files, or the built-in one.
+
+        Raises `InputError` where documents or fields are named that the format does not have.
+        """
+        from headscope import corpora
+        from headscope.corpora.readers import Ends
+
+        files = list(paths or ())
+        kind = _one_of(
+            [self.format or SUFFIXES.get(path.suffix.lower(), "text") for path in files] or ["builtin"]
+        )
+        pack = self.pack or None
+        if self.text_field is not None and kind not in _FIELDS:
+            raise InputError(f"--text-field: expected .jsonl, .csv or .tsv, found {_FORMATS.get(kind, kind)}")
+        if kind == "text":
+            ends = self._among(get_args(Ends), kind) or "blank"
+            return corpora.text(files, pack=pack, documents=ends, strict=self.strict)
+        if kind == "jsonl":
+            field = self._field(kind)
+            return corpora.jsonl(files, text=self.text_field, document=field, strict=self.strict)
+        if kind in ("csv", "tsv"):
+            named = {"text": self.text_field, "document": self._field(kind)}
+            return corpora.table(files, **named, format=kind, strict=self.strict)
+        self._among((), kind)
+        return corpora.conllu(files, strict=self.strict) if files else corpora.builtin(pack=pack)
+
+    def _field(self, kind: str) -> str | None:
+        """The field that names documents."""
+        field = (self.documents or "").removeprefix("field:")
+        self._among((f"field:{field or 'NAME'}",), kind)
+        return field or None
+
+    def _among(self, allowed: tuple[str, ...], kind: str) -> Any:
+        """What was said of documents, which has to be among these."""
+        if self.documents is not None and self.documents not in allowed:
+            if not allowed:
+                raise InputError(
+                    f"--documents: expected text or fields, found {_FORMATS[kind]}, with its own documents"
+                )
+            raise InputError(
+                f"--documents: expected {' or '.join(allowed)} of {kind}, found {self.documents!r}"
+            )
+        return self.documents
+
+
+@dataclass(frozen=True)
+class TextOptions(ReadingOptions):
     """A corpus of texts."""
 
     corpus: Annotated[
         list[Path] | None, typer.Argument(metavar="CORPUS", help="Files; the built-in corpus by default.")
     ] = None
-    format: Format = None
-    pack: Pack = 128
-    limit: Limit = None
-    documents: DocumentEnds = None
-    strict: Strict = False
 
     def read(self) -> Corpus:
         """The corpus."""
-        return corpus_of(self.corpus, self.format, self.pack, self.documents, strict=self.strict)
-
-
-def corpus_of(
-    paths: list[Path] | None,
-    format: TextKind | None,
-    pack: int,
-    documents: Ends | None = None,
-    *,
-    strict: bool = False,
-) -> Corpus:
-    """The corpus in these files, or the built-in one.
-
-    Raises `InputError` where the ends of documents are named and the format has its own.
-    """
-    from headscope import corpora
-
-    if not paths:
-        return corpora.builtin(pack=pack or None)
-    suffixes: dict[str, TextKind] = {".jsonl": "jsonl", ".conllu": "conllu"}
-    kind = _one_of([format or suffixes.get(path.suffix.lower(), "text") for path in paths])
-    if kind == "text":
-        return corpora.text(paths, pack=pack or None, documents=documents or "blank", strict=strict)
-    if documents is not None:
-        raise InputError(f"--documents: expected plain text, found {kind}, which names its documents")
-    return (corpora.jsonl if kind == "jsonl" else corpora.conllu)(paths, strict=strict)
+        return self.of(self.corpus)
 
 
 def annotated(

@@ -61,7 +61,8 @@ def conll2012(paths: Paths, *, strict: bool = False) -> Corpus:
     >>> [(sentence.words, sentence.heads) for sentence in hs.corpora.conll2012("tale.v4_gold_conll")]
     [(['He', 'slept', '.'], [1, -1, 1])]
     """
-    return Corpus.of_files(paths, _sentences, strict=strict, expected="expected sentences, found none")
+    expected, part = "expected sentences, found none", "each part of a document"
+    return Corpus.of_files(paths, _sentences, strict=strict, expected=expected, documents=part)
 
 
 def _sentences(lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:

@@ -36,6 +36,7 @@ class Corpus:
     Attributes:
         name: what to call it in tables and figures.
         pack: pack lines into inputs of at most so many tokens; None: each example is an input.
+        documents: what is taken as one document, in words, such as "each file"; empty where that is not known.
         strict: whether to refuse what cannot be used; a run reads such a corpus to its end before the model runs.
         counts: what the last (or the present) pass of `encoded` has seen.
         broken: what was left out of the last (or the present) pass, and why.
@@ -50,10 +51,12 @@ class Corpus:
         files: Files | None = None,
         strict: bool = False,
         expected: str = "",
+        documents: str = "",
     ) -> None:
         expect("pack", pack, Pack | None)
         self.name = name
         self.pack = pack
+        self.documents = documents
         self.counts = Counts()
         self.broken: list[CorpusError] = []
         self._read = read
@@ -69,6 +72,7 @@ class Corpus:
         read: Callable[[Iterable[Line]], Read],
         *,
         expected: str,
+        documents: str,
         pack: int | None = None,
         strict: bool = False,
     ) -> Corpus:
@@ -78,7 +82,7 @@ class Corpus:
             paths: a file or several.
             read: gives examples, or what makes one each.
             expected: the error where there is no example, such as "expected text, found blank lines only".
-            pack: as in the attribute.
+            documents, pack: as in the attributes.
             strict: refuse examples that are broken, instead of leaving them out.
         """
         files = Files(paths)
@@ -89,6 +93,7 @@ class Corpus:
             files=files,
             strict=strict,
             expected=expected,
+            documents=documents,
         )
 
     def __repr__(self) -> str:

@@ -70,10 +70,32 @@ def scalar(row: Mapping[str, Any], key: str, fail: Fail) -> str | int | float | 
     return value
 
 
-class Documents:
-    """The numbers of the documents that lines name: lines of one file that follow one another under one name."""
+def named(row: Mapping[str, Any], document: str | None, fail: Fail) -> str | int | float | None:
+    """The document that a row names; where no column of them was asked for, it need not name one."""
+    if document is not None and document not in row:
+        raise fail(f"expected a key {document!r}, found {', '.join(map(repr, row)) or 'none'}")
+    if document is not None and row[document] is None:
+        raise fail(f"{document!r}: expected a string or a number, found null")
+    name = scalar(row, document or "document", fail)
+    return string(name, f"{document or 'document'!r}", fail) if isinstance(name, str) else name
 
-    def __init__(self) -> None:
+
+def each_of(document: str | None, line: str) -> str:
+    """What is taken as one document where lines may name it, in words."""
+    if document is None:
+        return f"{line}s of one 'document', each {line} where none is named"
+    return f"{line}s of one {document!r}"
+
+
+class Documents:
+    """The numbers of the documents that lines name: lines of one file that follow one another under one name.
+
+    Args:
+        key: where they name it.
+    """
+
+    def __init__(self, key: str = "document") -> None:
+        self._key = key
         self._number, self._path = -1, ""
         self._before: str | int | float | None = None
         self._seen: set[str | int | float] = set()
@@ -81,7 +103,7 @@ class Documents:
     def number(self, line: Line, name: str | int | float | None) -> int:
         """The document of the next line, from 0; a line that names none is a document of its own.
 
-        Raises `CorpusError` where a document that has ended goes on.
+        Raises `InputError` where a document that has ended goes on: that is no fault of one line.
         """
         if line.path != self._path:
             self._path, self._before = line.path, None
@@ -89,7 +111,8 @@ class Documents:
         if name is None or name != self._before:
             self._number += 1
             if name is not None and name in self._seen:
-                raise line.error(f"'document': expected the lines of {name!r} together, found it again")
+                again = line.error(f"{self._key!r}: expected the lines of {name!r} together, found it again")
+                raise InputError(str(again))
             self._seen |= {name} if name is not None else set()
         self._before = name
         return self._number

@@ -9,7 +9,7 @@ from typing import Any, cast
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths
-from headscope.corpora.jsonlines import Documents, json_object, scalar, strings
+from headscope.corpora.jsonlines import Documents, each_of, json_object, scalar, strings
 from headscope.deprecated import unused
 from headscope.doors import validated
 
@@ -29,7 +29,8 @@ def negations(paths: Paths, *, strict: bool = False) -> Corpus:
     (['He', 'did', 'not', 'see'], [2], [0, 1, 3])
     """
     expected = "expected JSON objects, found blank lines only"
-    return Corpus.of_files(paths, _examples, strict=strict, expected=expected)
+    line = each_of(None, "line")
+    return Corpus.of_files(paths, _examples, strict=strict, expected=expected, documents=line)
 
 
 def _examples(lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,22 +10,10 @@ from typing import Any, NamedTuple
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line
-from headscope.corpora.jsonlines import Fail, json_object, string
+from headscope.corpora.jsonlines import Fail, each_of, string
+from headscope.corpora.tables import READERS, Rows, refuse, text_columns
 from headscope.doors import validated
 from headscope.errors import CorpusError, InputError
-
-TEXTS: tuple[tuple[str, ...], ...] = (
-    ("#1 String", "#2 String"),
-    ("sentence1", "sentence2"),
-    ("question1", "question2"),
-    ("premise", "hypothesis"),
-    ("question", "sentence"),
-    ("text", "pair"),
-    ("text_a", "text_b"),
-    ("sentence",),
-    ("text",),
-)
-"""Columns of texts that are known: the Microsoft paraphrase corpus', GLUE's, and those of JSON lines."""
 
 LABELS = ("Quality", "is_duplicate", "gold_label", "label")
 """Columns of labels that are known."""
@@ -61,7 +48,7 @@ def pairs(
             names its columns.
         label: the column of labels; by default one of `LABELS` that is there.
         text_a, text_b: the columns of the texts; with `text_a` alone inputs are single texts. By default the first of
-            `TEXTS` that is there.
+            `headscope.corpora.tables.TEXTS` that is there.
         document: the column that says which rows are of one document; by default ``document`` where it is there,
             else each row is a document of its own.
         strict: refuse broken rows and empty texts or labels; else they are left out and listed (`Corpus`).
@@ -74,37 +61,35 @@ def pairs(
     ('The bank cut its rates on Tuesday .', 'On Tuesday the bank cut its rates .', '1')
     """
     suffix = Path(path).suffix.lower()
-    if suffix not in _READERS:
+    if suffix not in READERS:
         raise InputError(
-            f"{path}: expected a name that ends in {', '.join(_READERS)}, found {suffix or 'none'}"
+            f"{path}: expected a name that ends in {', '.join(READERS)}, found {suffix or 'none'}"
         )
     if text_b is not None and text_a is None:
         raise InputError("text_b: expected text_a beside it, found none")
-    read = partial(_examples, _READERS[suffix], (label, text_a, text_b, document))
-    return Corpus.of_files(path, read, strict=strict, expected="expected rows of texts, found none")
+    read = partial(_examples, READERS[suffix], (label, text_a, text_b, document))
+    documents = (
+        "each row, or those that a column 'document' names alike"
+        if document is None
+        else each_of(document, "row")
+    )
+    expected = "expected rows of texts, found none"
+    return Corpus.of_files(path, read, strict=strict, expected=expected, documents=documents)
 
 
 _Wanted = tuple[str | None, str | None, str | None, str | None]
-_Rows = Iterator[tuple[Line, Mapping[str, Any] | CorpusError]]
-"""The line of each row, and its cells by their columns, or what is wrong with it."""
 
 
-def _examples(
-    rows: Callable[[Iterable[Line]], _Rows], wanted: _Wanted, lines: Iterable[Line]
-) -> Iterator[Callable[[], Example]]:
+def _examples(rows: Rows, wanted: _Wanted, lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:
     columns: _Columns | None = None
     documents: dict[str, int] = {}
     for index, (line, row) in enumerate(rows(lines)):
         if isinstance(row, CorpusError):
-            yield partial(_refuse, row)
+            yield partial(refuse, row)
             continue
         if columns is None:
             columns = _columns(list(row), wanted, line.error)
         yield partial(_example, line, row, columns, index, documents)
-
-
-def _refuse(error: CorpusError) -> Example:
-    raise error
 
 
 def _example(
@@ -128,13 +113,7 @@ def _columns(names: Sequence[str], wanted: _Wanted, fail: Fail) -> _Columns:
     for name in wanted:
         if name is not None and name not in names:
             raise fail(f"expected a column {name!r}, found {there}")
-    if text_a is not None:
-        texts = (text_a,) if text_b is None else (text_a, text_b)
-    else:
-        known = [each for each in TEXTS if set(each) <= set(names)]
-        if not known:
-            raise fail(f"expected columns of texts that are known (or text_a and text_b), found {there}")
-        texts = known[0]
+    texts = text_columns(names, text_a, text_b, fail, "text_a and text_b")
     if label is None:
         label = next((name for name in LABELS if name in names), None)
         if label is None:
@@ -152,60 +131,3 @@ def _cell(row: Mapping[str, Any], name: str, fail: Fail) -> str:
         kind = "none" if value is None else repr(value)
         raise fail(f"{name!r}: expected a string or a number, found {kind}")
     return str(value).strip() if not isinstance(value, bool) else str(value).lower()
-
-
-def _by_tabs(lines: Iterable[Line]) -> _Rows:
-    return _table((line, line.text.split("\t")) for line in lines if line.text.strip())
-
-
-def _by_commas(lines: Iterable[Line]) -> _Rows:
-    return _table(_quoted(lines))
-
-
-def _quoted(lines: Iterable[Line]) -> Iterator[tuple[Line, list[str]]]:
-    """The cells of each row of a .csv file, and the line where it begins."""
-    taken: list[Line] = []
-
-    def texts() -> Iterator[str]:
-        for line in lines:
-            taken.append(line)
-            yield f"{line.text}\n"
-
-    try:
-        for cells in csv.reader(texts(), strict=True):
-            if cells:
-                yield taken[0], cells
-            taken.clear()
-    except csv.Error as error:
-        raise taken[0].error(f"expected a row of a .csv file, found one that is broken ({error})") from None
-
-
-def _table(rows: Iterable[tuple[Line, list[str]]]) -> _Rows:
-    """Rows by the names of their columns, which the first one says."""
-    names: list[str] = []
-    for line, cells in rows:
-        if not names:
-            names = [cell.strip() for cell in cells]
-            if twice := [name for index, name in enumerate(names) if name in names[:index]]:
-                raise line.error(f"expected columns of different names, found {twice[0]!r} twice")
-        elif len(cells) != len(names):
-            yield line, line.error(f"expected {len(names)} columns, found {len(cells)}")
-        else:
-            yield line, dict(zip(names, cells, strict=True))
-
-
-def _objects(lines: Iterable[Line]) -> _Rows:
-    for line in lines:
-        if line.text.strip():
-            try:
-                yield line, json_object(line)
-            except CorpusError as error:
-                yield line, error
-
-
-_READERS: Mapping[str, Callable[[Iterable[Line]], _Rows]] = {
-    ".tsv": _by_tabs,
-    ".txt": _by_tabs,
-    ".csv": _by_commas,
-    ".jsonl": _objects,
-}

@@ -6,18 +6,24 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any, Literal
 
 from headscope.corpora.corpus import Corpus, Pack
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths, packaged
-from headscope.corpora.jsonlines import Documents, json_object, scalar, string, strings
+from headscope.corpora.jsonlines import Documents, Fail, each_of, json_object, named, scalar, string, strings
 from headscope.doors import validated
 from headscope.errors import HeadscopeWarning, InputError
 
 Ends = Literal["blank", "line", "file"]
 """Where documents of plain text end: at blank lines, with each line, or with each file."""
 
+_ENDS: dict[Ends, str] = {
+    "blank": "lines up to a blank one or the end of the file",
+    "line": "each line",
+    "file": "each file",
+}
 _FEW, _SOON = 20, 500  # documents of which, and after which, it is said what they look like
 _HEADING = re.compile(r"=+ .+ =+")  # as in WikiText
 
@@ -47,7 +53,8 @@ def text(paths: Paths, *, pack: Pack | None = 128, documents: Ends = "blank", st
     """
     read = _Lines(documents)
     expected = "expected text, found blank lines only"
-    return Corpus.of_files(paths, read, pack=pack, strict=strict, expected=expected)
+    ends = _ENDS[documents]
+    return Corpus.of_files(paths, read, pack=pack, strict=strict, expected=expected, documents=ends)
 
 
 @validated
@@ -57,33 +64,62 @@ def builtin(*, pack: Pack | None = 128) -> Corpus:
     >>> len(list(hs.corpora.builtin(pack=None)))
     130
     """
-    return Corpus("built-in corpus", partial(_Lines(), packaged("builtin.txt")), pack=pack)
+    read = partial(_Lines(), packaged("builtin.txt"))
+    return Corpus("built-in corpus", read, pack=pack, documents=_ENDS["blank"])
 
 
 @validated
-def texts(items: Sequence[str | tuple[str, str]], *, strict: bool = False) -> Corpus:
-    """Texts, or pairs of texts, in memory: each an input and a document of its own.
+def texts(
+    items: Sequence[str | tuple[str, str]],
+    *,
+    documents: Sequence[str | int] | None = None,
+    strict: bool = False,
+) -> Corpus:
+    """Texts, or pairs of texts, in memory: each an input.
 
-    Pairs that are longer than the model takes are left out and listed (`Corpus`), or refused where it is `strict`.
+    Args:
+        items: strings, or pairs of them; a column of a table or data set, such as ``ds["text"]``.
+        documents: of each text the name of its document, such as ``ds["article"]``; texts of one document follow one
+            another. By default each text is a document of its own.
+        strict: refuse pairs that are longer than the model takes; else they are left out and listed (`Corpus`).
 
     >>> corpus = hs.corpora.texts([("The cat sat.", "It slept."), "A dog barked."])
     >>> [(example.text, example.pair) for example in corpus]
     [('The cat sat.', 'It slept.'), ('A dog barked.', None)]
     """
+    numbers = range(len(items)) if documents is None else _numbers(documents, len(items))
     examples: list[Example] = []
     for index, item in enumerate(items):
         parts: tuple[Any, ...] = item if isinstance(item, tuple) else (item,)
         for part in parts:
             string(part, f"texts[{index}]", InputError)
         pair = parts[1] if len(parts) == 2 else None
-        examples.append(Example(text=parts[0], pair=pair, document=index, source=f"texts[{index}]"))
+        examples.append(Example(text=parts[0], pair=pair, document=numbers[index], source=f"texts[{index}]"))
     if not examples:
         raise InputError("texts: expected at least one text, found an empty list")
-    return Corpus("texts", partial(iter, examples), strict=strict)
+    ends = "each text" if documents is None else "texts of one name in documents="
+    return Corpus("texts", partial(iter, examples), strict=strict, documents=ends)
+
+
+def _numbers(documents: Sequence[str | int], count: int) -> list[int]:
+    """The numbers of the documents that texts name, from 0."""
+    names = list(documents)
+    if len(names) != count:
+        raise InputError(f"documents: expected {count:,} names, one a text, found {len(names):,} names")
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    found = [numbers[name] for name in names]
+    for index, (before, after) in enumerate(pairwise(found), 1):
+        if after < before:
+            raise InputError(
+                f"documents[{index}]: expected the texts of {names[index]!r} together, found it again"
+            )
+    return found
 
 
 @validated
-def jsonl(paths: Paths, *, strict: bool = False) -> Corpus:
+def jsonl(
+    paths: Paths, *, text: str | None = None, document: str | None = None, strict: bool = False
+) -> Corpus:
     """JSON lines: one object a line, each an input.
 
     An object has `text` (and `pair`), or `words` (and `pair_words`), or `tokens` (taken as they are, special
@@ -93,14 +129,21 @@ def jsonl(paths: Paths, *, strict: bool = False) -> Corpus:
     of its words, named in lower case (``NOUN`` gives ``noun``, for measures such as ``noun_to_sep``). Other keys
     are left alone, blank lines skipped.
 
-    Lines that are anything else are left out and listed (`Corpus`), or, where it is `strict`, refused with a
-    `CorpusError` that names file and line.
+    Args:
+        paths: a file or several.
+        text: another key of the text.
+        document: another key of the document, which each line must have then.
+        strict: refuse lines that are anything else with a `CorpusError` that names file and line; else they are left
+            out and listed (`Corpus`).
+
+    Raises `InputError` for a document that has ended and goes on.
 
     >>> [example.words or example.text for example in hs.corpora.jsonl("chats.jsonl")]
     ['Hello there, who are you?', ['He', 'did', 'not', 'see']]
     """
     expected = "expected JSON objects, found blank lines only"
-    return Corpus.of_files(paths, _objects, strict=strict, expected=expected)
+    read, ends = partial(_objects, text, document), each_of(document, "line")
+    return Corpus.of_files(paths, read, strict=strict, expected=expected, documents=ends)
 
 
 class _Lines:
@@ -113,54 +156,72 @@ class _Lines:
     def __call__(self, lines: Iterable[Line]) -> Iterator[Example]:
         document, path, ended = -1, "", True
         sizes: list[int] = []
-        for line in lines:
-            content = line.text.strip(" \t\r")
-            ended, path = ended or line.path != path, line.path
-            if not content.strip():
-                ended = ended or (self._ends == "blank" and sizes[-1] > 0)
-                continue
-            if ended:
-                document += 1
-                sizes.append(0)
-                self._tell(path, sizes, last=False)
-            ended = self._ends == "line"
-            sizes[-1] += not _HEADING.fullmatch(content.strip())
-            yield Example(text=content, document=document, source=line.source)
+        try:
+            for line in lines:
+                content = line.text.strip(" \t\r")
+                ended, path = ended or line.path != path, line.path
+                if not content.strip():
+                    ended = ended or (self._ends == "blank" and sizes[-1] > 0)
+                    continue
+                if ended:
+                    document += 1
+                    sizes.append(0)
+                    self._tell(path, sizes, last=False)
+                ended = self._ends == "line"
+                sizes[-1] += not _HEADING.fullmatch(content.strip())
+                yield Example(text=content, document=document, source=line.source)
+        except GeneratorExit:  # no more is wanted
+            self._tell(path, sizes, last=True)
+            raise
         self._tell(path, sizes, last=True)
 
     def _tell(self, path: str, sizes: Sequence[int], *, last: bool) -> None:
-        """Warn where most of the first documents have one line; `sizes` counts lines that are no headings."""
-        if self._told or (not last and len(sizes) <= _SOON):
+        """Warn where no or nearly every line ends a document; `sizes` counts lines that are no headings."""
+        if self._told or not (last or len(sizes) == _SOON + 1):
             return
-        self._told = True
         whole = sizes if last else sizes[:-1]
         single = sum(size <= 1 for size in whole)
-        if len(whole) >= _FEW and single > len(whole) / 2:
-            warnings.warn(
-                f"{path}: {single:,} of {len(whole):,} documents have one line: a blank line ends a document, and "
-                "errors are by document; if that is not what they are, say where they end with documents='line' or "
-                "'file' (--documents)",
-                HeadscopeWarning,
-                stacklevel=2,
+        if len(whole) == 1 and whole[0] >= _FEW:
+            found = f"no blank line among {whole[0]:,} lines: all are one document, and errors need several"
+        elif len(whole) >= _FEW and single > len(whole) / 2:
+            found = (
+                f"{single:,} of {len(whole):,} documents have one line: a blank line ends a document, and "
+                "errors are by document"
             )
+        else:
+            return
+        self._told = True
+        warnings.warn(
+            f"{path}: {found}; if that is not what they are, say where they end with documents='line' or 'file' "
+            "(--documents)",
+            HeadscopeWarning,
+            stacklevel=2,
+        )
 
 
-def _objects(lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:
+def _objects(
+    text: str | None, document: str | None, lines: Iterable[Line]
+) -> Iterator[Callable[[], Example]]:
     """One example a line of JSON."""
-    documents = Documents()
-    return (partial(_object, line, documents) for line in lines if line.text.strip())
+    numbers = Documents(document or "document")
+    return (partial(_object, line, text, document, numbers) for line in lines if line.text.strip())
 
 
-def _object(line: Line, documents: Documents) -> Example:
-    fields = _fields(line)
-    name = fields.pop("document", None)
-    document = documents.number(line, name)
-    return Example(**fields, document=document, document_known=name is not None, source=line.source)
+def _object(line: Line, text: str | None, document: str | None, numbers: Documents) -> Example:
+    row = json_object(line)
+    name = named(row, document, line.error)
+    fields = _fields(row, text, line.error)
+    number = numbers.number(line, name)
+    return Example(**fields, document=number, document_known=name is not None, source=line.source)
 
 
-def _fields(line: Line) -> dict[str, Any]:
-    """The fields of an example, checked."""
-    row, fail = json_object(line), line.error
+def _fields(row: dict[str, Any], text: str | None, fail: Fail) -> dict[str, Any]:
+    """The fields of an example, checked; `text` is another key of its text."""
+    if text is not None:
+        if text not in row:
+            raise fail(f"expected a key {text!r}, found {', '.join(map(repr, row)) or 'none'}")
+        string(row[text], f"{text!r}", fail)
+        row = {"text": row[text], **{key: row[key] for key in ("pair", "label") if key in row}}
     main = [key for key in ("text", "words", "tokens") if key in row]
     if len(main) != 1:
         keys = " and ".join(map(repr, main)) or ", ".join(map(repr, row)) or "none"
@@ -177,8 +238,5 @@ def _fields(line: Line) -> dict[str, Any]:
             fields["pieces" if key == "tokens" else key] = strings(row[key], f"{key!r}", fail)
     if "tags" in fields and len(fields["tags"]) != len(fields["words"]):
         raise fail(f"'tags': expected {len(fields['words'])}, one a word, found {len(fields['tags'])}")
-    for key in ("label", "document"):
-        value = scalar(row, key, fail)
-        if value is not None:
-            fields[key] = value
-    return fields
+    label = scalar(row, "label", fail)
+    return fields if label is None else {**fields, "label": label}

@@ -21,6 +21,7 @@ from headscope.errors import CorpusError, InputError
 Words = Literal["syntactic", "surface"]
 Relations = Literal["full", "main"]
 _COLUMNS = 10
+_NEWDOC = "what follows a '# newdoc', each file where there is none"
 
 
 @validated
@@ -48,7 +49,7 @@ def conllu(
     >>> [(sentence.words[place], sentence.relations[place], sentence.heads[place]) for place in (3, 7)]
     [('bridge', 'nsubj:pass', 7), ('closed', 'root', -1)]
     """
-    return _corpus(paths, _reader(words, relations), strict)
+    return _corpus(paths, _reader(words, relations), strict, _NEWDOC)
 
 
 @unused("skip_broken")
@@ -61,7 +62,7 @@ def word_heads(paths: Paths, *, strict: bool = False) -> Corpus:
     >>> [(sentence.words, sentence.heads) for sentence in hs.corpora.word_heads("heads.txt")]
     [(['The', 'cat', 'slept'], [1, 2, -1])]
     """
-    return _corpus(paths, _pairs, strict)
+    return _corpus(paths, _pairs, strict, "each sentence")
 
 
 @validated
@@ -76,7 +77,8 @@ def builtin_trees(*, words: Words = "syntactic", relations: Relations = "full") 
     [('The', 'det'), ('old', 'amod'), ('stone', 'compound'), ('bridge', 'nsubj')]
     """
     read = _reader(words, relations)
-    return Corpus("built-in treebank", partial(_sentences, read, packaged("builtin.conllu")))
+    trees = partial(_sentences, read, packaged("builtin.conllu"))
+    return Corpus("built-in treebank", trees, documents=_NEWDOC)
 
 
 class _Rows(NamedTuple):
@@ -110,12 +112,13 @@ def _reader(words: Words, relations: Relations) -> Read:
     return partial(_sentence, surface=words == "surface", main=relations == "main")
 
 
-def _corpus(paths: Paths, read: Read, strict: bool) -> Corpus:
+def _corpus(paths: Paths, read: Read, strict: bool, documents: str) -> Corpus:
     return Corpus.of_files(
         paths,
         partial(_sentences, read),
         strict=strict,
         expected="expected sentences, found none that can be read",
+        documents=documents,
     )
 
 

@@ -21,7 +21,7 @@ from headscope.measures.dataset import (
     measure_of,
 )
 from headscope.measures.surface import MEASURES
-from headscope.reports.sections import METHODS, absent
+from headscope.reports.sections import absent, methods
 from headscope.reports.summary import Summary
 from headscope.views.blobs import Blobs
 from headscope.views.columns import measure_names
@@ -89,7 +89,7 @@ def report_payload(
         ),
         *sections,
         *absent(_mapping(meta, "absent")),
-        METHODS,
+        methods(_text(_mapping(meta, "corpus").get("document")) or ""),
     ]
     beside = dataset[[str(name) for name in dataset.data_vars if measure_of(dataset, str(name)) in MEASURES]]
     opened = [

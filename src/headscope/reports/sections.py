@@ -65,14 +65,16 @@ def absent(reasons: Mapping[str, Any]) -> list[Section]:
     )
 
 
-METHODS = Ready(
-    MethodsSection(
-        kind="methods",
-        title="What each figure means",
-        about="Every figure is a mean over the corpus with its standard error, of the jackknife over documents. "
-        "The dashed line is what attention spread evenly over the visible tokens would give. "
-        "Bars of 0.5 are a convention. Where a head gives part of its attention to a learned sink, or parks it on a "
-        "token, its entropy and its other shares are of what is left.",
+def methods(document: str) -> Section:
+    """What each figure means, and what was taken as one document."""
+    one = f" (here {document})" if document else ""
+    return Ready(
+        MethodsSection(
+            kind="methods",
+            title="What each figure means",
+            about="Every figure is a mean over the corpus with its standard error, of the jackknife over "
+            f"documents{one}. The dashed line is what attention spread evenly over the visible tokens would give. "
+            "Bars of 0.5 are a convention. Where a head gives part of its attention to a learned sink, or parks it on "
+            "a token, its entropy and its other shares are of what is left.",
+        )
     )
-)
-"""What each figure means."""

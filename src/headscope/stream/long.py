@@ -312,7 +312,7 @@ def described(
     if isinstance(corpus, Corpus):
         corpus.tell()
         counts = {"cuts": corpus.counts.cuts, "empty": corpus.counts.empty, "left_out": len(corpus.broken)}
-        told["corpus"] = {**named, **counts}
+        told["corpus"] = {**named, "document": corpus.documents, **counts}
         told["broken"] = [str(error) for error in corpus.broken[:DESCRIBED]]
     return told
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 def models(
     how: console.LoadOptions,
+    reading: console.ReadingOptions,
     table: console.TableOptions,
     items: Annotated[
         list[str],
@@ -34,12 +35,7 @@ def models(
     ] = None,
     measures: console.Measures = None,
     by: console.By = "token",
-    format: console.Format = None,
-    pack: console.Pack = 128,
-    documents: console.DocumentEnds = None,
-    strict: console.Strict = False,
     theme: console.Theme = "auto",
-    limit: console.Limit = None,
     batch_size: console.BatchSize = 16,
     seed: Annotated[
         int,
@@ -60,10 +56,10 @@ def models(
         raise InputError("models: expected two (or --untrained SEED), found one")
     else:
         first, second, rest = items[0], items[1], items[2:]
-    texts = console.corpus_of([Path(one) for one in rest], format, pack, documents, strict=strict)
+    texts = reading.of([Path(one) for one in rest])
     a, b = how.trained.named(first), how.named(second)
     why = run.counterparts(a, b)
-    shared: dict[str, Any] = {"batch_size": batch_size, "limit": limit}
+    shared: dict[str, Any] = {"batch_size": batch_size, "limit": reading.limit}
     if why is not None:
         console.say(f"{why}: compared by role")
         if estimate:
@@ -74,7 +70,7 @@ def models(
     by_role = roles is not None or not (table.as_json or table.output is not None)
     line = partial(run.estimate, a, b, texts, **options)
     if console.foreseen(
-        estimate, texts.size_hint(), lambda: line() + ("; then roles" if by_role else ""), limit=limit
+        estimate, texts.size_hint(), lambda: line() + ("; then roles" if by_role else ""), limit=reading.limit
     ):
         return
     result = run.models(a, b, texts, **options, progress=True)

@@ -9,29 +9,27 @@ from typing import Annotated, Any
 import typer
 
 from headscope.console import options as console
+from headscope.errors import InputError
 
 
 def training(
     table: console.TableOptions,
-    checkpoints: Annotated[
+    reading: console.ReadingOptions,
+    items: Annotated[
         list[str],
         typer.Argument(
-            metavar="CHECKPOINT",
-            help="Hub names or folders in order, NAME@REVISION, or one folder of checkpoint-N folders.",
+            metavar="CHECKPOINT... [CORPUS...]",
+            help="Hub names or folders in order, NAME@REVISION, or one folder of checkpoint-N folders; then files of "
+            "texts, by default the built-in corpus.",
         ),
     ],
     corpus: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="The texts; the built-in corpus by default.")
+        list[Path] | None, typer.Option(metavar="FILE", help="Files of texts, as CORPUS.")
     ] = None,
     figure: console.FigureFile = None,
     measures: console.Measures = None,
     by: console.By = "token",
-    format: console.Format = None,
-    pack: console.Pack = 128,
-    documents: console.DocumentEnds = None,
-    strict: console.Strict = False,
     theme: console.Theme = "auto",
-    limit: console.Limit = None,
     batch_size: console.BatchSize = 32,
     device: console.Device = None,
     dtype: console.Dtype = None,
@@ -43,13 +41,17 @@ def training(
 
     table.check()
     console.check_places(figure, suffixes=console.PICTURES)
+    start = next((index for index, item in enumerate(items) if _is_text(Path(item))), len(items))
+    checkpoints, texts = items[:start], [*(corpus or ()), *map(Path, items[start:])]
+    if not checkpoints:
+        raise InputError(f"training: expected a checkpoint before the texts, found {items[0]}")
     result = run(
         checkpoints[0] if len(checkpoints) == 1 else checkpoints,
-        console.corpus_of(corpus, format, pack, documents, strict=strict),
+        reading.of(texts),
         measures=console.names(measures),
         by=by,
         batch_size=batch_size,
-        limit=limit,
+        limit=reading.limit,
         progress=True,
         device=device,
         dtype=dtype,
@@ -66,3 +68,8 @@ def training(
     if figure is not None:
         theme_ = "dark" if theme == "dark" else "light"
         console.write_figure(result.figure(console.names(measures), theme=theme_), figure)
+
+
+def _is_text(path: Path) -> bool:
+    """Whether this is a file of texts, there or not; checkpoints are folders or names."""
+    return path.is_file() or path.suffix.lower() in (".txt", *console.SUFFIXES)

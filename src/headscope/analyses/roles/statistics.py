@@ -205,7 +205,7 @@ def every(*datasets: xr.Dataset, confidence: float = 0.95) -> pd.DataFrame:
     if not tests and found:
         raise InputError(
             f"roles: expected at least {LEAST:.0f} effective documents, found {_documents(max(found))}: add some, or "
-            "say where documents end"
+            "say where documents end (documents= of the corpus, --documents)"
         )
     if not tests:
         raise InputError(

@@ -1,0 +1,194 @@
+"""Tables of texts: rows by the names of their columns."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Literal
+
+from headscope.corpora.corpus import Corpus
+from headscope.corpora.example import Example
+from headscope.corpora.files import Line, Paths
+from headscope.corpora.jsonlines import Documents, Fail, each_of, json_object, named, string
+from headscope.doors import validated
+from headscope.errors import CorpusError, InputError
+
+TEXTS: tuple[tuple[str, ...], ...] = (
+    ("#1 String", "#2 String"),
+    ("sentence1", "sentence2"),
+    ("question1", "question2"),
+    ("premise", "hypothesis"),
+    ("question", "sentence"),
+    ("text", "pair"),
+    ("text_a", "text_b"),
+    ("sentence",),
+    ("text",),
+)
+"""Columns of texts that are known: the Microsoft paraphrase corpus', GLUE's, and those of JSON lines."""
+
+Row = tuple[Line, Mapping[str, Any] | CorpusError]
+"""The line of a row, and its cells by their columns, or what is wrong with it."""
+
+Rows = Callable[[Iterable[Line]], Iterator[Row]]
+"""Makes rows of the lines of files."""
+
+
+@validated
+def table(
+    paths: Paths,
+    *,
+    text: str | None = None,
+    pair: str | None = None,
+    document: str | None = None,
+    format: Literal["csv", "tsv"] | None = None,
+    strict: bool = False,
+) -> Corpus:
+    """A table of texts, or pairs of texts: one input a row, the first row names the columns, UTF-8.
+
+    Args:
+        paths: a file or several: ``.csv`` (with quoting), or ``.tsv`` (columns parted by tabs, without quoting).
+        text, pair: the columns of the texts; with `text` alone inputs are single texts. By default the first of `TEXTS`
+            that is there.
+        document: the column that says which rows are of one document; these follow one another. By default
+            ``document`` where it is there, else each row is a document of its own.
+        format: by default told from the suffix.
+        strict: refuse broken rows and empty texts; else they are left out and listed (`Corpus`).
+
+    Other columns are left alone. Raises `InputError` for another suffix and a document that has ended and goes on, and
+    `CorpusError` with file and line for a missing column and for quotes of a .csv file that do not end.
+
+    >>> [(example.text[:12], example.document) for example in hs.corpora.table("news.csv", document="article")]
+    [('Rates rose o', 0), ('Banks were n', 0), ('It rained in', 1)]
+    """
+    files = [paths] if isinstance(paths, str | Path) else list(paths)
+    kinds = {format or Path(file).suffix.lower().removeprefix(".") for file in files}
+    if not kinds <= {"csv", "tsv"} or len(kinds) > 1:
+        raise InputError(
+            f"table: expected files that are all .csv or all .tsv, found {', '.join(map(str, files))}"
+        )
+    if pair is not None and text is None:
+        raise InputError("pair: expected text beside it, found none")
+    rows = READERS[f".{kinds.pop()}" if kinds else ".csv"]
+    read = partial(_examples, rows, text, pair, document)
+    ends = each_of(document, "row")
+    return Corpus.of_files(
+        paths, read, expected="expected rows of texts, found none", documents=ends, strict=strict
+    )
+
+
+def _examples(
+    rows: Rows, text: str | None, pair: str | None, document: str | None, lines: Iterable[Line]
+) -> Iterator[Callable[[], Example]]:
+    numbers = Documents(document or "document")
+    columns: tuple[str, ...] = ()
+    path = ""
+    for line, row in rows(lines):
+        if isinstance(row, CorpusError):
+            yield partial(refuse, row)
+            continue
+        if line.path != path:
+            path, columns = line.path, text_columns(list(row), text, pair, line.error, "text=, --text-field")
+            if document is not None and document not in row:
+                raise line.error(f"expected a column {document!r}, found {', '.join(map(repr, row))}")
+        yield partial(_example, line, row, columns, document, numbers)
+
+
+def refuse(error: CorpusError) -> Example:
+    """Raise what is wrong with a row."""
+    raise error
+
+
+def _example(
+    line: Line, row: Mapping[str, Any], columns: tuple[str, ...], document: str | None, numbers: Documents
+) -> Example:
+    texts = [string(row[column], f"{column!r}", line.error) for column in columns]
+    name = named(row, document, line.error)
+    return Example(
+        text=texts[0],
+        pair=texts[1] if len(texts) == 2 else None,
+        document=numbers.number(line, name),
+        document_known=name is not None,
+        source=line.source,
+    )
+
+
+def text_columns(
+    names: Sequence[str], text: str | None, pair: str | None, fail: Fail, ask: str
+) -> tuple[str, ...]:
+    """The columns of the texts, of those that are there; `ask` is how the user would name them."""
+    there = ", ".join(map(repr, names))
+    asked = tuple(name for name in (text, pair) if name is not None)
+    for name in asked:
+        if name not in names:
+            raise fail(f"expected a column {name!r}, found {there}")
+    known = next((each for each in TEXTS if set(each) <= set(names)), ())
+    if not (asked or known):
+        raise fail(f"expected columns of texts that are known (or {ask}), found {there}")
+    return asked or known
+
+
+def _by_file(rows: Rows, lines: Iterable[Line]) -> Iterator[Row]:
+    """Each file names its columns."""
+    for _, own in groupby(lines, lambda line: line.path):
+        yield from rows(own)
+
+
+def _by_tabs(lines: Iterable[Line]) -> Iterator[Row]:
+    return _table((line, line.text.split("\t")) for line in lines if line.text.strip())
+
+
+def _by_commas(lines: Iterable[Line]) -> Iterator[Row]:
+    return _table(_quoted(lines))
+
+
+def _quoted(lines: Iterable[Line]) -> Iterator[tuple[Line, list[str]]]:
+    """The cells of each row of a .csv file, and the line where it begins."""
+    taken: list[Line] = []
+
+    def texts() -> Iterator[str]:
+        for line in lines:
+            taken.append(line)
+            yield f"{line.text}\n"
+
+    try:
+        for cells in csv.reader(texts(), strict=True):
+            if cells:
+                yield taken[0], cells
+            taken.clear()
+    except csv.Error as error:
+        raise taken[0].error(f"expected a row of a .csv file, found one that is broken ({error})") from None
+
+
+def _table(rows: Iterable[tuple[Line, list[str]]]) -> Iterator[Row]:
+    """Rows by the names of their columns, which the first one says."""
+    names: list[str] = []
+    for line, cells in rows:
+        if not names:
+            names = [cell.strip() for cell in cells]
+            if twice := [name for index, name in enumerate(names) if name in names[:index]]:
+                raise line.error(f"expected columns of different names, found {twice[0]!r} twice")
+        elif len(cells) != len(names):
+            yield line, line.error(f"expected {len(names)} columns, found {len(cells)}")
+        else:
+            yield line, dict(zip(names, cells, strict=True))
+
+
+def _objects(lines: Iterable[Line]) -> Iterator[Row]:
+    for line in lines:
+        if line.text.strip():
+            try:
+                yield line, json_object(line)
+            except CorpusError as error:
+                yield line, error
+
+
+READERS: Mapping[str, Rows] = {
+    ".tsv": partial(_by_file, _by_tabs),
+    ".txt": partial(_by_file, _by_tabs),
+    ".csv": partial(_by_file, _by_commas),
+    ".jsonl": _objects,
+}
+"""What reads rows, by the suffix of the file."""
