@@ -63,6 +63,14 @@ def small_bert(tokenizer: Any, **options: Any) -> Model:
     return hs.load((sharpen(transformers.BertModel(config)), tokenizer), **options)
 
 
+def save_bert(folder: Any, tokenizer: Any, **config: Any) -> None:
+    """Write a model and a tokenizer to a folder, whether they go together or not."""
+    torch.manual_seed(0)
+    settings = {**SMALL, "max_position_embeddings": 512, **config}
+    transformers.BertModel(transformers.BertConfig(**settings)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
 def save_gpt2(folder: Any, **config: Any) -> None:
     """Write a causal model with its tokenizer to a folder, for want of a large one."""
     tokenizer = byte_level()

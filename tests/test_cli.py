@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import xarray as xr
+from small_models import save_bert
+from small_tokenizers import listed
 
 from headscope import cli
 
@@ -37,6 +40,24 @@ def test_check(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
     assert run(monkeypatch, "check", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["parts"][0]["heads"] == [12] * 6
+    assert found["vocabulary"] == {"tokenizer": 30522, "embedding": 30522, "beyond": []}
+    assert found["english"]["unknown"] == 0
+
+
+@pytest.mark.filterwarnings("ignore::headscope.errors.HeadscopeWarning")
+def test_check_says_that_a_tokenizer_is_another_models(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    save_bert(tmp_path, listed(tuple("CNO"), letters=True), vocab_size=591)
+    assert run(monkeypatch, "check", tmp_path) == 0
+    out = capsys.readouterr().out
+    said = "the tokenizer has 8 pieces, the model's embedding 591 rows: its vocabulary may be another's"
+    assert f"  ??  {said}\n" in out
+    assert re.search(r"\n  \?\?  [\d,]+ of [\d,]+ pieces \(99\.\d %\) of an English sample are unknown", out)
+    assert run(monkeypatch, "measure", "-m", tmp_path, "--measures", "previous") == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert "built-in corpus: " in last
+    assert "expected at most 20 %: give text that it knows, or say --allow-unknown" in last
 
 
 def test_measure_prints_a_table(

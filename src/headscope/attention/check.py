@@ -24,6 +24,7 @@ from headscope.attention.recording import evaluating, recording, route
 from headscope.attention.refuse import chunked
 from headscope.errors import HeadscopeError, RefusedError
 from headscope.models.model import Model, uncached
+from headscope.models.vocabulary import Vocabulary, vocabulary
 
 PROBE = "When Ada opened the old box, she found 2 letters; neither was signed."
 
@@ -68,6 +69,7 @@ class Check:
         tolerance: what errors were allowed.
         padding_error: largest change of an input's weights (and, relative, of its output) where a longer one stands
             beside it in the batch; None for a model that reads no tokens.
+        vocabulary: the sizes of the tokenizer and the embedding; None for a model without either.
     """
 
     route: Route
@@ -75,6 +77,7 @@ class Check:
     output_error: float
     tolerance: float
     padding_error: float | None = None
+    vocabulary: Vocabulary | None = None
 
     @property
     def same_length(self) -> bool:
@@ -95,6 +98,7 @@ def check(model: Model, inputs: Mapping[str, Tensor] | None = None) -> Check:
     """
     if reason := chunked(model.module):
         raise RefusedError(f"{model.name}: {reason}")
+    sizes = vocabulary(model)
     ready = inputs if inputs is not None else probe_inputs(model)
     tolerance = 1e-4 if model.dtype in (torch.float32, torch.float64) else 5e-2
     with torch.no_grad(), evaluating(model.module):
@@ -116,7 +120,7 @@ def check(model: Model, inputs: Mapping[str, Tensor] | None = None) -> Check:
             _part(model, name, records, ready, recorded, tolerance) for name, records in group(calls).items()
         ]
         padded = padding_error(model, ready)
-    return Check(route(model.module), parts, moved, tolerance, padded)
+    return Check(route(model.module), parts, moved, tolerance, padded, sizes)
 
 
 def padding_error(model: Model, ready: Mapping[str, Tensor]) -> float | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
 from headscope.console.options import AsJson, ModelOptions, print_json
+from headscope.errors import HeadscopeWarning
+from headscope.stream.inputs import english
 
 
 @dataclass(frozen=True)
@@ -22,8 +25,10 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """What can be captured of a model, and the checks it passed."""
-    loaded = model.load()
+    with warnings.catch_warnings(action="ignore", category=HeadscopeWarning):  # it is printed below
+        loaded = model.load()
     found = loaded.checked
+    sample = english(loaded)
     if as_json:
         print_json(
             {
@@ -31,6 +36,8 @@ def check(
                 "route": found.route,
                 "output_error": found.output_error,
                 "padding_error": found.padding_error,
+                "vocabulary": found.vocabulary and vars(found.vocabulary),
+                "english": sample and dict(sample.counts()),
                 "parts": [vars(part) for part in found.parts],
             }
         )
@@ -63,6 +70,15 @@ def check(
         )
     elif found.padding_error is not None:
         print(f"  ok  padding leaves an input as it is (moved by {found.padding_error:.0e})")
+    if found.vocabulary is not None:
+        sizes = f"{found.vocabulary.tokenizer:,} pieces, {found.vocabulary.embedding:,} rows"
+        said = found.vocabulary.problem or f"the tokenizer goes with the model's embedding ({sizes})"
+        print(f"  {'??' if found.vocabulary.problem else 'ok'}  {said}")
+    if sample is not None:
+        said = f"{sample.share} of an English sample are unknown to the tokenizer"
+        print(
+            f"  {'ok' if sample.known else '??'}  {said}{'' if sample.known else ': give text that it knows'}"
+        )
 
 
 def _counts(numbers: Any) -> str:

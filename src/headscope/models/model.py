@@ -107,6 +107,19 @@ class Model:
         return base if isinstance(base, nn.Module) else self.module
 
     @property
+    def embedding_rows(self) -> int | None:
+        """How many ids the model has a row for; None for one that reads no ids."""
+        for module in (self.backbone, self.module):
+            find: Any = getattr(module, "get_input_embeddings", None)
+            try:
+                table: Any = find() if find is not None else None
+            except (NotImplementedError, AttributeError):  # a module of several parts
+                continue
+            if isinstance(table, nn.Embedding):
+                return table.num_embeddings
+        return None
+
+    @property
     def max_length(self) -> int | None:
         """The longest input in tokens; None where nothing states one."""
         config = self.text_config
@@ -164,8 +177,10 @@ class Model:
         """What the module takes for some inputs: ids ``[batch token]``, padded on the right, and their mask.
 
         `token_types=False` sets all token types to 0, as the released code of Clark et al. 2019 does. Raises
-        `InputError` for inputs of several lengths where padding would move the attention (`same_length`).
+        `InputError` for inputs of several lengths where padding would move the attention (`same_length`), and for a
+        piece that the model's embedding has no row for.
         """
+        self._expect_rows(batch)
         if self.same_length and len({len(tokens) for tokens in batch}) > 1:
             raise InputError(
                 f"{self.name}: expected inputs of one length in a batch, as padding moves its attention; found lengths "
@@ -176,6 +191,16 @@ class Model:
         if "token_type_ids" in arrays and not token_types:
             arrays["token_type_ids"] = arrays["token_type_ids"] * 0
         return {name: torch.as_tensor(array).to(self.device) for name, array in arrays.items()}
+
+    def _expect_rows(self, batch: Sequence[Tokens]) -> None:
+        rows = self.embedding_rows
+        for tokens in batch:
+            if rows is not None and tokens.ids is not None and (tokens.ids >= rows).any():
+                place = int(tokens.ids.argmax())
+                raise InputError(
+                    f"{self.name}: expected ids below {rows:,}, the rows of the model's embedding, found "
+                    f"{tokens.ids[place]:,} ({tokens.pieces[place]!r})"
+                )
 
     def _tokenizer(self) -> Any:
         if self.tokenizer is None:

@@ -6,10 +6,12 @@ import warnings
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 
-from headscope.corpora import Example
-from headscope.errors import HeadscopeWarning, UnknownError
+from headscope.corpora import Example, builtin
+from headscope.errors import HeadscopeWarning, InputError, UnknownError
 from headscope.models import Model
+from headscope.models.encode import encode
 from headscope.models.pieces import of_pieces
 
 SAID, MOST = 0.01, 0.2
@@ -56,16 +58,25 @@ class Inputs:
     def end(self) -> None:
         """All are read: refuse them, or say what share of the pieces is unknown."""
         self._expect_known(MOST)
-        if self.unknown > SAID * self.pieces and _watching.get():
+        if not self.known and _watching.get():
             warnings.warn(self._told(), HeadscopeWarning, stacklevel=1)
+
+    @property
+    def known(self) -> bool:
+        """Whether so few pieces are unknown that it need not be said."""
+        return self.unknown <= SAID * self.pieces
+
+    @property
+    def share(self) -> str:
+        """Such as ``12 of 300 pieces (4.0 %)``."""
+        return of_pieces(self.unknown, self.pieces)
 
     def counts(self) -> Mapping[str, int]:
         """Both counts, for a description."""
         return {"pieces": self.pieces, "unknown": self.unknown}
 
     def _told(self) -> str:
-        found = of_pieces(self.unknown, self.pieces)
-        return f"{self._name}: {found} are unknown to the tokenizer of {self._model.name}"
+        return f"{self._name}: {self.share} are unknown to the tokenizer of {self._model.name}"
 
     def _expect_known(self, most: float) -> None:
         if self.unknown > most * self.pieces and not self._model.allow_unknown and _watching.get():
@@ -73,6 +84,20 @@ class Inputs:
                 f"{self._told()}, expected at most {100 * most:.0f} %: give text that it knows, or say --allow-unknown "
                 "(allow_unknown=True of headscope.load)"
             )
+
+
+def english(model: Model) -> Inputs | None:
+    """The pieces of the built-in corpus, counted; None for a model without a tokenizer."""
+    if model.tokenizer is None:
+        return None
+    inputs = Inputs(model, (), "built-in corpus")
+    for line in builtin(pack=None):
+        try:
+            with unwatched():
+                inputs.count(replace(line, tokens=encode(model.tokenizer, line.text or "")))
+        except InputError:  # the tokenizer makes nothing of it
+            inputs.pieces, inputs.unknown = inputs.pieces + 1, inputs.unknown + 1
+    return inputs
 
 
 @contextmanager
