@@ -19,11 +19,11 @@ LIMIT = 4
 WRITES = ("-o", "--map", "--roles", "--figure")
 
 
-def run(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def run(words: list[str], monkeypatch: pytest.MonkeyPatch, code: int = 0) -> None:
     monkeypatch.setattr(sys, "argv", words)
     with pytest.raises(SystemExit) as ended:
         main()
-    assert ended.value.code == 0, words
+    assert ended.value.code == code, words
 
 
 def read(page: Path) -> tuple[Any, dict[str, str]]:
@@ -84,3 +84,44 @@ def test_every_printed_command_runs_and_gives_the_same_figures(
     for place, name in enumerate(names):
         if name != "rare_word":  # of which `headscope roles` knows
             np.testing.assert_allclose(seen[place], value[place], atol=1e-8, err_msg=name)
+
+
+TREE = "1\tCats\t_\tNOUN\t_\t_\t2\tnsubj\t_\t_\n2\tsleep\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n"
+
+
+@pytest.mark.slow
+def test_a_section_that_fails_on_a_file_of_ones_own(
+    demo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The page is written, the last line says what it lacks, and the code is 1; on the built-in sentences it is 0."""
+    monkeypatch.chdir(tmp_path)
+    Path("few.conllu").write_text(TREE * 3, encoding="utf-8")
+    common = ["headscope", "report", "--limit", "4", "--sections", "probes"]
+    run([*common, "-o", "own.html", "--treebank", "few.conllu"], monkeypatch, code=1)
+    why = "few.conllu: expected at least 8 sentences for probes, found 3"
+    found = capsys.readouterr()
+    assert found.err.splitlines()[-1] == f"headscope: own.html: written without the section probes ({why})"
+    assert str(tmp_path / "own.html") in found.out
+    assert [
+        one["reason"] for one in read(tmp_path / "own.html")[0]["sections"] if one["kind"] == "failed"
+    ] == [why]
+    run([*common, "-o", "builtin.html"], monkeypatch)
+    assert any(one["kind"] == "failed" for one in read(tmp_path / "builtin.html")[0]["sections"])
+
+
+@pytest.mark.slow
+def test_the_limit_of_the_text_does_not_cut_a_treebank(
+    demo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("trees.conllu").write_text(TREE * 30, encoding="utf-8")
+    common = ["headscope", "report", "--limit", "4", "--sections", "syntax", "-o", "a.html"]
+    for more, sentences in ((["--treebank", "trees.conllu"], 30), (["--limit-sentences", "7"], 7), ([], 4)):
+        more = [*more, *(["--treebank", "trees.conllu"] if sentences == 7 else [])]
+        run([*common, *more], monkeypatch)
+        (section,) = (one for one in read(tmp_path / "a.html")[0]["sections"] if one["kind"] == "syntax")
+        if sentences != 4:
+            assert next(row["n"] for row in section["rows"] if row["relation"] == "nsubj") == sentences
+        limit = ["--limit", str(sentences)] if sentences != 30 else []
+        words = shlex.split(section["command"])
+        assert [word for word in words if word in ("--limit", str(sentences))] == limit

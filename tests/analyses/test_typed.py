@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from headscope.analyses.typed import Typed
 
 GIVEN = Typed(
@@ -37,8 +39,14 @@ def test_a_section_has_only_what_it_takes() -> None:
 
 
 def test_trees_are_not_packed() -> None:
-    rest = "-m some/model --revision v1 --trust-remote-code --limit 9"
-    assert GIVEN.on("syntax", "--treebank") == f"headscope syntax t.conllu u.conllu {rest}"
+    """Nor is one that was named cut as the text is."""
+    model = "-m some/model --revision v1 --trust-remote-code"
+    rest = f"{model} --limit 9"
+    assert GIVEN.on("syntax", "--treebank") == f"headscope syntax t.conllu u.conllu {model}"
+    few = replace(GIVEN, limit_sentences=5)
+    assert few.on("syntax", "--treebank") == f"headscope syntax t.conllu u.conllu {model} --limit 5"
+    assert few.on("coref", "--coref") == f"headscope coref {model} --limit 5"
+    assert few.section("probes").endswith(" --limit 9 --sections probes --limit-sentences 5")
     assert GIVEN.on("coref", "--coref") == f"headscope coref {rest}"
     assert (
         GIVEN.on("compare groups", "--pairs", "--label")

@@ -19,6 +19,7 @@ class Entry:
         order: where it stands on the page; sections are made in the order of their analyses.
         make: takes a `Study` and returns the `Section`s of the page.
         needs: the input of the report without which there is no such section, such as ``pairs``.
+        reads: what it is made of: the ``text``, or another input of the report, such as ``treebank``.
         options: options of the report that only this section takes, such as ``--pairs``.
         beside: sections that are made with this one. It is then made even if nobody asked for it, and not shown.
         last: whether it is made when all others are, since it tells of all figures.
@@ -31,6 +32,7 @@ class Entry:
     order: int
     make: str
     needs: str = ""
+    reads: str = "text"
     options: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     last: bool = False

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, TypeVar
 
 import xarray as xr
 
+from headscope.analyses.record import Entry
 from headscope.analyses.typed import Typed
 from headscope.attention.neurons import capture_with_neurons
 from headscope.attention.parts import Parts
 from headscope.corpora import Corpus, Example
+from headscope.corpora.whole import readable
 from headscope.errors import HeadscopeError, InputError
 from headscope.maps import AttentionMaps
 from headscope.measures.dataset import describe, description
@@ -78,13 +79,15 @@ class Study:
         corpus: what it is measured on.
         sections: the names of the sections asked for.
         examples: texts or pairs to show heads on, or how many to choose from the corpus.
-        limit: measure at most this many inputs.
+        limit: measure at most this many inputs of the corpus, and of the pairs.
+        limit_sentences: of the treebank and of coreference at most this many sentences.
         treebank, coref, pairs: annotated corpora; None: the built-in ones, or none.
         against: another model to compare with.
         progress: whether to show progress on stderr.
         typed: what was typed, for the commands that give single figures again.
         figures: datasets over (layer, head) whose measures the page shows, the surface measures first.
         inputs: the page's examples.
+        failed: the sections that could not be made, and why.
     """
 
     model: Model
@@ -98,14 +101,22 @@ class Study:
     pairs: Corpus | None = None
     progress: bool = False
     typed: Typed | None = None
+    limit_sentences: int | None = None
     figures: list[xr.Dataset] = field(default_factory=list[xr.Dataset])
     inputs: list[Input | Beside] = field(default_factory=list[Input | Beside])
+    failed: list[tuple[Entry, str]] = field(default_factory=list[tuple[Entry, str]])
     _results: dict[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def run(self) -> dict[str, Any]:
         """The options of every run over a corpus."""
         return {"limit": self.limit, "progress": self.progress}
+
+    def sentences(self, given: Corpus | None) -> int | None:
+        """At most how many sentences are read of what was given; the built-in ones are cut as the text is."""
+        if given is None and self.limit_sentences is None:
+            return self.limit
+        return self.limit_sentences
 
     @property
     def surface(self) -> xr.Dataset:
@@ -158,13 +169,14 @@ class Study:
         self.say(f"{doing}: about {max(1, round(seconds))} s")
 
     def short(self) -> Iterator[Example]:
-        """The inputs of the corpus that can be read on a page; lines are packed to fewer tokens."""
-        corpus = self.corpus
-        if corpus.pack is not None:
-            corpus = copy(corpus)
-            corpus.pack = min(corpus.pack or EXAMPLE_TOKENS, EXAMPLE_TOKENS)
-        for example in islice(corpus.encoded(self.model), None if self.limit is None else 4 * self.limit):
-            if example.tokens is not None and len(example.tokens) <= 2 * EXAMPLE_TOKENS:
+        """The inputs of the corpus that can be read on a page, whole sentences; any short ones where there are none."""
+        most = None if self.limit is None else 4 * self.limit
+        none = True
+        for example in islice(readable(self.model, self.corpus, EXAMPLE_TOKENS), most):
+            none = False
+            yield example
+        for example in islice(self.corpus.encoded(self.model), most) if none else ():
+            if len(example.tokens or ()) <= 2 * EXAMPLE_TOKENS:
                 yield example
 
 

@@ -12,6 +12,9 @@ from headscope.analyses.record import entries
 READING = ("--format", "--pack", "--documents", "--text-field")
 """Options that say how texts are read."""
 
+SENTENCES = ("--treebank", "--coref")
+"""Options of the report whose files are read by sentences, not by inputs of a text."""
+
 
 @dataclass(frozen=True)
 class Typed:
@@ -22,16 +25,18 @@ class Typed:
         options: those of the model and of reading, by name, with what was given; a flag has an empty text.
         sections: what was given to the options ``--treebank``, ``--coref``, ``--against``, ``--pairs``, ``--label``.
         limit: the most inputs.
+        limit_sentences: the most sentences of the treebank and of coreference.
     """
 
     texts: Sequence[str] = ()
     options: Mapping[str, str] = field(default_factory=dict[str, str])
     sections: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     limit: int | None = None
+    limit_sentences: int | None = None
 
     def command(self, name: str, *words: str) -> str:
         """A command on the same corpus and model."""
-        return self._line(name, *self.texts, *_words(self.options), words=words)
+        return self._line(name, *self.texts, *_words(self.options), words=words, limit=self.limit)
 
     def section(self, name: str) -> str:
         """The report of one section."""
@@ -44,7 +49,10 @@ class Typed:
             for each in given
             for word in (option, each)
         ]
-        return self._line("report", *files, *_words(self.options), words=("--sections", name))
+        words = ["--sections", name]
+        if self.limit_sentences is not None:
+            words += ["--limit-sentences", str(self.limit_sentences)]
+        return self._line("report", *files, *_words(self.options), words=words, limit=self.limit)
 
     def on(self, name: str, option: str, *more: str) -> str:
         """A command on the files of an option, or where there are none on the built-in ones.
@@ -53,7 +61,10 @@ class Typed:
         """
         options = {each: value for each, value in self.options.items() if each not in READING}
         words = [word for each in more for own in self.sections.get(each, ()) for word in (each, own)]
-        return self._line(*name.split(), *self.sections.get(option, ()), *_words(options), words=words)
+        files, limit = self.sections.get(option, ()), self.limit
+        if option in SENTENCES and (files or self.limit_sentences is not None):
+            limit = self.limit_sentences
+        return self._line(*name.split(), *files, *_words(options), words=words, limit=limit)
 
     def versus(self, *, apart: bool) -> str:
         """The command that compares the model with the other; `apart` where heads have no counterparts."""
@@ -66,12 +77,17 @@ class Typed:
         words = [model, *other, *self.texts, *([] if other else ["--untrained", "0"])]
         out = ["-o", "models.csv", "--roles", "roles.csv", "--figure", "drift.svg"]
         return self._line(
-            "compare", "models", *words, *_words(options), words=["-o", "roles.csv"] if apart else out
+            "compare",
+            "models",
+            *words,
+            *_words(options),
+            words=["-o", "roles.csv"] if apart else out,
+            limit=self.limit,
         )
 
-    def _line(self, *first: str, words: Sequence[str]) -> str:
-        limit = [] if self.limit is None else ["--limit", str(self.limit)]
-        return shlex.join(["headscope", *first, *limit, *words])
+    def _line(self, *first: str, words: Sequence[str], limit: int | None) -> str:
+        most = [] if limit is None else ["--limit", str(limit)]
+        return shlex.join(["headscope", *first, *most, *words])
 
 
 def _words(options: Mapping[str, str]) -> list[str]:

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from headscope.analyses import analyses
-from headscope.analyses.record import entries
+from headscope.analyses.record import Entry, entries
 from headscope.console import options as console
-from headscope.errors import InputError
+from headscope.errors import InputError, RunError
 from headscope.measures.files import replacing
 
 
@@ -64,6 +64,10 @@ def report(
             help=f"Of {', '.join(entry.name for _, entry in entries(analyses()))}.",
         ),
     ] = None,
+    limit_sentences: Annotated[
+        int | None,
+        typer.Option(help="Stop after this many sentences of --treebank, and of --coref; else all are read."),
+    ] = None,
 ) -> None:
     """Write one page about a model: what every head does over a corpus, and the maps behind the figures."""
     from headscope import corpora
@@ -99,7 +103,9 @@ def report(
             "--label": [label] if label else [],
         },
         reading.limit,
+        limit_sentences,
     )
+    failed: list[tuple[Entry, str]] = []
     page = run(
         loaded,
         texts,
@@ -111,8 +117,10 @@ def report(
         coref=console.annotated(coref, None, strict=reading.strict) if coref else None,
         against=model.how.trained.named(against) if against else None,
         pairs=corpora.pairs(pairs, label=label, strict=reading.strict) if pairs else None,
+        limit_sentences=limit_sentences,
         progress=True,
         typed=typed,
+        failed=failed,
     )
     if browser is None:
         with replacing(output) as file:
@@ -121,4 +129,8 @@ def report(
         print_page(page, output, browser)
     size, seconds = output.stat().st_size / 1e6, time.monotonic() - started
     what = "to print" if browser else "open it in a browser, it needs no network"
-    print(f"{output.resolve()}  ({size:.1f} MB, {seconds:.0f} s; {what})")
+    print(f"{output.resolve()}  ({size:.1f} MB, {seconds:.0f} s; {what})", flush=True)
+    given = {"text": text or against, "treebank": treebank, "coref": coref, "pairs": pairs}
+    own = [f"{entry.name} ({why})" for entry, why in failed if given[entry.reads]]
+    if own:
+        raise RunError(f"{output}: written without the section{'s' * (len(own) > 1)} {'; '.join(own)}")

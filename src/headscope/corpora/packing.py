@@ -32,12 +32,21 @@ class _Layout(NamedTuple):
 
 
 def packed(
-    model: Encoder, lines: Iterable[Example], pack: int, counts: Counts, leave_out: LeaveOut
+    model: Encoder,
+    lines: Iterable[Example],
+    pack: int,
+    counts: Counts,
+    leave_out: LeaveOut,
+    *,
+    longest: int | None = None,
 ) -> Iterator[Example]:
-    """Lines as inputs of at most `pack` tokens: whole lines of one document, in order."""
+    """Lines as inputs of at most `pack` tokens: whole lines of one document, in order.
+
+    A line of more tokens is cut; with `longest` one of up to so many is an input by itself.
+    """
     layout = _layout(model)
     group: list[tuple[Example, int]] = []
-    for line, pieces in _measured(model, lines, pack - layout.single, counts, leave_out):
+    for line, pieces in _cut_to(model, lines, (longest or pack) - layout.single, counts, leave_out):
         while group and (line.document != group[0][0].document or not _room(group, pieces, pack, layout)):
             example, group = _take(model, group, pack, layout)
             yield from _encoded(model, [example], leave_out)
@@ -69,6 +78,15 @@ def fitted(
             yield from _encoded(model, parts, leave_out)
 
 
+def measured(model: Encoder, examples: Iterable[Example]) -> Iterator[tuple[Example, int]]:
+    """Examples, and how many tokens each has, special ones included."""
+    layout = _layout(model)
+    stream = iter(examples)
+    while window := list(islice(stream, _WINDOW)):
+        for example, pieces in zip(window, _pieces(model, window), strict=True):
+            yield example, pieces + _around(example, layout)
+
+
 def _layout(model: Encoder) -> _Layout:
     single, pair = (
         len(tokens) - sum(model.count(texts))
@@ -77,7 +95,7 @@ def _layout(model: Encoder) -> _Layout:
     return _Layout(single, pair, two=pair > single and not model.causal)
 
 
-def _measured(
+def _cut_to(
     model: Encoder, lines: Iterable[Example], room: int, counts: Counts, leave_out: LeaveOut
 ) -> Iterator[tuple[Example, int]]:
     """Lines of at most `room` pieces, and how many they have."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -13,6 +12,7 @@ from headscope.corpora.corpus import Corpus, Pack
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths, packaged
 from headscope.corpora.jsonlines import Documents, Fail, each_of, json_object, named, scalar, string, strings
+from headscope.corpora.whole import HEADING
 from headscope.doors import validated
 from headscope.errors import HeadscopeWarning, InputError
 
@@ -25,7 +25,6 @@ _ENDS: dict[Ends, str] = {
     "file": "each file",
 }
 _FEW, _SOON = 20, 500  # documents of which, and after which, it is said what they look like
-_HEADING = re.compile(r"=+ .+ =+")  # as in WikiText
 
 
 @validated
@@ -168,7 +167,7 @@ class _Lines:
                     sizes.append(0)
                     self._tell(path, sizes, last=False)
                 ended = self._ends == "line"
-                sizes[-1] += not _HEADING.fullmatch(content.strip())
+                sizes[-1] += not HEADING.fullmatch(content.strip())
                 yield Example(text=content, document=document, source=line.source)
         except GeneratorExit:  # no more is wanted
             self._tell(path, sizes, last=True)

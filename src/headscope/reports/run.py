@@ -41,8 +41,10 @@ def report(
     coref: Corpus | None = None,
     against: Model | None = None,
     pairs: Corpus | None = None,
+    limit_sentences: Count | None = None,
     progress: bool = False,
     typed: Typed | None = None,
+    failed: list[tuple[Entry, str]] | None = None,
 ) -> str:
     """One self-contained HTML page about a model: what every head does, and the explorer of it on examples.
 
@@ -52,14 +54,16 @@ def report(
         title: of the page.
         examples: texts or pairs to show heads on, or how many to choose from the corpus.
         sections: the names that ``headscope report --help`` lists; all by default. One that fails says why in the page.
-        limit: measure at most this many inputs.
+        limit: measure at most this many inputs of the corpus, and of the pairs; the built-in sentences are cut alike.
         treebank: sentences with trees for syntax and probes; the built-in ones by default.
         coref: documents with trees and coreference; the built-in ones by default.
         against: another model, to compare with; by default the same one untrained (weights drawn with seed 0).
         pairs: labelled texts or pairs (`headscope.corpora.pairs`), whose groups are compared; without them that section
             is left out.
+        limit_sentences: measure at most this many sentences of the treebank, and of coreference.
         progress: show progress on stderr, and say beforehand what takes long.
         typed: the same in its parts, for the commands that give single figures again; without it there are none.
+        failed: a list to which the sections that could not be made are added, each with the reason that the page gives.
 
     Raises:
         InputError: an unknown section; a model to compare with, but no such section; a corpus without inputs.
@@ -98,8 +102,12 @@ def report(
         pairs,
         progress,
         typed,
+        limit_sentences,
     )
-    return _page(study, title)
+    page = _page(study, title)
+    if failed is not None:
+        failed += study.failed
+    return page
 
 
 def _page(study: Study, title: str | None) -> str:
@@ -135,5 +143,6 @@ def _made(study: Study, analysis: Analysis, entry: Entry) -> list[Section]:
     except Exception as error:
         why = reason(error)
         study.say(f"headscope: section {entry.name}: {why}")
+        study.failed.append((entry, why))
         command = study.typed and study.typed.section(entry.name)
         return [Failed(entry.name, f"Not made: {entry.title}", why, command)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from headscope import corpora
 from headscope.analyses.syntax.run import syntax
 from headscope.analyses.syntax.statistics import table
 from headscope.analyses.syntax.trees import UAS, UUAS, spanning_tree
-from headscope.errors import CorpusError, InputError
+from headscope.errors import CorpusError, HeadscopeWarning, InputError
 from headscope.stream.words import word_maps
 
 DIRECTIONS = {"dep->head": "dep->head", "head<-dep": "head->dep"}
@@ -99,3 +100,18 @@ def test_trees(demo: Any, shared: Path) -> None:
         assert float(one["accuracy"]) * edges == pytest.approx(count)
     assert np.isfinite(found["baseline"].sel(relation=UUAS, offset=[-1, 1])).all()
     assert "tree UAS" in list(table(found)["relation"])
+
+
+def test_trees_of_single_words(demo: Any, shared: Path) -> None:
+    """A sentence of one word has no edge: among others it adds none, and alone there are no rows of trees."""
+    pytest.importorskip("ufal.chu_liu_edmonds")
+    treebank = corpora.conllu(shared / "data" / "ud_ewt" / "en_ewt-ud-test.conllu")
+    sentences = list(islice(treebank.encoded(demo), 300))
+    single = [one for one in sentences if len(one.words or ()) == 1][:2]
+    short = [one for one in sentences if len(one.words or ()) == 4][:3]
+    assert len(single) == 2
+    alone, both = (syntax(demo, given, trees=True).sel(relation=UAS) for given in (short, [*single, *short]))
+    assert int(both["n"]) == int(alone["n"]) == 9
+    np.testing.assert_array_equal(both["accuracy"], alone["accuracy"])
+    with pytest.warns(HeadscopeWarning, match="trees: no sentence has two words, so no tree has an edge"):
+        assert UAS not in syntax(demo, single, trees=True)["relation"]

@@ -18,6 +18,7 @@ ANALYSIS = Analysis(
             80,
             "examples:section",
             needs="pairs",
+            reads="pairs",
             options=("--pairs", "--label"),
         ),
     ),

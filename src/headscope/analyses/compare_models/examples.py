@@ -21,8 +21,9 @@ from headscope.analyses.compare_models.summary import Kind
 from headscope.analyses.compare_models.words import lines
 from headscope.analyses.roles.run import every_role
 from headscope.analyses.roles.section import known_tests
-from headscope.analyses.study import Gallery, Study, look_at_both
+from headscope.analyses.study import EXAMPLE_TOKENS, Gallery, Study, look_at_both
 from headscope.attention.load import load
+from headscope.corpora.whole import sentences
 from headscope.errors import InputError
 from headscope.heads import Head
 from headscope.measures.dataset import description
@@ -128,7 +129,8 @@ def _of_pieces(study: Study) -> _Texts:
 
 
 def _of_words(study: Study, b: Model) -> _Texts:
-    for example in islice(lines(study.model, study.corpus), study.limit):
+    whole = sentences(study.model, study.corpus.examples(), 2 * EXAMPLE_TOKENS)
+    for example in islice(lines(study.model, whole), study.limit):
         words = tuple(example.words or ())
         if WORDS[0] <= len(words) <= WORDS[1]:
             yield words, (study.model.from_words(list(words)), b.from_words(list(words)))

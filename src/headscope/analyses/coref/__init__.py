@@ -10,5 +10,5 @@ ANALYSIS = Analysis(
     estimate="run:estimate",
     axis="candidates",
     table="statistics:table",
-    sections=(Entry("coref", "coreference (table 2)", 50, "examples:section"),),
+    sections=(Entry("coref", "coreference (table 2)", 50, "examples:section", reads="coref"),),
 )

@@ -36,11 +36,12 @@ def section(study: Study, *, seed: int = 0) -> list[Section]:
     """Table 2 on a corpus (the built-in one by default), and mentions for the best heads."""
     pages = gallery(study)
     model, corpus = study.model, study.coref or builtin_trees()
-    result = coreference(model, corpus, seed=seed, **study.run)
+    limit = study.sentences(study.coref)
+    result = coreference(model, corpus, seed=seed, limit=limit, progress=study.progress)
     best: dict[statistics.Candidates, Head] = {
         kind: statistics.best_head(result, kind) for kind in statistics.CANDIDATES
     }
-    drawn = _texts(model, corpus, study.limit, seed)
+    drawn = _texts(model, corpus, limit, seed)
     maps = head_maps(model, drawn, set(best.values()))
     annotations = [statistics.annotated(example) for example in drawn]
     pages.room()

@@ -157,7 +157,8 @@ def section(study: Study, *, seed: int = 0) -> list[Section]:
     Raises `InputError` for fewer than eight sentences.
     """
     model, corpus = study.model, study.treebank or builtin_trees()
-    read = list(examples(model, corpus, min(study.limit or TRAINED, TRAINED)))
+    limit = study.sentences(study.treebank)
+    read = list(examples(model, corpus, min(limit or TRAINED, TRAINED)))
     several = len({example.document for example in read}) >= 4
     train: list[Example] = []
     dev: list[Example] = []

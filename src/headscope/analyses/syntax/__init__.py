@@ -10,5 +10,5 @@ ANALYSIS = Analysis(
     estimate="run:estimate",
     axis="relation",
     table="statistics:table",
-    sections=(Entry("syntax", "dependency relations (table 1)", 40, "examples:section"),),
+    sections=(Entry("syntax", "dependency relations (table 1)", 40, "examples:section", reads="treebank"),),
 )

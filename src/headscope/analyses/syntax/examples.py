@@ -44,14 +44,15 @@ def section(study: Study, *, seed: int = 0) -> list[Section]:
     """Table 1 on a treebank (the built-in one by default), and sentences for the best head of each relation."""
     pages = gallery(study)
     model, treebank = study.model, study.treebank or builtin_trees()
-    result = syntax(model, treebank, seed=seed, **study.run)
+    limit = study.sentences(study.treebank)
+    result = syntax(model, treebank, seed=seed, limit=limit, progress=study.progress)
     rows: Any = table(result)
     best: dict[str, tuple[int, Head]] = {
         str(row.relation): (DIRECTIONS.index(str(row.direction)), Head(int(row.layer), int(row.head)))
         for row in rows.itertuples()
         if not row.few and row.relation not in (ALL, WITHOUT, "root")
     }
-    drawn = _draw(examples(model, treebank, study.limit), best, seed)
+    drawn = _draw(examples(model, treebank, limit), best, seed)
     maps = head_maps(model, drawn, {head for _, head in best.values()})
     pages.room()
     indices: dict[int, int] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from headscope.analyses.syntax.statistics import Words, by_offsets, dataset, pre
 from headscope.corpora import Corpus, Example
 from headscope.deprecated import unused
 from headscope.doors import Count, Seed, validated
+from headscope.errors import HeadscopeWarning
 from headscope.measures.resample import Clusters
 from headscope.measures.significance import false_discovery
 from headscope.measures.surface import Preset
@@ -91,6 +93,8 @@ def syntax(
     code = preset is not None
     rows = rows or ("first" if code else "mean")
     by = tuple(offsets) if offsets is not None else _CODE_OFFSETS if code else OFFSETS
+    if trees:
+        spanning.library()
     started, words, whole, clusters = time.monotonic(), None, None, Clusters()
 
     def measure(annotated: Annotated, maps: npt.NDArray[Any]) -> list[BoolArray]:
@@ -127,6 +131,11 @@ def syntax(
     meta = description(model, treebank, inputs, options, started)
     result = dataset(words, clusters=clusters.kind, seed=seed, least=least, meta=meta)
     if not trees:
+        return result
+    if not len(whole.answers):
+        warnings.warn(
+            "trees: no sentence has two words, so no tree has an edge", HeadscopeWarning, stacklevel=3
+        )
         return result
     more = dataset(whole, clusters=clusters.kind, seed=seed, least=least)
     joined = xr.concat([result, more.sel(relation=[spanning.UAS, spanning.UUAS])], "relation", join="outer")

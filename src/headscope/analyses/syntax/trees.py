@@ -31,8 +31,12 @@ def spanning_tree(weights: npt.NDArray[Any], root: int) -> IntArray:
     np.fill_diagonal(scores, np.nan)
     scores[root + 1, 1:] = np.nan
     scores[root + 1, 0] = 0.0
-    library = lazy.module("ufal.chu_liu_edmonds", needs="pip install 'headscope[trees]'")
-    return np.array(library.chu_liu_edmonds(scores)[0][1:], np.int64) - 1
+    return np.array(library().chu_liu_edmonds(scores)[0][1:], np.int64) - 1
+
+
+def library() -> Any:
+    """What makes the trees. Raises `InputError` where it is not installed."""
+    return lazy.module("ufal.chu_liu_edmonds", needs="pip install 'headscope[trees]'")
 
 
 def right(predicted: IntArray, heads: IntArray) -> tuple[BoolArray, BoolArray]:
