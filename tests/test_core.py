@@ -244,7 +244,7 @@ class TestStore:
         with pytest.raises(InputError, match="no such file"):
             store.load(tmp_path / "none.safetensors")
         (tmp_path / "text.safetensors").write_text("hello")
-        with pytest.raises(InputError, match=r"text.safetensors: not a safetensors file"):
+        with pytest.raises(InputError, match=r"text.safetensors: expected a safetensors file"):
             store.load(tmp_path / "text.safetensors")
 
 

@@ -60,7 +60,7 @@ HINTS: list[tuple[Any, object, str]] = [
     (Literal["a"], ["a"], "a, found a list"),
     (int | Literal["first"], "last", "a whole number or first, found 'last'"),
     (Count | None, 0, "at least 1, found 0"),
-    (Count, 2**70, f"at most 9223372036854775807, found {2**70}"),
+    (Count, 2**70, "at most 9,223,372,036,854,775,807, found 118059"),
     (Count, float("nan"), "a whole number, found nan"),
     (Seed, -1, "a seed from 0 to 4294967295, found -1"),
     (Seed | None, "x", "a seed from 0 to 4294967295, found 'x'"),

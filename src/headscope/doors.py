@@ -59,14 +59,18 @@ class Expected:
 
 
 MOST_SEED = 2**32 - 1
+"""The largest seed that all generators of random numbers take."""
+
 Count = Annotated[int, Expected(least=1, most=sys.maxsize)]
 """How many there are of something, at least one."""
 Number = Annotated[int, Expected(least=0, most=sys.maxsize)]
 """A place in a list, from 0, or how many there are of what may be missing."""
 Seed = Annotated[int, Expected(f"a seed from 0 to {MOST_SEED}", 0, MOST_SEED)]
 """What numpy and torch both take."""
-Share = Annotated[float, Expected("a number from 0 to 1", 0, 1)]
-"""A level or another share of one."""
+Offset = Annotated[int, Expected(least=-10_000, most=10_000)]
+"""How far one word or token is from another."""
+Draws = Annotated[int, Expected(least=20_000, most=1_000_000)]
+"""Permutations of labels, or draws of a bootstrap."""
 
 
 class Fault(NamedTuple):
@@ -139,7 +143,7 @@ def _annotated(value: Any, hint: Any, more: Expected) -> Fault | None:
         return fault._replace(words=more.words or fault.words) if whole else fault
     if not isinstance(value, int | float | np.number) or more.least <= value <= more.most:
         return None
-    bound = f"at most {more.most}" if value > more.most else f"at least {more.least}"
+    bound = f"at most {more.most:,}" if value > more.most else f"at least {more.least:,}"
     return Fault("", more.words or bound, value, near=True)
 
 
@@ -231,6 +235,7 @@ _NAMED = {
     "Any": "anything",
     "list": "a list",
     "ndarray": "an array",
+    "Encoder": "one from hs.load",
     "Model": "one from hs.load",
     "Corpus": "a corpus",
     "Module": "a torch module",
@@ -248,7 +253,7 @@ _NAMED = {
 def _tip(value: object, hint: Any) -> str:
     """What to write instead, where a name stands in the place of what it names."""
     name = getattr(hint, "__name__", "")
-    if name == "Model" and isinstance(value, str):
+    if name in ("Model", "Encoder") and isinstance(value, str):
         return f"hs.load({_shown(value)}) gives one"
     if name == "Corpus" or "Example" in {name, *(getattr(each, "__name__", "") for each in get_args(hint))}:
         return 'headscope.corpora.text("wiki.txt") reads a file, headscope.corpora.texts([...]) takes strings'

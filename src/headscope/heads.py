@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
+from headscope.doors import Expected, validated
 from headscope.errors import InputError
 
 _CODE = re.compile(r"L(\d+)\s*H(\d+)", re.IGNORECASE)
@@ -26,6 +27,7 @@ class Head(NamedTuple):
     head: int
 
     @classmethod
+    @validated
     def parse(cls, label: str, *, base: int = 0) -> Head:
         """Read ``"L7H9"`` (always 0-based) or ``"7-9"`` (counted from `base`; papers count from 1).
 
@@ -50,3 +52,7 @@ class Head(NamedTuple):
         return f"L{self.layer}H{self.head}"
 
     __repr__ = __str__
+
+
+AnyHead = Annotated[Head | tuple[int, int] | str, Expected("a head such as Head(7, 9) or 'L7H9'")]
+"""How a head may be named."""

@@ -16,6 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from headscope.errors import InputError
+from headscope.failures import reason
+
 FORMAT = "headscope.maps/1"
 FIELDS = ("ids", "type_ids", "offsets", "special_mask", "word_ids", "sequence_ids")
 
@@ -50,4 +53,7 @@ def write(maps: Any, path: str | os.PathLike[str]) -> None:
         "meta": dict(maps.meta),
         "visible": None if maps.visible is None else [numbers[id(seen)] for seen in maps.visible],
     }
-    numpy.save_file(arrays, os.fspath(path), {"format": FORMAT, "description": json.dumps(description)})
+    try:
+        numpy.save_file(arrays, os.fspath(path), {"format": FORMAT, "description": json.dumps(description)})
+    except (OSError, ValueError, safetensors.SafetensorError) as error:
+        raise InputError(f"{path}: expected a file that can be written ({reason(error)})") from None

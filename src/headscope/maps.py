@@ -11,13 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope import words as _words
-from headscope.doors import validated
+from headscope.doors import Number, validated
 from headscope.errors import InputError, ShapeError
-from headscope.heads import Head
+from headscope.heads import AnyHead, Head
 from headscope.mapfile import write
 from headscope.tokens import BoolArray, Tokens
 
 FloatArray = npt.NDArray[np.floating[Any]]
+Side = Literal[0, 1]
+"""Text A or text B."""
+
 Kind = Literal["self", "cross", "encoder"]
 
 ROW_TOLERANCE = 5e-3
@@ -105,7 +108,8 @@ class AttentionMaps:
             for head in range(len(layer))
         ]
 
-    def __getitem__(self, head: Head | tuple[int, int] | str) -> FloatArray:
+    @validated
+    def __getitem__(self, head: AnyHead) -> FloatArray:
         """The map ``[query key]`` of one head: ``maps[hs.Head(7, 9)]`` or ``maps["L7H9"]``."""
         if isinstance(head, str):
             head = Head.parse(head)
@@ -131,12 +135,15 @@ class AttentionMaps:
         size = f"{len(self.query)} × {len(self.key)} tokens"
         return f"AttentionMaps({len(self.layers)} layers × {heads} heads, {size}, {self.kind})"
 
-    def sight(self, place: int) -> BoolArray:
+    @validated
+    def sight(self, place: Number) -> BoolArray:
         """Which keys each query of a layer can see, ``[head query key]``, or ``[1 query key]`` where its heads agree.
 
         Args:
             place: of the layer, counted from 0.
         """
+        if not place < len(self):
+            raise InputError(f"place: expected a layer from 0 to {len(self) - 1}, found {place}")
         if self.visible is not None:
             seen = self.visible[place]
             return seen if seen.ndim == 3 else seen[None]
@@ -145,14 +152,17 @@ class AttentionMaps:
             return np.tri(queries, keys, keys - queries, dtype=np.bool_)[None]
         return np.ones((1, queries, keys), np.bool_)
 
+    @validated
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the maps to a ``.safetensors`` file, exactly, in their own dtype; `headscope.open_maps` reads it."""
         write(self, path)
 
+    @validated
     def take(
         self, query: BoolArray | slice = slice(None), key: BoolArray | slice = slice(None)
     ) -> AttentionMaps:
         """Some rows and columns, weights as they are. Where columns are left out the maps are `partial`."""
+        query, key = _kept("query", query, len(self.query)), _kept("key", key, len(self.key))
         kept = self.key.take(key)
         visible = self.visible
         if visible is None and self.causal:
@@ -167,6 +177,7 @@ class AttentionMaps:
             visible=_changed(visible, lambda seen: seen[..., query, :][..., key]),
         )
 
+    @validated
     def words(self, rows: _words.Rows = "mean") -> AttentionMaps:
         """Maps between words. To a word: the sum over its pieces; from a word: the mean (`rows="first"`: the first).
 
@@ -192,7 +203,8 @@ class AttentionMaps:
         """What text B looks at in text A, special tokens left out, not renormalised."""
         return self.between(1, 0)
 
-    def between(self, start: int, end: int) -> AttentionMaps:
+    @validated
+    def between(self, start: Side, end: Side) -> AttentionMaps:
         """What one text looks at in another (0 is A, 1 is B), special tokens left out, not renormalised."""
         rows, columns = _sequence(self.query, start), _sequence(self.key, end)
         return self.take(rows, columns)
@@ -242,6 +254,13 @@ def wrap(
         visible = [visible] * len(layers)
     seen = _changed(visible, lambda each: np.array(each, np.bool_))
     return AttentionMaps(layers, query, key, kind, causal, partial=partial, visible=seen)
+
+
+def _kept(axis: str, keep: BoolArray | slice, count: int) -> BoolArray | slice:
+    """Which of an axis to keep. Raises `ShapeError` for a mask of another length, and for what is no mask."""
+    if isinstance(keep, slice) or (keep.dtype == np.bool_ and keep.shape == (count,)):
+        return keep
+    raise ShapeError(f"axis {axis}: expected a slice or a mask of {count}, found {keep.dtype} {keep.shape}")
 
 
 def _locked(array: Any) -> Any:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from headscope.doors import validated
 from headscope.errors import InputError
+from headscope.failures import reason
 from headscope.mapfile import FIELDS, FORMAT
 from headscope.mapfile import write as save
 from headscope.maps import AttentionMaps
@@ -35,8 +36,8 @@ def open_maps(path: str | os.PathLike[str]) -> AttentionMaps:
 
     reader: Any = safetensors
 
-    if not Path(path).is_file():
-        raise InputError(f"{path}: no such file")
+    if not os.path.isfile(path):
+        raise InputError(f"{str(path)[:200]}: expected a file of maps, found no such file")
     try:
         with reader.safe_open(os.fspath(path), framework="numpy") as file:
             header: dict[str, str] = file.metadata() or {}
@@ -44,7 +45,17 @@ def open_maps(path: str | os.PathLike[str]) -> AttentionMaps:
                 raise InputError(f"{path}: expected format {FORMAT}, found {header.get('format', 'none')}")
             arrays: dict[str, Any] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
     except safetensors.SafetensorError as error:
-        raise InputError(f"{path}: not a safetensors file ({error})") from None
+        raise InputError(f"{path}: expected a safetensors file, found something else ({error})") from None
+    try:
+        return _maps(header, arrays)
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{path}: expected what maps.save writes, found it broken ({reason(error)})"
+        ) from None
+
+
+def _maps(header: Mapping[str, str], arrays: Mapping[str, Any]) -> AttentionMaps:
+    """The maps of a file's header and arrays."""
     described: dict[str, Any] = json.loads(header["description"])
     axes: dict[str, Tokens] = {}
     for side in ("query", "key"):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headscope.doors import expect, validated
 from headscope.errors import InputError, ShapeError
 
 BoolArray = npt.NDArray[np.bool_]
@@ -91,6 +92,8 @@ class Tokens:
     classes: Mapping[str, BoolArray] = field(default_factory=dict[str, BoolArray])
 
     def __post_init__(self) -> None:
+        expect("pieces", self.pieces, Sequence[Any])
+        expect("classes", self.classes, Mapping[str, Any])
         pieces = tuple(self.pieces)
         for position, piece in enumerate(pieces):
             if not isinstance(piece, str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -126,6 +129,7 @@ class Tokens:
     def __len__(self) -> int:
         return len(self.pieces)
 
+    @validated
     def mask(self, name: str) -> BoolArray:
         """The tokens of a class, as a mask. ``first`` and ``special`` are always there.
 
@@ -181,8 +185,18 @@ _SPECIAL = (
 def _axis(name: str, value: Any, length: int, dtype: type[np.generic]) -> npt.NDArray[Any] | None:
     if value is None:
         return None
-    array = np.array(value, dtype)  # a copy: the caller may go on to write to theirs
-    if array.shape[:1] != (length,):
+    try:
+        array = np.array(value)  # a copy: the caller may go on to write to theirs
+    except ValueError:
+        raise ShapeError(
+            f"{name}: expected {length} entries, one a token, found lists of several lengths"
+        ) from None
+    truths = array.dtype == np.bool_ or (array.dtype.kind in "iu" and not (array.astype(np.int64) & ~1).any())
+    if array.size and not (truths if dtype is np.bool_ else array.dtype.kind in "biu"):
+        words = "True or False" if dtype is np.bool_ else "whole numbers"
+        raise ShapeError(f"{name}: expected {words}, one a token, found {array.dtype}")
+    array = array.astype(dtype, copy=False)
+    if array.shape != (length,) and not (name == "offsets" and array.shape == (length, 2)):
         raise ShapeError(f"{name}: expected {length} entries, one a token, found shape {array.shape}")
     array.setflags(write=False)
     return array

@@ -144,7 +144,7 @@ class TestRefusals:
             ({"attention": attentions(), "tokens": TOKENS, "sentence_b_start": 9}, "from 1 to 5, found 9"),
             (
                 {"attention": attentions(), "tokens": TOKENS, "html_action": "save"},
-                "expected 'view' or 'return'",
+                "expected view or return",
             ),
             ({"attention": attentions(), "tokens": TOKENS, "include_layers": [7]}, "no layer 7"),
         ],
@@ -159,7 +159,7 @@ class TestRefusals:
             head_view(attentions(), TOKENS, layer=0, include_layers=[1])
 
     def test_a_mode(self) -> None:
-        with pytest.raises(InputError, match="display_mode: expected 'dark' or 'light', found 'blue'"):
+        with pytest.raises(InputError, match="display_mode: expected dark or light, found 'blue'"):
             model_view(attentions(), TOKENS, display_mode="blue")
 
 

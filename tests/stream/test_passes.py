@@ -316,7 +316,7 @@ def test_the_cosine_of_a_pair(demo: Model) -> None:
         ("loss", "objective: expected natural, masked-lm, causal-lm, logit:N, cosine or a function"),
         ("masked-lm", "masked-lm needs a model with a language-model head"),
         ("causal-lm", "causal-lm needs a causal model"),
-        (lambda output: output.last_hidden_state, "objective: expected one number an input, found shape"),
+        (lambda output: output.last_hidden_state, "objective: expected a scalar, found shape"),
         (lambda _: 3.0, "objective: expected a tensor with one number, found float"),
     ],
 )

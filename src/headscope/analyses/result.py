@@ -12,6 +12,7 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses import tables
+from headscope.doors import validated
 from headscope.measures import dataset
 from headscope.views.charts import Figure, meta_of, model_name
 from headscope.views.figure import FORMATS
@@ -51,6 +52,7 @@ class Result(xr.Dataset):
         """A figure; `names` and `options` are those of `headscope.figure`."""
         return tables.figure(self, names, **options)
 
+    @validated
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write it as its suffix says, and return the path.
 
@@ -83,6 +85,7 @@ class Comparison:
         """The comparison's figure."""
         return tables.figure(self.figures)
 
+    @validated
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write it as its suffix says, and return the path.
 
@@ -113,6 +116,7 @@ def save(path: str | os.PathLike[str], figure: Callable[[], Figure], write: Call
     target = Path(path)
     if target.suffix.lower() in PICTURES:
         return figure().save(target)
+    dataset.check_place(target)
     dataset.check_suffix(target, (*dataset.SUFFIXES, *PICTURES))
     write()
     return target

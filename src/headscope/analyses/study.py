@@ -16,7 +16,7 @@ from headscope.attention.neurons import capture_with_neurons
 from headscope.attention.parts import Parts
 from headscope.corpora import Corpus, Example
 from headscope.corpora.whole import readable
-from headscope.errors import HeadscopeError, InputError
+from headscope.errors import InputError
 from headscope.maps import AttentionMaps
 from headscope.measures.dataset import describe, description
 from headscope.models import Model
@@ -178,12 +178,6 @@ class Study:
         for example in islice(self.corpus.encoded(self.model), most) if none else ():
             if len(example.tokens or ()) <= 2 * EXAMPLE_TOKENS:
                 yield example
-
-
-def reason(error: Exception) -> str:
-    """Why something failed, in one line."""
-    text = str(error).strip() or "no message"
-    return text if isinstance(error, HeadscopeError) else f"{type(error).__name__}: {text.splitlines()[0]}"
 
 
 def look_at_both(

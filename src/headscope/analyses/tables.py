@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
@@ -37,7 +38,7 @@ def table(result: xr.Dataset) -> pd.DataFrame:
 @validated
 def figure(
     result: xr.Dataset,
-    names: Any = None,
+    names: str | Sequence[str] | Mapping[Any, Any] | None = None,
     *,
     theme: Theme = "light",
     width: Width = "text",

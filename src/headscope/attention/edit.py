@@ -13,7 +13,8 @@ from headscope.attention.record import AttentionRecord, Hook
 from headscope.attention.recording import edits, recording
 from headscope.doors import validated
 from headscope.errors import InputError
-from headscope.heads import Head
+from headscope.failures import CALLERS, expect_call
+from headscope.heads import AnyHead, Head
 from headscope.models.model import Model, expect_model
 
 
@@ -33,13 +34,32 @@ def edit(model: Model, change: Hook) -> Generator[None]:
     0.0
     """
     expect_model(model)
-    with edits.entered(change), recording(model.module, change):
+    expect_call("change", change, "an AttentionRecord")
+
+    def checked(record: AttentionRecord) -> Tensor | None:
+        try:
+            new: Any = change(record)
+        except Exception as error:
+            vars(error)[CALLERS] = True
+            raise
+        if new is None:
+            return None
+        if not isinstance(new, Tensor) or not new.is_floating_point():
+            found = new.dtype if isinstance(new, Tensor) else type(new).__name__
+            raise InputError(
+                f"change: expected a tensor of floats [batch head query key] or None, found {found}"
+            )
+        if not new.isfinite().all():
+            raise InputError("change: expected finite weights, found NaN or infinity")
+        return new
+
+    with edits.entered(checked), recording(model.module, checked):
         yield
 
 
 @validated
 @contextmanager
-def ablate(model: Model, *heads: Head | str, part: str | None = None) -> Generator[None]:
+def ablate(model: Model, *heads: AnyHead, part: str | None = None) -> Generator[None]:
     """Within it some heads give nothing: their weights are 0.
 
     Args:
@@ -53,7 +73,9 @@ def ablate(model: Model, *heads: Head | str, part: str | None = None) -> Generat
     ...     float(hs.capture(model, "The cat sat.")["L0H2"].max())
     0.0
     """
-    named = [Head.parse(head) if isinstance(head, str) else head for head in heads]
+    if not heads:
+        raise InputError("heads: expected at least one, such as 'L4H2', found none")
+    named = [Head.parse(head) if isinstance(head, str) else Head(*head) for head in heads]
     with replace(model, dict.fromkeys(named, 0.0), part=part):
         yield
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from headscope.attention.one import describe, tokens_of
+from headscope.attention.one import describe, running, tokens_of
 from headscope.attention.parts import Parts, agreed, from_ids, group, numpy_of, seen_by, sight_of
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import edits, recording
@@ -73,7 +73,7 @@ def generate(
 
     options = {"do_sample": False, **options}
     ready.pop("token_type_ids", None)
-    with torch.no_grad(), seeded(seed), recording(model.module, hook):
+    with torch.no_grad(), seeded(seed), recording(model.module, hook), running(model, ready):
         ids = write(**ready, max_new_tokens=max_new_tokens, **options)[0].cpu().numpy().astype(np.int64)
     start = 0 if model.encoder_decoder else len(prompt)
     fed = from_ids(ids[:-1], model.tokenizer)

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import torch
 from torch import Tensor, nn
 
-from headscope.attention.one import Captured, Given, Text, assembled, expect_one_row, prepare, sides
+from headscope.attention.one import Captured, Given, Text, assembled, expect_one_row, prepare, running, sides
 from headscope.attention.parts import group, numpy_of
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
@@ -89,7 +89,7 @@ def capture_with_neurons(
             projections.expect(record)
 
     watching = nullcontext() if projections is None else projections.watching()
-    with torch.no_grad(), watching, recording(model.module, keep):
+    with torch.no_grad(), watching, recording(model.module, keep), running(model, ready):
         model.module(**ready)
     captured = assembled(model, records, 0, ready, axes)
     parts: dict[str, Neurons] = {}

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from headscope.attention.scalar import Scalar, natural_number
+from headscope.attention.scalar import Scalar, asked, natural_number
 from headscope.errors import InputError
 from headscope.models.model import Model, expect_model, uncached
 from headscope.tokens import BoolArray, Tokens
@@ -236,10 +236,7 @@ def _natural(model: Model, name: str, expected: str | None) -> Number:
 
 def _given(function: Scalar) -> Number:
     def of(output: Any, _row: Mapping[str, Tensor], _tokens: Tokens) -> tuple[Tensor, str]:
-        number = function(output)
-        if not isinstance(number, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InputError(f"objective: expected a tensor with one number, found {type(number).__name__}")
-        return number, called(function, "a function of the output")
+        return asked(function, output), called(function, "a function of the output")
 
     return of
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any, TypedDict, cast
 
 import numpy as np
@@ -15,11 +16,20 @@ import headscope
 from headscope.attention.parts import Parts, assemble, from_ids, group, labels, numpy_of, seen_by
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
+from headscope.attention.scalar import asked
 from headscope.deprecated import renamed
 from headscope.doors import Expected, validated
-from headscope.errors import HeadscopeWarning, InputError, RefusedError, UnknownError
+from headscope.errors import (
+    HeadscopeError,
+    HeadscopeWarning,
+    InputError,
+    RefusedError,
+    RunError,
+    UnknownError,
+)
+from headscope.failures import CALLERS, out_of_memory, reason
 from headscope.maps import AttentionMaps, FloatArray
-from headscope.models.model import Model, expect_model
+from headscope.models.model import Model, expect_ids, expect_model
 from headscope.models.pieces import of_pieces
 from headscope.tokens import BoolArray, Tokens
 
@@ -106,10 +116,18 @@ def gradients(
     """
     _, ready = prepare(model, text, pair, target, inputs)
     records: list[AttentionRecord] = []
-    with torch.enable_grad(), recording(model.module, records.append):
-        number = objective(model.module(**ready))
-        if number.numel() != 1:
-            raise InputError(f"objective: expected a scalar, found shape {tuple(number.shape)}")
+
+    def keep(record: AttentionRecord) -> Tensor | None:
+        records.append(record)
+        if record.given is not None and not record.given.requires_grad:  # of a model whose weights are frozen
+            record.given = record.given.detach().requires_grad_()
+            return record.given
+        return None
+
+    with torch.enable_grad(), recording(model.module, keep):
+        with running(model, ready):
+            output = model.module(**ready)
+        number = asked(objective, output)
         return {name: _slopes(number, calls) for name, calls in group(records).items()}
 
 
@@ -131,9 +149,30 @@ def _slopes(number: Tensor, records: Sequence[AttentionRecord]) -> list[FloatArr
 def record(model: Model, inputs: Mapping[str, Tensor]) -> list[AttentionRecord]:
     """Every attention call of one forward pass, without gradients, in the order of the calls."""
     records: list[AttentionRecord] = []
-    with torch.no_grad(), recording(model.module, records.append):
+    with torch.no_grad(), recording(model.module, records.append), running(model, inputs):
         model.module(**inputs)
     return records
+
+
+@contextmanager
+def running(model: Model, inputs: Mapping[str, Tensor]) -> Generator[None]:
+    """Within it a module runs: where it fails, an `InputError` says on what, with the module's own error as the cause.
+
+    `RunError` where the memory is full.
+    """
+    try:
+        yield
+    except HeadscopeError:
+        raise
+    except Exception as error:
+        if CALLERS in vars(error):
+            raise
+        if (full := out_of_memory(error)) is not None:
+            raise RunError(f"{model.name}: {full}") from error
+        found = ", ".join(f"{name} {tuple(value.shape)}" for name, value in inputs.items())
+        raise InputError(
+            f"inputs: expected what {model.name} can run on, found {found} ({reason(error)})"
+        ) from error
 
 
 def prepare(
@@ -234,16 +273,32 @@ def _tensors(model: Model, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
     ready: dict[str, Tensor] = {}
     rows: dict[str, int] = {}
     for name, value in inputs.items():
-        tensor = value if isinstance(value, Tensor) else torch.as_tensor(np.asarray(value))
+        tensor = value if isinstance(value, Tensor) else _tensor(name, value)
         if tensor.ndim == 0:
             raise InputError(f"inputs[{name!r}]: expected an array with a batch axis, found a number")
+        if name.endswith("ids") and tensor.dtype in (torch.int8, torch.int16, torch.uint8):
+            tensor = tensor.long()
         ready[name] = tensor.to(model.device, model.dtype if tensor.is_floating_point() else tensor.dtype)
         rows[name] = tensor.shape[0]
+    if not rows:
+        raise InputError("inputs: expected what the module takes, such as input_ids, found an empty dict")
     if len(set(rows.values())) != 1:
         raise InputError(
             f"inputs, axis batch: rows differ ({', '.join(f'{name} {count}' for name, count in rows.items())})"
         )
+    expect_ids(model, ready)
     return ready
+
+
+def _tensor(name: str, value: Any) -> Tensor:
+    """An array of numbers. Raises `InputError` for lists of several lengths and for what is no number."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise InputError(f"inputs[{name!r}]: expected rows of one length, found several") from None
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"inputs[{name!r}]: expected an array of numbers, found {array.dtype}")
+    return torch.as_tensor(array)
 
 
 def assembled(

@@ -9,10 +9,27 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from headscope.errors import InputError
+from headscope.failures import asked_of
 from headscope.models.model import Model
 from headscope.tokens import Tokens
 
 Scalar = Callable[[Any], Tensor]
+
+
+def asked(function: Scalar, output: Any) -> Tensor:
+    """The number that a caller's function makes of what a module returned. Raises `InputError` for anything else."""
+    with asked_of("objective", "a function of what the module returns"):
+        number = function(output)
+    if not isinstance(number, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InputError(f"objective: expected a tensor with one number, found {type(number).__name__}")
+    if number.numel() != 1:
+        raise InputError(f"objective: expected a scalar, found shape {tuple(number.shape)}")
+    if torch.is_grad_enabled() and not number.requires_grad:
+        raise InputError(
+            "objective: expected a number that depends on the weights, found one without a gradient"
+        )
+    return number
 
 
 def natural(

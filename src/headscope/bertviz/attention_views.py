@@ -8,7 +8,8 @@ from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
-from headscope.bertviz.show import HtmlAction, check_action, shown
+from headscope.bertviz.show import HtmlAction, shown
+from headscope.doors import validated
 from headscope.errors import InputError, ShapeError
 from headscope.maps import AttentionMaps, Kind, wrap
 from headscope.tokens import Tokens, strip_markers
@@ -18,6 +19,7 @@ from headscope.views.view import View
 _EAGER = 'a model loaded with attn_implementation="eager" and called with output_attentions=True'
 
 
+@validated
 def head_view(
     attention: Any = None,
     tokens: Sequence[str] | None = None,
@@ -48,7 +50,6 @@ def head_view(
         include_layers: the layers to show; they keep their numbers.
         html_action: ``view`` displays; ``return`` returns an object whose ``data`` is a page of HTML.
     """
-    check_action(html_action)
     given = {"encoder": encoder_attention, "decoder": decoder_attention, "cross": cross_attention}
     axes = _Axes(tokens, sentence_b_start, prettify_tokens, encoder_tokens, decoder_tokens)
     parts = _parts(attention, given, axes)
@@ -60,6 +61,7 @@ def head_view(
     return shown(View([Input(parts)], state, include_layers=include_layers), html_action)
 
 
+@validated
 def model_view(
     attention: Any = None,
     tokens: Sequence[str] | None = None,
@@ -76,20 +78,12 @@ def model_view(
     html_action: HtmlAction = "view",
 ) -> Any:
     """The grid of all heads, dark by default; arguments as for `head_view`, and `include_heads`."""
-    check_action(html_action)
     given = {"encoder": encoder_attention, "decoder": decoder_attention, "cross": cross_attention}
     axes = _Axes(tokens, sentence_b_start, prettify_tokens, encoder_tokens, decoder_tokens)
     parts = _parts(attention, given, axes)
-    state = {"scale": "model", "theme": check_mode(display_mode)}
+    state = {"scale": "model", "theme": display_mode}
     view = View([Input(parts)], state, include_layers=include_layers, include_heads=include_heads)
     return shown(view, html_action)
-
-
-def check_mode(mode: str) -> str:
-    """`mode`, where it is BertViz's ``dark`` or ``light``."""
-    if mode not in ("dark", "light"):
-        raise InputError(f"display_mode: expected 'dark' or 'light', found {mode!r}")
-    return mode
 
 
 class _Axes(NamedTuple):

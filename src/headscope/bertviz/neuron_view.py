@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from headscope.bertviz.attention_views import check_mode
-from headscope.bertviz.show import HtmlAction, check_action, shown
+from headscope.bertviz.show import HtmlAction, shown
+from headscope.doors import validated
 from headscope.live import view as views
 from headscope.models import Model
 from headscope.models import load as find
 
 
+@validated
 def show(
     model: Any,
     model_type: str | None,
@@ -35,8 +36,7 @@ def show(
         html_action: ``view`` displays; ``return`` returns an object whose ``data`` is a page of HTML.
     """
     del model_type
-    check_action(html_action)
     ready = model if isinstance(model, Model) else find((model, tokenizer))
-    state: dict[str, Any] = {"layer": layer or 0, "heads": [head or 0], "theme": check_mode(display_mode)}
+    state: dict[str, Any] = {"layer": layer or 0, "heads": [head or 0], "theme": display_mode}
     view = views.neuron_view(ready, sentence_a, pair=sentence_b or None, neurons=True, **state)
     return shown(view, html_action)

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal, cast
 
-from headscope.errors import InputError
 from headscope.views.view import View, framed
 
 HtmlAction = Literal["view", "return"]
-
-
-def check_action(action: str) -> None:
-    """Raise `InputError` for an action other than ``view`` and ``return``."""
-    if action not in ("view", "return"):
-        raise InputError(f"html_action: expected 'view' or 'return', found {action!r}")
 
 
 def shown(view: View, action: HtmlAction) -> Any:

@@ -17,6 +17,7 @@ from headscope.cli.view import view
 from headscope.console.groups import command
 from headscope.console.options import say
 from headscope.errors import HeadscopeError, InputError, ModelError
+from headscope.failures import out_of_memory
 from headscope.stream.provenance import COMMAND
 
 GROUPS = {"compare": "What changed: groups of inputs, models, inputs, checkpoints."}
@@ -86,10 +87,9 @@ def run() -> int:
 
 def _why(error: Exception) -> str:
     """One line for what nobody foresaw."""
+    if (full := out_of_memory(error)) is not None:
+        return full
     text = " ".join(str(error).split())
-    if isinstance(error, MemoryError) or "not enough memory" in text or "out of memory" in text:
-        found = text or "for what was asked"
-        return f"not enough memory ({found}); use smaller batches, fewer inputs or a smaller model"
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return (

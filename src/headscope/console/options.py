@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
+from headscope.doors import MOST_SEED as MOST_SEED
 from headscope.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,9 +43,6 @@ PAGES = (".html", *PICTURES)
 
 SHOWN = 15
 """Rows of a long table that is printed."""
-
-MOST_SEED = 2**32 - 1
-"""The largest seed that all generators of random numbers take."""
 
 SUFFIXES: dict[str, TextKind] = {".jsonl": "jsonl", ".conllu": "conllu", ".csv": "csv", ".tsv": "tsv"}
 """Suffixes of files of texts that are not plain text."""

@@ -12,7 +12,7 @@ from headscope.corpora import packing
 from headscope.corpora.encoder import Counts, Encoder
 from headscope.corpora.example import Example
 from headscope.corpora.files import Files, Line, Paths
-from headscope.doors import Expected, expect
+from headscope.doors import Count, Expected, expect, validated
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
 from headscope.tokens import Tokens
 
@@ -156,7 +156,8 @@ class Corpus:
         """How many bytes of the files the pass under way has read."""
         return self._files.read if self._files else 0
 
-    def encoded(self, model: Encoder, *, max_length: int | None = None) -> Iterator[Example]:
+    @validated
+    def encoded(self, model: Encoder, *, max_length: Count | None = None) -> Iterator[Example]:
         """The inputs of a model, with their tokens, in order; `counts` starts anew and goes along.
 
         `max_length` lowers what the model takes. A text that is longer is cut between two pieces, one that is

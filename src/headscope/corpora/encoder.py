@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from headscope.tokens import Tokens
 
 
+@runtime_checkable
 class Encoder(Protocol):
     """What a corpus needs of a model (`headscope.models.Model` is one)."""
 

@@ -79,7 +79,7 @@ def with_quantities(
         try:
             matrices = [origin.compute(name) for origin in origins]
         except (HeadscopeError, RuntimeError):
-            if asked is not None or name in drawn:
+            if asked is not None or name in drawn or any(origin.objective is not None for origin in origins):
                 raise
             offers.remove(name)
             continue

@@ -70,7 +70,8 @@ def load(
         loaded = Model(model)
     elif isinstance(model, tuple):
         given = cast("tuple[Any, ...]", model)
-        if len(given) != 2 or not isinstance(given[0], nn.Module):
+        reads = len(given) == 2 and (given[1] is None or hasattr(given[1], "is_fast"))
+        if not reads or not isinstance(given[0], nn.Module):
             types = ", ".join(type(part).__name__ for part in given)
             raise InputError(f"model: expected (nn.Module, tokenizer), found ({types})")
         loaded = Model(model[0], model[1])
@@ -309,9 +310,10 @@ def _first(error: BaseException) -> str:
 
 
 def _dtype(dtype: str | torch.dtype | None) -> torch.dtype | None:
-    if dtype is None or isinstance(dtype, torch.dtype):
-        return dtype
     known = ("float32", "float64", "bfloat16", "float16")
+    if dtype is None:
+        return None
+    dtype = str(dtype).removeprefix("torch.")
     if dtype not in known:
         raise InputError(f"dtype: expected one of {', '.join(known)}, found {dtype!r}")
     return getattr(torch, dtype)

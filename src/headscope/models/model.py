@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headscope.doors import expect
+from headscope.doors import Count, expect, validated
 from headscope.errors import InputError
 from headscope.models import encode as _encode
 from headscope.models.pieces import unknown_ids
@@ -136,6 +137,7 @@ class Model:
             limits.append(stated)
         return min(limits) if limits else None
 
+    @validated
     def encode(self, text: str, pair: str | None = None) -> Tokens:
         """Tokens of a text or a pair, as the model's tokenizer makes them.
 
@@ -143,25 +145,30 @@ class Model:
         """
         return self._fits(_encode.encode(self._tokenizer(), text, pair))
 
+    @validated
     def from_words(self, words: Sequence[str], pair_words: Sequence[str] | None = None) -> Tokens:
         """Tokens of a text that is split into words; `word_ids` index the words given."""
         return self._fits(_encode.from_words(self._tokenizer(), words, pair_words))
 
+    @validated
     def from_pieces(self, pieces: Sequence[str]) -> Tokens:
         """Tokens taken as they are. Raises `InputError` for a piece that the vocabulary does not have."""
         return self._fits(_encode.from_pieces(self._tokenizer(), pieces))
 
+    @validated
     def chat(self, messages: Sequence[Mapping[str, str]], *, add_generation_prompt: bool = False) -> Tokens:
         """Tokens of a conversation by the tokenizer's chat template, with classes `system`, `user`, `assistant`."""
         return self._fits(
             _encode.chat(self._tokenizer(), list(messages), add_generation_prompt=add_generation_prompt)
         )
 
+    @validated
     def count(self, texts: Sequence[str]) -> list[int]:
         """How many pieces each text has, without special tokens."""
         return _encode.count(self._tokenizer(), texts)
 
-    def split(self, text: str, size: int) -> list[str]:
+    @validated
+    def split(self, text: str, size: Count) -> list[str]:
         """Parts of a text of at most `size` pieces each."""
         return _encode.split(self._tokenizer(), text, size)
 
@@ -190,7 +197,9 @@ class Model:
         arrays = _encode.collate(batch, pad_id=pad if pad is not None else 0)
         if "token_type_ids" in arrays and not token_types:
             arrays["token_type_ids"] = arrays["token_type_ids"] * 0
-        return {name: torch.as_tensor(array).to(self.device) for name, array in arrays.items()}
+        ready = {name: torch.as_tensor(array).to(self.device) for name, array in arrays.items()}
+        expect_ids(self, ready)
+        return ready
 
     def _expect_rows(self, batch: Sequence[Tokens]) -> None:
         rows = self.embedding_rows
@@ -223,6 +232,38 @@ class Model:
 def uncached(module: nn.Module) -> dict[str, bool]:
     """What tells a module not to keep keys and values for later, where it would."""
     return {"use_cache": False} if "use_cache" in inspect.signature(module.forward).parameters else {}
+
+
+class IdsError(InputError):
+    """Ids, or their mask, that a model cannot take."""
+
+
+def expect_ids(model: Model, ready: Mapping[str, Tensor]) -> None:
+    """Raise `IdsError` for ids that a module cannot look up, and for a mask of another shape than they have."""
+    module: Any = model.module
+    try:
+        words = getattr(module.get_input_embeddings(), "num_embeddings", None)
+    except (AttributeError, NotImplementedError):
+        words = None
+    types = getattr(model.text_config, "type_vocab_size", None)
+    for name, size in {"input_ids": words, "token_type_ids": types, "decoder_input_ids": None}.items():
+        ids = ready.get(name)
+        if ids is None:
+            continue
+        if ids.is_floating_point() or ids.dtype == torch.bool or not ids.numel():
+            kind = str(ids.dtype).removeprefix("torch.")
+            raise IdsError(
+                f"{name}: expected whole numbers [batch token], at least one, found {kind} {tuple(ids.shape)}"
+            )
+        most = size - 1 if isinstance(size, int) else sys.maxsize
+        wrong = ids[(ids < 0) | (ids > most)]
+        if len(wrong):
+            raise IdsError(f"{name}: expected from 0 to {most}, as {model.name} has, found {int(wrong[0])}")
+        mask = ready.get(name.replace("input_ids", "attention_mask"))
+        if mask is not None and mask is not ids and mask.ndim == ids.ndim == 2 and mask.shape != ids.shape:
+            raise IdsError(
+                f"attention_mask: expected the shape {tuple(ids.shape)} of {name}, found {tuple(mask.shape)}"
+            )
 
 
 def expect_model(given: object) -> None:

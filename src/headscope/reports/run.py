@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 
 from headscope.analyses import analyses
 from headscope.analyses.record import Analysis, Entry, entries
-from headscope.analyses.study import Study, reason
+from headscope.analyses.study import Study
 from headscope.analyses.typed import Typed
 from headscope.attention.load import load
 from headscope.corpora import Corpus, builtin
-from headscope.doors import Count, validated
+from headscope.doors import Count, Number, validated
 from headscope.errors import InputError
+from headscope.failures import reason
 from headscope.measures.dataset import describe, description
 from headscope.models import Model
 from headscope.reports.page import report_page
@@ -34,7 +35,7 @@ def report(
     corpus: Corpus | None = None,
     *,
     title: str | None = None,
-    examples: int | Sequence[str | tuple[str, str]] = EXAMPLES,
+    examples: Number | Sequence[str | tuple[str, str]] = EXAMPLES,
     sections: Sequence[str] | None = None,
     limit: Count | None = None,
     treebank: Corpus | None = None,

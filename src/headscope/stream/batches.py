@@ -9,7 +9,9 @@ from typing import TypeVar
 
 from headscope.corpora import Block, Corpus, Example, blocks
 from headscope.errors import HeadscopeError, InputError, RunError
+from headscope.failures import out_of_memory
 from headscope.models import Model, expect_model
+from headscope.models.model import IdsError
 from headscope.stream.inputs import Inputs
 from headscope.stream.progress import bar
 from headscope.tokens import Tokens
@@ -133,6 +135,8 @@ def worked(
     for batch in batches:
         try:
             result = work(batch)
+        except IdsError as error:
+            raise named(error, batch, work) from error
         except HeadscopeError:
             raise
         except Exception as error:
@@ -155,6 +159,10 @@ def named(
             break
     lines = str(error).strip().splitlines()
     where = culprit.source or f"document {culprit.document}"
+    if isinstance(error, IdsError):
+        return RunError(f"{where}: {error}")
+    if (full := out_of_memory(error)) is not None:
+        return RunError(f"{where}: {full}")
     return RunError(
         f"{where}: the model failed ({type(error).__name__}: {lines[0] if lines else 'no message'})"
     )

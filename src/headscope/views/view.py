@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
+from headscope.doors import validated
 from headscope.errors import InputError, RunError
 from headscope.maps import FloatArray
 from headscope.measures.dataset import check_place
@@ -132,6 +133,7 @@ class View:
         options = {"width": width, "title": self._title, "measures": self._measures, **self._include}
         return picture(kind, self.inputs, self.state, dots=dots, **options)
 
+    @validated
     def save(
         self,
         path: str | os.PathLike[str],

@@ -22,7 +22,7 @@ from headscope.analyses.result import Comparison
 from headscope.corpora import Corpus, Example
 from headscope.corpora.batches import checked
 from headscope.corpora.corpus import leave_out
-from headscope.doors import Count, Seed, validated
+from headscope.doors import Count, Draws, Seed, validated
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.heads import Head
 from headscope.live.view import view
@@ -131,7 +131,7 @@ def groups(
     measures: Sequence[str | Measure] | None = None,
     null: statistics.Null | None = None,
     length: statistics.Length | None = None,
-    permutations: Count = PERMUTATIONS,
+    permutations: Draws = PERMUTATIONS,
     seed: Seed = 0,
     batch_size: Count = 32,
     limit: Count | None = None,

@@ -22,7 +22,7 @@ from headscope.attention.scalar import Scalar
 from headscope.corpora import Corpus, Example
 from headscope.doors import Count, validated
 from headscope.errors import InputError
-from headscope.heads import Head
+from headscope.heads import AnyHead, Head
 from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.stream.batches import tokens_of
@@ -40,7 +40,7 @@ def ablation(
     corpus: Corpus | Iterable[Example],
     *,
     objective: str | Scalar | Objective | None = None,
-    heads: Sequence[Head | str] | None = None,
+    heads: Sequence[AnyHead] | None = None,
     together: bool = False,
     batch_size: Count = 32,
     limit: Count | None = None,
@@ -81,7 +81,7 @@ def ablation(
     ()
     """
     number = make_objective(model, objective)
-    silent = [Head.parse(head) if isinstance(head, str) else head for head in heads or ()]
+    silent = [Head.parse(head) if isinstance(head, str) else Head(*head) for head in heads or ()]
     if not silent and (together or heads is not None):
         what = "those that are silenced together" if heads is None else "at least one"
         raise InputError(f"heads: expected {what}, found none")

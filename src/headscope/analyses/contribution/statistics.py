@@ -81,6 +81,8 @@ def flow(maps: AttentionMaps, *, layers: Sequence[int] | None = None) -> Floats:
     """
     mixed = _mixed(maps, True)
     wanted = range(len(mixed)) if layers is None else layers
+    if not len(wanted):
+        raise InputError("layers: expected at least one, found none")
     if unknown := [layer for layer in wanted if not 0 <= layer < len(mixed)]:
         raise InputError(f"layers: expected places from 0 to {len(mixed) - 1}, found {unknown[0]}")
     return np.stack([_flow(mixed[: layer + 1]) for layer in wanted])

@@ -51,6 +51,8 @@ def figure(
     for name in names:
         if name not in known:
             raise InputError(f"figure: expected {', '.join(known)}, found {name!r}")
+    if not names:
+        raise InputError(f"figure: expected some of {', '.join(known)}, found none")
     if together and not 1 <= len(names) <= len(colours.heads):
         raise InputError(f"figure: expected 1 to {len(colours.heads)} measures together, found {len(names)}")
     series = [_Series.of(dataset, name) for name in names]

@@ -109,6 +109,8 @@ def probe(
     ['right-branching']
     """
     kinds = _kinds(kinds)
+    if vectors is not None and not os.path.isfile(vectors):
+        raise InputError(f"vectors: expected a file of word vectors, found none at {os.fspath(vectors)}")
     at_least_one(epochs=epochs, limit=limit, batch_size=batch_size)
     if precision not in get_args(Precision):
         raise InputError(f"precision: expected {', '.join(get_args(Precision))}, found {precision!r}")
@@ -145,6 +147,8 @@ def probe(
 
 def _kinds(kinds: Sequence[str]) -> list[str]:
     asked = [kinds] if isinstance(kinds, str) else list(kinds)
+    if not asked:
+        raise InputError(f"kinds: expected some of {', '.join(KINDS)} or all, found none")
     for kind in asked:
         if kind not in (*KINDS, "all"):
             raise InputError(f"kind: expected {', '.join(KINDS)} or all, found {kind!r}")

@@ -17,8 +17,8 @@ from headscope.analyses.syntax import trees as spanning
 from headscope.analyses.syntax.statistics import Words, by_offsets, dataset, predictions
 from headscope.corpora import Corpus, Example
 from headscope.deprecated import unused
-from headscope.doors import Count, Seed, validated
-from headscope.errors import HeadscopeWarning
+from headscope.doors import Count, Offset, Seed, validated
+from headscope.errors import HeadscopeWarning, InputError
 from headscope.measures.resample import Clusters
 from headscope.measures.significance import false_discovery
 from headscope.measures.surface import Preset
@@ -50,7 +50,7 @@ def syntax(
     *,
     rows: Rows | None = None,
     preset: Preset | None = None,
-    offsets: Sequence[int] | None = None,
+    offsets: Sequence[Offset] | None = None,
     least: Count = 100,
     trees: bool = False,
     seed: Seed = 0,
@@ -92,6 +92,8 @@ def syntax(
     """
     code = preset is not None
     rows = rows or ("first" if code else "mean")
+    if offsets is not None and not len(offsets):
+        raise InputError("offsets: expected at least one, found none")
     by = tuple(offsets) if offsets is not None else _CODE_OFFSETS if code else OFFSETS
     if trees:
         spanning.library()

@@ -1,0 +1,49 @@
+"""What went wrong in code that is not ours, in one line."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+from headscope.errors import HeadscopeError, InputError
+
+CALLERS = "of the caller's own function"
+"""Marks an error that a caller's function raised on its own account, which is the caller's to see."""
+
+
+def expect_call(name: str, function: Callable[..., object], what: str) -> None:
+    """Raise `InputError` for a function that cannot be called with one argument."""
+    try:
+        inspect.signature(function).bind(object())
+    except TypeError:
+        found = str(inspect.signature(function))
+        raise InputError(f"{name}: expected a function of {what}, found one that takes {found}") from None
+    except ValueError:  # built in, with no signature
+        pass
+
+
+def reason(error: BaseException) -> str:
+    """Why something failed, in one line."""
+    lines = str(error).strip().splitlines() or ["no message"]
+    return lines[0] if isinstance(error, HeadscopeError) else f"{type(error).__name__}: {lines[0]}"
+
+
+def out_of_memory(error: BaseException) -> str | None:
+    """One line for an error that says that memory is full, of Python, numpy or torch; None for any other."""
+    text = " ".join(str(error).split())
+    if isinstance(error, MemoryError) or "not enough memory" in text or "out of memory" in text:
+        found = text[:300] or "for what was asked"
+        return f"not enough memory ({found}); use smaller batches, fewer inputs or a smaller model"
+    return None
+
+
+@contextmanager
+def asked_of(name: str, expected: str) -> Generator[None]:
+    """Within it a caller's own function runs: where it fails, an `InputError` says so, with its error as the cause."""
+    try:
+        yield
+    except (HeadscopeError, MemoryError):
+        raise
+    except Exception as error:
+        raise InputError(f"{name}: expected {expected}, found one that fails ({reason(error)})") from error
