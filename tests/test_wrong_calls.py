@@ -246,7 +246,7 @@ TEXTS: list[tuple[Any, str]] = [
     ("ab\ud800", "half a surrogate pair"),
     ("a" * 5000, "takes at most 198"),
     (hs.Tokens(["a", "b"]), "tokens with ids"),
-    (hs.Tokens(["a"], ids=[10**9]), "from 0 to 369"),  # type: ignore[arg-type]
+    (hs.Tokens(["a"], ids=[10**9]), "ids below 370, the rows of the model's embedding"),  # type: ignore[arg-type]
     (hs.Tokens(["a"], ids=[-1]), "from 0 to 369"),  # type: ignore[arg-type]
     (hs.Tokens([], ids=[]), "at least one"),  # type: ignore[arg-type]
 ]  # fmt: skip
@@ -379,8 +379,8 @@ PLAIN: list[tuple[str, Callable[[SimpleNamespace], Any], type[HeadscopeError], s
         {"encode": [5, None, ""], "from_words": [5, "x", [], [5], [""]], "from_pieces": [5, "x", [], [5], ["qwert"]],
          "chat": [5, [], [5]], "count": ["x", 5, [5]]}.items() for place, value in enumerate(values)],
     ("model-split", lambda of: of.model.split("a b", "x"), InputError, "a whole number"),
-    ("example-tokens", lambda of: hs.measure(of.model, [hs.corpora.Example(tokens="x")]), CorpusError, "expected Tokens or None"),  # type: ignore[arg-type]
-    ("example-ids", lambda of: hs.measure(of.model, [hs.corpora.Example(tokens=hs.Tokens(["a"], ids=[10**6]))]), RunError, "document 0: input_ids: expected from 0 to 369"),  # type: ignore[arg-type]
+    ("example-tokens", lambda of: hs.measure(of.model, [hs.corpora.Example(tokens="x")]), InputError, "expected Tokens or None"),  # type: ignore[arg-type]
+    ("example-ids", lambda of: hs.measure(of.model, [hs.corpora.Example(tokens=hs.Tokens(["a"], ids=[10**6]))]), RunError, "document 0: RobertaForMaskedLM: expected ids below 370"),  # type: ignore[arg-type]
     ("encoded", lambda of: of.corpus.encoded(5), InputError, "one from hs.load"),
     ("encoded-length", lambda of: of.corpus.encoded(of.model, max_length="x"), InputError, "a whole number"),
     ("merge-string", lambda _: hs.merge("a.nc"), InputError, "a list, each a path"),

@@ -12,7 +12,7 @@ import numpy as np
 from headscope.corpora.example import Example
 from headscope.doors import Count, validated
 from headscope.errors import InputError
-from headscope.tokens import FIELDS, Tokens
+from headscope.tokens import FIELDS
 
 
 class Block:
@@ -133,8 +133,6 @@ def checked(examples: Iterable[object]) -> Iterator[Example]:
                 f"corpus: expected a corpus or examples, found {'a string' if is_text else type(example).__name__}; "
                 'headscope.corpora.text("wiki.txt") reads a file, headscope.corpora.texts([...]) takes strings'
             )
-        if example.tokens is not None and not isinstance(example.tokens, Tokens):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise example.error(f"tokens: expected Tokens or None, found {type(example.tokens).__name__}")
         yield example
 
 

@@ -64,6 +64,10 @@ class Example:
     cue: Sequence[int] | None = None
     scope: Sequence[int] | None = None
 
+    def __post_init__(self) -> None:
+        if self.tokens is not None and not isinstance(self.tokens, Tokens):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputError(f"tokens: expected Tokens or None, found {type(self.tokens).__name__}")
+
     def error(self, message: InputError | str) -> CorpusError:
         """An error that begins with the example's file, line and name."""
         path, _, line = self.source.rpartition(":")

@@ -206,7 +206,7 @@ class Model:
         for tokens in batch:
             if rows is not None and tokens.ids is not None and (tokens.ids >= rows).any():
                 place = int(tokens.ids.argmax())
-                raise InputError(
+                raise IdsError(
                     f"{self.name}: expected ids below {rows:,}, the rows of the model's embedding, found "
                     f"{tokens.ids[place]:,} ({tokens.pieces[place]!r})"
                 )
@@ -240,13 +240,12 @@ class IdsError(InputError):
 
 def expect_ids(model: Model, ready: Mapping[str, Tensor]) -> None:
     """Raise `IdsError` for ids that a module cannot look up, and for a mask of another shape than they have."""
-    module: Any = model.module
-    try:
-        words = getattr(module.get_input_embeddings(), "num_embeddings", None)
-    except (AttributeError, NotImplementedError):
-        words = None
     types = getattr(model.text_config, "type_vocab_size", None)
-    for name, size in {"input_ids": words, "token_type_ids": types, "decoder_input_ids": None}.items():
+    for name, size in {
+        "input_ids": model.embedding_rows,
+        "token_type_ids": types,
+        "decoder_input_ids": None,
+    }.items():
         ids = ready.get(name)
         if ids is None:
             continue

@@ -195,7 +195,7 @@ def test_what_cannot_be_ablated() -> None:
 def test_the_input_that_fails_is_named() -> None:
     model = Model(build(family("BERT")))
     corpus = corpus_of([*inputs(5, 6), Tokens(["x"] * 3, ids=np.array([3, 500, 4]))])
-    with pytest.raises(RunError, match="a:2: input_ids: expected from 0 to 119, as BertModel has, found 500"):
+    with pytest.raises(RunError, match="a:2: BertModel: expected ids below 120"):
         hs.contribution.importance(model, corpus)
 
 
