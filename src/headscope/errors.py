@@ -38,7 +38,15 @@ class ShapeError(InputError):
 
 
 class UnknownError(InputError):
-    """Too many pieces of a text or a corpus are unknown to the model's tokenizer."""
+    """Too many pieces of a text or a corpus are unknown to the model's tokenizer.
+
+    Attributes:
+        told: how many.
+    """
+
+    def __init__(self, told: str, advice: str) -> None:
+        self.told = told
+        super().__init__(f"{told}: {advice}")
 
 
 class ModelError(HeadscopeError):

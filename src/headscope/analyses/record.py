@@ -39,6 +39,11 @@ class Entry:
     cost: float = 0.0
     doing: str = ""
 
+    @property
+    def language(self) -> bool:
+        """Whether it is about annotated sentences, and left out where the tokenizer does not know them."""
+        return self.reads in ("treebank", "coref")
+
 
 @dataclass(frozen=True)
 class Analysis:

@@ -14,12 +14,14 @@ from headscope.analyses.record import Entry
 from headscope.analyses.typed import Typed
 from headscope.attention.neurons import capture_with_neurons
 from headscope.attention.parts import Parts
-from headscope.corpora import Corpus, Example
+from headscope.corpora import Corpus, Example, builtin
 from headscope.corpora.whole import readable
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps
 from headscope.measures.dataset import describe, description
 from headscope.models import Model
+from headscope.stream.inputs import english
+from headscope.stream.inputs import told_once as told_once
 from headscope.tokens import Tokens
 from headscope.views.explorer import Input
 from headscope.views.section import Beside
@@ -88,6 +90,7 @@ class Study:
         figures: datasets over (layer, head) whose measures the page shows, the surface measures first.
         inputs: the page's examples.
         failed: the sections that could not be made, and why.
+        absent: what is not on the page, and why.
     """
 
     model: Model
@@ -105,6 +108,7 @@ class Study:
     figures: list[xr.Dataset] = field(default_factory=list[xr.Dataset])
     inputs: list[Input | Beside] = field(default_factory=list[Input | Beside])
     failed: list[tuple[Entry, str]] = field(default_factory=list[tuple[Entry, str]])
+    absent: dict[str, str] = field(default_factory=dict[str, str])
     _results: dict[str, Any] = field(default_factory=dict[str, Any])
 
     @property
@@ -136,7 +140,8 @@ class Study:
             if "objective" in other:
                 meta["options"] = {**meta.get("options", {}), "objective": other["objective"]}
             joined = both.assign_attrs(describe(meta))
-        return joined
+        meta = description(joined)
+        return joined.assign_attrs(describe({**meta, "absent": {**self.absent, **meta.get("absent", {})}}))
 
     @property
     def gallery(self) -> Gallery:
@@ -178,6 +183,17 @@ class Study:
         for example in islice(self.corpus.encoded(self.model), most) if none else ():
             if len(example.tokens or ()) <= 2 * EXAMPLE_TOKENS:
                 yield example
+
+
+def strange(model: Model, corpus: Corpus) -> str | None:
+    """Why figures on the built-in corpus say little: the model's tokenizer does not know its text. Else None."""
+    sample = english(model) if corpus.name == builtin().name else None
+    if sample is None or not sample.refused:
+        return None
+    return (
+        f"{sample.share} are unknown to the tokenizer of {model.name}, so figures on it say little: "
+        "give text that it knows (--text)"
+    )
 
 
 def look_at_both(

@@ -68,7 +68,8 @@ def load(
         if note.startswith("not in the checkpoint"):
             warnings.warn(f"{loaded.name}: {note}", HeadscopeWarning, stacklevel=3)
     loaded.checked = check(loaded)
-    if (sizes := loaded.checked.vocabulary) is not None and sizes.problem is not None:
+    sizes = loaded.checked.vocabulary
+    if sizes is not None and sizes.problem is not None and not isinstance(model, Model):
         warnings.warn(f"{loaded.name}: {sizes.problem}", HeadscopeWarning, stacklevel=2)
     if loaded.same_length and PADDED not in loaded.notes:
         loaded.notes = (*loaded.notes, PADDED)

@@ -33,6 +33,9 @@ from headscope.models.model import Model, expect_ids, expect_model
 from headscope.models.pieces import of_pieces
 from headscope.tokens import BoolArray, Tokens
 
+ADVICE = "give text that it knows, or say --allow-unknown (allow_unknown=True of headscope.load)"
+"""Where a text is not known."""
+
 Captured = AttentionMaps | Parts
 Text = Annotated[
     str | tuple[str, str] | Sequence[Mapping[str, str]] | Tokens,
@@ -224,9 +227,7 @@ def tokens_of(model: Model, text: Any, pair: str | None = None) -> Tokens:
     if unknown:
         told = f"text: {of_pieces(unknown, pieces)} are unknown to the tokenizer of {model.name}"
         if unknown == pieces and not model.allow_unknown:
-            raise UnknownError(
-                f"{told}: give text that it knows, or say --allow-unknown (allow_unknown=True of headscope.load)"
-            )
+            raise UnknownError(told, ADVICE)
         warnings.warn(told, HeadscopeWarning, stacklevel=1)
     return tokens
 

@@ -92,6 +92,7 @@ def report(
     options |= {"--device": model.device, "--dtype": model.dtype, "--revision": model.revision}
     options |= {"--untrained": model.untrained, "--keep": model.keep}
     options |= {"--trust-remote-code": "" if model.trust_remote_code else None}
+    options |= {"--allow-unknown": "" if model.allow_unknown else None}
     typed = Typed(
         [*map(str, text or [])],
         {name: str(value) for name, value in options.items() if value is not None},

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from headscope.analyses import analyses
 from headscope.analyses.record import Analysis, Entry, entries
-from headscope.analyses.study import Study
+from headscope.analyses.study import Study, strange, told_once
 from headscope.analyses.typed import Typed
 from headscope.attention.load import load
 from headscope.corpora import Corpus, builtin
 from headscope.doors import Count, Number, validated
-from headscope.errors import InputError
+from headscope.errors import HeadscopeWarning, InputError, UnknownError
 from headscope.failures import reason
 from headscope.measures.dataset import describe, description
 from headscope.models import Model
@@ -91,9 +93,17 @@ def report(
     for read in (treebank, coref, pairs):  # a broken file is told before the model runs for long
         for _ in read or ():
             pass
+    measured = load() if model is None else model
+    texts = builtin() if corpus is None else corpus
+    absent: dict[str, str] = {}
+    if (why := strange(measured, texts)) is not None:
+        absent[texts.name] = why
+        warnings.warn(f"{texts.name}: {why}", HeadscopeWarning, stacklevel=2)
+        measured = replace(measured, allow_unknown=True)
+        typed = typed and replace(typed, options={**typed.options, "--allow-unknown": ""})
     study = Study(
-        load() if model is None else model,
-        builtin() if corpus is None else corpus,
+        measured,
+        texts,
         asked,
         examples,
         limit,
@@ -104,8 +114,10 @@ def report(
         progress,
         typed,
         limit_sentences,
+        absent=absent,
     )
-    page = _page(study, title)
+    with told_once():
+        page = _page(study, title)
     if failed is not None:
         failed += study.failed
     return page
@@ -139,8 +151,13 @@ def _made(study: Study, analysis: Analysis, entry: Entry) -> list[Section]:
     """A section, or one that says why it could not be made."""
     if entry.doing:
         study.say_time(entry.doing, entry.cost)
+    model = replace(study.model, allow_unknown=study.model.allow_unknown and not entry.language)
     try:
-        return list(analysis.load(entry.make)(study))
+        return list(analysis.load(entry.make)(replace(study, model=model)))
+    except UnknownError as error:
+        study.absent[entry.name] = error.told
+        study.say(f"headscope: section {entry.name} is left out: {error.told}")
+        return []
     except Exception as error:
         why = reason(error)
         study.say(f"headscope: section {entry.name}: {why}")

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 
+from headscope.attention.one import ADVICE
 from headscope.corpora import Example, builtin
 from headscope.errors import HeadscopeWarning, InputError, UnknownError
 from headscope.models import Model
@@ -21,6 +22,7 @@ SOON, HOPELESS = 20_000, 0.5
 """From so many pieces on, a share above this ends a run at once."""
 
 _watching: ContextVar[bool] = ContextVar("watching", default=True)
+_told: ContextVar[set[tuple[str, int, int]] | None] = ContextVar("told", default=None)
 
 
 class Inputs:
@@ -58,8 +60,19 @@ class Inputs:
     def end(self) -> None:
         """All are read: refuse them, or say what share of the pieces is unknown."""
         self._expect_known(MOST)
-        if not self.known and _watching.get():
-            warnings.warn(self._told(), HeadscopeWarning, stacklevel=1)
+        if self.known or not _watching.get():
+            return
+        if (told := _told.get()) is not None:
+            counted = (self._model.name, self.unknown, self.pieces)
+            if counted in told:
+                return
+            told.add(counted)
+        warnings.warn(self._said(), HeadscopeWarning, stacklevel=1)
+
+    @property
+    def refused(self) -> bool:
+        """Whether so many pieces are unknown that a run ends, unless the model allows it."""
+        return self.unknown > MOST * self.pieces
 
     @property
     def known(self) -> bool:
@@ -75,23 +88,21 @@ class Inputs:
         """Both counts, for a description."""
         return {"pieces": self.pieces, "unknown": self.unknown}
 
-    def _told(self) -> str:
+    def _said(self) -> str:
         return f"{self._name}: {self.share} are unknown to the tokenizer of {self._model.name}"
 
     def _expect_known(self, most: float) -> None:
         if self.unknown > most * self.pieces and not self._model.allow_unknown and _watching.get():
-            raise UnknownError(
-                f"{self._told()}, expected at most {100 * most:.0f} %: give text that it knows, or say --allow-unknown "
-                "(allow_unknown=True of headscope.load)"
-            )
+            raise UnknownError(f"{self._said()}, expected at most {100 * most:.0f} %", ADVICE)
 
 
 def english(model: Model) -> Inputs | None:
     """The pieces of the built-in corpus, counted; None for a model without a tokenizer."""
     if model.tokenizer is None:
         return None
-    inputs = Inputs(model, (), "built-in corpus")
-    for line in builtin(pack=None):
+    lines = builtin(pack=None)
+    inputs = Inputs(model, (), lines.name)
+    for line in lines:
         try:
             with unwatched():
                 inputs.count(replace(line, tokens=encode(model.tokenizer, line.text or "")))
@@ -108,3 +119,13 @@ def unwatched() -> Generator[None]:
         yield
     finally:
         _watching.reset(token)
+
+
+@contextmanager
+def told_once() -> Generator[None]:
+    """Warn of the same pieces once, as where a corpus is read several times."""
+    token = _told.set(set())
+    try:
+        yield
+    finally:
+        _told.reset(token)
