@@ -529,8 +529,8 @@ def test_measure_reads_conllu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
         (["syntax", "pairs.txt", "--words", "surface"], "--words: expected CoNLL-U, found word-heads"),
         (["negation", "d.v4_gold_conll"], "d.v4_gold_conll:1: expected a JSON object, found broken JSON"),
         (["negation", "none.jsonl"], "none.jsonl: expected a file, found nothing there"),
-        (["negation", "pairs.txt", "--against", "demo", "-o", "x.nc"], "x.nc: expected a name that ends in .parquet, .csv, .json"),
-        (["syntax", "-o", "heads.html"], "heads.html: expected a name that ends in .parquet, .csv, .json, .nc"),
+        (["negation", "pairs.txt", "--against", "demo", "-o", "x.nc"], "x.nc: expected a name that ends in .parquet, .csv, .json, .tex"),
+        (["syntax", "-o", "heads.html"], "heads.html: expected a name that ends in .parquet, .csv, .json, .tex, .nc"),
         (["syntax", "--meta", "nowhere/m.json"], "nowhere/m.json: cannot be written (no such folder)"),
         (["coref", "trees.conllu"], "trees.conllu:2: sentence a-1: expected coreference (# global.Entity and Entity= in MISC)"),
         (["coref", "--window", "8"], "expected at most 8 tokens in a sentence, found"),
@@ -548,3 +548,12 @@ def test_bad_input_is_one_line_and_code_2(
     assert found.out == ""
     assert len(found.err.strip().splitlines()) == 1, found.err
     assert message in found.err
+
+
+def test_vectors_that_are_not_there_are_told_before_the_model_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("headscope.analyses.probes.gather.word_maps", None)
+    common = ("probe", "trees.conllu", "trees.conllu", "--kind", "attention", "--kind", "attention+words")
+    assert run(monkeypatch, *common, "--vectors", "none.txt") == 2
+    assert "none.txt" in capsys.readouterr().err

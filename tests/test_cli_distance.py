@@ -62,8 +62,11 @@ def test_figures_and_json(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-o", "d.svg"], "d.svg: expected a name that ends in .parquet, .csv, .json, .nc, found .svg"),
-        (["--map", "m.nc"], "m.nc: expected a name that ends in .parquet, .csv, .json, .svg, .pdf, .png"),
+        (["-o", "d.svg"], "d.svg: expected a name that ends in .parquet, .csv, .json, .tex, .nc, found .svg"),
+        (
+            ["--map", "m.nc"],
+            "m.nc: expected a name that ends in .parquet, .csv, .json, .tex, .svg, .pdf, .png",
+        ),
         (["-o", "nowhere/d.csv"], "nowhere/d.csv: cannot be written"),
         (["--rows", "0"], "rows: expected at least 1, found 0"),
         (["missing.txt"], "missing.txt"),

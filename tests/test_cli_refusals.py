@@ -61,7 +61,7 @@ CALLS: list[tuple[tuple[str, ...], str]] = [
     ((*VIEW, "-m", "gpt2", "--head", "-1"), "heads takes"),
     ((*VIEW, "-m", "gpt2", "-o", "x" * 400 + ".html"), "cannot be written (File name too long)"),
     ((*VIEW, "-m", "gpt2", "-o", "none/a.html"), "cannot be written (no such folder)"),
-    ((*VIEW, "-m", "gpt2", "-o", "."), "expected a file that ends in"),
+    ((*VIEW, "-m", "gpt2", "-o", "."), "expected a name that ends in"),
     ((*MEASURE, "--limit", "-1"), "limit: expected at least 1, found -1"),
     ((*MEASURE, "--limit", "9" * 30), "limit: expected at most"),
     ((*MEASURE, "--batch-size", "0"), "batch_size: expected at least 1, found 0"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from headscope.errors import InputError
+from headscope.errors import InputError, RunError
 
 
 def module(name: str, *, needs: str = "") -> Any:
@@ -19,6 +19,17 @@ def module(name: str, *, needs: str = "") -> Any:
         if not needs or error.name != name.split(".")[0]:
             raise
         raise InputError(f"{error.name} is not installed: {needs}") from None
+
+
+def matplotlib() -> Any:
+    """The library, with the modules that pictures are drawn with. `RunError` where it is not installed."""
+    try:
+        import matplotlib
+        import matplotlib.backends.backend_agg  # pyright: ignore[reportUnusedImport]
+        import matplotlib.figure  # pyright: ignore[reportUnusedImport]
+    except ImportError:
+        raise RunError("static pictures need matplotlib: pip install 'headscope[figures]'") from None
+    return matplotlib
 
 
 def attribute(path: str) -> Any:

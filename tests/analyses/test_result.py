@@ -49,9 +49,12 @@ def test_files_by_suffix(result: Result, tmp_path: Path) -> None:
     assert pd.read_csv(result.save(tmp_path / "a.csv")).equals(result.table())
     assert pd.read_parquet(result.save(tmp_path / "a.parquet")).equals(result.table())
     assert len(pd.read_json(result.save(tmp_path / "a.json"))) == len(result.table())
+    assert r" & 1-1 & previous & " in result.save(tmp_path / "a.tex").read_text(encoding="utf-8")
     assert xr.load_dataset(result.save(tmp_path / "a.nc"), engine="h5netcdf").identical(result)
     assert "separators" in result[["sep", "sep_n"]].save(tmp_path / "a.svg").read_text(encoding="utf-8")
-    with pytest.raises(InputError, match=r"ends in .parquet, .csv, .json, .nc, .svg, .pdf, .png, found .gif"):
+    with pytest.raises(
+        InputError, match=r"ends in .parquet, .csv, .json, .tex, .nc, .svg, .pdf, .png, found .gif"
+    ):
         result.save(tmp_path / "a.gif")
 
 

@@ -16,7 +16,7 @@ import xarray as xr
 
 from headscope.errors import InputError, RunError
 from headscope.measures.choose import choose
-from headscope.measures.dataset import COLUMNS, check_suffix, dataset, names, read, table, write
+from headscope.measures.dataset import COLUMNS, check_suffix, dataset, names, read, table, write, write_table
 from headscope.measures.sums import Documents
 from headscope.tokens import Tokens
 
@@ -113,6 +113,31 @@ def test_no_error_is_null_in_json(tmp_path: Path) -> None:
     assert json.loads(text)[0]["se"] is None
 
 
+def test_a_table_in_latex(tmp_path: Path) -> None:
+    """Each sign that LaTeX reads stands as itself; four digits; nothing where there is no figure."""
+    rows = pd.DataFrame(
+        {
+            "100 % of a_b": ["dep->head", "R&D #1 ~ $5", r"{x^2}\y"],
+            "value": [0.123456, np.nan, 1e-7],
+            "layer": pd.array([3, None, 11], "Int64"),
+        }
+    )
+    write_table(rows, tmp_path / "rows.tex")
+    first, *lines = (tmp_path / "rows.tex").read_text(encoding="utf-8").splitlines()
+    assert first == r"% \usepackage{booktabs}"
+    assert lines == [
+        r"\begin{tabular}{lrr}",
+        r"\toprule",
+        r"100 \% of a\_b & value & layer \\",
+        r"\midrule",
+        r"dep-\textgreater{}head & 0.1235 & 3 \\",
+        r"R\&D \#1 \textasciitilde \space \$5 &  &  \\",
+        r"\{x\textasciicircum 2\}\textbackslash y & 1e-07 & 11 \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+
+
 def test_netcdf_and_back(tmp_path: Path) -> None:
     found = figures()
     write(found, tmp_path / "heads.nc")
@@ -124,7 +149,7 @@ def test_netcdf_and_back(tmp_path: Path) -> None:
 def test_unknown_suffix(tmp_path: Path, name: str) -> None:
     for act in (lambda: check_suffix(tmp_path / name), lambda: write(figures(["previous"]), tmp_path / name)):
         with pytest.raises(
-            InputError, match=r"expected a name that ends in .parquet, .csv, .json, .nc, found"
+            InputError, match=r"expected a name that ends in .parquet, .csv, .json, .tex, .nc, found"
         ):
             act()
     assert not (tmp_path / name).exists()
@@ -150,7 +175,7 @@ def test_reading_what_is_no_dataset(tmp_path: Path) -> None:
 # --- whole or not at all
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".json", ".nc"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".json", ".tex", ".nc"])
 def test_a_full_disk_leaves_the_file_before(
     tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,7 +194,7 @@ def test_a_full_disk_leaves_the_file_before(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full")
-@pytest.mark.parametrize("suffix", [".csv", ".json", ".nc"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".json", ".tex", ".nc"])
 def test_a_disk_that_is_really_full(tmp_path: Path, suffix: str) -> None:
     """HDF5 would crash the process when a write fails under it; here it does not see that."""
     path = tmp_path / f"heads{suffix}"

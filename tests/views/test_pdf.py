@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -97,15 +99,35 @@ def test_a_browser_that_does_not_print(tmp_path: Path, text: str, said: str) -> 
 
 
 @posix
+@pytest.mark.parametrize("free", [10**9, 3])
+def test_a_pdf_that_breaks_off_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int
+) -> None:
+    """As browsers leave it on a full disk, without an error of their own."""
+    text = 'for a; do case "$a" in --print-to-pdf=*) printf "%%PDF-1.4 and no mo" > "${a#*=}";; esac; done'
+    browser = program(tmp_path / "bin" / "browser", text)
+    output = tmp_path / "report.pdf"
+    output.write_bytes(b"the old page")
+    monkeypatch.setattr(pdf.shutil, "disk_usage", lambda _: SimpleNamespace(total=10**10, free=free))
+    said = (
+        "cannot be written (No space left on device)" if free < 10 else "did not print the page (exit code 0)"
+    )
+    with pytest.raises(RunError, match=re.escape(said)):
+        print_page("<p>page</p>", output, browser)
+    assert output.read_bytes() == b"the old page"
+    assert {path.name for path in tmp_path.iterdir()} == {"bin", "report.pdf"}
+
+
+@posix
 def test_it_is_given_the_page_and_a_profile_of_its_own(tmp_path: Path) -> None:
     text = """for a; do case "$a" in
         --print-to-pdf=*) out="${a#*=}";;
         --user-data-dir=*) echo "${a#*=}" > "$(dirname "$0")/profile";;
         file:*) page="${a#file://}";;
     esac; done
-    printf '%%PDF-' > "$out"; cat "$page" >> "$out" """
+    printf '%%PDF-' > "$out"; cat "$page" >> "$out"; printf '%%%%EOF' >> "$out" """
     browser = program(tmp_path / "browser", text)
     print_page("<p>käse</p>", tmp_path / "report.pdf", browser)
-    assert (tmp_path / "report.pdf").read_bytes() == "%PDF-<p>käse</p>".encode()
+    assert (tmp_path / "report.pdf").read_bytes() == "%PDF-<p>käse</p>%%EOF".encode()
     assert str(tmp_path) in (tmp_path / "profile").read_text()
     assert {path.name for path in tmp_path.iterdir()} == {"browser", "profile", "report.pdf"}

@@ -14,6 +14,7 @@ import xarray as xr
 from headscope.analyses import tables
 from headscope.doors import validated
 from headscope.measures import dataset
+from headscope.measures.files import check_place
 from headscope.views.charts import Figure, meta_of, model_name
 from headscope.views.figure import FORMATS
 from headscope.views.page import html_text
@@ -56,8 +57,8 @@ class Result(xr.Dataset):
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write it as its suffix says, and return the path.
 
-        The table as ``.csv``, ``.parquet`` or ``.json``, the dataset as ``.nc``, the figure as ``.svg``, ``.pdf`` or
-        ``.png``.
+        The table as ``.csv``, ``.parquet``, ``.json`` or ``.tex``, the dataset as ``.nc``, the figure as ``.svg``,
+        ``.pdf`` or ``.png``.
 
         Raises `InputError` for another suffix, where nothing can be written, and for a figure that it does not have.
         """
@@ -89,8 +90,8 @@ class Comparison:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write it as its suffix says, and return the path.
 
-        The table as ``.csv``, ``.parquet`` or ``.json``, the figures as ``.nc``, their picture as ``.svg``, ``.pdf`` or
-        ``.png``.
+        The table as ``.csv``, ``.parquet``, ``.json`` or ``.tex``, the figures as ``.nc``, their picture as ``.svg``,
+        ``.pdf`` or ``.png``.
 
         Raises `InputError` for another suffix, and where nothing can be written.
         """
@@ -116,7 +117,7 @@ def save(path: str | os.PathLike[str], figure: Callable[[], Figure], write: Call
     target = Path(path)
     if target.suffix.lower() in PICTURES:
         return figure().save(target)
-    dataset.check_place(target)
+    check_place(target)
     dataset.check_suffix(target, (*dataset.SUFFIXES, *PICTURES))
     write()
     return target

@@ -21,7 +21,7 @@ def merge(
         typer.Option(
             "--map",
             metavar="FILE",
-            help="Of distances, also the heads' map: .parquet, .csv or .json; .svg, .pdf or .png for a figure.",
+            help="Of distances, also the heads' map: .parquet, .csv, .json or .tex; .svg, .pdf or .png for a figure.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=console.MOST_SEED, help="Of distances' map and test.")] = 0,

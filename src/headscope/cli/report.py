@@ -12,7 +12,7 @@ from headscope.analyses import analyses
 from headscope.analyses.record import Entry, entries
 from headscope.console import options as console
 from headscope.errors import InputError, RunError
-from headscope.measures.files import replacing
+from headscope.measures.files import check_place, replacing
 
 
 def report(
@@ -73,15 +73,17 @@ def report(
     from headscope import corpora
     from headscope.analyses.typed import Typed
     from headscope.reports.run import report as run
+    from headscope.reports.run import room_of
     from headscope.views.pdf import find_browser, print_page
 
-    console.check_places(output, suffixes=(".html", ".pdf"))
+    console.check_places(output, suffixes=(".html", ".pdf"), printed=True)
     browser = find_browser() if output.suffix.lower() == ".pdf" else None
     if label is not None and pairs is None:
         raise InputError("--label: expected --pairs as well")
     started = time.monotonic()
     texts = reading.of(text)
     loaded = model.load()
+    check_place(output, room_of(loaded, examples))
     options = {
         "-m": model.model,
         "--format": reading.format,

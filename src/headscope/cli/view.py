@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from headscope.console.options import ModelOptions, ThemeName
+from headscope.console.options import PAGES, ModelOptions, ThemeName, check_places
 
 
 def view(
@@ -35,6 +35,7 @@ def view(
     """Draw every head on a text: the explorer as a page, or one of its views as a picture."""
     from headscope.live.view import view as run
 
+    check_places(output, suffixes=PAGES)
     state: dict[str, Any] = {"scale": scale, "theme": theme}
     if layer is not None:
         state["layer"] = layer

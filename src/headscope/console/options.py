@@ -32,7 +32,7 @@ LONG = 500_000
 LONG_TREES = 2_000_000
 """The same of annotated sentences."""
 
-TABLES = (".parquet", ".csv", ".json")
+TABLES = (".parquet", ".csv", ".json", ".tex")
 """Suffixes of what is written as a table only."""
 
 PICTURES = (".svg", ".pdf", ".png")
@@ -98,7 +98,7 @@ Estimate = Annotated[
 ]
 Output = Annotated[
     Path | None,
-    typer.Option("-o", "--output", help=".parquet, .csv, .json or .nc; else a table is printed."),
+    typer.Option("-o", "--output", help=".parquet, .csv, .json, .tex or .nc; else a table is printed."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Meta = Annotated[
@@ -367,18 +367,23 @@ def names(text: str | None) -> list[str] | None:
     return text.split(",") if text else None
 
 
-def check_places(*places: Path | None, suffixes: Sequence[str] = ()) -> None:
+def check_places(*places: Path | None, suffixes: Sequence[str] = (), printed: bool = False) -> None:
     """Raise `InputError` where nothing can be written, or the first has none of the suffixes (by default: of `write`).
 
-    To be told before a long run, not after it.
+    To be told before a long run, not after it: also a folder that is not there or cannot be written to, and `RunError`
+    where the disk has no room, or there is nothing to draw a picture with.
     """
-    from headscope.measures.dataset import check_place, check_suffix
+    from headscope.lazy import matplotlib
+    from headscope.measures.dataset import check_suffix
+    from headscope.measures.files import check_place
 
     if places and places[0] is not None:
         check_suffix(places[0], suffixes)
     for place in places:
         if place is not None:
             check_place(place)
+            if place.suffix.lower() in PICTURES and not printed:
+                matplotlib()
 
 
 def foreseen(

@@ -245,7 +245,7 @@ def write(
 
 
 def write_table(rows: pd.DataFrame, path: str | os.PathLike[str]) -> None:
-    """Write a tidy table as ``.parquet``, ``.csv`` or ``.json``. Raises as `write` does."""
+    """Write a tidy table as ``.parquet``, ``.csv``, ``.json`` or ``.tex`` (LaTeX). Raises as `write` does."""
     suffix = Path(path).suffix.lower()
     if suffix not in _WRITERS:
         raise InputError(
@@ -268,22 +268,6 @@ def read(path: str | os.PathLike[str]) -> xr.Dataset:
         raise InputError(f"{place}: not a netCDF file ({error})") from None
 
 
-def check_place(path: str | os.PathLike[str]) -> None:
-    """Raise `InputError` where nothing can be written: to be told before a long run, not after it."""
-    place = Path(path)
-    if not os.path.isdir(place.parent):
-        raise InputError(f"{place}: cannot be written (no such folder)")
-    if os.path.isdir(place):
-        raise InputError(f"{place}: cannot be written (a folder)")
-    try:
-        os.stat(place)
-    except FileNotFoundError:
-        pass
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise InputError(f"{place}: cannot be written ({why})") from None
-
-
 def check_suffix(path: str | os.PathLike[str], allowed: Sequence[str] = ()) -> None:
     """Raise `InputError` where no format has the path's suffix; by default the formats of `write`."""
     allowed = allowed or SUFFIXES
@@ -295,7 +279,7 @@ def check_suffix(path: str | os.PathLike[str], allowed: Sequence[str] = ()) -> N
 
 
 def _parquet(found: Any, path: str) -> None:
-    found.to_parquet(path, index=False)
+    Path(path).write_bytes(found.to_parquet(index=False))  # pyarrow's own errors have no number
 
 
 def _csv(found: Any, path: str) -> None:
@@ -307,10 +291,19 @@ def _json(found: Any, path: str) -> None:
     Path(path).write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+def _tex(found: Any, path: str) -> None:
+    """A tabular with booktabs' rules, in four digits; a place without a figure is empty."""
+    text: str = found.to_latex(index=False, escape=True, na_rep="", float_format="{:.4g}".format)
+    for sign, name in (("<", "less"), (">", "greater")):  # they are other signs in LaTeX's first encoding
+        text = text.replace(sign, rf"\text{name}{{}}")
+    Path(path).write_text(f"% \\usepackage{{booktabs}}\n{text}", encoding="utf-8")
+
+
 _WRITERS: Mapping[str, Callable[[Any, str], None]] = {
     ".parquet": _parquet,
     ".csv": _csv,
     ".json": _json,
+    ".tex": _tex,
 }
 
 SUFFIXES = (*_WRITERS, ".nc")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import shutil
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,9 +28,8 @@ def replacing(path: str | os.PathLike[str]) -> Generator[Path]:
 
     Raises `RunError` where the disk is full or broken, `InputError` where nothing can be written there.
     """
-    real = Path(os.path.realpath(path))
-    direct = os.path.exists(real) and not os.path.isfile(real)
-    temporary = real if direct else real.with_name(f".{real.stem}.{os.getpid()}{real.suffix}")
+    real, temporary = _places(path)
+    direct = temporary == real
     try:
         yield temporary
         if not direct:
@@ -45,6 +45,53 @@ def replacing(path: str | os.PathLike[str]) -> Generator[Path]:
         if not direct:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
+
+
+def _places(path: str | os.PathLike[str]) -> tuple[Path, Path]:
+    """Where a file goes, links followed, and what is written until it is whole."""
+    real = Path(os.path.realpath(path))
+    direct = os.path.exists(real) and not os.path.isfile(real)
+    return real, real if direct else real.with_name(f".{real.stem}.{os.getpid()}{real.suffix}")
+
+
+ROOM = 2_000_000
+"""Bytes that a table or a figure takes at most, but for very large ones."""
+
+
+def check_place(path: str | os.PathLike[str], room: float = ROOM) -> None:
+    """Raise where nothing can be written: to be told before a long run, not after it.
+
+    Raises `InputError` for a folder that is not there or cannot be written to, and for a name that cannot be;
+    `RunError` where the disk has less than `room` bytes left, as far as that can be told.
+    """
+
+    def refuse(why: object) -> InputError:
+        return InputError(f"{os.fspath(path)}: cannot be written ({why})")
+
+    if not os.path.isdir(Path(path).parent):
+        raise refuse("no such folder")
+    if os.path.isdir(path):
+        raise refuse("a folder")
+    try:
+        real, temporary = _places(path)
+        for place in (real, temporary):
+            with suppress(FileNotFoundError):
+                os.stat(place)
+    except (OSError, ValueError) as error:
+        raise refuse(getattr(error, "strerror", None) or error) from None
+    if not os.access(real if temporary == real else real.parent, os.W_OK):
+        raise refuse(os.strerror(errno.EACCES))
+    if temporary != real:
+        with suppress(OSError):
+            _expect_room(path, real.parent, room)
+
+
+def _expect_room(path: str | os.PathLike[str], folder: Path, room: float) -> None:
+    disk = shutil.disk_usage(folder)
+    if disk.total and disk.free < room:
+        raise RunError(
+            f"{os.fspath(path)}: expected {room / 1e6:.0f} MB of room on the disk, found {disk.free / 1e6:.1f} MB"
+        )
 
 
 def _synced(path: Path) -> None:

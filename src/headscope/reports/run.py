@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from headscope.analyses import analyses
 from headscope.analyses.record import Analysis, Entry, entries
-from headscope.analyses.study import Study, strange, told_once
+from headscope.analyses.study import EXAMPLE_TOKENS, Study, strange, told_once
 from headscope.analyses.typed import Typed
 from headscope.attention.load import load
 from headscope.corpora import Corpus, builtin
@@ -24,6 +24,16 @@ from headscope.views.section import Section
 
 EXAMPLES = 20
 """How many inputs of the corpus a page shows heads on."""
+
+
+PAGE_BYTES = 8_000_000
+"""About what a page takes but for its examples."""
+
+
+def room_of(model: Model, examples: int) -> float:
+    """About how many bytes a report of this model takes, with so many examples: a map travels in bytes."""
+    heads = sum(model.checked.parts[0].heads) if model.checked is not None else 0
+    return PAGE_BYTES + examples * heads * EXAMPLE_TOKENS**2
 
 
 def available() -> Mapping[str, tuple[Analysis, Entry]]:

@@ -26,7 +26,7 @@ import headscope
 from headscope.corpora import Block, Corpus, Example
 from headscope.corpora.batches import Reading
 from headscope.errors import HeadscopeWarning, InputError, RunError
-from headscope.measures.dataset import check_place
+from headscope.measures.files import check_place
 from headscope.models import Model, expect_model
 from headscope.stream.batches import at_least_one, corpus_name, cut, examples, no_input
 from headscope.stream.checkpoint import Folder, reduce

@@ -18,8 +18,7 @@ import numpy.typing as npt
 import headscope
 from headscope import lazy
 from headscope.errors import HeadscopeWarning, InputError
-from headscope.measures.dataset import check_place
-from headscope.measures.files import replacing
+from headscope.measures.files import check_place, replacing
 from headscope.views import fonts
 from headscope.views.canvas import FONTS, POINTS, readable, rendered
 from headscope.views.figure import COLUMN, FORMATS, MARGIN, TEXT, wrapped

@@ -9,24 +9,13 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from headscope.errors import RunError
+from headscope.lazy import matplotlib
 
 _INVISIBLE = {"Cf", "Cc", "Mn", "Zs", "Zl", "Zp"}
 """Categories of characters that need no glyph of their own."""
 
 _UNLIKE = ("Last Resort", "Emoji Color", "Color Emoji", "Apple Color")
 """Fonts of placeholders, and of coloured bitmaps, which matplotlib cannot draw."""
-
-
-def matplotlib() -> Any:
-    """The library, with the modules that pictures are drawn with. `RunError` where it is not installed."""
-    try:
-        import matplotlib
-        import matplotlib.backends.backend_agg  # pyright: ignore[reportUnusedImport]
-        import matplotlib.figure  # pyright: ignore[reportUnusedImport]
-    except ImportError:
-        raise RunError("static pictures need matplotlib: pip install 'headscope[figures]'") from None
-    return matplotlib
 
 
 @contextmanager

@@ -6,6 +6,7 @@ before it is drawn, so a browser that prints what it has loaded prints all of it
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
@@ -87,6 +88,12 @@ def find_browser(environ: Mapping[str, str] = os.environ, platform: str = sys.pl
     )
 
 
+def _whole(printed: Path) -> bool:
+    """Whether a PDF is there from its first to its last line."""
+    content = printed.read_bytes() if printed.is_file() else b""
+    return content.startswith(b"%PDF-") and b"%%EOF" in content[-1024:]
+
+
 def _places(environ: Mapping[str, str], platform: str) -> list[Path]:
     """Where browsers stand that are not on the PATH."""
     if platform == "darwin":
@@ -144,7 +151,9 @@ def print_page(html: str, output: Path, browser: Path | None = None) -> None:
             raise RunError(f"{browser}: cannot be run: {error}") from None
         except subprocess.TimeoutExpired:
             raise RunError(f"{browser}: has not printed the page in {SECONDS} s") from None
-        if done.returncode or not printed.is_file() or not printed.read_bytes().startswith(b"%PDF-"):
+        if done.returncode or not _whole(printed):
+            if shutil.disk_usage(folder).free < len(html):  # browsers do not say so
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             said = [
                 line.strip() for line in done.stderr.decode("utf-8", "replace").splitlines() if line.strip()
             ]

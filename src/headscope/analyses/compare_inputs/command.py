@@ -17,7 +17,9 @@ class _TableOptions(console.TableOptions):
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", help=".html, .svg, .pdf, .png: A − B; .parquet, .csv, .json, .nc: figures."
+            "-o",
+            "--output",
+            help=".html, .svg, .pdf, .png: A − B; .parquet, .csv, .json, .tex, .nc: figures.",
         ),
     ] = None
 

@@ -50,7 +50,7 @@ class Inputs(Comparison):
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write it as its suffix says, and return the path: the explorer of A − B as ``.html``, ``.svg``, ``.pdf`` or
-        ``.png``, the table as ``.csv``, ``.parquet`` or ``.json``, the figures as ``.nc``.
+        ``.png``, the table as ``.csv``, ``.parquet``, ``.json`` or ``.tex``, the figures as ``.nc``.
 
         Raises `InputError` for another suffix, and where nothing can be written.
         """

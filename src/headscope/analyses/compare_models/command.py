@@ -31,7 +31,9 @@ def models(
     figure: console.FigureFile = None,
     roles: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Also what each head's roles became: .parquet, .csv or .json."),
+        typer.Option(
+            metavar="FILE", help="Also what each head's roles became: .parquet, .csv, .json or .tex."
+        ),
     ] = None,
     measures: console.Measures = None,
     by: console.By = "token",

@@ -22,7 +22,7 @@ def distance(
         typer.Option(
             "--map",
             metavar="FILE",
-            help="Also the heads' map: .parquet, .csv or .json; .svg, .pdf or .png for a figure.",
+            help="Also the heads' map: .parquet, .csv, .json or .tex; .svg, .pdf or .png for a figure.",
         ),
     ] = None,
     rows: Annotated[

@@ -25,7 +25,7 @@ class _TableOptions(console.TableOptions):
         typer.Option(
             "-o",
             "--output",
-            help=".parquet, .csv, .json or .nc; .svg, .pdf or .png for a figure; else a table is printed.",
+            help=".parquet, .csv, .json, .tex or .nc; .svg, .pdf or .png for a figure; else a table is printed.",
         ),
     ] = None
 
@@ -44,6 +44,8 @@ def measure(
         str | None,
         typer.Option(help="What gradient_… is of: masked-lm, causal-lm, logit:N or cosine."),
     ] = None,
+    figure: console.FigureFile = None,
+    theme: console.Theme = "auto",
     batch_size: console.BatchSize = 32,
     estimate: console.Estimate = False,
 ) -> None:
@@ -51,7 +53,10 @@ def measure(
     from headscope.analyses.measure import run
 
     kept = long.run(table.output)
+    if long.shard is not None and figure is not None:
+        raise InputError("--figure: expected no shard, found one; -o of merge writes a figure")
     table.check(() if long.shard is not None else SUFFIXES)
+    console.check_places(figure, suffixes=console.PICTURES)
     corpus = texts.read()
     loaded = model.load()
     options: dict[str, Any] = {
@@ -69,7 +74,7 @@ def measure(
         console.say_part(dataset, table.output, long.shard)
         figures(dataset, None, False, table.meta, quiet=True)
     else:
-        figures(dataset, table.output, table.as_json, table.meta)
+        figures(dataset, table.output, table.as_json, table.meta, figure=figure, theme=theme)
 
 
 def figures(
@@ -80,6 +85,8 @@ def figures(
     *,
     map: Path | None = None,
     seed: int = 0,
+    figure: Path | None = None,
+    theme: console.ThemeName = "auto",
     quiet: bool = False,
 ) -> None:
     """Write or print the figures of heads, and say what has no row and what was left out."""
@@ -90,19 +97,21 @@ def figures(
     described: dict[str, Any] = json.loads(dataset.attrs["meta"])
     console.say_absent(described)
     console.say_left_out(described)
-    if output is not None and output.suffix.lower() in console.PICTURES:
-        from headscope.analyses.measure.figure import figure
+    pictures = [place for place in (output, figure) if place and place.suffix.lower() in console.PICTURES]
+    for place in pictures:
+        from headscope.analyses.measure.figure import figure as draw
 
         measures = names(dataset)
-        path = figure(dataset, measures).save(output)
-        console.say(f"{path}: a figure of {len(measures)} measure{'s' * (len(measures) != 1)}")
-    elif output is not None:
+        draw(dataset, measures, theme="dark" if theme == "dark" else "light").save(place)
+        console.say(f"{place}: a figure of {len(measures)} measure{'s' * (len(measures) != 1)}")
+    if output is not None and output not in pictures:
         write(dataset, output)
         console.say(f"{output}: {len(table(dataset)):,} rows")
-    elif as_json and not quiet:
-        console.print_rows(table(dataset))
-    elif not quiet:
-        print(_wide(table(dataset)))
+    if output is None and not quiet:
+        if as_json:
+            console.print_rows(table(dataset))
+        else:
+            print(_wide(table(dataset)))
     console.write_meta(meta, described)
 
 

@@ -129,6 +129,8 @@ def probe(
         run = _Run(
             model, sides, vocabulary, vectors, seed, epochs, precision, batch_size, progress, folder, stack
         )
+        if vectors is not None:
+            run.expect_vectors()
         rows = [row for kind in kinds for row in run.rows(kind)]
         meta, of_dev = described(model, train), described(model, dev)
         if isinstance(dev, Corpus):
@@ -353,6 +355,10 @@ class _Run:
                     )
             stores.append(store)
         return stores
+
+    def expect_vectors(self) -> None:
+        """Read the file of vectors: one that is broken is told before the model runs."""
+        _ = self._words
 
     @cached_property
     def _words(self) -> tuple[str, torch.Tensor]:

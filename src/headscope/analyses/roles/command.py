@@ -15,7 +15,9 @@ _PRINTED = 13  # columns, to what the head's offsets score; files have all
 
 @dataclass(frozen=True)
 class _TableOptions(console.TableOptions):
-    output: Annotated[Path | None, typer.Option("-o", "--output", help=".parquet, .csv or .json.")] = None
+    output: Annotated[Path | None, typer.Option("-o", "--output", help=".parquet, .csv, .json or .tex.")] = (
+        None
+    )
 
 
 def roles(

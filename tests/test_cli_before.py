@@ -1,0 +1,156 @@
+"""What a run needs at its end is told before the model runs."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from headscope import cli
+from headscope.console.options import LoadOptions
+from headscope.errors import InputError, RunError
+from headscope.measures.files import check_place
+
+WRITES = {
+    "measure -o": ("measure", "-o", "a.csv"),
+    "measure --figure": ("measure", "--figure", "a.pdf"),
+    "measure --meta": ("measure", "--meta", "a.json"),
+    "distance --map": ("distance", "--map", "a.svg"),
+    "syntax -o": ("syntax", "-o", "a.tex"),
+    "coref -o": ("coref", "-o", "a.nc"),
+    "roles -o": ("roles", "-o", "a.parquet"),
+    "negation -o": ("negation", "n.jsonl", "-o", "a.csv"),
+    "probe -o": ("probe", "t.conllu", "t.conllu", "-o", "a.csv"),
+    "groups --view": ("compare", "groups", "p.tsv", "--view", "a.html"),
+    "groups --figure": ("compare", "groups", "p.tsv", "--figure", "a.png"),
+    "models --roles": ("compare", "models", "demo", "--untrained", "0", "--roles", "a.csv"),
+    "inputs -o": ("compare", "inputs", "A cat.", "A dog.", "-o", "a.pdf"),
+    "view -o": ("view", "A cat.", "-o", "a.png"),
+    "report -o": ("report", "-o", "a.html"),
+}
+"""Commands that write each kind of file, by what is written last."""
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("n.jsonl").write_text('{"words": ["No", "cat"], "cue": [0], "scope": [1]}\n', encoding="utf-8")
+    Path("t.conllu").write_text("1\tGo\t_\tVERB\t_\t_\t0\troot\t_\t_\n", encoding="utf-8")
+    Path("p.tsv").write_text("text\tlabel\na\t1\nb\t2\n", encoding="utf-8")
+
+
+def refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str
+) -> tuple[int, str]:
+    """The exit code and the sentence of a command that never loads its model."""
+    monkeypatch.setattr(LoadOptions, "load", lambda *_, **__: pytest.fail("the model was loaded"))
+    monkeypatch.setattr("sys.argv", ["headscope", *words])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    return int(stop.value.code or 0), said.removeprefix("headscope: ").strip()
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_no_room_on_the_disk(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=10**12, free=10_000))
+    code, said = refused(monkeypatch, capsys, *WRITES[name])
+    assert (code, said) == (1, f"{WRITES[name][-1]}: expected 2 MB of room on the disk, found 0.0 MB")
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_folder_that_cannot_be_written_to(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    can = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode, **_: mode != os.W_OK and can(path, mode))
+    code, said = refused(monkeypatch, capsys, *WRITES[name])
+    assert (code, said) == (2, f"{WRITES[name][-1]}: cannot be written (Permission denied)")
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, words in WRITES.items() if words[-1][-3:] in ("svg", "pdf", "png")]
+)
+def test_nothing_to_draw_with(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, said = refused(monkeypatch, capsys, *WRITES[name])
+    assert (code, said) == (1, "static pictures need matplotlib: pip install 'headscope[figures]'")
+
+
+def test_an_unknown_suffix(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    code, said = refused(monkeypatch, capsys, "view", "A cat.", "-o", "a.gif")
+    assert (code, said) == (2, "a.gif: expected a name that ends in .html, .svg, .pdf, .png, found .gif")
+    code, said = refused(monkeypatch, capsys, "measure", "--figure", "a.csv")
+    assert (code, said) == (2, "a.csv: expected a name that ends in .svg, .pdf, .png, found .csv")
+
+
+def test_a_name_that_has_no_room_for_what_is_written_beside_it(tmp_path: Path) -> None:
+    """The name itself is just short enough for the system."""
+    longest = os.pathconf(tmp_path, "PC_NAME_MAX") if hasattr(os, "pathconf") else 255
+    place = tmp_path / f"{'x' * (longest - 4)}.csv"
+    place.touch()
+    with pytest.raises(InputError, match=os.strerror(errno.ENAMETOOLONG)):
+        check_place(place)
+
+
+def test_where_room_cannot_be_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: object) -> Any:
+        raise OSError
+
+    for usage in (fails, lambda _: SimpleNamespace(total=0, free=0)):
+        monkeypatch.setattr(shutil, "disk_usage", usage)
+        check_place(tmp_path / "a.csv")
+    check_place("/dev/null")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=10**9, free=10**7))
+    check_place(tmp_path / "a.csv")
+    with pytest.raises(RunError, match=r"a\.csv: expected 20 MB of room on the disk, found 10\.0 MB"):
+        check_place(tmp_path / "a.csv", 2e7)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full")
+def test_a_report_on_a_full_disk_leaves_the_old_one(
+    demo: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("report.html").write_text("the old page", encoding="utf-8")
+    Path(f".report.{os.getpid()}.html").symlink_to("/dev/full")
+    monkeypatch.setattr("headscope.reports.run.report", lambda *_, **__: "x" * 100_000)
+    monkeypatch.setattr("sys.argv", ["headscope", "report"])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert stop.value.code == 1
+    assert capsys.readouterr().err == "headscope: report.html: cannot be written (No space left on device)\n"
+    assert Path("report.html").read_text(encoding="utf-8") == "the old page"
+
+
+@pytest.mark.slow
+def test_a_table_and_a_figure_in_one_run(
+    demo: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["measure", "--limit", "2", "--measures", "previous", "-o", "a.csv", "--figure", "a.pdf"]
+    monkeypatch.setattr("sys.argv", ["headscope", *words])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert stop.value.code == 0
+    assert len(pd.read_csv("a.csv")) == 72
+    assert Path("a.pdf").read_bytes().startswith(b"%PDF")
+    said = capsys.readouterr()
+    assert "a.csv: 72 rows" in said.err
+    assert "a.pdf: a figure of 1 measure\n" in said.err
+    assert said.out == ""
+
+
+def test_a_figure_of_a_shard(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    code, why = refused(monkeypatch, capsys, "measure", "--shard", "1/2", "-o", "p.nc", "--figure", "a.pdf")
+    assert (code, why) == (2, "--figure: expected no shard, found one; -o of merge writes a figure")
