@@ -8,20 +8,24 @@ Parts:
     intervals   coverage of 95 % intervals of a figure, by how many documents there are and how unequal they are
     roles       how often a head whose true score is the bar passes for a role, on documents of Wikipedia
     families    how many of the roles that are named are wrong, where many heads are broad
+    accuracies, levels, power, scopes   syntax, coreference, negation (calibration_treebank.py)
+    groups      groups of inputs (calibration_groups.py)
 
-Groups of inputs, and syntax, coreference, negation and probes, have files of their own: `calibration_groups.py` and
-`calibration_treebank.py`. Everything is drawn with a seed. The documents of `roles` are real: what each head of the
+Everything is drawn with a seed. The documents of `roles` are real: what each head of the
 demo model does in each of the articles of ../shared/data/text; those drawn from them with replacement are a corpus.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import calibration_groups
+import calibration_treebank
 import numpy as np
 import numpy.typing as npt
 
@@ -164,16 +168,30 @@ def families(runs: int, seed: int = 0) -> str:
     return _table(["broad heads of 72", "one family", "families apart"], rows)
 
 
+def of_treebanks(make: Callable[[int], list[calibration_treebank.Row]]) -> Callable[[int, int], str]:
+    """A part whose corpora have seeds of their own."""
+    return lambda runs, seed: calibration_treebank.markdown(make(runs))
+
+
+def groups(runs: int, seed: int = 0) -> str:
+    """Comparisons of groups: four tables, and a line for each rate that is not where it must be."""
+    made = calibration_groups.rows(runs, seed, os.cpu_count() or 1)
+    for line in calibration_groups.broken(made):
+        print(f"BROKEN: {line}")
+    return calibration_groups.tables(made)
+
+
 PARTS: dict[str, tuple[Callable[[int, int], str], int]] = {
     "intervals": (intervals, 20_000),
     "roles": (roles, 2_000),
     "families": (families, 2_000),
+    "accuracies": (of_treebanks(calibration_treebank.accuracies), 3_000),
+    "levels": (of_treebanks(calibration_treebank.levels), 600),
+    "power": (of_treebanks(calibration_treebank.power), 300),
+    "scopes": (of_treebanks(calibration_treebank.scopes), 300),
+    "groups": (groups, 400),
 }
-
-
-def _table(titles: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    lines = [titles, ["---"] * len(titles), *rows]
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+"""Each part, and how many corpora a row of it takes."""
 
 
 def written(page: str, part: str, table: str) -> str:
@@ -189,9 +207,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--part", choices=list(PARTS), action="append")
-    parser.add_argument("--runs", type=int)
+    parser.add_argument("--runs", type=int, help="corpora a row")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--write", type=Path)
+    parser.add_argument("--write", type=Path, metavar="PAGE")
     given = parser.parse_args()
     for part in given.part or PARTS:
         make, runs = PARTS[part]
@@ -201,6 +219,11 @@ def main() -> None:
         if given.write:
             page = given.write.read_text(encoding="utf-8")
             given.write.write_text(written(page, part, table), encoding="utf-8")
+
+
+def _table(titles: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    lines = [titles, ["---"] * len(titles), *rows]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
 
 
 if __name__ == "__main__":

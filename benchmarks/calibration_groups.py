@@ -1,9 +1,5 @@
 """Are comparisons of groups calibrated? Simulated groups of inputs through the tests of `headscope.compare.groups`.
 
-    python benchmarks/calibration_groups.py                         tables on stdout; minutes
-    python benchmarks/calibration_groups.py --runs 20               fewer runs
-    python benchmarks/calibration_groups.py --write docs/statistics.md
-
 A run has 72 heads of 16 measures, which correlate within a head (.5) and among heads (.1). The figure of a text is the
 mean of as many rows as the text is long, each a share with a gamma distribution of shape .3 (most skewed) to 3, by
 measure; texts of a document correlate (.5). All shares have the mean 1 in both groups, whatever their lengths, unless
@@ -14,12 +10,10 @@ A family error is a run of no effect in which any head has a q of at most .05.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -36,7 +30,6 @@ HEADS, MEASURES = 72, 16
 LEVEL = 0.05
 SHORT, LONG = (4, 12), (32, 96)
 SHAPES = np.tile(np.geomspace(0.3, 3.0, MEASURES), HEADS)
-BEGIN, END = "<!-- groups: python benchmarks/calibration_groups.py -->", "<!-- end of groups -->"
 
 
 @dataclass(frozen=True)
@@ -307,32 +300,3 @@ def _powers(made: Sequence[dict[str, Any]]) -> str:
 
 def _rate(*given: dict[str, Any]) -> str:
     return f"{given[0]['rate']:.3f} ± {given[0]['error']:.3f}" if given else ""
-
-
-def written(text: str, made: Sequence[dict[str, Any]]) -> str:
-    """A page with the tables between its marks."""
-    before, rest = text.split(BEGIN)
-    return f"{before}{BEGIN}\n{tables(made)}\n{END}{rest.split(END)[1]}"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--runs", type=int, default=400, help="of a cell; fewer for lengths, intervals and power"
-    )
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the tables into a page")
-    asked = parser.parse_args()
-    made = rows(asked.runs, asked.seed, asked.jobs)
-    print(tables(made))
-    for line in broken(made):
-        print(f"BROKEN: {line}")
-    if asked.write is not None:
-        asked.write.write_text(written(asked.write.read_text(encoding="utf-8"), made), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

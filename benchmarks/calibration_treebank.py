@@ -1,8 +1,5 @@
 """How often intervals of accuracies hold the truth, and how often tests of heads err: syntax, coreference, negation.
 
-    python benchmarks/calibration_treebank.py              all tables, in Markdown: a few minutes on two cores
-    python benchmarks/calibration_treebank.py --small      a twentieth of the runs
-
 All figures are of corpora that are drawn with a seed. In a document words are right with a chance of its own: of a beta
 distribution for one predictor, and of a normal one for many, so that two words of a document have the correlation that
 is given. `before` is the test that was replaced: a bootstrap over sentences, in which the best head and the best offset
@@ -11,7 +8,6 @@ of each replicate are scored on what it left out.
 
 from __future__ import annotations
 
-import argparse
 import zlib
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -31,7 +27,6 @@ Row = dict[str, Any]
 
 SHARES = (0.02, 0.05, 0.2, 0.5, 0.8, 0.95)
 HEADS, OFFSETS, RULES = 144, 10, 4
-RUNS, CHOICES = 3000, 300
 SENTENCE = 3
 """Words of one relation in a sentence."""
 
@@ -192,65 +187,38 @@ def _said(equal: bool) -> str:
 
 
 SHAPES = tuple(product((8, 20, 100), (5, 20), (True, False), (0.0, 0.05, 0.1)))
-SMALL_SHAPES = ((8, 20, True, 0.05), (20, 5, False, 0.05))
-
-LEVELS = tuple(
+KINDS = tuple(
     product(("noise", "noise, one baseline", "one head", "rivals"), ((20, 5), (20, 15), (60, 5), (12, 30)))
 )
 SIZED = ((20, 5), (60, 5), (20, 15), (100, 5), (100, 10))
 """Documents, and words of the relation in each: 100 to 1,000 words."""
+GAINS = (0.05, 0.1, 0.15)
+NEGATION = ((8, 0.4, 0.4), (20, 0.4, 0.4), (60, 0.4, 0.4), (20, 0.5, 0.4), (60, 0.5, 0.4))
 
 
-def accuracies(scale: float = 1.0) -> list[Row]:
+def accuracies(runs: int) -> list[Row]:
     """Coverage of the intervals of given heads, a row a kind of corpus."""
-    shapes = SHAPES if scale >= 1 else SMALL_SHAPES
-    return _rows([partial(coverage, *shape, max(100, int(RUNS * scale))) for shape in shapes])
+    return _rows([partial(coverage, *shape, runs) for shape in SHAPES])
 
 
-def levels(scale: float = 1.0) -> list[Row]:
+def levels(runs: int) -> list[Row]:
     """Level of the tests of the best head against the best offset or rule, and coverage of what choosing gives."""
-    runs = max(20, int(2 * CHOICES * scale))
-    kinds = LEVELS if scale >= 1 else LEVELS[:1]
-    jobs = [partial(choice, name, 0.0, OFFSETS, *size, size[0] == 60, runs) for name, size in kinds]
-    if scale >= 1:
-        jobs += [
-            partial(choice, name, 0.0, RULES, 24, 40, False, runs) for name in ("noise", "one head", "rivals")
-        ]
-    return _rows(jobs)
+    jobs = [partial(choice, name, 0.0, OFFSETS, *size, size[0] == 60, runs) for name, size in KINDS]
+    ruled = ("noise", "one head", "rivals")
+    return _rows(jobs + [partial(choice, name, 0.0, RULES, 24, 40, False, runs) for name in ruled])
 
 
-def power(scale: float = 1.0) -> list[Row]:
+def power(runs: int) -> list[Row]:
     """How often a head that is better by 5, 10 or 15 points is found, now and before."""
-    runs = max(20, int(CHOICES * scale))
-    gains = product((0.05, 0.1, 0.15), SIZED) if scale >= 1 else ((0.1, (60, 5)),)
-    jobs = [partial(choice, "rivals", gain, OFFSETS, *size, False, runs) for gain, size in gains]
-    if scale >= 1:
-        jobs += [partial(choice, "rivals", gain, RULES, 24, 40, False, runs) for gain in (0.05, 0.1, 0.15)]
-    return _rows(jobs)
+    jobs = [
+        partial(choice, "rivals", gain, OFFSETS, *size, False, runs) for gain, size in product(GAINS, SIZED)
+    ]
+    return _rows(jobs + [partial(choice, "rivals", gain, RULES, 24, 40, False, runs) for gain in GAINS])
 
 
-def scopes(scale: float = 1.0) -> list[Row]:
+def scopes(runs: int) -> list[Row]:
     """Negation: heads as good as the best baseline, and better, and coverage of F1."""
-    cases = [(8, 0.4, 0.4), (20, 0.4, 0.4), (60, 0.4, 0.4), (20, 0.5, 0.4), (60, 0.5, 0.4)]
-    runs = max(20, int(CHOICES * scale))
-    return _rows([partial(negation, *case, runs) for case in (cases if scale >= 1 else cases[1:2])])
-
-
-TABLES = {
-    "Coverage of 95 % intervals of given heads, by accuracy": accuracies,
-    "Level of the test at .05, and coverage of what choosing gives": levels,
-    "Power of the test at .05": power,
-    "Negation": scopes,
-}
-
-
-def calibration(scale: float = 1.0) -> dict[str, list[Row]]:
-    """All tables, by title.
-
-    Args:
-        scale: the share of the runs; under 1 only a few rows of each table.
-    """
-    return {title: table(scale) for title, table in TABLES.items()}
+    return _rows([partial(negation, *case, runs) for case in NEGATION])
 
 
 def _rows(jobs: Sequence[partial[Row]]) -> list[Row]:
@@ -273,15 +241,3 @@ def markdown(rows: Iterable[Row]) -> str:
         ]
         lines.append("| " + " | ".join(texts) + " |")
     return "\n".join(lines)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--small", action="store_true")
-    options = parser.parse_args()
-    for title, rows in calibration(0.05 if options.small else 1.0).items():
-        print(f"\n{title}\n\n{markdown(rows)}")
-
-
-if __name__ == "__main__":
-    main()

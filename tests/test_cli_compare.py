@@ -93,11 +93,13 @@ def test_models(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     assert tuple(pd.read_csv("r.csv").columns) == two_roles.COLUMNS
     drawn = Path("m.svg").read_text(encoding="utf-8")
     assert "untrained, seed 0" in drawn
-    assert run(monkeypatch, "models", "demo", "demo", "a.txt", "--measures", "previous") == 0
+    assert run(monkeypatch, "models", "demo", "demo", "--measures", "previous") == 0
     said = capsys.readouterr().out
     assert "the heads that moved most" in said
     assert "means of layers" in said
-    assert ", 0 lost, 0 gained" in said
+    assert ", 0 lost, 0 gained, 0 unclear" in said
+    assert run(monkeypatch, "models", "demo", "demo", "a.txt", "--measures", "previous") == 0
+    assert "roles were not compared: roles: expected at least 5" in capsys.readouterr().err
     assert run(monkeypatch, "models", "demo") == 2
     assert "models: expected two (or --untrained SEED), found one" in capsys.readouterr().err
 

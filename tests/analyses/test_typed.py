@@ -57,8 +57,13 @@ def test_trees_are_not_packed() -> None:
 def test_two_models_are_named_with_their_revisions() -> None:
     rest = "--pack 64 --trust-remote-code --limit 9 -o"
     begin = "headscope compare models some/model@v1 b 'a file.txt'"
-    assert GIVEN.versus(apart=False) == f"{begin} {rest} models.csv --roles roles.csv --figure drift.svg"
-    assert GIVEN.versus(apart=True) == f"{begin} {rest} roles.csv"
-    assert Typed().versus(apart=False).startswith("headscope compare models demo --untrained 0 -o")
+    assert (
+        GIVEN.versus(apart=False, roles=True)
+        == f"{begin} {rest} models.csv --roles roles.csv --figure drift.svg"
+    )
+    assert GIVEN.versus(apart=True, roles=True) == f"{begin} {rest} roles.csv"
+    assert (
+        Typed().versus(apart=False, roles=True).startswith("headscope compare models demo --untrained 0 -o")
+    )
     alone = Typed(options={"--untrained": "1"})
-    assert alone.versus(apart=False) == "headscope report --untrained 1 --sections compare"
+    assert alone.versus(apart=False, roles=True) == "headscope report --untrained 1 --sections compare"

@@ -10,6 +10,7 @@ from report_sample import NASTY, dataset, example, maps, report_payload
 
 from headscope.errors import InputError
 from headscope.maps import wrap
+from headscope.measures.dataset import interval_of
 from headscope.reports import page
 from headscope.reports.summary import SummarySection
 from headscope.views.blobs import ArrayRef, Blobs, decode
@@ -200,6 +201,15 @@ def test_the_summary_names_heads_whose_interval_is_above_half() -> None:
         "In these inputs, 1 head puts more than half of its attention on the previous token: L1H2 (80%)."
     )
     assert any(line.startswith("In these inputs, no head puts more than half") for line in lines)
+
+
+def test_intervals_of_the_summary_hold_for_all_heads_at_once() -> None:
+    """Of many heads at a half some have an interval above it by luck: that of L1H2 alone is, that of one of six not."""
+    data = dataset()
+    data["previous_se"][1, 2] = 0.1
+    assert interval_of(data, "previous")[0][1, 2] > 0.5
+    (line,) = (line for line in said(report_payload(data)[0]) if "previous token" in line)
+    assert line.startswith("No head is known to put more than half of its attention on the previous token, ")
 
 
 def test_the_summary_counts_the_heads_it_does_not_name():

@@ -66,8 +66,11 @@ class Typed:
             limit = self.limit_sentences
         return self._line(*name.split(), *files, *_words(options), words=words, limit=limit)
 
-    def versus(self, *, apart: bool) -> str:
-        """The command that compares the model with the other; `apart` where heads have no counterparts."""
+    def versus(self, *, apart: bool, roles: bool) -> str:
+        """The command that compares the model with the other.
+
+        `apart` where heads have no counterparts, `roles` where roles could be told.
+        """
         options = dict(self.options)
         if "--untrained" in options:  # of one that is untrained itself there is no other command
             return self.section("compare")
@@ -75,7 +78,8 @@ class Typed:
         model = options.pop("-m", "demo") + (f"@{revision}" if revision else "")
         other = self.sections.get("--against", ())
         words = [model, *other, *self.texts, *([] if other else ["--untrained", "0"])]
-        out = ["-o", "models.csv", "--roles", "roles.csv", "--figure", "drift.svg"]
+        table = ["--roles", "roles.csv"] if roles else []
+        out = ["-o", "models.csv", *table, "--figure", "drift.svg"]
         return self._line(
             "compare",
             "models",

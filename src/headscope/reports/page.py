@@ -78,10 +78,11 @@ def report_payload(
         for figures in (figures_of, error_of, count_of, mean_chance_of)
     )
     blobs = Blobs()
+    confidence = 1 - 0.05 / value[0].size  # Bonferroni: the intervals of all heads hold at once
     shown: list[Section] = [
         Summary(
             dict(zip(names, value, strict=True)),
-            {name: interval_of(dataset, name)[0] for name in names},
+            {name: interval_of(dataset, name, confidence=confidence)[0] for name in names},
             dict(zip(names, chance, strict=True)),
             layers,
             heads,

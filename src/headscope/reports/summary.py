@@ -45,7 +45,7 @@ class Summary(Section):
 
     Attributes:
         values: of each measure ``[layer head]``.
-        low: the lower ends of their intervals, NaN where there is none.
+        low: the lower ends of their intervals, which hold for all heads at once; NaN where there is none.
         chance: of uniform attention ``[layer]``.
         layers, heads: the model's indices.
         sections: those whose findings are told as well.

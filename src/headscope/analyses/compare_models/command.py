@@ -100,6 +100,7 @@ def _roles(
     """Write or print what the roles became."""
     from headscope.analyses.compare_models.shapes import counterparts
     from headscope.analyses.compare_roles.run import roles
+    from headscope.analyses.compare_roles.statistics import CHANGES
     from headscope.measures.dataset import write_table
 
     shaped = counterparts(a, b) is None
@@ -122,5 +123,5 @@ def _roles(
         print(f"\nroles of A and B\n{shown}")
         if shaped:
             count = rows["change"].value_counts()
-            print(", ".join(f"{int(count.get(name, 0))} {name}" for name in ("kept", "lost", "gained")))
+            print(", ".join(f"{int(count.get(name, 0))} {name}" for name in CHANGES))
     console.write_meta(meta, {"a": result.a.attrs["meta"], "b": result.b.attrs["meta"]})

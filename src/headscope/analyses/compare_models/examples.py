@@ -85,7 +85,6 @@ def section(study: Study) -> list[Section]:
     model, corpus, against = study.model, study.corpus, study.against
     pages, roles = gallery(study), known_tests(study)
     apart = against is not None and counterparts(model, against) is not None
-    command = study.typed and study.typed.versus(apart=apart)
     beside = other(model, against)
     why: list[str] = []
     figures: xr.Dataset | None = None
@@ -114,6 +113,7 @@ def section(study: Study) -> list[Section]:
             why.append(f"Roles are not compared: {error}")
     if figures is None and both is None:
         raise InputError("; ".join(why))
+    command = study.typed and study.typed.versus(apart=apart, roles=both is not None)
     return [Compare(beside.kind, beside.names, figures, both, examples, tuple(why), len(drawn), command)]
 
 

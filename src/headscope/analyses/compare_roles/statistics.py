@@ -22,6 +22,9 @@ COLUMNS = (
 
 _MEASURES = {role.name: role.measure for role in ROLES}
 
+CHANGES = ("kept", "lost", "gained", "unclear")
+"""What may become of a role."""
+
 BY_ROLE = ("role", "heads_a", "heads_b", "share_a", "share_b", "best_a", "best_b")
 """Columns by role: how many heads have it, their share of all heads, and the best score."""
 

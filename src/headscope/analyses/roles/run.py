@@ -16,7 +16,6 @@ from headscope.corpora import Corpus, Example
 from headscope.doors import Count, Seed, validated
 from headscope.measures.dataset import description
 from headscope.measures.patterns import SINK_TOKENS
-from headscope.measures.sums import Floats
 from headscope.models import Model, expect_model
 from headscope.stream.inputs import unwatched
 from headscope.stream.rare import with_rarest
@@ -88,8 +87,7 @@ def every_role(
             dataset = measure(
                 model, inputs, measures=measures, batch_size=batch_size, limit=limit, progress=shown
             )
-            offsets = own_offsets(model, inputs, dataset, batch_size, limit)
-        datasets.append(definitions.with_offsets(dataset, offsets))
+            datasets += with_offsets([dataset], model, inputs, batch_size=batch_size, limit=limit)
     table = definitions.every(*datasets)
     meta = description(datasets[0])
     meta["corpus"]["name"] = corpus.name
@@ -102,16 +100,23 @@ def every_role(
     return table
 
 
-def own_offsets(
+def with_offsets(
+    datasets: Sequence[xr.Dataset],
     model: Model,
-    inputs: Corpus | Sequence[Example],
-    dataset: xr.Dataset,
+    inputs: Corpus | Iterable[Example],
+    *,
     batch_size: int = 32,
     limit: int | None = None,
-) -> dict[str, Floats]:
-    """What the heads' own offsets score in the measures of a dataset that name tokens, ``[layer head]`` each."""
-    names = [name for name in definitions.offset_measures() if name in dataset.data_vars]
-    return offset_scores(model, inputs, names, batch_size=batch_size, limit=limit) if names else {}
+) -> list[xr.Dataset]:
+    """Datasets of the same inputs with what the heads' own offsets score, ``m_offsets``, where a role names tokens."""
+    names = [name for name in definitions.offset_measures() if any(name in each for each in datasets)]
+    if not names:
+        return list(datasets)
+    scores = offset_scores(model, inputs, names, batch_size=batch_size, limit=limit)
+    return [
+        each.assign({f"{name}_offsets": (("layer", "head"), scores[name]) for name in names if name in each})
+        for each in datasets
+    ]
 
 
 def readings(

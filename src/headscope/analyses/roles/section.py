@@ -11,7 +11,7 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 from headscope.analyses.measure.section import patterns
 from headscope.analyses.roles import statistics
 from headscope.analyses.roles.offsets import INPUTS
-from headscope.analyses.roles.run import every_role, own_offsets
+from headscope.analyses.roles.run import every_role, with_offsets
 from headscope.analyses.roles.statistics import NONE, broad_heads, heads_in, roles_of, units_of
 from headscope.analyses.study import LEVEL, Study
 from headscope.heads import Head
@@ -178,9 +178,7 @@ def role_tests(study: Study) -> pd.DataFrame:
         if study.model.causal:  # sinks and induction have inputs of their own
             return every_role(study.model, study.corpus, limit=study.limit)
         text = list(islice(with_rarest(study.model, study.corpus, limit=study.limit), INPUTS))
-        datasets = [study.surface, measured]
-        scores = [own_offsets(study.model, text, each) for each in datasets]
-        return statistics.every(*map(statistics.with_offsets, datasets, scores))
+        return statistics.every(*with_offsets([study.surface, measured], study.model, text))
 
     return study.once("roles", run)
 

@@ -17,7 +17,6 @@ role says nothing and is not tested. ``broad`` is no pattern but the absence of 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -255,12 +254,6 @@ OF_TOKENS = ("marks", "words", "copies")
 def offset_measures() -> list[str]:
     """The measures of these roles."""
     return [role.measure for role in ROLES if role.family in OF_TOKENS]
-
-
-def with_offsets(dataset: xr.Dataset, scores: Mapping[str, Floats]) -> xr.Dataset:
-    """A dataset with what the heads' own offsets score (`headscope.analyses.roles.offsets`), as ``m_offsets``."""
-    there = {name: values for name, values in scores.items() if name in dataset.data_vars}
-    return dataset.assign({f"{name}_offsets": (("layer", "head"), values) for name, values in there.items()})
 
 
 def named(tests: pd.DataFrame, level: float = 0.05) -> pd.DataFrame:
