@@ -22,13 +22,12 @@ ROLES = {Head(1, 2): "previous token", Head(0, 1): "separators"}
 
 
 def roles() -> pd.DataFrame:
+    named = (0.8, 0.75, 0.85, 0.5, 0.01, 1e-9, 2e-8, 12345, 0.02, 0.025, 60.0, "position")
+    without = (*[np.nan] * 7, 0, *[np.nan] * 3, None)
     rows = [
         (
-            head.layer,
-            head.head,
-            head.paper,
-            ROLES.get(head, "none"),
-            *((0.8, 0.75, 0.85, 0.5, 0.01, 1e-9, 2e-8, 12345) if head in ROLES else (np.nan,) * 7 + (0,)),
+            *(head.layer, head.head, head.paper, ROLES.get(head, "none")),
+            *(named if head in ROLES else without),
         )
         for head in HEADS
     ]
@@ -73,7 +72,7 @@ def whole_report() -> str:
         [example(pieces=pieces, seed=seed) for seed, pieces in enumerate(words)],
         sections=[
             *classes("By kind", "About kinds.", panels, ["sep", "first"], "headscope measure --limit 3"),
-            Roles(roles(), 0.05, 60, "headscope roles"),
+            Roles(roles(), documents=60, command="headscope roles"),
             Clusters(distances(), ROLES, command="headscope distance --map map.csv"),
             Cards([card(head) for head in HEADS], 40, 3),
             Failed("probes", "Not made: probes", "RuntimeError: <b>no</b> memory", "headscope report"),

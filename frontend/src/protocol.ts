@@ -415,7 +415,8 @@ export interface ClustersSection {
 /**
  * A role of a head: its score between `low` and `high`, the bar it passed, and how sure that is.
  *
- * `offsets` is what the head's own offsets alone would score, None where that was not asked.
+ * `offsets` is what the head's own offsets alone would score, None where that was not asked; `documents` is how many
+ * documents of equal size would tell as much, `family` the roles that it was tested with.
  */
 export interface RoleRow {
   layer: number;
@@ -431,6 +432,9 @@ export interface RoleRow {
   p: number;
   q: number;
   n: number;
+  se: number;
+  documents: number;
+  family: string;
 }
 
 /**

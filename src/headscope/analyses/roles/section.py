@@ -29,7 +29,8 @@ LEAST_BAR = 0.25
 class RoleRow(TypedDict):
     """A role of a head: its score between `low` and `high`, the bar it passed, and how sure that is.
 
-    `offsets` is what the head's own offsets alone would score, None where that was not asked.
+    `offsets` is what the head's own offsets alone would score, None where that was not asked; `documents` is how many
+    documents of equal size would tell as much, `family` the roles that it was tested with.
     """
 
     layer: int
@@ -45,6 +46,9 @@ class RoleRow(TypedDict):
     p: float
     q: float
     n: int
+    se: float
+    documents: float
+    family: str
 
 
 class RoleScore(TypedDict):
@@ -152,7 +156,7 @@ class Roles(Section):
 
 _TRAVEL = (
     *("layer", "head", "role", "score", "ci_low", "ci_high", "threshold", "chance", "offsets"),
-    *("p", "q", "n"),
+    *("p", "q", "n", "se", "documents", "family"),
 )
 
 
