@@ -310,6 +310,38 @@ def test_the_cosine_of_a_pair(demo: Model) -> None:
         of.prepare([demo.encode("One text.")]).run()
 
 
+def test_all_inputs_have_one_natural_number(demo: Model) -> None:
+    """Pairs among single texts have what these have; alone as well, so that shards agree."""
+    single, pair = demo.encode("One text."), demo.encode("The cat sat.", "It was tired.")
+    of = objective(demo)
+    with torch.no_grad():
+        numbers = of.prepare([single, pair]).run()
+        alone = objective(demo).prepare([pair]).run()
+        hidden = demo.module(**demo.inputs([pair])).last_hidden_state[0]
+    np.testing.assert_allclose(numbers[1], hidden.mean(0).square().sum() / 2, rtol=1e-5)
+    np.testing.assert_allclose(numbers[1], alone[0], rtol=1e-5)
+    assert of.description == "half the squared norm of the mean hidden state"
+    corpus = hs.corpora.texts([("The cat sat.", "It was tired."), "One text."])
+    result = hs.measure(demo, corpus, measures=["gradient_sep"])
+    assert json.loads(result.attrs["meta"])["objective"] == of.description
+
+
+def test_an_input_without_the_number_of_the_others_is_refused(stories: Model) -> None:
+    """One token has no next one, so no loss."""
+    of = objective(stories)
+    short = stories.encode("Once upon a time").take(slice(0, 1))
+    with pytest.raises(
+        InputError, match=r"^objective: natural: expected the loss on the input, but '<s>' … has the largest"
+    ):
+        of.prepare([stories.encode("Once upon a time"), short]).run()
+    of.say("the loss on the input", short)
+    with pytest.raises(
+        InputError,
+        match=r"^objective: expected the loss on the input, as of the inputs before, but '<s>' … has x: ",
+    ):
+        of.say("x", short)
+
+
 @pytest.mark.parametrize(
     ("of", "message"),
     [

@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 import re
 import zlib
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -48,7 +47,7 @@ class Objective:
         masked: hide a share of the tokens from the model.
         seed: which tokens are hidden.
         own: the caller's function, if it is one.
-        said: how many inputs each kind of number was taken of.
+        said: what the number of the inputs so far is; of all the same.
     """
 
     model: Model
@@ -57,14 +56,21 @@ class Objective:
     masked: bool = False
     seed: int = 0
     own: Scalar | None = None
-    said: Counter[str] = field(default_factory=Counter[str])
+    said: set[str] = field(default_factory=set[str])
 
     @property
     def description(self) -> str:
         """What the numbers are, for a result's record."""
-        if len(self.said) < 2:
-            return next(iter(self.said), self.name)
-        return "; ".join(f"{what} ({count} inputs)" for what, count in self.said.most_common())
+        return next(iter(self.said), self.name)
+
+    def say(self, name: str, tokens: Tokens) -> None:
+        """Note what the number of an input is. Raises `InputError` where another input had a number of another kind."""
+        if self.said and name not in self.said:
+            raise InputError(
+                f"objective: expected {next(iter(self.said))}, as of the inputs before, but {_begins(tokens)} has "
+                f"{name}: name an objective that all inputs have"
+            )
+        self.said.add(name)
 
     @property
     def identity(self) -> str:
@@ -124,7 +130,7 @@ class Prepared:
         for index, (row, tokens) in enumerate(zip(self.rows, self.tokens, strict=True)):
             part = _row(output, index, len(self.tokens), len(tokens), width)
             number, name = self.objective.of(part, row, tokens)
-            self.objective.said[name] += 1
+            self.objective.say(name, tokens)
             if number.numel() != 1:
                 raise InputError(
                     f"objective: expected one number an input, found shape {tuple(number.shape)}"
@@ -142,8 +148,8 @@ def objective(model: Model, of: str | Scalar | Objective | None = None, *, seed:
     - ``causal-lm``: cross-entropy of the next token, in nats a token.
     - ``logit:N``: the logit of class N.
     - ``cosine``: of the mean hidden states of the two texts of a pair, special tokens left out.
-    - ``natural`` (by default): ``masked-lm`` where a model can do it, else what
-      `headscope.attention.scalar.natural` says.
+    - ``natural`` (by default): ``masked-lm`` where a model can do it, else what `headscope.attention.scalar.natural`
+      says of an input that is no pair: all inputs have that number, so that a mean is of one kind.
     - a function: takes what the module returns for one input (batch axis kept, padding taken off), gives a scalar.
 
     Raises `InputError` for another name, and where the model has no such number.
@@ -169,7 +175,7 @@ def objective(model: Model, of: str | Scalar | Objective | None = None, *, seed:
         )
     if match := re.fullmatch(r"logit:(\d{1,9})", name):
         return Objective(model, name, _logit(int(match[1])))
-    expected = {"natural": None, "causal-lm": _LOSS, "cosine": _COSINE}
+    expected = {"natural": _LOSS if _head(model) else None, "causal-lm": _LOSS, "cosine": _COSINE}
     if name not in expected:
         raise InputError(f"objective: expected {NAMES} or a function of the output, found {name!r}")
     return Objective(model, name, _natural(model, name, expected[name]))
@@ -225,13 +231,17 @@ def _logit(number: int) -> Number:
 
 def _natural(model: Model, name: str, expected: str | None) -> Number:
     def of(output: Any, row: Mapping[str, Tensor], tokens: Tokens) -> tuple[Tensor, str]:
-        number, kind = natural_number(output, model, {"self": tokens}, row)
+        axes = {"self": tokens} if name == "cosine" else {}
+        number, kind = natural_number(output, model, axes, row)
         if expected is not None and kind != expected:
-            begins = " ".join(tokens.pieces[:8])
-            raise InputError(f"objective: {name}: expected {expected}, but {begins!r} … has {kind} only")
+            raise InputError(f"objective: {name}: expected {expected}, but {_begins(tokens)} has {kind} only")
         return number, kind
 
     return of
+
+
+def _begins(tokens: Tokens) -> str:
+    return f"{' '.join(tokens.pieces[:8])!r} …"
 
 
 def _given(function: Scalar) -> Number:

@@ -145,7 +145,6 @@ def estimate(
     _run(batch, [])
     seconds = (time.perf_counter() - started) / len(sample)
     passes = 1 + (sum(sizes.values()) if heads is None else len(heads))
-    number.said.clear()
     took = count * passes * seconds
     return f"{count:,} inputs, {passes} forward passes each: about {took:,.0f} s on {model.device}"
 
@@ -161,12 +160,9 @@ def _effects(number: Objective, tokens: Sequence[Tokens], silent: Sequence[Head]
         without, _ = _run(batch, silent)
         return Figures(layers[:1], np.stack([without - plain, without], 1)[:, :, None, None])
     values = np.full((len(tokens), 2, len(layers), max(sizes.values())), np.nan)
-    said = number.said.copy()
     for head in silent or [Head(layer, head) for layer in layers for head in range(sizes[layer])]:
         without, _ = _run(batch, [head])
         values[:, :, layers.index(head.layer), head.head] = np.stack([without - plain, without], 1)
-    number.said.clear()
-    number.said.update(said)
     return Figures(layers, values)
 
 
