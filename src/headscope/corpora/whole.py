@@ -12,7 +12,7 @@ from headscope.corpora.example import Example
 from headscope.corpora.packing import LeaveOut, fitted, measured, packed
 from headscope.tokens import Tokens
 
-LEAST = 4
+LEAST = 3
 """The fewest pieces of an input that are neither special nor punctuation."""
 
 HEADING = re.compile(r"=+ .+ =+")

@@ -140,6 +140,7 @@ def test_the_demo_models_known_heads(demo: Any) -> None:
     assert (held["p"] <= held["q"]).all()
 
 
+@pytest.mark.filterwarnings("ignore:.* unknown to the tokenizer of stories260K")
 def test_stories_have_neither_sinks_nor_induction_heads(stories: Any, shared: Path) -> None:
     corpus = hs.corpora.text(shared / "data" / "text" / "wikitext2-valid.txt")
     found = hs.roles(stories, corpus, limit=60)
