@@ -31,6 +31,11 @@ CONFIGS: dict[str, Any] = {  # what stands in config.json instead
     "size-of-letters": {"n_embd": "x"},
     "kind-is-a-number": {"model_type": 5},
     "class-is-a-number": {"architectures": 5},
+    "padding-beyond-the-words": {"pad_token_id": 10**6},
+    "padding-below-the-words": {"pad_token_id": -5},
+    "no-positions": {"n_positions": -1},
+    "no-such-activation": {"activation_function": "nope"},
+    "width-that-no-head-divides": {"n_embd": 7},
 }
 FILES: dict[str, tuple[str, bytes]] = {
     "config-is-a-list": ("config.json", b"[1]"),
@@ -85,6 +90,101 @@ CALLS: list[tuple[tuple[str, ...], str]] = [
 ]  # fmt: skip
 
 
+OPTIONS: dict[tuple[str, ...], dict[str, list[tuple[str, str]]]] = {
+    MEASURE: {
+        "--limit": [("0", "at least 1"), ("x", "valid integer"), ("1.5", "valid integer")],
+        "--batch-size": [("x", "valid integer"), ("-1", "at least 1")],
+        "--measures": [("nope", "expected surface"), ("", "expected surface"), (",", "expected surface"),
+                       ("file.py:x", "file.py: no such file"), ("nope:x", "cannot be run"), ("offset+" + "9" * 20, "expected surface")],
+        "--by": [("x", "is not one of"), ("", "is not one of")],
+        "--preset": [("x", "is not")],
+        "--pack": [("3", "at least 8 tokens"), ("-1", "at least 8 tokens"), ("x", "valid integer"), ("9" * 12, "at most the 64 tokens")],
+        "--shard": [("9/8", "expected"), ("x", "expected"), ("0/0", "expected")],
+        "--resume": [("a.txt", "cannot be used for checkpoints"), ("a.txt/x", "cannot be used for checkpoints")],
+        "-o": [("none/x.csv", "no such folder"), ("x.jpg", "expected a name that ends in"), (".", "expected")],
+        "--meta": [("none/x.json", "no such folder"), (".", "a folder")],
+        "--objective": [("x", "expected natural"), ("logit:x", "expected natural"), ("causal-lmm", "expected natural")],
+        "--documents": [("page", "expected blank or line or file")],
+        "--format": [("x", "is not one of")],
+        "--device": [("tpu:9", "expected one that is here")],
+        "--revision": [("x", "expected the name of a model on the hub beside it")],
+        "--untrained": [("x", "valid integer")],
+        "--nope": [("x", "No such option")],
+    },
+    ("compare", "groups", "p.tsv", "-m", "gpt2"): {
+        "--level": [(value, "level: expected a number between 0 and 1") for value in ("0", "1", "2", "-1", "nan", "inf")],
+        "--permutations": [("5", "at least 20,000"), ("x", "valid integer"), ("9" * 30, "Invalid value")],
+        "--null": [("x", "is not one of")],
+        "--length": [("x", "is not one of")],
+        "--groups": [("x", "expected two labels"), ("a,b,c", "expected two labels"), ("", "expected two labels")],
+        "--label": [("x", "expected a column 'x'")],
+        "--text-a": [("x", "expected a column 'x'")],
+        "--text-b": [("x", "expected text_a beside it")],
+        "--figure": [("x.gif", "expected a name that ends in"), ("none/x.svg", "no such folder")],
+        "--limit": [("0", "at least 1"), ("9" * 30, "at most")],
+    },
+    (*VIEW, "-m", "gpt2"): {
+        "--layer": [("99", "layer takes 0, 1"), ("x", "valid integer")],
+        "--head": [("99", "heads takes 0 to 3"), ("x", "valid integer")],
+        "--target": [("x", "target is for encoder-decoders")],
+        "--theme": [("x", "is not one of")],
+        "--view": [("x", "is not one of")],
+        "-o": [("x.docx", "expected a file that ends in"), ("a.txt/x.html", "cannot be written")],
+    },
+    ("syntax", "t.conllu", "-m", "gpt2"): {
+        "--rows": [("last", "is not one of")],
+        "--limit": [("-5", "at least 1")],
+        "--seed": [("-1", "Invalid value"), ("x", "valid integer")],
+    },
+    ("coref", "t.conllu", "-m", "gpt2"): {"--candidates": [("x", "is not one of")], "--window": [("0", "at least 1"), ("x", "valid integer")]},
+    ("probe", "t.conllu", "t.conllu", "-m", "gpt2"): {
+        "--kind": [("x", "expected right-branching"), ("", "expected right-branching")],
+        "--epochs": [("0", "at least 1"), ("x", "valid integer")],
+        "--vectors": [("none", "expected a file of word vectors"), (".", "expected a file of word vectors")],
+    },
+    ("distance", "a.txt", "-m", "gpt2"): {"--rows": [("0", "at least 1"), ("x", "valid integer")], "--map": [("x.gif", "expected"), ("none/x.csv", "no such folder")]},
+    ("report", "-m", "gpt2"): {
+        "--sections": [("x", "expected some of")],
+        "--examples": [("-1", "at least 0"), ("x", "valid integer")],
+        "--text": [("none.txt", "expected a file")],
+        "--treebank": [("none.conllu", "expected a file")],
+        "--pairs": [("none.tsv", "expected a file")],
+        "--against": [("none/x/y", "no such folder")],
+    },
+}  # fmt: skip
+INPUTS = [
+    ("none.txt", "expected a file"), ("", "expected a file"), ("x" * 5000, "expected a file"), ("a\0b", "embedded null byte"),
+    ("empty.txt", "an empty file"), ("blank.txt", "blank lines only"), ("latin.txt", "found the byte 0xe9"),
+    ("bad.jsonl", "'text': expected a string"), ("deep.jsonl", "nested too deeply"), ("gpt2", "found a directory"),
+    ("pipe.txt", "found a pipe or a device"), ("/dev/null", "expected a file, which can be read again"),
+]  # fmt: skip
+CALLS += [
+    ((*call, option, value), words)
+    for call, options in OPTIONS.items()
+    for option, values in options.items()
+    for value, words in values
+]
+CALLS += [
+    ((command, path, "--pack", "32", "-m", "gpt2"), words)
+    for command in ("measure", "distance")
+    for path, words in INPUTS
+]
+CALLS += [
+    (("compare", "groups", "pipe.tsv", "-m", "gpt2"), "pipe.tsv: expected a file, which can be read again, found a pipe"),
+    (("check", "padding-beyond-the-words"), "config.json: pad_token_id: expected one from 0 to 364, found 1,000,000"),
+    (("check", "padding-below-the-words"), "config.json: pad_token_id: expected one from 0 to 364, found -5"),
+    *[(("check", name), f"{name}: cannot be loaded") for name in
+      ("no-positions", "no-such-activation", "width-that-no-head-divides", "model.safetensors-folder", "tokenizer.json-folder")],
+    (("merge", "none.nc"), "none.nc: no such file"),
+    (("compare", "models", "gpt2", "-m", "gpt2", "a.txt"), "No such option"),
+    (("nope",), "No such command"),
+    (("view",), "Missing argument"),
+    (("view", "", "-m", "gpt2"), "expected at least one token"),
+    (("view", "a" * 5000, "-m", "gpt2"), "takes at most 64"),
+    (("compare", "inputs", "", "", "-m", "gpt2"), "expected at least one token"),
+]  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small model, and many that are broken, each in its own way."""
@@ -102,6 +202,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     (folder / "pickle-of-no-bytes" / "pytorch_model.bin").write_bytes(b"")
     (folder / "a.txt").write_text("The cat sat on the mat.\n\nA dog ran.\n")
+    for file, content in {
+        "empty.txt": b"",
+        "blank.txt": b"\n\n",
+        "latin.txt": b"caf\xe9\n",
+        "bad.jsonl": b'{"text": 5}\n',
+    }.items():
+        (folder / file).write_bytes(content)
+    (folder / "deep.jsonl").write_text("[" * 100_000)
+    (folder / "t.conllu").write_text("1\tit\t_\tPRON\t_\t_\t0\troot\t_\t_\n\n")
+    for file in ("pipe.txt", "pipe.tsv"):
+        os.mkfifo(folder / file)
+    for file in (
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+    ):  # root reads what it may not: a folder in place
+        shutil.copytree(folder / "gpt2", folder / f"{file}-folder")
+        (folder / f"{file}-folder" / file).unlink()
+        (folder / f"{file}-folder" / file).mkdir()
     rows = "a\tthe cat\nb\tthe dog\n" * 4
     (folder / "p.tsv").write_text(f"label\ttext\n{rows}")
     return folder
@@ -135,6 +254,7 @@ def test_a_call_that_cannot_be_done(
     assert sentence in last
     assert last.startswith("headscope: ") or "Usage:" in said
     assert "does not know" not in last
+    assert len(last) < 1600 or "x" * 400 in last
     assert sorted(folder.iterdir()) == before
 
 

@@ -294,6 +294,10 @@ PLAIN: list[tuple[str, Callable[[SimpleNamespace], Any], type[HeadscopeError], s
     ("load-tuple", lambda of: hs.load((of.model.module, 5)), InputError, "expected (nn.Module, tokenizer), found"),
     ("load-three", lambda of: hs.load((of.model.module, None, 1)), InputError, "expected"),  # type: ignore[arg-type]
     ("load-name", lambda _: hs.load("a@b@c"), ModelError, "expected a folder, or a hub name"),
+    ("load-revision", lambda of: hs.load(of.model.module, revision="x"), InputError, "the name of a model on the hub beside it, found a module"),
+    ("load-folder-revision", lambda _: hs.load("gpt2", revision="x"), InputError, "the name of a model on the hub beside it, found gpt2"),
+    ("vectors", lambda of: hs.probe(of.model, of.trees, of.trees, vectors="none"), InputError, "a file of word vectors"),
+    ("differing", lambda of: hs.compare.groups(of.model, hs.corpora.pairs("pairs.tsv"), measures=["previous"]).differing(2), InputError, "between 0 and 1"),
     ("edit-number", edited(5), InputError, "change: expected a function"),
     ("edit-nothing", edited(lambda: None), InputError, "a function of an AttentionRecord, found one that takes ()"),
     ("edit-returns-number", edited(lambda record: 5), InputError, "a tensor of floats [batch head query key] or None"),

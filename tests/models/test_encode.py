@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from small_tokenizers import byte_level, demo, roberta, slow, stories, unigram
-from transformers import AutoTokenizer, tokenization_utils_base
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import AutoTokenizer, PreTrainedTokenizerFast, tokenization_utils_base
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from headscope import words
@@ -557,3 +558,16 @@ def test_padding_of_nothing() -> None:
         collate([Tokens(["a"])], 0)
     with pytest.raises(InputError, match=r"^side: expected 'right' or 'left', found 'top'$"):
         collate([encode(demo(), "cat")], 0, "top")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", [models.WordPiece, models.WordLevel])
+def test_a_tokenizer_without_a_piece_for_the_unknown(kind: Any) -> None:
+    made = Tokenizer(kind({"the": 0, "cat": 1}, unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=made)
+    assert encode(tokenizer, "the cat").pieces == ("the", "cat")
+    with pytest.raises(
+        InputError,
+        match=r"^text: expected what the tokenizer has pieces for, .* found 'the dog' \(Exception: Word",
+    ):
+        encode(tokenizer, "the dog")

@@ -364,7 +364,7 @@ def _one_of(formats: list[str]) -> str:
 
 def names(text: str | None) -> list[str] | None:
     """The names in ``A,B``."""
-    return text.split(",") if text else None
+    return None if text is None else text.split(",")
 
 
 def check_places(*places: Path | None, suffixes: Sequence[str] = (), printed: bool = False) -> None:

@@ -135,7 +135,9 @@ def _size(path: str) -> int:
         raise CorpusError(path, None, "expected a file, found nothing there")
     if os.path.isdir(path):
         raise CorpusError(path, None, "expected a file, found a directory")
+    if not os.path.isfile(path):
+        raise CorpusError(path, None, "expected a file, which can be read again, found a pipe or a device")
     size = os.path.getsize(path)
-    if os.path.isfile(path) and not size:
+    if not size:
         raise CorpusError(path, None, "expected text, found an empty file")
     return size

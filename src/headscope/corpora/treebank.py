@@ -93,6 +93,10 @@ class _Rows(NamedTuple):
 Read = Callable[[list[Line], "_State"], Example]
 
 
+MOST_WORDS = 10_000
+"""Lines of a sentence, at most: more are a file whose blank lines are gone."""
+
+
 @dataclass
 class _State:
     """Where a file is being read: its document, whether the file says so, and the layout of its entities."""
@@ -156,6 +160,8 @@ def _sentence(block: list[Line], state: _State, *, surface: bool, main: bool) ->
 
     if not lines:
         raise fail(block[0], "expected words, found comments only")
+    if len(lines) > MOST_WORDS:
+        raise fail(lines[0], f"expected at most {MOST_WORDS:,} lines in a sentence, found {len(lines):,}")
     for line in lines:
         if (columns := line.text.count("\t") + 1) != _COLUMNS:
             raise fail(line, f"expected {_COLUMNS} columns parted by tabs, found {columns}")
@@ -255,6 +261,8 @@ def _culprit(
 
 def _pairs(block: list[Line], state: _State) -> Example:
     rows = _Rows([], [], [], [])
+    if len(block) > MOST_WORDS:
+        raise block[0].error(f"expected at most {MOST_WORDS:,} lines in a sentence, found {len(block):,}")
     for line in block:
         match = re.fullmatch(r"(\S+)\s+(-?\w+)-(\S+)", line.text.strip())
         if match is None:
@@ -292,13 +300,18 @@ def _check_tree(rows: _Rows, fail: Callable[[int, str], CorpusError]) -> None:
     if len(roots) != 1:
         count_of_roots = f"{len(roots)}: words {', '.join(map(str, roots))}" if roots else "none"
         raise fail(roots[1] - 1 if roots else 0, f"expected one root, found {count_of_roots}")
+    below = {0}  # the words that are known to hang on the root, and the root
     for number in range(count):
-        path = [number + 1]
-        while (head := rows.heads[path[-1] - 1]) != 0:
+        path: dict[int, None] = {}
+        head = number + 1
+        while head not in below:
             if head in path:
-                cycle = [*path[path.index(head) :], head]
+                words = list(path)
+                cycle = [*words[words.index(head) :], head]
                 raise fail(head - 1, f"expected a tree, found a cycle: {' → '.join(map(str, cycle))}")
-            path.append(head)
+            path[head] = None
+            head = rows.heads[head - 1]
+        below.update(path)
 
 
 def _on_surface(example: Example, tokens: Sequence[Mapping[str, Any]]) -> Example:

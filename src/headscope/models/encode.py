@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.errors import InputError
+from headscope.failures import reason
 from headscope.models.chat import render
 from headscope.models.pieces import (
     classes,
@@ -220,15 +221,25 @@ def collate(
 
 
 def _call(tokenizer: PreTrainedTokenizerBase, *inputs: Any, special: bool = True, words: bool = False) -> Any:
-    return tokenizer(
-        *inputs,
-        add_special_tokens=special,
-        is_split_into_words=words,
-        truncation=False,
-        padding=False,
-        return_attention_mask=False,
-        verbose=False,
-    )
+    try:
+        return tokenizer(
+            *inputs,
+            add_special_tokens=special,
+            is_split_into_words=words,
+            truncation=False,
+            padding=False,
+            return_attention_mask=False,
+            verbose=False,
+        )
+    except Exception as error:  # what tokenizers raises has no type of its own
+        if tokenizer.unk_token_id is not None and type(error) is not Exception:
+            raise
+        excerpt = repr(inputs[0])
+        excerpt = excerpt if len(excerpt) <= 60 else excerpt[:60] + "…"
+        raise InputError(
+            f"text: expected what the tokenizer has pieces for, as it has none for the unknown, found {excerpt} "
+            f"({reason(error)})"
+        ) from None
 
 
 def _fast(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], *, special: bool = True) -> Tokens:

@@ -62,6 +62,9 @@ def load(
     check_device(device)
     if untrained is not None and not 0 <= untrained < 2**32:
         raise InputError(f"untrained: expected a seed from 0 to {2**32 - 1}, found {untrained}")
+    if revision is not None and (not isinstance(model, str) or Path(model).is_dir()):
+        found = "a module" if isinstance(model, nn.Module | tuple | Model) else f"{model or 'the demo model'}"
+        raise InputError(f"revision: expected the name of a model on the hub beside it, found {found}")
     if isinstance(model, Model):
         loaded = Model(
             model.module, model.tokenizer, model.name, model.revision, model.notes, model.allow_unknown
@@ -217,6 +220,11 @@ def _check_config(config: Any, name: str) -> None:
         if isinstance(value, int) and (value < 1 or (most is not None and value > most)):
             expected = "at least 1" if most is None else f"1 to {most:,}"
             raise ModelError(f"{name}: config.json: {key}: expected {expected}, found {value:,}")
+    pad, words = getattr(text, "pad_token_id", None), getattr(text, "vocab_size", None)
+    if isinstance(pad, int) and isinstance(words, int) and not -1 <= pad < words:
+        raise ModelError(
+            f"{name}: config.json: pad_token_id: expected one from 0 to {words - 1:,}, found {pad:,}"
+        )
 
 
 def _tokenizer(where: str | Path, name: str, options: dict[str, Any]) -> Any:

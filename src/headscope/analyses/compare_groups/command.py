@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from headscope.console import options as console
+from headscope.doors import Level, expect
 
 
 def groups(
@@ -61,6 +62,7 @@ def groups(
     from headscope.analyses.compare_groups import run
 
     table.check()
+    expect("level", level, Level)
     console.check_places(figure, suffixes=console.PICTURES)
     console.check_places(view, suffixes=console.PAGES)
     texts = corpora.pairs(pairs, label=label, text_a=text_a, text_b=text_b, document=document, strict=strict)

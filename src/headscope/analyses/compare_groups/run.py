@@ -22,7 +22,7 @@ from headscope.analyses.result import Comparison
 from headscope.corpora import Corpus, Example
 from headscope.corpora.batches import checked
 from headscope.corpora.corpus import leave_out
-from headscope.doors import Count, Draws, Seed, validated
+from headscope.doors import Count, Draws, Level, Seed, validated
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.heads import Head
 from headscope.live.view import view
@@ -65,11 +65,13 @@ class Groups(Comparison):
         """One row a measure and head, with `headscope.analyses.compare_groups.statistics.COLUMNS`."""
         return statistics.table(self.figures)
 
-    def differing(self, level: float = statistics.LEVEL) -> pd.DataFrame:
+    @validated
+    def differing(self, level: Level = statistics.LEVEL) -> pd.DataFrame:
         """The rows of the table whose q is at most `level`, the largest effects first; none where nothing differs."""
         return statistics.differing(self.figures, level)
 
-    def told(self, level: float = statistics.LEVEL) -> str:
+    @validated
+    def told(self, level: Level = statistics.LEVEL) -> str:
         """One sentence: how many heads differ, or that none does."""
         return statistics.told(self.figures, level)
 

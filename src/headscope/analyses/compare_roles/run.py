@@ -14,7 +14,7 @@ from headscope.analyses.compare_roles import statistics
 from headscope.analyses.roles.run import every_role, readings
 from headscope.analyses.roles.statistics import named
 from headscope.corpora import Corpus
-from headscope.doors import Count, Seed, validated
+from headscope.doors import Count, Level, Seed, validated
 from headscope.models import Model
 from headscope.stream.inputs import unwatched
 
@@ -54,7 +54,7 @@ def roles(
     b: Model,
     corpus: Corpus,
     *,
-    level: float = 0.05,
+    level: Level = 0.05,
     batch_size: Count = 32,
     limit: Count | None = None,
     seed: Seed = 0,

@@ -13,7 +13,7 @@ from headscope.analyses.roles import statistics as definitions
 from headscope.analyses.roles.offsets import offset_scores
 from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.corpora import Corpus, Example
-from headscope.doors import Count, Seed, validated
+from headscope.doors import Count, Level, Seed, validated
 from headscope.measures.dataset import description
 from headscope.measures.patterns import SINK_TOKENS
 from headscope.models import Model, expect_model
@@ -34,7 +34,7 @@ def roles(
     model: Model,
     corpus: Corpus,
     *,
-    level: float = 0.05,
+    level: Level = 0.05,
     batch_size: Count = 32,
     limit: Count | None = None,
     seed: Seed = 0,
