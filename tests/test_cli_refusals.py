@@ -129,7 +129,7 @@ OPTIONS: dict[tuple[str, ...], dict[str, list[tuple[str, str]]]] = {
         "--target": [("x", "target is for encoder-decoders")],
         "--theme": [("x", "is not one of")],
         "--view": [("x", "is not one of")],
-        "-o": [("x.docx", "expected a file that ends in"), ("a.txt/x.html", "cannot be written")],
+        "-o": [("x.docx", "expected a name that ends in"), ("a.txt/x.html", "cannot be written")],
     },
     ("syntax", "t.conllu", "-m", "gpt2"): {
         "--rows": [("last", "is not one of")],
