@@ -423,7 +423,8 @@ def test_one_head_that_is_not_finite_is_seen() -> None:
     model = small("bert")
     with torch.no_grad():
         model.module.encoder.layer[-1].attention.self.query.bias[0] = torch.nan
-    with pytest.raises(RunError, match=r"corpus\.txt:1: expected finite attention weights"):
+    message = r"corpus\.txt:1: attention is not finite: .* nan in encoder\.layer\.2\..*query\.bias\[0\] \(layer 2, head 0\)$"
+    with pytest.raises(RunError, match=message):
         measure(model, examples(inputs(5)), measures=["entropy"])
 
 
@@ -433,7 +434,10 @@ def test_weights_that_are_not_finite_are_named() -> None:
         model.module.embeddings.word_embeddings.weight[7] = torch.nan
     corpus = examples(inputs(5, vocabulary=6))
     corpus.append(Example(tokens=Tokens(["x", "y"], ids=np.array([4, 7])), document=1, source="corpus.txt:9"))
-    with pytest.raises(RunError, match=r"corpus\.txt:9: expected finite attention weights"):
+    message = (
+        r"corpus\.txt:9: attention is not finite: .* nan in embeddings\.word_embeddings\.weight\[7, 0\]$"
+    )
+    with pytest.raises(RunError, match=message):
         measure(model, corpus, measures=["entropy"])
 
 

@@ -2,7 +2,8 @@
 
 Three things are checked on a small input, for every attention call: rows sum to 1 (or to 1 minus a declared sink);
 the weights recomputed from what was recorded (q, k, scaling, bias, softcap, mask, sinks) equal those the model used;
-and an edit of the weights changes the output. And recording itself must leave the output as it was.
+and an edit of the weights changes the output. And recording itself must leave the output as it was. A model with a
+weight that is no finite number is refused by its name (`headscope.models.finite`).
 
 Whether padding moves an input (a convolution over tokens sees it, for one) is measured, not refused: corpora then go
 through such a model in batches of inputs of equal length.
@@ -23,6 +24,7 @@ from headscope.attention.record import AttentionRecord, Route, silenced
 from headscope.attention.recording import evaluating, recording, route
 from headscope.attention.refuse import chunked
 from headscope.errors import HeadscopeError, RefusedError
+from headscope.models.finite import expect_finite
 from headscope.models.model import Model, uncached
 from headscope.models.vocabulary import Vocabulary, vocabulary
 
@@ -98,6 +100,7 @@ def check(model: Model, inputs: Mapping[str, Tensor] | None = None) -> Check:
     """
     if reason := chunked(model.module):
         raise RefusedError(f"{model.name}: {reason}")
+    expect_finite(model.name, model.module)
     sizes = vocabulary(model)
     ready = inputs if inputs is not None else probe_inputs(model)
     tolerance = 1e-4 if model.dtype in (torch.float32, torch.float64) else 5e-2

@@ -7,6 +7,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, Unpack
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -17,6 +18,7 @@ from headscope.attention.recording import recording
 from headscope.doors import validated
 from headscope.errors import InputError, RefusedError
 from headscope.maps import FloatArray
+from headscope.models.finite import not_finite
 from headscope.models.model import Model
 from headscope.neurons import Neurons
 from headscope.tokens import BoolArray
@@ -71,6 +73,8 @@ def norms(
     parts = {part: list(each.norms) for part, each in given.items() if each.norms is not None}
     if not parts:
         raise InputError(f"{model.name}: its output projection cannot be told, so there are no norms")
+    if not all(np.isfinite(norm).all() for norms in parts.values() for norm in norms):
+        raise not_finite(model.name, model.module, "norms")
     return parts
 
 

@@ -29,6 +29,7 @@ from headscope.errors import (
 )
 from headscope.failures import CALLERS, out_of_memory, reason
 from headscope.maps import AttentionMaps, FloatArray
+from headscope.models.finite import not_finite
 from headscope.models.model import Model, expect_ids, expect_model
 from headscope.models.pieces import of_pieces
 from headscope.tokens import BoolArray, Tokens
@@ -131,7 +132,10 @@ def gradients(
         with running(model, ready):
             output = model.module(**ready)
         number = asked(objective, output)
-        return {name: _slopes(number, calls) for name, calls in group(records).items()}
+        slopes = {name: _slopes(number, calls) for name, calls in group(records).items()}
+    if not all(np.isfinite(slope).all() for layers in slopes.values() for slope in layers):
+        raise not_finite(model.name, model.module, "gradients")
+    return slopes
 
 
 def _slopes(number: Tensor, records: Sequence[AttentionRecord]) -> list[FloatArray]:

@@ -114,7 +114,7 @@ class AttentionRecord:
         return scores
 
     def recompute(self, rows: slice = slice(None)) -> Tensor:
-        """The weights again, from q, k and the rest. A row that sees nothing is all zeros."""
+        """The weights again, from q, k and the rest. A row that sees nothing is all zeros; NaN stays NaN."""
         scores = self.scores(rows)
         if self.sinks is not None:
             sink = (
@@ -125,7 +125,9 @@ class AttentionRecord:
             weights = torch.cat([scores, sink], -1).softmax(-1)[..., :-1]
         else:
             weights = scores.softmax(-1)
-        return weights.nan_to_num(0.0)
+        if self.mask is None:
+            return weights
+        return weights.masked_fill(scores.amax(-1, keepdim=True) == -torch.inf, 0.0)
 
     def weights(self, rows: slice = slice(None)) -> Tensor:
         """The attention weights ``[batch head query key]``, all queries or some: the model's own where it made them."""

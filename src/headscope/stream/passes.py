@@ -22,6 +22,7 @@ from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.errors import RefusedError
 from headscope.models import Model
+from headscope.models.finite import expect_finite
 from headscope.stream.forward import forward
 from headscope.stream.rows import Found, Rows, side_by_side
 from headscope.tokens import Tokens
@@ -103,6 +104,7 @@ def norm(model: Model, inputs: Sequence[Tokens], make: Make, *, token_types: boo
         for record in waiting:
             norms = projections.norms(record)
             if norms is None:
+                expect_finite(model.name, model.module)  # of NaN no projection can be told
                 raise RefusedError(
                     f"{record.module}: its output projection could not be told, so no norms of what keys contribute"
                 )

@@ -10,11 +10,11 @@ from typing import get_args
 
 from headscope.attention.objective import Objective, objective
 from headscope.corpora import Example
-from headscope.errors import RunError
 from headscope.measures.measure import Matrix, Measure
 from headscope.measures.sums import By, Documents, Sums
 from headscope.measures.surface import SMOOTHING, Preset, prepared
 from headscope.models import Model
+from headscope.models.finite import not_finite
 from headscope.stream import passes
 from headscope.stream.batches import tokens_of, worked
 from headscope.stream.rows import Found, Rows, by_matrix
@@ -76,7 +76,7 @@ class Task:
         rows = self.run([tokens_of(example) for example in batch])
         for example, finite in zip(batch, rows.finite, strict=True):
             if not finite:
-                raise RunError(f"{example.source}: expected finite attention weights, found NaN or infinity")
+                raise not_finite(self.model.name, self.model.module, f"{example.source}: attention")
         return rows
 
     def run(self, inputs: Sequence[Tokens]) -> Found:

@@ -14,6 +14,7 @@ from headscope.attention.recording import recording
 from headscope.corpora import Example
 from headscope.heads import Head
 from headscope.models import Model
+from headscope.models.finite import not_finite
 from headscope.stream.forward import expect_square, forward
 from headscope.tokens import BoolArray
 from headscope.words import Rows
@@ -79,6 +80,9 @@ def word_maps(
         expect_square(record, len(batch), length)
         weights = record.weights()
         weights = weights.to(torch.promote_types(weights.dtype, torch.float32))
+        if not torch.isfinite(weights.sum()):
+            sources = batch[0].source if len(batch) == 1 else f"{batch[0].source} to {batch[-1].source}"
+            raise not_finite(model.name, model.module, f"{sources}: attention of layer {record.layer}")
         heads = weights.shape[1]
         got = (weights.flatten(1, 2) @ right.to(weights)).view(len(batch), heads, length, -1)
         maps = left.to(weights) @ got.transpose(1, 2).flatten(2)

@@ -25,6 +25,7 @@ from headscope.errors import InputError
 from headscope.heads import AnyHead, Head
 from headscope.measures.sums import Floats
 from headscope.models import Model
+from headscope.models.finite import not_finite
 from headscope.stream.batches import tokens_of
 from headscope.stream.provenance import COMMAND
 from headscope.tokens import Tokens
@@ -178,5 +179,8 @@ def _run(batch: Prepared, silent: Collection[Head]) -> tuple[Floats, dict[int, i
         return silenced(record, heads) if heads else None
 
     with torch.no_grad(), recording(batch.objective.module, hook, fused=True):
-        numbers = batch.run()
-    return numbers.double().cpu().numpy(), sizes
+        numbers = batch.run().double().cpu().numpy()
+    if not np.isfinite(numbers).all():
+        model = batch.objective.model
+        raise not_finite(model.name, model.module, "objective")
+    return numbers, sizes

@@ -22,6 +22,7 @@ from headscope.errors import InputError
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.measures.sums import Floats
 from headscope.models import Model
+from headscope.models.finite import not_finite
 from headscope.stream.passes import parts, slopes_of
 from headscope.stream.provenance import COMMAND
 from headscope.tokens import Tokens
@@ -147,7 +148,10 @@ def relevance(
         if not isinstance(maps, AttentionMaps) or "self" not in axes:
             raise InputError("objective: a name needs a text and a model of one part; give a function")
         _, _, slopes = slopes_of(make_objective(model, objective).prepare([axes["self"]]))
-        return statistics.relevance(maps, [slope[0].float().cpu().numpy() for slope in slopes])
+        found = statistics.relevance(maps, [slope[0].float().cpu().numpy() for slope in slopes])
+        if not np.isfinite(found).all():
+            raise not_finite(model.name, model.module, "gradients")
+        return found
     if objective is None or isinstance(objective, str):
         objective = natural(model, axes, ready)
     by_part = gradients(model, text, objective, **given)

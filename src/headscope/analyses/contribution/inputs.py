@@ -9,11 +9,11 @@ import numpy as np
 import xarray as xr
 
 from headscope.corpora import Corpus, Example
-from headscope.errors import RunError
 from headscope.measures.dataset import dataset
 from headscope.measures.measure import Measure
 from headscope.measures.sums import Documents, Floats, Sums
 from headscope.models import Model
+from headscope.models.finite import not_finite
 from headscope.stream.batches import examples, over_blocks, tokens_of
 from headscope.stream.long import described
 from headscope.tokens import Tokens
@@ -77,7 +77,7 @@ def over_inputs(
             there = np.ones(values.shape[:2]) if there is None else there
             for example, value, count in zip(batch, values, there, strict=True):
                 if np.isinf(value).any() or np.isnan(value).all():
-                    raise RunError(f"{example.source}: expected finite figures, found NaN or infinity")
+                    raise not_finite(model.name, model.module, f"{example.source}: {title}")
                 chance = np.full(value.shape[:2], np.nan)
                 documents.add(example.document, tokens_of(example), layers, value, chance, count)
         total = documents.close() if total is None else total + documents.close()

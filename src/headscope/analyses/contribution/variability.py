@@ -17,6 +17,7 @@ from headscope.corpora import Corpus, Example
 from headscope.doors import Count, validated
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model, expect_model
+from headscope.models.finite import not_finite
 from headscope.models.model import uncached
 from headscope.stream.batches import cut, examples
 
@@ -177,4 +178,6 @@ def _run(model: Model, batch: list[Example], tokens: int, layers: list[int]) -> 
     for index, layer in enumerate(layers):
         result[:, index, : corners[layer].shape[1]] = corners[layer]
         result[:, index, -1] = even[layer]
+        if not np.isfinite(corners[layer]).all():
+            raise not_finite(model.name, model.module, f"{batch[0].source}: attention of layer {layer}")
     return result

@@ -19,10 +19,11 @@ from headscope.attention.divergence import distributions, jensen_shannon
 from headscope.attention.record import AttentionRecord
 from headscope.corpora import Corpus, Example
 from headscope.doors import Count, Seed, validated
-from headscope.errors import InputError, RunError
+from headscope.errors import InputError
 from headscope.heads import Head
 from headscope.measures.surface import Preset
 from headscope.models import Model
+from headscope.models.finite import not_finite
 from headscope.stream.batches import at_least_one, tokens_of, worked
 from headscope.stream.forward import self_attention
 from headscope.stream.long import Kind, run_long, without_figures
@@ -86,9 +87,7 @@ class Distances:
         for batch, pairs in worked(block, self.run, done):
             for example, each in zip(batch, pairs, strict=True):
                 if not np.isfinite(each.sums).all():
-                    raise RunError(
-                        f"{example.source}: expected finite attention weights, found NaN or infinity"
-                    )
+                    raise not_finite(self.model.name, self.model.module, f"{example.source}: attention")
                 count = len(tokens_of(example))
                 documents.add(example.document, each.heads, each.sums, each.rows, each.compared, count)
         return documents.close(open)
