@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import transformers
 import headscope as hs
 from headscope.analyses.distance.arrangement import head_map
 from headscope.analyses.typed import Typed
-from headscope.errors import InputError
+from headscope.errors import CorpusError, InputError
 from headscope.measures.choose import choose
 from headscope.models import Model
 
@@ -158,7 +159,8 @@ def test_the_map_is_that_of_the_command(demo: Model, whole: str) -> None:
 
 def test_cards_name_examples_of_the_page(whole: str) -> None:
     cards, examples = sections(whole)["cards"], payload(whole)["examples"]
-    assert (len(cards["cards"]), cards["inputs"], len(examples)) == (72, 8, 4)  # "Nobody sat." shows too little
+    found = len(cards["cards"]), cards["inputs"], len(examples)
+    assert found == (72, 8, 4)  # "Nobody sat." shows too little
     for card in cards["cards"]:
         assert {one["example"] for one in card["sample"]} <= set(range(4))
     (card,) = [one for one in cards["cards"] if (one["layer"], one["head"]) == (0, 2)]
@@ -217,3 +219,16 @@ def test_a_section_that_fails_takes_no_other_with_it(demo: Model, monkeypatch: A
 @pytest.mark.slow
 def test_the_page_of_the_built_in_corpus_stays_small(demo: Model) -> None:
     assert len(hs.report(demo, limit=3, sections=OWN)) < 3_000_000
+
+
+def test_a_strict_treebank_is_refused_before_anything_is_measured(
+    demo: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [f"{n}\tcat\t_\tNOUN\t_\t_\t{n - 1}\t{'dep' if n > 1 else 'root'}\t_\t_\n" for n in range(1, 600)]
+    path = tmp_path / "long.conllu"
+    path.write_text("".join(rows), encoding="utf-8")
+    monkeypatch.setattr("headscope.reports.run._page", lambda *_: pytest.fail("something was measured"))
+    with pytest.raises(
+        CorpusError, match=r"long\.conllu:1: expected at most 512 tokens in a sentence, found 601"
+    ):
+        hs.report(demo, hs.corpora.texts(["A cat."]), treebank=hs.corpora.conllu(path, strict=True))

@@ -142,7 +142,9 @@ class Corpus:
         self._told.update(new)
         if new:
             inputs = "input" if len(new) == 1 else "inputs"
-            listed = [f"left out {len(new):,} {inputs} of {self.name}:", *new[:LISTED]]
+            files = self._files.paths if self._files is not None else ()
+            of = f"{len(files)} files" if len(files) > 1 else self.name
+            listed = [f"left out {len(new):,} {inputs} of {of}:", *new[:LISTED]]
             if len(new) > LISTED:
                 listed.append(f"and {len(new) - LISTED:,} more")
             warnings.warn("\n  ".join(listed), HeadscopeWarning, stacklevel=3)

@@ -105,6 +105,10 @@ def report(
             pass
     measured = load() if model is None else model
     texts = builtin() if corpus is None else corpus
+    for read in (texts, treebank, coref, pairs):  # and what does not fit
+        if read is not None and read.strict:
+            for _ in read.encoded(measured):
+                pass
     absent: dict[str, str] = {}
     if (why := strange(measured, texts)) is not None:
         absent[texts.name] = why
