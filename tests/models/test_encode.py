@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_tokenizers import byte_level, demo, roberta, slow, stories, unigram
+from small_tokenizers import byte_level, demo, listed, roberta, slow, stories, unigram
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast, tokenization_utils_base
 from transformers.convert_slow_tokenizer import bytes_to_unicode
@@ -571,3 +571,23 @@ def test_a_tokenizer_without_a_piece_for_the_unknown(kind: Any) -> None:
         match=r"^text: expected what the tokenizer has pieces for, .* found 'the dog' \(Exception: Word",
     ):
         encode(tokenizer, "the dog")
+
+
+@pytest.mark.parametrize("known", [("C", "N", "O"), ("C", "N", "O", " ")], ids=["unknown", "known"])
+def test_words_are_refused_where_a_space_is_a_piece(known: tuple[str, ...]) -> None:
+    """As in tokenizers of molecules, whose texts have no spaces."""
+    tokenizer = listed(known, letters=True)
+    piece = " " if " " in known else r"\[UNK\]"
+    told = rf"^words: .* found one that makes a space a piece of its own \('{piece}' in 'C N O'\); give text or tokens"
+    with pytest.raises(InputError, match=told):
+        from_words(tokenizer, ["C", "N", "O"])
+    with pytest.raises(InputError, match=told):
+        from_words(tokenizer, ["C"], ["C", "N", "O"])
+    assert from_words(tokenizer, ["CNO"]).pieces == ("[CLS]", "C", "N", "O", "[SEP]")
+    assert encode(tokenizer, "CNO").pieces == ("[CLS]", "C", "N", "O", "[SEP]")
+
+
+def test_words_are_joined_where_the_vocabulary_marks_spaces(shared: Path) -> None:
+    """A space before what has no piece with a space is a piece of that word."""
+    assert "▁" in from_words(stories(shared), ["one", "7", "é"]).pieces
+    assert from_words(listed(("C", "N")), ["C", "N"]).word_ids is not None

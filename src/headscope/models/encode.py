@@ -36,6 +36,7 @@ from headscope.models.chat import render
 from headscope.models.pieces import (
     classes,
     is_gap,
+    mark,
     marked_words,
     piece_punctuates,
     punctuates,
@@ -80,7 +81,8 @@ def from_words(
 
     The words are read as one text, joined by single spaces (to which `offsets` refer), so that tokenizers
     that mark spaces see the words as in running text. A word of characters that the tokenizer drops (control
-    characters) has no piece. Raises `InputError` for no words and for an empty one.
+    characters) has no piece. Raises `InputError` for no words and for an empty one, and where a space between two
+    words becomes a piece of its own (tokenizers of characters, of molecules): such a text is another one.
     """
     lists = {"words": _check_words("words", words)}
     if pair_words is not None:
@@ -88,6 +90,7 @@ def from_words(
     texts = {name: " ".join(given) for name, given in lists.items()}
     if tokenizer.is_fast:
         tokens = _fast(tokenizer, list(texts.values()))
+        _check_joined(tokenizer, tokens, list(texts.values()))
         tokens = replace(tokens, word_ids=_given_words(tokens, list(lists.values())))
     else:
         ids_of_words = [[_ids(tokenizer, word) for word in given] for given in lists.values()]
@@ -403,6 +406,21 @@ def _check_words(name: str, words: Sequence[str]) -> list[str]:
             raise InputError(f"{name}[{number}]: expected a word, found {word!r}")
         _check_unicode(f"{name}[{number}]", word)
     return list(words)
+
+
+def _check_joined(tokenizer: PreTrainedTokenizerBase, tokens: Tokens, texts: Sequence[str]) -> None:
+    """No space that joins words is a piece, but where the vocabulary marks spaces (``▁``, ``Ġ``) and so reads words."""
+    if mark(tokenizer) in ("▁", "Ġ"):
+        return
+    places = zip(_known(tokens.sequence_ids).tolist(), _known(tokens.offsets).tolist(), strict=True)
+    for place, (number, (start, end)) in enumerate(places):
+        text = texts[int(number)]  # of special tokens any: their offsets are empty
+        if text[start:end].isspace():
+            around = text[max(0, start - 10) : end + 10]
+            raise InputError(
+                "words: expected a tokenizer that reads words joined by spaces, found one that makes a space a piece "
+                f"of its own ({tokens.pieces[place]!r} in {around!r}); give text or tokens, as the model was trained on"
+            )
 
 
 def _check_found(tokens: Tokens, texts: Mapping[str, str]) -> None:
