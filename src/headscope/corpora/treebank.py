@@ -165,11 +165,17 @@ def _sentence(block: list[Line], state: _State, *, surface: bool, main: bool) ->
     for line in lines:
         if (columns := line.text.count("\t") + 1) != _COLUMNS:
             raise fail(line, f"expected {_COLUMNS} columns parted by tabs, found {columns}")
+        if line.text.lstrip().startswith("#"):
+            raise fail(line, "expected a comment at the start of its line, found one after white space")
     try:
-        tokens: list[dict[str, Any]] = list(_parse("\n".join(line.text for line in lines)))
+        tokens: list[dict[str, Any]] = list(_parse("\n".join(_filled(line.text) for line in lines)))
+        both = list(zip(tokens, lines, strict=True))
     except Exception as error:
         raise _culprit(lines, error, fail) from None
-    kept = [(token, line) for token, line in zip(tokens, lines, strict=True) if isinstance(token["id"], int)]
+    for token, line in both:
+        if token["id"] is None:
+            raise fail(line, "expected a word id, found none")
+    kept = [(token, line) for token, line in both if isinstance(token["id"], int)]
     if not kept:
         raise fail(lines[0], "expected words, found none")
     for expected, (token, line) in enumerate(kept, 1):
@@ -220,6 +226,11 @@ def _spaces(tokens: Sequence[Mapping[str, Any]], *, said: bool) -> list[bool] | 
             continue
         spaces.append(apart if number > last else after and number == last)
     return spaces if said or not all(spaces) else None
+
+
+def _filled(line: str) -> str:
+    """A line whose empty columns say so; the parser cuts those off that stand last."""
+    return "\t".join(column if column.strip() else "_" for column in line.split("\t"))
 
 
 def _parse(sentence: str) -> reader.TokenList:
