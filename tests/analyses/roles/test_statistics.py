@@ -258,6 +258,14 @@ def test_p_and_q_and_intervals_by_hand() -> None:
     assert kept["role"].tolist() == ["previous token", NONE, NONE]
     assert kept["score"].isna().tolist() == [False, True, True]
     assert kept.attrs["tests"] == 3
+    assert kept.attrs["not_found"] == {}
+    low = roles(two([0.2, 0.42, 0.4], 0.02))
+    assert low.attrs["not_found"] == {"previous token": "highest L3H1 0.420, chance 0.100"}
+    reason = "the model has no separator"
+    given = two([0.6], 0.02).assign_attrs(meta=json.dumps({"absent": {"sep": reason}}))
+    untested = roles(given).attrs["untested"]
+    assert untested["separators"] == reason
+    assert untested["next token"] == "no figures of next"
     loose = roles(two([0.6, 0.52, 0.4], 0.02), level=0.4)
     assert loose["role"].tolist() == ["previous token", "previous token", NONE]
 

@@ -41,6 +41,8 @@ def roles(
     rows: Any = run(model.load(), corpus, **options, progress=True)
     for role, reason in rows.attrs["untested"].items():
         console.say(f"{role}: not tested ({reason})")
+    for role, best in rows.attrs["not_found"].items():
+        console.say(f"{role}: no head is known to have it ({best})")
     named = rows[rows["role"] != NONE]
     shown = (
         named[list(COLUMNS[:_PRINTED])].round(4).to_string(index=False)

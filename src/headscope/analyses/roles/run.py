@@ -64,7 +64,8 @@ def roles(
     """
     every = every_role(model, corpus, batch_size=batch_size, limit=limit, seed=seed, progress=progress)
     table = definitions.named(every, level)
-    table.attrs["meta"] = every.attrs["meta"] | {"level": level, "tests": len(every)}
+    told = {"level": level, "tests": len(every), "not_found": table.attrs["not_found"]}
+    table.attrs["meta"] = every.attrs["meta"] | told
     return table
 
 

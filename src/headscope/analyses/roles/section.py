@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar, Literal, TypedDict
@@ -110,7 +111,7 @@ class Roles(Section):
         return RolesSection(
             kind="roles",
             title="Patterns and roles",
-            about=self._about(int(table.attrs.get("tests", 0))),
+            about=self._about(int(table.attrs.get("tests", 0)), table.attrs.get("not_found", {})),
             rows=rows,
             scores=_scores(self.tests),
             without=[head_name(Head(*place)) for place in without],
@@ -143,7 +144,8 @@ class Roles(Section):
         having = "head has" if len(roles) == 1 else "heads have"
         return [sentence(f"{len(roles)} of {heads} {having} a role: ", *by_role(names), f".{rest}")]
 
-    def _about(self, tests: int) -> str:
+    def _about(self, tests: int, not_found: Mapping[str, str]) -> str:
+        best = "; ".join(f"{role}: {each}" for role, each in not_found.items())
         counted = f"{self.documents:,} documents" if self.documents else "documents"
         return (
             "A role is a measure and a bar. A head has it when its score is above the bar by more than luck: "
@@ -151,6 +153,7 @@ class Roles(Section):
             f"roles, so at most {100 * self.level:.0f} % of those named of a family are expected to be wrong. "
             "Chance is uniform attention; offsets is what a head would score that looks at places alone, each as often "
             "as this one does; the bar is above both. Intervals are 95 %, by document. Choose a row to see the head."
+            + (f" Tested, and no head is known to have it: {best}." if best else "")
         )
 
 

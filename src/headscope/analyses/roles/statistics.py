@@ -17,6 +17,7 @@ role says nothing and is not tested. ``broad`` is no pattern but the absence of 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -193,7 +194,7 @@ def every(*datasets: xr.Dataset, confidence: float = 0.95) -> pd.DataFrame:
         if role.causal and description(datasets[0]).get("model", {}).get("causal") is False:
             untested[role.name] = "a role in causal models only"
         elif dataset is None:
-            untested[role.name] = f"no figures of {role.measure}"
+            untested[role.name] = _why_absent(role.measure, datasets)
         elif (most := _most(documents_of(dataset, role.measure))) < LEAST:
             found.append(most)
             untested[role.name] = f"{role.measure} from {_documents(most)}; a test needs {LEAST:.0f}"
@@ -219,6 +220,12 @@ def every(*datasets: xr.Dataset, confidence: float = 0.95) -> pd.DataFrame:
     return table[list(COLUMNS)]
 
 
+def _why_absent(measure: str, datasets: Sequence[xr.Dataset]) -> str:
+    """The reason that the datasets give."""
+    reasons = [description(each).get("absent", {}).get(measure) for each in datasets]
+    return next((str(reason) for reason in reasons if reason), f"no figures of {measure}")
+
+
 def _most(documents: Floats) -> float:
     return float(np.nan_to_num(documents).max(initial=0.0))
 
@@ -241,8 +248,9 @@ def roles(*datasets: xr.Dataset, level: float = 0.05, confidence: float = 0.95) 
         datasets, confidence: as in `every`.
         level: the most that q may be: the expected share of wrong roles among those of a family that are named.
 
-    ``attrs["roles"]`` says where each threshold comes from, ``attrs["tests"]`` how many tests were made, and
-    ``attrs["untested"]`` which roles were not tested, and why. Raises `InputError` as `every` does.
+    ``attrs["roles"]`` says where each threshold comes from, ``attrs["tests"]`` how many tests were made,
+    ``attrs["untested"]`` which roles were not tested, and why, and ``attrs["not_found"]`` the best head of each role
+    that was tested and that no head has. Raises `InputError` as `every` does.
     """
     return named(every(*datasets, confidence=confidence), level)
 
@@ -272,8 +280,20 @@ def named(tests: pd.DataFrame, level: float = 0.05) -> pd.DataFrame:
         "roles": {role.name: role.why for role in ROLES},
         "tests": len(rows),
         "untested": tests.attrs["untested"],
+        "not_found": _not_found(rows, set(table["role"])),
     }
     return table
+
+
+def _not_found(tests: Any, named: Collection[str]) -> dict[str, str]:
+    """The best head of each role that was tested and that no head has, and its chance."""
+    found: dict[str, str] = {}
+    for role, rows in tests[tests["score"].notna()].groupby("role", sort=False):
+        if role not in named and units_of(str(role)) == "share":
+            best = rows.loc[rows["score"].idxmax()]
+            head = Head(int(best["layer"]), int(best["head"]))
+            found[str(role)] = f"highest {head} {best['score']:.3f}, chance {best['chance']:.3f}"
+    return found
 
 
 def sinks(dataset: xr.Dataset, above: float = 0.3) -> xr.DataArray:
