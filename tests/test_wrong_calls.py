@@ -180,7 +180,7 @@ def check(call: Callable[[], Any], kind: type[HeadscopeError], words: str) -> No
     assert len(said) < 5400 if "x" * 5000 in said else len(said) < 900
 
 
-@pytest.mark.parametrize(("name", "parameter", "value", "words"), one_by_one())
+@pytest.mark.parametrize(("name", "parameter", "value", "words"), list(one_by_one()))
 def test_one_argument_is_wrong(
     monkeypatch: pytest.MonkeyPatch, folder: Path, name: str, parameter: str, value: object, words: str
 ) -> None:
