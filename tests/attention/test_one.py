@@ -10,6 +10,7 @@ import pytest
 import torch
 import transformers
 from families import build, family
+from small_tokenizers import listed
 
 import headscope as hs
 from headscope.attention.edit import replace
@@ -407,3 +408,14 @@ class TestGenerate:
             InputError, match="num_beams: attention is stitched for one sequence, expected 1, found 3"
         ):
             hs.generate(stories, "text", num_beams=3)
+
+
+def test_a_model_of_sound_has_a_tokenizer_for_its_decoder() -> None:
+    whisper = hs.load((build(family("Whisper")), listed(tuple("CNO"))))
+    sound = {"input_features": torch.zeros(1, 8, 40)}
+    maps = hs.capture(whisper, inputs=sound, target="C N")
+    assert maps.decoder.query.pieces[1:] == ("[CLS]", "C", "N", "[SEP]")
+    with pytest.raises(
+        InputError, match=r"takes input_features, no text: give inputs=\{'input_features': …\}"
+    ):
+        hs.capture(whisper, "C N", target="C N")

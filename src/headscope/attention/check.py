@@ -242,7 +242,7 @@ def probe_inputs(model: Model) -> dict[str, Tensor]:
 
     Raises `RefusedError` where the configuration does not say what the model takes; give inputs to `check` then.
     """
-    if model.tokenizer is not None:
+    if model.tokenizer is not None and model.reads == "input_ids":
         try:
             tokens = model.encode(PROBE)
         except HeadscopeError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from inspect import signature
 from typing import Annotated, Any, TypedDict, cast
 
 import numpy as np
@@ -196,9 +197,18 @@ def prepare(
             "capture: expected a text or inputs={...}, " + ("found neither" if text is None else "found both")
         )
     if inputs is not None:
-        if pair is not None or target is not None:
+        by_sound = model.encoder_decoder and model.reads != "input_ids"
+        if pair is not None or (target is not None and not by_sound):
             raise InputError("capture: pair and target go with a text, not with inputs")
-        return {}, _tensors(model, inputs)
+        ready = _tensors(model, inputs)
+        if target is None:
+            return {}, ready
+        expect_one_row(ready, "target goes with the inputs")
+        decoder = _decoder_tokens(model, target)
+        ready["decoder_input_ids"] = torch.as_tensor(np.array(decoder.ids)).to(model.device)[None]
+        return {"decoder": decoder}, ready
+    if model.reads != "input_ids" and "input_ids" not in signature(model.module.forward).parameters:
+        raise InputError(f"{model.name}: takes {model.reads}, no text: give inputs={{{model.reads!r}: …}}")
     tokens = tokens_of(model, text, pair)
     ready = model.inputs([tokens])
     axes = {"self": tokens, "encoder": tokens}

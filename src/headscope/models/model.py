@@ -108,6 +108,11 @@ class Model:
         return base if isinstance(base, nn.Module) else self.module
 
     @property
+    def reads(self) -> str:
+        """What the module takes first: ``input_ids``, or ``pixel_values``, ``input_features`` and the like."""
+        return str(getattr(self.module, "main_input_name", "input_ids"))
+
+    @property
     def embedding_rows(self) -> int | None:
         """How many ids the model has a row for; None for one that reads no ids."""
         for module in (self.backbone, self.module):
