@@ -207,7 +207,9 @@ def test_report(
         )
         == 0
     )
-    assert str(out) in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert str(out) in said.out
+    assert "section roles is left out: 1.9 effective documents, where a test needs 5" in said.err
     page = out.read_text(encoding="utf-8")
     assert "</script><b>title" not in page
     assert len(page) < 3_000_000
@@ -219,7 +221,7 @@ BAD = {
     "bad utf-8": (["measure", "latin.txt"], "latin.txt:2: "),
     "an empty file": (["measure", "empty.txt"], "empty.txt: "),
     "a broken line": (
-        ["measure", "broken.jsonl"],
+        ["measure", "broken.jsonl", "--strict"],
         "broken.jsonl:2: expected a JSON object, found broken JSON at column",
     ),
     "an unknown measure": (["measure", "text.txt", "--measures", "previous,attention"], "attention"),

@@ -12,7 +12,7 @@ from small_tokenizers import Reader, demo
 
 from headscope import corpora
 from headscope.corpora import Corpus
-from headscope.errors import CorpusError
+from headscope.errors import CorpusError, InputError
 
 FOLDER = Path(__file__).parent / "invalid"
 
@@ -90,12 +90,13 @@ def test_every_file_has_its_words() -> None:
 @pytest.mark.parametrize("name", CORPORA)
 def test_corpus_is_refused(name: str) -> None:
     path = FOLDER / "corpora" / name
-    with pytest.raises(CorpusError) as error:
+    with pytest.raises(InputError) as error:
         read(path)
     assert str(error.value) == f"{path}{CORPORA[name]}"
     assert "\n" not in str(error.value)
     line = re.match(r":(\d+):", CORPORA[name])
-    assert error.value.line == (int(line[1]) if line else None)
+    if isinstance(error.value, CorpusError):  # else the fault is of no one line
+        assert error.value.line == (int(line[1]) if line else None)
 
 
 def test_a_missing_file_and_a_directory(tmp_path: Path) -> None:

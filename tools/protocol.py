@@ -12,7 +12,7 @@ import json
 import sys
 import types
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "frontend" / "src" / "protocol.ts"
@@ -46,8 +46,12 @@ def interface(cls: Any) -> str:
     if doc := inspect.getdoc(cls):
         lines += ["/**", *(f" * {line}".rstrip() for line in doc.splitlines()), " */"]
     lines.append(f"export interface {cls.__name__} {{")
+    extras = get_type_hints(
+        cls, include_extras=True
+    )  # __required_keys__ knows no annotations that are strings
     for name, annotation in get_type_hints(cls).items():
-        mark = "" if name in cls.__required_keys__ else "?"
+        may_miss = get_origin(extras[name]) is NotRequired or name not in cls.__required_keys__
+        mark = "?" if may_miss else ""
         lines.append(f"  {name}{mark}: {typescript(annotation)};")
     return "\n".join([*lines, "}\n"])
 

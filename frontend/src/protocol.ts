@@ -82,7 +82,7 @@ export interface Part {
   text: string;
   layer: number | null;
   head: number | null;
-  example: number;
+  example?: number;
 }
 
 /**
@@ -95,12 +95,15 @@ export interface WordsInfo {
 
 /**
  * One axis of a map. `sequences` is 0 for text A, 1 for text B, -1 for none.
+ *
+ * `written` is the place of the first token that the model wrote itself, where it did.
  */
 export interface AxisInfo {
   pieces: string[];
   special: boolean[];
   sequences: number[] | null;
   words: WordsInfo | null;
+  written?: number;
 }
 
 /**

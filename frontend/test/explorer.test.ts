@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { find, hasPair, side } from "../src/explorer/axis";
+import { find, hasPair, promptEnd, side } from "../src/explorer/axis";
 import { combine, cut, difference, fromValues, type Layer, received, type Shown, value } from "../src/explorer/cut";
 import { box } from "../src/explorer/gridlayout";
 import { stretches } from "../src/explorer/headdraw";
@@ -69,6 +69,13 @@ test("what is cut out keeps its weights, and sums to one when renormalised", () 
   expect(value(raw, 0)).toBeCloseTo(0.5, 2);
   const normal = cut(one, 1, 7, some, some, true);
   for (let a = 0; a < 3; a++) expect(value(normal, 3 * a) + value(normal, 3 * a + 1) + value(normal, 3 * a + 2)).toBeCloseTo(1, 5);
+});
+
+test("the prompt ends before the first token that the model wrote", () => {
+  const told = side({ ...axis, written: 3 }, all);
+  expect(promptEnd(told.items)).toBe(3);
+  expect(promptEnd(side({ ...axis, written: 0 }, all).items)).toBe(-1); // all of it is written
+  expect(promptEnd(side(axis, all).items)).toBe(-1);
 });
 
 test("signed matrices keep their sign", () => {

@@ -6,9 +6,7 @@ they are not enough, such as the bounds of a number::
     @validated
     def measure(model: Model, corpus: Corpus | Iterable[Example], *, limit: Count | None = None) -> Dataset: ...
 
-    >>> hs.measure(model, corpus, limit="10")
-    Traceback (most recent call last):
-    headscope.errors.InputError: limit: expected a whole number, found '10'
+So ``hs.measure(model, corpus, limit="10")`` raises ``InputError: limit: expected a whole number, found '10'``.
 """
 
 from __future__ import annotations

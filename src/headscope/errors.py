@@ -6,6 +6,7 @@ Every one prints as one line that names the place, what was found and what was e
     ├── InputError          bad input: a text, a file, an argument        (exit code 2)
     │   ├── CorpusError     … in a corpus, with file and line
     │   ├── UnknownError    … of pieces that the tokenizer does not know
+    │   ├── FewError        … of too few documents for any test
     │   └── ShapeError      … in an array, with the axis
     ├── ModelError          a model that cannot be found, loaded or read  (exit code 2)
     │   └── RefusedError    … whose attention cannot be captured or verified
@@ -47,6 +48,18 @@ class UnknownError(InputError):
     def __init__(self, told: str, advice: str) -> None:
         self.told = told
         super().__init__(f"{told}: {advice}")
+
+
+class FewError(InputError):
+    """A corpus has too few documents for a test.
+
+    Attributes:
+        told: how many, and how many are needed.
+    """
+
+    def __init__(self, told: str, message: str) -> None:
+        self.told = told
+        super().__init__(message)
 
 
 class ModelError(HeadscopeError):

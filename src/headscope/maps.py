@@ -123,6 +123,12 @@ class AttentionMaps:
             )
         return layer[position]
 
+    @property
+    def text(self) -> str | None:
+        """What the model wrote, in maps of `headscope.generate`; else None."""
+        written = self.meta.get("written")
+        return written if isinstance(written, str) else None
+
     def __iter__(self) -> Iterator[FloatArray]:
         return iter(self.layers)
 

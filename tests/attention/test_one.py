@@ -17,6 +17,7 @@ from headscope.attention.edit import replace
 from headscope.attention.recording import recording
 from headscope.errors import HeadscopeWarning, InputError, RefusedError, UnknownError
 from headscope.models import Model
+from headscope.views.explorer import Input, explorer_payload
 
 SMALL: dict[str, Any] = {
     "vocab_size": 60,
@@ -366,13 +367,23 @@ class TestLeftAsFound:
         assert (self.state(bert), self.state(t5)) == before
 
 
+def _axis(maps: Any) -> Any:
+    """What a page is told of the queries."""
+    payload, _ = explorer_payload([Input({"self": maps})])
+    return payload["inputs"][0]["parts"][0]["query"]
+
+
 class TestGenerate:
     def test_stitched_steps_equal_one_pass(self, stories: Model) -> None:
         found = hs.generate(stories, "Once upon a time", max_new_tokens=30)
         whole = hs.capture(stories, inputs={"input_ids": np.array(found.query.ids)[None]})
         np.testing.assert_allclose(found.weights, whole.weights, atol=1e-5)
         assert found.query.mask("generated").sum() == 29
-        assert found.meta["written"].startswith(", there was a little girl")
+        assert found.meta["written"] == found.text
+        assert found.text.startswith(", there was a little girl")
+        written, read = (_axis(maps).get("written") for maps in (found, whole))
+        assert (found.query.pieces[written], read) == (",", None)
+        assert whole.text is None
 
     @pytest.mark.parametrize(
         ("kind", "options"),

@@ -18,6 +18,8 @@ export interface Item {
   readonly text: string;
   readonly special: boolean;
   readonly sequence: number;
+  /** The model wrote it. */
+  readonly written: boolean;
 }
 
 /** The shown tokens of an axis, in order. */
@@ -58,12 +60,15 @@ export function side(axis: AxisInfo, choice: Choice): Side {
   const items = spans(axis, choice).map(([start, end], place): Item => {
     of.fill(place, start, end);
     const shown = group ? { mark: "", text: piece(axis.words?.texts[group[start]!] ?? "").text } : piece(pieces[start]!);
-    return { start, end, ...shown, special: special[start] ?? false, sequence: sequences?.[start] ?? -1 };
+    return { start, end, ...shown, special: special[start] ?? false, sequence: sequences?.[start] ?? -1, written: start >= (axis.written ?? pieces.length) };
   });
   return { items, of, all: items.length === pieces.length, key: `${choice.sequence}${choice.special}${choice.unit}` };
 }
 
 export const name = (item: Item | undefined): string => (item ? item.mark + item.text : "");
+
+/** The place of the first shown token that the model wrote itself, after a prompt; -1 where there is none. */
+export const promptEnd = (items: readonly Item[]): number => items.findIndex((item, at) => at > 0 && item.written && !items[at - 1]!.written);
 
 /** Both texts are there, so that one can look at the other. */
 export const hasPair = (axis: AxisInfo): boolean => axis.sequences?.includes(0) === true && axis.sequences.includes(1);

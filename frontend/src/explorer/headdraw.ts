@@ -2,6 +2,7 @@
 
 import { clamp } from "../dom";
 import { weight as short } from "../format";
+import { promptEnd } from "./axis";
 import { area, curve, FONT, lettering, type Pen, ratio, write } from "./canvas";
 import { SQUARE } from "../data";
 import { received, type Shown, value } from "./cut";
@@ -144,8 +145,14 @@ function stripe(pen: Pen, x: number, y: number, width: number, height: number, p
   for (let at = 3; at < height; at += 5) pen.fillRect(x, y + at, width, 1.5);
 }
 
-/** Hairline rails with A and B outside the tokens of each text. */
+/** Hairline rails with A and B outside the tokens of each text, and a hairline where the prompt ends. */
 export function drawRails(pen: Pen, scene: Scene, box: HeadBox, scrolled: number): void {
+  for (const [items, left, width] of [[scene.rows.items, 0, box.x0], [scene.columns.items, box.x1, box.width - box.x1]] as const) {
+    const at = promptEnd(items);
+    if (at < 0) continue;
+    pen.globalAlpha = 1;
+    area(pen, scene.owner.ink("--ink3"), left, Math.round(middle(box, at, scrolled) - box.row / 2) - 0.5, width, 1);
+  }
   if (box.rail === 0) return;
   const { ink } = scene.owner;
   pen.globalAlpha = 1;

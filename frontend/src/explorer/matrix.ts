@@ -257,9 +257,10 @@ export class Matrix {
   }
 }
 
-/** A text ends before this token. */
+/** A text, or the prompt, ends before this token. */
 function breaks(items: Scene["rows"]["items"], at: number): boolean {
   const [before, here] = [items[at - 1], items[at]];
+  if (before && here && here.written !== before.written) return true;
   return !!before && !!here && here.sequence >= 0 && lastText(items, at - 1) >= 0 && lastText(items, at - 1) !== here.sequence;
 }
 

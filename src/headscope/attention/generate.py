@@ -32,7 +32,7 @@ def generate(
     """Let a model write, and see where it looked at each step.
 
     The last token written was never fed back, so it is no query and no key. Tokens that were written have the class
-    ``generated``. A key that a sliding cache had dropped has weight 0.
+    ``generated``; views draw a line where the prompt ends. A key that a sliding cache had dropped has weight 0.
 
     Args:
         model: a causal model or an encoder-decoder, from `headscope.load`.
@@ -43,7 +43,7 @@ def generate(
 
     Returns:
         `AttentionMaps` ``[layer head query key]`` over prompt and written tokens; `Parts` for an encoder-decoder.
-        ``meta["written"]`` is the text written.
+        Their ``text`` is what the model wrote (``meta["written"]``).
 
     >>> gpt2 = hs.load("gpt2")
     >>> maps = hs.generate(gpt2, "Once upon a time", max_new_tokens=3)

@@ -26,6 +26,11 @@ class Parts(dict[str, AttentionMaps]):
             raise AttributeError(f"this model has the parts {', '.join(self)}; found {name!r}")
         return self[name]
 
+    @property
+    def text(self) -> str | None:
+        """What the model wrote, in maps of `headscope.generate`; else None."""
+        return next((maps.text for maps in self.values() if maps.text is not None), None)
+
     def __repr__(self) -> str:
         return "Parts(" + ", ".join(f"{name}: {maps!r}" for name, maps in self.items()) + ")"
 

@@ -7,7 +7,11 @@ stopped by Ctrl-C before a command began.
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 
@@ -22,10 +26,29 @@ def main() -> NoReturn:
         )
         raise SystemExit(2) from None
     try:
-        from headscope.cli.app import run  # takes a second, in which Ctrl-C may come
+        with _stoppable():
+            from headscope.cli.app import run  # takes a second, in which Ctrl-C may come
 
         code = run()
     except KeyboardInterrupt:
         print("headscope: stopped", file=sys.stderr)
         raise SystemExit(130) from None
     raise SystemExit(code)
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """End at once on Ctrl-C: nothing is to be undone yet, and some libraries swallow the exception while imported."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, _stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _stop(*_: object) -> NoReturn:
+    os.write(2, b"headscope: stopped\n")
+    os._exit(130)

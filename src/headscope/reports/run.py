@@ -14,7 +14,7 @@ from headscope.analyses.typed import Typed
 from headscope.attention.load import load
 from headscope.corpora import Corpus, builtin
 from headscope.doors import Count, Number, validated
-from headscope.errors import HeadscopeWarning, InputError, UnknownError
+from headscope.errors import FewError, HeadscopeWarning, InputError, UnknownError
 from headscope.failures import reason
 from headscope.measures.dataset import describe, description
 from headscope.models import Model
@@ -168,7 +168,7 @@ def _made(study: Study, analysis: Analysis, entry: Entry) -> list[Section]:
     model = replace(study.model, allow_unknown=study.model.allow_unknown and not entry.language)
     try:
         return list(analysis.load(entry.make)(replace(study, model=model)))
-    except UnknownError as error:
+    except (UnknownError, FewError) as error:
         study.absent[entry.name] = error.told
         study.say(f"headscope: section {entry.name} is left out: {error.told}")
         return []

@@ -190,12 +190,16 @@ def _axis(tokens: Tokens) -> AxisInfo:
     grouped = None
     if tokens.word_ids is not None:
         grouped = WordsInfo(group=words.group(tokens).tolist(), texts=list(words.words(tokens).pieces))
-    return AxisInfo(
+    axis = AxisInfo(
         pieces=list(tokens.pieces),
         special=[False] * len(tokens) if special is None else [bool(flag) for flag in special],
         sequences=None if sequences is None else [int(number) for number in sequences],
         words=grouped,
     )
+    generated = tokens.classes.get("generated")
+    if generated is not None and generated.any():
+        axis["written"] = int(generated.argmax())
+    return axis
 
 
 def _pooled(layer: FloatArray) -> FloatArray:

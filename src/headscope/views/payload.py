@@ -78,12 +78,16 @@ class WordsInfo(TypedDict):
 
 
 class AxisInfo(TypedDict):
-    """One axis of a map. `sequences` is 0 for text A, 1 for text B, -1 for none."""
+    """One axis of a map. `sequences` is 0 for text A, 1 for text B, -1 for none.
+
+    `written` is the place of the first token that the model wrote itself, where it did.
+    """
 
     pieces: list[str]
     special: list[bool]
     sequences: list[int] | None
     words: WordsInfo | None
+    written: NotRequired[int]
 
 
 class NeuronsInfo(TypedDict):

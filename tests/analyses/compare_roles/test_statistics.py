@@ -18,11 +18,11 @@ def every_role(*held: tuple[int, str, float], heads: int = 3, se: float = 0.02) 
     """Every head of a layer against some roles: those held, with their scores, and the others at 0.2."""
     scores = {(head, role): score for head, role, score in held}
     rows = [
-        (0, head, "x", role, scores.get((head, role), 0.2), 1e-6 if (head, role) in scores else 1.0)
+        (0, head, "x", role, scores.get((head, role), 0.2), 1e-6 if (head, role) in scores else 1.0, 0.1)
         for head in range(heads)
         for role in ROLES
     ]
-    table = pd.DataFrame(rows, columns=["layer", "head", "paper", "role", "score", "q"])
+    table = pd.DataFrame(rows, columns=["layer", "head", "paper", "role", "score", "q", "chance"])
     table.attrs["untested"] = {}
     return table.assign(se=se, documents=12.0, n=50)
 

@@ -118,7 +118,7 @@ def test_lines_that_follow_one_another_are_one_document(tmp_path: Path) -> None:
         (2, False),
     ]
     again = corpora.negations(write(tmp_path, *rows, rows[0]), strict=True)
-    with pytest.raises(CorpusError, match="'document': expected the lines of 'a' together, found it again"):
+    with pytest.raises(InputError, match="'document': expected the lines of 'a' together, found it again"):
         list(again)
 
 

@@ -59,6 +59,23 @@ def test_a_planted_bag_of_words_is_positive_inside_and_negative_across() -> None
     assert found.dimensions > SIZE / 2
 
 
+def test_a_bag_of_words_is_broad() -> None:
+    """A head that looks at one token of its sentence keeps within it, too; the one that looks at all of it leads."""
+    side = np.where(pair().sequence_ids == 1, -1.0, 1.0)  # pyright: ignore[reportOptionalOperand]
+    broad = np.repeat(3.0 * side[:, None], SIZE, 1)
+    narrow = 9.0 * np.eye(COUNT, SIZE)  # a query holds the key of the token before it
+    q, k = np.stack([broad, np.roll(narrow, 1, 0)]), np.stack([broad, narrow])
+    found = table(sums_of([captured(q, k)]))
+    bag = found[found.pattern == "bag_of_words"].set_index("head")
+    assert (bag.weight > 0.6).all()
+    assert bag.breadth[0] == pytest.approx(1.0)
+    assert bag.breadth[1] < 0.45
+    assert bag["rank"].tolist() == [1, 2]
+    previous = found[found.pattern == "previous_token"].set_index("head")
+    assert previous["rank"].tolist() == [2, 1]
+    assert np.allclose(previous.breadth, 1.0)
+
+
 def test_a_planted_next_token_breaks_at_the_delimiters() -> None:
     """Keys are random signs; a query holds its next token's, but that of a delimiter holds the first token's."""
     draw = np.random.default_rng(2)

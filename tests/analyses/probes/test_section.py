@@ -133,10 +133,10 @@ def test_probes_are_scored_on_documents_that_they_did_not_see(
         made.small
         == f"Too small to conclude from: trained on {made.train} sentences and scored on {made.dev}."
     )
-    made = _probes(demo, trees, limit=20)
+    made = _probes(demo, trees, limit_sentences=20)
     assert (made.train, made.dev) == (15, 5)
     with pytest.raises(InputError, match="expected at least 8 sentences for probes, found 7"):
-        _probes(demo, trees, limit=7)
+        _probes(demo, trees, limit_sentences=7)
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ from headscope.tokens import BoolArray, Tokens
 Floats = npt.NDArray[np.float64]
 
 COLUMNS = (
-    *("layer", "head", "paper", "pattern", "weight", "score", "dimensions", "of", "which"),
+    *("layer", "head", "paper", "pattern", "rank", "weight", "breadth", "score", "dimensions", "of", "which"),
     *("positive_inside", "positive_outside", "key_dimensions", "key_dimensions_outside"),
     *("weight_at_delimiter", "score_at_delimiter", "n"),
 )
@@ -78,6 +78,7 @@ class Carried:
         rows: how many rows counted.
         each: what each dimension adds, ``[head dim]``.
         weight: attention to the keys inside ``[head]``.
+        breadth: over how many of the keys inside it is spread, as a share of them ``[head]``.
         positive: positive products inside and outside, as shares of the row's ``[2 head]``.
         keys: dimensions that hold `CARRY` of a key's squared length, of keys inside and outside ``[2 head]``.
         at: the same as `rows`, `weight` and the score difference, of rows that are delimiters.
@@ -90,7 +91,7 @@ class Carried:
 
     def __post_init__(self) -> None:
         self.each: Floats = np.zeros((self.heads, self.size))
-        self.weight, self.weight_at, self.score_at = np.zeros((3, self.heads))
+        self.weight, self.breadth, self.weight_at, self.score_at = np.zeros((4, self.heads))
         self.positive, self.keys = np.zeros((2, 2, self.heads))
 
     def add(
@@ -109,6 +110,7 @@ class Carried:
         self.at += int(at.sum())
         self.each += added[:, plain].sum(1)
         self.weight += mass[:, plain].sum(1)
+        self.breadth += _breadth(weights[:, plain], pairs.inside[plain]).sum(1)
         self.weight_at += mass[:, at].sum(1)
         self.score_at += added[:, at].sum((1, 2))
         agree = ((q > 0) * 1.0) @ ((k > 0) * 1.0).swapaxes(1, 2) + ((q < 0) * 1.0) @ ((k < 0) * 1.0).swapaxes(
@@ -123,7 +125,11 @@ class Carried:
 def table(sums_by_pattern: Mapping[tuple[int, str], Carried]) -> pd.DataFrame:
     """One row a head and pattern, from the sums by layer and pattern, with `COLUMNS`:
 
+    - ``rank``: of the head among all heads in the pattern, 1 for the first: by ``weight``, and for ``bag_of_words`` by
+      ``weight`` × ``breadth``, since a head that looks at one neighbour keeps within its sentence as well;
     - ``weight``: mean attention to the keys inside (share of a row);
+    - ``breadth``: over what share of the keys inside it is spread, e to the entropy of the attention among them by
+      their number: 1 for all of them alike;
     - ``score``: mean score inside less outside, what softmax sees (no unit: log odds);
     - ``dimensions``: the fewest whose parts add up to 90 % of ``score``, ``of`` so many; NaN where ``score`` is not
       above 0, so that q × k does not carry the pattern; ``which``: their indices, largest part first;
@@ -145,7 +151,9 @@ def table(sums_by_pattern: Mapping[tuple[int, str], Carried]) -> pd.DataFrame:
             "head": np.arange(sums.heads),
             "paper": [Head(layer, head).paper for head in range(sums.heads)],
             "pattern": pattern,
+            "rank": 0,
             "weight": sums.weight / sums.rows,
+            "breadth": sums.breadth / sums.rows,
             "score": [parts.sum() for parts in each],
             "dimensions": [float(len(order)) if order else np.nan for order in orders],
             "of": sums.size,
@@ -159,7 +167,12 @@ def table(sums_by_pattern: Mapping[tuple[int, str], Carried]) -> pd.DataFrame:
             "n": sums.rows,
         }
         frames.append(pd.DataFrame(columns))
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(COLUMNS))
+    if not frames:
+        return pd.DataFrame(columns=list(COLUMNS))
+    rows = pd.concat(frames, ignore_index=True)
+    broad = np.where(rows["pattern"] == "bag_of_words", rows["breadth"], 1.0)
+    by_pattern: Any = (rows["weight"] * broad).groupby(rows["pattern"])
+    return rows.assign(rank=by_pattern.rank(method="first", ascending=False).astype(int))
 
 
 def carrying(each: Floats, share: float = CARRY) -> list[int]:
@@ -198,6 +211,14 @@ def sums_of(
 def _means(pairs: BoolArray) -> Floats:
     """Pairs as weights that take the mean over each row's keys."""
     return pairs / np.maximum(pairs.sum(1, keepdims=True), 1)
+
+
+def _breadth(weights: Floats, inside: BoolArray) -> Floats:
+    """e to the entropy of each row's attention among the keys inside, by their number, ``[head query]``."""
+    kept = weights * inside
+    share = kept / np.maximum(kept.sum(-1, keepdims=True), np.finfo(np.float64).tiny)
+    entropy = -np.sum(share * np.log(np.where(share > 0, share, 1.0)), -1)
+    return np.where(kept.sum(-1) > 0, np.exp(entropy) / np.maximum(inside.sum(-1), 1), 0.0)
 
 
 def _needed(squares: Floats) -> Floats:

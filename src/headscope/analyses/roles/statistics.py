@@ -26,7 +26,7 @@ import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.errors import InputError
+from headscope.errors import FewError, InputError
 from headscope.heads import Head
 from headscope.measures.dataset import chance_of, description, documents_of
 from headscope.measures.jackknife import LEAST, above, interval
@@ -203,9 +203,11 @@ def every(*datasets: xr.Dataset, confidence: float = 0.95) -> pd.DataFrame:
         else:
             untested[role.name] = "uniform attention has it already"
     if not tests and found:
-        raise InputError(
-            f"roles: expected at least {LEAST:.0f} effective documents, found {_documents(max(found))}: add some, or "
-            "say where documents end (documents= of the corpus, --documents)"
+        few, least = _documents(max(found)), f"{LEAST:.0f}"
+        raise FewError(
+            f"{few}, where a test needs {least}",
+            f"roles: expected at least {least} effective documents, found {few}: add some, or say where documents end "
+            "(documents= of the corpus, --documents)",
         )
     if not tests:
         raise InputError(
