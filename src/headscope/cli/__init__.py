@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import NoReturn
 
@@ -37,7 +37,7 @@ def main() -> NoReturn:
 
 
 @contextmanager
-def _stoppable() -> Iterator[None]:
+def _stoppable() -> Generator[None]:
     """End at once on Ctrl-C: nothing is to be undone yet, and some libraries swallow the exception while imported."""
     if threading.current_thread() is not threading.main_thread():
         yield

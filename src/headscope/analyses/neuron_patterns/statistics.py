@@ -169,10 +169,10 @@ def table(sums_by_pattern: Mapping[tuple[int, str], Carried]) -> pd.DataFrame:
         frames.append(pd.DataFrame(columns))
     if not frames:
         return pd.DataFrame(columns=list(COLUMNS))
-    rows = pd.concat(frames, ignore_index=True)
+    rows: Any = pd.concat(frames, ignore_index=True)
     broad = np.where(rows["pattern"] == "bag_of_words", rows["breadth"], 1.0)
-    by_pattern: Any = (rows["weight"] * broad).groupby(rows["pattern"])
-    return rows.assign(rank=by_pattern.rank(method="first", ascending=False).astype(int))
+    ranks = (rows["weight"] * broad).groupby(rows["pattern"]).rank(method="first", ascending=False)
+    return rows.assign(rank=ranks.astype(int))
 
 
 def carrying(each: Floats, share: float = CARRY) -> list[int]:
