@@ -467,7 +467,9 @@ def test_probe_prints_says_and_writes(
     assert [line.endswith("input embeddings of all-MiniLM-L6-v2") for line in lines] == [False, True, False]
     assert "vectors: input embeddings of all-MiniLM-L6-v2; 0.0% of the words have none" in printed.err
     assert "the root is read off attention to: cls, sep" in printed.err
-    assert "left out 1 broken sentence\n" in printed.err
+    assert (
+        "left out 1 input of train.conllu:\n  train.conllu:80: sentence a-3: expected a head" in printed.err
+    )
     assert run(monkeypatch, *common, "--vectors", "glove.txt", "--json", "--meta", "m.json") == 0
     found = capsys.readouterr()
     assert "vectors: glove.txt; 62.5% of the words have none" in found.err

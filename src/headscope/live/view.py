@@ -35,7 +35,7 @@ NEURON_BYTES = 8_000_000
 
 Source = AttentionMaps | Parts | Model | nn.Module | tuple[nn.Module, Any] | str | os.PathLike[str] | None
 
-By = Mapping[str, Sequence[FloatArray]] | Sequence[FloatArray]
+By = Mapping[str, Sequence[FloatArray | Tensor]] | Sequence[FloatArray | Tensor]
 
 
 @renamed(of="objective")
@@ -49,7 +49,7 @@ def view(
     target: str | None = None,
     inputs: Mapping[str, Any] | None = None,
     neurons: bool | None = None,
-    quantities: Sequence[str] | Mapping[str, By] | None = None,
+    quantities: str | Sequence[str] | Mapping[str, By] | None = None,
     objective: Callable[[Any], Tensor] | None = None,
     title: str | None = None,
     measures: xr.Dataset | None = None,

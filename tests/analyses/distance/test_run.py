@@ -19,7 +19,7 @@ from headscope.analyses.distance.run import Distances, distance
 from headscope.analyses.distance.statistics import heads
 from headscope.attention.one import capture
 from headscope.corpora import Example
-from headscope.errors import HeadscopeWarning, InputError, RunError
+from headscope.errors import HeadscopeWarning, InputError
 from headscope.models import Model
 from headscope.stream.batches import cut
 from headscope.stream.provenance import COMMAND
@@ -247,7 +247,8 @@ def test_the_description() -> None:
     meta = json.loads(found.attrs["meta"])
     assert meta["options"] == {"rows": 3, "seed": 5, "limit": 2, "batch_size": 8, "precision": "float32"}
     assert meta["command"] == "headscope distance"
-    assert meta["corpus"] == {"name": "examples", "documents": 2, "examples": 2, "tokens": 15, "rows": 6}
+    read = {"documents": 2, "examples": 2, "tokens": 15, "rows": 6, "pieces": 15, "unknown": 0}
+    assert meta["corpus"] == {"name": "examples", **read}
     assert meta["model"]["name"]
 
 
@@ -269,7 +270,9 @@ def test_an_input_on_which_the_model_fails_is_named() -> None:
     broken = corpus(5, 6, 7)
     beyond = Tokens(["x"] * 6, ids=np.full(6, 99))  # of the vocabulary
     broken[1] = Example(tokens=beyond, document=1, source="corpus.txt:2")
-    with pytest.raises(RunError, match=r"corpus\.txt:2: the model failed \(IndexError"):
+    with pytest.raises(
+        RunError, match=r"corpus\.txt:2: BertModel: expected ids below 60, .*found 99 \('x'\)"
+    ):
         distance(small("bert"), broken)
 
 
