@@ -19,7 +19,7 @@ from headscope.analyses.distance.run import Distances, distance
 from headscope.analyses.distance.statistics import heads
 from headscope.attention.one import capture
 from headscope.corpora import Example
-from headscope.errors import HeadscopeWarning, InputError
+from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.models import Model
 from headscope.stream.batches import cut
 from headscope.stream.provenance import COMMAND
