@@ -21,7 +21,9 @@ import numpy.typing as npt
 
 from headscope.analyses.compare_groups.statistics import Length, held_equal
 from headscope.measures.bootstrap import bootstrap
-from headscope.measures.permutation import Design, Tested, differences, permute
+from headscope.measures.design import Design, differences
+from headscope.measures.draws import Tested
+from headscope.measures.permutation import permute
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

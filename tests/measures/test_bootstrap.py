@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from headscope.measures.bootstrap import bootstrap
-from headscope.measures.permutation import Design, permute
+from headscope.measures.design import Design
+from headscope.measures.permutation import permute
 
 Array = np.ndarray
 

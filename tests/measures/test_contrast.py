@@ -8,7 +8,7 @@ from scipy import stats
 
 from headscope.measures import jackknife
 from headscope.measures.contrast import contrast
-from headscope.measures.permutation import Design, differences
+from headscope.measures.design import Design, differences
 
 Array = np.ndarray
 

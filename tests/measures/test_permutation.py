@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from headscope.errors import InputError
-from headscope.measures.permutation import Design, adjusted, differences, permute
+from headscope.measures.design import Design, differences
+from headscope.measures.draws import adjusted
+from headscope.measures.permutation import permute
 from headscope.measures.significance import false_discovery
 
 Array = np.ndarray

@@ -6,7 +6,8 @@ import numpy as np
 import xarray as xr
 
 from headscope.analyses.distance.arrangement import same_layer
-from headscope.measures.permutation import Design, permute
+from headscope.measures.design import Design
+from headscope.measures.permutation import permute
 from headscope.measures.resample import Chosen
 from headscope.measures.significance import false_discovery, p_value
 

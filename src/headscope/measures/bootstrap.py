@@ -21,18 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.measures.contrast import contrast
+from headscope.measures.design import Design, flat, patterns, shape_of
+from headscope.measures.draws import FEW, PERMUTATIONS, Tested, against, randoms
 from headscope.measures.jackknife import equal
-from headscope.measures.permutation import (
-    FEW,
-    PERMUTATIONS,
-    Design,
-    Tested,
-    against,
-    flat,
-    patterns,
-    randoms,
-    shape_of,
-)
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Do two groups of inputs differ? Differences, errors, effects and permutation tests, many figures at once.
+"""Do two groups of inputs differ? Permutation tests, many figures at once.
 
 What is permuted are the labels of inputs. Where inputs come in documents, those of one document keep together: labels
 of documents of one group are permuted among these documents; in documents that have inputs of both groups, labels of
@@ -14,203 +14,18 @@ permutations at least as extreme) / (1 + permutations).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from math import comb, prod
-from typing import Any, Protocol
-
 import numpy as np
 import numpy.typing as npt
 
-from headscope.errors import InputError
-from headscope.measures import jackknife
-from headscope.measures.contrast import contrast
-from headscope.measures.significance import false_discovery, p_value
+from headscope.measures.design import Design, flat, patterns, shape_of
+from headscope.measures.draws import FEW, PERMUTATIONS, TIE, Tested, against, randoms
+from headscope.measures.significance import p_value
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-PERMUTATIONS = 20_000
-"""How often labels are permuted, at least."""
-
-FEW = 8
-"""Figures of fewer units in a group have statistics with long tails: they are a family beside that of the others."""
-
-_CELLS = 1 << 15  # statistics, or random numbers, that are held at a time
 _TINY = 1e-20  # of a figure's own spread, squared: what is below it is rounding
-_ROUNDING = 1e-6  # of a figure: values are kept in float32
-_TIE = 1e-9
-
-
-@dataclass(frozen=True)
-class Design:
-    """Which inputs are of which group and document.
-
-    Attributes:
-        second: inputs of the second group, ``[input]``.
-        document: the number of each input's document, ``[input]``.
-    """
-
-    second: Bools
-    document: Ints
-
-    def __post_init__(self) -> None:
-        if self.second.shape != self.document.shape or self.second.ndim != 1:
-            raise InputError(
-                f"design, axis input: expected a group and a document each, found {self.second.shape} and "
-                f"{self.document.shape}"
-            )
-        for name, count in (("first", int((~self.second).sum())), ("second", int(self.second.sum()))):
-            if count < 2:
-                raise InputError(f"groups: expected at least 2 inputs in each, found {count} in the {name}")
-
-    @cached_property
-    def mixed(self) -> Bools:
-        """Inputs of documents that have inputs of both groups, ``[input]``."""
-        both = np.intersect1d(self.document[self.second], self.document[~self.second])
-        return np.isin(self.document, both)
-
-    @property
-    def effective(self) -> tuple[float, float]:
-        """The effective documents of each group (`headscope.measures.jackknife.effective`)."""
-        index = np.unique(self.document, return_inverse=True)[1]
-        first, second = (np.bincount(index, self.second == group) for group in (False, True))
-        return float(jackknife.effective(first)), float(jackknife.effective(second))
-
-    @property
-    def clustered(self) -> bool:
-        """Whether a document has several inputs."""
-        return len(np.unique(self.document)) < len(self.document)
-
-    @property
-    def permuted(self) -> str:
-        """What is permuted, in words: how many documents in which way."""
-        if not self.clustered:
-            return f"labels of {len(self.document):,} inputs"
-        pure, mixed = (len(np.unique(self.document[part])) for part in (~self.mixed, self.mixed))
-        ways = [f"of {_many(pure, 'document')}"] * (pure > 0)
-        ways += [f"of inputs within {_many(mixed, 'document')} of both groups"] * (mixed > 0)
-        return f"labels {' and '.join(ways)}"
-
-    @property
-    def resampled(self) -> str:
-        """What a bootstrap draws anew, in words."""
-        if not self.clustered:
-            return f"{len(self.document):,} inputs within their group"
-        pure, mixed = (len(np.unique(self.document[part])) for part in (~self.mixed, self.mixed))
-        ways = [f"{_many(pure, 'document')} within their group"] * (pure > 0)
-        ways += [f"{_many(mixed, 'document')} of both groups"] * (mixed > 0)
-        return " and ".join(ways)
-
-    @property
-    def least(self) -> float:
-        """The smallest p that these labels allow: of all ways to deal them out, that in place, and its opposite."""
-        labels = self._strata
-        opposite = all(2 * int(own.sum()) == len(own) for own in labels)
-        return min(1.0, (1 + opposite) / self.labellings)
-
-    @property
-    def labellings(self) -> int:
-        """In how many ways the labels can be dealt out."""
-        return prod(comb(len(own), int(own.sum())) for own in self._strata)
-
-    @cached_property
-    def _strata(self) -> list[Bools]:
-        """The labels that are permuted among themselves: of documents of one group, and in each document of both."""
-        order = np.argsort(self.document, kind="stable")
-        second, mixed = self.second[order], self.mixed[order]
-        _, starts = np.unique(self.document[order], return_index=True)
-        within = [own for own, both in zip(np.split(second, starts[1:]), mixed[starts], strict=True) if both]
-        return [second[starts[~mixed[starts]]], *within]
-
-    def take(self, inputs: Bools) -> Design | None:
-        """Some of the inputs; None where a group has fewer than two of them."""
-        second = self.second[inputs]
-        if min(int(second.sum()), int((~second).sum())) < 2:
-            return None
-        return Design(second, self.document[inputs])
-
-
-@dataclass(frozen=True, eq=False)
-class Differences:
-    """Figures of two groups, ``[figure]`` each; NaN where a group has fewer than two inputs with the figure.
-
-    Attributes:
-        first, second: means over the inputs of each group; with other figures beside, at their mean.
-        difference: the first minus the second.
-        se: its standard error by document.
-        effect: Hedges' g: the difference over the pooled standard deviation of inputs, times 1 − 3 / (4 (n − 2) − 1).
-        n_first, n_second: inputs that have the figure.
-        low, high: the ends of a 95 % interval of the difference; NaN where a group has fewer than
-            `headscope.measures.jackknife.LEAST` effective documents.
-    """
-
-    first: Floats
-    second: Floats
-    difference: Floats
-    se: Floats
-    effect: Floats
-    n_first: Ints
-    n_second: Ints
-    low: Floats
-    high: Floats
-
-
-def differences(
-    values: npt.NDArray[np.floating], design: Design, beside: Floats | None = None
-) -> Differences:
-    """Compare two groups, figure by figure.
-
-    Args:
-        values: ``[input figure]``, NaN where an input has no such figure.
-        design: groups and documents.
-        beside: other figures of the inputs that are held equal, ``[input other]``, such as the length.
-
-    The error is the jackknife's over documents (`headscope.measures.contrast`), Welch's with one input a document; the
-    interval is Student's, with its degrees of freedom.
-    """
-    _, width = shape_of(values, design)
-    first, second, se, effect, low, high = (np.full(width, np.nan) for _ in range(6))
-    n_first, n_second = np.zeros(width, np.int64), np.zeros(width, np.int64)
-    for there, columns in patterns(values):
-        n_second[columns] = int(design.second[there].sum())
-        n_first[columns] = int(there.sum()) - n_second[columns]
-        if (part := design.take(there)) is None:
-            continue
-        own = np.asarray(values[np.ix_(there, columns)], np.float64)
-        found = contrast(own, part.second, part.document, None if beside is None else beside[there])
-        first[columns], second[columns] = found.first, found.second
-        gap = found.first - found.second
-        se[columns], df = found.error
-        documents = df + 1 if min(found.enough) >= jackknife.LEAST else np.full(len(df), np.nan)
-        low[columns], high[columns] = jackknife.interval(gap, se[columns], documents)
-        free = len(own) - 2 - (0 if beside is None else beside.shape[1])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            size = gap / np.sqrt(found.residual / free)
-            effect[columns] = np.where(flat(own), 0.0, (1 - 3 / (4 * free - 1)) * size)
-    return Differences(first, second, first - second, se, effect, n_first, n_second, low, high)
-
-
-@dataclass(frozen=True, eq=False)
-class Tested:
-    """Tests of figures in families, by permutations or other draws.
-
-    Attributes:
-        p: of each figure alone, ``[figure]``.
-        within: of each figure, adjusted for all figures of its family by the largest statistic in each draw
-            (Westfall and Young 1993), ``[figure]``.
-        q: `within`, adjusted for families by Benjamini and Hochberg (1995), where the p of a family is the least of
-            its figures', ``[figure]``: of the families in which some q is below a level, a share of at most that level
-            is expected to be there by chance.
-        permutations: how many there were.
-    """
-
-    p: Floats
-    within: Floats
-    q: Floats
-    permutations: int
 
 
 def permute(
@@ -242,101 +57,6 @@ def permute(
     return against(parts, family, width, lambda count: randoms(inputs, width, count, seed), permutations)
 
 
-class Part(Protocol):
-    """Figures that the same inputs have, and their statistics.
-
-    Attributes:
-        tested: whether both groups have two inputs.
-        few: whether fewer than `FEW` units of a group have the figures, or vary in them; of all, or ``[figure]``.
-        least: what p is at least.
-    """
-
-    tested: bool
-    few: bool | Bools
-    least: float
-
-    def observed(self) -> Floats:
-        """What was observed, at least 0, ``[figure]``; NaN for figures that cannot be tested."""
-        ...
-
-    def drawn(self, block: npt.NDArray[Any]) -> Floats:
-        """What each draw of a block of random numbers gives, ``[draw figure]``."""
-        ...
-
-
-def against(
-    parts: Sequence[tuple[Ints, Part]],
-    family: Ints | None,
-    width: int,
-    blocks: Callable[[int], Iterator[npt.NDArray[Any]]],
-    draws: int,
-) -> Tested:
-    """Hold what was observed against draws.
-
-    Args:
-        parts: figures by their numbers.
-        family: the number of each figure's family; by default all are of one.
-        width: how many figures there are.
-        blocks: gives the random numbers of so many draws, some at a time.
-        draws: how many at least; more where there are many families (see `permute`).
-    """
-    if draws < 1:
-        raise InputError(f"permutations: expected at least 1, found {draws}")
-    members = np.unique(np.zeros(width, np.int64) if family is None else family, return_inverse=True)[1]
-    if members.shape != (width,):
-        raise InputError(f"family, axis figure: expected {width} numbers, found {members.shape}")
-    few = np.zeros(width, np.int64)
-    for columns, part in parts:
-        few[columns] = part.few
-    members = np.unique(2 * members + few, return_inverse=True)[1]
-    order = np.argsort(members, kind="stable")  # figures of a family stand together
-    starts = np.flatnonzero(np.diff(members[order], prepend=-1))
-    draws = max(draws, 40 * len(starts))
-    known = [(columns, part) for columns, part in parts if part.tested]
-    observed, least = np.full(width, np.nan), np.zeros(width)
-    for columns, part in known:
-        observed[columns] = part.observed()
-        least[columns] = part.least
-    tested = ~np.isnan(observed)
-    bar = observed - _TIE * np.where(np.isfinite(observed), observed, 0.0)
-    alone = np.zeros(width)
-    most = np.empty((draws, len(starts)))
-    done = 0
-    for block in blocks(draws):
-        drawn = np.full((len(block), width), -1.0)
-        for columns, part in known:
-            drawn[:, columns] = part.drawn(block)
-        drawn[:, ~tested] = -1.0
-        alone += (drawn >= bar).sum(0)
-        most[done : done + len(block)] = np.maximum.reduceat(drawn[:, order], starts, axis=1)
-        done += len(block)
-    most.sort(axis=0)
-    together = np.empty(width)
-    for place, own in enumerate(members):
-        together[place] = draws - np.searchsorted(most[:, own], bar[place])
-    p, within = (
-        np.where(tested, np.maximum(p_value(count, draws), least), np.nan) for count in (alone, together)
-    )
-    return Tested(p, within, adjusted(within, members), draws)
-
-
-def adjusted(within: Floats, family: Ints) -> Floats:
-    """q of each figure, given its p adjusted within its family: the least level at which the figure is found.
-
-    Families are found by Benjamini and Hochberg on the least p of each; at a level α at which R of M are found, the
-    figures with p ≤ α R / M are (Benjamini and Bogomolov 2014, with family-wise error within families).
-    """
-    q = np.full(len(within), np.nan)
-    known = np.isfinite(within)
-    families = [known & (family == one) for one in np.unique(family[known])]
-    least = np.array([within[members].min() for members in families])
-    for place, members in enumerate(families):
-        p = np.tile(least, (int(members.sum()), 1))
-        p[:, place] = within[members]  # each figure beside the least of the other families
-        q[members] = false_discovery(p)[:, place]
-    return q
-
-
 def nearer(distances: Floats, member: Floats, *, permutations: int, seed: int = 0) -> float:
     """One-sided p that things of one group are no nearer to each other than to those of others.
 
@@ -350,7 +70,7 @@ def nearer(distances: Floats, member: Floats, *, permutations: int, seed: int = 
     """
     observed = float((member * (distances @ member)).sum())
     draw = np.random.default_rng(seed)
-    tolerance = _TIE * abs(observed)
+    tolerance = TIE * abs(observed)
     as_near = 0
     step = max(1, (1 << 22) // member.size)
     for start in range(0, permutations, step):
@@ -359,21 +79,6 @@ def nearer(distances: Floats, member: Floats, *, permutations: int, seed: int = 
         drawn = member[orders]  # [permutation thing group]
         as_near += int(((drawn * (distances @ drawn)).sum((1, 2)) <= observed + tolerance).sum())
     return float(p_value(as_near, permutations))
-
-
-def flat(values: Floats) -> Bools:
-    """Which figures are the same in all inputs, but for rounding. ``[input figure] -> [figure]``."""
-    return np.ptp(values, axis=0) <= _ROUNDING * np.abs(values).max(0)
-
-
-def patterns(values: npt.NDArray[np.floating]) -> Iterator[tuple[Bools, Ints]]:
-    """Which inputs have which figures: the inputs ``[input]`` that some figures share, and those figures."""
-    there = np.isfinite(values)
-    packed = np.packbits(there, axis=0)
-    _, index = np.unique(packed, axis=1, return_inverse=True)
-    for number in range(int(index.max(initial=-1)) + 1):
-        columns = np.flatnonzero(index.ravel() == number)
-        yield there[:, columns[0]], columns
 
 
 class _Part:
@@ -481,10 +186,6 @@ def _within(values: Floats, stratum: Ints) -> Floats:
     return values - (sums / np.bincount(number)[:, None])[number]
 
 
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' * (count != 1)}"
-
-
 def _ratio(gap: Floats, error: Floats) -> Floats:
     """Squared differences over squared errors; 0 where there is no difference but rounding."""
     np.copyto(error, 0.0, where=error < _TINY)
@@ -493,20 +194,3 @@ def _ratio(gap: Floats, error: Floats) -> Floats:
         gap /= error
     np.copyto(gap, 0.0, where=np.isnan(gap))
     return gap
-
-
-def randoms(units: int, width: int, draws: int, seed: int) -> Iterator[npt.NDArray[np.float32]]:
-    """Random numbers from 0 to 1, ``[draw unit]``, for as many draws of `width` figures as stay in the cache."""
-    draw = np.random.default_rng(seed)
-    step = max(16, min(_CELLS // units, _CELLS // width))
-    for start in range(0, draws, step):
-        yield draw.random((min(step, draws - start), units), np.float32)
-
-
-def shape_of(values: npt.NDArray[np.floating], design: Design) -> tuple[int, int]:
-    """How many inputs and figures there are; raises `InputError` for inputs of another number than the design's."""
-    if values.ndim != 2 or len(values) != len(design.second):
-        raise InputError(
-            f"values: expected [input figure] with {len(design.second)} inputs, found {values.shape}"
-        )
-    return values.shape[0], values.shape[1]

@@ -74,15 +74,14 @@ def share_interval(
     >>> round(float(low), 3), round(float(high), 3)
     (0.95, 1.0)
     """
-    value, documents = np.asarray(value, np.float64), np.asarray(documents, np.float64)
+    value, se, documents = (np.asarray(each, np.float64) for each in (value, se, documents))
+    low, high = jackknife.interval(value, se, documents, share=True)
     t = jackknife.interval(np.asarray(0.0), np.asarray(1.0), documents)[1]
     with np.errstate(invalid="ignore", divide="ignore"):
-        odds, step = np.log(value / (1 - value)), t * se / (value * (1 - value))
-        low, high = 1 / (1 + np.exp(step - odds)), 1 / (1 + np.exp(-step - odds))
         alone = n / (1 + (n / documents - 1) * ALIKE)
         middle = (value + t * t / (2 * alone)) / (1 + t * t / alone)
         half = t / (1 + t * t / alone) * np.sqrt(value * (1 - value) / alone + t * t / (4 * alone * alone))
-    told = np.asarray(se) > 0
+    told = se > 0
     return np.where(told, low, middle - half).clip(0, 1), np.where(told, high, middle + half).clip(0, 1)
 
 

@@ -10,7 +10,7 @@ import pytest
 from headscope.analyses.compare_groups import statistics as two_groups
 from headscope.errors import InputError
 from headscope.measures.choose import choose
-from headscope.measures.permutation import Design
+from headscope.measures.design import Design
 
 
 def test_groups_are_the_two_labels_or_those_asked_for() -> None:

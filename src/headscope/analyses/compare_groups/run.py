@@ -27,8 +27,9 @@ from headscope.errors import HeadscopeWarning, InputError
 from headscope.heads import Head
 from headscope.live.view import view
 from headscope.measures.dataset import describe, description
+from headscope.measures.design import Design
+from headscope.measures.draws import PERMUTATIONS
 from headscope.measures.measure import Measure
-from headscope.measures.permutation import PERMUTATIONS, Design
 from headscope.models import Model
 from headscope.stream.batches import corpus_name, no_input, tokens_of
 from headscope.stream.estimate import ahead, line

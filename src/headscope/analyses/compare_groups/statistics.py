@@ -21,8 +21,10 @@ from headscope.errors import InputError
 from headscope.measures import jackknife
 from headscope.measures.bootstrap import bootstrap
 from headscope.measures.dataset import description
+from headscope.measures.design import Design, differences
+from headscope.measures.draws import PERMUTATIONS
 from headscope.measures.measure import Measure
-from headscope.measures.permutation import PERMUTATIONS, Design, differences, permute
+from headscope.measures.permutation import permute
 from headscope.measures.tidy import AXES, labelled, tidy
 
 COLUMNS = (

@@ -96,7 +96,7 @@ def models(
 
     Drift is the Jensen–Shannon divergence of the two models' rows (nats, 0 to ln 2), and their cosine, averaged over
     the tokens of the corpus (in a causal model without the first, which sees only itself). Differences of measures are
-    A − B. Errors are paired, clustered by document.
+    A − B. Errors are paired, a jackknife by document.
 
     Models with different tokenizers are compared on words: inputs are the lines of the corpus, split at white space and
     punctuation; attention to a word is the sum over its pieces, from it the mean (Clark et al. 2019, section 4.1); what

@@ -199,7 +199,7 @@ class Compare(Comparison):
             notes.append(
                 "Drift is averaged over rows, in causal models without the first, which sees only itself. A head may "
                 "look elsewhere and matter as little as before. "
-                "Differences are A − B, paired, with standard errors clustered by document. Rows of measures are "
+                "Differences are A − B, paired, with standard errors of a jackknife by document. Rows of measures are "
                 "ordered by the largest change of a head: a share as it is, other figures as a share of their largest "
                 "value."
             )

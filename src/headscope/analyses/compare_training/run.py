@@ -43,7 +43,7 @@ class Training(Comparison):
     """Measures over checkpoints.
 
     Attributes:
-        figures: over ``(checkpoint, measure, layer, head)``: ``value``, ``se`` (clustered by document), ``n``; and
+        figures: over ``(checkpoint, measure, layer, head)``: ``value``, ``se`` (a jackknife by document), ``n``; and
             ``chance`` over ``(checkpoint, measure, layer)``.
     """
 

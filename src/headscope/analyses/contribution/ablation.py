@@ -66,7 +66,7 @@ def ablation(
     Returns:
         A dataset over ``(layer, head)``, NaN for heads not asked for: ``ablation``, the mean over inputs of the
         number without the head less the number with it (above 0: a loss is higher without the head), and
-        ``ablated``, the mean of the number without the head; each with ``_se`` (clustered by document) and ``_n``
+        ``ablated``, the mean of the number without the head; each with ``_se`` (a jackknife by document) and ``_n``
         (inputs), in units of the objective. The mean as the model is, is ``ablated - ablation``.
         With `together` the same without axes.
 

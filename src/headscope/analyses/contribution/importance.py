@@ -61,7 +61,7 @@ def importance(
 
     Returns:
         A dataset over ``(layer, head)``: ``importance`` (in units of L; without one when normalised), a mean over
-        inputs, ``importance_se`` (clustered by document) and ``importance_n`` (inputs).
+        inputs, ``importance_se`` (a jackknife by document) and ``importance_n`` (inputs).
 
     Raises:
         InputError: an unknown objective, or one that the model does not have; a corpus without inputs.

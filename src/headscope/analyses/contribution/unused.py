@@ -77,7 +77,7 @@ def unused_token(
     Returns:
         A dataset over ``(layer, head)``: ``to_unused``, the mean share of a row's attention that goes to the token,
         over the other tokens that can see it; and for each measure m ``m_change`` (with less without), ``m_with`` and
-        ``m_without``, in the measure's units. All are means over inputs, with ``_se`` (clustered by document; of
+        ``m_without``, in the measure's units. All are means over inputs, with ``_se`` (a jackknife by document; of
         changes it is that of the paired differences) and ``_n`` (inputs).
 
     Raises:

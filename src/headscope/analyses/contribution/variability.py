@@ -63,7 +63,7 @@ def variability(
         batch_size, limit: as in `headscope.measure`.
 
     Returns:
-        A dataset over ``(layer, head)`` with ``variability``, ``_se`` (of the ratio, clustered by document, with ᾱ
+        A dataset over ``(layer, head)`` with ``variability``, ``_se`` (of the ratio, a jackknife by document, with ᾱ
         taken as known), ``_n`` (inputs) and ``_chance`` (uniform attention, which differs with the inputs' lengths).
 
     Raises `InputError` where fewer than two inputs have so many tokens.

@@ -169,7 +169,7 @@ def distance(
         progress: show progress on stderr.
 
     Returns:
-        A dataset over ``(head_a, head_b)``: ``distance`` and ``distance_se`` (clustered by document); see
+        A dataset over ``(head_a, head_b)``: ``distance`` and ``distance_se`` (a jackknife by document); see
         `headscope.analyses.distance.statistics.dataset`, and `headscope.analyses.distance.arrangement` for maps,
         clusters and tests.
 

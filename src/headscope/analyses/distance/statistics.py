@@ -2,7 +2,7 @@
 
 The distance of two heads is the mean over tokens of JS(P, Q), where P and Q are what the token attends to in one
 head and in the other, in nats: from 0 (the same in every row) to ln 2 (never a key in common). It averages over
-tokens of the corpus; its standard error is that of a ratio, clustered by document, as in `headscope.measures.sums`.
+tokens of the corpus; its standard error is that of a ratio, a jackknife by document, as in `headscope.measures.sums`.
 
 Where paper and released code differ: the paper sums over tokens, and its README speaks of an average; the code sums
 over the rows of all segments and mixes every row with uniform attention, P = 0.999 a + 0.001 / n. Here the figure is

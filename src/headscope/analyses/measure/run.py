@@ -77,7 +77,7 @@ def measure(
         progress: show progress on stderr.
 
     Returns:
-        A dataset over ``(layer, head)``: ``m``, ``m_se`` (standard error, clustered by document), ``m_n`` and
+        A dataset over ``(layer, head)``: ``m``, ``m_se`` (standard error, a jackknife by document), ``m_n`` and
         ``m_chance`` (uniform attention over the visible keys, ``(layer)``, or ``(layer, head)`` where heads do not see
         the same) for each measure m. Of a layer with windows only rows that see what is meant count, so ``m_n`` may
         differ by layer and head.
