@@ -119,14 +119,15 @@ def population(inputs: int) -> tuple[list[str], dict[str, Floats], dict[str, Flo
     import headscope as hs
     from headscope.measures.choose import choose
     from headscope.measures.sums import Documents
-    from headscope.stream.batches import over_blocks
+    from headscope.stream.batches import examples, over_blocks
     from headscope.stream.task import Task
 
     wanted = list(WANTED)
     model, corpus = hs.load(), hs.corpora.text(TEXT, pack=64)
     task = Task(model, choose(wanted))
     sums: dict[int, Documents] = {}
-    for block in over_blocks(model, corpus, task.measured, batch_size=32, limit=inputs):
+    read = examples(model, corpus, inputs)
+    for block in over_blocks(model, corpus, task.measured, inputs=read, batch_size=32, limit=inputs):
         for batch, found in block:
             for place, example in enumerate(batch):
                 own = sums.setdefault(example.document, Documents(wanted))

@@ -469,6 +469,7 @@ export interface RolesSection {
   scores: RoleScores[];
   without: Part[];
   why: Record<string, string>;
+  not_found: Absent[];
   untested: Absent[];
   command: string | null;
 }

@@ -32,6 +32,15 @@ def test_intervals_cover_from_8_documents_on(calibration) -> None:
     assert max(before) < 0.88  # what ±1.96 standard errors cover
 
 
+@pytest.mark.slow
+def test_roles_are_drawn_from_real_documents(calibration, shared: Path) -> None:
+    names, s, n = calibration.population(200)
+    assert names == list(calibration.WANTED)
+    assert n["entropy"].shape == (len(s["entropy"]),)
+    assert s["entropy"].shape[1] == 72
+    assert 0 < len(n["bag_of_words"]) <= len(n["entropy"])
+
+
 def test_broad_heads_do_not_make_other_roles_false(calibration) -> None:
     (*_, row) = cells(calibration.families(100))
     together, apart = map(float, row[1:])

@@ -319,6 +319,18 @@ def test_a_head_must_do_more_than_its_own_offsets_do() -> None:
     assert roles(found)["role"].tolist() == [NONE, "pieces of one word"]
 
 
+def test_a_role_that_another_says_more_precisely_is_not_told_as_missing() -> None:
+    """A head of [CLS] is one of delimiters as well. What its own offsets score stands beside the best head of a role."""
+    found = roles(two([0.7], 0.01, measure="cls"), two([0.75], 0.01, measure="delimiter"))
+    assert found["role"].tolist() == ["[CLS]"]
+    assert found.attrs["not_found"] == {}
+    words = two([0.604], 0.01, measure="word_pieces")
+    words["word_pieces_offsets"] = (("layer", "head"), np.array([[0.598]]))
+    assert roles(words).attrs["not_found"] == {
+        "pieces of one word": "highest L3H0 0.604, its own offsets 0.598"
+    }
+
+
 def test_bars() -> None:
     by_name = {role.name: role for role in ROLES}
     assert bar(by_name["previous token"], np.array([0.1])) == 0.5

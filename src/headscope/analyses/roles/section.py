@@ -76,6 +76,7 @@ class RolesSection(SectionInfo):
     scores: list[RoleScores]
     without: list[Part]
     why: dict[str, str]
+    not_found: list[Absent]
     untested: list[Absent]
     command: str | None
 
@@ -111,15 +112,13 @@ class Roles(Section):
         return RolesSection(
             kind="roles",
             title="Patterns and roles",
-            about=self._about(int(table.attrs.get("tests", 0)), table.attrs.get("not_found", {})),
+            about=self._about(int(table.attrs.get("tests", 0))),
             rows=rows,
             scores=_scores(self.tests),
             without=[head_name(Head(*place)) for place in without],
             why={name: str(why) for name, why in table.attrs.get("roles", {}).items() if name in given},
-            untested=[
-                Absent(measure=str(name), reason=str(why))
-                for name, why in table.attrs.get("untested", {}).items()
-            ],
+            not_found=_absent(table.attrs.get("not_found", {})),
+            untested=_absent(table.attrs.get("untested", {})),
             command=self.command,
         )
 
@@ -144,8 +143,7 @@ class Roles(Section):
         having = "head has" if len(roles) == 1 else "heads have"
         return [sentence(f"{len(roles)} of {heads} {having} a role: ", *by_role(names), f".{rest}")]
 
-    def _about(self, tests: int, not_found: Mapping[str, str]) -> str:
-        best = "; ".join(f"{role}: {each}" for role, each in not_found.items())
+    def _about(self, tests: int) -> str:
         counted = f"{self.documents:,} documents" if self.documents else "documents"
         return (
             "A role is a measure and a bar. A head has it when its score is above the bar by more than luck: "
@@ -153,7 +151,6 @@ class Roles(Section):
             f"roles, so at most {100 * self.level:.0f} % of those named of a family are expected to be wrong. "
             "Chance is uniform attention; offsets is what a head would score that looks at places alone, each as often "
             "as this one does; the bar is above both. Intervals are 95 %, by document. Choose a row to see the head."
-            + (f" Tested, and no head is known to have it: {best}." if best else "")
         )
 
 
@@ -161,6 +158,10 @@ _TRAVEL = (
     *("layer", "head", "role", "score", "ci_low", "ci_high", "threshold", "chance", "offsets"),
     *("p", "q", "n", "se", "documents", "family"),
 )
+
+
+def _absent(reasons: Mapping[str, Any]) -> list[Absent]:
+    return [Absent(measure=str(name), reason=str(why)) for name, why in reasons.items()]
 
 
 def _scores(tests: Any) -> list[RoleScores]:

@@ -282,19 +282,23 @@ def named(tests: pd.DataFrame, level: float = 0.05) -> pd.DataFrame:
         "roles": {role.name: role.why for role in ROLES},
         "tests": len(rows),
         "untested": tests.attrs["untested"],
-        "not_found": _not_found(rows, set(table["role"])),
+        "not_found": _not_found(rows, set(passed["role"])),
     }
     return table
 
 
 def _not_found(tests: Any, named: Collection[str]) -> dict[str, str]:
-    """The best head of each role that was tested and that no head has, and its chance."""
+    """The best head of each role that was tested and that none has, beside chance or, if higher, its own offsets."""
     found: dict[str, str] = {}
     for role, rows in tests[tests["score"].notna()].groupby("role", sort=False):
         if role not in named and units_of(str(role)) == "share":
             best = rows.loc[rows["score"].idxmax()]
             head = Head(int(best["layer"]), int(best["head"]))
-            found[str(role)] = f"highest {head} {best['score']:.3f}, chance {best['chance']:.3f}"
+            offsets = best.get("offsets", np.nan)
+            beside = "its own offsets" if offsets > best["chance"] else "chance"
+            found[str(role)] = (
+                f"highest {head} {best['score']:.3f}, {beside} {np.fmax(best['chance'], offsets):.3f}"
+            )
     return found
 
 

@@ -83,6 +83,8 @@ export const section: Section<RolesSection> = (element, info, host) => {
   if (info.scores.length > 0) element.append(moved(info, host));
   const why = Object.entries(info.why);
   if (why.length > 0) element.append(folded("Where the bars come from", definitions(why)));
+  const best = info.not_found.map(({ measure, reason }) => [measure, reason] as const);
+  if (best.length > 0) element.append(folded(`${plural(best.length, "role")} tested that no head is known to have`, definitions(best)));
   const untested = info.untested.map(({ measure, reason }) => [measure, reason] as const);
   if (untested.length > 0) element.append(folded(`${plural(untested.length, "role")} not tested`, definitions(untested)));
   return { update: marked.update, tables: { roles: () => saved(info) } };
