@@ -308,7 +308,7 @@ def test_a_full_disk_leaves_the_old_page_whole(
     monkeypatch: pytest.MonkeyPatch, folder: Path, tmp_path: Path, suffix: str
 ) -> None:
     if not Path("/dev/full").exists():
-        pytest.skip("/dev/full")
+        pytest.skip("needs /dev/full, a device without room")
     page = tmp_path / f"page{suffix}"
     page.write_text("the old page")
     (tmp_path / f".page.{os.getpid()}{suffix}").symlink_to("/dev/full")
@@ -327,7 +327,7 @@ def test_a_file_whose_name_is_no_text(monkeypatch: pytest.MonkeyPatch, folder: P
     try:
         shutil.copy(folder / "a.txt", source)
     except OSError:
-        pytest.skip("this system has no such names")
+        pytest.skip("needs a file system that takes names of any bytes")
     assert run(monkeypatch, "measure", source, "--pack", "32", "-m", str(folder / "gpt2"), "-o", output) == 0
     with xr.open_dataset(output, engine="h5netcdf") as found:
         described = json.loads(found.attrs["meta"])

@@ -14,6 +14,7 @@ import typer
 
 from headscope.doors import MOST_SEED as MOST_SEED
 from headscope.errors import InputError
+from headscope.failures import reason
 
 if TYPE_CHECKING:
     from headscope.corpora import Corpus
@@ -83,6 +84,9 @@ Documents = Annotated[
 ]
 TextField = Annotated[
     str | None, typer.Option(metavar="NAME", help="Of .jsonl, .csv and .tsv: which field is the text.")
+]
+SplitSeed = Annotated[
+    int, typer.Option(min=0, max=MOST_SEED, help="Of the parts that heads are chosen on, and scored on.")
 ]
 Measures = Annotated[
     str | None,
@@ -406,8 +410,7 @@ def foreseen(
         try:
             say(line())
         except Exception as error:
-            said = str(error).strip().splitlines() or [type(error).__name__]
-            say(f"no estimate ({said[0]}); the run goes on")
+            say(f"no estimate ({reason(error)}); the run goes on")
     return estimate
 
 
@@ -476,5 +479,5 @@ def write_figure(figure: Any, place: Path | None) -> None:
 
 def say_absent(described: Mapping[str, Any]) -> None:
     """Say which measures have no row, and why."""
-    for name, reason in described.get("absent", {}).items():
-        say(f"{name}: no row; {reason}")
+    for name, why in described.get("absent", {}).items():
+        say(f"{name}: no row; {why}")

@@ -66,19 +66,20 @@ class Design:
         """What is permuted, in words: how many documents in which way."""
         if not self.clustered:
             return f"labels of {len(self.document):,} inputs"
-        pure, mixed = (len(np.unique(self.document[part])) for part in (~self.mixed, self.mixed))
-        ways = [f"of {_many(pure, 'document')}"] * (pure > 0)
-        ways += [f"of inputs within {_many(mixed, 'document')} of both groups"] * (mixed > 0)
-        return f"labels {' and '.join(ways)}"
+        return f"labels {self._ways('of ', 'of inputs within ')}"
 
     @property
     def resampled(self) -> str:
         """What a bootstrap draws anew, in words."""
         if not self.clustered:
             return f"{len(self.document):,} inputs within their group"
+        return self._ways("", "", " within their group")
+
+    def _ways(self, of_pure: str, of_mixed: str, kept: str = "") -> str:
+        """How many documents of one group, and of both, with what is done to each."""
         pure, mixed = (len(np.unique(self.document[part])) for part in (~self.mixed, self.mixed))
-        ways = [f"{_many(pure, 'document')} within their group"] * (pure > 0)
-        ways += [f"{_many(mixed, 'document')} of both groups"] * (mixed > 0)
+        ways = [f"{of_pure}{_many(pure, 'document')}{kept}"] * (pure > 0)
+        ways += [f"{of_mixed}{_many(mixed, 'document')} of both groups"] * (mixed > 0)
         return " and ".join(ways)
 
     @property

@@ -41,12 +41,7 @@ def coref(
         typer.Option(help="Attention from a word: the mean over its pieces, or that of the first."),
     ] = "mean",
     strict: console.Strict = False,
-    seed: Annotated[
-        int,
-        typer.Option(
-            min=0, max=console.MOST_SEED, help="Of the parts that heads are chosen on, and scored on."
-        ),
-    ] = 0,
+    seed: console.SplitSeed = 0,
     batch_size: Annotated[int, typer.Option(help="Windows in a batch, at most.")] = 32,
     estimate: console.Estimate = False,
 ) -> None:

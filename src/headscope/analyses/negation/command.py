@@ -30,12 +30,7 @@ def negation(
     ] = None,
     limit: console.Sentences = None,
     strict: console.Strict = False,
-    seed: Annotated[
-        int,
-        typer.Option(
-            min=0, max=console.MOST_SEED, help="Of the parts that heads are chosen on, and scored on."
-        ),
-    ] = 0,
+    seed: console.SplitSeed = 0,
     batch_size: Annotated[int, typer.Option(help="Sentences in a batch, at most.")] = 32,
     estimate: console.Estimate = False,
 ) -> None:

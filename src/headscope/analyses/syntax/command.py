@@ -43,12 +43,7 @@ def syntax(
     ] = "full",
     strict: console.Strict = False,
     least: Annotated[int, typer.Option(help="Instances that a relation needs to get a best head.")] = 100,
-    seed: Annotated[
-        int,
-        typer.Option(
-            min=0, max=console.MOST_SEED, help="Of the parts that heads are chosen on, and scored on."
-        ),
-    ] = 0,
+    seed: console.SplitSeed = 0,
     batch_size: Annotated[int, typer.Option(help="Sentences in a batch, at most.")] = 32,
     estimate: console.Estimate = False,
 ) -> None:
