@@ -23,6 +23,8 @@ from .attention.one import capture as capture
 from .attention.one import gradients as gradients
 from .errors import HeadscopeError as HeadscopeError
 from .heads import Head as Head
+from .link import Link as Link
+from .link import Span as Span
 from .live.view import head_view as head_view
 from .live.view import model_view as model_view
 from .live.view import neuron_view as neuron_view

@@ -78,6 +78,8 @@ def _content(example: Example) -> Iterator[bytes]:
     for name, mask in tokens.classes.items():
         yield name.encode()
         yield np.packbits(mask).tobytes()
+    if example.links is not None:
+        yield repr(example.links).encode("utf-8", "surrogatepass")
 
 
 @validated

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from headscope.errors import CorpusError, InputError
+from headscope.link import Link
 from headscope.tokens import Tokens
 
 
@@ -42,6 +43,7 @@ class Example:
         mentions: in the order in which they begin; None where the corpus has no coreference.
         cue: places of the words of a negation's cue.
         scope: places of the words in its scope.
+        links: what belongs to what in the input; None where the corpus does not say.
     """
 
     text: str | None = None
@@ -63,6 +65,7 @@ class Example:
     mentions: Sequence[Mention] | None = None
     cue: Sequence[int] | None = None
     scope: Sequence[int] | None = None
+    links: Sequence[Link] | None = None
 
     def __post_init__(self) -> None:
         if self.tokens is not None and not isinstance(self.tokens, Tokens):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -177,8 +177,9 @@ def _around(example: Example, layout: _Layout) -> int:
 def _parts(model: Encoder, example: Example, pieces: int, limit: int, layout: _Layout) -> list[Example]:
     """An example that is too long, as several. Raises `CorpusError` for what is not to be cut."""
     size = pieces + _around(example, layout)
-    if any(each is not None for each in (example.heads, example.mentions, example.scope)):
-        raise example.error(f"expected at most {limit} tokens in a sentence, found {size}")
+    if any(each is not None for each in (example.heads, example.mentions, example.scope, example.links)):
+        what = "a sentence" if example.words is not None else "a text with links"
+        raise example.error(f"expected at most {limit} tokens in {what}, found {size}")
     if example.text is not None and example.pair is None:
         return [replace(example, text=part) for part in _split(model, example, limit - layout.single)]
     if example.words is not None and example.pair_words is None:

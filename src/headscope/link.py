@@ -1,0 +1,214 @@
+"""Links: what belongs to what in an input, by any annotation.
+
+A `Link` says of a source (a pronoun, a word, a variable, a spoken word) which targets are right (its antecedents, its
+head, its definition, the frames in which it is heard). `headscope.links` measures which heads look from the one to the
+other; `headscope.view` draws links over the maps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, cast, get_args
+
+import numpy as np
+
+from headscope.errors import InputError
+from headscope.tokens import BoolArray, IntArray, Tokens, strip_markers
+
+Unit = Literal["tokens", "words", "characters", "cells"]
+"""What the numbers of spans count: tokens (special ones included), the words given, characters of a text, or places of
+an axis that is no text (patches, frames)."""
+
+Side = Literal["a", "b"]
+"""Text A or B of an input; of an encoder-decoder, what its encoder (A) and its decoder (B) read."""
+
+
+class Span(NamedTuple):
+    """Tokens, words, characters or cells from `start` up to, not with, `end`, of text A or B.
+
+    >>> Span(4, 10, "b")
+    Span(start=4, end=10, text='b')
+    """
+
+    start: int
+    end: int
+    text: Side = "a"
+
+
+@dataclass(frozen=True)
+class Link:
+    """A source and its targets: any of them is right.
+
+    Attributes:
+        source: where the link begins.
+        targets: where it may end; none for a source that has no right target, which no head gets right.
+        label: the relation, such as ``nsubj`` or ``antecedent``.
+        candidates: among what a head chooses, where the annotation lists it; None: it does not.
+        possible: targets that are right as well where one of them is chosen, but need not be found (the possible links
+            of a word alignment).
+        unit: what the numbers of all these spans count.
+        place: where the link is written, such as ``links[3]``, for messages.
+
+    >>> Link(Span(5, 6), (Span(1, 2),), "antecedent").targets[0].start
+    1
+    """
+
+    source: Span
+    targets: tuple[Span, ...]
+    label: str = "link"
+    candidates: tuple[Span, ...] | None = None
+    possible: tuple[Span, ...] = ()
+    unit: Unit = "words"
+    place: str = ""
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """All spans that it names, the source first."""
+        return self.source, *self.targets, *self.possible, *(self.candidates or ())
+
+
+AnyLinks = Sequence[Any] | BoolArray
+"""How the links of an input may be given in Python: `Link`s, pairs of numbers or spans, or a matrix ``[query key]``."""
+
+
+def as_links(given: AnyLinks, *, unit: Unit = "tokens", label: str = "link") -> list[Link]:
+    """Links, from `Link`s, pairs or a matrix.
+
+    Args:
+        given: `Link`s, which stay as they are; pairs ``(source, target)``, each end a number, ``(start, end)`` or
+            ``(start, end, text)``; or a boolean matrix ``[query key]``, true where the query's token belongs to the
+            key's.
+        unit: what numbers count, for pairs.
+        label: of pairs and matrices.
+
+    Raises `InputError` that names the link and what was expected.
+
+    >>> as_links([(5, 1), (5, 2)])[0].targets
+    (Span(start=1, end=2, text='a'),)
+    >>> [link.source.start for link in as_links(np.eye(3, dtype=bool))]
+    [0, 1, 2]
+    """
+    if unit not in get_args(Unit):
+        raise InputError(f"unit: expected tokens, words, characters or cells, found {unit!r}")
+    if isinstance(given, np.ndarray):
+        return _of_matrix(given, label)
+    if isinstance(given, str) or not isinstance(given, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InputError(
+            f"links: expected a list of links or pairs, or a matrix, found {type(given).__name__}"
+        )
+    found: list[Link] = []
+    for index, item in enumerate(given):
+        place = f"links[{index}]"
+        if isinstance(item, Link):
+            found.append(item)
+            continue
+        if not isinstance(item, tuple | list) or len(cast("Sequence[Any]", item)) != 2:
+            raise InputError(f"{place}: expected a Link or a pair (source, target), found {_shown(item)}")
+        source, target = (_span(end, place) for end in cast("Sequence[Any]", item))
+        found.append(Link(source, (target,), label, unit=unit, place=place))
+    return found
+
+
+def _of_matrix(matrix: np.ndarray[Any, Any], label: str) -> list[Link]:
+    if matrix.dtype != np.bool_ or matrix.ndim != 2:
+        raise InputError(f"links: expected a boolean matrix [query key], found {matrix.dtype} {matrix.shape}")
+    return [
+        Link(
+            Span(query, query + 1),
+            tuple(Span(key, key + 1) for key in np.flatnonzero(row).tolist()),
+            label,
+            unit="tokens",
+            place=f"links[{query}]",
+        )
+        for query, row in enumerate(matrix)
+        if row.any()
+    ]
+
+
+def _span(end: Any, place: str) -> Span:
+    """A span, from a number (of one), ``(start, end)`` or ``(start, end, text)``."""
+    start: Any
+    stop: Any
+    text: Any
+    if isinstance(end, int | np.integer) and not isinstance(end, bool):
+        start, stop, text = int(end), int(end) + 1, "a"
+    elif isinstance(end, tuple | list) and len(cast("Sequence[Any]", end)) in (2, 3):
+        start, stop, text = (*cast("Sequence[Any]", end), "a")[:3]
+    else:
+        raise InputError(
+            f"{place}: expected a number, (start, end) or (start, end, text), found {_shown(end)}"
+        )
+    whole = all(isinstance(one, int | np.integer) and not isinstance(one, bool) for one in (start, stop))
+    if not whole or not 0 <= start < stop:
+        raise InputError(
+            f"{place}: expected a start from 0 and an end after it, found {start!r} and {stop!r}"
+        )
+    if text not in get_args(Side):
+        raise InputError(f"{place}: expected text 'a' or 'b', found {text!r}")
+    return Span(int(start), int(stop), text)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def located(span: Span, unit: Unit, tokens: Tokens, *, sequence: int | None = None) -> tuple[IntArray, str]:
+    """The tokens of a span on an axis, in order, and what is to be said of them ('' for nothing).
+
+    Args:
+        span: of the axis' text.
+        unit: what its numbers count.
+        tokens: the axis.
+        sequence: 0 or 1 where the axis has both texts, A and B; None where all of it is the span's text.
+
+    Special tokens belong to no word and no character. A piece that a span of characters divides is taken whole, which
+    is said. Raises `InputError` for a span that is not on the axis, or that holds no token.
+    """
+    if unit in ("tokens", "cells"):
+        if span.end > len(tokens):
+            raise InputError(f"expected {unit} up to {len(tokens)}, found {span.start} to {span.end}")
+        return np.arange(span.start, span.end), ""
+    own = np.ones(len(tokens), np.bool_)
+    if sequence is not None and tokens.sequence_ids is not None:
+        own &= tokens.sequence_ids == sequence
+    elif sequence == 1:
+        raise InputError("expected an input with a text B, found one text")
+    if tokens.special_mask is not None:
+        own &= ~tokens.special_mask
+    if unit == "words":
+        if tokens.word_ids is None:
+            raise InputError("expected a tokenizer that tells words from pieces, found none")
+        words = tokens.word_ids
+        most = int(words[own].max(initial=-1)) + 1
+        if span.end > most:
+            raise InputError(f"expected words up to {most}, found {span.start} to {span.end}")
+        found = np.flatnonzero(own & (words >= span.start) & (words < span.end))
+        if not len(found):
+            raise InputError(f"no piece is of the words {span.start} to {span.end}")
+        return found, ""
+    if tokens.offsets is None:
+        raise InputError("expected a tokenizer that tells where pieces stand in the text, found none")
+    starts, ends = tokens.offsets.T
+    found = np.flatnonzero(own & (starts < span.end) & (ends > span.start) & (starts < ends))
+    if not len(found):
+        most = int(ends[own].max(initial=0))
+        raise InputError(
+            f"no piece is in the characters {span.start} to {span.end}"
+            + (f", since the text ends at {most}" if span.start >= most else "")
+        )
+    divided = _divided(span, tokens, found)
+    return found, f"{divided!r} is taken whole" if divided else ""
+
+
+def _divided(span: Span, tokens: Tokens, found: IntArray) -> str:
+    """The first piece of a span that reaches out of it by more than its space; empty for none."""
+    assert tokens.offsets is not None
+    for index in (int(found[0]), int(found[-1])):
+        start, end = map(int, tokens.offsets[index])
+        piece = strip_markers(tokens.pieces[index])
+        spaces = end - start - len(piece)
+        if start + max(0, spaces) < span.start or end > span.end:
+            return piece
+    return ""
