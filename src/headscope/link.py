@@ -132,7 +132,8 @@ def _span(end: Any, place: str) -> Span:
     stop: Any
     text: Any
     if isinstance(end, int | np.integer) and not isinstance(end, bool):
-        start, stop, text = int(end), int(end) + 1, "a"
+        number = int(cast(int, end))
+        start, stop, text = number, number + 1, "a"
     elif isinstance(end, tuple | list) and len(cast("Sequence[Any]", end)) in (2, 3):
         start, stop, text = (*cast("Sequence[Any]", end), "a")[:3]
     else:
