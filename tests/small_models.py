@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 import transformers
-from small_tokenizers import byte_level, roberta
+from small_tokenizers import byte_level, roberta, whisper
 
 import headscope as hs
 from headscope.models import Model
@@ -78,3 +78,33 @@ def save_gpt2(folder: Any, **config: Any) -> None:
     size = {"vocab_size": len(tokenizer), "n_embd": 32, "n_layer": 2, "n_head": 4}
     transformers.GPT2LMHeadModel(transformers.GPT2Config(**size, **config)).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+
+
+def whisper_parts(seconds: int = 2, **config: Any) -> tuple[Any, Any, Any]:
+    """A random model of speech of 2 × 4 heads that hears so many seconds, its tokenizer and its feature extractor."""
+    tokenizer = whisper()
+    start, end = (
+        tokenizer.convert_tokens_to_ids(name) for name in ("<|startoftranscript|>", "<|endoftext|>")
+    )
+    size = {
+        "d_model": 32,
+        "num_mel_bins": 8,
+        "max_source_positions": 50 * seconds,
+        "max_target_positions": 40,
+    }
+    each = {"layers": 2, "attention_heads": 4, "ffn_dim": 48}
+    sides = {f"{side}_{name}": value for side in ("encoder", "decoder") for name, value in each.items()}
+    ids = {"pad_token_id": end, "bos_token_id": end, "eos_token_id": end, "decoder_start_token_id": start}
+    quiet = {"suppress_tokens": None, "begin_suppress_tokens": None}
+    torch.manual_seed(0)
+    settings = transformers.WhisperConfig(
+        **{"vocab_size": len(tokenizer), **size, **sides, **ids, **quiet, **config}
+    )
+    module = sharpen(transformers.WhisperForConditionalGeneration(settings))
+    return module, tokenizer, transformers.WhisperFeatureExtractor(feature_size=8, chunk_length=seconds)
+
+
+def save_whisper(folder: Any, seconds: int = 2) -> None:
+    """Write such a model to a folder, with its tokenizer and feature extractor."""
+    for part in whisper_parts(seconds):
+        part.save_pretrained(folder)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-from transformers import AutoTokenizer, PreTrainedTokenizerFast, RobertaTokenizer
+from transformers import AutoTokenizer, PreTrainedTokenizerFast, RobertaTokenizer, WhisperTokenizer
 from transformers.models.bert.tokenization_bert_legacy import BertTokenizerLegacy
 
 from headscope.models import encode
@@ -61,6 +61,18 @@ def roberta() -> Any:
     vocabulary |= {piece: number for number, piece in enumerate(("<s>", "<pad>", "</s>", "<unk>", "<mask>"))}
     rules = [tuple(rule) for rule in json.loads(trained.backend_tokenizer.to_str())["model"]["merges"]]
     return RobertaTokenizer(vocab=vocabulary, merges=rules)
+
+
+@cache
+def whisper() -> Any:
+    """Whisper's kind: byte-level BPE, ``<|startoftranscript|> <|notimestamps|> a <|endoftext|>``."""
+    trained = byte_level()
+    rules = [tuple(rule) for rule in json.loads(trained.backend_tokenizer.to_str())["model"]["merges"]]
+    made = WhisperTokenizer(vocab=trained.get_vocab(), merges=rules)
+    controls = ["<|startoftranscript|>", "<|en|>", "<|transcribe|>", "<|notimestamps|>"]
+    made.add_special_tokens({"additional_special_tokens": controls})
+    made.set_prefix_tokens()
+    return made
 
 
 @cache

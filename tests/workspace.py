@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from importlib import resources
 from pathlib import Path
+
+import numpy as np
+from scipy.io import wavfile
 
 PAIRS = """Quality\t#1 ID\t#2 ID\t#1 String\t#2 String
 1\t1\t2\tThe bank cut its rates on Tuesday .\tOn Tuesday the bank cut its rates .
@@ -23,6 +27,7 @@ It rained in the north.,2
 """
 SCOPES = '{"words": ["He", "did", "not", "see"], "cue": [2], "scope": [0, 1, 3]}\n'
 WORD_HEADS = "The 2-det\ncat 3-nsubj\nslept 0-root\n"
+SPEECH = {"audio": "speech.wav", "words": ["so", "it", "was"], "times": [[0.0, 0.4], [0.4, 0.9], [1.1, 1.5]]}
 CONLL2012 = """#begin document (tale); part 000
 tale 0 0 He PRP (TOP(S(NP*) - - - - * (1)
 tale 0 1 slept VBD (VP*) - - - - * -
@@ -46,16 +51,20 @@ def write_corpora(folder: Path) -> None:
         "scopes.jsonl": SCOPES * 4,
         "heads.txt": WORD_HEADS,
         "tale.v4_gold_conll": CONLL2012,
+        "speech.jsonl": f"{json.dumps(SPEECH)}\n" * 2,
     }
+    noise = np.random.default_rng(0).normal(0, 0.1, 27_200)
+    wavfile.write(folder / "speech.wav", 16_000, noise.astype(np.float32))
     for name, content in files.items():
         (folder / name).write_text(content, encoding="utf-8")
 
 
 def write_models(folder: Path) -> None:
     """Write small models under the names of large ones."""
-    from small_models import save_gpt2
+    from small_models import save_gpt2, save_whisper
 
     from headscope.models.load import demo_folder
 
     save_gpt2(folder / "gpt2", n_positions=256)
+    save_whisper(folder / "whisper-tiny")
     (folder / "bert-base-uncased").symlink_to(demo_folder())

@@ -48,6 +48,8 @@ class Link:
         possible: targets that are right as well where one of them is chosen, but need not be found (the possible links
             of a word alignment).
         unit: what the numbers of all these spans count.
+        target_unit: what those of all spans but the source count, where that is something else (a spoken word is a word
+            of the decoder's text, and is heard in cells, which are frames); None: `unit`.
         place: where the link is written, such as ``links[3]``, for messages.
 
     >>> Link(Span(5, 6), (Span(1, 2),), "antecedent").targets[0].start
@@ -61,6 +63,7 @@ class Link:
     possible: tuple[Span, ...] = ()
     unit: Unit = "words"
     place: str = ""
+    target_unit: Unit | None = None
 
     @property
     def spans(self) -> tuple[Span, ...]:

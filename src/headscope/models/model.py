@@ -31,6 +31,7 @@ class Model:
         notes: what a reader of results should know, such as ``untrained, seed 0``.
         allow_unknown: run on text of which the tokenizer does not know more than a fifth of the pieces.
         checked: what the check on loading found (see `headscope.attention.check`); None before it ran.
+        feature_extractor: of a model of sound: makes of samples what the module reads; None where there is none.
     """
 
     module: nn.Module
@@ -40,6 +41,7 @@ class Model:
     notes: Sequence[str] = ()
     allow_unknown: bool = False
     checked: Any = None
+    feature_extractor: Any = None
 
     def __post_init__(self) -> None:
         if not self.name:

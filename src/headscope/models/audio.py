@@ -1,0 +1,101 @@
+"""Speech and the words that were said, as a model of speech such as Whisper reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headscope.audio import Audio, heard
+from headscope.errors import InputError
+from headscope.models.model import Model
+from headscope.tokens import Tokens
+
+
+class Spoken(NamedTuple):
+    """Speech and its words as a module takes them, and the two axes of its cross attention.
+
+    Attributes:
+        tokens: what the decoder is to write at each query: a token's row is the one that predicts it, as when Whisper
+            tells times. What it reads there is the token before.
+        frames: how many keys hold sound, from the first on; silence fills the rest.
+        seconds: how long a frame is.
+        inputs: what the module takes, of one row.
+    """
+
+    tokens: Tokens
+    frames: int
+    seconds: float
+    inputs: dict[str, Tensor]
+
+
+def spoken(model: Model, audio: Audio, words: Sequence[str]) -> Spoken:
+    """What a model of speech reads when some words were said.
+
+    Args:
+        model: an encoder-decoder with a tokenizer and a feature extractor.
+        audio: see `headscope.audio.Audio`; another rate than the model's is resampled.
+        words: what was said. They are joined by spaces; one before the first stands in that word.
+
+    Raises `InputError` for another model, for audio that is longer than the model hears at once, and for a text that is
+    longer than it writes.
+    """
+    extractor: Any = model.feature_extractor
+    positions: Any = getattr(model.config, "max_source_positions", None)
+    if not model.encoder_decoder or model.reads == "input_ids" or not isinstance(positions, int):
+        raise InputError(
+            f"{model.name}: expected a model that hears speech and writes text, such as Whisper, found "
+            f"{type(model.module).__name__}"
+        )
+    if extractor is None or not all(
+        hasattr(extractor, name) for name in ("sampling_rate", "hop_length", "n_samples")
+    ):
+        raise InputError(
+            f"{model.name}: expected Whisper's feature extractor, found "
+            f"{'none' if extractor is None else type(extractor).__name__}; give "
+            "hs.load((module, processor)) or hs.load((module, tokenizer, feature_extractor)), or a folder with "
+            "preprocessor_config.json"
+        )
+    samples = heard(audio, extractor.sampling_rate)
+    name = "audio" if isinstance(audio, tuple) else str(audio)
+    if len(samples) > extractor.n_samples:
+        longest, long = (count / extractor.sampling_rate for count in (extractor.n_samples, len(samples)))
+        raise InputError(
+            f"{name}: expected at most {longest:g} s, which {model.name} hears at once, found {long:.2f} s; cut it "
+            "where nobody speaks"
+        )
+    features = extractor(samples, sampling_rate=extractor.sampling_rate, return_tensors="np")[model.reads]
+    stride = features.shape[-1] / positions
+    tokens, read = _decoder(model, words)
+    inputs = {
+        model.reads: torch.as_tensor(features).to(model.device, model.dtype),
+        "decoder_input_ids": torch.as_tensor(read).to(model.device)[None],
+    }
+    frames = int(len(samples) / extractor.hop_length // stride)
+    seconds = stride * extractor.hop_length / extractor.sampling_rate
+    return Spoken(tokens, max(1, min(frames, positions)), seconds, inputs)
+
+
+def _decoder(model: Model, words: Sequence[str]) -> tuple[Tokens, np.ndarray[Any, np.dtype[np.int64]]]:
+    """What the decoder writes, and what it reads meanwhile: the same, one later, after the token to start with."""
+    whole = model.from_words(words)
+    start = getattr(model.config, "decoder_start_token_id", None)
+    if start is None or whole.ids is None:
+        raise InputError(f"{model.name}: its configuration names no decoder_start_token_id")
+    if int(whole.ids[0]) == start:
+        whole = whole.take(slice(1, None))
+    assert whole.ids is not None
+    if not whole.mask("special")[-1]:
+        raise InputError(
+            f"{model.name}: expected a tokenizer that ends a text with a special token, found "
+            f"{whole.pieces[-1]!r} at its end"
+        )
+    most: Any = getattr(model.config, "max_target_positions", None)
+    if isinstance(most, int) and len(whole) > most:
+        raise InputError(
+            f"text: {len(whole)} tokens, but {model.name} writes at most {most}; give a shorter text"
+        )
+    return whole, np.concatenate([[start], whole.ids[:-1]])

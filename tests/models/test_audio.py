@@ -1,0 +1,128 @@
+"""Speech as a model reads it: WAV files, samples, and the axes of its cross attention."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.io import wavfile
+from small_models import save_whisper, whisper_parts
+
+import headscope as hs
+from headscope.audio import heard
+from headscope.errors import InputError
+from headscope.models import Model
+from headscope.models.audio import spoken
+
+TONE = 0.5 * np.sin(np.arange(8000) * 2 * np.pi * 200 / 16000)
+
+
+@pytest.fixture(scope="module")
+def whisper() -> Model:
+    return hs.load(whisper_parts())
+
+
+@pytest.mark.parametrize(
+    ("dtype", "stored"),
+    [
+        (np.uint8, lambda x: x * 128 + 128),
+        (np.int16, lambda x: x * 32768),
+        (np.int32, lambda x: x * 2**31),
+        (np.float32, lambda x: x),
+    ],
+)
+def test_files_of_every_kind_of_samples_are_heard_alike(tmp_path: Path, dtype: Any, stored: Any) -> None:
+    path = tmp_path / "tone.wav"
+    left = stored(TONE).astype(dtype)
+    wavfile.write(path, 16000, np.stack([left, left], 1))
+    np.testing.assert_allclose(heard(path, 16000), TONE, atol=1 / 128)
+    assert heard(path, 16000).dtype == np.float32
+
+
+def test_another_rate_is_resampled() -> None:
+    slow = 0.5 * np.sin(np.arange(4000) * 2 * np.pi * 200 / 8000)
+    again = heard((slow, 8000), 16000)
+    assert len(again) == 8000
+    np.testing.assert_allclose(again[400:-400], TONE[400:-400], atol=0.01)
+
+
+def test_what_cannot_be_heard_is_refused(tmp_path: Path) -> None:
+    text = tmp_path / "a.wav"
+    text.write_text("not sound")
+    with pytest.raises(InputError, match=r"a\.wav: expected a WAV file, found what cannot be read as one"):
+        heard(text, 16000)
+    with pytest.raises(InputError, match=r"b\.wav: cannot be read: No such file"):
+        heard(tmp_path / "b.wav", 16000)
+    with pytest.raises(InputError, match=r"expected samples of one channel \[sample\], found shape \(2, 3\)"):
+        heard((np.zeros((2, 3)), 16000), 16000)
+    with pytest.raises(InputError, match="audio: expected samples, found none"):
+        heard((np.zeros(0), 16000), 16000)
+    with pytest.raises(InputError, match="audio: expected finite samples, found NaN or infinity"):
+        heard((np.array([np.nan]), 16000), 16000)
+
+
+def test_a_tokens_row_is_the_one_that_predicts_it(whisper: Model) -> None:
+    found = spoken(whisper, (TONE, 16000), ["The", "cat", "sat."])
+    assert found.tokens.pieces == ("<|notimestamps|>", "The", "Ġcat", "Ġs", "at", ".", "<|endoftext|>")
+    assert found.tokens.word_ids is not None
+    assert found.tokens.word_ids.tolist() == [-1, 0, 1, 2, 2, 2, -1]
+    assert (found.frames, found.seconds) == (25, 0.02)
+    cross: Any = hs.capture(whisper, inputs=found.inputs)
+    assert cross.cross.query.pieces == (
+        "<|startoftranscript|>",
+        "<|notimestamps|>",
+        "The",
+        "Ġcat",
+        "Ġs",
+        "at",
+        ".",
+    )
+    assert cross.cross.key.pieces[-1] == "frame 99"
+
+
+def test_capture_begins_a_text_once(whisper: Model) -> None:
+    found = spoken(whisper, (TONE, 16000), ["The", "cat"])
+    sound = {"input_features": found.inputs["input_features"]}
+    maps: Any = hs.capture(whisper, inputs=sound, target="The cat")
+    assert maps.decoder.query.pieces == ("<|startoftranscript|>", "<|notimestamps|>", "The", "Ġcat")
+
+
+def test_refuses_what_it_cannot_read(whisper: Model, demo: Model) -> None:
+    with pytest.raises(
+        InputError, match="expected a model that hears speech and writes text, such as Whisper"
+    ):
+        spoken(demo, (TONE, 16000), ["a"])
+    with pytest.raises(InputError, match="expected Whisper's feature extractor, found none"):
+        spoken(hs.load((whisper.module, whisper.tokenizer)), (TONE, 16000), ["a"])
+    with pytest.raises(
+        InputError, match=r"expected at most 2 s, which \S+ hears at once, found 2.50 s; cut it"
+    ):
+        spoken(whisper, (np.zeros(40000), 16000), ["a"])
+    with pytest.raises(InputError, match="but WhisperForConditionalGeneration writes at most 40"):
+        spoken(whisper, (TONE, 16000), ["a"] * 50)
+
+
+def test_a_folder_has_its_feature_extractor(tmp_path: Path) -> None:
+    save_whisper(tmp_path)
+    found = hs.load(tmp_path)
+    assert found.feature_extractor.n_samples == 32000
+    assert hs.load(found).feature_extractor is found.feature_extractor
+    (tmp_path / "preprocessor_config.json").unlink()
+    assert hs.load(tmp_path).feature_extractor is None
+
+
+def test_loads_with_a_processor() -> None:
+    module, tokenizer, extractor = whisper_parts()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        processor = SimpleNamespace(tokenizer=tokenizer, feature_extractor=extractor)
+        found = hs.load((module, processor))
+    assert (found.tokenizer, found.feature_extractor) == (tokenizer, extractor)
+    with pytest.raises(
+        InputError, match=r"expected \(nn.Module, tokenizer, feature_extractor\), found \(.*, .*, int\)"
+    ):
+        hs.load((module, tokenizer, 5))
