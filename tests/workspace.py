@@ -26,6 +26,7 @@ Banks were not surprised.,1
 It rained in the north.,2
 """
 SCOPES = '{"words": ["He", "did", "not", "see"], "cue": [2], "scope": [0, 1, 3]}\n'
+LINKS = '{"text": "x = 1; print(x)", "links": [{"from": 13, "to": 0, "label": "definition"}]}\n'
 WORD_HEADS = "The 2-det\ncat 3-nsubj\nslept 0-root\n"
 SPEECH = {"audio": "speech.wav", "words": ["so", "it", "was"], "times": [[0.0, 0.4], [0.4, 0.9], [1.1, 1.5]]}
 CONLL2012 = """#begin document (tale); part 000
@@ -49,6 +50,10 @@ def write_corpora(folder: Path) -> None:
         "chats.jsonl": CHATS,
         "news.csv": NEWS,
         "scopes.jsonl": SCOPES * 4,
+        "links.jsonl": LINKS,
+        "de.txt": "das Haus ist klein\n",
+        "en.txt": "the house is small\n",
+        "de-en.align": "0-0 1-1 2-2 3-3\n",
         "heads.txt": WORD_HEADS,
         "tale.v4_gold_conll": CONLL2012,
         "speech.jsonl": f"{json.dumps(SPEECH)}\n" * 2,

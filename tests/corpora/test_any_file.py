@@ -44,6 +44,24 @@ KEYS = st.sampled_from(
     ["text", "pair", "words", "pair_words", "tokens", "tags", "label", "document", "cue", "scope"]
 )
 OBJECTS = st.dictionaries(KEYS, VALUES | st.lists(WORDS, max_size=3) | WORDS, max_size=3).map(json.dumps)
+END = st.integers(-1, 4) | st.lists(st.integers(-1, 4), max_size=3)
+LINK = st.fixed_dictionaries(
+    {"from": END, "to": END},
+    optional={
+        "label": WORDS | VALUES,
+        "from_text": st.sampled_from(["a", "b"]) | VALUES,
+        "to_text": st.sampled_from(["a", "b"]),
+        "candidates": st.lists(END, max_size=3) | VALUES,
+        "possible": st.booleans() | VALUES,
+    },
+)
+LINKED = st.fixed_dictionaries(
+    {"links": st.lists(LINK | VALUES, max_size=3) | VALUES},
+    optional={key: st.lists(WORDS, max_size=3) | WORDS for key in ("text", "pair", "words", "tokens")},
+).map(json.dumps)
+ALIGNED = st.lists(
+    st.sampled_from(["0-0", "0?1", "1p0", "1-1", "9-9", "0-", "²-0", "9" * 30 + "-0"]) | LETTERS, max_size=4
+).map(" ".join)
 NESTED = st.integers(1, 3000).map(lambda depth: '{"text": ' + "[" * depth + "]" * depth + "}")
 CELL = st.sampled_from(
     [
@@ -88,6 +106,8 @@ READERS: dict[str, tuple[str, Callable[[str], Any], st.SearchStrategy[str]]] = {
     "lines": (".txt", lambda path: corpora.text(path, pack=None, documents="line"), LETTERS),
     "jsonl": (".jsonl", corpora.jsonl, OBJECTS | VALUES.map(json.dumps) | NESTED | LETTERS),
     "negations": (".jsonl", corpora.negations, OBJECTS),
+    "links": (".jsonl", corpora.links, LINKED | OBJECTS),
+    "alignments": (".align", lambda path: corpora.alignments(path, path, path), ALIGNED),  # its own words
     "pairs-tsv": (".tsv", corpora.pairs, st.just("label\ttext") | st.lists(LETTERS, max_size=4).map("\t".join)),
     "pairs-csv": (".csv", corpora.pairs, st.just("label,text") | st.lists(LETTERS | st.just('"'), max_size=4).map(",".join)),
     "pairs-jsonl": (".jsonl", corpora.pairs, OBJECTS),

@@ -6,11 +6,13 @@
 ...         ...
 """
 
+from headscope.corpora.alignments import alignments
 from headscope.corpora.batches import Block, blocks
 from headscope.corpora.conll2012 import conll2012
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.encoder import Counts, Encoder
 from headscope.corpora.example import Example, Mention
+from headscope.corpora.links import linked, links
 from headscope.corpora.negations import negations
 from headscope.corpora.pairs import pairs
 from headscope.corpora.readers import builtin, jsonl, text, texts
@@ -25,12 +27,15 @@ __all__ = [
     "Encoder",
     "Example",
     "Mention",
+    "alignments",
     "blocks",
     "builtin",
     "builtin_trees",
     "conll2012",
     "conllu",
     "jsonl",
+    "linked",
+    "links",
     "negations",
     "pairs",
     "spoken",

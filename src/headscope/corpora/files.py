@@ -74,21 +74,36 @@ class Files:
         return ", ".join(Path(path).name for path in self.paths)
 
     def __iter__(self) -> Iterator[Line]:
+        self._begin()
+        for path in self.paths:
+            yield from self._lines(path)
+
+    def abreast(self) -> Iterator[tuple[Line, ...]]:
+        """The lines side by side: the first of each file, then the second of each, and so on.
+
+        Raises `CorpusError` before the first where a file has more lines than the first file, or fewer.
+        """
+        self._begin()
+        first, *others = self.paths
+        expected = sum(1 for _ in self._lines(first))
+        for path in others:
+            if (found := sum(1 for _ in self._lines(path))) != expected:
+                raise CorpusError(path, None, f"expected {expected:,} lines as in {first}, found {found:,}")
+        self.read = 0
+        yield from zip(*map(self._lines, self.paths), strict=True)
+
+    def _begin(self) -> None:
         for path in () if self._checked else self.paths:
-            with _readable(path):
-                self._check(path)
+            self._check(path)
         self._checked = True
         self.read = 0
-        for path in self.paths:
-            with _readable(path):
-                yield from self._lines(path)
 
     def _check(self, path: str) -> None:
         """Raise where a file is not UTF-8. What can be read only once is passed over."""
         if not os.path.isfile(path):
             return
         decoder = codecs.getincrementaldecoder("utf-8")()
-        with open(path, "rb") as file:
+        with _readable(path), open(path, "rb") as file:
             try:
                 for part in iter(partial(file.read, 1 << 20), b""):
                     decoder.decode(part)
@@ -99,7 +114,7 @@ class Files:
 
     def _lines(self, path: str) -> Iterator[Line]:
         before = 0
-        with open(path, "rb") as file:
+        with _readable(path), open(path, "rb") as file:
             for number, line in enumerate(file, 1):
                 try:
                     text = line.decode("utf-8-sig" if number == 1 else "utf-8")

@@ -10,6 +10,7 @@ from headscope.corpora.files import Line
 from headscope.errors import InputError
 
 Fail = Callable[[str], InputError]
+"""Makes an error of what is wrong."""
 
 KINDS: Mapping[type, str] = {
     str: "a string",
@@ -78,6 +79,33 @@ def named(row: Mapping[str, Any], document: str | None, fail: Fail) -> str | int
         raise fail(f"{document!r}: expected a string or a number, found null")
     name = scalar(row, document or "document", fail)
     return string(name, f"{document or 'document'!r}", fail) if isinstance(name, str) else name
+
+
+def fields(row: Mapping[str, Any], text: str | None, fail: Fail) -> dict[str, Any]:
+    """The fields of an example, checked; `text` is another key of its text."""
+    if text is not None:
+        if text not in row:
+            raise fail(f"expected a key {text!r}, found {', '.join(map(repr, row)) or 'none'}")
+        string(row[text], f"{text!r}", fail)
+        row = {"text": row[text], **{key: row[key] for key in ("pair", "label") if key in row}}
+    main = [key for key in ("text", "words", "tokens") if key in row]
+    if len(main) != 1:
+        keys = " and ".join(map(repr, main)) or ", ".join(map(repr, row)) or "none"
+        raise fail(f"expected one of the keys 'text', 'words' and 'tokens', found {keys}")
+    for key, partner in (("pair", "text"), ("pair_words", "words"), ("tags", "words")):
+        if key in row and main[0] != partner:
+            raise fail(f"expected {key!r} only beside {partner!r}, found it beside {main[0]!r}")
+    found: dict[str, Any] = {}
+    for key in ("text", "pair"):
+        if key in row:
+            found[key] = string(row[key], f"{key!r}", fail)
+    for key in ("words", "pair_words", "tokens", "tags"):
+        if key in row:
+            found["pieces" if key == "tokens" else key] = strings(row[key], f"{key!r}", fail)
+    if "tags" in found and len(found["tags"]) != len(found["words"]):
+        raise fail(f"'tags': expected {len(found['words'])}, one a word, found {len(found['tags'])}")
+    label = scalar(row, "label", fail)
+    return found if label is None else {**found, "label": label}
 
 
 def each_of(document: str | None, line: str) -> str:

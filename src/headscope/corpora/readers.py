@@ -11,7 +11,7 @@ from typing import Any, Literal
 from headscope.corpora.corpus import Corpus, Pack
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths, packaged
-from headscope.corpora.jsonlines import Documents, Fail, each_of, json_object, named, scalar, string, strings
+from headscope.corpora.jsonlines import Documents, each_of, fields, json_object, named, string
 from headscope.corpora.whole import HEADING
 from headscope.doors import validated
 from headscope.errors import HeadscopeWarning, InputError
@@ -86,7 +86,7 @@ def texts(
     >>> [(example.text, example.pair) for example in corpus]
     [('The cat sat.', 'It slept.'), ('A dog barked.', None)]
     """
-    numbers = range(len(items)) if documents is None else _numbers(documents, len(items))
+    numbers = range(len(items)) if documents is None else numbers_of(documents, len(items))
     examples: list[Example] = []
     for index, item in enumerate(items):
         parts: tuple[Any, ...] = item if isinstance(item, tuple) else (item,)
@@ -100,8 +100,8 @@ def texts(
     return Corpus("texts", partial(iter, examples), strict=strict, documents=ends)
 
 
-def _numbers(documents: Sequence[str | int], count: int) -> list[int]:
-    """The numbers of the documents that texts name, from 0."""
+def numbers_of(documents: Sequence[str | int], count: int) -> list[int]:
+    """The numbers of the documents that texts name, from 0. Raises `InputError` for one that goes on later."""
     names = list(documents)
     if len(names) != count:
         raise InputError(f"documents: expected {count:,} names, one a text, found {len(names):,} names")
@@ -209,33 +209,6 @@ def _objects(
 def _object(line: Line, text: str | None, document: str | None, numbers: Documents) -> Example:
     row = json_object(line)
     name = named(row, document, line.error)
-    fields = _fields(row, text, line.error)
+    given = fields(row, text, line.error)
     number = numbers.number(line, name)
-    return Example(**fields, document=number, document_known=name is not None, source=line.source)
-
-
-def _fields(row: dict[str, Any], text: str | None, fail: Fail) -> dict[str, Any]:
-    """The fields of an example, checked; `text` is another key of its text."""
-    if text is not None:
-        if text not in row:
-            raise fail(f"expected a key {text!r}, found {', '.join(map(repr, row)) or 'none'}")
-        string(row[text], f"{text!r}", fail)
-        row = {"text": row[text], **{key: row[key] for key in ("pair", "label") if key in row}}
-    main = [key for key in ("text", "words", "tokens") if key in row]
-    if len(main) != 1:
-        keys = " and ".join(map(repr, main)) or ", ".join(map(repr, row)) or "none"
-        raise fail(f"expected one of the keys 'text', 'words' and 'tokens', found {keys}")
-    for key, partner in (("pair", "text"), ("pair_words", "words"), ("tags", "words")):
-        if key in row and main[0] != partner:
-            raise fail(f"expected {key!r} only beside {partner!r}, found it beside {main[0]!r}")
-    fields: dict[str, Any] = {}
-    for key in ("text", "pair"):
-        if key in row:
-            fields[key] = string(row[key], f"{key!r}", fail)
-    for key in ("words", "pair_words", "tokens", "tags"):
-        if key in row:
-            fields["pieces" if key == "tokens" else key] = strings(row[key], f"{key!r}", fail)
-    if "tags" in fields and len(fields["tags"]) != len(fields["words"]):
-        raise fail(f"'tags': expected {len(fields['words'])}, one a word, found {len(fields['tags'])}")
-    label = scalar(row, "label", fail)
-    return fields if label is None else {**fields, "label": label}
+    return Example(**given, document=number, document_known=name is not None, source=line.source)

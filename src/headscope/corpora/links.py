@@ -1,0 +1,291 @@
+"""Texts with links: what belongs to what, in JSON lines or given in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, cast, get_args
+
+from headscope.corpora.corpus import Corpus
+from headscope.corpora.example import Example
+from headscope.corpora.files import Line, Paths
+from headscope.corpora.jsonlines import (
+    KINDS,
+    Documents,
+    Fail,
+    each_of,
+    fields,
+    json_object,
+    named,
+    string,
+    strings,
+)
+from headscope.corpora.readers import numbers_of
+from headscope.doors import validated
+from headscope.errors import InputError
+from headscope.link import AnyLinks, Link, Side, Span, Unit, as_links
+
+_KEYS = ("from", "to", "label", "from_text", "to_text", "candidates", "possible")
+
+
+@validated
+def links(paths: Paths, *, document: str | None = None, strict: bool = False) -> Corpus:
+    """JSON lines with links, one input each: what belongs to what.
+
+    A line has `text` (and `pair`), and its links count characters (code points); or `words` (and `pair_words`), and
+    they count words; or `tokens` (taken as they are, special ones included), and they count tokens. Its `links` are a
+    list, which may be empty, of objects:
+
+    - ``from``, ``to``: source and target, an index from 0 or a half-open ``[start, end]``;
+    - ``label``: the relation; by default ``link``;
+    - ``from_text``, ``to_text``: ``a`` (by default) or ``b``, the text that they are in;
+    - ``candidates``: a list of the spans among which a head chooses, in the target's text;
+    - ``possible``: true where the target is right if it is chosen but need not be found (a possible link of a word
+      alignment).
+
+    Links of one line with the same source and label are one `headscope.Link` with several targets, of which any is
+    right, and their candidates together. A line may have a `label` and a `document` as in `headscope.corpora.jsonl`.
+
+    Args:
+        paths: a file or several.
+        document: another key of the document, which each line must have then.
+        strict: refuse lines that are anything else (a span that is not in its text, a target that is no candidate, an
+            unknown key of a link) with a `CorpusError` that names file and line; else they are left out and listed
+            (`Corpus`).
+
+    >>> example = next(iter(hs.corpora.links("links.jsonl")))
+    >>> example.text, example.links[0].source, example.links[0].targets
+    ('x = 1; print(x)', Span(start=13, end=14, text='a'), (Span(start=0, end=1, text='a'),))
+    """
+    expected = "expected JSON objects, found blank lines only"
+    read, ends = partial(_examples, document), each_of(document, "line")
+    return Corpus.of_files(paths, read, strict=strict, expected=expected, documents=ends)
+
+
+@validated
+def linked(
+    items: Sequence[str | tuple[str, str] | Sequence[str] | tuple[Sequence[str], Sequence[str]]],
+    links: Sequence[AnyLinks],
+    *,
+    unit: Unit | None = None,
+    documents: Sequence[str | int] | None = None,
+    strict: bool = False,
+) -> Corpus:
+    """Texts in memory, each with its links.
+
+    Args:
+        items: strings, or pairs ``(A, B)`` of them; or lists of words, or pairs of lists.
+        links: of each item a list of pairs ``(source, target)``, each end a number, ``(start, end)`` or ``(start, end,
+            text)``, or of `headscope.Link`; or a boolean matrix ``[query key]`` of its tokens, special ones included.
+            Links with the same source and label are one with several targets.
+        unit: what the numbers of pairs count; by default ``characters`` of strings, ``words`` of lists of words.
+        documents: of each item the name of its document; by default each is a document of its own.
+        strict: refuse items that are longer than the model takes; else they are left out and listed (`Corpus`).
+
+    Raises `InputError` that names the item and the link where a span is not in its text.
+
+    >>> corpus = hs.corpora.linked([["The", "cat", "slept"]], [[(1, 0), (2, 1)]])
+    >>> [(link.source.start, link.targets[0].start) for link in next(iter(corpus)).links]
+    [(1, 0), (2, 1)]
+    """
+    if not len(items):
+        raise InputError("items: expected at least one, found an empty list")
+    if len(links) != len(items):
+        raise InputError(f"links: expected {len(items):,} lists, one an item, found {len(links):,}")
+    numbers = range(len(items)) if documents is None else numbers_of(documents, len(items))
+    examples: list[Example] = []
+    for index, (item, given, number) in enumerate(zip(items, links, numbers, strict=True)):
+        place = f"items[{index}]"
+        example = Example(**_texts(item, place), document=number, source=place)
+        try:
+            found = as_links(given, unit=unit or _unit(example))
+            examples.append(replace(example, links=checked(found, example, InputError)))
+        except InputError as error:
+            raise InputError(f"{place}: {error}") from None
+    ends = "each item" if documents is None else "items of one name in documents="
+    return Corpus("linked texts", partial(iter, examples), strict=strict, documents=ends)
+
+
+def united(links: Iterable[Link]) -> list[Link]:
+    """Links with the same source and label (and unit) as one, in the order of the first of each.
+
+    >>> [link.targets for link in united(as_links([(5, 1), (5, 2)]))]
+    [(Span(start=1, end=2, text='a'), Span(start=2, end=3, text='a'))]
+    """
+    groups: dict[tuple[Span, str, Unit], list[Link]] = {}
+    for link in links:
+        groups.setdefault((link.source, link.label, link.unit), []).append(link)
+    found: list[Link] = []
+    for group in groups.values():
+        targets = _once(link.targets for link in group)
+        possible = _once(link.possible for link in group)
+        listed = [link.candidates for link in group if link.candidates is not None]
+        found.append(
+            replace(
+                group[0],
+                targets=tuple(targets),
+                possible=tuple(span for span in possible if span not in targets),
+                candidates=tuple(_once(listed)) if listed else None,
+            )
+        )
+    return found
+
+
+def _once(spans: Iterable[Sequence[Span]]) -> dict[Span, None]:
+    return dict.fromkeys(span for each in spans for span in each)
+
+
+def checked(links: Iterable[Link], example: Example, fail: Fail) -> list[Link]:
+    """Links as `united` makes them, each span in its text and each target among the candidates that are listed.
+
+    What an example does not tell by itself (tokens of a text) is not looked at.
+    """
+    made = [
+        link if link.place else replace(link, place=f"links[{index}]") for index, link in enumerate(links)
+    ]
+    for link in made:
+        sizes = _sizes(example, link.unit)
+        for span in link.spans if sizes else ():
+            where = f"{span.start} to {span.end}"
+            if span.text not in sizes:
+                raise fail(
+                    f"{link.place}: expected {link.unit} of text a, since there is no other, found {where} of text b"
+                )
+            if not 0 <= span.start < span.end <= sizes[span.text]:
+                raise fail(
+                    f"{link.place}: expected {link.unit} of text {span.text} up to {sizes[span.text]}, found {where}"
+                )
+    whole = united(made)
+    for link in whole:
+        if link.candidates is None:
+            continue
+        listed = set(link.candidates)
+        for span in (*link.targets, *link.possible):
+            if span not in listed:
+                raise fail(
+                    f"{link.place}: expected targets among the candidates, found the target {span.start} to {span.end}"
+                )
+    return whole
+
+
+def _sizes(example: Example, unit: Unit) -> Mapping[Side, int]:
+    """How many of a unit each text has; empty where the example does not tell."""
+    a: str | Sequence[str] | None = None
+    b: str | Sequence[str] | None = None
+    if unit == "tokens":
+        a = example.pieces
+    elif unit == "words":
+        a, b = example.words, example.pair_words
+    elif unit == "characters":
+        a, b = example.text, example.pair
+    sizes: dict[Side, int] = {} if a is None else {"a": len(a)}
+    return sizes if b is None else {**sizes, "b": len(b)}
+
+
+def _unit(example: Example) -> Unit:
+    """What links count where nothing is said."""
+    if example.text is not None:
+        return "characters"
+    return "words" if example.words is not None else "tokens"
+
+
+def _texts(item: Any, place: str) -> dict[str, Any]:
+    """The fields of an example, from a text, some words, or a pair of either."""
+    parts: list[Any] = [item]
+    if isinstance(item, tuple) and len(cast("tuple[Any, ...]", item)) == 2:
+        parts = list(cast("tuple[Any, ...]", item))
+    if all(isinstance(part, str) for part in parts):
+        names, read = ("text", "pair"), string
+    else:
+        names, read = ("words", "pair_words"), strings
+    return {
+        name: read(part if isinstance(part, str) else list(part), place, InputError)
+        for name, part in zip(names, parts, strict=False)
+    }
+
+
+def _examples(document: str | None, lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:
+    numbers = Documents(document or "document")
+    return (partial(_read, line, document, numbers) for line in lines if line.text.strip())
+
+
+def _read(line: Line, document: str | None, numbers: Documents) -> Example:
+    row = json_object(line)
+    name = named(row, document, line.error)
+    example = Example(**fields(row, None, line.error), source=line.source)
+    given: Any = row.get("links")
+    if not isinstance(given, list):
+        kind = KINDS[type(given)] if "links" in row else "none"
+        raise line.error(f"'links': expected a list of objects, found {kind}")
+    unit = _unit(example)
+    made = [_link(item, f"links[{index}]", unit, line) for index, item in enumerate(cast("list[Any]", given))]
+    return replace(
+        example,
+        links=checked(made, example, line.error),
+        document=numbers.number(line, name),
+        document_known=name is not None,
+    )
+
+
+def _link(item: Any, place: str, unit: Unit, line: Line) -> Link:
+    """A link of a line."""
+
+    def fail(message: str) -> InputError:
+        return line.error(f"{place}: {message}")
+
+    if not isinstance(item, dict):
+        raise fail(f"expected an object, found {KINDS[type(item)]}")
+    keys = cast("dict[str, Any]", item)
+    for key in keys:
+        if key not in _KEYS:
+            raise fail(f"expected the keys {', '.join(_KEYS)}, found {key!r}")
+    for key in ("from", "to"):
+        if key not in keys:
+            raise fail(f"expected a key {key!r}, found {', '.join(map(repr, keys)) or 'none'}")
+    said = {key: value for key, value in keys.items() if value is not None}
+    texts: list[Side] = [said.get(key, "a") for key in ("from_text", "to_text")]
+    for key, text in zip(("from_text", "to_text"), texts, strict=True):
+        if text not in get_args(Side):
+            raise fail(f"{key!r}: expected 'a' or 'b', found {_shown(text)}")
+    possible, candidates = said.get("possible", False), said.get("candidates")
+    if not isinstance(possible, bool):
+        raise fail(f"'possible': expected true or false, found {_shown(possible)}")
+    if candidates is not None and not isinstance(candidates, list):
+        raise fail(f"'candidates': expected a list of spans, found {_shown(candidates)}")
+    source, target = (
+        _span(keys[key], text, f"{key!r}", fail) for key, text in zip(("from", "to"), texts, strict=True)
+    )
+    return Link(
+        source,
+        () if possible else (target,),
+        string(said.get("label", "link"), "'label'", fail),
+        candidates=None
+        if candidates is None
+        else tuple(
+            _span(each, texts[1], f"'candidates'[{index}]", fail)
+            for index, each in enumerate(cast("list[Any]", candidates))
+        ),
+        possible=(target,) if possible else (),
+        unit=unit,
+        place=place,
+    )
+
+
+def _span(value: Any, text: Side, name: str, fail: Fail) -> Span:
+    """An index, or a start and an end."""
+    both: list[Any] = [value, value + 1] if type(value) is int else value
+    if not isinstance(both, list) or len(both) != 2 or any(type(end) is not int for end in both):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise fail(f"{name}: expected an index or [start, end], found {_shown(value)}")
+    start, end = both
+    if not 0 <= start < end:
+        raise fail(f"{name}: expected a start from 0 and an end after it, found {_shown(value)}")
+    return Span(start, end, text)
+
+
+def _shown(value: Any) -> str:
+    """A value of JSON in few words: itself where it is short, or else its kind."""
+    if value is None or isinstance(value, bool | dict):
+        return KINDS[type(cast(Any, value))]
+    text = repr(value)
+    return text if len(text) <= 60 else KINDS[type(value)]
