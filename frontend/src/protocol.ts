@@ -185,7 +185,8 @@ export interface InputInfo {
 /**
  * What an explorer shows; every key may be left out (`headscope.views.state.STATE` lists them).
  *
- * `pin` is ``["from", 10]`` or ``["to", 3]``: the side and the token's place on its axis. `zoom` is first
+ * `pin` is ``["from", 10]`` or ``["to", 3]``: the side and the token's place on its axis. `between` has a place on each
+ * axis, and stands in the place of `pin`. `zoom` is first
  * row, rows, first column, columns of the matrix. `layer` and `heads` are the model's own indices.
  */
 export interface ExplorerState {
@@ -207,6 +208,7 @@ export interface ExplorerState {
   aggregate?: "none" | "mean" | "max" | "layers";
   quantity?: string;
   pin?: (string | number)[] | null;
+  between?: number[] | null;
   zoom?: number[] | null;
   input?: number;
   side?: "one" | "both" | "difference";
@@ -894,6 +896,7 @@ export const STATE_DEFAULTS: Required<ExplorerState> = {
   aggregate: "none",
   quantity: "weights",
   pin: null,
+  between: null,
   zoom: null,
   input: 0,
   side: "one",

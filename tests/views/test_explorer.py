@@ -175,6 +175,8 @@ def test_thumbnails_alone_are_a_grid_without_maps():
         ({"top_k": -1}, "top_k takes how many lines"),
         ({"pin": ("from", 6)}, "pin takes a place from 0 to 5"),
         ({"pin": ("left", 1)}, "pin takes None, or a side"),
+        ({"between": (0, 6)}, "between takes a query up to 5 and a key up to 5; found (0, 6)"),
+        ({"between": (0,)}, "between takes None, or a query's and a key's place"),
         ({"zoom": (0, 0, 1, 1)}, "zoom takes None, or a window"),
         ({"measure": "speed"}, "measure takes 'none', 'previous'"),
         ({"quantity": "gradient"}, "quantity takes 'weights'; found 'gradient'"),
@@ -200,11 +202,12 @@ def test_a_state_comes_back_as_plain_values():
         "heads": 2,
         "filter": "ab",
         "pin": ("to", 3),
+        "between": (4, 5),
         "zoom": (0, 2, 1, 3),
         "threshold": 0,
     }
     found = check_state(state, inputs)
-    assert found == {**state, "heads": [2], "pin": ["to", 3], "zoom": [0, 2, 1, 3]}
+    assert found == {**state, "heads": [2], "pin": ["to", 3], "between": [4, 5], "zoom": [0, 2, 1, 3]}
     assert check_state(json.loads(json.dumps(found)), inputs) == found
 
 

@@ -101,9 +101,9 @@ class TestSelection:
 
     def test_a_pin_follows_its_token(self) -> None:
         found = Selection(Input({"self": some()}), {"special": False, "pin": ("from", 3)})
-        assert found.pinned() == ("from", 2)
+        assert found.pinned() == (2, None)
         hidden = Selection(Input({"self": some()}), {"special": False, "pin": ("from", 0)})
-        assert hidden.pinned() is None
+        assert hidden.pinned() == (None, None)
 
 
 class TestPictures:

@@ -57,6 +57,8 @@ HEEDED: tuple[tuple[dict[str, Any], str, Any], ...] = (
     *((state, "quantity", "gradient") for state in (HEAD, MANY, MATRIX, GRID, HEAT, DIFFERENCE)),
     *((state, "pin", ("from", 2)) for state in (HEAD, MANY, MATRIX, NEURON, DIFFERENCE)),
     *((state, "pin", ("to", 2)) for state in (HEAD, MANY, MATRIX, NEURON, DIFFERENCE)),
+    *((state, "between", (2, 5)) for state in (HEAD, MANY, MATRIX, NEURON, DIFFERENCE)),
+    *(({**state, "pin": ("from", 2)}, "between", (2, 5)) for state in (HEAD, MATRIX, NEURON)),
     (MATRIX, "zoom", (1, 3, 2, 4)),
     ({**MATRIX, "side": "difference"}, "zoom", (1, 3, 2, 4)),
     *((state, "input", 1) for state in (HEAD, MATRIX, NEURON, HEAT)),
@@ -83,6 +85,7 @@ UNHEEDED: tuple[tuple[dict[str, Any], str, Any], ...] = (
     (NEURON, "aggregate", "layers"),
     (NEURON, "quantity", "gradient"),
     (GRID, "pin", ("from", 2)),
+    (GRID, "between", (2, 5)),
     (HEAD, "zoom", (1, 3, 2, 4)),
     (DIFFERENCE, "input", 1),
     ({**HEAD, "side": "both"}, "input", 1),
@@ -249,7 +252,7 @@ class TestAsThePage:
     def test_a_pin_names_a_piece_and_marks_its_word(self) -> None:
         state = {**HEAD, "unit": "words", "pin": ("from", 2)}
         assert PIECES[2] == "##s"
-        assert Selection(both()[0], state).pinned() == ("from", 1)  # [CLS] its cat …
+        assert Selection(both()[0], state).pinned() == (1, None)  # [CLS] its cat …
 
     def test_the_largest_is_by_magnitude(self) -> None:
         one = both()[0]

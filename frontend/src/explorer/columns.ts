@@ -1,5 +1,6 @@
-// Two columns of tokens as listboxes: a pointer hovers and pins, and so do keys.
+// Two columns of tokens as listboxes: a pointer hovers and pins, and so do keys and long presses.
 
+import { longPress } from "./press";
 import { placeOf, step } from "./tokens";
 import type { Scene } from "./scene";
 
@@ -18,7 +19,7 @@ export interface Rows {
 
 export const focusOn = (side: Side, place: number): { from: number | null; to: number | null } => (side === "from" ? { from: place, to: null } : { from: null, to: place });
 
-/** From token to token, and from side to side; Enter pins. After a click arrow keys still go from head to head. */
+/** From token to token, and from side to side; Enter pins, with shift beside what is chosen on the other side. After a click arrow keys still go from head to head. */
 export function hoverColumns(scene: Scene, columns: Readonly<Record<Side, HTMLElement>>, rows: Rows): void {
   const { owner } = scene;
   // A column was focused by keyboard: only who came by keyboard moves among tokens.
@@ -33,7 +34,7 @@ export function hoverColumns(scene: Scene, columns: Readonly<Record<Side, HTMLEl
     const next = step(event.key, at, (side === "from" ? scene.rows : scene.columns).items.length);
     const across = event.key === (side === "from" ? "ArrowRight" : "ArrowLeft");
     if (next !== null) go(side, next);
-    else if (event.key === "Enter" || event.key === " ") owner.pin(scene, side, at);
+    else if (event.key === "Enter" || event.key === " ") owner.pin(scene, side, at, event.shiftKey);
     else if (across) columns[side === "from" ? "to" : "from"].focus({ preventScroll: true });
     else return;
     event.preventDefault();
@@ -48,7 +49,13 @@ export function hoverColumns(scene: Scene, columns: Readonly<Record<Side, HTMLEl
     column.addEventListener("pointerleave", () => scene.leave());
     column.addEventListener("click", (event) => {
       const place = placeOf(event);
-      if (place !== null && !String(getSelection())) owner.pin(scene, side, place);
+      if (place !== null && !String(getSelection())) owner.pin(scene, side, place, event.shiftKey);
+    });
+    // With shift a click chooses a second token; it does not select the text up to there.
+    column.addEventListener("mousedown", (event) => event.shiftKey && event.preventDefault());
+    longPress(column, (event) => {
+      const place = placeOf(event);
+      if (place !== null) owner.pin(scene, side, place, true);
     });
     column.addEventListener("keydown", (event) => key(event, side));
     column.addEventListener("pointerdown", () => (keyed = false));

@@ -1,7 +1,7 @@
 // From a layer's array to the map that is shown: filtered, merged into words, renormalised, aggregated.
 
 import { type Numbers, SQUARE } from "../data";
-import type { Side } from "./axis";
+import type { Item, Side } from "./axis";
 
 /** A layer as it arrived, [head query key]; a byte stands for a root, values are shares of `scale`. */
 export interface Layer {
@@ -47,6 +47,30 @@ export function fromValues(head: number, rows: number, columns: number, values: 
   return { head, rows, columns, codes, sign, values, scale };
 }
 
+// From the pieces of a query to those of a key: the mean of the sums, as a share of the layer's scale.
+function mean({ numbers, encoding, shape }: Layer, place: number, row: Item, column: Item): number {
+  const decode = encoding === "sqrt" ? SQUARE : encoding === "signed" ? SIGNED : null;
+  const [, queries, keys] = shape;
+  let total = 0;
+  for (let q = row.start; q < row.end; q++) {
+    const start = (place * queries + q) * keys;
+    for (let k = column.start; k < column.end; k++) {
+      const number = numbers[start + k]!;
+      total += decode ? decode[number]! : number;
+    }
+  }
+  return total / (row.end - row.start);
+}
+
+/** What one head has between two tokens, as `cut` says it; renormalised over the shown `columns`. */
+export function weightBetween(layer: Layer, place: number, row: Item, column: Item, columns: Side, renormalise: boolean): number {
+  const found = mean(layer, place, row, column) * layer.scale;
+  if (!renormalise) return found;
+  let sum = 0;
+  for (const each of columns.items) sum += Math.abs(mean(layer, place, row, each) * layer.scale);
+  return sum > 1e-6 ? found / sum : found;
+}
+
 /** One head of a layer. To a word: the sum over its pieces; from a word: the mean. */
 export function cut(layer: Layer, place: number, head: number, rows: Side, columns: Side, renormalise: boolean): Shown {
   const [, queries, keys] = layer.shape;
@@ -65,24 +89,13 @@ export function cut(layer: Layer, place: number, head: number, rows: Side, colum
     }
     return { head, rows: R, columns: C, codes, sign: null, values: null, scale: layer.scale };
   }
-  const decode = layer.encoding === "sqrt" ? SQUARE : layer.encoding === "signed" ? SIGNED : null;
   const values = new Float32Array(R * C);
   for (let a = 0; a < R; a++) {
-    const { start, end } = rows.items[a]!;
     let sum = 0;
     for (let b = 0; b < C; b++) {
-      const item = columns.items[b]!;
-      let total = 0;
-      for (let q = start; q < end; q++) {
-        const row = base + q * keys;
-        for (let k = item.start; k < item.end; k++) {
-          const number = numbers[row + k]!;
-          total += decode ? decode[number]! : number;
-        }
-      }
-      const mean = (total / (end - start)) * layer.scale;
-      values[a * C + b] = mean;
-      sum += Math.abs(mean);
+      const found = mean(layer, place, rows.items[a]!, columns.items[b]!) * layer.scale;
+      values[a * C + b] = found;
+      sum += Math.abs(found);
     }
     if (renormalise && sum > 1e-6) for (let b = 0; b < C; b++) values[a * C + b]! /= sum;
   }

@@ -5,6 +5,7 @@ import type { Theme } from "../color";
 import type { Store } from "../data";
 import type { ExplorerPayload, ExplorerState } from "../protocol";
 import { find } from "./axis";
+import { clicked } from "./between";
 import { png, svg } from "./export";
 import { HeadBar } from "./headbar";
 import { action, keysDialog } from "./keys";
@@ -130,7 +131,7 @@ export class Explorer implements Owner {
     if (lacking) return void this.ask(lacking, change);
     const keep = { ...this.state, ...change };
     // A head that the next layer lacks gives way to its first; places on another axis mean other tokens.
-    if (change.part !== undefined && change.part !== this.state.part) Object.assign(keep, { pin: null, zoom: null });
+    if (change.part !== undefined && change.part !== this.state.part) Object.assign(keep, { pin: null, between: null, zoom: null });
     if (change.filter !== undefined || change.special !== undefined || change.unit !== undefined) keep.zoom = null;
     this.apply(settle(keep, this.data.payload), true);
   };
@@ -160,10 +161,11 @@ export class Explorer implements Owner {
     if (keys.includes("theme")) this.applyTheme();
     if (tell) this.host.changed(next);
     if (keys.includes("layer") || keys.includes("heads")) this.live.textContent = `Layer ${next.layer}, ${next.heads.length > 1 ? "heads" : "head"} ${next.heads.join(", ")}`;
-    if (keys.every((key) => key === "pin")) {
+    if (keys.every((key) => key === "pin" || key === "between")) {
       for (const pane of this.panes) {
         pane.scene.hovered = null;
         pane.focus();
+        if (keys.includes("between")) pane.rest();
       }
       return;
     }
@@ -185,12 +187,15 @@ export class Explorer implements Owner {
     this.panes.find((pane) => pane.scene === scene)?.focus();
   }
 
-  pin(scene: Scene, side: "from" | "to", place: number): void {
-    const item = (side === "from" ? scene.rows : scene.columns).items[place];
-    if (!item) return;
-    const { pin } = this.state;
-    const same = pin?.[0] === side && scene.pinned?.[side] === place;
-    this.set({ pin: same ? null : [side, item.start] });
+  pin(scene: Scene, side: "from" | "to", place: number, keep = false): void {
+    this.choose(scene, clicked(scene.pinned, side, place, keep));
+  }
+
+  choose(scene: Scene, { from, to }: { from: number | null; to: number | null }): void {
+    const row = from === null ? undefined : scene.rows.items[from];
+    const column = to === null ? undefined : scene.columns.items[to];
+    if (row && column) return this.set({ between: [row.start, column.start], pin: null });
+    this.set({ between: null, pin: row ? ["from", row.start] : column ? ["to", column.start] : null });
   }
 
   tip(content: Node | null, x?: number, y?: number, where?: "pointer" | "left" | "right"): void {
@@ -354,7 +359,7 @@ export class Explorer implements Owner {
       const [side, place] = all[Math.max(0, this.found)]!;
       if (this.state.scale === "head" && this.state.picture === "lines") lines.reveal(side, place);
       const item = (side === "from" ? scene.rows : scene.columns).items[place];
-      if (next && item) this.set({ pin: [side, item.start] });
+      if (next && item) this.set({ pin: [side, item.start], between: null });
       lines.hits(from, to);
     }
   }

@@ -38,6 +38,7 @@ export class HeadLines {
   private axisLeft = h("span.cap");
   private axisRight = h("span.cap");
   private laid = "";
+  private about = "";
   private drawn = "";
   private focused = "";
   private job = 0;
@@ -158,8 +159,7 @@ export class HeadLines {
     if (lines.left > 0) parts[0] += `; ${lines.left.toLocaleString("en-US")} weaker ones are not drawn`;
     const rows = scene.rows.items.length;
     if (box.full > box.height) parts.push(`rows ${from + 1}–${Math.min(to, rows)} of ${rows}`);
-    const hint = state.pin ? "Click the pinned token again, or press Esc, to let it go." : "Hover a token to see only its lines; click to pin it.";
-    this.caption.textContent = `${parts.join(" · ")}. ${hint}`;
+    this.about = parts.join(" · ");
   }
 
   /** Only what is pointed at has changed. */
@@ -176,6 +176,7 @@ export class HeadLines {
     const scrolled = this.scrolled;
     drawRails(pen, scene, box, scrolled);
     drawFocus(pen, scene, box, maps, focus, scrolled);
+    this.caption.textContent = `${this.about}. ${hint(scene)}`;
     this.heading(maps, focus?.from != null ? "right" : focus?.to != null ? "left" : "rest");
   }
 
@@ -272,6 +273,14 @@ export class HeadLines {
   destroy(): void {
     this.job++;
   }
+}
+
+/** What can be done next. */
+function hint({ pinned, pair }: Scene): string {
+  if (pair) return "Click other tokens to move the pair, Esc lets it go.";
+  const other = pinned?.from != null ? "right" : "left";
+  if (pinned) return `Shift-click a token on the ${other} (or hold it): all heads are ranked by the weight between the two. Esc lets go.`;
+  return "Hover a token to see only its lines; click to pin it.";
 }
 
 export function headRow(scene: Scene, map: Shown, text: string, what = ""): HTMLElement {

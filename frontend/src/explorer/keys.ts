@@ -8,9 +8,10 @@ import type { Full } from "./state";
 const SCALES = ["model", "head", "neuron"] as const;
 
 const KEYS = [
-  ["← →", "previous, next head"], ["↑ ↓", "previous, next layer"], ["Enter", "one scale closer"], ["Esc", "clear the pin, then one scale out"],
+  ["← →", "previous, next head"], ["↑ ↓", "previous, next layer"], ["Enter", "one scale closer"], ["Esc", "let go of chosen tokens, then one scale out"],
   ["1 2 3", "model, head, neurons"], ["a", "all heads, or only this one"], ["s", "special tokens on or off"], ["w", "words or pieces"],
-  ["m", "lines or matrix"], ["+ − 0", "zoom the matrix"], ["/", "find a token; Enter pins the next"], ["Tab", "to the tokens: ↑ ↓ move, ← → other side, Enter pins"], ["?", "this list"],
+  ["m", "lines or matrix"], ["+ − 0", "zoom the matrix"], ["/", "find a token; Enter pins the next"], ["Tab", "to the tokens: ↑ ↓ move, ← → other side, Enter pins"],
+  ["Shift", "with a click or Enter: a token on the other side too, which ranks all heads by the two"], ["?", "this list"],
 ] as const;
 
 export function keysDialog(): HTMLDialogElement {
@@ -40,7 +41,7 @@ export function action(key: string, { state, headbar, matrix, set, search, help 
     ArrowUp: () => headbar.move(-1, 0),
     ArrowDown: () => headbar.move(1, 0),
     Enter: to(at + 1),
-    Escape: () => (state.pin ? set({ pin: null }) : state.zoom ? set({ zoom: null }) : to(at - 1)()),
+    Escape: () => (state.pin || state.between ? set({ pin: null, between: null }) : state.zoom ? set({ zoom: null }) : to(at - 1)()),
     1: to(0),
     2: to(1),
     3: to(2),

@@ -2,11 +2,13 @@
 
 import { PALETTES, rgba } from "../color";
 import { clamp, h } from "../dom";
+import { clickedCell } from "./between";
 import { paint, type Pen, ratio, surface } from "./canvas";
 import type { Shown } from "./cut";
 import { painters } from "./export";
 import { pairTip } from "./head";
 import { moved, within, type Zoom, zoomed } from "./matrixlayout";
+import { longPress } from "./press";
 import type { Scene } from "./scene";
 import { tokenText, widest } from "./tokens";
 
@@ -62,8 +64,12 @@ export class Matrix {
       const dragged = this.drag?.moved;
       this.drag = null;
       if (dragged) return;
-      scene.owner.pin(scene, "from", this.at(event).row);
+      this.choose(event, event.shiftKey);
       this.move(event); // the pair's numbers stay
+    });
+    longPress(this.over, (event) => {
+      this.drag = null;
+      this.choose(event, true);
     });
     this.over.addEventListener("dblclick", (event) => {
       const { row, column } = this.at(event);
@@ -91,14 +97,20 @@ export class Matrix {
     painters.set(this.over, (pen) => this.marks(pen));
   }
 
-  // From pair to pair by keyboard; Enter pins the row.
+  // The row of a cell is pinned, or its pair chosen.
+  private choose(event: MouseEvent, pair: boolean): void {
+    const { row, column } = this.at(event);
+    this.scene.owner.choose(this.scene, clickedCell(this.scene.pinned, row, column, pair));
+  }
+
+  // From pair to pair by keyboard; Enter pins the row, with shift it chooses the pair.
   private key(event: KeyboardEvent): void {
     const { scene, zoom } = this;
     const { hovered } = scene;
     if (!this.keyed || event.metaKey || event.ctrlKey || event.altKey) return;
     const [row, column] = [hovered?.from ?? zoom[0], hovered?.to ?? zoom[2]];
     const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
-    if (event.key === "Enter") scene.owner.pin(scene, "from", row);
+    if (event.key === "Enter") scene.owner.choose(scene, clickedCell(scene.pinned, row, column, event.shiftKey));
     else if (!move) return;
     else {
       const [down, right] = hovered ? move : [0, 0];
@@ -146,7 +158,7 @@ export class Matrix {
     [this.wide, this.tall] = [Math.max(1, Math.round(columns * cell)), Math.max(1, Math.round(rows * cell))];
     this.size = this.wide;
     this.title.textContent = `${scene.name(map.head)} as a matrix`;
-    if (this.large) this.over.setAttribute("aria-label", `${this.title.textContent}, from ${map.rows} tokens to ${map.columns}. Arrow keys move from pair to pair, Enter pins the row.`);
+    if (this.large) this.over.setAttribute("aria-label", `${this.title.textContent}, from ${map.rows} tokens to ${map.columns}. Arrow keys move from pair to pair, Enter pins the row, with shift it ranks all heads by the pair.`);
     const context = surface(this.canvas, this.wide, this.tall);
     const image = context.createImageData(this.canvas.width, this.canvas.height);
     const palette = PALETTES[scene.owner.theme];

@@ -46,7 +46,7 @@ export class Neuron {
     this.rows.body.addEventListener("pointermove", (event) => this.move(event));
     this.rows.body.addEventListener("click", (event) => {
       const found = this.at(event);
-      if (found && !(event.target instanceof Element && event.target.closest(".tok"))) scene.owner.pin(scene, found.where === "q" ? "from" : "to", found.row);
+      if (found && !(event.target instanceof Element && event.target.closest(".tok"))) scene.owner.pin(scene, found.where === "q" ? "from" : "to", found.row, event.shiftKey);
     });
   }
 

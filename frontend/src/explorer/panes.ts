@@ -136,17 +136,20 @@ export class Pane {
     const { scale } = scene.state;
     const wide = place.form === "wide" && scale !== "model";
     const leftWidth = wide ? Math.min(580, Math.round(place.width * 0.41)) : place.width;
-    this.summary.hidden = scale === "model" || scene.lacking !== null;
+    const model = scale === "model";
+    this.summary.hidden = scene.lacking !== null || (model && !scene.pair);
     if (this.summary.hidden) return;
-    this.spoken.update();
-    this.drawGrid(leftWidth);
-    const mini = place.form !== "wide";
+    if (!model) {
+      this.spoken.update();
+      this.drawGrid(leftWidth);
+    }
+    const mini = model || place.form !== "wide";
     this.matrix.root.hidden = mini;
     if (!mini) {
       const side = Math.round(Math.min(300, leftWidth * 0.54));
       this.matrix.update(side, side);
     }
-    const beside = mini ? this.grid.pixelWidth : this.matrix.size;
+    const beside = model ? -28 : mini ? this.grid.pixelWidth : this.matrix.size;
     this.ranks.update(leftWidth - (place.width < STACKED ? 0 : beside + 28));
   }
 

@@ -1,6 +1,8 @@
-// Where the open head stands among all heads: a strip a measure, every head a tick, the open one a dot.
+// Where the open head stands among all heads: a strip a measure, every head a tick, the open one a dot; or, where two
+// tokens are chosen, the ranking by the weight between them.
 
 import { h } from "../dom";
+import { Between } from "./between";
 import { figure } from "../format";
 import type { MeasureColumn } from "../protocol";
 import { area, ratio, surface } from "./canvas";
@@ -33,7 +35,8 @@ const whose = (text: string): string => text && `, ${text}`;
 export class Ranks {
   private readonly title = h("h3");
   private readonly body = h("div");
-  readonly root = h("div.measures", {}, this.title, this.body);
+  private readonly between: Between;
+  readonly root: HTMLElement;
   private rows: Row[] = [];
   private part = "";
   private width = 100;
@@ -43,11 +46,17 @@ export class Ranks {
     element: HTMLElement,
     private readonly scene: Scene,
   ) {
+    this.between = new Between(scene);
+    this.root = h("div.measures", {}, this.title, this.body, this.between.root);
     element.append(this.root);
   }
 
   update(width: number): void {
     const { scene } = this;
+    const ranked = scene.pair !== null;
+    this.title.hidden = this.body.hidden = ranked;
+    this.between.root.hidden = !ranked;
+    if (ranked) return this.between.update();
     const { part, state } = scene;
     const names = `${part.name}|${state.measure}`;
     if (names !== this.part) {

@@ -31,7 +31,10 @@ export interface Owner {
   /** Open a head; `add` adds it to those of its layer, or takes it away. */
   open(layer: number, head: number, add: boolean): void;
   hover(scene: Scene, focus: Focus | null): void;
-  pin(scene: Scene, side: "from" | "to", place: number): void;
+  /** A token was clicked; `keep`: what is chosen on the other side stays (shift, or a long press). */
+  pin(scene: Scene, side: "from" | "to", place: number, keep?: boolean): void;
+  /** Pin one token, choose one on each side, or let go. */
+  choose(scene: Scene, places: { readonly from: number | null; readonly to: number | null }): void;
   tip(content: Node | null, x?: number, y?: number, where?: "pointer" | "left" | "right"): void;
   ink(name: string): string;
   readonly host: Sides;
@@ -197,13 +200,23 @@ export class Scene {
     return { ...hovered, from: hovered.from ?? pinned.from, to: hovered.to ?? pinned.to };
   }
 
-  /** The pinned token's place on its shown axis. */
+  /** The place of the pinned token on its shown axis; of two chosen ones both. */
   get pinned(): Focus | null {
-    const { pin } = this.state;
+    const { pin, between } = this.state;
+    if (between) {
+      const [from, to] = [this.rows.of[between[0]!] ?? -1, this.columns.of[between[1]!] ?? -1];
+      return from < 0 && to < 0 ? null : { from: from < 0 ? null : from, to: to < 0 ? null : to };
+    }
     if (!pin) return null;
     const place = (pin[0] === "from" ? this.rows : this.columns).of[Number(pin[1])] ?? -1;
     if (place < 0) return null;
     return pin[0] === "from" ? { from: place, to: null } : { from: null, to: place };
+  }
+
+  /** The two chosen tokens' places on their shown axes; null where not both are chosen and shown. */
+  get pair(): { readonly from: number; readonly to: number } | null {
+    const { from, to } = this.pinned ?? { from: null, to: null };
+    return from === null || to === null ? null : { from, to };
   }
 
   /** Nothing is pointed at any more. */

@@ -57,6 +57,11 @@ export function settle(asked: ExplorerState, payload: ExplorerPayload): Full {
     const axis = state.pin[0] === "from" ? part.query : part.key;
     if (Number(state.pin[1]) >= axis.pieces.length) state.pin = null;
   }
+  if (state.between) {
+    const [query, key] = state.between;
+    if (query! >= part.query.pieces.length || key! >= part.key.pieces.length) state.between = null;
+    else state.pin = null;
+  }
   return state;
 }
 
@@ -90,10 +95,10 @@ function parse(key: keyof Full, raw: string): unknown {
     const match = /^(from|to),(\d+)$/.exec(raw);
     return match ? [match[1], Number(match[2])] : raw === "null" ? null : undefined;
   }
-  if (key === "heads" || key === "zoom") {
-    if (key === "zoom" && raw === "null") return null;
+  if (key === "heads" || key === "zoom" || key === "between") {
+    if (key !== "heads" && raw === "null") return null;
     const numbers = raw.split(",").map(Number);
-    const good = numbers.every((n) => Number.isInteger(n) && n >= 0) && raw !== "" && (key === "heads" || numbers.length === 4);
+    const good = numbers.every((n) => Number.isInteger(n) && n >= 0) && raw !== "" && (key === "heads" || numbers.length === (key === "zoom" ? 4 : 2));
     return good ? numbers : undefined;
   }
   const normal = DEFAULTS[key];

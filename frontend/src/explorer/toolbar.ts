@@ -66,7 +66,7 @@ export class Toolbar {
     this.side = payload.inputs.length === 2 ? new Segments("Inputs", "side", set, [["one", "One"], ["both", "Side by side"], ["difference", "1 − 2"]]) : null;
     this.special = new Switch("special", set, "Special tokens", "Show special tokens (s)");
     this.renormalise = new Switch("renormalise", set, "Renormalise", "Let the shown weights of each row sum to 1");
-    this.input = payload.inputs.length > 1 ? new Select("Input", (value) => set({ input: Number(value), pin: null, zoom: null })) : null;
+    this.input = payload.inputs.length > 1 ? new Select("Input", (value) => set({ input: Number(value), pin: null, between: null, zoom: null })) : null;
     this.theme = h("button.icon", { type: "button", onclick: () => set({ theme: NEXT[this.state.theme] }) });
     this.search = h("input.find", { type: "search", placeholder: "Find a token", "aria-label": "Find a token", oninput: () => act.find(this.search.value, false) });
     this.search.addEventListener("keydown", (event) => {

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from headscope.tokens import Tokens
 from headscope.views.canvas import Align, Canvas, label, number
 from headscope.views.palette import Palette
-from headscope.views.selection import Heads, Matrix, Selection, is_pair, texts
+from headscope.views.selection import Heads, Matrix, Pinned, Selection, is_pair, texts
 
 MOST = 4000
 """The most lines that are drawn; the strongest are."""
@@ -51,27 +51,26 @@ class HeadLines:
     def draw(self, canvas: Canvas, x: float, y: float) -> None:
         """Draw it with its top left corner there."""
         selection, colours = self.selection, canvas.colours
-        pin = selection.pinned()
-        back = self.strip if pin is not None and pin[0] == "to" else 0.0
+        pinned = selection.pinned()
+        back = self.strip if pinned.row is None and pinned.column is not None else 0.0
         left = x + self.rail + back + self.words
         right = x + self.width - self.rail - (0.0 if back else self.strip) - self.words
         self._title(canvas, x, y)
         canvas.text(left - 3, y + 20, "FROM", 5.5, colours.ink3, align="right")
         canvas.text(right + 3, y + 20, "TO", 5.5, colours.ink3)
         top = y + _TOP
-        self._lines(canvas, left, right, top, pin)
-        for side, axis, place in (("from", selection.query, left), ("to", selection.key, right)):
-            marked = pin[1] if pin is not None and pin[0] == side else None
-            align = "right" if side == "from" else "left"
+        self._lines(canvas, left, right, top, pinned)
+        sides = (("right", selection.query, left, pinned.row), ("left", selection.key, right, pinned.column))
+        for align, axis, place, marked in sides:
             column(canvas, axis, place, top, self.row, self.size, align, marked=marked, wide=self.words)
         self._rails(canvas, x, left, right, top)
         beside = right + self.words + 2
-        if pin is None:
+        if pinned.row is not None:
+            self._strip(canvas, beside, top, [head.matrix[pinned.row] for head in self.heads])
+        elif pinned.column is None:
             self._strip(canvas, beside, top, [head.matrix.mean(0) for head in self.heads], faint=True)
-        elif pin[0] == "from":
-            self._strip(canvas, beside, top, [head.matrix[pin[1]] for head in self.heads])
         else:
-            columns = [head.matrix[:, pin[1]] for head in self.heads]
+            columns = [head.matrix[:, pinned.column] for head in self.heads]
             self._strip(canvas, left - self.words - 2, top, columns, to_right=False)
 
     def notes(self) -> list[str]:
@@ -85,9 +84,8 @@ class HeadLines:
             said[0] += f"; {self.left_out:,} weaker ones are not drawn"
         if self.selection.signed and len(self.heads) == 1:
             said.append("blue positive, orange negative")
-        if (pin := self.selection.pinned()) is not None:
-            axis = self.selection.query if pin[0] == "from" else self.selection.key
-            said.append(f"{pin[0]} {label(axis.pieces[pin[1]])}: its lines above {THIN}, the others faint")
+        if pinned := self.selection.pinned_in_words():
+            said.append(f"{pinned}: its lines above {THIN}, the others faint")
         if (step := every(self.row)) > 1:
             said.append(f"one of {step} tokens is named")
         return said
@@ -105,12 +103,11 @@ class HeadLines:
     def _strongest(self) -> tuple[npt.NDArray[Any], int]:
         """Head, row, column and share of each line that is drawn ``[line 4]``, and how many are left out."""
         lines: list[npt.NDArray[Any]] = []
-        state, pin = self.selection.state, self.selection.pinned()
+        state, mine = self.selection.state, self._of_pinned()
         for place, head in enumerate(self.heads):
             matrix = np.abs(head.matrix) / self.selection.scale
             keep = kept(matrix, state["threshold"], state["top_k"])
-            if pin is not None:
-                mine = (pin[1], slice(None)) if pin[0] == "from" else (slice(None), pin[1])
+            if mine is not None:
                 keep[mine] = matrix[mine] > THIN
             row, col = np.nonzero(keep)
             lines.append(np.stack([np.full(len(row), place), row, col, matrix[row, col]], -1))
@@ -118,9 +115,14 @@ class HeadLines:
         drawn = drawn[np.argsort(drawn[:, 3], kind="stable")]
         return drawn[-MOST:], max(0, len(drawn) - MOST)
 
-    def _lines(
-        self, canvas: Canvas, left: float, right: float, top: float, pin: tuple[str, int] | None
-    ) -> None:
+    def _of_pinned(self) -> tuple[int | slice, int | slice] | None:
+        """Where the lines of the chosen tokens stand in a matrix; None where no token is chosen."""
+        row, column = self.selection.pinned()
+        if row is None and column is None:
+            return None
+        return slice(None) if row is None else row, slice(None) if column is None else column
+
+    def _lines(self, canvas: Canvas, left: float, right: float, top: float, pinned: Pinned) -> None:
         colours, many, drawn = canvas.colours, len(self.heads), self.drawn
         if not len(drawn):
             return
@@ -128,8 +130,9 @@ class HeadLines:
         weight = np.minimum(drawn[:, 3], 1)
         apart = (head_no - (many - 1) / 2) * min(0.9, 5.0 / many)
         strong = np.ones(len(drawn), bool)
-        if pin is not None:
-            strong = (row if pin[0] == "from" else col) == pin[1]
+        for places, place in ((row, pinned.row), (col, pinned.column)):
+            if place is not None:
+                strong &= places == place
         alpha = (0.07 + 0.83 * weight**0.55) * (0.85 if many > 3 else 1.0)
         thin = 0.3 if many > 3 else 0.1
         width = np.where(weight < thin, 0.45, 0.5 + 1.6 * weight)

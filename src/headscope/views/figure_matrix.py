@@ -60,17 +60,13 @@ class HeadMatrix:
                 at = (top if down else left) + start * self.cell
                 ends = (left, at, left + width, at) if down else (at, top, at, top + height)
                 canvas.lines([ends], colours.ink3, 0.5)
-        pin = selection.pinned()
-        if pin is not None:
-            span = self.rows if pin[0] == "from" else self.columns
-            place = pin[1] - span.start
-            if span.start <= pin[1] < span.stop:
-                box = (
-                    (left, top + place * self.cell, width, self.cell)
-                    if pin[0] == "from"
-                    else (left + place * self.cell, top, self.cell, height)
-                )
-                canvas.rectangle(*box, None, edge=colours.ink, line=0.9)
+        pinned = selection.pinned()
+        if pinned.row in range(self.rows.start, self.rows.stop):
+            at = top + (pinned.row - self.rows.start) * self.cell
+            canvas.rectangle(left, at, width, self.cell, None, edge=colours.ink, line=0.9)
+        if pinned.column in range(self.columns.start, self.columns.stop):
+            at = left + (pinned.column - self.columns.start) * self.cell
+            canvas.rectangle(at, top, self.cell, height, None, edge=colours.ink, line=0.9)
         canvas.text(left, top + height + 7, "from ↓  to →", 6.0, colours.ink3)
         legend(canvas, left + width, top + height + 4, selection)
 
@@ -87,9 +83,8 @@ class HeadMatrix:
             said.append(f"one of {step} tokens is named")
         if self.hidden.any():
             said.append("grey: a query cannot see the key")
-        if (pin := self.selection.pinned()) is not None:
-            axis = self.selection.query if pin[0] == "from" else self.selection.key
-            said.append(f"framed: {pin[0]} {label(axis.pieces[pin[1]])}")
+        if framed := self.selection.pinned_in_words():
+            said.append(f"framed: {framed}")
         return said
 
 

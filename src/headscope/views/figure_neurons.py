@@ -45,8 +45,7 @@ class HeadNeurons:
         self.weight = selection.weights(selection.layer, self.head)[self.query]
         self.seen = self._seen()
         self.sink = None if sinks is None else float(sinks[self.head])
-        pin = selection.pinned()
-        self.pin = pin[1] if pin is not None and pin[0] == "to" else None
+        self.pin = selection.pinned().column
         self.key = int(self.weight.argmax()) if self.pin is None else self.pin
         rows = max(len(selection.query), len(selection.key) + (self.sink is not None))
         self.body = _TOP + rows * self.row + _FOOT
@@ -157,9 +156,9 @@ class HeadNeurons:
             canvas.text(middle, foot, str(neuron), 5.0, colours.ink3, align="center")
 
     def _query(self) -> int:
-        pin = self.selection.pinned()
-        if pin is not None and pin[0] == "from":
-            return pin[1]
+        row = self.selection.pinned().row
+        if row is not None:
+            return row
         if self.selection.maps.causal:
             return len(self.selection.query) - 1
         special = self.selection.query.special_mask

@@ -174,8 +174,9 @@ class StateKey(NamedTuple):
 class ExplorerState(TypedDict, total=False):
     """What an explorer shows; every key may be left out (`headscope.views.state.STATE` lists them).
 
-    `pin` is ``["from", 10]`` or ``["to", 3]``: the side and the token's place on its axis. `zoom` is first
-    row, rows, first column, columns of the matrix. `layer` and `heads` are the model's own indices.
+    `pin` is ``["from", 10]`` or ``["to", 3]``: the side and the token's place on its axis. `between` has a place on
+    each axis, and stands in the place of `pin`. `zoom` is first row, rows, first column, columns of the matrix.
+    `layer` and `heads` are the model's own indices.
     """
 
     scale: Annotated[Literal["model", "head", "neuron"], StateKey("head", "'model', 'head' or 'neuron'")]
@@ -212,6 +213,13 @@ class ExplorerState(TypedDict, total=False):
     pin: Annotated[
         list[str | int] | None,
         StateKey(None, "None, or a side and a token's place: ('from', 10) or ('to', 3)"),
+    ]
+    between: Annotated[
+        list[int] | None,
+        StateKey(
+            None,
+            "None, or a query's and a key's place: (10, 3), for all heads ranked by the weight between them",
+        ),
     ]
     zoom: Annotated[
         list[int] | None,

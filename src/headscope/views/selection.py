@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from headscope.errors import InputError, ShapeError
 from headscope.maps import AttentionMaps
 from headscope.neurons import Neurons
 from headscope.tokens import IntArray, Tokens
+from headscope.views.canvas import label
 from headscope.views.columns import Column, from_corpus, from_input
 from headscope.views.inputs import Included, Input
 from headscope.views.state import DEFAULTS
@@ -38,6 +39,13 @@ class Figures:
     title: str
     units: str
     values: Mapping[tuple[int, int], float]
+
+
+class Pinned(NamedTuple):
+    """The row and the column of the chosen tokens, among those that are shown; None where there is none."""
+
+    row: int | None
+    column: int | None
 
 
 class Selection:
@@ -154,19 +162,31 @@ class Selection:
         pairs = zip(heads, self.against.drawn_heads(), strict=False)
         return [Heads(mine.name, mine.head, mine.matrix - other.matrix) for mine, other in pairs]
 
-    def pinned(self) -> tuple[Literal["from", "to"], int] | None:
-        """The side and the row (or column) of the pinned token, where it is shown. A pin names a piece."""
-        pin = self.state["pin"]
-        if pin is None:
-            return None
-        side, place = pin
-        if side not in ("from", "to"):
-            raise InputError(f"state: pin takes ('from', place) or ('to', place), found {pin!r}")
-        axis, shown = (self.maps.query, self.rows) if side == "from" else (self.maps.key, self.columns)
-        if self._words is not None and place < len(axis):
-            place = int(_words.group(axis)[place])
-        places = shown.tolist()
-        return (cast(Any, side), places.index(place)) if place in places else None
+    def pinned(self) -> Pinned:
+        """The chosen tokens: the pinned one, or one on each side. A state names them by their pieces."""
+        pin, between = self.state["pin"], self.state["between"]
+        if between is not None:
+            pins = list(zip(("from", "to"), between, strict=True))
+        else:
+            pins = [] if pin is None else [tuple(pin)]
+        found: dict[str, int] = {}
+        for side, place in pins:
+            if side not in ("from", "to"):
+                raise InputError(f"state: pin takes ('from', place) or ('to', place), found {pin!r}")
+            axis, shown = (self.maps.query, self.rows) if side == "from" else (self.maps.key, self.columns)
+            if self._words is not None and place < len(axis):
+                place = int(_words.group(axis)[place])
+            places = shown.tolist()
+            if place in places:
+                found[side] = places.index(place)
+        return Pinned(found.get("from"), found.get("to"))
+
+    def pinned_in_words(self) -> str:
+        """Which tokens are chosen, as a caption says it; empty for none."""
+        sides = zip(("from", "to"), (self.query, self.key), self.pinned(), strict=True)
+        return ", ".join(
+            f"{side} {label(axis.pieces[place])}" for side, axis, place in sides if place is not None
+        )
 
     def figures(self) -> Figures | None:
         """The state's measure of every shown head; None where the input has no such measure."""

@@ -93,6 +93,13 @@ def _pin(value: Any, _: Any) -> list[str | int] | None:
     return [side, _whole(place)]
 
 
+def _between(value: Any, _: Any) -> list[int] | None:
+    if value is None:
+        return None
+    query, key = map(_whole, value)
+    return [query, key]
+
+
 def _zoom(value: Any, _: Any) -> list[int] | None:
     if value is None:
         return None
@@ -108,6 +115,7 @@ _READERS: Mapping[Any, Callable[[Any, Any], Any]] = {
     "threshold": _share,
     "heads": _heads,
     "pin": _pin,
+    "between": _between,
     "zoom": _zoom,
 }
 """By key or by type, what reads a value; texts are one of those that their type allows."""
@@ -156,11 +164,12 @@ def _check_names(state: ExplorerState, part: PartInfo, inputs: Sequence[InputInf
         raise InputError(f"state: side {state.get('side')!r} needs two inputs (against=...)")
     if state.get("side") == "difference":
         _check_difference(state, inputs)
-    pin = state.get("pin")
-    if pin is not None:
-        axis = part["query"] if pin[0] == "from" else part["key"]
-        if int(pin[1]) >= len(axis["pieces"]):
-            raise _wrong("pin", tuple(pin), f"a place from 0 to {len(axis['pieces']) - 1}")
+    pin, between = state.get("pin"), state.get("between")
+    most = [len(part[axis]["pieces"]) - 1 for axis in ("query", "key")]
+    if pin is not None and int(pin[1]) > most[pin[0] == "to"]:
+        raise _wrong("pin", tuple(pin), f"a place from 0 to {most[pin[0] == 'to']}")
+    if between is not None and any(place > last for place, last in zip(between, most, strict=True)):
+        raise _wrong("between", tuple(between), f"a query up to {most[0]} and a key up to {most[1]}")
 
 
 def _check_difference(state: ExplorerState, inputs: Sequence[InputInfo]) -> None:

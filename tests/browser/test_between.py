@@ -1,0 +1,141 @@
+"""Two chosen tokens: all heads ranked by the weight between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from view_sample import neurons, some, tokens
+
+from headscope.maps import AttentionMaps
+from headscope.views.explorer import Input, explorer_page
+
+pytestmark = pytest.mark.browser
+
+MAPS = some(layers=3, heads=4)
+
+
+def page_of(*parts: AttentionMaps, **state: Any) -> str:
+    one = Input({maps.kind: maps for maps in parts}, "one", {"self": neurons(3)} if parts[0] is MAPS else {})
+    return explorer_page([one], state={"scale": "head", "layer": 1, "heads": [1], **state})
+
+
+def ranked(query: int, key: int, maps: AttentionMaps = MAPS) -> list[str]:
+    """The heads by one weight, from the maps themselves, as bytes have it."""
+    codes = np.round(np.sqrt(maps.weights[:, :, query, key]) * 255)
+    return [
+        f"L{at // codes.shape[1]}H{at % codes.shape[1]}"
+        for at in np.argsort(-codes, axis=None, kind="stable")
+    ]
+
+
+def listed(page: Any, way: int) -> list[str]:
+    rows = page.locator(".way").nth(way).locator(".standing")
+    return [row.get_attribute("data-head") for row in rows.all()]
+
+
+def fragment(page: Any) -> str:
+    page.wait_for_timeout(160)
+    return page.evaluate("decodeURIComponent(location.hash)")
+
+
+def test_two_clicks_rank_all_heads_in_both_directions(open_page: Callable[..., Any]):
+    page = open_page(page_of(MAPS))
+    page.locator(".hv .toks.l .tok").nth(3).click()
+    assert not page.locator(".between").is_visible()
+    page.locator(".hv .toks.r .tok").nth(1).click(modifiers=["Shift"])
+    assert [listed(page, 0), listed(page, 1)] == [ranked(3, 1), ranked(1, 3)]
+    assert page.locator(".way h4").all_text_contents() == ["cat → it", "it → cat"]
+    first = page.locator(".way").nth(0).locator(".standing").nth(0)
+    best = MAPS.weights[:, :, 3, 1].max()
+    assert float(first.locator(".val").inner_text()) == pytest.approx(best, abs=0.01)
+    assert page.locator(".hv .tok.pin").all_inner_texts() == ["cat", "it"]
+    assert "between=3,1" in fragment(page)
+
+    name = ranked(1, 3)[2]
+    page.locator(".way").nth(1).locator(".standing").nth(2).click()
+    assert page.locator(".standing[aria-selected=true]").evaluate_all(
+        "rows => rows.map(row => row.dataset.head)"
+    ) == [
+        name,
+        name,
+    ]
+    assert page.locator(".rightpane h2").first.inner_text() == f"Layer {name[1]}, head {name[3]}"
+
+    page.locator(".hv .toks.l .tok").nth(2).click()  # another token takes the source's place
+    assert listed(page, 0) == ranked(2, 1)
+    page.keyboard.press("Escape")
+    assert not page.locator(".between").is_visible()
+    assert "between" not in fragment(page)
+    assert page.locator(".rightpane h2").first.is_visible()
+
+
+def test_keys_choose_and_open(open_page: Callable[..., Any]):
+    page = open_page(page_of(MAPS))
+    page.locator(".hv .toks.l").focus()
+    for key in ("Home", "ArrowDown", "Enter", "ArrowRight", "End", "Shift+Enter"):
+        page.keyboard.press(key)
+    assert listed(page, 0) == ranked(1, 7)
+    page.locator(".way .standings").first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    name = ranked(1, 7)[1]
+    assert page.locator(".rightpane h2").first.inner_text() == f"Layer {name[1]}, head {name[3]}"
+
+
+def test_a_cell_of_the_matrix_and_a_neuron_choose_too(open_page: Callable[..., Any]):
+    page = open_page(page_of(MAPS, picture="matrix"))
+    box = page.locator(".matrix.big .ov").bounding_box()
+    cell = box["width"] / 8
+    page.keyboard.down("Shift")
+    page.mouse.click(box["x"] + 5.5 * cell, box["y"] + 2.5 * cell)
+    page.keyboard.up("Shift")
+    assert listed(page, 0) == ranked(2, 5)
+    page.keyboard.press("3")
+    page.wait_for_selector(".nv:not([hidden])")
+    page.locator(".nv .toks.r .tok").nth(6).click(modifiers=["Shift"])
+    assert listed(page, 0) == ranked(2, 6)
+    page.keyboard.press("1")  # the grid of the model alone keeps the ranking
+    assert page.locator(".between").is_visible()
+
+
+def test_a_finger_that_rests_is_shift(chromium: Any, tmp_path: Any):
+    path = tmp_path / "page.html"
+    path.write_text(page_of(MAPS), encoding="utf-8")
+    context = chromium.new_context(viewport={"width": 800, "height": 900}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    page.wait_for_selector("#headscope[data-ready]")
+    page.locator(".hv .toks.l .tok").nth(3).tap()
+    box = page.locator(".hv .toks.r .tok").nth(1).bounding_box()
+    point = {"x": box["x"] + 10, "y": box["y"] + 8}
+    touch = context.new_cdp_session(page)
+    touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [point]})
+    page.wait_for_selector(".between:visible")
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    page.wait_for_timeout(100)
+    assert listed(page, 0) == ranked(3, 1), "what follows the press does not let go again"
+    context.close()
+
+
+def test_one_direction_where_there_is_one(open_page: Callable[..., Any]):
+    cross = AttentionMaps(some(layers=3, heads=4).layers, tokens(), tokens(), kind="cross")
+    page = open_page(page_of(cross, between=(3, 1)))
+    assert page.locator(".way:visible").count() == 1
+    assert listed(page, 0) == ranked(3, 1)
+    page = open_page(page_of(some(layers=3, heads=4, causal=True), between=(3, 1)))
+    ways = page.locator(".way")
+    assert ways.nth(0).locator(".standing").first.is_visible()
+    assert ways.nth(1).inner_text().endswith("Not seen: the mask hides it.")
+
+
+def test_two_inputs_have_a_ranking_each(open_page: Callable[..., Any]):
+    other = some(layers=3, heads=4, seed=3)
+    html = explorer_page(
+        [Input({"self": MAPS}, "one"), Input({"self": other}, "two")],
+        state={"side": "both", "scale": "head", "between": (3, 1)},
+    )
+    page = open_page(html)
+    assert [listed(page, 0), listed(page, 2)] == [ranked(3, 1), ranked(3, 1, other)]
