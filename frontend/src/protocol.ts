@@ -185,9 +185,9 @@ export interface InputInfo {
 /**
  * What an explorer shows; every key may be left out (`headscope.views.state.STATE` lists them).
  *
- * `pin` is ``["from", 10]`` or ``["to", 3]``: the side and the token's place on its axis. `between` has a place on each
- * axis, and stands in the place of `pin`. `zoom` is first
- * row, rows, first column, columns of the matrix. `layer` and `heads` are the model's own indices.
+ * `pin` is ``["from", 10]`` or ``["to", 3]``: the side and the token's place on its axis. `between` has a place on
+ * each axis, and stands in the place of `pin`. `zoom` is first row, rows, first column, columns of the matrix.
+ * `layer` and `heads` are the model's own indices.
  */
 export interface ExplorerState {
   scale?: "model" | "head" | "neuron";
