@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headscope.console.options import ReadingOptions
+from headscope.console.options import ReadingOptions, linked
 from headscope.errors import InputError
 
 ROWS = [("A cat.", "x"), ("A dog.", "x"), ("A bird.", "y")]
@@ -75,3 +75,85 @@ def test_what_a_format_does_not_have_is_refused(
     with pytest.raises(InputError) as raised:
         ReadingOptions(**options).of([folder / name] if name else None)
     assert str(raised.value) == message
+
+
+TREE = "1\tGo\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n"
+LINKED = '{"words": ["a", "b"], "links": [{"from": 1, "to": 0}], "page": "x"}\n'
+
+
+@pytest.fixture(scope="module")
+def annotations(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("links")
+    for name, content in {
+        "a.jsonl": LINKED * 2,
+        "b.jsonl": LINKED,
+        "data": LINKED,
+        "a.conllu": TREE,
+        "a.txt": "Go 0-root\n",
+        "a_conll": "#begin document (d); part 000\nd 0 0 Go VB (TOP(VP*)) - - - - * -\n",
+        "a.de": "das Haus\n",
+        "a.en": "the house\n",
+        "a.ALIGN": "1-2\n",
+        "links": "0-1\n",
+    }.items():
+        (folder / name).write_text(content)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "words", "links"),
+    [
+        (["a.jsonl", "b.jsonl"], {}, [["a", "b"]] * 3, 1),
+        (["a.conllu"], {}, [["Go"]], None),
+        (["a.txt"], {}, [["Go"]], None),
+        (["a_conll"], {}, [["Go"]], None),
+        (["data"], {"format": "jsonl"}, [["a", "b"]], 1),
+        (["a.de", "a.en", "a.ALIGN"], {"base": 1}, [["das", "Haus"]], 2),
+        (["a.de", "a.en", "links"], {"format": "pharaoh"}, [["das", "Haus"]], 2),
+    ],
+)
+def test_links_are_read_by_their_names(
+    annotations: Path,
+    files: list[str],
+    options: dict[str, Any],
+    words: list[list[str]],
+    links: int | None,
+) -> None:
+    corpus = linked([annotations / name for name in files], **{"format": None, **options})
+    examples = list(corpus)
+    assert [example.words for example in examples] == words
+    assert [example.links and len(example.links) for example in examples] == [links] * len(examples)
+
+
+def test_the_field_of_documents_goes_to_the_reader(annotations: Path) -> None:
+    corpus = linked([annotations / "a.jsonl"], None, document="page")
+    assert [example.document for example in corpus] == [0, 0]
+
+
+def test_without_a_file_links_are_of_the_built_in_trees() -> None:
+    assert next(iter(linked(None, None))).heads is not None
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "said"),
+    [
+        (["a.jsonl", "a.conllu"], {}, "these files are jsonl and conllu; give them apart, or say --format"),
+        (["a.de"], {}, "{0}: expected a name that ends in .jsonl, .conllu, _conll or .txt; or say --format"),
+        (["a.en", "a.ALIGN"], {}, "expected three files, A, B and their alignments last, found {0}, {1}"),
+        (["a.ALIGN", "a.de", "a.en"], {}, "expected three files, A, B and their alignments last, found {0}, {1}, {2}"),
+        (["a.de", "a.en"], {"format": "pharaoh"}, "expected three files, A, B and their alignments last, found {0}, {1}"),
+        ([], {"format": "pharaoh"}, "expected three files, A, B and their alignments last, found none"),
+        ([], {"format": "jsonl"}, "paths: expected at least one file, found none"),
+        (["a.jsonl"], {"base": 1}, "--base: expected word alignments, found jsonl"),
+        (["a.conllu"], {"document": "page"}, "--documents: expected jsonl, found CoNLL-U"),
+        (["a.jsonl"], {"words": "surface"}, "--words: expected CoNLL-U, found jsonl"),
+        (["a.txt"], {"relations": "main"}, "--relations: expected CoNLL-U, found word-heads"),
+    ],
+)  # fmt: skip
+def test_files_of_links_that_do_not_go_together(
+    annotations: Path, files: list[str], options: dict[str, Any], said: str
+) -> None:
+    paths = [annotations / name for name in files]
+    with pytest.raises(InputError) as error:
+        linked(paths, **{"format": None, **options})
+    assert str(error.value) == said.format(*paths)

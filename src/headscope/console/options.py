@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
 import typer
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 TextKind = Literal["text", "jsonl", "conllu", "csv", "tsv"]
 AnnotationKind = Literal["conllu", "conll2012", "word-heads"]
+LinksKind = Literal["jsonl", "pharaoh", "conllu", "conll2012", "word-heads"]
 ThemeName = Literal["auto", "light", "dark"]
 PresetName = Literal["clark2019"]
 Average = Literal["token", "document"]
@@ -48,8 +49,16 @@ SHOWN = 15
 SUFFIXES: dict[str, TextKind] = {".jsonl": "jsonl", ".conllu": "conllu", ".csv": "csv", ".tsv": "tsv"}
 """Suffixes of files of texts that are not plain text."""
 
+ALIGNED = (".align", ".pharaoh", ".talp", ".gdfa")
+"""Suffixes of word alignments."""
+
 _FIELDS = ("jsonl", "csv", "tsv")  # formats of fields that have names
-_FORMATS = {"text": "plain text", "conllu": "CoNLL-U", "builtin": "the built-in corpus"}
+_FORMATS = {
+    "text": "plain text",
+    "conllu": "CoNLL-U",
+    "builtin": "the built-in corpus",
+    "pharaoh": "word alignments",
+}
 
 Limit = Annotated[int | None, typer.Option(help="Stop after this many inputs.")]
 Sentences = Annotated[int | None, typer.Option("--limit", help="Stop after this many sentences.")]
@@ -62,6 +71,14 @@ AnnotatedFormat = Annotated[
     typer.Option(
         "--format",
         help="By default told from the name: .conllu, …_conll (CoNLL-2012), .txt (word head-relation).",
+    ),
+]
+LinksFormat = Annotated[
+    LinksKind | None,
+    typer.Option(
+        "--format",
+        help="By default told from the name: .jsonl, .conllu, …_conll (CoNLL-2012), .txt (word head-relation); three "
+        f"files A B LINKS with {', '.join(ALIGNED)} last are pharaoh.",
     ),
 ]
 Pack = Annotated[
@@ -342,7 +359,7 @@ def annotated(
 
     if not paths:
         return corpora.builtin_trees(words=words, relations=relations)
-    kind = _one_of([format or _annotations(path) for path in paths])
+    kind = _one_of([format or _told(path, _ENDS) for path in paths])
     if kind == "conllu":
         return corpora.conllu(paths, words=words, relations=relations, strict=strict)
     for option, off in (("--words", words == "syntactic"), ("--relations", relations == "full")):
@@ -351,12 +368,56 @@ def annotated(
     return (corpora.word_heads if kind == "word-heads" else corpora.conll2012)(paths, strict=strict)
 
 
-def _annotations(path: Path) -> AnnotationKind:
-    ends: dict[str, AnnotationKind] = {".conllu": "conllu", "_conll": "conll2012", ".txt": "word-heads"}
+def linked(
+    paths: list[Path] | None,
+    format: LinksKind | None,
+    *,
+    document: str | None = None,
+    base: Literal[0, 1] = 0,
+    words: Literal["syntactic", "surface"] = "syntactic",
+    relations: Literal["full", "main"] = "full",
+    strict: bool = False,
+) -> Corpus:
+    """The inputs with links in these files: JSON lines, word alignments, or what `annotated` reads.
+
+    `document` is the field of JSON lines that names documents, and `base` what alignments call the first word. Raises
+    `InputError` where a name does not tell the format, and for files of several or, of alignments, not three of them.
+    """
+    from headscope import corpora
+
+    files = list(paths or ())
+    aligned = [format == "pharaoh" or (not format and path.suffix.lower() in ALIGNED) for path in files]
+    kinds = ["pharaoh"] if any(aligned) else [format or _told(path, _ENDS_LINKS) for path in files]
+    kind = _one_of(kinds or [format or "conllu"])
+    for option, off, of in (
+        ("--base", base == 0, "pharaoh"),
+        ("--documents", document is None, "jsonl"),
+        ("--words", words == "syntactic", "conllu"),
+        ("--relations", relations == "full", "conllu"),
+    ):
+        if not off and kind != of:
+            raise InputError(f"{option}: expected {_FORMATS.get(of, of)}, found {_FORMATS.get(kind, kind)}")
+    if kind == "pharaoh":
+        if len(files) != 3 or not aligned[2]:
+            found = ", ".join(map(str, files)) or "none"
+            raise InputError(f"expected three files, A, B and their alignments last, found {found}")
+        return corpora.alignments(*files, base=base, strict=strict)
+    if kind == "jsonl":
+        return corpora.links(files, document=document, strict=strict)
+    return annotated(files, cast("AnnotationKind", kind), words=words, relations=relations, strict=strict)
+
+
+_ENDS: Mapping[str, AnnotationKind] = {".conllu": "conllu", "_conll": "conll2012", ".txt": "word-heads"}
+_ENDS_LINKS: Mapping[str, LinksKind] = {".jsonl": "jsonl", **_ENDS}
+
+
+def _told(path: Path, ends: Mapping[str, str]) -> str:
+    """The format that a name tells by its end."""
     for end, kind in ends.items():
         if path.name.lower().endswith(end):
             return kind
-    raise InputError(f"{path}: expected a name that ends in .conllu, _conll or .txt; or say --format")
+    *most, last = ends
+    raise InputError(f"{path}: expected a name that ends in {', '.join(most)} or {last}; or say --format")
 
 
 def _one_of(formats: list[str]) -> str:
