@@ -221,6 +221,52 @@ def test_a_long_sentence_in_the_midst_ends_no_run(
 
 
 @said_not_raised
+def test_60_documents_of_coreference_with_faults_give_the_figures_of_the_good_ones(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two long sentences and a broken bracket are left out; one without mentions in each document is read on over."""
+    faulty = {
+        7: sentence(101, 154),
+        31: sentence(102, 6).replace("-1)", "-1", 1),
+        50: sentence(103, 200),
+    }
+    layout = "# global.Entity = eid-etype-head\n"
+    good, all_of_it = layout, layout
+    for number in range(60):
+        plain = re.sub(r"Entity=\S+", "_", sentence(number + 200, 5))
+        document = f"# newdoc id = d{number}\n{plain}{sentence(number, 5 + number % 4)}"
+        good += document
+        all_of_it += document + faulty.get(number, "")
+    Path("good.conllu").write_text(good, encoding="utf-8")
+    Path("faulty.conllu").write_text(all_of_it, encoding="utf-8")
+    assert run(monkeypatch, "coref", "good.conllu", "--json") == 0
+    found = capsys.readouterr()
+    expected = json.loads(found.out)
+    assert "left out" not in found.err
+    assert (expected[0]["type"], expected[0]["n"]) == ("all", 60)
+    assert run(monkeypatch, "coref", "faulty.conllu", "--json", "--meta", "m.json") == 0
+    found = capsys.readouterr()
+    assert json.loads(found.out) == expected
+    at = {
+        name: 2 + all_of_it.split("\n").index(f"# sent_id = {name}") for name in ("s-101", "s-102", "s-103")
+    }
+    long, tip = "expected at most 128 tokens in a sentence, found", "; give a larger window"
+    said = [
+        f"faulty.conllu:{at['s-101']}: sentence s-101: {long} 156{tip}",
+        f"faulty.conllu:{at['s-102']}: sentence s-102: word 1: Entity: expected the end of 'e102' in the same sentence, found none",
+        f"faulty.conllu:{at['s-103']}: sentence s-103: {long} 202{tip}",
+    ]
+    listed = "\n  ".join(["headscope: left out 3 inputs of faulty.conllu:", *said])
+    assert f"{listed}\n" in found.err
+    assert [line for line in found.err.splitlines() if line.startswith("  faulty")] == [
+        f"  {line}" for line in said
+    ]
+    meta = json.loads(Path("m.json").read_text())
+    assert meta["broken"] == said
+    assert meta["corpus"]["left_out"] == 3
+
+
+@said_not_raised
 def test_an_estimate_ends_no_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The first windows have no antecedent: there is an estimate still; where there is none, the run goes on."""
     body = "".join(f"# newdoc\n{sentence(number, 6, antecedent=number > 90)}" for number in range(1, 100))
