@@ -5,6 +5,8 @@ from . import contribution as contribution
 from . import corpora as corpora
 from . import errors as errors
 from . import probes as probes
+from .analyses.align.heads import alignment_heads as alignment_heads
+from .analyses.align.run import align as align
 from .analyses.coref.run import coreference as coreference
 from .analyses.distance.run import distance as distance
 from .analyses.measure.run import measure as measure

@@ -43,13 +43,9 @@ def spoken(model: Model, audio: Audio, words: Sequence[str]) -> Spoken:
     Raises `InputError` for another model, for audio that is longer than the model hears at once, and for a text that is
     longer than it writes.
     """
+    expect_speech(model)
     extractor: Any = model.feature_extractor
-    positions: Any = getattr(model.config, "max_source_positions", None)
-    if not model.encoder_decoder or model.reads == "input_ids" or not isinstance(positions, int):
-        raise InputError(
-            f"{model.name}: expected a model that hears speech and writes text, such as Whisper, found "
-            f"{type(model.module).__name__}"
-        )
+    positions: int = model.config.max_source_positions
     if extractor is None or not all(
         hasattr(extractor, name) for name in ("sampling_rate", "hop_length", "n_samples")
     ):
@@ -77,6 +73,16 @@ def spoken(model: Model, audio: Audio, words: Sequence[str]) -> Spoken:
     frames = int(len(samples) / extractor.hop_length // stride)
     seconds = stride * extractor.hop_length / extractor.sampling_rate
     return Spoken(tokens, max(1, min(frames, positions)), seconds, inputs)
+
+
+def expect_speech(model: Model) -> None:
+    """Raise `InputError` for a model that is none of Whisper's kind."""
+    positions: Any = getattr(model.config, "max_source_positions", None)
+    if not model.encoder_decoder or model.reads == "input_ids" or not isinstance(positions, int):
+        raise InputError(
+            f"{model.name}: expected a model that hears speech and writes text, such as Whisper, found "
+            f"{type(model.module).__name__}"
+        )
 
 
 def _decoder(model: Model, words: Sequence[str]) -> tuple[Tokens, np.ndarray[Any, np.dtype[np.int64]]]:

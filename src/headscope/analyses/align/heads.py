@@ -1,0 +1,208 @@
+"""Which heads of a model of speech align words with sound."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headscope.analyses.align.listen import Heard, description, listen, median_width
+from headscope.analyses.align.statistics import by_word, dataset, entered, frames_of, smoothed
+from headscope.analyses.result import returns_result
+from headscope.corpora import Corpus, Example
+from headscope.corpora.corpus import leave_out, plain
+from headscope.doors import Count, validated
+from headscope.errors import InputError
+from headscope.heads import Head
+from headscope.measures.measure import Floats
+from headscope.measures.resample import Clusters
+from headscope.models import Model
+from headscope.models.audio import expect_speech
+from headscope.stream.batches import no_input
+from headscope.stream.long import described
+from headscope.stream.progress import bar
+from headscope.stream.provenance import COMMAND
+from headscope.tokens import IntArray
+
+MOST = 20
+"""Heads that are tried together, at most."""
+
+
+@returns_result
+@validated
+def alignment_heads(
+    model: Model,
+    corpus: Corpus | Iterable[Example],
+    *,
+    best: Count | None = None,
+    limit: Count | None = None,
+    write: bool = False,
+    progress: bool = False,
+) -> xr.Dataset:
+    """Rank the heads of a model of speech by how well they align words with sound, and choose those to align with.
+
+    A head is right about a word where the frame that the word's tokens attend to most is one in which it is heard. The
+    heads with most right words are then tried together, from the first alone to the first 20: as many are chosen as
+    leave the smallest error of the times that `headscope.align` gives with them.
+
+    Args:
+        model: Whisper, or a model of its kind.
+        corpus: `headscope.corpora.spoken`, or examples with `audio`, `words` and `times`.
+        best: choose so many heads, the best ones, instead.
+        limit: use at most this many recordings.
+        write: write the heads that were chosen into ``generation_config.json`` of the model's folder, as
+            ``alignment_heads``, where transformers and `headscope.align` find them. What was there before is in the
+            description, ``before``.
+        progress: show progress on stderr.
+
+    Returns:
+        See `headscope.analyses.align.statistics.dataset`; its description has ``heads``, those that were chosen, and
+        ``error``, in seconds, of the times that they give together (on the recordings that they were chosen on).
+
+    >>> whisper = hs.load("whisper-tiny")
+    >>> ranked = hs.alignment_heads(whisper, hs.corpora.spoken("speech.jsonl"))
+    >>> len(ranked.table())  # 2 layers × 4 heads
+    8
+    """
+    expect_speech(model)
+    folder = _folder(model) if write else None
+    started = time.monotonic()
+    width = median_width(model)
+    clusters = Clusters()
+    kept: list[Example] = []
+    numbers: list[int] = []
+    right: list[Floats] = []
+    errors: list[Floats] = []
+    chances: list[float] = []
+    layers: list[int] = []
+    with bar(corpus, limit, progress, "listening") as bars:
+        for example in islice(plain(corpus), limit):
+            try:
+                heard = _heard(model, example)
+                spans = _spans(heard, example)
+            except InputError as error:
+                leave_out(corpus, example.error(error))
+                continue
+            layers = list(heard.layers)
+            right.append(np.stack([_right(weights, heard.rows, spans) for weights in heard.layers.values()]))
+            alone = [_off(smoothed(weights, width), heard, example) for weights in heard.layers.values()]
+            errors.append(np.stack(alone))
+            frames = next(iter(heard.layers.values())).shape[-1]
+            chances.append(float(np.diff(spans, axis=1).sum()) / frames)
+            kept.append(example)
+            numbers.append(clusters.number(example.document, example.document_known))
+            bars(1)
+    if not kept:
+        raise no_input(corpus)
+    words = [len(example.words or ()) for example in kept]
+    ranked = _ranked(np.sum(right, 0), np.sum(errors, 0), layers)
+    together = _together(model, kept, ranked[: best or MOST], width, progress) / sum(words)
+    count = best or int(together.argmin()) + 1
+    chosen = ranked[:count]
+    told = described(model, corpus)
+    told["corpus"] |= {"examples": len(kept)}
+    told |= {"options": {"best": best, "limit": limit}, "command": COMMAND.get()}
+    how = f"the best {len(chosen)} of {len(ranked)} heads" + (
+        "" if best else ", of which the error is smallest"
+    )
+    meta = {**told, **description(chosen, how), "error": float(together[len(chosen) - 1])}
+    if folder is not None:
+        meta["before"] = _write(model, folder, chosen)
+    meta["seconds"] = round(time.monotonic() - started, 3)
+    kind = clusters.kind
+    return dataset(right, errors, words, chances, layers, clusters=numbers, kind=kind, meta=meta)
+
+
+def _heard(model: Model, example: Example) -> Heard:
+    if example.audio is None or example.words is None or example.times is None:
+        raise InputError("expected audio, words and their times, found none")
+    if len(example.times) != len(example.words):
+        raise InputError(
+            f"times: expected one for each of {len(example.words)} words, found {len(example.times)}"
+        )
+    heard = listen(model, example.audio, example.words)
+    if (heard.rows < 0).any():
+        word = int((heard.rows[:, 0] < 0).argmax())
+        raise InputError(f"words[{word}]: expected at least one token, found none in {example.words[word]!r}")
+    return heard
+
+
+def _spans(heard: Heard, example: Example) -> IntArray:
+    """The frames of each word. Raises `InputError` for a word that is not in the sound."""
+    frames = next(iter(heard.layers.values())).shape[-1]
+    spans = frames_of(example.times or (), heard.seconds)
+    late = np.flatnonzero(spans[:, 0] >= frames)
+    if len(late):
+        begin = (example.times or ())[int(late[0])][0]
+        raise InputError(
+            f"times[{late[0]}]: expected a word that begins within the {frames * heard.seconds:.2f} s of sound, "
+            f"found one at {begin:g} s"
+        )
+    return np.minimum(spans, frames)
+
+
+def _right(weights: Any, rows: IntArray, spans: IntArray) -> Floats:
+    """How many words each head looks at most where they are heard, ``[head token frame] -> [head]``."""
+    most = by_word(weights, rows).argmax(-1)
+    return ((most >= spans[:, 0]) & (most < spans[:, 1])).sum(-1).astype(np.float64)
+
+
+def _off(scores: Floats, heard: Heard, example: Example) -> Floats:
+    """How far the times by these scores are off, summed over words, in seconds, ``[... token frame] -> [...]``.
+
+    Of a word it is the mean of its beginning's and its end's error.
+    """
+    found = entered(scores)[..., heard.rows] * heard.seconds  # [... word 2]
+    return np.abs(found - np.array(example.times)).mean(-1).sum(-1)
+
+
+def _ranked(right: Floats, errors: Floats, layers: Sequence[int]) -> list[Head]:
+    """All heads, those with most right words first; of equal ones the one with the smallest error."""
+    order = np.lexsort((errors.ravel(), -right.ravel()))
+    return [Head(layers[int(place) // right.shape[1]], int(place) % right.shape[1]) for place in order]
+
+
+def _together(
+    model: Model, examples: Sequence[Example], heads: Sequence[Head], width: int, progress: bool
+) -> Floats:
+    """The error of the times that the first heads give together, summed over words, ``[how many heads]``."""
+    total: Floats = np.zeros(len(heads))
+    counts = np.arange(1, len(heads) + 1)[:, None, None]
+    layers = sorted({head.layer for head in heads})
+    with bar(examples, len(examples), progress, "choosing") as bars:
+        for example in examples:
+            assert example.audio is not None
+            assert example.words is not None
+            heard = listen(model, example.audio, example.words, layers)
+            means = np.cumsum(smoothed(heard.heads(heads), width), 0) / counts
+            total += _off(means, heard, example)
+            bars(1)
+    return total
+
+
+def _folder(model: Model) -> Path:
+    """The folder that a model was loaded from. Raises `InputError` for one that was not."""
+    where = Path(str(getattr(model.config, "_name_or_path", "") or ""))
+    if not str(getattr(model.config, "_name_or_path", "")) or not where.is_dir():
+        raise InputError(
+            f"write: expected a model that was loaded from a folder, found {model.name}; save it with "
+            "model.module.save_pretrained(FOLDER) and load that"
+        )
+    if not hasattr(model.module, "generation_config"):
+        raise InputError(f"write: expected a model with a generation configuration, found {model.name}")
+    return where
+
+
+def _write(model: Model, folder: Path, heads: Sequence[Head]) -> list[list[int]] | None:
+    """Set a model's alignment heads, here and in its folder; returns those that were there before."""
+    config: Any = model.module.generation_config
+    before: Any = getattr(config, "alignment_heads", None)
+    config.alignment_heads = [list(head) for head in heads]
+    config._from_model_config = False  # of a file that says it is, transformers reads no alignment heads
+    config.save_pretrained(folder)
+    return before

@@ -1,0 +1,101 @@
+"""What the heads of a model of speech look at when words are said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from headscope.analyses.align.statistics import WIDTH, word_rows
+from headscope.attention.one import running
+from headscope.attention.record import AttentionRecord
+from headscope.attention.recording import recording
+from headscope.audio import Audio
+from headscope.errors import InputError
+from headscope.heads import AnyHead, Head
+from headscope.models import Model
+from headscope.models.audio import spoken
+from headscope.models.model import uncached
+from headscope.tokens import IntArray
+
+
+class Heard(NamedTuple):
+    """The cross attention of a recording.
+
+    Attributes:
+        layers: of each layer the weights ``[head token frame]``, from the first token of the first word to the token
+            after the last word, over the frames that hold sound.
+        rows: the first row of each word and the one after its last, ``[word 2]``; -1 for a word of no token.
+        seconds: how long a frame is.
+    """
+
+    layers: dict[int, npt.NDArray[Any]]
+    rows: IntArray
+    seconds: float
+
+    def heads(self, heads: Sequence[Head]) -> npt.NDArray[Any]:
+        """The weights of some heads, ``[head token frame]``."""
+        return np.stack([self.layers[layer][head] for layer, head in heads])
+
+
+def listen(model: Model, audio: Audio, words: Sequence[str], layers: Sequence[int] | None = None) -> Heard:
+    """The cross attention of all layers of the decoder, or of some, for what was said."""
+    said = spoken(model, audio, words)
+    assert said.tokens.word_ids is not None
+    rows = word_rows(said.tokens.word_ids, len(words))
+    there = rows[rows[:, 0] >= 0]
+    first, last = int(there.min()), int(there.max())
+    found: dict[int, npt.NDArray[Any]] = {}
+
+    def keep(record: AttentionRecord) -> None:
+        if record.kind == "cross" and (layers is None or record.layer in layers):
+            weights = record.weights()[0, :, first : last + 1, : said.frames]
+            found[record.layer] = weights.detach().to(torch.float32).cpu().numpy()
+
+    with torch.no_grad(), recording(model.module, keep), running(model, said.inputs):
+        model.module(**said.inputs, **uncached(model.module))
+    return Heard(dict(sorted(found.items())), np.where(rows >= 0, rows - first, -1), said.seconds)
+
+
+def decoder_shape(model: Model) -> tuple[int, int]:
+    """How many layers and heads the decoder's cross attention has."""
+    config = model.config
+    return int(config.decoder_layers), int(config.decoder_attention_heads)
+
+
+def chosen_heads(model: Model, heads: Sequence[AnyHead] | None) -> tuple[list[Head], str]:
+    """The heads that are to align, and where they are from.
+
+    Raises `InputError` for a head that the decoder does not have.
+    """
+    layers, size = decoder_shape(model)
+    config: Any = getattr(model.module, "generation_config", None)
+    stored: Any = getattr(config, "alignment_heads", None)
+    if heads is not None:
+        named = [Head.parse(head) if isinstance(head, str) else Head(*head) for head in heads]
+        source = "heads"
+    elif stored:
+        named = [Head(int(layer), int(head)) for layer, head in stored]
+        source = "generation config: alignment_heads"
+    else:
+        named = [Head(layer, head) for layer in range(layers // 2, layers) for head in range(size)]
+        source = "no alignment_heads in the generation config: all heads of the decoder's upper half"
+    if not named:
+        raise InputError("heads: expected at least one, such as 'L4H2', found none")
+    for head in named:
+        if not (0 <= head.layer < layers and 0 <= head.head < size):
+            raise InputError(f"{source}: expected heads of {layers} layers × {size} heads, found {head}")
+    return named, source
+
+
+def median_width(model: Model) -> int:
+    """The frames of the running median, as the model's configuration says, or Whisper's."""
+    return int(getattr(model.config, "median_filter_width", WIDTH))
+
+
+def description(heads: Sequence[Head], source: str) -> Mapping[str, Any]:
+    """Which heads align, for what made a result."""
+    return {"heads": [list(head) for head in heads], "chosen_by": source}

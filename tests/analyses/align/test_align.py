@@ -1,0 +1,236 @@
+"""Words in time: a planted head tells them, and transformers finds the same of the same weights."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from planted_alignment import PLANTED, RATE, planting, recordings
+from scipy.io import wavfile
+from small_models import save_whisper, whisper_parts
+
+import headscope as hs
+from headscope.corpora import Example
+from headscope.errors import CorpusError, HeadscopeWarning, InputError
+from headscope.models import Model
+from headscope.models.audio import spoken
+
+WORDS = ["The", "cat", "sat", "on", "the", "mat."]
+NOISE = np.random.default_rng(0).normal(0, 0.1, 24_000).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def whisper() -> Model:
+    return hs.load(whisper_parts(4))
+
+
+@pytest.fixture(scope="module")
+def speech(whisper: Model) -> list[Example]:
+    return recordings(whisper, 20)
+
+
+@pytest.mark.parametrize("heads", [["L0H1"], ["L0H0", "L1H3"], ["L1H0", "L1H1", "L1H2", "L1H3"]])
+def test_times_are_those_of_transformers(whisper: Model, heads: list[str]) -> None:
+    """The same weights through `_extract_token_timestamps`, with the rows that predict the words and the end."""
+    said = spoken(whisper, (NOISE, RATE), WORDS)
+    module: Any = whisper.module
+    with torch.no_grad():
+        module.set_attn_implementation("eager")
+        output = module(**said.inputs, output_attentions=True)
+        module.set_attn_implementation("sdpa")
+    made = SimpleNamespace(cross_attentions=[output.cross_attentions], sequences=torch.zeros(1, 1))
+    generated: Any = type("Output", (dict,), made.__dict__)(made.__dict__)
+    named = [hs.Head.parse(head) for head in heads]
+    samples = len(NOISE) // whisper.feature_extractor.hop_length
+    read = 1  # <|startoftranscript|> predicts no word; <|notimestamps|> predicts the first
+    theirs = module._extract_token_timestamps(generated, named, num_frames=samples, num_input_ids=read)[
+        0
+    ].numpy()
+    ours: Any = hs.align(whisper, NOISE, WORDS, sampling_rate=RATE, heads=heads)
+    assert said.tokens.word_ids is not None
+    for word, row in ours.iterrows():
+        places = np.flatnonzero(said.tokens.word_ids == word)
+        assert row["start"] == pytest.approx(theirs[places[0]], abs=1e-6)
+        assert row["end"] == pytest.approx(theirs[places[-1] + 1], abs=1e-6)
+    assert ours["end"].iloc[-1] > 0.2
+
+
+def test_a_planted_head_tells_the_times(whisper: Model, speech: list[Example]) -> None:
+    for example in speech[:5]:
+        assert isinstance(example.audio, tuple)
+        samples, rate = example.audio
+        with hs.edit(whisper, planting(whisper, [example])):
+            found: Any = hs.align(
+                whisper, samples, list(example.words or ()), sampling_rate=rate, heads=[PLANTED]
+            )
+        np.testing.assert_allclose(found[["start", "end"]], np.array(example.times), atol=0.0201)
+        assert found["mass"].min() > 0.9
+
+
+def test_alignment_heads_finds_the_planted_one(whisper: Model, speech: list[Example]) -> None:
+    with hs.edit(whisper, planting(whisper, speech)):
+        found = hs.alignment_heads(whisper, speech)
+    rows: Any = found.table()
+    first, others = rows.iloc[0], rows.iloc[1:]
+    assert (first["layer"], first["head"], first["accuracy"]) == (*PLANTED, 1.0)
+    assert first["error"] < 0.02
+    assert others["accuracy"].max() < 0.5
+    assert others["accuracy"].mean() == pytest.approx(first["chance"], abs=0.1)
+    assert others["error"].min() > 0.1
+    assert rows["chosen"].tolist() == [True] + [False] * 7
+    about = json.loads(found.attrs["meta"])
+    assert about["heads"] == [[1, 2]]
+    assert about["error"] == pytest.approx(first["error"])
+    words = [len(example.words or ()) for example in speech]
+    assert (about["words"], about["clusters_count"]) == (sum(words), 10)
+    assert first["ci_low"] < 1.0 <= first["ci_high"]
+
+
+def test_figures_of_a_head_by_hand(whisper: Model, speech: list[Example]) -> None:
+    """Accuracy and chance again from the maps of a capture."""
+    found = hs.alignment_heads(whisper, speech[:3])
+    right = words = 0
+    chance = 0.0
+    for example in speech[:3]:
+        assert example.audio is not None
+        said = spoken(whisper, example.audio, example.words or ())
+        maps: Any = hs.capture(whisper, inputs=said.inputs)
+        weights = maps.cross["L0H1"][:, : said.frames]
+        for word, (begin, end) in enumerate(example.times or ()):
+            most = weights[said.tokens.word_ids == word].mean(0).argmax()
+            right += begin - 1e-9 <= most * 0.02 < end - 1e-9
+            chance += round((end - begin) / 0.02) / said.frames
+            words += 1
+    assert float(found["aligned"].sel(layer=0, head=1)) == pytest.approx(right / words)
+    assert float(found["chance"]) == pytest.approx(chance / words)
+
+
+def test_best_chooses_so_many(whisper: Model, speech: list[Example]) -> None:
+    rows: Any = hs.alignment_heads(whisper, speech[:4], best=3).table()
+    assert rows["chosen"].tolist() == [True] * 3 + [False] * 5
+
+
+def test_several_heads_together_err_as_align_does(whisper: Model, speech: list[Example]) -> None:
+    found = hs.alignment_heads(whisper, speech[:4], best=3)
+    about = json.loads(found.attrs["meta"])
+    off: list[float] = []
+    for example in speech[:4]:
+        assert isinstance(example.audio, tuple)
+        times = hs.align(
+            whisper,
+            example.audio[0],
+            list(example.words or ()),
+            sampling_rate=RATE,
+            heads=[tuple(head) for head in about["heads"]],
+        )
+        off.extend(np.abs(times[["start", "end"]].to_numpy() - np.array(example.times)).mean(1))
+    assert about["error"] == pytest.approx(np.mean(off))
+
+
+class TestHeads:
+    def test_those_of_the_generation_config(self, whisper: Model) -> None:
+        module: Any = whisper.module
+        module.generation_config.alignment_heads = [[0, 3], [1, 0]]
+        try:
+            found = hs.align(whisper, NOISE, WORDS, sampling_rate=RATE)
+        finally:
+            del module.generation_config.alignment_heads
+        assert found.attrs["heads"] == [[0, 3], [1, 0]]
+        assert found.attrs["chosen_by"] == "generation config: alignment_heads"
+        given = hs.align(whisper, NOISE, WORDS, sampling_rate=RATE, heads=["L0H3", (1, 0)])
+        np.testing.assert_array_equal(found["start"], given["start"])
+
+    def test_or_the_upper_half(self, whisper: Model) -> None:
+        found = hs.align(whisper, NOISE, " ".join(WORDS), sampling_rate=RATE)
+        assert found.attrs["heads"] == [[1, 0], [1, 1], [1, 2], [1, 3]]
+        assert found.attrs["chosen_by"].endswith("all heads of the decoder's upper half")
+        assert found["word"].tolist() == WORDS
+
+    @pytest.mark.parametrize("head", ["L2H0", "L0H4", (-1, 0)])
+    def test_that_are_not_there_are_refused(self, whisper: Model, head: Any) -> None:
+        with pytest.raises(InputError, match="heads: expected heads of 2 layers × 4 heads, found L"):
+            hs.align(whisper, NOISE, WORDS, sampling_rate=RATE, heads=[head])
+
+
+def test_a_space_before_the_text_is_read(whisper: Model) -> None:
+    with_space = hs.align(whisper, NOISE, " The cat", sampling_rate=RATE)
+    assert with_space["word"].tolist() == ["The", "cat"]
+    without = hs.align(whisper, NOISE, "The cat", sampling_rate=RATE)
+    assert not np.array_equal(with_space["mass"], without["mass"])
+
+
+def test_a_file_is_heard_as_its_samples(whisper: Model, tmp_path: Path) -> None:
+    wavfile.write(tmp_path / "a.wav", RATE, NOISE)
+    of_file = hs.align(whisper, tmp_path / "a.wav", WORDS)
+    np.testing.assert_array_equal(
+        of_file["start"], hs.align(whisper, NOISE, WORDS, sampling_rate=RATE)["start"]
+    )
+
+
+def test_bad_input_is_refused(whisper: Model, demo: Model, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="sampling_rate: expected the rate of the samples, such as 16000"):
+        hs.align(whisper, NOISE, WORDS)
+    with pytest.raises(InputError, match="sampling_rate: expected samples beside it, found a file"):
+        hs.align(whisper, "a.wav", WORDS, sampling_rate=RATE)
+    with pytest.raises(InputError, match="text: expected at least one word, found an empty text"):
+        hs.align(whisper, NOISE, " ", sampling_rate=RATE)
+    with pytest.raises(InputError, match="heads: expected at least one"):
+        hs.align(whisper, NOISE, WORDS, sampling_rate=RATE, heads=[])
+    with pytest.raises(InputError, match="expected a model that hears speech and writes text"):
+        hs.align(demo, NOISE, WORDS, sampling_rate=RATE)
+    with pytest.raises(InputError, match="expected a model that hears speech and writes text"):
+        hs.alignment_heads(demo, [])
+
+
+def test_words_that_are_not_in_the_sound_leave_their_recording_out(whisper: Model, tmp_path: Path) -> None:
+    wavfile.write(tmp_path / "a.wav", RATE, NOISE)
+    line = {"audio": "a.wav", "words": ["the", "cat"], "times": [[0.0, 0.3], [0.3, 0.6]]}
+    late = {**line, "times": [[0.0, 0.3], [1.6, 1.8]]}
+    path = tmp_path / "speech.jsonl"
+    path.write_text("\n".join(map(json.dumps, (line, late, {**line, "audio": "b.wav"}, line))))
+    with pytest.warns(HeadscopeWarning) as told:
+        found = hs.alignment_heads(whisper, hs.corpora.spoken(path))
+    said = str(told[0].message)
+    assert "speech.jsonl:2: times[1]: expected a word that begins within the 1.50 s of sound" in said
+    assert "speech.jsonl:3: 'audio': expected a WAV file, found nothing at" in said
+    assert json.loads(found.attrs["meta"])["words"] == 4
+    with pytest.raises(CorpusError, match=r"speech.jsonl:2: times\[1\]"):
+        hs.alignment_heads(whisper, hs.corpora.spoken(path, strict=True), limit=2)
+
+
+def test_examples_without_times_are_refused(whisper: Model) -> None:
+    with pytest.raises(CorpusError, match="expected audio, words and their times, found none"):
+        hs.alignment_heads(whisper, [Example(words=WORDS, source="x:1")])
+
+
+class TestWrite:
+    def test_into_the_folder(self, tmp_path: Path) -> None:
+        save_whisper(tmp_path, 4)
+        loaded = hs.load(tmp_path)
+        speech = recordings(loaded, 4)
+        found = hs.alignment_heads(loaded, speech, best=2, write=True)
+        about = json.loads(found.attrs["meta"])
+        assert about["before"] is None
+        stored = json.loads((tmp_path / "generation_config.json").read_text())
+        assert stored["alignment_heads"] == about["heads"]
+        again = hs.align(hs.load(tmp_path), NOISE, WORDS, sampling_rate=RATE)
+        assert again.attrs["heads"] == about["heads"]
+        more = hs.alignment_heads(hs.load(tmp_path), speech, best=1, write=True)
+        assert json.loads(more.attrs["meta"])["before"] == about["heads"]
+        assert len(json.loads((tmp_path / "generation_config.json").read_text())["alignment_heads"]) == 1
+
+    def test_only_where_asked_for(self, tmp_path: Path) -> None:
+        save_whisper(tmp_path, 4)
+        before = (tmp_path / "generation_config.json").read_text()
+        loaded = hs.load(tmp_path)
+        hs.alignment_heads(loaded, recordings(loaded, 2))
+        assert (tmp_path / "generation_config.json").read_text() == before
+
+    def test_of_a_module_is_refused_before_the_run(self, whisper: Model) -> None:
+        with pytest.raises(InputError, match="write: expected a model that was loaded from a folder"):
+            hs.alignment_heads(whisper, [], write=True)

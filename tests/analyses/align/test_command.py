@@ -1,0 +1,95 @@
+"""`headscope align`: what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from headscope import cli
+
+TOGETHER = ("align", "speech.wav", "--text", "so it was", "-m", "whisper-tiny")
+
+
+@pytest.fixture
+def folder(workspace: Path) -> Path:
+    """The current folder, with a model of its own."""
+    from small_models import save_whisper
+
+    (workspace / "own").mkdir()
+    save_whisper(workspace / "own")
+    return workspace
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    monkeypatch.setattr("sys.argv", ["headscope", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    return int(stop.value.code or 0)
+
+
+def test_times_are_printed_and_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, *TOGETHER) == 0
+    told = capsys.readouterr()
+    assert [line.split()[0] for line in told.out.splitlines()] == ["word", "so", "it", "was"]
+    assert "heads: L1H0, L1H1, L1H2, L1H3 (no alignment_heads in the generation config" in told.err
+    assert run(monkeypatch, *TOGETHER, "--heads", "L1H2", "-o", "words.csv", "--meta", "how.json") == 0
+    rows = pd.read_csv("words.csv")
+    assert rows.columns.tolist() == ["word", "start", "end", "mass"]
+    assert json.loads((folder / "how.json").read_text())["heads"] == [[1, 2]]
+    printed = capsys.readouterr()
+    assert run(monkeypatch, *TOGETHER, "--heads", "L1H2", "--language", "en", "--json") == 0
+    in_english = pd.DataFrame(json.loads(capsys.readouterr().out))
+    assert printed.out == ""
+    assert not in_english["mass"].equals(rows["mass"])
+
+
+def test_heads_are_ranked_and_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    choosing = ("align", "--choose", "speech.jsonl", "-m", "own")
+    stored = folder / "own" / "generation_config.json"
+    before = stored.read_text()
+    assert run(monkeypatch, *choosing, "-o", "heads.csv") == 0
+    rows = pd.read_csv("heads.csv")
+    assert len(rows) == 8
+    assert rows["accuracy"].is_monotonic_decreasing
+    assert stored.read_text() == before
+    capsys.readouterr()
+    assert run(monkeypatch, *choosing, "--best", "2", "--write") == 0
+    names = ", ".join(f"L{layer}H{head}" for layer, head in rows[["layer", "head"]].to_numpy()[:2])
+    assert f"own: alignment_heads of the generation config: {names}; before: none" in capsys.readouterr().err
+    heads = json.loads(stored.read_text())["alignment_heads"]
+    assert heads == rows[["layer", "head"]].to_numpy()[:2].tolist()
+    assert run(monkeypatch, *TOGETHER[:-1], "own") == 0
+    assert f"heads: {names} (generation config: alignment_heads)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (TOGETHER[:2], "--text: expected what was said, found none"),
+        (("align", "--text", "so"), "AUDIO: expected a WAV file, or --choose FILE, found none"),
+        ((*TOGETHER, "--write"), "--write: expected --choose FILE beside it, found none"),
+        ((*TOGETHER, "--best", "2"), "--best: expected --choose FILE beside it, found none"),
+        (("align", "--choose", "speech.jsonl", "--text", "so"), "--text: expected no --choose beside it"),
+        ((*TOGETHER, "-o", "x.nc"), "x.nc: expected a name that ends in .parquet, .csv, .json, .tex"),
+        ((*TOGETHER, "--language", "zz"), "--language: Unsupported language: zz"),
+        ((*TOGETHER[:-2], "--language", "en"), "--language: expected a tokenizer of Whisper, found"),
+        ((*TOGETHER[:-2],), "expected a model that hears speech and writes text"),
+        (("align", "wiki.txt", *TOGETHER[2:]), "wiki.txt: expected a WAV file"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    said: str,
+) -> None:
+    assert run(monkeypatch, *arguments) == 2
+    assert said in capsys.readouterr().err
