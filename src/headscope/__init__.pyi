@@ -9,6 +9,7 @@ from .analyses.align.heads import alignment_heads as alignment_heads
 from .analyses.align.run import align as align
 from .analyses.coref.run import coreference as coreference
 from .analyses.distance.run import distance as distance
+from .analyses.links.run import links as links
 from .analyses.measure.run import measure as measure
 from .analyses.merge import merge as merge
 from .analyses.negation.run import negation as negation

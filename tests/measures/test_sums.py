@@ -79,9 +79,13 @@ def test_figures_are_those_of_the_definition(seed: int, documents: int, by: By) 
     expected = (
         skewness(np.array([one.s[0] for one in own]), np.array([one.n[0] for one in own])) if own else 0.0
     )
+    told = np.isfinite(value)
+    told[told] = found.error()[0][told] > 1e-3 * np.abs(
+        value[told]
+    )  # documents that are all but alike have no shape
     np.testing.assert_allclose(
-        found.skewness()[0][np.isfinite(value)],
-        np.broadcast_to(expected, value.shape)[np.isfinite(value)],
+        found.skewness()[0][told],
+        np.broadcast_to(expected, value.shape)[told],
         atol=1e-6,
     )
 

@@ -9,6 +9,7 @@ from inspect import signature
 from typing import Annotated, Any, TypedDict, cast
 
 import numpy as np
+import numpy.typing as npt
 import torch
 import transformers
 from torch import Tensor
@@ -270,7 +271,16 @@ def expect_one_row(ready: Mapping[str, Tensor], what: str) -> None:
 
 
 def _decoder_tokens(model: Model, target: str) -> Tokens:
-    encoded = model.encode(target)
+    ids = decoder_tokens(model, model.encode(target)).ids
+    assert ids is not None
+    return from_ids(ids, model.tokenizer)
+
+
+def decoder_tokens(model: Model, encoded: Tokens) -> Tokens:
+    """What an encoder-decoder's decoder reads of an encoded text: its start, and all but the end, which it predicts.
+
+    Raises `InputError` for a model whose configuration names no start.
+    """
     start = getattr(model.config, "decoder_start_token_id", None)
     if start is None:
         start = getattr(model.config, "bos_token_id", None)
@@ -278,11 +288,18 @@ def _decoder_tokens(model: Model, target: str) -> Tokens:
         raise InputError(
             f"{model.name}: its configuration names no decoder_start_token_id; give inputs={{...}}"
         )
-    begun = int(encoded.ids[0]) == start  # Whisper's tokenizer begins a text as its decoder does
-    ids = encoded.ids if begun else np.concatenate([[start], encoded.ids])
-    if len(ids) > 1 and ids[-1] == getattr(model.tokenizer, "eos_token_id", None):
-        ids = ids[:-1]  # the decoder predicts the end, it does not read it
-    return from_ids(ids, model.tokenizer)
+    kept = len(encoded)
+    if kept and encoded.ids[-1] == getattr(model.tokenizer, "eos_token_id", None):
+        kept -= 1
+    if kept and encoded.ids[0] == start:  # Whisper's tokenizer begins a text as its decoder does
+        return encoded.take(slice(0, kept))
+    first = {"ids": start, "special_mask": True, "word_ids": -1, "sequence_ids": -1}
+
+    def shifted(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return np.concatenate([np.full_like(array[:1], first.get(name, 0)), array[:kept]])
+
+    piece = str(model.tokenizer.convert_ids_to_tokens(int(start)))
+    return encoded.changed([piece, *encoded.pieces[:kept]], shifted)
 
 
 def _tensors(model: Model, inputs: Mapping[str, Any]) -> dict[str, Tensor]:

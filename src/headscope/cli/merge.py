@@ -14,7 +14,7 @@ def merge(
     table: console.TableOptions,
     parts: Annotated[
         list[Path],
-        typer.Argument(metavar="PART", help="What measure --shard or distance --shard wrote: all parts."),
+        typer.Argument(metavar="PART", help="What a command with --shard wrote: all parts."),
     ],
     map: Annotated[
         Path | None,

@@ -480,6 +480,12 @@ def print_rows(rows: Any) -> None:
     print_json(json.loads(rows.to_json(orient="records")))
 
 
+def no_map(map: Path | None) -> None:
+    """Raise `InputError` for a map of heads that is asked of other results than distances."""
+    if map is not None:
+        raise InputError("--map: expected parts of distances, found other ones")
+
+
 def write_meta(meta: Path | None, described: Mapping[str, Any]) -> None:
     """Write a run's description, where that was asked for."""
     from headscope.measures.files import replacing

@@ -22,6 +22,7 @@ from headscope.corpora.jsonlines import (
     strings,
 )
 from headscope.corpora.readers import numbers_of
+from headscope.corpora.speech import of_object
 from headscope.doors import validated
 from headscope.errors import InputError
 from headscope.link import AnyLinks, Link, Side, Span, Unit, as_links
@@ -46,6 +47,7 @@ def links(paths: Paths, *, document: str | None = None, strict: bool = False) ->
 
     Links of one line with the same source and label are one `headscope.Link` with several targets, of which any is
     right, and their candidates together. A line may have a `label` and a `document` as in `headscope.corpora.jsonl`.
+    Lines with `audio` are speech, as `headscope.corpora.spoken` reads it.
 
     Args:
         paths: a file or several.
@@ -105,6 +107,33 @@ def linked(
             raise InputError(f"{place}: {error}") from None
     ends = "each item" if documents is None else "items of one name in documents="
     return Corpus("linked texts", partial(iter, examples), strict=strict, documents=ends)
+
+
+def links_of(example: Example) -> Sequence[Link]:
+    """The links of an example, or those that its tree or its coreference makes.
+
+    Of a tree each word but the root is linked with its head, by the name of their relation; of coreference each
+    mention with those of its cluster that end before it, as ``antecedent``. Raises `CorpusError` where there is none
+    of these.
+    """
+    if example.links is not None:
+        return example.links
+    if example.heads is not None and example.relations is not None:
+        trees = enumerate(zip(example.heads, example.relations, strict=True))
+        return [
+            Link(Span(word, word + 1), (Span(head, head + 1),), name)
+            for word, (head, name) in trees
+            if head >= 0
+        ]
+    if example.mentions is None:
+        raise example.error("expected links, a tree or coreference, found none")
+    found: list[Link] = []
+    for place, (start, end, cluster) in enumerate(example.mentions):
+        before = [Span(*other[:2]) for other in example.mentions[:place] if other.cluster == cluster]
+        targets = tuple(dict.fromkeys(span for span in before if span.end <= start))
+        if targets:
+            found.append(Link(Span(start, end), targets, "antecedent"))
+    return found
 
 
 def united(links: Iterable[Link]) -> list[Link]:
@@ -212,6 +241,8 @@ def _examples(document: str | None, lines: Iterable[Line]) -> Iterator[Callable[
 
 def _read(line: Line, document: str | None, numbers: Documents) -> Example:
     row = json_object(line)
+    if "audio" in row:
+        return of_object(row, line, numbers)
     name = named(row, document, line.error)
     example = Example(**fields(row, None, line.error), source=line.source)
     given: Any = row.get("links")

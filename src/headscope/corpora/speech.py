@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -46,7 +46,11 @@ def _examples(lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:
 
 
 def _read(line: Line, documents: Documents) -> Example:
-    fields = json_object(line)
+    return of_object(json_object(line), line, documents)
+
+
+def of_object(fields: Mapping[str, Any], line: Line, documents: Documents) -> Example:
+    """The example of an object with `audio`. Raises `CorpusError` for what it lacks."""
     audio = Path(line.path).parent / string(fields.get("audio"), "'audio'", line.error)
     if not audio.is_file():
         raise line.error(f"'audio': expected a WAV file, found nothing at {audio}")

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import tempfile
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,24 +36,59 @@ ALIKE = 0.05
 
 
 class Clusters:
-    """Numbers the sentences of a corpus by their clusters: documents where it says which, else each sentence."""
+    """Numbers the sentences of a corpus by their clusters: documents where it says which, else each sentence.
+
+    Attributes:
+        count: how many clusters there are.
+        kinds: what they are.
+    """
 
     def __init__(self) -> None:
         self.count = 0
-        self._kinds: set[str] = set()
+        self.kinds: set[str] = set()
+        self._first: int | None = None
         self._last: int | None = None
 
     def number(self, document: int, known: bool) -> int:
         """The cluster of the next sentence, from 0."""
+        if not self.kinds:
+            self._first = document if known else None
         self.count += not known or document != self._last
         self._last = document if known else None
-        self._kinds.add("documents" if known else "sentences")
+        self.kinds.add("documents" if known else "sentences")
         return self.count - 1
 
     @property
     def kind(self) -> str:
         """``documents``, ``sentences``, or ``documents and sentences`` where only some files name documents."""
-        return " and ".join(sorted(self._kinds))
+        return " and ".join(sorted(self.kinds))
+
+    def then(self, after: Clusters) -> tuple[Clusters, int]:
+        """These and those after them, and what to add to the numbers of the latter.
+
+        A document may go on from the one to the other.
+        """
+        both = Clusters()
+        shift = self.count - (self._last is not None and self._last == after._first)
+        both.count = shift + after.count
+        both.kinds = self.kinds | after.kinds
+        both._first = self._first if self.kinds else after._first
+        both._last = after._last if after.kinds else self._last
+        return both, shift
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All of it as arrays."""
+        ends = [-1 if end is None else end for end in (self._first, self._last)]
+        return {"count": np.array([self.count, *ends]), "kinds": np.array(sorted(self.kinds), np.str_)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Clusters:
+        """From what `to_arrays` gave."""
+        clusters = cls()
+        clusters.count, first, last = map(int, arrays["count"])
+        clusters._first, clusters._last = (None if end < 0 else end for end in (first, last))
+        clusters.kinds = set(arrays["kinds"].tolist())
+        return clusters
 
 
 def share_interval(
@@ -134,35 +170,112 @@ class Gain:
         return np.maximum(p, 0.5**documents)
 
 
-class Answers:
-    """Which of some predictors were right about each instance: a bit each, in a temporary file.
-
-    Args:
-        width: how many predictors there are.
-    """
+class Bits:
+    """Rows of bytes in a temporary file: what is added stays, so several `Answers` may share its beginning."""
 
     def __init__(self, width: int) -> None:
         self.width = width
-        self.labels: dict[str, int] = {}
+        self.rows = 0
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as this)
         weakref.finalize(self, self._file.close)
+
+    def add(self, rows: Bytes) -> None:
+        """Rows ``[row byte]`` after those that are there."""
+        self._file.seek(0, 2)
+        self._file.write(np.ascontiguousarray(rows).tobytes())
+        self.rows += len(rows)
+
+    def first(self, rows: int) -> Bytes:
+        """The first so many rows, ``[row byte]``."""
+        self._file.flush()
+        if not rows:
+            return np.zeros((0, self.width), np.uint8)
+        return np.memmap(self._file, np.uint8, "r", shape=(rows, self.width))
+
+
+class Answers:
+    """Which of some predictors were right about each instance: a bit each, in a temporary file. They add up.
+
+    Args:
+        width: how many predictors there are.
+        shares: how many of them, the last ones, are right by chance alone: it is known how likely that is.
+    """
+
+    def __init__(self, width: int, shares: int = 0) -> None:
+        self.width = width
+        self.labels: dict[str, int] = {}
+        self._bits = Bits(-(-(width - shares) // 8))
+        self._rows = 0
         self._numbers: list[IntArray] = []
         self._clusters: list[IntArray] = []
+        self._shares: list[Floats] = []
+        self.shares = shares
 
-    def add(self, labels: Sequence[str], right: BoolArray, cluster: int) -> None:
-        """Instances of a cluster, each with a label; `right` is ``[predictor instance]``. Clusters come in order."""
-        self._file.write(np.packbits(right.T, axis=1).tobytes())
+    def add(
+        self, labels: Sequence[str], right: BoolArray, cluster: int, shares: Floats | None = None
+    ) -> None:
+        """Instances of a cluster, each with a label. Clusters come in order.
+
+        Args:
+            labels: of each.
+            right: ``[predictor instance]``, without those by chance.
+            cluster: its number.
+            shares: how likely those are right, ``[predictor instance]``.
+        """
         numbers = [self.labels.setdefault(label, len(self.labels)) for label in labels]
-        self._numbers.append(np.array(numbers, np.int64))
-        self._clusters.append(np.full(len(labels), cluster))
+        alike = np.full(len(labels), cluster)
+        chance = np.zeros((len(labels), 0)) if shares is None else shares.T
+        self._append(np.packbits(right.T, axis=1), np.array(numbers, np.int64), alike, chance)
+
+    def _append(self, bits: Bytes, numbers: IntArray, clusters: IntArray, shares: Floats) -> None:
+        if self._bits.rows != self._rows:  # others have added to the file that both began
+            self._bits, own = Bits(self._bits.width), self.bits()
+            self._bits.add(own)
+        self._bits.add(bits)
+        self._rows += len(bits)
+        self._numbers.append(numbers)
+        self._clusters.append(clusters)
+        if self.shares:
+            self._shares.append(shares)
+
+    def then(self, after: Answers, shift: int) -> Answers:
+        """These instances and those after them, whose clusters have numbers that `shift` is added to."""
+        both = Answers(self.width, self.shares)
+        both.labels = dict(self.labels)
+        both._bits, both._rows = self._bits, self._rows
+        both._numbers, both._clusters = list(self._numbers), list(self._clusters)
+        both._shares = list(self._shares)
+        known = [both.labels.setdefault(label, len(both.labels)) for label in after.labels]
+        numbers = np.array(known, np.int64)[after.numbers()] if len(after) else after.numbers()
+        both._append(after.bits(), numbers, after.documents() + shift, after.chances())
+        return both
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All of it as arrays."""
+        return {
+            "width": np.array([self.width, self.shares]),
+            "labels": np.array(list(self.labels), np.str_),
+            "bits": np.array(self.bits()),
+            "numbers": self.numbers(),
+            "clusters": self.documents(),
+            "chances": self.chances(),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Answers:
+        """From what `to_arrays` gave."""
+        answers = cls(*map(int, arrays["width"]))
+        answers.labels = {label: number for number, label in enumerate(arrays["labels"].tolist())}
+        answers._append(*(arrays[name] for name in ("bits", "numbers", "clusters", "chances")))
+        return answers
 
     def __len__(self) -> int:
-        return sum(map(len, self._numbers))
+        return self._rows
 
     @property
     def clusters_count(self) -> int:
         """How many clusters there are."""
-        return len(np.unique(np.concatenate(self._clusters))) if self._clusters else 0
+        return len(np.unique(self.documents()))
 
     def numbers(self) -> IntArray:
         """The number of each instance's label, by `labels`."""
@@ -170,15 +283,22 @@ class Answers:
 
     def clusters(self) -> IntArray:
         """The cluster of each instance, counted from 0 without gaps; at most 50,000, neighbours joined beyond."""
-        if not self._clusters:
+        if not self._rows:
             return np.zeros(0, np.int64)
-        numbers = np.unique(np.concatenate(self._clusters), return_inverse=True)[1]
+        numbers = np.unique(self.documents(), return_inverse=True)[1]
         return numbers // -(-(int(numbers[-1]) + 1) // _CLUSTERS)
+
+    def documents(self) -> IntArray:
+        """The number of each instance's cluster, as it was given."""
+        return np.concatenate(self._clusters) if self._clusters else np.zeros(0, np.int64)
+
+    def chances(self) -> Floats:
+        """How likely those by chance are right, ``[instance predictor]``."""
+        return np.concatenate(self._shares) if self._shares else np.zeros((self._rows, self.shares))
 
     def bits(self) -> Bytes:
         """All bits, packed, ``[instance byte]``."""
-        self._file.flush()
-        return np.memmap(self._file, np.uint8, "r").reshape(-1, -(-self.width // 8))
+        return self._bits.first(self._rows)
 
 
 def divisions(count: int, seed: int) -> IntArray:
@@ -308,6 +428,7 @@ class Resampling:
 
     def __init__(self, answers: Answers, *, seed: int = 0) -> None:
         self._answers, self._clusters, self._bits = answers, answers.clusters(), answers.bits()
+        self._chances = answers.chances()
         self._seed = seed
 
     def of(self, instances: BoolArray) -> Accuracies:
@@ -317,13 +438,15 @@ class Resampling:
     def _by_cluster(self, rows: IntArray) -> tuple[Singles, Floats]:
         """How many of these instances each predictor gets right ``[cluster predictor]``, and their number."""
         width = self._answers.width
+        told = width - self._answers.shares
         where, starts = np.unique(self._clusters[rows], return_index=True)
         right = np.zeros((len(where), width), np.float32)
         ends = [*starts[1:], len(rows)]
         for first in range(0, len(where), 512):
             last = min(first + 512, len(where))
             part = rows[starts[first] : ends[last - 1]]
-            unpacked = np.unpackbits(self._bits[part], axis=1, count=width)
+            unpacked = np.unpackbits(self._bits[part], axis=1, count=told)
             places = starts[first:last] - starts[first]
-            right[first:last] = np.add.reduceat(unpacked, places, axis=0, dtype=np.float32)
+            right[first:last, :told] = np.add.reduceat(unpacked, places, axis=0, dtype=np.float32)
+            right[first:last, told:] = np.add.reduceat(self._chances[part], places, axis=0)
         return right, np.diff([*starts, len(rows)]).astype(np.float64)

@@ -100,6 +100,7 @@ def run_long(
     identity: Mapping[str, Any] | None = None,
     meta: Callable[[], Mapping[str, Any]] = dict,
     about: Mapping[str, Any] | None = None,
+    inputs: Inputs | None = None,
     size: int | None = None,
     batch_size: int,
     limit: int | None,
@@ -123,6 +124,7 @@ def run_long(
         identity: further options, for checkpoints and parts but not for the description.
         meta: further parts of the description, asked for at the end.
         about: what `Kind.figures` needs besides, as JSON.
+        inputs: of the corpus, where they are more than its examples with their tokens.
         size: inputs of a block, at least; by default `headscope.stream.batches.BLOCK`.
         batch_size: inputs in a batch, at most.
         limit: use at most this many inputs.
@@ -142,7 +144,7 @@ def run_long(
     started = time.monotonic()
     pack = corpus.pack if isinstance(corpus, Corpus) else None
     options = _known({**options, "limit": limit, "batch_size": batch_size, "pack": pack, **(more or {})})
-    inputs = examples(model, corpus, limit)
+    inputs = examples(model, corpus, limit) if inputs is None else inputs
     reading = Reading(inputs)
     with ExitStack() as stack:
         folder: Folder[S] | None = None

@@ -12,14 +12,18 @@ import xarray as xr
 
 import headscope as hs
 from headscope import corpora
+from headscope.analyses.links.sums import LinkSums
 from headscope.analyses.negation.run import negation
 from headscope.analyses.negation.statistics import (
     BASELINES,
+    OUTSIDE,
+    RULES,
+    SCOPE,
     SCORES,
-    by_baselines,
     counts,
     dataset,
     difference,
+    rules,
     scores,
     table,
 )
@@ -28,12 +32,26 @@ from headscope.errors import CorpusError, InputError
 
 def test_by_hand() -> None:
     """*He did not see her today*: cue *not*, scope *He did see her*; a head whose He, see and today look at *not*."""
-    cue = np.array([False, False, True, False, False, False])
-    scope = np.array([True, True, True, True, True, False])
-    maps = np.full((1, 6, 6), 0.1)
-    for word, target in enumerate([2, 0, 0, 2, 3, 2]):
-        maps[0, word, target] = 0.5
-    assert counts(maps, cue, scope).tolist() == [[2, 1, 2]]
+    sums = LinkSums(["row"], [0], 1, RULES, chance=True)
+    looks = np.array([True, False, True, False, True])  # did looks elsewhere, and so does her
+    labels = [SCOPE] * 4 + [OUTSIDE]
+    cue = np.arange(6) == 2
+    words = np.flatnonzero(~cue)
+    sums.add(
+        labels,
+        looks[None, None, None],
+        rules(cue)[:, words],
+        sums.clusters.number(0, True),
+        np.full((1, 5), 0.2),
+    )
+    found = counts(sums)
+    assert found.shape == (1, 1 + len(BASELINES), 3)
+    assert found[0, 0].tolist() == [2, 1, 2]
+    named = dict(zip((*RULES, "chance"), found[0, 1:].tolist(), strict=True))
+    assert named["chance"] == pytest.approx([4 / 5, 1 / 5, 4 - 4 / 5])
+    assert named["next_1"] == [1, 0, 3]
+    assert named["all"] == [4, 1, 0]
+    assert named["before"] == [2, 0, 2]
     assert scores(np.array([2.0, 1.0, 2.0])).tolist() == pytest.approx([2 / 3, 2 / 4, 4 / 7])
     assert scores(np.zeros(3)).tolist() == [0, 0, 0]
 
@@ -122,19 +140,16 @@ def test_lines_that_follow_one_another_are_one_document(tmp_path: Path) -> None:
         list(again)
 
 
-def test_baselines_by_hand() -> None:
-    """*He did not see her today .*: cue *not*, scope *He did see her*; of 6 words each looks at 1 of 6 others."""
-    cue = np.arange(7) == 2
-    scope = np.isin(np.arange(7), [0, 1, 3, 4])
-    found = dict(zip(BASELINES, by_baselines(cue, scope).tolist(), strict=True))
-    assert found["chance"] == pytest.approx([4 / 6, 2 / 6, 4 * 5 / 6])
-    assert found["next_1"] == [1, 0, 3]
-    assert found["next_3"] == [2, 1, 2]
-    assert found["after"] == [2, 2, 2]
-    assert found["before"] == [2, 0, 2]
-    assert found["all"] == [4, 2, 0]
-    two = dict(zip(BASELINES, by_baselines(np.isin(np.arange(7), [2, 4]), scope).tolist(), strict=True))
-    assert (two["next_1"], two["after"], two["before"]) == ([1, 1, 2], [1, 2, 2], [3, 0, 0])
+def test_rules_by_hand() -> None:
+    """*He did not see her today .*: cue *not*; and two cues, *not* and *her*."""
+    one = dict(zip(RULES, rules(np.arange(7) == 2).tolist(), strict=True))
+    assert np.flatnonzero(one["next_1"]).tolist() == [3]
+    assert np.flatnonzero(one["next_3"]).tolist() == [3, 4, 5]
+    assert np.flatnonzero(one["after"]).tolist() == [3, 4, 5, 6]
+    assert np.flatnonzero(one["before"]).tolist() == [0, 1]
+    two = dict(zip(RULES, rules(np.isin(np.arange(7), [2, 4])).tolist(), strict=True))
+    assert np.flatnonzero(two["next_1"]).tolist() == [3, 5]
+    assert (np.flatnonzero(two["after"])[0], np.flatnonzero(two["before"])[-1]) == (3, 3)
 
 
 def drawn(seed: int, documents: int, chances: list[float]) -> xr.Dataset:

@@ -10,5 +10,7 @@ ANALYSIS = Analysis(
     estimate="run:estimate",
     axis="candidates",
     table="statistics:table",
+    merge="run:merge",
+    prints="command:printed",
     sections=(Entry("coref", "coreference (table 2)", 50, "examples:section", reads="coref"),),
 )

@@ -17,6 +17,7 @@ from headscope.heads import Head
 def coref(
     model: console.ModelOptions,
     table: console.TableOptions,
+    long: console.LongOptions,
     documents: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -46,9 +47,9 @@ def coref(
     estimate: console.Estimate = False,
 ) -> None:
     """Which head finds antecedents: accuracies by type of mention with intervals, beside four rules."""
-    from headscope.analyses.clusters import note
-    from headscope.analyses.coref import run, statistics
+    from headscope.analyses.coref import run
 
+    kept = long.run(table.output)
     table.check()
     sentences = console.annotated(documents, format, strict=strict)
     loaded = model.load()
@@ -62,10 +63,35 @@ def coref(
     line = partial(run.estimate, loaded, sentences, **options)
     if console.foreseen(estimate, sentences.size_hint(), line, limit=limit, long=console.LONG_TREES):
         return
-    dataset = run.coreference(loaded, sentences, **options, progress=True)
+    dataset = run.coreference(loaded, sentences, **options, **kept, progress=True)
+    if long.shard is not None:
+        console.say_part(dataset, table.output, long.shard)
+        console.write_meta(table.meta, json.loads(dataset.attrs["meta"]))
+        return
     if candidates is not None:
         dataset = dataset.sel(candidates=[candidates])
-    console.say(note(json.loads(dataset.attrs["meta"])))
+    printed(dataset, table.output, table.as_json, table.meta, all_heads=all_heads)
+
+
+def printed(
+    dataset: Any,
+    output: Path | None,
+    as_json: bool,
+    meta: Path | None,
+    *,
+    map: Path | None = None,
+    seed: int = 0,
+    all_heads: bool = False,
+) -> None:
+    """Write or print the rules and the heads that find antecedents."""
+    from headscope.analyses.clusters import note
+    from headscope.analyses.coref import statistics
+
+    console.no_map(map)
+    described = json.loads(dataset.attrs["meta"])
+    console.say_left_out(described)
+    console.say(note(described))
+    table = console.TableOptions(output, as_json, meta)
     if all_heads:
         every: Any = statistics.every_head(dataset)
         table.out(every, console.on_screen(every), dataset=dataset)

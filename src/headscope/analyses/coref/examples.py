@@ -14,7 +14,7 @@ from headscope.analyses.cards.section import gallery
 from headscope.analyses.coref import statistics
 from headscope.analyses.coref.run import around, coreference, pieces, windows
 from headscope.analyses.coref.section import Coref, CorefShown, CorefWindow
-from headscope.analyses.predictions import Sample
+from headscope.analyses.sample import Sample
 from headscope.analyses.study import Study
 from headscope.corpora import Corpus, Example, builtin_trees
 from headscope.heads import Head

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,19 +10,21 @@ from itertools import groupby, islice
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
 from headscope.analyses.coref import statistics
-from headscope.analyses.over_words import description, over_word_maps
+from headscope.analyses.links.engine import Engine, run
+from headscope.analyses.links.questions import Asked, Candidates, Way
+from headscope.analyses.links.sums import LinkSums
 from headscope.analyses.result import returns_result
 from headscope.corpora import Corpus, Example, Mention
 from headscope.corpora.corpus import leave_out, plain
 from headscope.deprecated import unused
 from headscope.doors import Count, Seed, validated
+from headscope.link import Link, Span
 from headscope.models import Model, expect_model
-from headscope.stream.batches import checked_first
 from headscope.stream.estimate import CLUSTERS, ahead, line
+from headscope.stream.long import Kind, without_figures
 from headscope.tokens import BoolArray
 from headscope.words import Rows
 
@@ -41,6 +43,10 @@ def coreference(
     seed: Seed = 0,
     limit: Count | None = None,
     batch_size: Count = 32,
+    resume: str | os.PathLike[str] | None = None,
+    shard: str | None = None,
+    part: str | os.PathLike[str] | None = None,
+    skip_failures: bool = False,
     progress: bool = False,
 ) -> xr.Dataset:
     """How often each head's attention finds an antecedent (Clark et al. 2019, section 4.3 and table 2), with baselines.
@@ -55,6 +61,7 @@ def coreference(
         seed: of the divisions of the documents, to choose heads on some and to score them on others.
         limit: use at most this many sentences.
         batch_size: windows in a batch, at most.
+        resume, shard, part, skip_failures: as in `headscope.measure` (docs/streams.md).
         progress: show progress on stderr.
 
     Returns:
@@ -71,15 +78,22 @@ def coreference(
     """
     expect_model(model)
     size = window if model.max_length is None else min(window, model.max_length)
-    started = time.monotonic()
-    read = partial(windows, model, corpus, size, limit=limit)
     if isinstance(corpus, Corpus):
-        _expect_mentions(read())
-    inputs = checked_first(model, corpus, read)
-    mentions = _mentions(model, corpus, inputs, rows, batch_size, limit, progress)
-    options = {"rows": rows, "window": size, "limit": limit, "batch_size": batch_size}
-    meta = description(model, corpus, inputs, options, started)
-    return statistics.dataset(mentions, seed=seed, meta=meta)
+        _expect_mentions(windows(model, corpus, size, limit=limit))
+    return run(
+        KIND,
+        _Mentions(model, size, rows),
+        corpus,
+        options={"rows": rows, "window": size},
+        about={"seed": seed},
+        batch_size=batch_size,
+        limit=limit,
+        resume=resume,
+        shard=shard,
+        part=part,
+        skip_failures=skip_failures,
+        progress=progress,
+    )
 
 
 def _expect_mentions(texts: Iterable[Example]) -> None:
@@ -93,65 +107,61 @@ def _expect_mentions(texts: Iterable[Example]) -> None:
         raise statistics.nothing(count)
 
 
-def _mentions(
-    model: Model,
-    corpus: Corpus | Iterable[Example],
-    inputs: Iterable[Example],
-    rows: Rows,
-    batch_size: int,
-    limit: int | None = None,
-    progress: bool = False,
-) -> statistics.Mentions:
-    """What is right of each mention of the windows that are given as `inputs`."""
-    mentions = None
-    for block in over_word_maps(
-        model,
-        corpus,
-        _Window,
-        _Window.right,
-        inputs=inputs,
-        rows=rows,
-        batch_size=batch_size,
-        limit=limit,
-        progress=progress,
-    ):
-        for _, text, layers in sorted(block, key=lambda each: each.number):
-            if mentions is None:
-                mentions = statistics.Mentions(list(layers), max(each.shape[1] for each in layers.values()))
-            types = [item.mention.type for item in text.items]
-            mentions.add(types, mentions.padded(layers.values()), text.by_rules(), text.document)
-    assert mentions is not None
-    return mentions
+class _Mentions(Engine):
+    """The antecedents of each mention in windows of text."""
 
+    documents = True
 
-class _Window:
-    """A window's mentions and what is predicted for them."""
+    def __init__(self, model: Model, window: int, rows: Rows) -> None:
+        among: Mapping[statistics.Candidates, Candidates] = {
+            "preceding_mentions": "earlier listed",
+            "other_mentions": "listed",
+            "any_word": "any",
+        }
+        ways = [Way(name, "row", among[name]) for name in statistics.CANDIDATES]
+        super().__init__(model, ways, statistics.RULES, rows=rows)
+        self._window = window
 
-    def __init__(self, example: Example) -> None:
-        mentions, self.items = statistics.annotated(example)
-        self.document = example.document
-        self._among = [
-            [statistics.candidates(kind, item, mentions, len(example.words or ())) for item in self.items]
-            for kind in statistics.CANDIDATES
+    def examples(self, corpus: Corpus | Iterable[Example], limit: int | None) -> Iterator[Example]:
+        """The windows of the documents."""
+        return windows(self.model, corpus, self._window, limit=limit)
+
+    def links(self, example: Example) -> Sequence[Link]:
+        """From the head word of each mention to those of its antecedents, among those of all mentions."""
+        mentions, items = statistics.annotated(example)
+        heads = tuple(_word(word) for word in sorted({mention.head for mention in mentions}))
+        return [
+            Link(_word(item.mention.head), tuple(map(_word, item.right)), item.mention.type, heads)
+            for item in items
         ]
 
-    def right(self, maps: npt.NDArray[Any]) -> BoolArray:
-        """Which predictions of a layer are right, ``[head word word] -> [candidates head mention]``."""
-        right = np.zeros((len(statistics.CANDIDATES), len(maps), len(self.items)), np.bool_)
-        for kind, among in enumerate(self._among):
-            for place, (item, words) in enumerate(zip(self.items, among, strict=True)):
-                best = words[maps[:, item.mention.head][:, words].argmax(-1)]
-                right[kind, :, place] = np.isin(best, list(item.right))
-        return right
-
-    def by_rules(self) -> BoolArray:
-        """Which predictions of the rules are right, ``[rule mention]``."""
-        predicted = [statistics.by_rules(item) for item in self.items]
+    def guesses(self, asked: Asked) -> BoolArray:
+        """Whether the rules find an antecedent."""
+        _, items = statistics.annotated(asked)
+        predicted = [statistics.by_rules(item) for item in items]
         right = [
-            [one[rule] in item.right for one, item in zip(predicted, self.items, strict=True)]
-            for rule in statistics.RULES
+            [each[rule] in item.right for each, item in zip(predicted, items, strict=True)]
+            for rule in self.baselines
         ]
-        return np.array(right, np.bool_).reshape(len(statistics.RULES), len(self.items))
+        return np.array(right, np.bool_).reshape(len(self.baselines), len(items))
+
+
+def _word(word: int) -> Span:
+    return Span(word, word + 1)
+
+
+def _figures(sums: LinkSums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+    if "shard" in meta and not len(sums.answers):
+        return without_figures(meta)
+    return statistics.dataset(sums, seed=about["seed"], meta=meta)
+
+
+KIND = Kind("coref", LinkSums.from_arrays, _figures)
+
+
+def merge(parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
+    """The accuracies over a whole corpus from the parts of all its shards; see `headscope.merge`."""
+    return KIND.merge(parts)
 
 
 def around(model: Model) -> int:
@@ -244,7 +254,7 @@ def estimate(
 
     def work(sample: Sequence[Example]) -> None:
         usable = Corpus("sample", partial(iter, sample))
-        mentions = _mentions(model, usable, windows(model, usable, size), rows, batch_size)
+        mentions = _Mentions(model, size, rows).whole(usable, batch_size)
         if len(mentions.answers):  # the first sentences of a corpus may have no antecedent
             statistics.dataset(mentions, seed=seed)
 

@@ -18,7 +18,8 @@ import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.analyses.predictions import Predictions, papers, stacked
+from headscope.analyses.links.statistics import papers, stacked
+from headscope.analyses.links.sums import LinkSums
 from headscope.corpora import Example
 from headscope.errors import InputError
 from headscope.heads import Head
@@ -169,7 +170,7 @@ def candidates(kind: Candidates, item: Item, mentions: Sequence[Mentioned], word
     return np.array(sorted(places - {item.mention.head}), np.int64)
 
 
-class Mentions(Predictions):
+class Mentions(LinkSums):
     """Which predictions were right for each evaluated mention, ``[candidates layer head mention]``.
 
     Args:
@@ -187,7 +188,7 @@ def nothing(windows: int) -> InputError:
     )
 
 
-def dataset(mentions: Mentions, *, seed: int = 0, meta: Mapping[str, Any] | None = None) -> xr.Dataset:
+def dataset(mentions: LinkSums, *, seed: int = 0, meta: Mapping[str, Any] | None = None) -> xr.Dataset:
     """Accuracies over ``(candidates, type, layer, head)`` and of rules over ``(rule, type)``.
 
     Each has ``_low`` and ``_high``: 95 % intervals over documents, of that head or rule (given the choice where it is
@@ -235,7 +236,7 @@ def dataset(mentions: Mentions, *, seed: int = 0, meta: Mapping[str, Any] | None
     return result.transpose("candidates", "rule", "type", "layer", "head")
 
 
-def _best(scores: Accuracies, mentions: Mentions) -> dict[str, npt.NDArray[Any]]:
+def _best(scores: Accuracies, mentions: LinkSums) -> dict[str, npt.NDArray[Any]]:
     """The best head of each definition of candidates, beside the best rule."""
     heads = len(mentions.layers) * mentions.heads
     rule = scores.chosen(slice(heads * len(CANDIDATES), None))

@@ -92,8 +92,7 @@ def figures(
     """Write or print the figures of heads, and say what has no row and what was left out."""
     from headscope.measures.dataset import names, table, write
 
-    if map is not None:
-        raise InputError("--map: expected parts of distances, found other ones")
+    console.no_map(map)
     described: dict[str, Any] = json.loads(dataset.attrs["meta"])
     console.say_absent(described)
     console.say_left_out(described)

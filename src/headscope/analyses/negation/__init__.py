@@ -10,4 +10,6 @@ ANALYSIS = Analysis(
     estimate="run:estimate",
     axis="block",
     table="statistics:table",
+    merge="run:merge",
+    prints="command:printed",
 )

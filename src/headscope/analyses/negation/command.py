@@ -11,12 +11,14 @@ import typer
 
 from headscope.analyses.clusters import CHOSEN_ON, note
 from headscope.console import options as console
+from headscope.errors import InputError
 from headscope.heads import Head
 
 
 def negation(
     model: console.ModelOptions,
     table: console.TableOptions,
+    long: console.LongOptions,
     scopes: Annotated[
         list[Path],
         typer.Argument(metavar="FILE", help='JSON lines: {"words": [...], "cue": [2], "scope": [0, 1, 3]}.'),
@@ -38,6 +40,9 @@ def negation(
     from headscope import corpora
     from headscope.analyses.negation import run, statistics
 
+    kept = long.run(table.output)
+    if against is not None and (long.shard is not None or long.resume is not None):
+        raise InputError("--against: expected no --shard and no --resume, since two models are run")
     table.check(() if against is None else console.TABLES)
     sentences = corpora.negations(scopes, strict=strict)
     loaded = model.load()
@@ -46,16 +51,39 @@ def negation(
     if console.foreseen(estimate, sentences.size_hint(), line, limit=limit):
         return
     options |= {"seed": seed, "progress": True}
-    dataset = run.negation(loaded, sentences, **options)
-    console.say(note(json.loads(dataset.attrs["meta"])))
-    if against is None:
-        rows: Any = statistics.table(dataset)
-        table.out(rows, _best(rows), dataset=dataset)
+    dataset = run.negation(loaded, sentences, **options, **kept)
+    if long.shard is not None:
+        console.say_part(dataset, table.output, long.shard)
+        console.write_meta(table.meta, json.loads(dataset.attrs["meta"]))
         return
+    if against is None:
+        printed(dataset, table.output, table.as_json, table.meta)
+        return
+    console.say(note(json.loads(dataset.attrs["meta"])))
     before = run.negation(model.how.trained.named(against), sentences, **options)
-    rows = statistics.difference(before, dataset)
+    rows: Any = statistics.difference(before, dataset)
     described = {"before": json.loads(before.attrs["meta"]), "after": json.loads(dataset.attrs["meta"])}
     table.out(rows, _changed(rows), described=described)
+
+
+def printed(
+    dataset: Any,
+    output: Path | None,
+    as_json: bool,
+    meta: Path | None,
+    *,
+    map: Path | None = None,
+    seed: int = 0,
+) -> None:
+    """Write or print the heads that tell the scope."""
+    from headscope.analyses.negation import statistics
+
+    console.no_map(map)
+    described = json.loads(dataset.attrs["meta"])
+    console.say_left_out(described)
+    console.say(note(described))
+    rows: Any = statistics.table(dataset)
+    console.TableOptions(output, as_json, meta).out(rows, _best(rows), dataset=dataset)
 
 
 def _best(rows: Any) -> str:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from headscope.analyses.negation.statistics import by_baselines, counts, dataset
-from headscope.analyses.over_words import description, over_word_maps
+from headscope.analyses.links.engine import Engine, run
+from headscope.analyses.links.questions import Asked, Way, by_chance
+from headscope.analyses.links.sums import LinkSums
+from headscope.analyses.negation.statistics import OUTSIDE, RULES, SCOPE, of_sums, rules
 from headscope.analyses.result import returns_result
 from headscope.corpora import Corpus, Example
 from headscope.deprecated import unused
 from headscope.doors import Count, Seed, validated
+from headscope.link import Link, Span
 from headscope.measures.measure import Floats
-from headscope.measures.resample import Clusters
 from headscope.models import Model
-from headscope.stream.batches import examples
 from headscope.stream.estimate import CLUSTERS, ahead, line
+from headscope.stream.long import Kind, without_figures
+from headscope.tokens import BoolArray
 
 
 @unused("replicates")
@@ -31,6 +35,10 @@ def negation(
     seed: Seed = 0,
     limit: Count | None = None,
     batch_size: Count = 32,
+    resume: str | os.PathLike[str] | None = None,
+    shard: str | None = None,
+    part: str | os.PathLike[str] | None = None,
+    skip_failures: bool = False,
     progress: bool = False,
 ) -> xr.Dataset:
     """How well each head tells the scope of a negation: the words that look at its cue (Zhao & Bethard 2020).
@@ -46,47 +54,72 @@ def negation(
         seed: of the divisions into parts, to choose heads on some and to score them on others.
         limit: use at most this many sentences.
         batch_size: sentences in a batch, at most.
+        resume, shard, part, skip_failures: as in `headscope.measure` (docs/streams.md).
         progress: show progress on stderr.
 
     Returns:
         See `headscope.analyses.negation.statistics.dataset`.
     """
-    started = time.monotonic()
-    sums: list[Floats] = []
-    rules: list[Floats] = []
-    numbers: list[int] = []
-    layers: list[int] = []
-    clusters = Clusters()
-    inputs = examples(model, corpus, limit)
-    for block in over_word_maps(
-        model,
+    return run(
+        KIND,
+        _Scopes(model),
         corpus,
-        _Negation,
-        lambda negation, maps: counts(maps, negation.cue, negation.scope),
-        inputs=inputs,
+        options={},
+        about={"seed": seed},
         batch_size=batch_size,
         limit=limit,
+        resume=resume,
+        shard=shard,
+        part=part,
+        skip_failures=skip_failures,
         progress=progress,
-    ):
-        for each in sorted(block, key=lambda each: each.number):
-            layers, negated = list(each.layers), each.annotation
-            sums.append(np.stack(list(each.layers.values())))
-            rules.append(by_baselines(negated.cue, negated.scope))
-            numbers.append(clusters.number(negated.document, negated.document_known))
-    options = {"limit": limit, "batch_size": batch_size}
-    meta = description(model, corpus, inputs, options, started)
-    return dataset(sums, layers, rules, clusters=numbers, kind=clusters.kind, seed=seed, meta=meta)
+    )
 
 
-class _Negation:
-    """Which words of a sentence are in the cue and which in the scope, and its document."""
+class _Scopes(Engine):
+    """The words outside of a negation's cue, and whether they look at it."""
 
-    def __init__(self, example: Example) -> None:
+    chance = True
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model, [Way("row", "row", "any")], RULES)
+
+    def links(self, example: Example) -> Sequence[Link]:
+        """From each word that is not in the cue to those that are."""
         if example.words is None or example.cue is None or example.scope is None:
             raise example.error("expected words with the cue and the scope of a negation, found none")
-        words = np.arange(len(example.words))
-        self.cue, self.scope = np.isin(words, example.cue), np.isin(words, example.scope)
-        self.document, self.document_known = example.document, example.document_known
+        cue = tuple(Span(word, word + 1) for word in example.cue)
+        scope = set(example.scope)
+        return [
+            Link(Span(word, word + 1), cue, SCOPE if word in scope else OUTSIDE) for word in _others(example)
+        ]
+
+    def guesses(self, asked: Asked) -> BoolArray:
+        """Whether the rules put a word into the scope."""
+        cue = np.isin(np.arange(len(asked.words or ())), asked.cue or ())
+        return rules(cue)[:, _others(asked)]
+
+    def shares(self, asked: Asked) -> Floats:
+        """How likely a word looks at the cue by chance."""
+        return by_chance(asked.question, self.ways)[None]
+
+
+def _others(example: Example) -> list[int]:
+    return [word for word in range(len(example.words or ())) if word not in (example.cue or ())]
+
+
+def _figures(sums: LinkSums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+    if "shard" in meta and not sums.count:
+        return without_figures(meta)
+    return of_sums(sums, seed=about["seed"], meta=meta)
+
+
+KIND = Kind("negation", LinkSums.from_arrays, _figures)
+
+
+def merge(parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
+    """The figures of a whole corpus from the parts of all its shards; see `headscope.merge`."""
+    return KIND.merge(parts)
 
 
 def estimate(model: Model, corpus: Corpus, *, limit: int | None = None, batch_size: int = 32) -> str:

@@ -9,6 +9,7 @@ know only where the cue is, and the F1 of heads that were chosen on others than 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,8 +18,8 @@ import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.analyses.predictions import papers
-from headscope.analyses.syntax.statistics import predictions
+from headscope.analyses.links.statistics import papers
+from headscope.analyses.links.sums import LinkSums
 from headscope.errors import InputError
 from headscope.measures import jackknife
 from headscope.measures.dataset import description
@@ -29,9 +30,15 @@ from headscope.tokens import BoolArray, IntArray
 
 SCORES = ("precision", "recall", "f1")
 NEAR = range(1, 6)
-BASELINES = ("chance", *(f"next_{words}" for words in NEAR), "after", "before", "all")
-"""What knows the cue alone: each word looks at another by chance (counts are expected ones); the next 1 to 5 words
-after a word of the cue are in the scope; all words after its first word, all before its last, all words."""
+RULES = (*(f"next_{words}" for words in NEAR), "after", "before", "all")
+"""What knows the cue alone: the next 1 to 5 words after a word of the cue are in the scope; all words after its first
+word, all before its last, all words."""
+
+BASELINES = ("chance", *RULES)
+"""These, and before them what each word looks at by chance (counts are expected ones)."""
+
+SCOPE, OUTSIDE = "scope", "outside"
+"""Labels of words in the scope, and of those outside of scope and cue."""
 
 COLUMNS = ("layer", "head", "paper", "score", "value", "ci_low", "ci_high", "n")
 _GAIN = ("difference", "difference_low", "difference_high", "p")
@@ -39,32 +46,36 @@ MORE = ("system", *_GAIN, "q", "times", "choices", "effective", "clusters")
 """Columns of `table` beside `COLUMNS`."""
 
 _BLOCKS = 2_000
+_ROWS = 1 << 14
 _COUNTS = ("right", "wrong", "missed")
 
 
-def counts(maps: npt.NDArray[Any], cue: BoolArray, scope: BoolArray) -> Floats:
-    """Words rightly predicted to be in the scope, wrongly so, and missed, ``[head word word] -> [head 3]``."""
-    return _counted(cue[predictions(maps)[0]], cue, scope)
-
-
-def by_baselines(cue: BoolArray, scope: BoolArray) -> Floats:
-    """The same of `BASELINES`, ``[baseline 3]``; those of chance are expected ones."""
+def rules(cue: BoolArray) -> BoolArray:
+    """Which words each of `RULES` puts into the scope, ``[rule word]``; those of the cue do not count."""
     words = np.arange(len(cue))
     places = np.flatnonzero(cue)
     beyond = words - places[:, None]  # [word of the cue, word]
     near = [((beyond > 0) & (beyond <= reach)).any(0) for reach in NEAR]
-    rules = np.stack([*near, words > places[0], words < places[-1], np.ones_like(cue)])
-    chance = _counted(np.ones((1, len(cue)), np.bool_), cue, scope)[0]  # as if all were predicted
-    share = len(places) / max(1, len(cue) - 1)
-    expected = np.array([chance[0] * share, chance[1] * share, chance[0] * (1 - share)])
-    return np.concatenate([expected[None], _counted(rules, cue, scope)])
+    return np.stack([*near, words > places[0], words < places[-1], np.ones_like(cue)])
 
 
-def _counted(predicted: BoolArray, cue: BoolArray, scope: BoolArray) -> Floats:
-    """Right, wrong and missed words, ``[... word] -> [... 3]``; those of the cue do not count."""
-    predicted, gold = predicted & ~cue, scope & ~cue
-    found = (predicted & gold, predicted & ~gold, ~predicted & gold)
-    return np.stack([each.sum(-1) for each in found], -1).astype(np.float64)
+def counts(sums: LinkSums) -> Floats:
+    """Words rightly put into the scope, wrongly so, and missed, of each cluster, ``[cluster predictor 3]``.
+
+    A head puts a word there whose choice is in the cue. Predictors are the heads of `sums`, its rules, and chance.
+    """
+    answers = sums.answers
+    looked = np.zeros((2, sums.clusters.count, answers.width))
+    words = np.zeros((2, sums.clusters.count))
+    labels = np.array([label == SCOPE for label in answers.labels], np.int64)[answers.numbers()]
+    clusters, bits, chances = answers.documents(), answers.bits(), answers.chances()
+    for first in range(0, len(answers), _ROWS):
+        part = slice(first, first + _ROWS)
+        hard = np.unpackbits(bits[part], axis=1, count=answers.width - answers.shares)
+        np.add.at(looked, (labels[part], clusters[part]), np.concatenate([hard, chances[part]], 1))
+    np.add.at(words, (labels, clusters), 1)
+    outside, inside = looked
+    return np.stack([inside, outside, words[1][:, None] - inside], -1)
 
 
 def scores(sums: Floats) -> Floats:
@@ -77,6 +88,21 @@ def _ratios(sums: Floats) -> list[tuple[Floats, Floats]]:
     """Above and below the line of precision, recall and F1."""
     right, wrong, missed = np.moveaxis(sums, -1, 0)
     return [(right, right + wrong), (right, right + missed), (right, right + (wrong + missed) / 2)]
+
+
+def of_sums(sums: LinkSums, *, seed: int = 0, meta: Mapping[str, Any] | None = None) -> xr.Dataset:
+    """The `dataset` of what was chosen. Raises `InputError` when there is no sentence."""
+    each = counts(sums)
+    heads = math.prod(sums.shape)
+    baselines = np.concatenate([each[:, -1:], each[:, heads:-1]], 1)
+    return dataset(
+        [one[:heads].reshape(*sums.shape[1:], 3) for one in each],
+        sums.layers,
+        [baselines[place] for place in range(len(baselines))],
+        kind=sums.clusters.kind,
+        seed=seed,
+        meta={**(meta or {}), "sentences": sums.count},
+    )
 
 
 def dataset(
@@ -100,9 +126,10 @@ def dataset(
     block of clusters (neighbours, at most 2,000), for `difference`.
 
     Args:
-        sums: `counts` of each sentence, ``[layer head 3]``.
+        sums: counts of each sentence or cluster, ``[layer head 3]``: words rightly put into the scope, wrongly so, and
+            missed.
         layers: the model's index of each layer.
-        baselines: `by_baselines` of each; None: there are none.
+        baselines: the same of `BASELINES`, ``[baseline 3]``; None: there are none.
         clusters: of each sentence, in order; None: each is one.
         kind: what the clusters are (`headscope.measures.resample.Clusters`).
         seed: of the divisions.
@@ -132,7 +159,7 @@ def dataset(
     variables |= {name: ((), value) for name, value in _chosen(heads, rules, seed).items()}
     blocks = np.arange(0, len(each), -(-len(each) // _BLOCKS))
     variables["counts"] = (("block", "layer", "head", "count"), np.add.reduceat(each, blocks, axis=0))
-    described = {**dict(meta or {}), "sentences": len(sums), "seed": seed}
+    described = {"sentences": len(sums), **dict(meta or {}), "seed": seed}
     described |= {"clusters": kind, "clusters_count": len(each)}
     return xr.Dataset(
         variables,

@@ -10,5 +10,7 @@ ANALYSIS = Analysis(
     estimate="run:estimate",
     axis="relation",
     table="statistics:table",
+    merge="run:merge",
+    prints="command:printed",
     sections=(Entry("syntax", "dependency relations (table 1)", 40, "examples:section", reads="treebank"),),
 )

@@ -15,6 +15,7 @@ from headscope.console import options as console
 def syntax(
     model: console.ModelOptions,
     table: console.TableOptions,
+    long: console.LongOptions,
     treebank: Annotated[
         list[Path] | None,
         typer.Argument(metavar="TREEBANK", help="Trees, .conllu and others; the built-in ones by default."),
@@ -48,9 +49,9 @@ def syntax(
     estimate: console.Estimate = False,
 ) -> None:
     """Which head finds which dependency relation: accuracies with intervals, beside the best fixed offset."""
-    from headscope.analyses.clusters import CHOSEN_ON, note
-    from headscope.analyses.syntax import run, statistics
+    from headscope.analyses.syntax import run
 
+    kept = long.run(table.output)
     table.check()
     sentences = console.annotated(treebank, format, words=words, relations=relations, strict=strict)
     loaded = model.load()
@@ -66,12 +67,39 @@ def syntax(
     line = partial(run.estimate, loaded, sentences, **options)
     if console.foreseen(estimate, sentences.size_hint(), line, limit=limit, long=console.LONG_TREES):
         return
-    dataset = run.syntax(loaded, sentences, **options, progress=True)
+    dataset = run.syntax(loaded, sentences, **options, **kept, progress=True)
+    if long.shard is not None:
+        console.say_part(dataset, table.output, long.shard)
+        console.write_meta(table.meta, json.loads(dataset.attrs["meta"]))
+        return
+    printed(dataset, table.output, table.as_json, table.meta, all_heads=all_heads)
+
+
+def printed(
+    dataset: Any,
+    output: Path | None,
+    as_json: bool,
+    meta: Path | None,
+    *,
+    map: Path | None = None,
+    seed: int = 0,
+    all_heads: bool = False,
+) -> None:
+    """Write or print the heads of each relation."""
+    from headscope.analyses.clusters import CHOSEN_ON, note
+    from headscope.analyses.syntax import statistics
+
+    console.no_map(map)
+    described = json.loads(dataset.attrs["meta"])
+    console.say_left_out(described)
+    table = console.TableOptions(output, as_json, meta)
     best: Any = statistics.table(dataset)
     few = [bool(one) for one in best["few"]]
     if any(few):
-        console.say(f"{sum(few)} of {len(few)} rows have fewer than {least} instances, and no best head")
-    console.say(note(json.loads(dataset.attrs["meta"])))
+        console.say(
+            f"{sum(few)} of {len(few)} rows have fewer than {described['least']} instances, and no best head"
+        )
+    console.say(note(described))
     if all_heads:
         every: Any = statistics.every_head(dataset)
         table.out(every, console.on_screen(every), dataset=dataset)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.analyses.cards.section import gallery
-from headscope.analyses.predictions import Sample
+from headscope.analyses.sample import Sample
 from headscope.analyses.study import Study
 from headscope.analyses.syntax.run import syntax
 from headscope.analyses.syntax.section import Drawn, Syntax, TreeSentence, TreeShown

@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-import time
+import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from headscope.analyses.over_words import description, over_word_maps
+from headscope.analyses.links.engine import Answered, Engine, run
+from headscope.analyses.links.questions import Asked, Way
+from headscope.analyses.links.sums import LinkSums
 from headscope.analyses.result import returns_result
 from headscope.analyses.syntax import trees as spanning
-from headscope.analyses.syntax.statistics import Words, by_offsets, dataset, predictions
+from headscope.analyses.syntax.statistics import DIRECTIONS, Words, by_offsets, dataset
 from headscope.corpora import Corpus, Example
 from headscope.deprecated import unused
 from headscope.doors import Count, Offset, Seed, validated
 from headscope.errors import HeadscopeWarning, InputError
-from headscope.measures.resample import Clusters
+from headscope.link import Link, Span
 from headscope.measures.significance import false_discovery
 from headscope.measures.surface import Preset
 from headscope.models import Model
-from headscope.stream.batches import examples
 from headscope.stream.estimate import CLUSTERS, ahead, line
+from headscope.stream.long import Kind, without_figures
 from headscope.stream.words import gold
 from headscope.tokens import BoolArray, IntArray
 from headscope.words import Rows
-
-Gold = tuple[Sequence[str], IntArray, Sequence[str]]
-"""Words, heads and relations of a sentence."""
-
-Annotated = tuple[Gold, Example]
-"""They, and the sentence."""
 
 OFFSETS = tuple(offset for offset in range(-5, 6) if offset)
 """The baselines: the word at each of these distances."""
@@ -56,6 +52,10 @@ def syntax(
     seed: Seed = 0,
     limit: Count | None = None,
     batch_size: Count = 32,
+    resume: str | os.PathLike[str] | None = None,
+    shard: str | None = None,
+    part: str | os.PathLike[str] | None = None,
+    skip_failures: bool = False,
     progress: bool = False,
 ) -> xr.Dataset:
     """Accuracy of every head, in both directions, at every dependency relation (Clark et al. 2019, table 1).
@@ -78,6 +78,7 @@ def syntax(
         seed: of the divisions into parts, to choose heads on some and to score them on others.
         limit: use at most this many sentences.
         batch_size: sentences in a batch, at most.
+        resume, shard, part, skip_failures: as in `headscope.measure` (docs/streams.md).
         progress: show progress on stderr.
 
     Returns:
@@ -97,68 +98,99 @@ def syntax(
     by = tuple(offsets) if offsets is not None else _CODE_OFFSETS if code else OFFSETS
     if trees:
         spanning.library()
-    started, words, whole, clusters = time.monotonic(), None, None, Clusters()
-
-    def measure(annotated: Annotated, maps: npt.NDArray[Any]) -> list[BoolArray]:
-        tree, _ = annotated
-        return [_right(tree, maps, code), *([spanning.edges(maps, tree[1])] if trees else [])]
-
-    inputs = examples(model, treebank, limit)
-    for block in over_word_maps(
-        model,
+    engine = _Trees(model, by, rows, code=code, trees=trees)
+    return run(
+        KIND,
+        engine,
         treebank,
-        _annotated,
-        measure,
-        rows=rows,
-        token_types=not code,
-        inputs=inputs,
+        options={"rows": rows, "preset": preset},
+        identity={"offsets": list(by), "trees": trees},
+        about={"seed": seed, "least": least},
         batch_size=batch_size,
         limit=limit,
+        resume=resume,
+        shard=shard,
+        part=part,
+        skip_failures=skip_failures,
         progress=progress,
-    ):
-        for _, ((forms, heads, relations), example), layers in sorted(block, key=lambda each: each.number):
-            cluster = clusters.number(example.document, example.document_known)
-            right, *edges = zip(*layers.values(), strict=True)
-            if words is None or whole is None:
-                most = max(each.shape[1] for each in right)
-                words, whole = (Words(list(layers), most, each) for each in (by, (-1, 1)))
-            baselines = by_offsets(len(forms), by, clip=code) == heads
-            words.add(relations, words.padded(right), baselines, cluster)
-            if trees:
-                spanning.add(whole, edges[0], heads, cluster)
-    assert words is not None
-    assert whole is not None
-    options = {"rows": rows, "preset": preset, "limit": limit, "batch_size": batch_size}
-    options = {name: value for name, value in options.items() if value is not None}
-    meta = description(model, treebank, inputs, options, started)
-    result = dataset(words, clusters=clusters.kind, seed=seed, least=least, meta=meta)
-    if not trees:
+    )
+
+
+class _Trees(Engine):
+    """The head of each word, by its row and by its column."""
+
+    def __init__(self, model: Model, offsets: Sequence[int], rows: Rows, *, code: bool, trees: bool) -> None:
+        ways = [Way(name, each, "any") for name, each in zip(DIRECTIONS, ("row", "column"), strict=True)]
+        super().__init__(model, ways, offsets, rows=rows, token_types=not code)
+        self.settles, self.looks = code, trees
+
+    def links(self, example: Example) -> Sequence[Link]:
+        """From each word to its head; the root has none."""
+        _, heads, relations = gold(example)
+        return [
+            Link(Span(word, word + 1), (Span(head, head + 1),) if head >= 0 else (), relation)
+            for word, (head, relation) in enumerate(zip(heads.tolist(), relations, strict=True))
+        ]
+
+    def guesses(self, asked: Asked) -> BoolArray:
+        """Whether the words at the offsets are the heads."""
+        _, heads, relations = gold(asked)
+        return by_offsets(len(relations), self.baselines, clip=self.settles) == heads
+
+    def settle(self, asked: Asked, right: BoolArray, chosen: IntArray) -> BoolArray:
+        """The released code: a ``poss`` before ``'s`` is right as well where the head of it is chosen for ``'s``."""
+        words, heads, relations = gold(asked)
+        before = [
+            name == "poss" and form in ("'s", "s'") for name, form in zip(relations, words[1:], strict=False)
+        ]
+        right[..., :-1] |= (chosen[..., 1:] == heads[:-1]) & np.array(before, np.bool_)
+        return right
+
+    def look(self, asked: Asked, maps: npt.NDArray[Any]) -> BoolArray:
+        """The edges of a layer's spanning trees that are right."""
+        return spanning.edges(maps, gold(asked)[1])
+
+    def begin(self, sums: LinkSums) -> None:
+        """Beside the words, the edges of whole trees."""
+        if self.looks:
+            sums.beside[_TREES] = sums.empty(len(spanning.CHAINS))
+
+    def add(self, sums: LinkSums, answered: Answered, cluster: int) -> None:
+        """The words of a sentence, and the edges of its trees."""
+        super().add(sums, answered, cluster)
+        if self.looks:
+            edges = spanning.instances(sums, answered.looked, gold(answered.asked)[1])
+            sums.add_beside(_TREES, *edges, cluster)
+
+
+_TREES = "trees"
+
+
+def _figures(sums: LinkSums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+    if "shard" in meta and not sums.count:
+        return without_figures(meta)
+    options = {"seed": about["seed"], "least": about["least"]}
+    result = dataset(sums, **options, meta=meta)
+    if _TREES not in sums.beside:
         return result
-    if not len(whole.answers):
+    if not len(sums.beside[_TREES]):
         warnings.warn(
             "trees: no sentence has two words, so no tree has an edge", HeadscopeWarning, stacklevel=3
         )
         return result
-    more = dataset(whole, clusters=clusters.kind, seed=seed, least=least)
+    whole = Words(sums.layers, sums.heads, spanning.CHAINS)
+    whole.count, whole.clusters, whole.answers = sums.count, sums.clusters, sums.beside[_TREES]
+    more = dataset(whole, **options)
     joined = xr.concat([result, more.sel(relation=[spanning.UAS, spanning.UUAS])], "relation", join="outer")
     return joined.assign(q=(("relation",), false_discovery(joined["p"].values)))
 
 
-def _annotated(example: Example) -> Annotated:
-    return gold(example), example
+KIND = Kind("syntax", LinkSums.from_arrays, _figures)
 
 
-def _right(tree: Gold, maps: npt.NDArray[Any], code: bool) -> BoolArray:
-    """Whether each word's prediction is its head, ``[head word word] -> [direction head word]``."""
-    forms, heads, relations = tree
-    predicted = np.stack(predictions(maps))
-    right = predicted == heads
-    if code:
-        before = [
-            name == "poss" and form in ("'s", "s'") for name, form in zip(relations, forms[1:], strict=False)
-        ]
-        right[..., :-1] |= (predicted[..., 1:] == heads[:-1]) & np.array(before, np.bool_)
-    return right
+def merge(parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
+    """The accuracies over a whole treebank from the parts of all its shards; see `headscope.merge`."""
+    return KIND.merge(parts)
 
 
 def estimate(

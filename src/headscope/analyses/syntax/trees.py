@@ -9,11 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope import lazy
-from headscope.analyses.syntax.statistics import Words, by_offsets
+from headscope.analyses.links.sums import LinkSums
+from headscope.analyses.syntax.statistics import by_offsets
 from headscope.tokens import BoolArray, IntArray
 
 UAS, UUAS = "tree UAS", "tree UUAS"
 """Rows of the table: edges of the tree that are right with their direction, and without. Roots are given."""
+
+CHAINS = (-1, 1)
+"""Their baselines: each word's head is its neighbour."""
 
 
 def spanning_tree(weights: npt.NDArray[Any], root: int) -> IntArray:
@@ -59,18 +63,21 @@ def edges(weights: npt.NDArray[Any], heads: IntArray) -> BoolArray:
     return np.array(trees, np.bool_).transpose(2, 1, 0, 3)
 
 
-def add(words: Words, layers: Sequence[BoolArray], heads: IntArray, cluster: int | None = None) -> None:
-    """Count the trees of one sentence, as two relations of `words`; a baseline is the chain at an offset of ±1.
+def instances(
+    sums: LinkSums, layers: Sequence[BoolArray], heads: IntArray
+) -> tuple[list[str], BoolArray, BoolArray]:
+    """The words of one sentence whose edges are right, as instances of two relations.
 
     Args:
-        words: the counts.
+        sums: of what model.
         layers: `edges` of each.
         heads: of the gold tree.
-        cluster: of the sentence, as `Words.add` takes it.
+
+    Returns their labels, what is right of heads ``[way layer head instance]`` and of chains at the offsets of `CHAINS`.
     """
-    chains = [right(each, heads) for each in by_offsets(len(heads), words.baselines)]
+    chains = [right(each, heads) for each in by_offsets(len(heads), CHAINS)]
     kept = heads >= 0
     labels = np.repeat([UAS, UUAS], kept.sum()).tolist()
-    edges_right = [words.padded([each[kind][..., kept] for each in layers]) for kind in range(2)]
+    edges_right = [sums.padded([each[kind][..., kept] for each in layers]) for kind in range(2)]
     baselines = [[each[kind][kept] for each in chains] for kind in range(2)]
-    words.add(labels, np.concatenate(edges_right, -1), np.concatenate(baselines, -1), cluster)
+    return labels, np.concatenate(edges_right, -1), np.concatenate(baselines, -1)

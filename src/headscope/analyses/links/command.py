@@ -1,0 +1,143 @@
+"""`headscope links`: which head connects what belongs together."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from headscope.console import options as console
+from headscope.errors import InputError
+
+
+def links(
+    model: console.ModelOptions,
+    table: console.TableOptions,
+    long: console.LongOptions,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FILE",
+            help="Links: .jsonl, A B ALIGNMENT, speech, trees or coreference; the built-in trees by default.",
+        ),
+    ] = None,
+    format: console.LinksFormat = None,
+    candidates: Annotated[
+        Literal["any", "earlier", "later", "other", "listed"],
+        typer.Option(
+            help="Among what a head chooses: other words, those before or after, of the other text, listed."
+        ),
+    ] = "any",
+    direction: Annotated[
+        Literal["both", "row", "column"],
+        typer.Option(help="row: what a source looks at most; column: what looks at it most."),
+    ] = "both",
+    all_heads: Annotated[
+        bool, typer.Option("--all-heads", help="Every head and direction, not only the best of each label.")
+    ] = False,
+    rows: Annotated[
+        console.FromWord,
+        typer.Option(help="Attention from a span: the mean over its pieces, or that of the first."),
+    ] = "mean",
+    documents: Annotated[
+        str | None,
+        typer.Option(
+            metavar="field:NAME", help="Of .jsonl: what is of one name in this field is one document."
+        ),
+    ] = None,
+    base: Annotated[
+        int, typer.Option(min=0, max=1, help="Of alignments: what they call the first word.")
+    ] = 0,
+    limit: console.Limit = None,
+    strict: console.Strict = False,
+    least: Annotated[int, typer.Option(help="Instances that a label needs to get a best head.")] = 20,
+    seed: console.SplitSeed = 0,
+    batch_size: Annotated[int, typer.Option(help="Inputs in a batch, at most.")] = 32,
+    estimate: console.Estimate = False,
+) -> None:
+    """Which head connects X to Y, by any annotation: accuracies with intervals, beside the best simple rule."""
+    from headscope.analyses.links import run
+
+    kept = long.run(table.output)
+    table.check()
+    if documents is not None and not documents.removeprefix("field:"):
+        raise InputError("--documents: expected field:NAME, found no name")
+    field = None if documents is None else documents.removeprefix("field:")
+    corpus = console.linked(files, format, document=field, base=1 if base else 0, strict=strict)
+    loaded = model.load()
+    options: dict[str, Any] = {
+        "candidates": candidates,
+        "direction": direction,
+        "rows": rows,
+        "least": least,
+        "seed": seed,
+        "batch_size": batch_size,
+        "limit": limit,
+    }
+    line = partial(run.estimate, loaded, corpus, **options)
+    if console.foreseen(estimate, corpus.size_hint(), line, limit=limit, long=console.LONG_TREES):
+        return
+    dataset = run.links(loaded, corpus, **options, **kept, progress=True)
+    if long.shard is not None:
+        console.say_part(dataset, table.output, long.shard)
+        console.write_meta(table.meta, json.loads(dataset.attrs["meta"]))
+        return
+    printed(dataset, table.output, table.as_json, table.meta, all_heads=all_heads)
+
+
+def printed(
+    dataset: Any,
+    output: Path | None,
+    as_json: bool,
+    meta: Path | None,
+    *,
+    map: Path | None = None,
+    seed: int = 0,
+    all_heads: bool = False,
+) -> None:
+    """Write or print the heads of each label."""
+    from headscope.analyses.clusters import CHOSEN_ON, note
+    from headscope.analyses.links import statistics
+
+    console.no_map(map)
+    described = json.loads(dataset.attrs["meta"])
+    console.say_left_out(described)
+    best: Any = statistics.table(dataset)
+    few = [bool(one) for one in best["few"]]
+    if any(few):
+        console.say(
+            f"{sum(few)} of {len(few)} rows have fewer than {described['least']} instances, or no head that is right, "
+            "and no best head"
+        )
+    console.say(note(described))
+    options = console.TableOptions(output, as_json, meta)
+    if all_heads:
+        every: Any = statistics.every_head(dataset)
+        options.out(every, console.on_screen(every), dataset=dataset)
+        return
+    if not all(few):
+        console.say(
+            f"split: the head that is best on {CHOSEN_ON} of the {best['clusters'][0]}, scored on the rest; the head "
+            f"named was the choice so many times of {best['choices'].max()}"
+        )
+    dropped = [name for name in _DROPPED if name in best]
+    options.out(best, console.on_screen(best, few, dropped=dropped), dataset=dataset)
+
+
+_DROPPED = (
+    "few",
+    "p",
+    "difference",
+    "difference_low",
+    "difference_high",
+    "split_low",
+    "split_high",
+    "aer_low",
+    "aer_high",
+    "choices",
+    "clusters",
+)
+"""Columns that files have and a screen has no room for."""

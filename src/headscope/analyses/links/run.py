@@ -1,0 +1,274 @@
+"""Links in every head of a model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any, Literal
+
+import numpy as np
+import xarray as xr
+
+from headscope.analyses.links.engine import Answered, Engine, run
+from headscope.analyses.links.questions import (
+    DIRECTIONS,
+    Asked,
+    Candidates,
+    Direction,
+    Way,
+    by_chance,
+    nearest,
+    offsets_of,
+    question,
+)
+from headscope.analyses.links.statistics import ALIGNED, dataset
+from headscope.analyses.links.sums import LinkSums
+from headscope.analyses.result import returns_result
+from headscope.attention.one import decoder_tokens
+from headscope.corpora import Corpus, Example
+from headscope.corpora.corpus import leave_out, plain
+from headscope.corpora.links import united
+from headscope.doors import Count, Offset, Seed, validated
+from headscope.errors import InputError
+from headscope.link import Link
+from headscope.measures.measure import Floats
+from headscope.models import Model
+from headscope.models.audio import spoken
+from headscope.stream.estimate import CLUSTERS, ahead, line
+from headscope.stream.long import Kind, without_figures
+from headscope.tokens import BoolArray, Tokens
+from headscope.words import Rows
+
+OFFSETS = tuple(offset for offset in range(-5, 6) if offset)
+"""The baselines that take the unit at a fixed distance from the source."""
+
+RULES = ("nearest", "same string")
+"""Baselines that take the nearest candidate, and the nearest with the same string."""
+
+Kinds = Literal["any", "earlier", "later", "other", "listed"]
+
+
+SPEECH = 32
+"""Inputs of a block of speech, at least: what a module takes of one is large."""
+
+
+class Links(Engine):
+    """Links as the corpus gives them."""
+
+    chance = True
+
+    def __init__(
+        self,
+        model: Model,
+        candidates: Candidates = "any",
+        directions: Sequence[Direction] = DIRECTIONS,
+        offsets: Sequence[int] = OFFSETS,
+        rows: Rows = "mean",
+    ) -> None:
+        self._offsets = tuple(offsets)
+        super().__init__(
+            model,
+            [Way(direction, direction, candidates) for direction in directions],
+            [*(f"{offset:+d}" for offset in offsets), *RULES],
+            rows=rows,
+            full=True,
+        )
+
+    def links(self, example: Example) -> Sequence[Link]:
+        """The links of an input; of an encoder-decoder all are between what it reads and writes, or none is."""
+        links = united(super().links(example))
+        if self.model.encoder_decoder and len({_between(link) for link in links}) > 1:
+            raise example.error(
+                "expected all links between texts A and B, or all within text A, for an encoder-decoder; found both"
+            )
+        return links
+
+    def examples(self, corpus: Corpus | Iterable[Example], limit: int | None) -> Iterator[Example]:
+        """The inputs, of which an encoder-decoder's encoder reads text A alone."""
+        if not self.model.encoder_decoder:
+            return super().examples(corpus, limit)
+        return islice(self._encoded(corpus), limit)
+
+    def _encoded(self, corpus: Corpus | Iterable[Example]) -> Iterator[Example]:
+        for example in plain(corpus):
+            try:
+                if example.audio is not None:
+                    yield example
+                    continue
+                if example.words is not None:
+                    tokens = self.model.from_words(example.words)
+                else:
+                    tokens = self.model.encode(example.text or "")
+            except InputError as error:
+                leave_out(corpus, example.error(error))
+            else:
+                yield replace(example, tokens=tokens)
+
+    def question(self, example: Example, number: int) -> Asked:
+        """An input with its question; of speech, which frames each word is heard in."""
+        if example.audio is None:
+            return super().question(example, number)
+        try:
+            heard = spoken(self.model, example.audio, example.words or ())
+            frames = Tokens([f"frame {place}" for place in range(heard.frames)])
+            made = question(self.links(example), self.ways, frames, heard.tokens)
+        except InputError as error:
+            raise example.error(error) from None
+        return Asked.of(example, number, made, tokens=heard.tokens, decoder=heard.tokens, ready=heard.inputs)
+
+    def decoder(self, example: Example) -> Tokens | None:
+        """What an encoder-decoder's decoder reads of an input with links between texts A and B: text B."""
+        if not self.model.encoder_decoder or not any(map(_between, example.links or ())):
+            return None
+        try:
+            if example.pair_words is not None:
+                return decoder_tokens(self.model, self.model.from_words(example.pair_words))
+            return decoder_tokens(self.model, self.model.encode(example.pair or ""))
+        except InputError as error:
+            raise example.error(error) from None
+
+    def guesses(self, asked: Asked, name: str = "target") -> BoolArray:
+        """Whether offsets, the nearest candidate and the nearest of the same string are right."""
+        own = asked.question
+        rules = [nearest(own, name), nearest(own, name, alike=True)]
+        return np.concatenate([offsets_of(own, self._offsets, name), rules])
+
+    def shares(self, asked: Asked, name: str = "target") -> Floats:
+        """The share of candidates that are targets."""
+        return by_chance(asked.question, self.ways, name)[None]
+
+    def begin(self, sums: LinkSums) -> None:
+        """Answers for the alignment error rate."""
+        sums.beside[ALIGNED] = sums.empty(len(sums.baselines), 1)
+
+    def add(self, sums: LinkSums, answered: Answered, cluster: int) -> None:
+        """Add the sources of an input; those that no link names count for the alignment error rate alone.
+
+        That is 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|): an instance for each choice, right where it is possible, and one
+        for each sure link, of which as many are right as choices are sure.
+        """
+        asked, kept = answered.asked, ~answered.asked.question.bare
+        labels = np.array(asked.question.labels)
+        possible, shares = self.guesses(asked), self.shares(asked)
+        right = answered.right
+        sums.add(labels[kept].tolist(), right[..., kept], possible[:, kept], cluster, shares[:, kept])
+        if answered.sure is None or not asked.question.aligned:
+            return
+        links = np.max([read.sure.sum(1) for read in asked.question.read.values()], 0)
+        whole = (right, possible, shares, np.ones(len(labels), np.int64))
+        must = (answered.sure, self.guesses(asked, "sure"), self.shares(asked, "sure"), links)
+        for bits, rules, chance, times in (whole, must):
+            for rows, real in (
+                (np.flatnonzero(times), True),
+                (np.repeat(np.arange(len(labels)), (times - 1).clip(0)), False),
+            ):
+                parts = (bits[..., rows] & real, rules[:, rows] & real, cluster, chance[:, rows] * real)
+                sums.add_beside(ALIGNED, labels[rows].tolist(), *parts)
+
+
+def _between(link: Link) -> bool:
+    return any(span.text != link.source.text for span in (*link.targets, *link.possible))
+
+
+@returns_result
+@validated
+def links(
+    model: Model,
+    corpus: Corpus | Iterable[Example],
+    *,
+    candidates: Kinds = "any",
+    direction: Literal["both", "row", "column"] = "both",
+    rows: Rows = "mean",
+    offsets: Sequence[Offset] = OFFSETS,
+    least: Count = 20,
+    seed: Seed = 0,
+    limit: Count | None = None,
+    batch_size: Count = 32,
+    resume: str | os.PathLike[str] | None = None,
+    shard: str | None = None,
+    part: str | os.PathLike[str] | None = None,
+    skip_failures: bool = False,
+    progress: bool = False,
+) -> xr.Dataset:
+    """Which head connects what belongs together, by any annotation: for this source, is the target what it looks at?
+
+    Of each source a head chooses a candidate: the one that gets most of the source's row (what the source looks at),
+    or that gives most in its column (what looks at the source). A span of several tokens gets the sum and gives the
+    mean of their attention (Clark et al. 2019, section 4.1). Heads that are best on some documents are scored on
+    others.
+
+    Args:
+        model: from `headscope.load`. Of an encoder-decoder, links between texts A and B are measured in the
+            cross-attention (A is what the encoder reads, B what the decoder reads), others in the encoder.
+        corpus: with `headscope.corpora.Example.links`: `headscope.corpora.links`, `linked`, `alignments`; or examples.
+        candidates: among what a head chooses: ``any`` other word or token, those ``earlier`` or ``later`` in the input,
+            those of the ``other`` text, or those that are ``listed`` with each link. In a causal model a candidate must
+            be visible as well.
+        direction: ``row``, ``column`` or both.
+        rows: attention from a span is the ``mean`` over its pieces, or that of its ``first``.
+        offsets: of the baselines that take the unit at a fixed distance; the others take the nearest candidate, the
+            nearest with the same string, and chance.
+        least: instances that a label needs for a best head to be named.
+        seed: of the divisions into parts, to choose heads on some and to score them on others.
+        limit: use at most this many inputs.
+        batch_size: inputs in a batch, at most.
+        resume, shard, part, skip_failures: as in `headscope.measure` (docs/streams.md).
+        progress: show progress on stderr.
+
+    Returns:
+        See `headscope.analyses.links.statistics.dataset`; `headscope.table` makes a table of it.
+
+    Raises:
+        InputError: no input has a link, or an option makes no sense.
+        CorpusError: a corpus of which nothing is left, with file and line.
+
+    >>> corpus = hs.corpora.linked(["The cat sat because it was tired."] * 20, [[((20, 22), (4, 7))]] * 20)
+    >>> result = hs.links(model, corpus)
+    >>> result.table()[["label", "n"]].values.tolist()
+    [['link', 20]]
+    """
+    directions: Sequence[Direction] = DIRECTIONS if direction == "both" else (direction,)
+    engine = Links(model, candidates, directions, offsets, rows)
+    options = {"candidates": candidates, "direction": direction, "rows": rows, "offsets": list(offsets)}
+    return run(
+        KIND,
+        engine,
+        corpus,
+        options=options,
+        about={"seed": seed, "least": least},
+        size=SPEECH if isinstance(corpus, Corpus) and model.feature_extractor is not None else None,
+        batch_size=batch_size,
+        limit=limit,
+        resume=resume,
+        shard=shard,
+        part=part,
+        skip_failures=skip_failures,
+        progress=progress,
+    )
+
+
+def estimate(
+    model: Model, corpus: Corpus, *, limit: int | None = None, batch_size: int = 32, **options: Any
+) -> str:
+    """One line that says what `headscope.links` will take with these options."""
+
+    def work(sample: Sequence[Example]) -> object:
+        return links(model, sample, batch_size=batch_size, **options)
+
+    return line(model, ahead(corpus, Links(model).examples(corpus, limit), limit), work, "input", *CLUSTERS)
+
+
+def merge(parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
+    """The figures of a whole corpus from the parts of all its shards; see `headscope.merge`."""
+    return KIND.merge(parts)
+
+
+def _figures(sums: LinkSums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+    if "shard" in meta and not len(sums.answers):
+        return without_figures(meta)
+    return dataset(sums, seed=about["seed"], least=about["least"], meta=meta)
+
+
+KIND = Kind("links", LinkSums.from_arrays, _figures)

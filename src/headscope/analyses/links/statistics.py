@@ -1,0 +1,269 @@
+"""Which head connects what belongs together: accuracies with intervals, choices scored apart, baselines, tables.
+
+Of each source, a head's choice is the candidate that gets most of the source's row (or gives most in its column); it is
+right where it is a target (Clark et al. 2019, section 4.2, with any annotation in place of dependency relations).
+Intervals are over documents, and heads are scored on others than they are chosen on (`headscope.measures.resample`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import xarray as xr
+
+from headscope.analyses.links.sums import FIGURES, LinkSums
+from headscope.errors import InputError
+from headscope.heads import Head
+from headscope.measures.dataset import description
+from headscope.measures.measure import Floats
+from headscope.measures.resample import Accuracies, Answers, Resampling
+from headscope.measures.significance import false_discovery
+from headscope.tokens import BoolArray
+
+ALL = "all"
+"""The name of the row over all labels."""
+
+ALIGNED = "aligned"
+"""The name of the answers that the alignment error rate is of."""
+
+HEADS = ("accuracy", "ci_low", "ci_high")
+ERROR_RATE = ("aer", "aer_low", "aer_high")
+_SPLIT = ("split_accuracy", "split_low", "split_high", "p")
+_GAIN = ("difference", "difference_low", "difference_high", "times", "choices")
+CHOSEN = (*_SPLIT, "q", "few", *_GAIN, "effective", "clusters")
+"""What the choice of a best head gives, beside its accuracy."""
+
+COLUMNS = (
+    "label",
+    "n",
+    "layer",
+    "head",
+    "paper",
+    "direction",
+    *HEADS,
+    "split_accuracy",
+    "mass",
+    "rank",
+    "baseline",
+    "baseline_accuracy",
+    "p",
+    "q",
+)
+"""Columns of the table, which `MORE` follow; that of every head has those that are of a head."""
+
+MORE = ("average_precision", *(name for name in CHOSEN if name not in COLUMNS))
+
+
+def dataset(
+    sums: LinkSums, *, seed: int = 0, least: int = 20, meta: Mapping[str, Any] | None = None
+) -> xr.Dataset:
+    """Accuracies of all heads over ``(label, direction, layer, head)``, with intervals over clusters.
+
+    Args:
+        sums: what was chosen.
+        seed: of the divisions into parts, to choose and to score apart.
+        least: instances that a label needs for a best head to be named.
+        meta: what made the figures.
+
+    Returns:
+        As `accuracies` over ``label`` and ``rule``, and of every head the means over sources of the ``mass`` on its
+        targets, of the ``rank`` of the first of them among the candidates, and the ``average_precision`` of that
+        ranking; of links between two texts also the alignment error rate ``aer`` with ``aer_low`` and ``aer_high``
+        (`headscope.measures.alignment`), and ``aer_rule`` of the baselines.
+
+    Raises `InputError` when there is no link.
+    """
+    answers = sums.answers
+    if not len(answers):
+        raise InputError(f"corpus: expected at least one link, found none in {sums.count:,} inputs")
+    subsets = by_label(answers)
+    if len(answers.labels) > 1:
+        subsets = {ALL: np.ones(len(answers), np.bool_), **subsets}
+    result = accuracies(sums, subsets, seed=seed, least=least, meta={**(meta or {}), "inputs": sums.count})
+    axes = ("label", "direction", "layer", "head")
+    if sums.figures:
+        means = [
+            sums.means(list(answers.labels) if name == ALL else [name], int(own.sum()))
+            for name, own in subsets.items()
+        ]
+        names = dict(zip(map(str, FIGURES), ("mass", "rank", "average_precision"), strict=True))
+        result = result.assign({names[name]: (axes, values) for name, values in stacked(means).items()})
+    if ALIGNED in sums.beside and len(sums.beside[ALIGNED]):
+        result = result.assign(_error_rates(sums, list(subsets), seed))
+    return result
+
+
+def _error_rates(sums: LinkSums, labels: Sequence[str], seed: int) -> dict[str, Any]:
+    """The alignment error rate of heads and rules: 1 minus the share that `ALIGNED` gets right."""
+    answers = sums.beside[ALIGNED]
+    resampling, numbers = Resampling(answers, seed=seed), answers.numbers()
+    count, rows = math.prod(sums.shape), list[dict[str, Any]]()
+    for label in labels:
+        own = np.ones(len(numbers), np.bool_) if label == ALL else numbers == answers.labels.get(label, -1)
+        scores = resampling.of(own)
+        low, high = scores.interval()
+        ends = zip(ERROR_RATE, (scores.value, high, low), strict=True)
+        rows.append({name: 1 - values[:count].reshape(sums.shape) for name, values in ends})
+        rows[-1]["aer_rule"] = 1 - scores.value[count:]
+    axes = ("label", "direction", "layer", "head")
+    return {
+        name: (("label", "rule") if name == "aer_rule" else axes, values)
+        for name, values in stacked(rows).items()
+    }
+
+
+def by_label(answers: Answers) -> dict[str, BoolArray]:
+    """The instances of each label, the most frequent first."""
+    numbers = answers.numbers()
+    sizes = np.bincount(numbers, minlength=len(answers.labels))
+    names = sorted(answers.labels, key=lambda name: (-int(sizes[answers.labels[name]]), name))
+    return {name: numbers == answers.labels[name] for name in names}
+
+
+def accuracies(
+    sums: LinkSums,
+    subsets: Mapping[str, BoolArray],
+    *,
+    axis: str = "label",
+    rule: str = "rule",
+    clusters: str | None = None,
+    seed: int = 0,
+    least: int = 100,
+    meta: Mapping[str, Any] | None = None,
+) -> xr.Dataset:
+    """Accuracies of all heads on some subsets of the instances, over ``(axis, direction, layer, head)``.
+
+    Args:
+        sums: what was chosen.
+        subsets: by name, which instances are of each, ``[instance]``.
+        axis, rule: names of the axes of subsets and of baselines.
+        clusters: what the clusters are; by default what `sums` knows of them.
+        seed: of the divisions into parts.
+        least: instances that a subset needs for a best head to be named.
+        meta: what made the figures.
+
+    Returns:
+        ``accuracy``, ``ci_low``, ``ci_high`` of every head (95 %, of that head, given the choice where it is the best),
+        ``n`` and ``effective`` clusters of every subset, ``baseline`` over ``(axis, rule)``; and over
+        ``axis``, where a best head is named: ``best`` (its index among direction × layer × head, −1 for none);
+        ``split_accuracy``, ``split_low`` and ``split_high`` of choosing and scoring on different clusters, the choice
+        included (`headscope.measures.resample.Chosen`); ``times`` that the best head was the choice, of ``choices``;
+        ``difference`` to the best baseline, chosen and scored alike, with ``difference_low`` and ``difference_high``;
+        ``p`` that there is no gain, and ``q`` with the false discovery rate over the subsets. Intervals and tests are
+        NaN with too few effective clusters (`headscope.measures.jackknife.LEAST`).
+    """
+    resampling = Resampling(sums.answers, seed=seed)
+    columns = stacked([_figures(sums, resampling.of(own), least) for own in subsets.values()])
+    columns["q"] = false_discovery(columns["p"])
+    axes = {**dict.fromkeys(HEADS, ("direction", "layer", "head")), "baseline": (rule,)}
+    described = {**(meta or {}), "seed": seed, "least": least}
+    described |= {
+        "clusters": clusters or sums.clusters.kind or "sentences",
+        "clusters_count": sums.answers.clusters_count,
+    }
+    return xr.Dataset(
+        {name: ((axis, *axes.get(name, ())), values) for name, values in columns.items()},
+        coords={
+            axis: list(subsets),
+            "direction": list(sums.ways),
+            "layer": list(sums.layers),
+            "head": np.arange(sums.heads),
+            rule: list(sums.baselines),
+        },
+        attrs={"meta": json.dumps(described, ensure_ascii=False)},
+    )
+
+
+def _figures(sums: LinkSums, scores: Accuracies, least: int) -> dict[str, Any]:
+    """The figures of a subset."""
+    count = math.prod(sums.shape)
+    ends = zip(HEADS, (scores.value, *scores.interval()), strict=True)
+    row: dict[str, Any] = {name: values[:count].reshape(sums.shape) for name, values in ends}
+    row |= {"baseline": scores.value[count:], "n": scores.n, "effective": scores.documents, "best": -1}
+    row |= dict.fromkeys((*_SPLIT, *_GAIN), np.nan)
+    if scores.n < least or not row["accuracy"].any():  # of roots no head is right
+        return row
+    best = scores.chosen(slice(count))
+    row |= {"best": best.place, "times": best.times, "choices": best.choices}
+    row |= zip(_SPLIT, (best.split, *best.interval()), strict=False)
+    if sums.baselines:
+        gain = best.gain(scores.chosen(slice(count, None)))
+        row |= zip(_GAIN, (gain.value, *gain.interval()), strict=False)
+        row["p"] = gain.above()
+    return row
+
+
+def table(result: xr.Dataset) -> pd.DataFrame:
+    """The best head of each label, with `COLUMNS` and `MORE`; no head where there are `few` instances.
+
+    ``ci_low`` and ``ci_high`` are given the choice; ``split_low`` and ``split_high`` include it.
+    """
+    more = ERROR_RATE if "aer" in result else ()
+    rows: Any = best_heads(result, every_head(result), "label", "baseline")
+    return rows[[*COLUMNS, *more, *MORE]]
+
+
+def every_head(result: xr.Dataset) -> pd.DataFrame:
+    """Every head and direction of each label, with those of `COLUMNS` that are of a head."""
+    figures = [*HEADS, "mass", "rank", "average_precision", *(ERROR_RATE if "aer" in result else ())]
+    rows: Any = heads_of(result, "label", "rule", "baseline", figures)
+    first = [name for name in COLUMNS if name in rows]
+    return rows[[*first, *(name for name in rows if name not in first)]]
+
+
+def heads_of(
+    result: xr.Dataset, axis: str, rule: str, baseline: str, figures: Collection[str]
+) -> pd.DataFrame:
+    """A row for every head and direction of each value of an axis: figures of heads, and the best baseline.
+
+    Args:
+        result: of `accuracies`.
+        axis, rule: its axes of subsets and of baselines.
+        baseline: the column of the best baseline's name.
+        figures: variables of the result.
+    """
+    rows: Any = result[["n", *figures]].to_dataframe([axis, "direction", "layer", "head"]).reset_index()
+    heads = len(rows) // result.sizes[axis]
+    rules = result[rule].values
+    best = [_best(each, rules) for each in result["baseline"].transpose(axis, rule).values]
+    rows["paper"] = papers(rows["layer"], rows["head"])
+    rows[baseline] = [name for name, _ in best for _ in range(heads)]
+    rows["baseline_accuracy"] = [accuracy for _, accuracy in best for _ in range(heads)]
+    return rows
+
+
+def best_heads(result: xr.Dataset, every: Any, axis: str, baseline: str) -> pd.DataFrame:
+    """Of the rows of every head, those of the best of each value of the axis, with what choosing gives."""
+    best = result["best"].values
+    few = best < 0
+    rows = every.iloc[np.arange(len(best)) * (len(every) // len(best)) + best.clip(0)].reset_index(drop=True)
+    of_head = [name for name in rows if name not in (axis, "n", baseline, "baseline_accuracy")]
+    rows[of_head] = rows[of_head].mask(np.repeat(few[:, None], len(of_head), 1))
+    figures: dict[str, Any] = {name: result[name].values for name in CHOSEN if name in result}
+    rows = rows.assign(**figures, few=few, clusters=description(result)["clusters"])
+    whole = [name for name in ("layer", "head", "baseline_offset", "times", "choices") if name in rows]
+    return rows.astype(dict.fromkeys(whole, "Int64"))
+
+
+def _best(accuracies: Floats, rules: npt.NDArray[Any]) -> tuple[Any, float]:
+    """The best baseline and its accuracy; None where there is none."""
+    if not np.isfinite(accuracies).any():
+        return None, np.nan
+    best = int(np.nanargmax(accuracies))
+    return rules[best].item(), float(accuracies[best])
+
+
+def stacked(rows: Sequence[Mapping[str, Any]]) -> dict[str, npt.NDArray[Any]]:
+    """Rows with the same keys as arrays, one for each key."""
+    return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+
+
+def papers(layers: Any, heads: Any) -> list[str]:
+    """The labels that papers print, such as ``8-10``."""
+    return [Head(int(layer), int(head)).paper for layer, head in zip(layers, heads, strict=True)]

@@ -1,0 +1,189 @@
+"""What a model's heads are right about, source by source: sums that add up, are kept and are merged.
+
+In an input each head chooses, in one or several ways, a candidate for each source. Which of many heads is best is
+chosen and scored apart (`headscope.measures.resample`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from headscope.errors import InputError
+from headscope.measures.measure import Floats
+from headscope.measures.resample import Answers, Clusters
+from headscope.tokens import BoolArray
+
+FIGURES = ("mass", "rank", "precision")
+"""Of each source, beside whether the choice is right: the attention that its targets get, the rank of the first of them
+among the candidates, and the average precision with which the head ranks them."""
+
+
+class LinkSums:
+    """Which choices are right, source by source, of all heads and of baselines.
+
+    Args:
+        ways: in which a head chooses, such as by rows and by columns.
+        layers, heads: of the model; a head that a layer does not have is never right.
+        baselines: their names.
+        chance: whether one more, ``chance``, is known as the share of candidates that are targets.
+
+    Attributes:
+        count: how many inputs were added.
+        clusters: their documents.
+        answers: a bit for each predictor (heads first, then baselines) and source.
+        beside: further answers that some runs have, by name.
+        figures: of each label, sums over its sources, ``[figure way layer head]`` (`FIGURES`).
+    """
+
+    def __init__(
+        self,
+        ways: Sequence[str],
+        layers: Sequence[int],
+        heads: int,
+        baselines: Sequence[Any],
+        *,
+        chance: bool = False,
+    ) -> None:
+        self.ways, self.layers, self.heads = tuple(ways), tuple(layers), heads
+        self.baselines = (*baselines, "chance") if chance else tuple(baselines)
+        self.shape = len(self.ways), len(self.layers), heads
+        self.count = 0
+        self.clusters = Clusters()
+        self.answers = self.empty(len(self.baselines), int(chance))
+        self.beside: dict[str, Answers] = {}
+        self.figures: dict[str, Floats] = {}
+
+    def empty(self, baselines: int, shares: int = 0) -> Answers:
+        """Answers of all heads and so many baselines, without any source."""
+        return Answers(math.prod(self.shape) + baselines, shares)
+
+    def add(
+        self,
+        labels: Sequence[str],
+        right: BoolArray,
+        baselines: BoolArray,
+        cluster: int | None = None,
+        shares: Floats | None = None,
+    ) -> None:
+        """The sources of an input.
+
+        Args:
+            labels: of each.
+            right: ``[way layer head source]``.
+            baselines: ``[baseline source]``, without chance.
+            cluster: its number (`headscope.measures.resample.Clusters`), in order; None: its own.
+            shares: what chance gives, ``[1 source]``.
+        """
+        self._put(self.answers, labels, right, baselines, self.count if cluster is None else cluster, shares)
+        self.count += 1
+
+    def add_beside(
+        self,
+        name: str,
+        labels: Sequence[str],
+        right: BoolArray,
+        baselines: BoolArray,
+        cluster: int,
+        shares: Floats | None = None,
+    ) -> None:
+        """Instances of the answers `beside` with this name; arguments as of `add`."""
+        self._put(self.beside[name], labels, right, baselines, cluster, shares)
+
+    @staticmethod
+    def _put(
+        answers: Answers,
+        labels: Sequence[str],
+        right: BoolArray,
+        baselines: BoolArray,
+        cluster: int,
+        shares: Floats | None,
+    ) -> None:
+        if labels:
+            answers.add(labels, np.concatenate([right.reshape(-1, len(labels)), baselines]), cluster, shares)
+
+    def padded(self, layers: Iterable[BoolArray]) -> BoolArray:
+        """Layers ``[way head source]`` as ``[way layer head source]``."""
+        arrays = list(layers)
+        right = np.zeros((*self.shape, arrays[0].shape[-1]), np.bool_)
+        for layer, array in enumerate(arrays):
+            right[:, layer, : array.shape[1]] = array
+        return right
+
+    def means(self, labels: Collection[str], n: int) -> dict[str, Floats]:
+        """The mean of each of `FIGURES` over the `n` sources of some labels, ``[way layer head]``."""
+        sums = sum((self.figures[label] for label in labels), np.zeros((len(FIGURES), *self.shape)))
+        return dict(zip(FIGURES, sums / n, strict=True))
+
+    def __add__(self, other: Self) -> Self:
+        if (self.ways, self.layers, self.heads, self.baselines) != (
+            other.ways,
+            other.layers,
+            other.heads,
+            other.baselines,
+        ):
+            raise InputError(
+                f"links: expected {len(self.layers)} layers of {self.heads} heads in all inputs, found "
+                f"{len(other.layers)} of {other.heads}"
+            )
+        both = type(self)._like(self)
+        both.count = self.count + other.count
+        both.clusters, shift = self.clusters.then(other.clusters)
+        both.answers = self.answers.then(other.answers, shift)
+        both.beside = {name: own.then(other.beside[name], shift) for name, own in self.beside.items()}
+        labels = dict.fromkeys([*self.figures, *other.figures])
+        nothing = np.zeros((len(FIGURES), *self.shape))
+        both.figures = {
+            label: self.figures.get(label, nothing) + other.figures.get(label, nothing) for label in labels
+        }
+        return both
+
+    @classmethod
+    def _like(cls, other: LinkSums) -> Self:
+        sums = cls.__new__(cls)
+        LinkSums.__init__(sums, other.ways, other.layers, other.heads, other.baselines)
+        return sums
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All of it as arrays of numbers and strings."""
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "count": np.array([self.count, self.heads]),
+            "layers": np.array(self.layers, np.int64),
+            "ways": np.array(self.ways, np.str_),
+            "baselines": np.array(self.baselines),
+            "beside": np.array(list(self.beside), np.str_),
+            "figures": np.array(list(self.figures), np.str_),
+            "sums": np.array(list(self.figures.values())).reshape(-1, len(FIGURES), *self.shape),
+        }
+        kept = {"clusters": self.clusters, "main": self.answers}
+        kept |= {f"beside {name}": answers for name, answers in self.beside.items()}
+        return arrays | {
+            f"{name}.{each}": array for name, part in kept.items() for each, array in part.to_arrays().items()
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> LinkSums:
+        """From what `to_arrays` gave."""
+        count, heads = map(int, arrays["count"])
+        sums = LinkSums(
+            arrays["ways"].tolist(), arrays["layers"].tolist(), heads, arrays["baselines"].tolist()
+        )
+        sums.count = count
+
+        def part(name: str) -> dict[str, npt.NDArray[Any]]:
+            return {
+                each.removeprefix(f"{name}."): array
+                for each, array in arrays.items()
+                if each.startswith(f"{name}.")
+            }
+
+        sums.clusters = Clusters.from_arrays(part("clusters"))
+        sums.answers = Answers.from_arrays(part("main"))
+        names = arrays["beside"].tolist()
+        sums.beside = {name: Answers.from_arrays(part(f"beside {name}")) for name in names}
+        sums.figures = dict(zip(arrays["figures"].tolist(), arrays["sums"], strict=True))
+        return sums
