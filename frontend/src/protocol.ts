@@ -150,6 +150,21 @@ export interface MeasureColumn {
 }
 
 /**
+ * A gold link of a part, by places of tokens.
+ *
+ * `side` is where its source stands: a query that should look at one of `targets` ("from"), or a key that one of them
+ * should look at ("to"). `candidates` is what there is to choose from; None: every other token, or word (`units`).
+ */
+export interface LinkInfo {
+  label: string;
+  side: "from" | "to";
+  source: number[];
+  targets: number[][];
+  candidates: number[][] | null;
+  units: "tokens" | "words";
+}
+
+/**
  * One part of a model on one input: ``self``, or ``encoder``, ``decoder``, ``cross``.
  *
  * `index` is the model's own index of each layer, `heads` that of each layer's heads, `layers` their maps
@@ -172,6 +187,7 @@ export interface PartInfo {
   neurons: NeuronsInfo[] | null;
   quantities: QuantityInfo[];
   measures: MeasureColumn[];
+  links?: LinkInfo[];
 }
 
 /**
@@ -212,6 +228,7 @@ export interface ExplorerState {
   zoom?: number[] | null;
   input?: number;
   side?: "one" | "both" | "difference";
+  gold?: boolean;
   values?: boolean;
   theme?: "auto" | "light" | "dark";
 }
@@ -900,6 +917,7 @@ export const STATE_DEFAULTS: Required<ExplorerState> = {
   zoom: null,
   input: 0,
   side: "one",
+  gold: true,
   values: false,
   theme: "auto",
 };

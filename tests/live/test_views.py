@@ -9,6 +9,7 @@ from headscope.attention.load import load as hs_load
 from headscope.attention.one import capture, gradients, prepare
 from headscope.attention.scalar import natural
 from headscope.errors import HeadscopeWarning, InputError
+from headscope.link import Link, Span
 from headscope.live import quantities
 from headscope.live import view as module
 from headscope.live.view import head_view, model_view, neuron_view, view
@@ -48,6 +49,43 @@ class TestArguments:
     def test_a_quantity_that_is_none(self, demo) -> None:
         with pytest.raises(InputError, match="expected 'gradient' and 'norm'"):
             view(demo, TEXT, quantities=("saliency",))
+
+    def test_links_are_of_the_first_text_and_of_both_models(self, demo, maps) -> None:
+        links = [(3, 1), ((1, 3), (4, 5))]
+
+        def labelled(shown) -> list[int]:
+            parts = [one["parts"][0] for one in shown.payload["inputs"]]
+            return [len(part.get("links", [])) for part in parts]
+
+        assert labelled(view(maps, links=links)) == [2]
+        assert labelled(view(demo, (TEXT, OTHER), against=(OTHER, TEXT), links=links, quantities=())) == [
+            2,
+            0,
+        ]
+        assert labelled(view(demo, TEXT, against=demo, links=links, quantities=())) == [2, 2]
+        assert labelled(view(maps, links=[])) == [0]
+        words = [Link(Span(2, 3), (Span(0, 1, "b"),), "same")]
+        shown = head_view(maps, links=words, layer=2, heads=[9])
+        (link,) = shown.payload["inputs"][0]["parts"][0]["links"]
+        assert [maps.query.pieces[place] for place in (*link["source"], *link["targets"][0])] == [
+            "in",
+            "autumn",
+        ]
+        assert "gold links: " in shown.picture("svg").decode()
+
+    @pytest.mark.parametrize(
+        ("links", "message"),
+        [
+            ("ab", "links: expected a list or an array, found 'ab'"),
+            ([(1, 2), (1, 99)], r"links\[1\]: expected tokens up to"),
+            ([(1, "x")], r"links\[0\]: expected a number"),
+            (np.eye(3), r"links: expected a boolean matrix"),
+            (np.eye(3, dtype=bool), r"links: expected a matrix \[query key\] of"),
+        ],
+    )
+    def test_links_that_are_none(self, maps, links, message) -> None:
+        with pytest.raises(InputError, match=message):
+            view(maps, links=links)
 
     def test_neurons_of_maps(self, maps) -> None:
         with pytest.raises(InputError, match="neurons=True"):

@@ -17,6 +17,7 @@ from headscope.views import figure as figures
 from headscope.views.blobs import decode
 from headscope.views.explorer import Input, explorer_payload
 from headscope.views.figure_grid import tint
+from headscope.views.gold import of_parts
 from headscope.views.palette import LIGHT, diverging
 from headscope.views.selection import Selection
 from headscope.views.state import DEFAULTS, STATE
@@ -64,6 +65,7 @@ HEEDED: tuple[tuple[dict[str, Any], str, Any], ...] = (
     *((state, "input", 1) for state in (HEAD, MATRIX, NEURON, HEAT)),
     *((state, "side", "both") for state in (HEAD, MATRIX, NEURON, HEAT)),
     *((state, "side", "difference") for state in (HEAD, MATRIX, NEURON, HEAT)),
+    *((state, "gold", False) for state in (HEAD, MANY, MATRIX, NEURON, GRID, HEAT)),
     (NEURON, "values", True),
     *((state, "theme", "dark") for state in (HEAD, MATRIX, NEURON, GRID)),
 )
@@ -89,6 +91,7 @@ UNHEEDED: tuple[tuple[dict[str, Any], str, Any], ...] = (
     (HEAD, "zoom", (1, 3, 2, 4)),
     (DIFFERENCE, "input", 1),
     ({**HEAD, "side": "both"}, "input", 1),
+    (DIFFERENCE, "gold", False),
     (HEAD, "values", True),
     (HEAD, "theme", "light"),
 )
@@ -110,6 +113,7 @@ def both() -> list[Input]:
                 neurons={"self": inner},
                 matrices={"gradient": {"self": slopes}},
                 notes={"gradient": "the loss"},
+                links=of_parts([(1, 3)], {"self": maps}),
             )
         )
     return found

@@ -5,10 +5,14 @@ import { h } from "../dom";
 import { figure } from "../format";
 import type { MeasureColumn } from "../protocol";
 import { area, FONT, paint, ratio, surface, whole } from "./canvas";
+import { drawCells, drawThumbLinks } from "./golddraw";
 import { type Box, box, LINES_UP_TO, places, queue } from "./gridlayout";
 import type { Scene } from "./scene";
 import { inSlices } from "./slices";
 import { lineSegments, type Thumb, Thumbs } from "./thumbs";
+
+/** Pixels that each token of a thumbnail must have for gold links to be drawn. */
+const ROOM_OF_TOKEN = 2;
 
 export type GridKind = "beside" | "large" | "mini";
 
@@ -78,7 +82,7 @@ export class Grid {
     const sorted = state.sort && !!this.measure && kind !== "mini";
     const noted = !!this.measure && kind !== "mini";
     this.box = box({ layers: part.index.length, heads: this.columns.length, width, kind, room, noted, sorted });
-    const key = [width, kind, room, owner.theme, this.lines, state.measure, sorted, state.least, state.filter, state.special, state.unit, state.part, state.quantity, state.renormalise, this.scene.place, ratio()].join("|");
+    const key = [width, kind, room, owner.theme, this.lines, state.measure, sorted, state.least, state.filter, state.special, state.unit, state.part, state.quantity, state.renormalise, state.gold, this.scene.place, ratio()].join("|");
     if (key !== this.drawn) {
       this.drawn = key;
       this.order = places(this.scene, sorted ? this.measure : undefined);
@@ -205,8 +209,25 @@ export class Grid {
         paint(pixels, 0, 0, side, side, whole(thumb.codes, thumb.rows, thumb.columns), thumb.sign ? palette.diverging : palette.sequential, thumb.sign);
         context.putImageData(image, Math.round(x * scale), Math.round(y * scale));
       }
+      if (thumb) this.links(context, x, y, layer, head);
       if (figures) this.note(context, x, y, layer, head, figures[place]!, most);
     };
+  }
+
+  // The gold links of a head, where a token has room.
+  private links(context: CanvasRenderingContext2D, x: number, y: number, layer: number, head: number): void {
+    const { scene, box } = this;
+    const map = this.fits && scene.links.length > 0 ? scene.map(layer, head) : null;
+    if (!map) return;
+    const links = scene.judge([map]);
+    if (this.lines) return drawThumbLinks(context, scene.owner.ink, { x: x + 3, y: y + 3, size: box.cell - 6, rows: map.rows, columns: map.columns }, links);
+    const [tall, wide] = [box.cell / map.rows, box.cell / map.columns];
+    drawCells(context, scene.owner.ink, { x, y, wide, tall, row: 0, rows: map.rows, column: 0, columns: map.columns }, links);
+  }
+
+  private get fits(): boolean {
+    const { rows, columns } = this.scene;
+    return this.kind !== "mini" && this.box.cell / Math.max(rows.items.length, columns.items.length) >= ROOM_OF_TOKEN;
   }
 
   // The three strongest of each row in eight opacity classes, weakest first.
@@ -289,10 +310,13 @@ export class Grid {
     this.hover.hidden = false;
     this.set(this.hover, cell.place);
     const figures = scene.part.measures.filter((measure) => measure.of === "input" || measure.name === scene.state.measure);
+    const map = scene.links.length > 0 ? scene.map(cell.layer, cell.head) : null;
+    const links = map ? scene.judge([map]) : [];
+    const gold = links.length > 0 ? h("tr", {}, h("td", {}, "gold links"), h("td.n", {}, `${links.filter((link) => link.right).length} of ${links.length} right`)) : null;
     const row = (measure: MeasureColumn): HTMLElement =>
       h("tr", {}, h("td", {}, measure.of === "corpus" ? scene.called(measure) : measure.title), h("td.n", {}, `${figure(scene.data.figure(scene.part, measure, cell.layer, cell.head), 2)}${measure.units === "share" ? "" : ` ${measure.units}`}`));
     scene.owner.tip(
-      h("div", {}, h("b", {}, `L${cell.layer}H${cell.head}`), h("span.dim", {}, ` ${scene.whose()}`), h("table", {}, ...figures.map(row)), h("div.dim", {}, "click opens, shift-click adds")),
+      h("div", {}, h("b", {}, `L${cell.layer}H${cell.head}`), h("span.dim", {}, ` ${scene.whose()}`), h("table", {}, gold, ...figures.map(row)), h("div.dim", {}, "click opens, shift-click adds")),
       event.clientX,
       event.clientY,
     );

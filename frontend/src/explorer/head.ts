@@ -7,11 +7,13 @@ import { type Pen, ratio, surface } from "./canvas";
 import { type Shown, value } from "./cut";
 import { painters } from "./export";
 import { cost, drawFocus, drawLines, drawRails, OTHERS } from "./headdraw";
+import { concerns, inWords } from "./gold";
+import { drawLinks } from "./golddraw";
 import { type HeadBox, headBox, middle } from "./headlayout";
 import { type Lines, strongest } from "./lines";
 import { lineAt } from "./pick";
 import { nameOf } from "./quantities";
-import type { Scene } from "./scene";
+import type { Focus, Scene } from "./scene";
 import { TokenRows } from "./tokenrows";
 import { mark, placeOf } from "./tokens";
 
@@ -81,7 +83,7 @@ export class HeadLines {
     this.lay();
     // Only what has changed is drawn: the grid's measure, say, does not touch the lines.
     const { state } = scene;
-    const drawn = JSON.stringify([scene.key, this.box, state.threshold, state.top_k, scene.owner.theme, ratio(), this.rows.offset]);
+    const drawn = JSON.stringify([scene.key, state.gold, this.box, state.threshold, state.top_k, scene.owner.theme, ratio(), this.rows.offset]);
     if (drawn !== this.drawn) this.draw();
     else if (JSON.stringify(scene.focus) !== this.focused) this.focus();
     this.drawn = drawn;
@@ -176,6 +178,7 @@ export class HeadLines {
     const scrolled = this.scrolled;
     drawRails(pen, scene, box, scrolled);
     drawFocus(pen, scene, box, maps, focus, scrolled);
+    drawLinks(pen, scene, box, scene.judged(), focus, scrolled);
     this.caption.textContent = `${this.about}. ${hint(scene)}`;
     this.heading(maps, focus?.from != null ? "right" : focus?.to != null ? "left" : "rest");
   }
@@ -225,7 +228,9 @@ export class HeadLines {
       content = pairTip(scene, side === "from" ? place : pinned.from!, side === "to" ? place : pinned.to!);
     } else if (maps.length === 1) {
       // The numbers of one head stand in the strip.
-      return scene.owner.tip(null);
+      const links = linkRows(scene, side === "from" ? { from: place, to: null } : { from: null, to: place });
+      if (links.length === 0) return scene.owner.tip(null);
+      content = h("div", {}, h("table", {}, ...links));
     } else {
       const items = side === "from" ? columns : rows;
       const at = (map: Shown, other: number): number => value(map, side === "from" ? place * map.columns + other : other * map.columns + place);
@@ -238,6 +243,8 @@ export class HeadLines {
       };
       const about = side === "from" ? "looks most at" : "is most looked at by";
       content = h("div", {}, h("b", {}, h("bdi", {}, name((side === "from" ? rows : columns)[place]))), h("span.dim", {}, ` ${about}`), h("table", {}, ...maps.slice(0, 16).map(row)));
+      const links = linkRows(scene, side === "from" ? { from: place, to: null } : { from: null, to: place });
+      if (links.length > 0) (content as HTMLElement).append(h("table", {}, ...links));
       if (maps.length > 16) (content as HTMLElement).append(h("div.dim", {}, `and ${maps.length - 16} more heads`));
     }
     const bounds = this.rows.scroller.getBoundingClientRect();
@@ -268,6 +275,7 @@ export class HeadLines {
     if (!on) drawLines(pen, scene, box, maps, lines, 0, lines.count - 1, this.scrolled);
     drawRails(pen, scene, box, this.scrolled);
     drawFocus(pen, scene, box, maps, focus, this.scrolled);
+    drawLinks(pen, scene, box, scene.judged(), focus, this.scrolled);
   }
 
   destroy(): void {
@@ -286,6 +294,15 @@ function hint({ pinned, pair }: Scene): string {
 export function headRow(scene: Scene, map: Shown, text: string, what = ""): HTMLElement {
   const swatch = h("i.sw", { style: `background:${scene.color(map.head)}` });
   return h("tr", {}, h("td", {}, swatch, scene.name(map.head)), h("td", {}, h("bdi", {}, what)), h("td.n", {}, text));
+}
+
+/** The gold links of a token or a pair, for a tip. */
+export function linkRows(scene: Scene, focus: Focus): HTMLElement[] {
+  const links = scene.judged().filter(({ gold }) => concerns(gold, focus));
+  return links.slice(0, 8).map((link) => {
+    const { label, pair, verdict } = inWords(scene.rows.items, scene.columns.items, link);
+    return h("tr", {}, h("td", {}, h("span", { class: link.right ? "isright" : "iswrong" }, link.right ? "✓ " : "✗ "), label), h("td", {}, h("bdi", {}, pair)), h("td.n", {}, h("bdi", {}, verdict)));
+  });
 }
 
 const significant = (x: number, digits = 3): string => Number(x.toPrecision(digits)).toString().replace("-", "−");
@@ -315,6 +332,8 @@ export function pairTip(scene: Scene, from: number, to: number): HTMLElement {
     if (map) rows.push(h("tr", {}, h("td", {}, nameOf(quantity)), h("td", {}), h("td.n", {}, quantity === "weights" ? figure(value(map, from * map.columns + to)) : significant(value(map, from * map.columns + to)))));
   }
   const pair = h("div", {}, h("b", {}, h("bdi", {}, name(scene.rows.items[from]))), " → ", h("b", {}, h("bdi", {}, name(scene.columns.items[to]))), h("table", {}, ...rows));
+  const links = linkRows(scene, { from, to });
+  if (links.length > 0) pair.append(h("table", {}, ...links));
   if (scene.hides(from, to)) pair.append(h("div.dim", {}, "not seen: the mask hides it"));
   return pair;
 }

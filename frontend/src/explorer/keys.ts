@@ -9,7 +9,7 @@ const SCALES = ["model", "head", "neuron"] as const;
 
 const KEYS = [
   ["← →", "previous, next head"], ["↑ ↓", "previous, next layer"], ["Enter", "one scale closer"], ["Esc", "let go of chosen tokens, then one scale out"],
-  ["1 2 3", "model, head, neurons"], ["a", "all heads, or only this one"], ["s", "special tokens on or off"], ["w", "words or pieces"],
+  ["1 2 3", "model, head, neurons"], ["a", "all heads, or only this one"], ["s", "special tokens on or off"], ["w", "words or pieces"], ["g", "gold links on or off"],
   ["m", "lines or matrix"], ["+ − 0", "zoom the matrix"], ["/", "find a token; Enter pins the next"], ["Tab", "to the tokens: ↑ ↓ move, ← → other side, Enter pins"],
   ["Shift", "with a click or Enter: a token on the other side too, which ranks all heads by the two"], ["?", "this list"],
 ] as const;
@@ -48,6 +48,7 @@ export function action(key: string, { state, headbar, matrix, set, search, help 
     a: () => headbar.toggleAll(),
     s: () => set({ special: !state.special }),
     w: () => set({ unit: state.unit === "words" ? "pieces" : "words" }),
+    g: () => set({ gold: !state.gold }),
     m: () => set({ picture: state.picture === "matrix" ? "lines" : "matrix" }),
     "/": search,
     "?": help,

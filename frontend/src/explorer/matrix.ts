@@ -6,6 +6,8 @@ import { clickedCell } from "./between";
 import { paint, type Pen, ratio, surface } from "./canvas";
 import type { Shown } from "./cut";
 import { painters } from "./export";
+import { concerns, ofOpen } from "./gold";
+import { drawCells } from "./golddraw";
 import { pairTip } from "./head";
 import { moved, within, type Zoom, zoomed } from "./matrixlayout";
 import { longPress } from "./press";
@@ -139,7 +141,7 @@ export class Matrix {
     const { scene } = this;
     const map = this.map;
     if (!map) return;
-    const drawn = JSON.stringify([scene.key, scene.state.zoom, scene.owner.theme, ratio(), width, height]);
+    const drawn = JSON.stringify([scene.key, scene.state.gold, scene.state.zoom, scene.owner.theme, ratio(), width, height]);
     if (drawn === this.drawn) {
       if (JSON.stringify(scene.focus) !== this.focused) this.focus();
       return;
@@ -239,6 +241,8 @@ export class Matrix {
       if (breaks(scene.columns.items, b)) pen.fillRect(Math.round((b - zoom[2]) * wide) - 0.5, 0, 1, this.tall);
     }
     const { focus } = scene;
+    const links = this.large || !focus ? scene.judged() : scene.judged().filter(({ gold }) => concerns(gold, { from: focus.from, to: null }));
+    drawCells(pen, ink, { x: 0, y: 0, wide, tall, row: zoom[0], rows: zoom[1], column: zoom[2], columns: zoom[3] }, links.map(ofOpen));
     if (!focus) return;
     pen.strokeStyle = ink("--ink");
     pen.lineWidth = 1;

@@ -5,6 +5,8 @@ import { h } from "../dom";
 import { figure, shown } from "../format";
 import { area, strip, surface } from "./canvas";
 import { value } from "./cut";
+import { concerns } from "./gold";
+import { markTokens, outlines } from "./golddraw";
 import { bars, block, connectors, numbers } from "./neurondraw";
 import { type NeuronBox, neuronBox } from "./neuronlayout";
 import { product, type Scores, scores, span, vector } from "./scores";
@@ -201,6 +203,11 @@ export class Neuron {
       (this.rows.right.children[b] as HTMLElement).style.opacity = row.masked[b] ? "0.35" : String(0.6 + 0.4 * Math.min(1, Math.sqrt(row.weights[b]!) * 1.6));
     }
     if (row.sink) numbers(pen, box, y(columns.length), { score: row.sink.logit, weight: row.sink.weight, masked: false, norm: null }, most, theme, ink, scene.accent);
+    const links = scene.judged().filter(({ gold }) => concerns(gold, { from: query, to: null }));
+    outlines(pen, scene, links, { left: box.tokens, right: box.right, most: box.tokens, row: box.row, height: box.height }, scrolled);
+    for (const link of links) {
+      if (link.gold.side === "from") markTokens(pen, scene, link, { right: box.right, row: box.row }, scrolled);
+    }
     const { neuron } = scene.hovered ?? {};
     if (neuron !== undefined) {
       pen.strokeStyle = ink("--ink");

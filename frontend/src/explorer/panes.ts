@@ -4,6 +4,7 @@ import { PALETTES } from "../color";
 import { h } from "../dom";
 import { strip } from "./canvas";
 import { Segments, Select } from "./controls";
+import { goldKey } from "./goldkey";
 import { Grid } from "./grid";
 import { HeadLines } from "./head";
 import { Matrix } from "./matrix";
@@ -37,6 +38,8 @@ export class Pane {
   readonly neuron: Neuron;
   private readonly ranks: Ranks;
   private readonly spoken: RowTable;
+  /** What the outlines of gold links say. */
+  private readonly gold = h("div.goldkey");
   private readonly left = h("div.left");
   readonly right = h("div.rightpane");
   private readonly summary = h("div.summary");
@@ -75,6 +78,7 @@ export class Pane {
     this.lines = new HeadLines(this.right, scene);
     this.large = new Matrix(this.right, scene, true);
     this.neuron = new Neuron(this.right, scene);
+    this.right.append(this.gold);
     this.spoken = new RowTable(this.right, scene);
     this.root.append(this.left, this.right);
   }
@@ -128,6 +132,7 @@ export class Pane {
     const tallest = wide ? Math.min(1000, Math.max(620, place.room - 40)) : Math.max(480, Math.min(place.room - 60, 900));
     if (!this.lines.root.hidden) this.lines.update({ width: rightWidth, tallest });
     if (!this.large.root.hidden) this.large.update(rightWidth, Math.max(420, place.room - 60));
+    goldKey(this.gold, scene);
     if (!this.neuron.root.hidden) this.neuron.update(Math.max(state.values ? NEURONS.values : NEURONS.without, rightWidth), tallest);
   }
 

@@ -4,6 +4,7 @@ import { h } from "../dom";
 import { figure } from "../format";
 import { name } from "./axis";
 import { type Shown, value } from "./cut";
+import { concerns, inWords } from "./gold";
 import type { Scene } from "./scene";
 
 /** Tokens that a table lists, the strongest of longer inputs; heads that the sentence names. */
@@ -38,7 +39,7 @@ export class RowTable {
   private write(): void {
     const { scene } = this;
     const { focus } = scene;
-    const told = `${scene.key}${scene.state.scale}${JSON.stringify(focus)}`;
+    const told = `${scene.key}${scene.state.scale}${scene.state.gold}${JSON.stringify(focus)}`;
     if (told === this.told) return;
     this.told = told;
     const [from, to] = [focus?.from ?? null, focus?.to ?? null];
@@ -63,7 +64,9 @@ export class RowTable {
       return found === 0 && (from !== null ? scene.hides(from, other) : scene.hides(other, to!)) ? "not seen" : figure(found);
     };
     this.body.replaceChildren(...listed.map((other) => h("tr", {}, h("th", { scope: "row" }, h("bdi", {}, name(others[other]))), ...maps.map((map) => h("td", {}, cell(map, other))))));
-    this.live.textContent = from !== null && to !== null ? this.pair(maps, from, to) : this.sentence(maps, one, from !== null, others, at);
+    const gold = scene.judged().filter((link) => concerns(link.gold, { from, to })).slice(0, SPOKEN).map((link) => inWords(rows, columns, link));
+    const links = gold.map(({ label, pair, verdict }) => `; gold ${label} ${pair}: ${verdict}`).join("");
+    this.live.textContent = (from !== null && to !== null ? this.pair(maps, from, to) : this.sentence(maps, one, from !== null, others, at)) + links;
   }
 
   // Beside q and k stand the weights of one head, whatever else is drawn.

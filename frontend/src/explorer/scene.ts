@@ -4,6 +4,7 @@ import type { Theme } from "../color";
 import type { MeasureColumn, PartInfo } from "../protocol";
 import { type Side, side } from "./axis";
 import { combine, cut, difference, type Shown } from "./cut";
+import { type Gold, judge, type Judged, placed } from "./gold";
 import type { Data } from "./source";
 import { has, nameOf } from "./quantities";
 import { choices, type Full, headsOf, partOf, unequal } from "./state";
@@ -61,6 +62,9 @@ export class Scene {
   columns!: Side;
   part!: PartInfo;
   private maps: { key: string; shown: Shown[] } | null = null;
+  private judgements: { key: string; found: Judged[] } | null = null;
+  /** The gold links that the shown tokens have. */
+  links: readonly Gold[] = [];
 
   constructor(
     readonly data: Data,
@@ -87,6 +91,7 @@ export class Scene {
     this.part = partOf(this.input, this.state.part);
     this.rows = side(this.part.query, rows);
     this.columns = side(this.part.key, columns);
+    this.links = placed(this.part, this.rows, this.columns);
     this.hovered = null;
   }
 
@@ -181,6 +186,22 @@ export class Scene {
     }
     this.maps = { key: this.key, shown };
     return shown;
+  }
+
+  /** The gold links as what is open makes of them; beside q and k by the weights of one head. */
+  judged(): readonly Judged[] {
+    const { scale, gold, layer } = this.state;
+    const key = `${this.key}|${scale}|${gold}`;
+    if (this.judgements?.key === key) return this.judgements.found;
+    const alone = scale === "neuron" ? this.map(layer, this.head, "weights") : null;
+    const found = this.judge(scale !== "neuron" ? this.shown() : alone ? [alone] : []);
+    this.judgements = { key, found };
+    return found;
+  }
+
+  /** The gold links as some maps make of them; none over a difference, where nothing is right or wrong. */
+  judge(maps: readonly Shown[]): Judged[] {
+    return this.state.gold && !this.against ? this.links.map((gold) => judge(gold, maps)) : [];
   }
 
   private own(): Shown[] {

@@ -81,12 +81,13 @@ export function step(key: string, at: number, count: number): number | null {
 
 let ruler: CanvasRenderingContext2D | null = null;
 
-/** Width of the widest of some tokens at 13 px. */
-export function widest(...sides: (readonly Item[])[]): number {
+/** Width of a token's text at 13 px. */
+export function tokenWidth(text: string): number {
   ruler ??= document.createElement("canvas").getContext("2d");
   if (!ruler) return 100;
   ruler.font = `400 13px ${FONT}`;
-  let most = 0;
-  for (const text of new Set(sides.flatMap((items) => items.map(name)))) most = Math.max(most, text.length > 60 ? 400 : ruler.measureText(text).width);
-  return most;
+  return text.length > 60 ? 400 : ruler.measureText(text).width;
 }
+
+/** Width of the widest of some tokens. */
+export const widest = (...sides: (readonly Item[])[]): number => Math.max(0, ...[...new Set(sides.flatMap((items) => items.map(name)))].map(tokenWidth));

@@ -32,6 +32,7 @@ export class Toolbar {
   private readonly unit: Segments<"unit">;
   private readonly side: Segments<"side"> | null;
   private readonly special: Switch;
+  private readonly gold: Switch;
   private readonly renormalise: Switch;
   private readonly input: Select | null;
   private readonly theme: HTMLButtonElement;
@@ -65,6 +66,7 @@ export class Toolbar {
     this.unit = new Segments("Unit", "unit", set, [["pieces", "Pieces"], ["words", "Words", "To a word: the sum over its pieces; from a word: their mean"]]);
     this.side = payload.inputs.length === 2 ? new Segments("Inputs", "side", set, [["one", "One"], ["both", "Side by side"], ["difference", "1 − 2"]]) : null;
     this.special = new Switch("special", set, "Special tokens", "Show special tokens (s)");
+    this.gold = new Switch("gold", set, "Gold links", "Lay the links that were given over the pictures (g)");
     this.renormalise = new Switch("renormalise", set, "Renormalise", "Let the shown weights of each row sum to 1");
     this.input = payload.inputs.length > 1 ? new Select("Input", (value) => set({ input: Number(value), pin: null, between: null, zoom: null })) : null;
     this.theme = h("button.icon", { type: "button", onclick: () => set({ theme: NEXT[this.state.theme] }) });
@@ -106,7 +108,7 @@ export class Toolbar {
       this.quantities?.root,
       this.filters,
       this.unit.root,
-      h("div.group", {}, this.special.root, this.renormalise.root),
+      h("div.group", {}, this.special.root, this.renormalise.root, this.gold.root),
       h("div.group.findbox", {}, this.search),
       this.message,
     );
@@ -136,6 +138,8 @@ export class Toolbar {
     this.side?.disable("difference", !whole ? "this page holds thumbnails only" : state.side === "difference" ? null : unequal(this.payload, state));
     this.special.show(state);
     this.special.root.hidden = ![...part.query.special, ...part.key.special].includes(true);
+    this.gold.show(state);
+    this.gold.root.hidden = state.side === "difference" || !scenes.some((each) => each.part.links);
     this.renormalise.show(state);
     this.renormalise.root.hidden = !whole || state.quantity !== "weights";
     this.search.parentElement!.hidden = state.scale === "model";

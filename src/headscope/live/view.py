@@ -21,10 +21,12 @@ from headscope.attention.parts import Parts
 from headscope.deprecated import renamed
 from headscope.doors import validated
 from headscope.errors import HeadscopeWarning, InputError
+from headscope.link import AnyLinks
 from headscope.live.quantities import NAMES, Origin, with_quantities
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.models import Model
 from headscope.neurons import Neurons
+from headscope.views.gold import of_parts
 from headscope.views.inputs import Input, in_words
 from headscope.views.payload import Offer
 from headscope.views.state import STATE
@@ -51,6 +53,7 @@ def view(
     neurons: bool | None = None,
     quantities: str | Sequence[str] | Mapping[str, By] | None = None,
     objective: Callable[[Any], Tensor] | None = None,
+    links: AnyLinks | None = None,
     title: str | None = None,
     measures: xr.Dataset | None = None,
     exact: bool = False,
@@ -80,6 +83,10 @@ def view(
         objective: what gradients are of: takes what the module returns, gives a scalar. By default a language model's
             loss on the input, a classifier's largest logit, the cosine of the two texts of a pair under an
             encoder, else half the squared norm of its mean hidden state; the caption says which.
+        links: gold links, laid over the pictures as outlines: `headscope.link.Link`s, pairs ``(source, target)`` of
+            tokens or spans, or a boolean matrix ``[query key]`` (of the cross-attention, where there is one). Of an
+            encoder-decoder text "a" is what the encoder reads, and "b" what the decoder reads. They are of the first
+            text, and of both inputs where `against` is a model.
         title: of the page and the picture.
         measures: figures of every head over a corpus, from `headscope.measure`, to tint and sort the grid by.
         exact: ship float32 instead of bytes (weights off by less than 0.004).
@@ -87,7 +94,8 @@ def view(
         **state: what to begin with; the keys of `headscope.views.state.STATE`: ``layer=2, heads=[9]``.
 
     Raises:
-        InputError: an unknown keyword (the message lists the known ones), or a state that cannot be shown.
+        InputError: an unknown keyword (the message lists the known ones), a state that cannot be shown, or a link
+            that is not in the input (the message names ``links[i]``).
 
     >>> view = hs.view(model, "The cat sat.", pair="It was tired.")
     >>> view.save("view.html").name
@@ -120,6 +128,9 @@ def view(
         if isinstance(against, Model):
             names = _names(ready, against)
             shown = [replace(one, label=name) for one, name in zip(shown, names, strict=True)]
+    if links is not None:
+        same = len(shown) if isinstance(against, Model) else 1
+        shown = [replace(one, links=of_parts(links, one.parts)) for one in shown[:same]] + shown[same:]
     offers: list[Offer] = []
     if origins:  # maps that stand beside a model hold what they were given
         computed, offers = with_quantities(shown[: len(origins)], origins, asked.names, asked.drawn)

@@ -25,6 +25,7 @@ FONTS = ("Inter", "Helvetica Neue", "Helvetica", "Arial", "Liberation Sans", "De
 """Fonts by preference; for what they lack, any other font of the system that has it (`fonts.py`)."""
 
 _FINE = 10.0
+_DASHES = (0, (2.6, 1.8))  # in widths of the line
 MIDDLE = 0.355  # of the size of a font: from the base line to the middle of its capitals
 
 
@@ -94,6 +95,7 @@ class Canvas:
         line: float = 0.0,
         radius: float = 0.0,
         alpha: float = 1.0,
+        dashed: bool = False,
         order: float = 1.0,
     ) -> None:
         """A rectangle, filled or with an edge, with round corners or without."""
@@ -101,7 +103,8 @@ class Canvas:
         patch = self._mpl.patches.FancyBboxPatch(
             (x, y), width, height, boxstyle=shape, alpha=alpha, zorder=order
         )
-        patch.set(facecolor=fill or "none", edgecolor=edge or "none", linewidth=line)
+        style = _DASHES if dashed else "-"
+        patch.set(facecolor=fill or "none", edgecolor=edge or "none", linewidth=line, linestyle=style)
         self._axes.add_patch(patch)
 
     def rectangles(self, boxes: npt.ArrayLike, fills: Any, alphas: Any = None) -> None:
@@ -122,14 +125,30 @@ class Canvas:
         self._axes.set(xlim=(0, self.width), ylim=(self.height, 0))
 
     def lines(
-        self, segments: npt.ArrayLike, colours: Any, widths: Any, alphas: Any = None, *, order: float = 2.0
+        self,
+        segments: npt.ArrayLike,
+        colours: Any,
+        widths: Any,
+        alphas: Any = None,
+        *,
+        dashed: bool = False,
+        order: float = 2.0,
     ) -> None:
         """Straight lines ``[line 4]``: x and y of both ends."""
         ends = np.asarray(segments, float).reshape(-1, 2, 2)
-        self._collect("Line", ends, colors=colours, linewidths=widths, alpha=alphas, zorder=order)
+        style = {"colors": colours, "linewidths": widths, "linestyles": _DASHES if dashed else "-"}
+        self._collect("Line", ends, **style, alpha=alphas, zorder=order)
 
     def curves(
-        self, segments: npt.ArrayLike, colours: Any, widths: Any, alphas: Any, *, bend: float = 0.36
+        self,
+        segments: npt.ArrayLike,
+        colours: Any,
+        widths: Any,
+        alphas: Any,
+        *,
+        bend: float = 0.36,
+        dashed: bool = False,
+        order: float = 2.0,
     ) -> None:
         """Cubic curves with horizontal ends ``[line 4]``; control points at `bend` of the gap."""
         path = self._mpl.path.Path
@@ -138,7 +157,8 @@ class Canvas:
         knots = np.moveaxis(np.array([(x0, y0), (x0 + reach, y0), (x1 - reach, y1), (x1, y1)]), 2, 0)
         paths = [path(each, [path.MOVETO, path.CURVE4, path.CURVE4, path.CURVE4]) for each in knots]
         style = {"facecolors": "none", "edgecolors": colours, "linewidths": widths}
-        self._collect("Path", paths, **style, alpha=alphas, zorder=2)
+        style["linestyles"] = _DASHES if dashed else "-"
+        self._collect("Path", paths, **style, alpha=alphas, zorder=order)
 
     def save(self, kind: str, metadata: Mapping[str, str], dots: float = 300.0) -> bytes:
         """The figure as a file of kind svg, pdf or png. Text stays text in svg and pdf.

@@ -153,7 +153,7 @@ def _part(
     columns = from_input(maps, layers)
     if measures is not None:
         columns += from_corpus(measures, included.index, included.heads)
-    return PartInfo(
+    info = PartInfo(
         name=name,
         kind=maps.kind,
         causal=maps.causal,
@@ -183,6 +183,9 @@ def _part(
             for column in columns
         ],
     )
+    if one.links.get(name):
+        info["links"] = list(one.links[name])
+    return info
 
 
 def _axis(tokens: Tokens) -> AxisInfo:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.views.canvas import Align, Canvas, number
+from headscope.views.figure_gold import ROOM, judged, thumbnail
 from headscope.views.palette import Palette, diverging, sequential
 from headscope.views.selection import Matrix, Selection
 
@@ -38,6 +39,8 @@ class Grid:
         self.cells = self._cells()
         self.rows = 1 + max(row for row, *_ in self.cells)
         self.height = self.top + self.rows * self.down + _LEGEND
+        most = max(len(selection.query), len(selection.key))
+        self.marked = bool(selection.gold()) and self.cell / most >= ROOM
 
     def draw(self, canvas: Canvas, x: float, y: float) -> None:
         """Draw it with its top left corner there."""
@@ -59,6 +62,8 @@ class Grid:
                 alphas.append(alpha)
             else:
                 canvas.image(left, top, cell, cell, tint(pooled(matrix), selection, colours))
+            if self.marked:
+                thumbnail(canvas, judged(selection, [matrix]), left, top, cell, matrix.shape, as_lines)
             if self.figures is not None:
                 self._note(canvas, left, top, layer, head)
             if marked and layer == selection.layer and head in open_heads:
@@ -76,8 +81,9 @@ class Grid:
 
     def notes(self) -> list[str]:
         """What the caption adds: the measure, its order and its least."""
+        gold = ["gold links: filled or solid where the head is right"] if self.marked else []
         if self.figures is None:
-            return []
+            return gold
         state, figures = self.selection.state, self.figures
         name = f"{figures.title} (corpus)" if str(state["measure"]).startswith("corpus:") else figures.title
         said = [f"below each head: {name}" + (f" ({figures.units})" if figures.units else "")]
@@ -85,7 +91,7 @@ class Grid:
             said.append("heads sorted by it")
         if state["least"] > 0:
             said.append(f"heads below {state['least']:g} are faint")
-        return said
+        return said + gold
 
     def _as_lines(self) -> bool:
         selection = self.selection

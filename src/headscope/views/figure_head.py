@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from headscope.tokens import Tokens
 from headscope.views.canvas import Align, Canvas, label, number
+from headscope.views.figure_gold import Judged, curves, judged, note
 from headscope.views.palette import Palette
 from headscope.views.selection import Heads, Matrix, Pinned, Selection, is_pair, texts
 
@@ -38,6 +39,7 @@ class HeadLines:
     def __init__(self, selection: Selection, width: float, canvas: Canvas) -> None:
         self.selection, self.width = selection, width
         self.heads = selection.drawn_heads()
+        self.gold = judged(selection, [head.matrix for head in self.heads])
         rows = max(len(selection.query), len(selection.key))
         self.row, self.size = row_height(rows)
         self.words = token_width(canvas, (selection.query, selection.key), self.size, width * 0.24)
@@ -63,6 +65,16 @@ class HeadLines:
         sides = (("right", selection.query, left, pinned.row), ("left", selection.key, right, pinned.column))
         for align, axis, place, marked in sides:
             column(canvas, axis, place, top, self.row, self.size, align, marked=marked, wide=self.words)
+        curves(
+            canvas,
+            self._pointed(),
+            (selection.query, selection.key),
+            (left, right),
+            top,
+            self.row,
+            self.size,
+            self.words,
+        )
         self._rails(canvas, x, left, right, top)
         beside = right + self.words + 2
         if pinned.row is not None:
@@ -88,7 +100,16 @@ class HeadLines:
             said.append(f"{pinned}: its lines above {THIN}, the others faint")
         if (step := every(self.row)) > 1:
             said.append(f"one of {step} tokens is named")
-        return said
+        return said + note(self._pointed())
+
+    def _pointed(self) -> list[Judged]:
+        """The gold links of the chosen tokens, or all of them."""
+        row, column = self.selection.pinned()
+        return [
+            link
+            for link in self.gold
+            if (row is None or row in link.ends()[0]) and (column is None or column in link.ends()[1])
+        ]
 
     def _title(self, canvas: Canvas, x: float, y: float) -> None:
         head, layer = self.heads[0], self.selection.layer

@@ -6,6 +6,7 @@ import numpy as np
 
 from headscope.tokens import Tokens
 from headscope.views.canvas import Canvas, label
+from headscope.views.figure_gold import cells, judged, note
 from headscope.views.figure_grid import legend, tint
 from headscope.views.figure_head import spans, token_width
 from headscope.views.palette import Palette
@@ -23,6 +24,7 @@ class HeadMatrix:
         self.selection, self.width = selection, width
         self.head = selection.drawn_heads()[-1]
         self.rows, self.columns = within(selection.state["zoom"], *self.head.matrix.shape)
+        self.gold = judged(selection, [self.head.matrix])
         self.hidden = (selection.hidden() & (self.head.matrix == 0))[self.rows, self.columns]
         self.query, self.key = selection.query.take(self.rows), selection.key.take(self.columns)
         closer = min(len(selection.query) / len(self.query), len(selection.key) / len(self.key))
@@ -60,6 +62,7 @@ class HeadMatrix:
                 at = (top if down else left) + start * self.cell
                 ends = (left, at, left + width, at) if down else (at, top, at, top + height)
                 canvas.lines([ends], colours.ink3, 0.5)
+        cells(canvas, self.gold, left, top, (self.cell, self.cell), (self.rows, self.columns))
         pinned = selection.pinned()
         if pinned.row in range(self.rows.start, self.rows.stop):
             at = top + (pinned.row - self.rows.start) * self.cell
@@ -85,7 +88,7 @@ class HeadMatrix:
             said.append("grey: a query cannot see the key")
         if framed := self.selection.pinned_in_words():
             said.append(f"framed: {framed}")
-        return said
+        return said + note(self.gold)
 
 
 def _ink(tokens: Tokens, place: int, colours: Palette) -> str:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from headscope.errors import InputError
 from headscope.views.canvas import Align, Canvas, label, share
+from headscope.views.figure_gold import judged, marks, note, outlines
 from headscope.views.figure_head import THIN, column, every, row_height, token_width
 from headscope.views.palette import diverging
 from headscope.views.selection import Selection
@@ -44,6 +45,8 @@ class HeadNeurons:
         self.score = self._score()
         self.weight = selection.weights(selection.layer, self.head)[self.query]
         self.seen = self._seen()
+        links = judged(selection, [selection.weights(selection.layer, self.head)])
+        self.gold = [link for link in links if self.query in link.ends()[0]]
         self.sink = None if sinks is None else float(sinks[self.head])
         self.pin = selection.pinned().column
         self.key = int(self.weight.argmax()) if self.pin is None else self.pin
@@ -76,6 +79,7 @@ class HeadNeurons:
                 )
                 if holds
             ],
+            *note(self.gold),
         ]
 
     def draw(self, canvas: Canvas, x: float, y: float) -> None:
@@ -119,6 +123,9 @@ class HeadNeurons:
             faint = ~self.seen | (self.weight < 0.02)
             look: dict[str, Any] = {"faint": faint, "marked": self.pin, "wide": self.words}
             column(canvas, selection.key, right, top, self.row, size, "left", **look)
+            axes = (selection.query, selection.key)
+            outlines(canvas, self.gold, axes, (left, right), top, self.row, size, self.words)
+            marks(canvas, self.gold, selection.key, right, top, self.row, size)
         if self.sink is not None:
             y_sink = top + (len(self.k) + 0.5) * self.row
             end, align = (right + 3, "left") if both else (left - 3, "right")

@@ -14,6 +14,7 @@ from headscope.errors import InputError, ShapeError
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.neurons import Neurons
 from headscope.tokens import Tokens
+from headscope.views.payload import LinkInfo
 
 Matrices = Mapping[str, Mapping[str, Sequence[FloatArray]]]
 
@@ -29,6 +30,7 @@ class Input:
         matrices: other matrices per pair by name (``gradient``, …), by part, ``[head query key]`` a layer;
             they may be negative.
         notes: what a matrix is of, by its name: ``{"gradient": "the loss on the input"}``.
+        links: gold links by part (`headscope.views.gold.of_parts`).
     """
 
     parts: Mapping[str, AttentionMaps]
@@ -36,6 +38,7 @@ class Input:
     neurons: Mapping[str, Neurons] = field(default_factory=dict[str, Neurons])
     matrices: Matrices = field(default_factory=dict[str, Mapping[str, Sequence[FloatArray]]])
     notes: Mapping[str, str] = field(default_factory=dict[str, str])
+    links: Mapping[str, Sequence[LinkInfo]] = field(default_factory=dict[str, Sequence[LinkInfo]])
 
     @property
     def first(self) -> AttentionMaps:

@@ -19,7 +19,10 @@ Colour = str | tuple[float, ...]
 
 @dataclass(frozen=True)
 class Palette:
-    """One ground and the inks on it. `sequential` runs from weight 0 to 1 by √w, `diverging` from − to +."""
+    """One ground and the inks on it. `sequential` runs from weight 0 to 1 by √w, `diverging` from − to +.
+
+    `right` and `wrong` are of gold links, whose shapes say the same.
+    """
 
     ground: str
     ink: str
@@ -33,6 +36,8 @@ class Palette:
     sequential: Sequence[str]
     diverging: Sequence[str]
     heads: Sequence[str]
+    right: str
+    wrong: str
 
 
 def _hexes(colours: str) -> list[str]:
@@ -52,6 +57,8 @@ LIGHT = Palette(
     sequential=_hexes("f6f8f8 e0efed b4dcd6 74bdb6 2f938e 0f6466 08363d"),
     diverging=_hexes("8f3d00 cf6a12 eeb27c f5f5f3 9cc1e6 3579bf 12406f"),
     heads=_hexes("3b6bd0 d36700 2f9cc7 c4256f 73a143 824625 7a57ab 498848 4b5a5e cd8330 173c6f d63333"),
+    right="#6a3fc4",
+    wrong="#c2500a",
 )
 
 DARK = Palette(
@@ -67,6 +74,8 @@ DARK = Palette(
     sequential=_hexes("171c1f 17312f 18504d 1f7f78 45b3a5 9adfcb effff6"),
     diverging=_hexes("ffb469 d97a26 6f4423 1c2124 25486c 4288d0 8cc4ff"),
     heads=_hexes("789bfd fba267 6dd2ed f66b9e cee12c cc8f63 b69ce4 87d48a a7adbb e0bb3e a0bbfa d8766e"),
+    right="#b9a0ff",
+    wrong="#ff9a52",
 )
 
 

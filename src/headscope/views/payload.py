@@ -132,6 +132,21 @@ class MeasureColumn(TypedDict):
     values: ArrayRef
 
 
+class LinkInfo(TypedDict):
+    """A gold link of a part, by places of tokens.
+
+    `side` is where its source stands: a query that should look at one of `targets` ("from"), or a key that one of them
+    should look at ("to"). `candidates` is what there is to choose from; None: every other token, or word (`units`).
+    """
+
+    label: str
+    side: Literal["from", "to"]
+    source: list[int]
+    targets: list[list[int]]
+    candidates: list[list[int]] | None
+    units: Literal["tokens", "words"]
+
+
 class PartInfo(TypedDict):
     """One part of a model on one input: ``self``, or ``encoder``, ``decoder``, ``cross``.
 
@@ -155,6 +170,7 @@ class PartInfo(TypedDict):
     neurons: list[NeuronsInfo] | None
     quantities: list[QuantityInfo]
     measures: list[MeasureColumn]
+    links: NotRequired[list[LinkInfo]]
 
 
 class InputInfo(TypedDict):
@@ -233,6 +249,7 @@ class ExplorerState(TypedDict, total=False):
             "'one', 'both' or 'difference': one input, two side by side, the first minus the second",
         ),
     ]
+    gold: Annotated[bool, StateKey(True, "True or False: lay the links that were given over the pictures")]
     values: Annotated[bool, StateKey(False, "True or False: what each key contributes, in the neuron view")]
     theme: Annotated[Literal["auto", "light", "dark"], StateKey("auto", "'auto', 'light' or 'dark'")]
 

@@ -17,6 +17,7 @@ from headscope.neurons import Neurons
 from headscope.tokens import IntArray, Tokens
 from headscope.views.canvas import label
 from headscope.views.columns import Column, from_corpus, from_input
+from headscope.views.gold import Gold, placed
 from headscope.views.inputs import Included, Input
 from headscope.views.state import DEFAULTS
 
@@ -98,7 +99,7 @@ class Selection:
         if not len(self.rows) or not len(self.columns):
             raise InputError("state: the filter leaves no token; show special tokens, or another filter")
         self.query, self.key = whole[0].take(self.rows), whole[1].take(self.columns)
-        self._by_name = one.quantities(self.part)
+        self._by_name, self._links = one.quantities(self.part), one.links.get(self.part, ())
         self._quantity = self._find()
         self.of = one.notes.get(self.state["quantity"])
         self.signed = against is not None or any(
@@ -187,6 +188,20 @@ class Selection:
         return ", ".join(
             f"{side} {label(axis.pieces[place])}" for side, axis, place in sides if place is not None
         )
+
+    def gold(self) -> list[Gold]:
+        """The links that lie over the picture; none over a difference, where nothing is right or wrong."""
+        if not self.state["gold"] or self.against is not None:
+            return []
+        shown: list[IntArray] = []
+        for axis, kept in ((self.maps.query, self.rows), (self.maps.key, self.columns)):
+            number = np.arange(len(axis)) if self._words is None else _words.group(axis)
+            place = np.full(int(number[-1]) + 1, -1)
+            place[kept] = np.arange(len(kept))
+            shown.append(place[number])
+        axes, crossed = (self.maps.query, self.maps.key), self.maps.kind == "cross"
+        found = (placed(link, axes, (shown[0], shown[1]), crossed) for link in self._links)
+        return [link for link in found if link is not None]
 
     def figures(self) -> Figures | None:
         """The state's measure of every shown head; None where the input has no such measure."""

@@ -1,0 +1,24 @@
+// The legend of gold links: how many of them what is open gets right, and how the others are drawn.
+
+import { h } from "../dom";
+import { plural } from "../format";
+import { surface } from "./canvas";
+import { drawSwatch, type Swatch } from "./golddraw";
+import type { Scene } from "./scene";
+
+/** Fill the legend; it is hidden where no links are drawn. */
+export function goldKey(root: HTMLElement, scene: Scene): void {
+  const links = scene.judged();
+  root.hidden = links.length === 0;
+  const right = links.filter((link) => link.right).length;
+  const wrong = links.length - right;
+  const entry = (swatch: Swatch, text: string): HTMLElement => {
+    const canvas = h("canvas", { "aria-hidden": "true" });
+    drawSwatch(surface(canvas, 22, 14), scene.owner.ink, swatch);
+    return h("span", {}, canvas, text);
+  };
+  const entries = [h("span.cap", {}, plural(links.length, "gold link"))];
+  if (right > 0) entries.push(entry("right", scene.many ? `${right} right in a head` : `${right} right`));
+  if (wrong > 0) entries.push(entry("wrong", `${wrong} wrong`), entry("instead", "what is looked at instead"));
+  root.replaceChildren(...entries);
+}

@@ -1,0 +1,252 @@
+"""Gold links of an input: the tokens that they name on each part's axes, and whether a head looks where they say."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from headscope import words as _words
+from headscope.errors import HeadscopeWarning, InputError
+from headscope.link import AnyLinks, Link, Side, Span, Unit, as_links, located
+from headscope.maps import AttentionMaps
+from headscope.tokens import Tokens
+from headscope.views.payload import LinkInfo
+
+Parts = Mapping[str, AttentionMaps]
+
+_Way = Literal["from", "to"]
+_Units = Literal["tokens", "words"]
+
+
+def of_parts(given: AnyLinks, parts: Parts) -> dict[str, list[LinkInfo]]:
+    """Links as the parts of an input show them.
+
+    Args:
+        given: what `headscope.link.as_links` takes. A matrix is ``[query key]`` of self-attention or, where there is
+            one, of cross-attention.
+        parts: of the input. In an encoder-decoder text A is what the encoder reads and text B what the decoder reads:
+            links within one of them are of its own part, those between the two of ``cross``.
+
+    Returns the links of each part that has some; those of one source and label are one. Warns of pieces that a span
+    divides. Raises `InputError` that begins with ``links[i]`` for a span that is not on its axis.
+    """
+    links = _of_matrix(given, parts) if isinstance(given, np.ndarray) else as_links(given)
+    found: dict[str, dict[tuple[Any, ...], _Gathered]] = {}
+    remarks: list[str] = []
+    for index, link in enumerate(links):
+        place = f"links[{index}]" + (f" ({link.place})" if link.place not in ("", f"links[{index}]") else "")
+        try:
+            said = _add(link, parts, found)
+        except InputError as error:
+            raise InputError(f"{place}: {error}") from None
+        remarks += [f"{place}: {remark}" for remark in said]
+    if remarks:
+        more = f" (and {len(remarks) - 1} more)" if len(remarks) > 1 else ""
+        warnings.warn(remarks[0] + more, HeadscopeWarning, stacklevel=4)
+    return {
+        name: [each.info(parts[name]) for each in gathered.values()]
+        for name, gathered in found.items()
+        if gathered
+    }
+
+
+def _of_matrix(matrix: npt.NDArray[Any], parts: Parts) -> list[Link]:
+    maps = next((maps for maps in parts.values() if maps.kind == "cross"), None) or next(iter(parts.values()))
+    links = as_links(matrix)
+    shape = len(maps.query), len(maps.key)
+    if matrix.shape != shape:
+        raise InputError(f"links: expected a matrix [query key] of {shape}, found {matrix.shape}")
+    if maps.kind != "cross":
+        return links
+    return [
+        Link(link.source._replace(text="b"), link.targets, link.label, unit=link.unit, place=link.place)
+        for link in links
+    ]
+
+
+class _Gathered:
+    """What all links of one source and label say of a part."""
+
+    def __init__(self, label: str, way: _Way, source: list[int], units: _Units) -> None:
+        self.label, self.source = label, source
+        self.way: _Way = way
+        self.units: _Units = units
+        self.targets: dict[tuple[int, ...], None] = {}
+        self.candidates: dict[tuple[int, ...], None] | None = None
+
+    def info(self, maps: AttentionMaps) -> LinkInfo:
+        """As it travels. What a mask hides from the source may see it: it is then drawn the other way."""
+        targets = sorted({place for group in self.targets for place in group})
+        hides = maps.kind != "cross" and not _seen(maps, self.source, targets)
+        turned = hides and _seen(maps, targets, self.source)
+        return LinkInfo(
+            label=self.label,
+            side="to" if turned else self.way,
+            source=self.source,
+            targets=[list(group) for group in self.targets],
+            candidates=None if self.candidates is None else [list(group) for group in self.candidates],
+            units=self.units,
+        )
+
+
+def _seen(maps: AttentionMaps, queries: Sequence[int], keys: Sequence[int]) -> bool:
+    """Whether one of the queries can see one of the keys, in any layer and head."""
+    layers = range(1 if maps.visible is None else len(maps))
+    return any(bool(maps.sight(place)[:, queries][:, :, keys].any()) for place in layers)
+
+
+def _add(link: Link, parts: Parts, found: dict[str, dict[tuple[Any, ...], _Gathered]]) -> list[str]:
+    """Add a link to the parts that it is of; returns what is to be said of its spans."""
+    said: list[str] = []
+    taken = False
+    for name, maps in parts.items():
+        sides = _sides(name, maps, parts)
+        if link.source.text not in sides:
+            continue
+        from_query = maps.kind != "cross" or link.source.text == "b"
+        own = maps.query if from_query else maps.key
+        axis = maps.key if from_query else maps.query
+        others: tuple[Side, ...] = ("a" if from_query else "b",) if maps.kind == "cross" else tuple(sides)
+        targets = [span for span in (*link.targets, *link.possible) if span.text in others]
+        if not targets and (link.targets or link.possible or maps.kind == "cross"):
+            continue
+        taken = True
+        alone = maps.kind == "cross" or len(sides) == 1
+
+        def tokens(span: Span, axis: Tokens, unit: Unit, alone: bool = alone) -> tuple[int, ...]:
+            second = axis.sequence_ids is not None and bool((axis.sequence_ids == 1).any())
+            if span.text == "b" and not alone and not second:
+                raise InputError("expected an input with a text B, found one text")
+            places, remark = located(span, unit, axis, sequence=None if alone else "ab".index(span.text))
+            said.extend([remark] if remark else [])
+            return tuple(places.tolist())
+
+        unit = link.target_unit or link.unit
+        source = tokens(link.source, own, link.unit)
+        way: _Way = "from" if from_query else "to"
+        units: _Units = "tokens" if unit in ("tokens", "cells") else "words"
+        each = found.setdefault(name, {}).setdefault(
+            (way, source, link.label, units), _Gathered(link.label, way, list(source), units)
+        )
+        each.targets |= dict.fromkeys(tokens(span, axis, unit) for span in targets)
+        if link.candidates is not None:
+            listed = dict.fromkeys(
+                tokens(span, axis, unit) for span in link.candidates if span.text in others
+            )
+            each.candidates = (each.candidates or {}) | listed
+    if not taken:
+        texts = sorted({span.text for span in (link.source, *link.targets, *link.possible)})
+        raise InputError(
+            f"expected spans of texts that one part shows, found {' and '.join(texts)} in {', '.join(parts)}"
+        )
+    return list(dict.fromkeys(said))
+
+
+def _sides(name: str, maps: AttentionMaps, parts: Parts) -> Sequence[Side]:
+    """The texts that a part is of."""
+    if maps.kind == "cross":
+        return ("a", "b")
+    if maps.kind == "encoder":
+        return ("a",)
+    if any(other.kind in ("cross", "encoder") for other in parts.values()):
+        return ("b",)
+    if maps is not next(iter(parts.values())):
+        return ()  # a second tower
+    return ("a", "b")
+
+
+class Gold(NamedTuple):
+    """A link on the shown axes.
+
+    Attributes:
+        label: the relation.
+        side: ``from``: the source is rows, its targets columns; ``to``: the source is columns, its targets rows.
+        source: its places.
+        targets: those of each target.
+        groups: those of each candidate.
+    """
+
+    label: str
+    side: _Way
+    source: list[int]
+    targets: list[list[int]]
+    groups: list[list[int]]
+
+
+class Verdict(NamedTuple):
+    """Whether the most-attended candidate is a target, and its places; None where no candidate gets anything."""
+
+    right: bool
+    chosen: list[int] | None
+
+
+def placed(
+    link: LinkInfo,
+    axes: tuple[Tokens, Tokens],
+    shown: tuple[npt.NDArray[Any], npt.NDArray[Any]],
+    crossed: bool,
+) -> Gold | None:
+    """A link on the axes as they are shown; None where its source is hidden, or all its targets.
+
+    Args:
+        link: by tokens.
+        axes: the whole axes, queries and keys.
+        shown: the place of each token on the shown axes, −1 where it is hidden.
+        crossed: whether queries and keys are of different texts.
+    """
+    own, other = (0, 1) if link["side"] == "from" else (1, 0)
+
+    def places(group: Sequence[int], at: int) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(place for place in shown[at][list(group)].tolist() if place >= 0))
+
+    source = places(link["source"], own)
+    targets = [each for group in link["targets"] if (each := places(group, other))]
+    if not source or (link["targets"] and not targets):
+        return None
+    groups = link["candidates"]
+    if groups is None:
+        groups = _units(axes[other], link["units"])
+    taken: set[int] = set() if crossed else set(link["source"])
+    kept = dict.fromkeys(places(group, other) for group in groups if taken.isdisjoint(group))
+    return Gold(
+        link["label"],
+        link["side"],
+        list(source),
+        [list(each) for each in targets],
+        [list(each) for each in kept if each],
+    )
+
+
+def _units(tokens: Tokens, units: _Units) -> list[list[int]]:
+    """Each token, or the tokens of each word; special ones are none."""
+    if units == "tokens":
+        return [[place] for place in range(len(tokens))]
+    special = np.zeros(len(tokens), np.bool_) if tokens.special_mask is None else tokens.special_mask
+    number = np.arange(len(tokens)) if tokens.word_ids is None else _words.group(tokens)
+    groups: dict[int, list[int]] = {}
+    for place in np.flatnonzero(~special).tolist():
+        groups.setdefault(int(number[place]), []).append(place)
+    return list(groups.values())
+
+
+def verdict(gold: Gold, matrix: npt.NDArray[Any]) -> Verdict:
+    """What a head (or what is made of several) makes of a link; ``matrix [row column]`` as it is shown.
+
+    From a source of several tokens the mean, to a candidate of several the sum.
+    """
+    size = np.abs(matrix)
+    if gold.side == "from":
+        each = size[gold.source].mean(0)
+        scores = [float(each[group].sum()) for group in gold.groups]
+    else:
+        each = size[:, gold.source].sum(1)
+        scores = [float(each[group].mean()) for group in gold.groups]
+    best = max(range(len(scores)), key=scores.__getitem__, default=-1)
+    if best < 0 or scores[best] <= 0:
+        return Verdict(False, None)
+    chosen = gold.groups[best]
+    return Verdict(any(not set(chosen).isdisjoint(target) for target in gold.targets), chosen)

@@ -1,0 +1,116 @@
+"""Gold links over the pictures: outlines that say by their shape whether a head is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from view_sample import neurons, some, tokens
+
+from headscope.link import Link, Span
+from headscope.maps import AttentionMaps
+from headscope.views.explorer import Input, explorer_page
+from headscope.views.gold import of_parts
+
+pytestmark = pytest.mark.browser
+
+RIGHT, WRONG = (0x6A, 0x3F, 0xC4), (0xC2, 0x50, 0x0A)
+
+COUNT = """(canvas, [colour, box]) => {
+  const scale = canvas.width / canvas.getBoundingClientRect().width;
+  const [x, y, w, h] = (box ?? [0, 0, canvas.width / scale, canvas.height / scale]).map(at => Math.round(at * scale));
+  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+  copy.drawImage(canvas, 0, 0);
+  const data = copy.getImageData(x, y, w, h).data;
+  let count = 0;
+  for (let at = 0; at < data.length; at += 4) if (data[at + 3] > 200 && colour.every((c, i) => Math.abs(data[at + i] - c) < 24)) count++;
+  return count;
+}"""
+
+
+def maps() -> AttentionMaps:
+    """Head 0 looks from "cat" at "##s" (of the word "its") and from "it" at "cat"; head 1 the other way to [SEP]."""
+    weights = np.full((1, 2, 8, 8), 0.02)
+    weights[0, 0, 3, 2] = weights[0, 0, 1, 3] = weights[0, 1, 3, 6] = 0.86
+    weights /= weights.sum(-1, keepdims=True)
+    return AttentionMaps(list(weights), tokens(), tokens())
+
+
+LINKS = [Link(Span(1, 2), (Span(0, 1),), "poss"), Link(Span(3, 4), (Span(5, 6),), "far", unit="tokens")]
+
+
+def page_of(**state: Any) -> str:
+    found = maps()
+    neuron = neurons(1, heads=2)
+    one = Input({"self": found}, "one", {"self": neuron}, links=of_parts(LINKS, {"self": found}))
+    return explorer_page([one], state={"scale": "head", **state})
+
+
+def count(page: Any, selector: str, colour: tuple[int, int, int], box: list[float] | None = None) -> int:
+    return page.eval_on_selector(selector, COUNT, [colour, box])
+
+
+def settled(page: Any) -> None:
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.wait_for_selector(".hx:not([data-busy]):not([data-drawing])")
+
+
+def test_the_head_view_says_right_and_wrong(open_page: Callable[..., Any]):
+    page = open_page(page_of())
+    key = page.locator(".goldkey")
+    assert key.inner_text().split("\n")[:3] == ["2 GOLD LINKS", "1 right", "1 wrong"]
+    assert count(page, ".hv .over", RIGHT) > 100
+    assert count(page, ".hv .over", WRONG) > 100
+    page.locator(".hv .toks.l .tok").nth(3).hover()
+    tip = page.locator(".tip.on").inner_text()
+    assert "✓ poss" in tip
+    assert "cat → it ##s" in tip
+    assert "✗ far" in tip
+    assert "looks at ##s" in tip
+    page.mouse.move(5, 5)
+    page.keyboard.press("ArrowRight")
+    settled(page)
+    assert key.inner_text().split("\n")[:2] == ["2 GOLD LINKS", "2 wrong"]
+    assert count(page, ".hv .over", RIGHT) == 0
+
+    page.keyboard.press("g")
+    settled(page)
+    assert not key.is_visible()
+    assert count(page, ".hv .over", WRONG) == 0
+    page.wait_for_timeout(160)
+    assert "gold=false" in page.evaluate("location.hash")
+    page.get_by_role("switch", name="Gold links").click()
+    settled(page)
+    assert count(page, ".hv .over", WRONG) > 100
+
+
+def test_the_matrix_outlines_cells(open_page: Callable[..., Any]):
+    page = open_page(page_of(picture="matrix"))
+    side = page.locator(".matrix.big .ov").bounding_box()["width"] / 8
+
+    def cells(colour: tuple[int, int, int], row: int, column: int, columns: int = 1) -> int:
+        box = [column * side, row * side, columns * side, side]
+        return count(page, ".matrix.big .ov", colour, box)
+
+    assert cells(RIGHT, 3, 1, 2) > 60, "the word's two pieces in one outline"
+    assert cells(WRONG, 3, 5) > 30
+    assert cells(WRONG, 3, 2) > 5, "the cross on what it looks at instead"
+    assert cells(RIGHT, 5, 1, 2) == cells(WRONG, 5, 5) == 0
+    box = page.locator(".matrix.big .ov").bounding_box()
+    page.mouse.move(box["x"] + 5.5 * side, box["y"] + 3.5 * side)
+    assert "✗ far" in page.locator(".tip.on").inner_text()
+
+
+def test_neurons_and_the_grid_have_them_too(open_page: Callable[..., Any]):
+    page = open_page(page_of(scale="neuron", pin=("from", 3)))
+    assert count(page, ".nv .ov", RIGHT) > 30
+    assert count(page, ".nv .ov", WRONG) > 30
+    assert count(page, ".gridbox canvas", RIGHT) > 10
+    page.locator(".gridbox canvas").hover(position={"x": 10, "y": 10})
+    assert "1 of 2 right" in page.locator(".tip.on").inner_text()
+    page = open_page(page_of(gold=False))
+    assert count(page, ".gridbox canvas", RIGHT) == 0
+    page = open_page(explorer_page([Input({"self": some()})], state={"scale": "head"}))
+    assert not page.get_by_role("switch", name="Gold links").is_visible()

@@ -1,0 +1,192 @@
+"""Gold links of an input: where they stand on its axes, and what a head makes of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from view_sample import neurons, some
+
+from headscope.errors import HeadscopeWarning, InputError
+from headscope.link import Link, Span
+from headscope.maps import AttentionMaps
+from headscope.tokens import Tokens
+from headscope.views.explorer import explorer_payload
+from headscope.views.figure import figure
+from headscope.views.gold import Gold, of_parts, verdict
+from headscope.views.inputs import Input
+from headscope.views.selection import Selection
+
+# [CLS] it ##s cat [SEP] <b>& שלום [SEP]: words "its", "cat"; of B "<b>&", "שלום".
+SELF = {"self": some()}
+
+
+def link(source: Span, *targets: Span, **more: Any) -> Link:
+    return Link(source, targets, **more)
+
+
+def sides(found: dict[str, list[Any]]) -> dict[str, list[tuple[str, list[int], list[list[int]]]]]:
+    return {
+        name: [(one["side"], one["source"], one["targets"]) for one in links] for name, links in found.items()
+    }
+
+
+class TestPlaces:
+    def test_words_of_both_texts(self) -> None:
+        found = of_parts([link(Span(1, 2), Span(0, 1), label="det"), link(Span(0, 1, "b"), Span(1, 2))], SELF)
+        assert sides(found) == {"self": [("from", [3], [[1, 2]]), ("from", [5], [[3]])]}
+        assert [(one["label"], one["units"]) for one in found["self"]] == [
+            ("det", "words"),
+            ("link", "words"),
+        ]
+
+    def test_one_source_and_label_is_one_link_of_several_targets(self) -> None:
+        found = of_parts(
+            [(3, 1), (3, 5), (2, 1), link(Span(3, 4), Span(6, 7), label="x", unit="tokens")], SELF
+        )
+        assert sides(found)["self"] == [("from", [3], [[1], [5]]), ("from", [2], [[1]]), ("from", [3], [[6]])]
+        assert found["self"][0]["units"] == "tokens"
+
+    def test_candidates_and_possible_targets(self) -> None:
+        one = link(
+            Span(1, 2), Span(0, 1), possible=(Span(0, 1, "b"),), candidates=(Span(0, 1), Span(1, 2, "b"))
+        )
+        (found,) = of_parts([one], SELF)["self"]
+        assert (found["targets"], found["candidates"]) == ([[1, 2], [5]], [[1, 2], [6]])
+
+    def test_a_matrix_is_of_the_queries_and_keys(self) -> None:
+        matrix = np.zeros((8, 8), bool)
+        matrix[3, [1, 5]] = True
+        assert sides(of_parts(matrix, SELF)) == {"self": [("from", [3], [[1], [5]])]}
+        with pytest.raises(
+            InputError, match=r"links: expected a matrix \[query key\] of \(8, 8\), found \(8, 7\)"
+        ):
+            of_parts(matrix[:, :7], SELF)
+
+    def test_what_a_causal_query_cannot_see_looks_back(self) -> None:
+        found = of_parts([(1, 5), (5, 1), (3, 3)], {"self": some(causal=True)})
+        assert sides(found)["self"] == [("to", [1], [[5]]), ("from", [5], [[1]]), ("from", [3], [[3]])]
+
+    def test_an_encoder_reads_a_and_a_decoder_b(self) -> None:
+        key, query = Tokens(["a", "b", "c"]), Tokens(["x", "y"])
+        whole = np.full((1, 1, 3, 3), 1 / 3)
+        parts = {
+            "encoder": AttentionMaps(list(whole), key, key, kind="encoder"),
+            "decoder": AttentionMaps([np.tril(np.ones((1, 2, 2))) / [[1], [2]]], query, query, causal=True),
+            "cross": AttentionMaps([np.full((1, 2, 3), 1 / 3)], query, key, kind="cross"),
+        }
+        found = of_parts(
+            [((2, 3), (0, 1)), ((1, 2, "b"), (2, 3)), ((0, 2), (1, 2, "b")), ((1, 2, "b"), (0, 1, "b"))],
+            parts,
+        )
+        assert sides(found) == {
+            "encoder": [("from", [2], [[0]])],
+            "cross": [("from", [1], [[2]]), ("to", [0, 1], [[1]])],
+            "decoder": [("from", [1], [[0]])],
+        }
+        matrix = np.array([[True, False, False], [False, False, True]])
+        assert sides(of_parts(matrix, parts)) == {"cross": [("from", [0], [[0]]), ("from", [1], [[2]])]}
+        alone = {"encoder": parts["encoder"]}
+        with pytest.raises(
+            InputError, match=r"links\[0\]: expected spans of texts that one part shows, found a and b"
+        ):
+            of_parts([((0, 1), (1, 2, "b"))], alone)
+
+    @pytest.mark.parametrize(
+        ("links", "message"),
+        [
+            ([(1, 2), (1, 8)], r"links\[1\]: expected tokens up to 8, found 8 to 9"),
+            ([link(Span(2, 3), Span(0, 1))], r"links\[0\]: expected words up to 2, found 2 to 3"),
+            ([link(Span(0, 1), place="my.jsonl:3"), (9, 9)], r"links\[1\]: expected tokens"),
+            ([link(Span(5, 6), place="my.jsonl:3")], r"links\[0\] \(my.jsonl:3\): expected words"),
+            ([link(Span(0, 1), Span(0, 2), candidates=(Span(7, 8),))], r"links\[0\]: expected words up to 2"),
+            (
+                [link(Span(0, 4), Span(0, 1), unit="characters")],
+                r"links\[0\]: expected a tokenizer that tells where",
+            ),
+        ],
+    )
+    def test_a_span_that_is_not_there_is_named(self, links: list[Any], message: str) -> None:
+        with pytest.raises(InputError, match=message) as found:
+            of_parts(links, SELF)
+        assert "\n" not in str(found.value)
+
+    def test_a_text_b_needs_a_pair(self) -> None:
+        alone = Tokens(["a", "b"], word_ids=np.array([0, 1]), sequence_ids=np.array([0, 0]))
+        maps = AttentionMaps([np.full((1, 2, 2), 0.5)], alone, alone)
+        with pytest.raises(InputError, match=r"links\[0\]: expected an input with a text B, found one text"):
+            of_parts([link(Span(0, 1, "b"), Span(1, 2))], {"self": maps})
+
+    def test_a_divided_piece_is_said(self) -> None:
+        axis = Tokens(["abc", "d"], offsets=np.array([[0, 3], [4, 5]]), word_ids=np.array([0, 1]))
+        maps = AttentionMaps([np.full((1, 2, 2), 0.5)], axis, axis)
+        with pytest.warns(HeadscopeWarning, match=r"links\[0\]: 'abc' is taken whole"):
+            found = of_parts([link(Span(1, 3), Span(4, 5), unit="characters")], {"self": maps})
+        assert sides(found) == {"self": [("from", [0], [[1]])]}
+
+
+class TestVerdicts:
+    def test_the_strongest_candidate_is_chosen(self) -> None:
+        matrix = np.array([[0.1, 0.2, 0.2, 0.5], [0.1, 0.6, 0.1, 0.2], [0.9, 0.0, 0.05, 0.05]])
+        gold = Gold("x", "from", [0], [[1, 2]], [[0], [1, 2], [3]])
+        assert verdict(gold, matrix) == (False, [3])
+        assert verdict(gold._replace(source=[0, 1]), matrix) == (True, [1, 2])  # means of rows: .1, .55, .35
+        assert verdict(gold._replace(groups=[[0], [1]]), matrix) == (True, [1])
+        assert verdict(gold._replace(groups=[]), matrix) == (False, None)
+        assert verdict(Gold("x", "to", [0], [[1]], [[0], [1]]), matrix) == (False, [0])
+        assert verdict(Gold("x", "to", [0], [[2]], [[0, 2], [1]]), -matrix) == (True, [0, 2])
+
+    def test_links_follow_what_is_shown(self) -> None:
+        links = of_parts([link(Span(1, 2), Span(0, 1)), (3, 0), (0, 3)], SELF)
+        one = Input(SELF, links=links)
+
+        def shown(**state: Any) -> list[tuple[list[int], list[list[int]], list[list[int]]]]:
+            return [(each.source, each.targets, each.groups) for each in Selection(one, state).gold()]
+
+        words, every = [[1, 2], [5], [6]], [[0], [1], [2], [4], [5], [6], [7]]
+        assert shown()[:2] == [([3], [[1, 2]], words), ([3], [[0]], every)]
+        assert shown(special=False) == [([2], [[0, 1]], [[0, 1], [3], [4]])]
+        assert shown(unit="words")[0] == ([2], [[1]], [[1], [4], [5]])
+        assert shown(filter="ab", special=False) == []
+        assert shown(gold=False) == []
+
+
+class TestPictures:
+    @pytest.mark.parametrize(
+        "state",
+        [
+            {"scale": "head"},
+            {"scale": "head", "heads": [0, 2]},
+            {"scale": "head", "picture": "matrix"},
+            {"scale": "head", "picture": "matrix", "zoom": (2, 3, 0, 3)},
+            {"scale": "neuron", "pin": ("from", 3)},
+            {"scale": "model"},
+            {"scale": "model", "draw": "heat"},
+        ],
+    )
+    def test_stills_have_outlines(self, state: dict[str, Any]) -> None:
+        maps = {"self": some(heads=4)}
+        links = of_parts([link(Span(1, 2), Span(0, 1)), (3, 5), (6, 5), (1, 7)], maps)
+        one = Input(maps, neurons={"self": neurons()}, links=links)
+
+        def drawn(**more: Any) -> str:
+            canvas = figure([one], {**state, **more})
+            return canvas.save("svg", {"title": "", "description": "", "creator": ""}).decode()
+
+        with_links, without = drawn(), drawn(gold=False)
+        assert "gold link" in with_links
+        assert "gold link" not in without
+        inks = [ink in with_links for ink in ("#6a3fc4", "#c2500a")]
+        assert any(inks)
+        assert not any(ink in without for ink in ("#6a3fc4", "#c2500a"))
+
+
+def test_a_payload_has_the_links_of_each_part() -> None:
+    links = of_parts([(3, 1)], SELF)
+    (part,) = explorer_payload([Input(SELF, links=links)])[0]["inputs"][0]["parts"]
+    assert part.get("links") == links["self"]
+    (plain,) = explorer_payload([Input(SELF)])[0]["inputs"][0]["parts"]
+    assert "links" not in plain
+    (thumbs,) = explorer_payload([Input(SELF, links=links)], thumbnails=True)[0]["inputs"][0]["parts"]
+    assert "links" not in thumbs
