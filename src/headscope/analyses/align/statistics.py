@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.analyses.predictions import papers
+from headscope.analyses.links.statistics import papers
 from headscope.lazy import module
 from headscope.measures import jackknife
 from headscope.measures.dataset import describe, description
