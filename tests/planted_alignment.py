@@ -10,6 +10,7 @@ import torch
 
 from headscope.attention.record import AttentionRecord
 from headscope.corpora import Example
+from headscope.corpora.speech import link
 from headscope.heads import Head
 from headscope.models import Model
 from headscope.models.audio import spoken
@@ -44,12 +45,14 @@ def recordings(model: Model, count: int, *, seed: int = 0, documents: int = 10) 
         assert tokens is not None
         frames = [int((tokens == word).sum() * rng.integers(6, 10)) for word in range(len(words))]
         ends = np.cumsum(frames) * FRAME
+        times = list(zip([0.0, *ends[:-1].tolist()], ends.tolist(), strict=True))
         noise = rng.normal(0, 0.1, int((ends[-1] + 0.2) * RATE)).astype(np.float32)
         examples.append(
             Example(
                 words=words,
                 audio=(noise, RATE),
-                times=list(zip([0.0, *ends[:-1].tolist()], ends.tolist(), strict=True)),
+                times=times,
+                links=[link(word, *each) for word, each in enumerate(times)],
                 document=number * documents // count,
                 source=f"noise:{number}",
             )

@@ -428,7 +428,7 @@ class _Direction:
         for place, read in enumerate(reads):
             index[place, : len(read.source)] = np.maximum(read.source, 0)
         places = np.arange(sources)
-        self._all = bool(((index == places) | (index == 0)).all()) and sources == units
+        self._all = bool(((index == places) | (index == 0)).all())
         self._index = torch.as_tensor(index, device=device)
 
         def batch(arrays: Sequence[BoolArray]) -> Tensor:
@@ -442,14 +442,14 @@ class _Direction:
         self._hidden: dict[Candidates, Tensor] = {
             kind: ~batch([read.allowed[kind] for read in reads]) for kind in reads[0].allowed
         }
-        most = int(self.target.sum(-1).max())
+        most = max(1, int(self.target.sum(-1).max()))
         order = torch.argsort(~self.target, dim=-1, stable=True)[..., :most]  # the targets first
         self._slots, self._there = order, self.target.gather(-1, order)
 
     def lines(self, maps: Tensor) -> Tensor:
         """The row or column of each source, ``[input head source unit]``."""
         turned = maps.transpose(2, 3) if self._column else maps
-        if self._all:
+        if self._all and turned.shape[2] == self._index.shape[1]:
             return turned
         index = self._index[:, None, :, None].expand(-1, maps.shape[1], -1, turned.shape[3])
         return turned.gather(2, index)
@@ -488,7 +488,7 @@ class _Direction:
             own = weights[..., slot, None]
             ranks[..., slot] = _rank(masked, own)
         ranks = torch.where(counted, ranks, torch.inf)
-        first = ranks.amin(-1) if ranks.shape[-1] else torch.full_like(mass, torch.inf)
+        first = ranks.amin(-1)
         rank = torch.where(first.isinf(), candidates + 1, first)
         among = torch.stack(
             [_rank(weights, weights[..., slot, None]) for slot in range(weights.shape[-1])], -1
