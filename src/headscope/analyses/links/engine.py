@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
@@ -26,9 +27,9 @@ from headscope.analyses.links.sums import FIGURES, LinkSums
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.corpora import Corpus, Example
-from headscope.corpora.corpus import leave_out, plain
+from headscope.corpora.corpus import LISTED, leave_out, plain
 from headscope.corpora.links import links_of
-from headscope.errors import CorpusError, InputError, RefusedError
+from headscope.errors import CorpusError, HeadscopeWarning, InputError, RefusedError
 from headscope.link import Link
 from headscope.measures.measure import Floats
 from headscope.models import Model, expect_model
@@ -78,6 +79,7 @@ class Engine:
         self.model, self.ways, self.baselines = model, tuple(ways), tuple(baselines)
         self.rows: Rows = rows
         self.token_types, self.full = token_types, full
+        self.remarks: list[str] = []
 
     def links(self, example: Example) -> Sequence[Link]:
         """The links of an input. Raises `CorpusError` for one that has none to read."""
@@ -130,11 +132,15 @@ class Engine:
 
     def asked(self, corpus: Corpus | Iterable[Example], limit: int | None) -> Iterator[Asked]:
         """The inputs of a corpus with their questions; those without are left out of it."""
+        self.remarks.clear()
         for number, example in enumerate(self.examples(corpus, limit)):
             try:
-                yield self.question(example, number)
+                asked = self.question(example, number)
             except CorpusError as error:
                 leave_out(corpus, error)
+            else:
+                self.remarks += [f"{example.source}: {remark}" for remark in asked.question.remarks]
+                yield asked
 
     def inputs(self, corpus: Corpus | Iterable[Example], limit: int | None) -> Inputs:
         """The same, counted; those of a strict corpus are read to the end before."""
@@ -211,7 +217,7 @@ class _Reader:
         self._key = (
             _Units([each.key for each in questions], engine.rows, device) if self._crossed else self._query
         )
-        sources = max(len(each.labels) for each in questions)
+        sources = max(1, *(len(each.labels) for each in questions))
         self._directions = {
             direction: _Direction(
                 questions,
@@ -427,8 +433,7 @@ class _Direction:
         index = np.zeros((len(reads), sources), np.int64)
         for place, read in enumerate(reads):
             index[place, : len(read.source)] = np.maximum(read.source, 0)
-        places = np.arange(sources)
-        self._all = bool(((index == places) | (index == 0)).all())
+        self._all = all((read.source == np.arange(len(read.source))).all() for read in reads)
         self._index = torch.as_tensor(index, device=device)
 
         def batch(arrays: Sequence[BoolArray]) -> Tensor:
@@ -514,6 +519,16 @@ def run(
 ) -> xr.Dataset:
     """A long run of an engine; `options` are those of `headscope.stream.long.run_long`."""
     inputs = engine.inputs(corpus, limit)
-    return run_long(
+    result = run_long(
         kind, engine.model, corpus, engine.block, inputs=inputs, limit=limit, progress=progress, **options
     )
+    if engine.remarks:
+        spans = (
+            "1 span parts a piece"
+            if len(engine.remarks) == 1
+            else f"{len(engine.remarks):,} spans part a piece"
+        )
+        more = [f"and {len(engine.remarks) - LISTED:,} more"] if len(engine.remarks) > LISTED else []
+        said = "\n  ".join([f"{spans}:", *engine.remarks[:LISTED], *more])
+        warnings.warn(said, HeadscopeWarning, stacklevel=2)
+    return result

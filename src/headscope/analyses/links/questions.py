@@ -66,7 +66,7 @@ class Axis:
         """
         self.tokens, self._alone = tokens, alone
         self.unit: Unit = unit
-        self.remarks: list[str] = []
+        self.remarks: dict[Span, str] = {}
         self._known: dict[Span, IntArray] = {}
         self._extra: dict[tuple[int, ...], int] = {}
         sequence = tokens.sequence_ids
@@ -97,7 +97,7 @@ class Axis:
         sequence = None if self._alone else ("a", "b").index(span.text)
         found, remark = located(span, self.unit, self.tokens, sequence=sequence)
         if remark:
-            self.remarks.append(remark)
+            self.remarks[span] = remark
         return found
 
     def units(self, span: Span) -> Sequence[int]:
@@ -198,7 +198,7 @@ class Question:
         aligned: whether all words of the linked texts are asked for, for the alignment error rate.
         bare: those of them that no link names.
         read: by direction.
-        remarks: what is to be said of spans.
+        remarks: what is to be said of spans, each with its link.
     """
 
     query: Axis
@@ -295,7 +295,8 @@ def question(
         for direction, side in sides.items()
     }
     bare = np.array([link.place == _BARE for link in links], np.bool_)
-    remarks = list(dict.fromkeys(keys.remarks + (queries.remarks if crossed else [])))
+    divided = {**keys.remarks, **queries.remarks}
+    remarks = [f"{link.place}: {divided[span]}" for link in links for span in link.spans if span in divided]
     return Question(queries, keys, [link.label for link in links], aligned, bare, read, remarks)
 
 

@@ -68,6 +68,7 @@ class Links(Engine):
         rows: Rows = "mean",
     ) -> None:
         self._offsets = tuple(offsets)
+        self._crossed: bool | None = None  # whether an encoder-decoder's links are of its cross-attention
         super().__init__(
             model,
             [Way(direction, direction, candidates) for direction in directions],
@@ -77,12 +78,24 @@ class Links(Engine):
         )
 
     def links(self, example: Example) -> Sequence[Link]:
-        """The links of an input; of an encoder-decoder all are between what it reads and writes, or none is."""
+        """The links of an input; of an encoder-decoder that reads A and B all are between them."""
         links = united(super().links(example))
-        if self.model.encoder_decoder and len({_between(link) for link in links}) > 1:
-            raise example.error(
-                "expected all links between texts A and B, or all within text A, for an encoder-decoder; found both"
-            )
+        if self.model.encoder_decoder:
+            crossed = example.audio is not None or example.pair is not None or example.pair_words is not None
+            if self._crossed is None:
+                self._crossed = crossed
+            for link in links:
+                between = {span.text != link.source.text for span in link.spans[1:]} or {crossed}
+                if between != {crossed}:
+                    where = ("within text A", "between A and B")
+                    raise example.error(
+                        f"{link.place}: expected a link {where[crossed]}, found one {where[not crossed]}"
+                    )
+            if crossed != self._crossed:
+                texts = ("text A alone", "texts A and B")
+                raise example.error(
+                    f"expected {texts[self._crossed]} as in the inputs before, found {texts[crossed]}"
+                )
         return links
 
     def examples(self, corpus: Corpus | Iterable[Example], limit: int | None) -> Iterator[Example]:
@@ -119,8 +132,8 @@ class Links(Engine):
         return Asked.of(example, number, made, tokens=heard.tokens, decoder=heard.tokens, ready=heard.inputs)
 
     def decoder(self, example: Example) -> Tokens | None:
-        """What an encoder-decoder's decoder reads of an input with links between texts A and B: text B."""
-        if not self.model.encoder_decoder or not any(map(_between, example.links or ())):
+        """What an encoder-decoder's decoder reads: text B, where there is one."""
+        if not self.model.encoder_decoder or not self._crossed:
             return None
         try:
             if example.pair_words is not None:
@@ -166,10 +179,6 @@ class Links(Engine):
             ):
                 parts = (bits[..., rows] & real, rules[:, rows] & real, cluster, chance[:, rows] * real)
                 sums.add_beside(ALIGNED, labels[rows].tolist(), *parts)
-
-
-def _between(link: Link) -> bool:
-    return any(span.text != link.source.text for span in (*link.targets, *link.possible))
 
 
 @returns_result
