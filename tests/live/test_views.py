@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import json
+import warnings
+
 import numpy as np
 import pytest
 import torch
 from families import build, family
 
+from headscope import corpora
+from headscope.analyses.links import run
 from headscope.attention.load import load as hs_load
 from headscope.attention.one import capture, gradients, prepare
 from headscope.attention.scalar import natural
@@ -15,6 +20,9 @@ from headscope.live import view as module
 from headscope.live.view import head_view, model_view, neuron_view, view
 from headscope.maps import wrap
 from headscope.models.model import Model
+from headscope.views.gold import of_parts, verdict
+from headscope.views.inputs import Input
+from headscope.views.selection import Selection
 
 pytestmark = pytest.mark.slow
 
@@ -72,6 +80,32 @@ class TestArguments:
             "autumn",
         ]
         assert "gold links: " in shown.picture("svg").decode()
+
+    @pytest.mark.parametrize("kind", ["words", "tokens", "text"])
+    def test_stills_judge_links_as_the_run_over_a_corpus_does(self, demo, tmp_path, kind) -> None:
+        words = ["The", "unhappiest", "dog", "that", "chased", "the", "tabby", "cat", "was", "tired"]
+        tokens = capture(demo, " ".join(words)).query.pieces
+        pairs = [(1, 2), (4, 2), (7, 4), (6, 7), (9, 2), (0, 1)]
+        ends = [(2 * at, 2 * at + 3) for at in range(len(words))]
+        given = {"words": words, "tokens": list(tokens), "text": " ".join(words)}[kind]
+        links = [
+            {"from": ends[a], "to": ends[b]} if kind == "text" else {"from": a, "to": [b, b + 2]}
+            for a, b in pairs
+        ]
+        path = tmp_path / "links.jsonl"
+        path.write_text(json.dumps({kind: given, "links": links}) + "\n")
+        corpus = corpora.links(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HeadscopeWarning)
+            found = run.links(demo, corpus, candidates="any", direction="row")["accuracy"].values[0, 0]
+            (example,) = corpus.encoded(demo)
+            maps = capture(demo, example.tokens)
+            one = Input({"self": maps}, links=of_parts(list(example.links), {"self": maps}))
+        gold = Selection(one, {}).gold()
+        shares = [
+            [np.mean([verdict(link, head).right for link in gold]) for head in layer] for layer in maps.layers
+        ]
+        np.testing.assert_allclose(shares, found)
 
     @pytest.mark.parametrize(
         ("links", "message"),

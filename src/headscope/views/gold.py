@@ -47,11 +47,9 @@ def of_parts(given: AnyLinks, parts: Parts) -> dict[str, list[LinkInfo]]:
     if remarks:
         more = f" (and {len(remarks) - 1} more)" if len(remarks) > 1 else ""
         warnings.warn(remarks[0] + more, HeadscopeWarning, stacklevel=4)
-    return {
-        name: [each.info(parts[name]) for each in gathered.values()]
-        for name, gathered in found.items()
-        if gathered
-    }
+    for name, gathered in found.items():
+        _divide(list(gathered.values()), parts[name])
+    return {name: [each.info(parts[name]) for each in gathered.values()] for name, gathered in found.items()}
 
 
 def _of_matrix(matrix: npt.NDArray[Any], parts: Parts) -> list[Link]:
@@ -69,10 +67,10 @@ def _of_matrix(matrix: npt.NDArray[Any], parts: Parts) -> list[Link]:
 
 
 class _Gathered:
-    """What all links of one source and label say of a part."""
+    """What all links of one source and label say of a part; `divides`: its spans are of characters."""
 
-    def __init__(self, label: str, way: _Way, source: list[int], units: _Units) -> None:
-        self.label, self.source = label, source
+    def __init__(self, label: str, way: _Way, source: list[int], units: _Units, divides: bool) -> None:
+        self.label, self.source, self.divides = label, source, divides
         self.way: _Way = way
         self.units: _Units = units
         self.targets: dict[tuple[int, ...], None] = {}
@@ -91,6 +89,24 @@ class _Gathered:
             candidates=None if self.candidates is None else [list(group) for group in self.candidates],
             units=self.units,
         )
+
+
+def _divide(links: Sequence[_Gathered], maps: AttentionMaps) -> None:
+    """Where spans of characters begin or end within a word, its parts are what a head chooses among, not the word."""
+    edges: tuple[set[int], set[int]] = (set(), set())
+    if maps.kind != "cross":
+        edges = (edges[0], edges[0])
+    for each in links:
+        own = each.way == "to"
+        others = [*each.targets, *(each.candidates or ())]
+        for group, axis in ((each.source, own), *((other, not own) for other in others)):
+            edges[axis].update((group[0], group[-1] + 1) if each.divides else ())
+    for each in links:
+        key = each.way == "from"
+        axis = maps.key if key else maps.query
+        units = _units(axis, "words", sorted(edges[key]))
+        if each.divides and each.candidates is None and units != _units(axis, "words"):
+            each.candidates = dict.fromkeys(map(tuple, units))
 
 
 def _seen(maps: AttentionMaps, queries: Sequence[int], keys: Sequence[int]) -> bool:
@@ -130,7 +146,8 @@ def _add(link: Link, parts: Parts, found: dict[str, dict[tuple[Any, ...], _Gathe
         way: _Way = "from" if from_query else "to"
         units: _Units = "tokens" if unit in ("tokens", "cells") else "words"
         each = found.setdefault(name, {}).setdefault(
-            (way, source, link.label, units), _Gathered(link.label, way, list(source), units)
+            (way, source, link.label, units),
+            _Gathered(link.label, way, list(source), units, unit == "characters"),
         )
         each.targets |= dict.fromkeys(tokens(span, axis, unit) for span in targets)
         if link.candidates is not None:
@@ -221,12 +238,15 @@ def placed(
     )
 
 
-def _units(tokens: Tokens, units: _Units) -> list[list[int]]:
-    """Each token, or the tokens of each word; special ones are none."""
+def _units(tokens: Tokens, units: _Units, edges: Sequence[int] = ()) -> list[list[int]]:
+    """Each token, or the tokens of each word, which is divided before `edges`; special ones are none."""
     if units == "tokens":
         return [[place] for place in range(len(tokens))]
     special = np.zeros(len(tokens), np.bool_) if tokens.special_mask is None else tokens.special_mask
     number = np.arange(len(tokens)) if tokens.word_ids is None else _words.group(tokens)
+    starts = np.diff(number, prepend=-1) != 0
+    starts[[edge for edge in edges if edge < len(tokens)]] = True
+    number = np.cumsum(starts)
     groups: dict[int, list[int]] = {}
     for place in np.flatnonzero(~special).tolist():
         groups.setdefault(int(number[place]), []).append(place)
