@@ -21,11 +21,12 @@ const shown = (links: LinkInfo[], choice: Partial<Choice> = {}, kind = "self") =
 };
 
 test("links stand on the shown axes, and heads choose among what is shown", () => {
-  const links = [info([3], [[1, 2]], "words"), info([3], [[0]], "tokens")];
+  const links = [info([3], [[1, 2]], "words"), info([3], [[0]], "tokens"), info([2], [[3]], "tokens")];
   const [words, every] = [[[1, 2], [5], [6]], [[0], [1], [2], [4], [5], [6], [7]]];
-  expect(shown(links)).toEqual([[[3], [[1, 2]], words], [[3], [[0]], every]]);
-  expect(shown(links, { special: false })).toEqual([[[2], [[0, 1]], [[0, 1], [3], [4]]]]);
+  expect(shown(links).slice(0, 2)).toEqual([[[3], [[1, 2]], words], [[3], [[0]], every]]);
+  expect(shown(links, { special: false })).toEqual([[[2], [[0, 1]], [[0, 1], [3], [4]]], [[1], [[2]], [[0], [2], [3], [4]]]]);
   expect(shown(links, { unit: "words" })[0]).toEqual([[2], [[1]], [[1], [4], [5]]]);
+  expect(shown(links, { unit: "words" })[2]).toEqual([[1], [[2]], [[0], [2], [3], [4], [5], [6]]]);
   expect(shown(links, { sequence: 1 })).toEqual([]);
   expect(shown([info([3], [[5]], "words", { candidates: [[5], [2, 3], [6]] })])).toEqual([[[3], [[5]], [[5], [6]]]]);
   expect(shown([info([3], [[5]], "words")], {}, "cross")[0]![2]).toEqual([[1, 2], [3], [5], [6]]);

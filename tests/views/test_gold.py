@@ -138,7 +138,7 @@ class TestVerdicts:
         assert verdict(Gold("x", "to", [0], [[2]], [[0, 2], [1]]), -matrix) == (True, [0, 2])
 
     def test_links_follow_what_is_shown(self) -> None:
-        links = of_parts([link(Span(1, 2), Span(0, 1)), (3, 0), (0, 3)], SELF)
+        links = of_parts([link(Span(1, 2), Span(0, 1)), (3, 0), (2, 3)], SELF)
         one = Input(SELF, links=links)
 
         def shown(**state: Any) -> list[tuple[list[int], list[list[int]], list[list[int]]]]:
@@ -146,8 +146,12 @@ class TestVerdicts:
 
         words, every = [[1, 2], [5], [6]], [[0], [1], [2], [4], [5], [6], [7]]
         assert shown()[:2] == [([3], [[1, 2]], words), ([3], [[0]], every)]
-        assert shown(special=False) == [([2], [[0, 1]], [[0, 1], [3], [4]])]
+        assert shown(special=False) == [
+            ([2], [[0, 1]], [[0, 1], [3], [4]]),
+            ([1], [[2]], [[0], [2], [3], [4]]),
+        ]
         assert shown(unit="words")[0] == ([2], [[1]], [[1], [4], [5]])
+        assert shown(unit="words")[2] == ([1], [[2]], [[0], [2], [3], [4], [5], [6]])
         assert shown(filter="ab", special=False) == []
         assert shown(gold=False) == []
 

@@ -41,8 +41,34 @@ function units({ pieces, special, words }: PartInfo["query"], unit: LinkInfo["un
   return [...groups.values()];
 }
 
+/** Pieces that are one candidate, and their shown places. */
+interface Group {
+  readonly pieces: readonly number[];
+  readonly places: readonly number[];
+}
+
+// Several that are shown as one, such as pieces of a word, are one.
+function grouped(groups: readonly (readonly number[])[], side: Side): Group[] {
+  const found = new Map<string, Group>();
+  for (const pieces of groups) {
+    const places = shown(pieces, side);
+    const before = found.get(places.join());
+    if (places.length > 0) found.set(places.join(), { pieces: [...(before?.pieces ?? []), ...pieces], places });
+  }
+  return [...found.values()];
+}
+
 /** A part's links on the axes as they are shown; without those whose source is hidden, or all targets. */
 export function placed(part: PartInfo, rows: Side, columns: Side): Gold[] {
+  // What most links choose among is the same: every shown token or word.
+  const known = new Map<string, readonly Group[]>();
+  const every = ({ side, units: unit }: LinkInfo): readonly Group[] => {
+    const key = `${side} ${unit}`;
+    const [axis, other] = side === "from" ? [part.key, columns] : [part.query, rows];
+    const found = known.get(key) ?? grouped(units(axis, unit), other);
+    known.set(key, found);
+    return found;
+  };
   return (part.links ?? []).flatMap((link) => {
     const query = link.side === "from";
     const [own, other] = query ? [rows, columns] : [columns, rows];
@@ -50,23 +76,27 @@ export function placed(part: PartInfo, rows: Side, columns: Side): Gold[] {
     const targets = link.targets.map((each) => shown(each, other)).filter((each) => each.length > 0);
     if (source.length === 0 || (link.targets.length > 0 && targets.length === 0)) return [];
     const taken = new Set(part.kind === "cross" ? [] : link.source);
-    const groups = (link.candidates ?? units(query ? part.key : part.query, link.units)).filter((each) => !each.some((piece) => taken.has(piece))).map((each) => shown(each, other));
-    const kept = new Map(groups.filter((each) => each.length > 0).map((each) => [each.join(), each]));
-    return [{ label: link.label, side: link.side, source, targets, groups: [...kept.values()] }];
+    const among = link.candidates ? grouped(link.candidates, other) : every(link);
+    const groups = among.filter(({ pieces }) => !pieces.some((piece) => taken.has(piece))).map(({ places }) => places);
+    return [{ label: link.label, side: link.side, source, targets, groups }];
   });
 }
 
 /** What a map makes of a link: from a source of several tokens the mean, to a candidate of several the sum. */
 export function verdict({ side, source, targets, groups }: Gold, map: Shown): Verdict {
-  const at = (row: number, column: number): number => Math.abs(value(map, row * map.columns + column));
-  const sum = (places: readonly number[], one: (place: number) => number): number => places.reduce((total, place) => total + one(place), 0);
-  const score = (group: readonly number[]): number => (side === "from" ? sum(source, (row) => sum(group, (column) => at(row, column))) / source.length : sum(group, (row) => sum(source, (column) => at(row, column))) / group.length);
-  let [best, chosen]: [number, readonly number[] | null] = [0, null];
+  const query = side === "from";
+  const [step, stride] = query ? [1, map.columns] : [map.columns, 1];
+  const sums = new Float64Array(query ? map.columns : map.rows);
+  for (const one of source) for (let other = 0; other < sums.length; other++) sums[other]! += Math.abs(value(map, one * stride + other * step));
+  let best = 0;
+  let chosen: readonly number[] | null = null;
   for (const group of groups) {
-    const found = score(group);
+    let found = 0;
+    for (const place of group) found += sums[place]!;
+    if (!query) found /= group.length;
     if (found > best) [best, chosen] = [found, group];
   }
-  return { right: chosen !== null && targets.some((target) => target.some((place) => chosen.includes(place))), chosen };
+  return { right: chosen !== null && targets.some((target) => target.some((place) => chosen!.includes(place))), chosen };
 }
 
 /** What several maps make of a link. */

@@ -65,6 +65,7 @@ export class Scene {
   private judgements: { key: string; found: Judged[] } | null = null;
   /** The gold links that the shown tokens have. */
   links: readonly Gold[] = [];
+  private linked = "";
 
   constructor(
     readonly data: Data,
@@ -91,7 +92,9 @@ export class Scene {
     this.part = partOf(this.input, this.state.part);
     this.rows = side(this.part.query, rows);
     this.columns = side(this.part.key, columns);
-    this.links = placed(this.part, this.rows, this.columns);
+    const shown = [this.part.name, this.rows.key, this.columns.key].join("|");
+    if (shown !== this.linked) this.links = placed(this.part, this.rows, this.columns);
+    this.linked = shown;
     this.hovered = null;
   }
 

@@ -228,14 +228,11 @@ def placed(
     if groups is None:
         groups = _units(axes[other], link["units"])
     taken: set[int] = set() if crossed else set(link["source"])
-    kept = dict.fromkeys(places(group, other) for group in groups if taken.isdisjoint(group))
-    return Gold(
-        link["label"],
-        link["side"],
-        list(source),
-        [list(each) for each in targets],
-        [list(each) for each in kept if each],
-    )
+    merged: dict[tuple[int, ...], set[int]] = {}  # several that are shown as one are one
+    for group in groups:
+        merged.setdefault(places(group, other), set()).update(group)
+    kept = [list(each) for each, tokens in merged.items() if each and taken.isdisjoint(tokens)]
+    return Gold(link["label"], link["side"], list(source), [list(each) for each in targets], kept)
 
 
 def _units(tokens: Tokens, units: _Units, edges: Sequence[int] = ()) -> list[list[int]]:
