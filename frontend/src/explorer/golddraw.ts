@@ -2,7 +2,7 @@
 // what it looks at instead.
 
 import { type Pen } from "./canvas";
-import { concerns, ends, type Gold, instead, type Judged } from "./gold";
+import { concerns, type Gold, instead, type Judged } from "./gold";
 import { BEND, type HeadBox, middle } from "./headlayout";
 import type { Focus, Scene } from "./scene";
 import { name } from "./axis";
@@ -206,18 +206,24 @@ export interface Columns {
   readonly height: number;
 }
 
+interface Marked {
+  readonly places: readonly number[];
+  readonly right: boolean;
+}
+
 /** Outlines of the tokens that links name: solid where one of them is right. */
 export function outlines(pen: Pen, scene: Scene, links: readonly Judged[], box: Columns, scrolled: number): void {
   const { ink } = scene.owner;
-  const [rows, columns] = [new Map<number, boolean>(), new Map<number, boolean>()];
+  // Each source and each target once; right where one of its links is.
+  const [rows, columns] = [new Map<string, Marked>(), new Map<string, Marked>()];
+  const add = (to: Map<string, Marked>, places: readonly number[], right: boolean): void => void to.set(places.join(), { places, right: right || to.get(places.join())?.right === true });
   for (const { gold, right } of links) {
-    const both = ends(gold);
-    for (const row of both.rows) rows.set(row, rows.get(row) === true || right);
-    for (const column of both.columns) columns.set(column, columns.get(column) === true || right);
+    const [own, other] = gold.side === "from" ? [rows, columns] : [columns, rows];
+    add(own, gold.source, right);
+    for (const target of gold.targets) add(other, target, right);
   }
   for (const [marked, items, left] of [[rows, scene.rows.items, true], [columns, scene.columns.items, false]] as const) {
-    for (const right of [false, true]) {
-      const places = [...marked.keys()].filter((place) => marked.get(place) === right);
+    for (const { places, right } of [...marked.values()].sort((a, b) => Number(a.right) - Number(b.right))) {
       for (const [first, last] of runs(places)) {
         const top = first * box.row - scrolled;
         const height = (last - first) * box.row;

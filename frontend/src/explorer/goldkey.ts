@@ -19,6 +19,6 @@ export function goldKey(root: HTMLElement, scene: Scene): void {
   };
   const entries = [h("span.cap", {}, plural(links.length, "gold link"))];
   if (right > 0) entries.push(entry("right", scene.many ? `${right} right in a head` : `${right} right`));
-  if (wrong > 0) entries.push(entry("wrong", `${wrong} wrong`), entry("instead", "what is looked at instead"));
+  if (wrong > 0) entries.push(entry("wrong", `${wrong} wrong`), entry("instead", "chosen instead"));
   root.replaceChildren(...entries);
 }

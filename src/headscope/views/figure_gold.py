@@ -61,7 +61,7 @@ def note(links: Sequence[Judged]) -> list[str]:
         return []
     right = sum(link.right for link in links)
     said = f"gold links: {right} of {len(links)} right (solid, ticked)"
-    return [said if right == len(links) else said + "; dashed: wrong, × what is looked at instead"]
+    return [said if right == len(links) else said + "; dashed: wrong, × chosen instead"]
 
 
 def runs(places: Sequence[int]) -> list[tuple[int, int]]:
@@ -164,12 +164,13 @@ def outlines(
 ) -> None:
     """Outlines of the tokens that links name: solid where one of them is right."""
     for side in (0, 1):
-        marked: dict[int, bool] = {}
+        marked: dict[tuple[int, ...], bool] = {}
         for link in links:
-            for place in link.ends()[side]:
-                marked[place] = marked.get(place, False) or link.right
-        for right in (False, True):
-            for first, last in runs([place for place, each in marked.items() if each == right]):
+            own = (link.gold.side == "to") == bool(side)
+            for group in [link.gold.source] if own else link.gold.targets:
+                marked[tuple(group)] = marked.get(tuple(group), False) or link.right
+        for group, right in sorted(marked.items(), key=lambda each: each[1]):
+            for first, last in runs(group):
                 widths = [canvas.text_width(label(piece), size) for piece in axes[side].pieces[first:last]]
                 width = min(wide, max(widths) + 6)
                 x = ends[0] - width if side == 0 else ends[1]
