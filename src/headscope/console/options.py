@@ -26,7 +26,7 @@ LinksKind = Literal["jsonl", "pharaoh", "conllu", "conll2012", "word-heads"]
 ThemeName = Literal["auto", "light", "dark"]
 PresetName = Literal["clark2019"]
 Average = Literal["token", "document"]
-FromWord = Literal["first", "mean"]
+FromWord = Literal["mean", "first"]
 
 LONG = 500_000
 """From how many bytes of texts on a run first says what it will take."""
