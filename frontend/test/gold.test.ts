@@ -43,6 +43,7 @@ test("the strongest candidate is chosen", () => {
   expect(verdict({ ...gold, groups: [[0], [1]] }, map)).toEqual({ right: true, chosen: [1] });
   expect(verdict({ ...gold, groups: [] }, map)).toEqual({ right: false, chosen: null });
   expect(verdict({ ...gold, side: "to", targets: [[1]], groups: [[0], [1]] }, map)).toEqual({ right: false, chosen: [0] });
+  expect(verdict({ ...gold, side: "to", source: [3], targets: [[1]], groups: [[0, 1], [0]] }, map)).toEqual({ right: false, chosen: [0] });
   const negative = matrix(square.map((v) => -v), 4);
   expect(verdict({ ...gold, side: "to", targets: [[2]], groups: [[0, 2], [1]] }, negative)).toEqual({ right: true, chosen: [0, 2] });
 });

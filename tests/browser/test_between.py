@@ -109,14 +109,23 @@ def test_a_finger_that_rests_is_shift(chromium: Any, tmp_path: Any):
     page.goto(path.as_uri())
     page.wait_for_selector("#headscope[data-ready]")
     page.locator(".hv .toks.l .tok").nth(3).tap()
-    box = page.locator(".hv .toks.r .tok").nth(1).bounding_box()
-    point = {"x": box["x"] + 10, "y": box["y"] + 8}
     touch = context.new_cdp_session(page)
-    touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [point]})
-    page.wait_for_selector(".between:visible")
-    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    page.wait_for_timeout(100)
+
+    def hold(x: float, y: float) -> None:
+        touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
+        page.wait_for_selector(".between:visible")
+        touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        page.wait_for_timeout(100)
+
+    box = page.locator(".hv .toks.r .tok").nth(1).bounding_box()
+    hold(box["x"] + 10, box["y"] + 8)
     assert listed(page, 0) == ranked(3, 1), "what follows the press does not let go again"
+    page.get_by_role("button", name="clear").tap()
+    assert not page.locator(".between").is_visible()
+    page.get_by_role("radio", name="Matrix").tap()
+    box = page.locator(".matrix.big .ov").bounding_box()
+    hold(box["x"] + 5.5 * box["width"] / 8, box["y"] + 2.5 * box["height"] / 8)
+    assert listed(page, 0) == ranked(2, 5)
     context.close()
 
 

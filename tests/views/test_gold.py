@@ -136,6 +136,10 @@ class TestVerdicts:
         assert verdict(gold._replace(groups=[]), matrix) == (False, None)
         assert verdict(Gold("x", "to", [0], [[1]], [[0], [1]]), matrix) == (False, [0])
         assert verdict(Gold("x", "to", [0], [[2]], [[0, 2], [1]]), -matrix) == (True, [0, 2])
+        assert verdict(Gold("x", "to", [3], [[1]], [[0, 1], [0]]), matrix) == (
+            False,
+            [0],
+        )  # from several the mean
 
     def test_links_follow_what_is_shown(self) -> None:
         links = of_parts([link(Span(1, 2), Span(0, 1)), (3, 0), (2, 3)], SELF)

@@ -11,7 +11,7 @@ const KEYS = [
   ["← →", "previous, next head"], ["↑ ↓", "previous, next layer"], ["Enter", "one scale closer"], ["Esc", "let go of chosen tokens, then one scale out"],
   ["1 2 3", "model, head, neurons"], ["a", "all heads, or only this one"], ["s", "special tokens on or off"], ["w", "words or pieces"], ["g", "gold links on or off"],
   ["m", "lines or matrix"], ["+ − 0", "zoom the matrix"], ["/", "find a token; Enter pins the next"], ["Tab", "to the tokens: ↑ ↓ move, ← → other side, Enter pins"],
-  ["Shift", "with a click or Enter: a token on the other side too, which ranks all heads by the two"], ["?", "this list"],
+  ["Shift", "with a click or Enter: a token on each side, to rank all heads"], ["?", "this list"],
 ] as const;
 
 export function keysDialog(): HTMLDialogElement {
