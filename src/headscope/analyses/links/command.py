@@ -38,6 +38,20 @@ def links(
     all_heads: Annotated[
         bool, typer.Option("--all-heads", help="Every head and direction, not only the best of each label.")
     ] = False,
+    together: Annotated[
+        bool,
+        typer.Option(
+            "--together",
+            help="All heads together: a sparse logistic regression and the mean of the best few, beside the best head.",
+        ),
+    ] = False,
+    symmetrise: Annotated[
+        bool,
+        typer.Option(
+            "--symmetrise",
+            help="With --together: maps and their transposes with average-product correction, for contacts.",
+        ),
+    ] = False,
     rows: Annotated[
         console.FromWord,
         typer.Option(help="Attention from a span: the mean over its pieces, or that of the first."),
@@ -59,6 +73,7 @@ def links(
     estimate: console.Estimate = False,
 ) -> None:
     """Which head connects X to Y, by any annotation: accuracies with intervals, beside the best simple rule."""
+    from headscope.analyses.combine import command as combined
     from headscope.analyses.links import run
 
     kept = long.run(table.output)
@@ -67,6 +82,10 @@ def links(
         raise InputError("--documents: expected field:NAME, found no name")
     field = None if documents is None else documents.removeprefix("field:")
     corpus = console.linked(files, format, document=field, base=1 if base else 0, strict=strict)
+    if together:
+        combined.check(long, estimate=estimate, all_heads=all_heads)
+    elif symmetrise:
+        raise InputError("--symmetrise: expected --together with it, found none")
     loaded = model.load()
     options: dict[str, Any] = {
         "candidates": candidates,
@@ -77,6 +96,9 @@ def links(
         "batch_size": batch_size,
         "limit": limit,
     }
+    if together:
+        combined.printed(loaded, corpus, table, symmetrise=symmetrise, **options)
+        return
     line = partial(run.estimate, loaded, corpus, **options)
     if console.foreseen(estimate, corpus.size_hint(), line, limit=limit, long=console.LONG_TREES):
         return

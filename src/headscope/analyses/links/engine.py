@@ -142,6 +142,18 @@ class Engine:
                 self.remarks += [f"{example.source}: {remark}" for remark in asked.question.remarks]
                 yield asked
 
+    def tell(self) -> None:
+        """Warn of the spans that part a piece."""
+        if self.remarks:
+            spans = (
+                "1 span parts a piece"
+                if len(self.remarks) == 1
+                else f"{len(self.remarks):,} spans part a piece"
+            )
+            more = [f"and {len(self.remarks) - LISTED:,} more"] if len(self.remarks) > LISTED else []
+            said = "\n  ".join([f"{spans}:", *self.remarks[:LISTED], *more])
+            warnings.warn(said, HeadscopeWarning, stacklevel=3)
+
     def inputs(self, corpus: Corpus | Iterable[Example], limit: int | None) -> Inputs:
         """The same, counted; those of a strict corpus are read to the end before."""
         return checked_first(self.model, corpus, lambda: self.asked(corpus, limit))
@@ -302,7 +314,9 @@ class _Reader:
         if engine.looks:
             whole = maps.cpu().numpy()
             self._looked[layer] = [
-                engine.look(each, whole[place, :, : each.question.query.own, : each.question.key.own])
+                engine.look(
+                    each, whole[place, :, : len(each.question.query.groups), : len(each.question.key.groups)]
+                )
                 for place, each in enumerate(self._asked)
             ]
 
@@ -522,13 +536,5 @@ def run(
     result = run_long(
         kind, engine.model, corpus, engine.block, inputs=inputs, limit=limit, progress=progress, **options
     )
-    if engine.remarks:
-        spans = (
-            "1 span parts a piece"
-            if len(engine.remarks) == 1
-            else f"{len(engine.remarks):,} spans part a piece"
-        )
-        more = [f"and {len(engine.remarks) - LISTED:,} more"] if len(engine.remarks) > LISTED else []
-        said = "\n  ".join([f"{spans}:", *engine.remarks[:LISTED], *more])
-        warnings.warn(said, HeadscopeWarning, stacklevel=2)
+    engine.tell()
     return result

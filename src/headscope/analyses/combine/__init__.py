@@ -1,0 +1,11 @@
+"""Heads together."""
+
+from headscope.analyses.record import Analysis
+
+ANALYSIS = Analysis(
+    name="combine",
+    order=27,
+    function="run:combine_heads",
+    axis="system",
+    table="statistics:table",
+)

@@ -1,0 +1,352 @@
+"""Heads of a model together, on links: fitted on one half of the documents, scored on the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Literal
+
+import numpy as np
+import xarray as xr
+
+from headscope.analyses.combine.statistics import (
+    ALL,
+    CONTACTS,
+    SOURCES,
+    SYSTEMS,
+    Pairs,
+    Sample,
+    Scored,
+    dataset,
+    fit,
+    likeliest,
+    symmetrised,
+    systems,
+    top_pairs,
+)
+from headscope.analyses.links.engine import Answered, Maps
+from headscope.analyses.links.questions import DIRECTIONS, Asked, Axis, Direction, Read
+from headscope.analyses.links.run import SPEECH, Kinds, Links
+from headscope.analyses.result import returns_result
+from headscope.corpora import Corpus, Example
+from headscope.doors import Count, Seed, validated
+from headscope.errors import InputError
+from headscope.measures.measure import Floats
+from headscope.measures.resample import Clusters
+from headscope.models import Model
+from headscope.stream.batches import cut, no_input, worked
+from headscope.stream.inputs import Inputs, told_once
+from headscope.stream.long import described
+from headscope.stream.progress import bar
+from headscope.words import Rows
+
+_CHUNK = 16
+"""Features whose choices are looked at together."""
+
+
+class _Maps(Links):
+    """Links, with the maps of all heads."""
+
+    looks = True
+
+    def look(self, asked: Asked, maps: Maps) -> Maps:
+        """A layer's maps ``[head unit unit]``."""
+        return maps
+
+
+@returns_result
+@validated
+def combine_heads(
+    model: Model,
+    corpus: Corpus | Iterable[Example],
+    *,
+    candidates: Kinds = "any",
+    direction: Literal["both", "row", "column"] = "both",
+    symmetrise: bool = False,
+    min_separation: Count = 6,
+    rows: Rows = "mean",
+    sources: Count = 2_000,
+    least: Count = 20,
+    seed: Seed = 0,
+    limit: Count | None = None,
+    batch_size: Count = 8,
+    progress: bool = False,
+) -> xr.Dataset:
+    """What all heads together know of links: a sparse weighted sum of them, the mean of the best few, the best alone.
+
+    A logistic regression with an L1 penalty says from the attention that all heads give a source and a candidate
+    whether the candidate is a target (Rao et al. 2021, "Transformer protein language models are unsupervised structure
+    learners"); its weights name the heads that carry a relation. Documents (inputs where none are known) are divided in
+    two halves by chance. All that is chosen or fitted, the strength of the penalty too, is so on one half and scored on
+    the other, and the other way round; scores are means over both. The corpus is read twice.
+
+    Args:
+        model: from `headscope.load`.
+        corpus: with links, as for `headscope.links`.
+        candidates: among what is chosen, as in `headscope.links`. Of both directions, what is visible in either.
+        direction: features are what heads give in the source's ``row``, in its ``column``, or ``both``.
+        symmetrise: features are the sums of maps and their transposes with average-product correction, without special
+            tokens, and links have no direction: for contacts of proteins. Heads are then chosen by the precision at L.
+        min_separation: with `symmetrise`, pairs of units that are nearer to each other do not count, as links or as
+            candidates.
+        rows: attention from a span is the ``mean`` over its pieces, or that of its ``first``.
+        sources: the regression is fitted on so many sources of a half, at most, drawn uniformly: on their targets, and
+            on ten other candidates of each. More take more memory and time.
+        least: sources that a label needs to be fitted and scored; it also needs two documents in each half.
+        seed: of the halves, the draws and the folds.
+        limit: use at most this many inputs.
+        batch_size: inputs in a batch, at most; their maps are in memory together.
+        progress: show progress on stderr.
+
+    Returns:
+        A `Result`: see `headscope.analyses.combine.statistics.dataset`. Its ``table()`` has a row for each label and
+        system (best head, mean of 2, 3, 5 and 10, regression, chance): ``n`` sources; ``accuracy`` (how often the
+        likeliest candidate is a target) and ``average_precision``; with `symmetrise` also, of each of the ``inputs``
+        with links, ``precision_at_l`` and ``precision_at_l5`` (of its L and L / 5 likeliest pairs the share that are
+        links, L being its number of units); each with 95 % intervals over documents, given what was chosen and fitted
+        (``…_low``, ``…_high``); and the ``heads`` that count most, with the regression's coefficients for a standard
+        deviation of each. Of equals each counts as chosen as often.
+
+    Raises:
+        InputError: no input has a link; with `symmetrise`, links between what an encoder and a decoder read, or
+            `candidates` other than any.
+        CorpusError: a corpus of which nothing is left, with file and line.
+
+    >>> corpus = hs.corpora.linked(["The cat sat because it was tired."] * 20, [[((20, 22), (4, 7))]] * 20)
+    >>> result = hs.combine_heads(model, corpus)
+    >>> result.table()["system"].tolist()
+    ['best head', 'mean of 2', 'mean of 3', 'mean of 5', 'mean of 10', 'regression', 'chance']
+    """
+    if symmetrise and candidates != "any":
+        raise InputError(f"candidates: expected any with symmetrise, found {candidates}")
+    both: Sequence[Direction] = ("row",) if symmetrise else DIRECTIONS  # a sum with the transpose has both
+    directions = both if symmetrise or direction == "both" else (direction,)
+    apart = min_separation if symmetrise else None
+    engine = _Maps(model, candidates, directions, (), rows)
+    engine.full = False
+    again = corpus if isinstance(corpus, Corpus) else list(corpus)
+    run = _Run(engine, again, apart, seed, sources, limit, batch_size, progress)
+    with told_once():
+        inputs = run.each(run.choose, "choosing heads")
+        run.fit(least)
+        run.each(run.score, "scoring them")
+    engine.tell()
+    options = {"candidates": candidates, "direction": direction, "symmetrise": symmetrise, "rows": rows}
+    options |= {"min_separation": apart, "sources": sources, "least": least, "seed": seed}
+    options |= {"limit": limit, "batch_size": batch_size}
+    known = {name: value for name, value in options.items() if value is not None}
+    meta = {**described(model, again, inputs), "options": known, "clusters": run.kind}
+    return dataset(run.rows(), run.directions, run.layers, run.heads, meta)
+
+
+class _Run:
+    """Both passes over a corpus."""
+
+    def __init__(
+        self,
+        engine: _Maps,
+        corpus: Corpus | Sequence[Example],
+        apart: int | None,
+        seed: int,
+        sources: int,
+        limit: int | None,
+        batch_size: int,
+        progress: bool,
+    ) -> None:
+        self._engine, self._corpus, self._apart, self._seed = engine, corpus, apart, seed
+        self._limit, self._batch_size, self._progress = limit, batch_size, progress
+        self.directions = ["both"] if apart is not None else [way.name for way in engine.ways]
+        self.layers: list[int] = []
+        self.heads = 0
+        self.kind = ""
+        self._samples = Sample(sources), Sample(sources)
+        self._alone: dict[tuple[str, int], tuple[Floats, float]] = {}
+        self._documents: dict[tuple[str, int], set[int]] = {}
+        self._sources: dict[str, int] = {}
+        self._fitted: dict[str, Floats] = {}
+        self._weights: dict[str, Floats] = {}
+        self._scored: dict[str, Scored] = {}
+
+    def each(self, work: Callable[[Asked, Pairs, int], None], title: str) -> Inputs:
+        """One pass: what is done with the pairs of each input and its cluster. Returns what was read."""
+        engine, corpus = self._engine, self._corpus
+        inputs = engine.inputs(corpus, self._limit)
+        clusters, numbers = Clusters(), dict[int, int]()
+
+        def numbered() -> Iterator[Asked]:
+            for asked in inputs:
+                assert isinstance(asked, Asked)
+                numbers[asked.number] = clusters.number(asked.document, asked.document_known)
+                yield asked
+
+        size = SPEECH if engine.model.feature_extractor is not None else None
+        with bar(corpus, self._limit, self._progress, title) as done:
+            for block in cut(numbered(), self._batch_size, engine.model, size=size):
+                for _, (answered, _, shape) in worked(block, engine.run, done):
+                    self.layers, self.heads = shape
+                    for one in answered:
+                        cluster = numbers.pop(one.asked.number)
+                        for pairs in self._pairs(one):
+                            work(one.asked, pairs, cluster)
+        if not clusters.count:
+            raise no_input(corpus)
+        self.kind = clusters.kind
+        return inputs
+
+    def _pairs(self, answered: Answered) -> Iterator[Pairs]:
+        if self._apart is None:
+            return directed(answered, self.directions, self.heads)
+        return undirected(answered, self._apart, self.heads)
+
+    def _half(self, cluster: int) -> int:
+        """Of two clusters that follow each other, one is in each half."""
+        return int(np.random.default_rng([self._seed, cluster // 2]).integers(2)) ^ (cluster % 2)
+
+    def choose(self, asked: Asked, pairs: Pairs, cluster: int) -> None:
+        """Add to the pairs that are fitted on, and to the scores of each head alone."""
+        half = self._half(cluster)
+        generator = np.random.default_rng([self._seed, 1, asked.number])
+        self._samples[half].add(pairs, cluster, generator)
+        for label, sources in pairs.labelled():
+            own = sources[pairs.counts[sources]]
+            if not len(own):
+                continue
+            right, n = _alone(pairs, sources)
+            before = self._alone.get((label, half), (np.zeros(len(right)), 0.0))
+            self._alone[label, half] = before[0] + right, before[1] + n
+            self._documents.setdefault((label, half), set()).add(cluster)
+            self._sources[label] = self._sources.get(label, 0) + len(own)
+
+    def fit(self, least: int) -> None:
+        """Choose and fit on both halves, for each label with enough sources. Raises `InputError` without any link."""
+        labels = [label for label in self._sources if label != ALL]
+        if not labels:
+            apart = "" if self._apart is None else f" of units {self._apart} or more apart"
+            raise InputError(f"corpus: expected at least one link{apart}, found none")
+        labels.sort(key=lambda label: (-self._sources[label], label))
+        for label in [ALL, *labels] if len(labels) > 1 else labels:
+            self._scored[label] = Scored()
+            documents = [len(self._documents.get((label, half), ())) for half in range(2)]
+            if self._sources[label] < least or min(documents) < 2:
+                continue
+            weights: list[Floats] = []
+            applied: list[Floats] = []
+            for half, sample in enumerate(self._samples):
+                right, n = self._alone[label, half]
+                best = systems(right / n)
+                coefficients, factors = fit(*sample.of(label), self._seed)
+                weights.append(np.concatenate([best, coefficients[None]]))
+                applied.append(np.concatenate([best, factors[None]]))
+            self._weights[label], self._fitted[label] = np.stack(weights), np.stack(applied)
+
+    def score(self, asked: Asked, pairs: Pairs, cluster: int) -> None:
+        """Score an input by what the other half says."""
+        other = 1 - self._half(cluster)
+        for label, sources in pairs.labelled():
+            if label not in self._fitted or not pairs.counts[sources].any():
+                continue
+            sums, counts = pairs.scores(self._fitted[label][other], sources)
+            scored = self._scored[label]
+            scored.clusters.append(cluster)
+            scored.sums.append(np.concatenate([sums, pairs.chance(sources)[None]]))
+            scored.counts.append(counts)
+
+    def rows(self) -> dict[str, tuple[dict[str, Floats], Floats | None]]:
+        """What `dataset` takes of each label."""
+        scores = len(SOURCES) + (len(CONTACTS) if self._apart is not None else 0)
+        found: dict[str, tuple[dict[str, Floats], Floats | None]] = {}
+        for label, scored in self._scored.items():
+            if label in self._fitted:
+                found[label] = scored.figures(), self._weights[label]
+                continue
+            none = np.full((len(SYSTEMS) + 1, scores), np.nan)
+            row = dict.fromkeys(("value", "ci_low", "ci_high"), none)
+            found[label] = {**row, "n": np.full(scores, float(self._sources[label]))}, None
+        return found
+
+
+def _alone(pairs: Pairs, sources: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[Floats, float]:
+    """The sum of each feature's score by which heads are chosen, and what it is over."""
+    features = pairs.features
+    if pairs.apart is not None:
+        contacts = pairs.contacts(sources)
+        return _chunked(features, lambda part: top_pairs(part, contacts, pairs.apart or 1)[:, 0]), 1.0
+    own = sources[pairs.counts[sources]]
+    allowed, target = pairs.allowed[own], pairs.target[own]
+    right = _chunked(features, lambda part: likeliest(part[:, pairs.row[own]], allowed, target).sum(-1))
+    return right, float(len(own))
+
+
+def _chunked(features: Floats, work: Callable[[Floats], Floats]) -> Floats:
+    return np.concatenate([work(features[at : at + _CHUNK]) for at in range(0, len(features), _CHUNK)])
+
+
+def directed(answered: Answered, directions: Sequence[str], heads: int) -> Iterator[Pairs]:
+    """The sources of an input: all with both directions as features, or, where they are of two axes, each with its."""
+    asked, maps = answered.asked.question, answered.looked
+    sides = [[name] for name in directions] if asked.crossed else [list(directions)]
+    for side in sides:
+        reads: list[Read] = [asked.read[name] for name in DIRECTIONS if name in side]
+        there = np.flatnonzero(reads[0].source >= 0)
+        if not len(there):
+            continue
+        rows = reads[0].source[there]
+        allowed = np.logical_or.reduce([each[there] for read in reads for each in read.allowed.values()])
+        features = np.zeros((len(directions), len(maps), heads, *allowed.shape), np.float32)
+        for place, name in enumerate(directions):
+            for layer, own in enumerate(maps):
+                if name in side:
+                    lines = own[:, rows] if name == "row" else own[:, :, rows].swapaxes(1, 2)
+                    features[place, layer, : len(own)] = lines
+        yield Pairs(
+            [asked.labels[source] for source in there.tolist()],
+            np.arange(len(there)),
+            allowed,
+            reads[0].target[there],
+            np.ones(len(there), np.bool_),
+            features.reshape(-1, *allowed.shape),
+        )
+
+
+def undirected(answered: Answered, apart: int, heads: int) -> Iterator[Pairs]:
+    """Each unit of an input as a source, for each label: linked with what links name at either end."""
+    asked, maps = answered.asked.question, answered.looked
+    if asked.crossed:
+        raise InputError("symmetrise: expected links within one text, found links of cross-attention")
+    axis, (read,) = asked.key, asked.read.values()
+    own = _kept(axis)
+    allowed = np.abs(own[:, None] - own) >= apart
+    if not allowed.any():
+        return
+    labels: list[str] = []
+    targets = [np.zeros((0, len(own)), np.bool_)]
+    for label in dict.fromkeys(asked.labels):
+        linked = np.zeros((axis.own, axis.own), np.bool_)
+        for source, name in enumerate(asked.labels):
+            if name == label:
+                unit = int(read.source[source])
+                linked[axis.first[unit] : axis.last[unit] + 1] |= read.target[source, : axis.own]
+        targets.append((linked | linked.T)[np.ix_(own, own)] & allowed)
+        labels += [label] * len(own)
+    target = np.concatenate(targets)
+    times = len(target) // len(own)
+    features = np.zeros((len(maps), heads, len(own), len(own)), np.float32)
+    for layer, each in enumerate(maps):
+        features[layer, : len(each)] = symmetrised(each[:, own][:, :, own])
+    yield Pairs(
+        labels,
+        np.tile(np.arange(len(own)), times),
+        np.tile(allowed, (times, 1)),
+        target,
+        np.asarray(target.any(-1)),
+        features.reshape(-1, *allowed.shape),
+        apart,
+    )
+
+
+def _kept(axis: Axis) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The axis' own units without special tokens."""
+    special = axis.tokens.special_mask
+    units = range(axis.own)
+    if special is not None:
+        units = [unit for unit in units if not special[axis.groups[unit]].any()]
+    return np.array(units, np.int64)

@@ -1,0 +1,267 @@
+"""Heads together: planted contacts are found again, in the heads that carry them, and nothing where there is nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from small_models import small_bert
+from small_tokenizers import listed, roberta
+from transformers import BartConfig, BartModel, GPT2Config, GPT2Model
+
+import headscope as hs
+from headscope import cli
+from headscope.analyses.combine import run as combine
+from headscope.analyses.combine.statistics import ALL, likeliest
+from headscope.attention.record import AttentionRecord
+from headscope.models import Model
+from headscope.tokens import BoolArray
+
+ACIDS = "ACDEFGHIKLMNPQRSTVWY"
+LENGTHS = range(24, 48)
+PLANTED = ((0, 1), (2, 3))
+"""Each of these heads carries every other contact."""
+
+
+def contacts(length: int, seed: int = 0) -> BoolArray:
+    """About as many contacts as there are residues, seven or more apart, among the tokens of a protein, ``[query key]``."""
+    generator = np.random.default_rng([seed, length])
+    first, second = np.triu_indices(length, 7)
+    chosen = generator.choice(len(first), length, replace=False)
+    matrix = np.zeros((length + 2, length + 2), bool)
+    matrix[first[chosen] + 1, second[chosen] + 1] = True
+    return matrix | matrix.T
+
+
+def proteins(seed: int = 0) -> hs.corpora.Corpus:
+    """A protein of each length."""
+    generator = np.random.default_rng(9)
+    texts = ["".join(generator.choice(list(ACIDS), length)) for length in LENGTHS]
+    return hs.corpora.linked(texts, [contacts(length, seed) for length in LENGTHS])
+
+
+@pytest.fixture(scope="module")
+def protein_model() -> Model:
+    return small_bert(listed(tuple(ACIDS), letters=True))
+
+
+@contextmanager
+def planted(model: Model) -> Generator[None]:
+    """Within it two heads look at contacts, each at every other one, above the noise that all look at."""
+
+    def change(record: AttentionRecord) -> Any:
+        weights, seen = record.weights().clone(), record.visible()
+        for place in range(len(weights)):
+            tokens = weights.shape[-1] if seen is None else int(seen[min(place, len(seen) - 1), 0, 0].sum())
+            generator = np.random.default_rng([record.layer, tokens])
+            matrix = np.triu(contacts(tokens - 2))
+            numbers = np.cumsum(matrix).reshape(matrix.shape) % 2
+            for head in range(weights.shape[1]):
+                noise = generator.random((tokens, tokens))
+                if (record.layer, head) in PLANTED:
+                    own = matrix & (numbers == PLANTED.index((record.layer, head)))
+                    noise += 20 * (own | own.T)
+                new = torch.as_tensor(noise / noise.sum(1, keepdims=True), dtype=weights.dtype)
+                weights[place, head, :tokens, :tokens] = new
+        return weights
+
+    with hs.edit(model, change):
+        yield
+
+
+@pytest.fixture(scope="module")
+def found(protein_model: Model) -> Any:
+    with planted(protein_model):
+        return hs.combine_heads(protein_model, proteins(), symmetrise=True)
+
+
+def test_a_regression_finds_the_heads_that_carry_contacts(found: Any) -> None:
+    table = found.table().set_index("system")
+    assert table.loc["regression", "precision_at_l5"] > 0.97
+    assert table.loc["regression", "precision_at_l5_low"] <= table.loc["regression", "precision_at_l5"]
+    assert table.loc["regression", "precision_at_l"] > 0.9
+    assert 0.4 < table.loc["best head", "precision_at_l"] < 0.65
+    assert table.loc["mean of 2", "precision_at_l"] > 0.9
+    assert table.loc["chance", "precision_at_l"] < 0.15
+    assert (table["inputs"] == len(LENGTHS)).all()
+    assert table.loc["regression", "heads"].startswith(("L0H1 +", "L2H3 +"))
+    weight = np.abs(found["weight"].sel(weighted="regression", label="link", direction="both")).min("half")
+    flat = np.argsort(-weight.values.ravel())[:2].tolist()
+    assert sorted(divmod(place, 4) for place in flat) == sorted(PLANTED)
+    assert weight.values.ravel()[flat[1]] > 3 * np.sort(weight.values.ravel())[-3]
+
+
+def test_without_the_planted_links_nothing_is_found(protein_model: Model) -> None:
+    with planted(protein_model):
+        table = hs.combine_heads(protein_model, proteins(seed=1), symmetrise=True).table().set_index("system")
+    chance = table.loc["chance", "precision_at_l"]
+    for system in ("best head", "mean of 2", "regression"):
+        assert table.loc[system, "precision_at_l_low"] <= chance <= table.loc[system, "precision_at_l_high"]
+
+
+def test_one_direction_finds_its_heads_too(protein_model: Model) -> None:
+    """Links from the first end of a contact: without symmetrising a candidate is right in row and in column."""
+    with planted(protein_model):
+        found = hs.combine_heads(protein_model, proteins(), least=10)
+    table = found.table().set_index("system")
+    assert table.loc["regression", "accuracy"] > 0.95
+    assert table.loc["best head", "accuracy"] < 0.85
+    assert table.loc["regression", "n"] == sum(int(contacts(length).any(1).sum()) for length in LENGTHS)
+    best = found["weight"].sel(weighted="best head", label="link").sum(("direction", "half")).values
+    assert {tuple(place) for place in np.argwhere(best).tolist()} <= {*PLANTED}
+
+
+def test_batches_change_nothing(protein_model: Model, found: Any) -> None:
+    with planted(protein_model):
+        alone = hs.combine_heads(protein_model, proteins(), symmetrise=True, batch_size=1)
+    np.testing.assert_allclose(alone["value"], found["value"], atol=1e-3)
+
+
+def words(crossed: bool) -> hs.corpora.Corpus:
+    """Words with links to others, some of several words, in documents."""
+    generator = np.random.default_rng(0)
+    texts = [list(generator.choice(["cat", "dog", "sat", "there"], 6)) for _ in range(30)]
+    if crossed:
+        items: list[Any] = [(text, text[::-1]) for text in texts]
+        pairs: list[Any] = [[((place, place + 1, "b"), 5 - place) for place in range(6)] for _ in texts]
+    else:
+        items, pairs = (
+            texts,
+            [[(place, (place + 2) % 6) for place in range(5)] + [((2, 4), 0)] for _ in texts],
+        )
+    return hs.corpora.linked(items, pairs, documents=[number // 3 for number in range(30)])
+
+
+def bart() -> Model:
+    torch.manual_seed(0)
+    sides = {
+        f"{side}_{name}": size
+        for side in ("encoder", "decoder")
+        for name, size in (("layers", 2), ("attention_heads", 4), ("ffn_dim", 32))
+    }
+    config = BartConfig(vocab_size=len(roberta()), d_model=32, max_position_embeddings=64, **sides)
+    return hs.load((BartModel(config).eval(), roberta()))
+
+
+def gpt2() -> Model:
+    torch.manual_seed(0)
+    config = GPT2Config(vocab_size=len(roberta()), n_embd=32, n_layer=2, n_head=4)
+    return hs.load((GPT2Model(config).eval(), roberta()))
+
+
+@pytest.mark.parametrize("kind", ["encoder", "causal", "crossed"])
+def test_heads_alone_score_as_links_says(kind: str, protein_model: Model) -> None:
+    """Both halves together have the accuracies of all heads that `headscope.links` gives."""
+    model = {"encoder": lambda: small_bert(roberta()), "causal": gpt2, "crossed": bart}[kind]()
+    corpus = words(kind == "crossed")
+    sums: list[Any] = []
+
+    def work(asked: Any, pairs: Any, cluster: int) -> None:
+        assert cluster == asked.document
+        sums.append((likeliest(pairs.features, pairs.allowed, pairs.target).sum(-1), len(pairs.labels)))
+
+    engine = combine._Maps(model, offsets=())
+    engine.full = False
+    run = combine._Run(engine, corpus, None, 0, 100, None, 8, False)
+    run.each(work, "")
+    right = sum(each[0] for each in sums) / sum(each[1] for each in sums)
+    known = hs.links(model, corpus)
+    expected = known["accuracy"].sel(label="link").values
+    chosen = right.reshape(expected.shape)
+    if kind == "crossed":  # sources are of the decoder: rows alone tell anything
+        np.testing.assert_allclose(chosen[1], 1 / 6)
+        np.testing.assert_allclose(chosen[0], expected[0], atol=1e-9)
+    elif kind == "encoder":
+        np.testing.assert_allclose(chosen, expected, atol=1e-9)
+    else:  # where nothing is visible to choose among, all are equal
+        assert (chosen >= expected - 1e-9).all()
+        assert (chosen - expected).max() <= 1 / 6
+
+
+def test_documents_are_in_one_half_and_halves_are_equal(protein_model: Model) -> None:
+    run = combine._Run(combine._Maps(protein_model), [], None, 3, 10, None, 8, False)
+    halves = [run._half(cluster) for cluster in range(200)]
+    assert sum(halves) == 100
+    assert all(a != b for a, b in zip(halves[::2], halves[1::2], strict=True))
+    assert 30 < sum(halves[::2]) < 70
+    assert halves != [
+        combine._Run(run._engine, [], None, 4, 10, None, 8, False)._half(one) for one in range(200)
+    ]
+
+
+def test_labels_are_fitted_apart_and_rare_ones_named(protein_model: Model) -> None:
+    texts = ["ACDEFG"] * 24
+    links = [[hs.Link(hs.Span(0, 1), (hs.Span(3, 4),), "far", unit="characters")] for _ in texts]
+    for place, own in enumerate(links):
+        own.append(hs.Link(hs.Span(1, 2), (hs.Span(2, 3),), "near", unit="characters"))
+        if place < 3:
+            own.append(hs.Link(hs.Span(2, 3), (hs.Span(4, 5),), "rare", unit="characters"))
+    result = hs.combine_heads(protein_model, hs.corpora.linked(texts, links), limit=22)
+    assert result["label"].values.tolist() == [ALL, "far", "near", "rare"]
+    assert result["n"].sel(score="accuracy").values.tolist() == [47, 22, 22, 3]
+    assert result["value"].sel(label="rare").isnull().all()
+    assert result["value"].sel(
+        label=["far", "near"], system="chance", score="accuracy"
+    ).values == pytest.approx(0.2)
+    assert result.table()["system"].tolist()[-1] == "chance"
+    assert json.loads(result.attrs["meta"])["options"]["limit"] == 22
+
+
+@pytest.mark.parametrize(
+    ("options", "links", "said"),
+    [
+        ({"symmetrise": True, "candidates": "earlier"}, [(0, 8)], "candidates: expected any with symmetrise, found earlier"),
+        ({"symmetrise": True}, [(0, 2)], "corpus: expected at least one link of units 6 or more apart, found none"),
+        ({}, [], "corpus: expected at least one link, found none"),
+        ({"min_separation": 0}, [], "min_separation: expected at least 1, found 0"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused(options: Any, links: Any, said: str, protein_model: Model) -> None:
+    with pytest.raises(hs.errors.InputError, match=said):
+        hs.combine_heads(protein_model, hs.corpora.linked(["ACDEFGHIKL"] * 4, [links] * 4), **options)
+
+
+def test_cross_attention_is_not_symmetric() -> None:
+    with pytest.raises(hs.errors.InputError, match="symmetrise: expected links within one text, found"):
+        hs.combine_heads(bart(), words(True), symmetrise=True)
+
+
+def run_command(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    monkeypatch.setattr("sys.argv", ["headscope", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    return int(stop.value.code or 0)
+
+
+def test_the_command_writes_and_prints_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], protein_model: Model
+) -> None:
+    path = tmp_path / "a.jsonl"
+    rows = [{"text": "ACDEFGHIKLMN", "links": [{"from": 0, "to": 8}, {"from": 2, "to": 9}]}] * 12
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    monkeypatch.setattr("headscope.attention.load.load", lambda *_, **__: protein_model)
+    assert (
+        run_command(monkeypatch, "links", path, "--together", "--symmetrise", "-o", tmp_path / "a.csv") == 0
+    )
+    header, *lines = (tmp_path / "a.csv").read_text("utf-8").splitlines()
+    assert header.startswith("label,system,n,accuracy,accuracy_low")
+    assert "precision_at_l5_high" in header
+    assert len(lines) == 7
+    assert lines[0].startswith("link,best head,48,")
+    capsys.readouterr()
+    assert run_command(monkeypatch, "links", path, "--together", "--least", 99) == 0
+    said = capsys.readouterr()
+    assert "1 of 1 labels have fewer than 99 sources" in said.err
+    assert "link" in said.out
+    for options, message in (
+        (("--symmetrise",), "--symmetrise: expected --together with it, found none"),
+        (("--together", "--all-heads"), "--all-heads: expected none with --together, found it"),
+    ):
+        assert run_command(monkeypatch, "links", path, *options) == 2
+        assert message in capsys.readouterr().err
