@@ -305,7 +305,7 @@ class _Reader:
         if self._hot is not None:
             figures = torch.stack(
                 [
-                    self._directions[way.direction].figures(lines[way.direction], choice)
+                    self._directions[way.direction].figures(lines[way.direction], choice, way)
                     for way, choice in zip(engine.ways, choices, strict=True)
                 ]
             )  # [way figure input head source]
@@ -461,6 +461,7 @@ class _Direction:
         self._hidden: dict[Candidates, Tensor] = {
             kind: ~batch([read.allowed[kind] for read in reads]) for kind in reads[0].allowed
         }
+        self._count = {kind: (~hidden).sum(-1).float() for kind, hidden in self._hidden.items()}
         most = max(1, int(self.target.sum(-1).max()))
         order = torch.argsort(~self.target, dim=-1, stable=True)[..., :most]  # the targets first
         self._slots, self._there = order, self.target.gather(-1, order)
@@ -488,38 +489,35 @@ class _Direction:
             target[:, None].expand(-1, heads, -1, -1).gather(-1, choice.at[..., None])[..., 0] & choice.some
         )
 
-    def figures(self, lines: Tensor, choice: _Choice) -> Tensor:
+    def figures(self, lines: Tensor, choice: _Choice, way: Way) -> Tensor:
         """`FIGURES`, ``[figure input head source]``.
 
         Of candidates with equal weights each has the mean of their ranks. A target that is no candidate has the rank
         after all of them, and adds nothing to the precision.
         """
-        masked = choice.masked
-        heads = masked.shape[1]
-        mass = (lines * self.target[:, None]).sum(-1)
-        candidates = (masked >= 0).sum(-1).to(masked)
+        masked, heads = choice.masked, choice.masked.shape[1]
         slots = self._slots[:, None].expand(-1, heads, -1, -1)
-        there = self._there[:, None].expand(-1, heads, -1, -1)
+        there = self._there[:, None]
+        mass = (lines.gather(-1, slots) * there).sum(-1)
         weights = masked.gather(-1, slots).masked_fill(~there, -1.0)  # [input head source target]
-        counted = weights >= 0
-        ranks = torch.full_like(weights, torch.inf)
-        for slot in range(weights.shape[-1]):
-            own = weights[..., slot, None]
-            ranks[..., slot] = _rank(masked, own)
-        ranks = torch.where(counted, ranks, torch.inf)
+        ranks = torch.stack([_rank(masked, own) for own in weights.split(1, -1)], -1)
+        ranks = torch.where(weights >= 0, ranks, torch.inf)
         first = ranks.amin(-1)
-        rank = torch.where(first.isinf(), candidates + 1, first)
-        among = torch.stack(
-            [_rank(weights, weights[..., slot, None]) for slot in range(weights.shape[-1])], -1
-        )
-        of = self.target.sum(-1).clamp(min=1)[:, None]
-        precision = torch.where(counted, among / ranks, 0.0).sum(-1) / of
+        rank = torch.where(first.isinf(), self._count[way.candidates][:, None] + 1, first)
+        if ranks.shape[-1] == 1:
+            return torch.stack([mass, rank, 1 / first])
+        among = torch.stack([_rank(weights, own) for own in weights.split(1, -1)], -1)
+        of = self._there.sum(-1).clamp(min=1)[:, None]
+        precision = torch.where(weights >= 0, among / ranks, 0.0).sum(-1) / of
         return torch.stack([mass, rank, precision])
 
 
 def _rank(weights: Tensor, own: Tensor) -> Tensor:
-    """The rank of one weight among those along the last axis, from 1; the mean of those that are equal."""
-    return 0.5 + (weights > own).sum(-1) + (weights == own).sum(-1) / 2
+    """The rank of one weight among those along the last axis, from 1; the mean of those that are equal.
+
+    So many more are above it than below: half of that and of all of them, and one half.
+    """
+    return 0.5 + ((weights - own).sign_().sum(-1) + weights.shape[-1]) / 2
 
 
 def run(
