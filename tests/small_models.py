@@ -63,6 +63,28 @@ def small_bert(tokenizer: Any, **options: Any) -> Model:
     return hs.load((sharpen(transformers.BertModel(config)), tokenizer), **options)
 
 
+def translator() -> Model:
+    """An encoder-decoder with a tokenizer."""
+    torch.manual_seed(0)
+    tokenizer = roberta()
+    config = transformers.BartConfig(
+        vocab_size=len(tokenizer),
+        d_model=32,
+        encoder_layers=2,
+        decoder_layers=2,
+        encoder_attention_heads=4,
+        decoder_attention_heads=4,
+        encoder_ffn_dim=48,
+        decoder_ffn_dim=48,
+        max_position_embeddings=64,
+        pad_token_id=1,
+        bos_token_id=0,
+        eos_token_id=2,
+        decoder_start_token_id=2,
+    )
+    return hs.load((sharpen(transformers.BartForConditionalGeneration(config)), tokenizer))
+
+
 def save_bert(folder: Any, tokenizer: Any, **config: Any) -> None:
     """Write a model and a tokenizer to a folder, whether they go together or not."""
     torch.manual_seed(0)

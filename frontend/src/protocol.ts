@@ -532,6 +532,117 @@ export interface CardsSection {
 }
 
 /**
+ * An input by its words or tokens, and its place among the examples.
+ *
+ * `spans` are units of several words, [first, last] each; their numbers go on after those of the words. `second` is
+ * where text B begins.
+ */
+export interface LinkSentence {
+  words: string[];
+  spans: number[][];
+  second: number | null;
+  example: number | null;
+}
+
+/**
+ * What a head does in an input.
+ *
+ * `words` are the sources, by the numbers of words and spans, `targets` what would be right for each, `predicted` the
+ * head's choices (-1: none), `right` whether they are targets. `arcs` are [word, word, weight]: attention from the
+ * first to the second.
+ */
+export interface LinkShown {
+  sentence: number;
+  words: number[];
+  targets: number[][];
+  predicted: number[];
+  right: boolean[];
+  arcs: number[][];
+}
+
+/**
+ * The best head of a kind of link, None where there are too few instances for one.
+ *
+ * `low` and `high` are given the choice of the head; `split`, `split_low` and `split_high` include it. `times` that
+ * head was the choice, of `choices`. `gain` is what choosing gives over the best baseline, chosen alike. `effective`
+ * documents (or sentences) have such links; figures that need more of them are None. Sentences were drawn from
+ * `looked`.
+ */
+export interface BestRow {
+  n: number;
+  few: boolean;
+  layer: number | null;
+  head: number | null;
+  direction: string | null;
+  accuracy: number | null;
+  low: number | null;
+  high: number | null;
+  split: number | null;
+  split_low: number | null;
+  split_high: number | null;
+  p: number | null;
+  q: number | null;
+  gain: number | null;
+  gain_low: number | null;
+  gain_high: number | null;
+  times: number | null;
+  choices: number | null;
+  effective: number;
+  baseline: number | null;
+  looked: number;
+}
+
+/**
+ * A label and its best head; `rule` is the best baseline's name.
+ *
+ * `right` and `wrong` are inputs in which the head is right on all links of the label, or wrong on one or more.
+ */
+export interface LinksRow {
+  n: number;
+  few: boolean;
+  layer: number | null;
+  head: number | null;
+  direction: string | null;
+  accuracy: number | null;
+  low: number | null;
+  high: number | null;
+  split: number | null;
+  split_low: number | null;
+  split_high: number | null;
+  p: number | null;
+  q: number | null;
+  gain: number | null;
+  gain_low: number | null;
+  gain_high: number | null;
+  times: number | null;
+  choices: number | null;
+  effective: number;
+  baseline: number | null;
+  looked: number;
+  label: string;
+  rule: string | null;
+  mass: number | null;
+  rank: number | null;
+  average_precision: number | null;
+  right: LinkShown[];
+  wrong: LinkShown[];
+}
+
+/**
+ * The best head of each label, and inputs that show it. `clusters` are what intervals are over.
+ */
+export interface LinksSection {
+  title: string;
+  about: string;
+  kind: "links";
+  clusters: string;
+  rows: LinksRow[];
+  sentences: LinkSentence[];
+  notes: string[];
+  command: string | null;
+}
+
+/**
  * A row of table 1 of Clark et al. 2019: its label, best head, accuracy, and the best offset's.
  */
 export interface PrintedFigure {
@@ -567,17 +678,11 @@ export interface TreeShown {
 }
 
 /**
- * A relation and its best head, None where it has too few instances for one.
+ * A relation and its best head, beside the best offset and the printed figure.
  *
- * `low` and `high` are given the choice of the head; `split`, `split_low` and `split_high` include it. `times` that
- * head was the choice, of `choices`. `gain` is what choosing gives over the best offset, chosen alike. `effective`
- * documents (or sentences) have the relation; figures that need more of them are None.
- *
- * `right` and `wrong` are sentences in which the head is right on all words of the relation, or wrong on one or more;
- * `looked` is from how many sentences they were drawn.
+ * `right` and `wrong` are sentences in which the head is right on all words of the relation, or wrong on one or more.
  */
 export interface SyntaxRow {
-  relation: string;
   n: number;
   few: boolean;
   layer: number | null;
@@ -597,12 +702,13 @@ export interface SyntaxRow {
   times: number | null;
   choices: number | null;
   effective: number;
-  offset: number | null;
   baseline: number | null;
+  looked: number;
+  relation: string;
+  offset: number | null;
   printed: PrintedFigure | null;
   right: TreeShown[];
   wrong: TreeShown[];
-  looked: number;
 }
 
 /**
@@ -887,6 +993,7 @@ export type SectionInfo =
   | ClustersSection
   | RolesSection
   | CardsSection
+  | LinksSection
   | SyntaxSection
   | CorefSection
   | ProbesSection

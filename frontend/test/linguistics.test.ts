@@ -1,25 +1,34 @@
 import { expect, it } from "vitest";
-import { kinds } from "../src/report/sections/syntax/arcs";
+import { kinds, saying } from "../src/report/arcs";
 import { apart, inWords, marks } from "../src/report/sections/coref/coref";
 import { share } from "../src/format";
 
-const sentence = { words: ["the", "old", "cat", "sat"], heads: [2, 2, 3, -1], relations: ["det", "amod", "nsubj", "root"], example: 0 };
-
 it("tells what was found, what was missed and what was chosen instead", () => {
-  const shown = { sentence: 0, words: [0], predicted: [1], right: [false], arcs: [[0, 1, 0.5], [0, 2, 0.2], [1, 2, 0.3]] };
-  const found = new Map(kinds(sentence, shown, true).map(({ from, to, kind }) => [`${from}${to}`, kind]));
+  const shown = { sentence: 0, words: [0], targets: [[2]], predicted: [1], right: [false], arcs: [[0, 1, 0.5], [0, 2, 0.2], [1, 2, 0.3]] };
+  const found = new Map(kinds(shown, true).map(({ from, to, kind }) => [`${from}${to}`, kind]));
   expect(found).toEqual(new Map([["01", "chose"], ["02", "missed"], ["12", null]]));
-  expect(kinds(sentence, { ...shown, predicted: [2], right: [true] }, true).map(({ kind }) => kind)).toEqual([null, null, "found"]);
+  expect(kinds({ ...shown, predicted: [2], right: [true] }, true).map(({ kind }) => kind)).toEqual([null, null, "found"]);
+});
+
+it("misses no target where another one was found", () => {
+  const shown = { sentence: 0, words: [0], targets: [[1, 2]], predicted: [2], right: [true], arcs: [[0, 1, 0.1], [0, 2, 0.6]] };
+  expect(kinds(shown, true).map(({ kind }) => kind)).toEqual([null, "found"]);
+  expect(kinds({ ...shown, predicted: [-1], right: [false] }, true).map(({ kind }) => kind)).toEqual(["missed", "missed"]);
 });
 
 it("draws what is stronger over what is weaker, and the relation over all", () => {
-  const shown = { sentence: 0, words: [0, 1], predicted: [2, 2], right: [true, true], arcs: [[0, 2, 0.5], [3, 0, 0.4], [1, 2, 0.3], [3, 1, 0.2]] };
-  expect(kinds(sentence, shown, true).map(({ weight }) => weight)).toEqual([0.2, 0.4, 0.3, 0.5]);
+  const shown = { sentence: 0, words: [0, 1], targets: [[2], [2]], predicted: [2, 2], right: [true, true], arcs: [[0, 2, 0.5], [3, 0, 0.4], [1, 2, 0.3], [3, 1, 0.2]] };
+  expect(kinds(shown, true).map(({ weight }) => weight)).toEqual([0.2, 0.4, 0.3, 0.5]);
 });
 
 it("reads attention from the head where the column is asked", () => {
-  const shown = { sentence: 0, words: [0], predicted: [2], right: [true], arcs: [[0, 2, 0.4], [2, 0, 0.6]] };
-  expect(kinds(sentence, shown, false).find(({ kind }) => kind === "found")).toMatchObject({ from: 2, to: 0, weight: 0.6 });
+  const shown = { sentence: 0, words: [0], targets: [[2]], predicted: [2], right: [true], arcs: [[0, 2, 0.4], [2, 0, 0.6]] };
+  expect(kinds(shown, false).find(({ kind }) => kind === "found")).toMatchObject({ from: 2, to: 0, weight: 0.6 });
+});
+
+it("says words, and spans of several", () => {
+  const sentence = { words: ["the", "old", "cat", "sat"], spans: [[0, 2]], second: null, example: null };
+  expect([3, 4, -1].map((unit) => saying(sentence, unit))).toEqual(["sat", "the old cat", ""]);
 });
 
 it("marks the mention, what it refers to and what was chosen", () => {

@@ -67,3 +67,11 @@ def test_two_models_are_named_with_their_revisions() -> None:
     )
     alone = Typed(options={"--untrained": "1"})
     assert alone.versus(apart=False, roles=True) == "headscope report --untrained 1 --sections compare"
+
+
+def test_links_are_read_by_sentences_and_not_as_the_texts_are() -> None:
+    typed = Typed(["a.txt"], {"-m": "demo", "--pack": "64"}, {"--links": ["x.jsonl"]}, 9, 7)
+    assert typed.on("links", "--links") == "headscope links x.jsonl -m demo --limit 7"
+    assert typed.section("links") == (
+        "headscope report --text a.txt --links x.jsonl -m demo --pack 64 --limit 9 --sections links --limit-sentences 7"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import linguistics_sample as sample
@@ -12,6 +13,8 @@ from report_sample import dataset, example
 
 import headscope as hs
 from headscope.analyses.coref.statistics import table
+from headscope.corpora import Corpus
+from headscope.link import Link, Span
 from headscope.models import Model
 from headscope.reports.page import report_page
 from headscope.views.blobs import Blobs
@@ -22,7 +25,39 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def html(demo: Model) -> str:
     texts = hs.corpora.texts(["The cat sat on the mat.", "A dog barked at the moon."])
-    return hs.report(demo, texts, sections=["syntax", "coref"], examples=2)
+    return hs.report(demo, texts, sections=["syntax", "coref", "links"], links=pronouns(), examples=2)
+
+
+def pronouns() -> Corpus:
+    """Pronouns with the animals that they stand for, and names that are linked with nothing a head finds."""
+    names = [
+        "cat",
+        "dog",
+        "old bird",
+        "horse",
+        "cow",
+        "white mouse",
+        "lion",
+        "tiger",
+        "sheep",
+        "goat",
+        "duck",
+        "hen",
+        "fox",
+        "bear",
+        "grey wolf",
+    ]
+    texts = [
+        f"Yesterday the {name} slept because it was {how}." for name in names for how in ("ill", "very tired")
+    ]
+    found: list[list[Link]] = []
+    for text, name in zip(texts, [name for name in names for _ in range(2)], strict=True):
+        start = text.index(" it ") + 1
+        animal = Span(14, 14 + len(name))
+        found.append(
+            [Link(Span(start, start + 2), (animal,), "pronoun"), Link(animal, (Span(0, 9),), "time")]
+        )
+    return hs.corpora.linked(texts, [[replace(link, unit="characters") for link in each] for each in found])
 
 
 def relation(page: Any, name: str) -> Any:
@@ -65,6 +100,29 @@ def test_a_relation_opens_right_and_wrong_sentences_and_these_the_explorer(open_
         shown = page.locator(".explorer .toks.l .tok").all_inner_texts()
         assert "".join(shown[1:-1]).replace("##", "") == "".join(words).lower()
     assert row.get_attribute("aria-selected") == "true"
+
+
+def test_a_label_opens_its_sentences_and_these_the_explorer_with_gold_links(
+    open_page: Any, html: str
+) -> None:
+    page = open_page(html)
+    section = page.locator("[data-section=links]")
+    assert section.locator("tbody th").all_inner_texts() == ["all", "pronoun", "time"]
+    row = section.locator("tbody tr", has=page.get_by_role("button", name="pronoun", exact=True))
+    row.get_by_role("button").click()
+    head = row.locator("td b").inner_text()
+    assert section.locator(".cases h3").inner_text().startswith(f"pronoun: {head}")
+    assert section.locator(".key span").first.inner_text() == "the link, found"
+    sentence = section.locator(".sentence").first
+    assert sentence.locator("text.asked").all_text_contents() == ["it"]
+    assert sentence.locator("path.found, path.missed").count() >= 1
+    for one in (section.locator(".sentence").last, sentence):
+        one.click()
+        wait_for_head(page, head, one.get_attribute("data-example"))
+        assert page.locator(".goldkey").count() == 1
+    assert row.get_attribute("aria-selected") == "true"
+    section.locator("tbody tr").first.click()
+    assert "These are all labels together" in section.locator(".cases").inner_text()
 
 
 def test_arcs_are_as_wide_as_attention_is_strong(open_page: Any, html: str) -> None:

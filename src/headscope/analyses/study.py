@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -16,7 +17,8 @@ from headscope.attention.neurons import capture_with_neurons
 from headscope.attention.parts import Parts
 from headscope.corpora import Corpus, Example, builtin
 from headscope.corpora.whole import readable
-from headscope.errors import InputError
+from headscope.errors import HeadscopeWarning, InputError
+from headscope.link import Link
 from headscope.maps import AttentionMaps
 from headscope.measures.dataset import describe, description
 from headscope.models import Model
@@ -24,6 +26,7 @@ from headscope.stream.inputs import english
 from headscope.stream.inputs import told_once as told_once
 from headscope.tokens import Tokens
 from headscope.views.explorer import Input
+from headscope.views.gold import of_parts
 from headscope.views.section import Beside
 
 EXAMPLE_TOKENS = 32
@@ -55,11 +58,16 @@ class Gallery:
         """Begin a section, which may add so many bytes."""
         self._left = size
 
-    def add(self, example: Example) -> int | None:
-        """The index of an example among the page's; None where there is no room for it."""
+    def add(self, example: Example, links: Sequence[Link] = ()) -> int | None:
+        """The index of an example among the page's, with gold links; None where there is no room for it."""
         if self.show is None or example.tokens is None:
             return None
-        return self.put(replace(self.show(example.tokens), neurons={}))
+        made = replace(self.show(example.tokens), neurons={})
+        if links:
+            with warnings.catch_warnings():  # of pieces that a span parts: the measuring says so
+                warnings.simplefilter("ignore", HeadscopeWarning)
+                made = replace(made, links=of_parts(links, made.parts))
+        return self.put(made)
 
     def put(self, made: Input | Beside, *, must: bool = False) -> int | None:
         """The index of an example that was made; None where there is no room for it, unless it must be there."""
@@ -82,8 +90,8 @@ class Study:
         sections: the names of the sections asked for.
         examples: texts or pairs to show heads on, or how many to choose from the corpus.
         limit: measure at most this many inputs of the corpus, and of the pairs.
-        limit_sentences: of the treebank and of coreference at most this many sentences.
-        treebank, coref, pairs: annotated corpora; None: the built-in ones, or none.
+        limit_sentences: of the treebank, of coreference and of links at most this many sentences.
+        treebank, coref, pairs, links: annotated corpora; None: the built-in ones, or none.
         against: another model to compare with.
         progress: whether to show progress on stderr.
         typed: what was typed, for the commands that give single figures again.
@@ -102,6 +110,7 @@ class Study:
     coref: Corpus | None = None
     against: Model | None = None
     pairs: Corpus | None = None
+    links: Corpus | None = None
     progress: bool = False
     typed: Typed | None = None
     limit_sentences: int | None = None

@@ -12,7 +12,7 @@ from headscope.analyses.record import entries
 READING = ("--format", "--pack", "--documents", "--text-field")
 """Options that say how texts are read."""
 
-SENTENCES = ("--treebank", "--coref")
+SENTENCES = ("--treebank", "--coref", "--links")
 """Options of the report whose files are read by sentences, not by inputs of a text."""
 
 
@@ -23,9 +23,10 @@ class Typed:
     Attributes:
         texts: the corpus's files.
         options: those of the model and of reading, by name, with what was given; a flag has an empty text.
-        sections: what was given to the options ``--treebank``, ``--coref``, ``--against``, ``--pairs``, ``--label``.
+        sections: what was given to the options ``--treebank``, ``--coref``, ``--against``, ``--pairs``, ``--label``,
+            ``--links``.
         limit: the most inputs.
-        limit_sentences: the most sentences of the treebank and of coreference.
+        limit_sentences: the most sentences of the treebank, of coreference and of links.
     """
 
     texts: Sequence[str] = ()

@@ -49,6 +49,12 @@ def report(
         str | None,
         typer.Option(metavar="COLUMN", help="With --pairs: the labels; by default a column that is known."),
     ] = None,
+    links: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Links whose best heads are shown, as headscope links reads them; of several files each with --links."
+        ),
+    ] = None,
     output: Annotated[
         Path,
         typer.Option(
@@ -66,7 +72,9 @@ def report(
     ] = None,
     limit_sentences: Annotated[
         int | None,
-        typer.Option(help="Stop after this many sentences of --treebank, and of --coref; else all are read."),
+        typer.Option(
+            help="Stop after this many sentences of --treebank, --coref and --links; else all are read."
+        ),
     ] = None,
 ) -> None:
     """Write one page about a model: what every head does over a corpus, and the maps behind the figures."""
@@ -104,6 +112,7 @@ def report(
             "--against": [against] if against else [],
             "--pairs": [str(pairs)] if pairs else [],
             "--label": [label] if label else [],
+            "--links": [*map(str, links or [])],
         },
         reading.limit,
         limit_sentences,
@@ -120,6 +129,7 @@ def report(
         coref=console.annotated(coref, None, strict=reading.strict) if coref else None,
         against=model.how.trained.named(against) if against else None,
         pairs=corpora.pairs(pairs, label=label, strict=reading.strict) if pairs else None,
+        links=console.linked(links, None, strict=reading.strict) if links else None,
         limit_sentences=limit_sentences,
         progress=True,
         typed=typed,
@@ -133,7 +143,7 @@ def report(
     size, seconds = output.stat().st_size / 1e6, time.monotonic() - started
     what = "to print" if browser else "open it in a browser, it needs no network"
     print(f"{output.resolve()}  ({size:.1f} MB, {seconds:.0f} s; {what})", flush=True)
-    given = {"text": text or against, "treebank": treebank, "coref": coref, "pairs": pairs}
+    given = {"text": text or against, "treebank": treebank, "coref": coref, "pairs": pairs, "links": links}
     own = [f"{entry.name} ({why})" for entry, why in failed if given[entry.reads]]
     if own:
         raise RunError(f"{output}: written without the section{'s' * (len(own) > 1)} {'; '.join(own)}")

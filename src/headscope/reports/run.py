@@ -54,6 +54,7 @@ def report(
     coref: Corpus | None = None,
     against: Model | None = None,
     pairs: Corpus | None = None,
+    links: Corpus | None = None,
     limit_sentences: Count | None = None,
     progress: bool = False,
     typed: Typed | None = None,
@@ -73,7 +74,9 @@ def report(
         against: another model, to compare with; by default the same one untrained (weights drawn with seed 0).
         pairs: labelled texts or pairs (`headscope.corpora.pairs`), whose groups are compared; without them that section
             is left out.
-        limit_sentences: measure at most this many sentences of the treebank, and of coreference.
+        links: inputs with links (`headscope.corpora.links`, `linked`, `alignments`), whose best heads are shown;
+            without them that section is left out.
+        limit_sentences: measure at most this many sentences of the treebank, of coreference and of links.
         progress: show progress on stderr, and say beforehand what takes long.
         typed: the same in its parts, for the commands that give single figures again; without it there are none.
         failed: a list to which the sections that could not be made are added, each with the reason that the page gives.
@@ -86,7 +89,7 @@ def report(
     >>> hs.report(model, corpus, sections=["table"], examples=0)[:15]
     '<!doctype html>'
     """
-    inputs = {"treebank": treebank, "coref": coref, "against": against, "pairs": pairs}
+    inputs = {"treebank": treebank, "coref": coref, "against": against, "pairs": pairs, "links": links}
     known = available()
     asked = [name for name, (_, entry) in known.items() if not entry.needs or inputs[entry.needs] is not None]
     asked = asked if sections is None else list(sections)
@@ -100,12 +103,12 @@ def report(
             given = option.removeprefix("--")
             if name not in asked and inputs.get(given) is not None:
                 raise InputError(f"{given}: only the section {name} takes it; add that to the sections")
-    for read in (treebank, coref, pairs):  # a broken file is told before the model runs for long
+    for read in (treebank, coref, pairs, links):  # a broken file is told before the model runs for long
         for _ in read or ():
             pass
     measured = load() if model is None else model
     texts = builtin() if corpus is None else corpus
-    for read in (texts, treebank, coref, pairs):  # and what does not fit
+    for read in (texts, treebank, coref, pairs, links):  # and what does not fit
         if read is not None and read.strict:
             for _ in read.encoded(measured):
                 pass
@@ -125,6 +128,7 @@ def report(
         coref,
         against,
         pairs,
+        links,
         progress,
         typed,
         limit_sentences,

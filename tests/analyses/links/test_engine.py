@@ -11,7 +11,7 @@ import pytest
 import torch
 import transformers
 from links_by_loops import averages, figures, one, spread, words
-from small_models import sharpen, small_bert
+from small_models import sharpen, small_bert, translator
 from small_tokenizers import byte_level, roberta
 
 import headscope as hs
@@ -206,27 +206,6 @@ def test_a_causal_model_chooses_among_what_it_sees() -> None:
     assert hidden["accuracy"].max() == hidden["mass"].max() == 0
     assert (hidden["rank"] == 3).all()  # after both that can be seen
     assert found["baseline"].sel(label="back", rule="chance").item() == pytest.approx(1 / 6)
-
-
-def translator() -> Model:
-    torch.manual_seed(0)
-    tokenizer = roberta()
-    config = transformers.BartConfig(
-        vocab_size=len(tokenizer),
-        d_model=32,
-        encoder_layers=2,
-        decoder_layers=2,
-        encoder_attention_heads=4,
-        decoder_attention_heads=4,
-        encoder_ffn_dim=48,
-        decoder_ffn_dim=48,
-        max_position_embeddings=64,
-        pad_token_id=1,
-        bos_token_id=0,
-        eos_token_id=2,
-        decoder_start_token_id=2,
-    )
-    return hs.load((sharpen(transformers.BartForConditionalGeneration(config)), tokenizer))
 
 
 def aligned(folder: Path, alignment: str) -> corpora.Corpus:

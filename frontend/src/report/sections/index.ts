@@ -10,6 +10,7 @@ export { section as failed } from "./reports/failed";
 export { section as groups } from "./compare_groups/groups";
 export { section as heads } from "./measure/heads";
 export { section as layers } from "./measure/layers";
+export { section as links } from "./links/links";
 export { section as measures } from "./measure/measures";
 export { section as methods } from "./reports/methods";
 export { section as probes } from "./probes/probes";

@@ -1,6 +1,6 @@
 """Which head connects what belongs together."""
 
-from headscope.analyses.record import Analysis
+from headscope.analyses.record import Analysis, Entry
 
 ANALYSIS = Analysis(
     name="links",
@@ -12,4 +12,15 @@ ANALYSIS = Analysis(
     table="statistics:table",
     merge="run:merge",
     prints="command:printed",
+    sections=(
+        Entry(
+            "links",
+            "the best heads of links of any kind (--links)",
+            45,
+            "examples:section",
+            needs="links",
+            reads="links",
+            options=("--links",),
+        ),
+    ),
 )

@@ -30,6 +30,7 @@ from headscope.corpora import Corpus, Example
 from headscope.corpora.corpus import LISTED, leave_out, plain
 from headscope.corpora.links import links_of
 from headscope.errors import CorpusError, HeadscopeWarning, InputError, RefusedError
+from headscope.heads import Head
 from headscope.link import Link
 from headscope.measures.measure import Floats
 from headscope.models import Model, expect_model
@@ -199,6 +200,23 @@ class Engine:
         reader = _Reader(self, [each for each in batch if isinstance(each, Asked)])
         reader.run()
         return reader.answers(), reader.figures(), reader.shape
+
+    def maps(self, asked: Asked, heads: Collection[Head]) -> dict[Head, Maps]:
+        """The maps of some heads over the units of one input, ``[unit unit]``; of self-attention."""
+        found: dict[Head, Maps] = {}
+        units = _Units([asked.question.key], self.rows, self.model.device)
+
+        def look(record: AttentionRecord) -> None:
+            own = [head for head in heads if head.layer == record.layer]
+            if own and record.kind != "cross":
+                weights = record.weights()
+                weights = weights.to(torch.promote_types(weights.dtype, torch.float32))
+                maps = units.given(units.received(weights))[0].cpu().numpy()
+                found.update({head: maps[head.head] for head in own})
+
+        with torch.no_grad(), recording(self.model.backbone, look):
+            forward(self.model, [tokens_of(asked)], token_types=self.token_types)
+        return found
 
 
 class Answered(NamedTuple):

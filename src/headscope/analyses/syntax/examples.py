@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.analyses.cards.section import gallery
-from headscope.analyses.sample import Sample
+from headscope.analyses.links.examples import arcs, drawn, picked
 from headscope.analyses.study import Study
 from headscope.analyses.syntax.run import syntax
 from headscope.analyses.syntax.section import Drawn, Syntax, TreeSentence, TreeShown
@@ -22,20 +22,10 @@ from headscope.corpora import Example, builtin_trees
 from headscope.heads import Head
 from headscope.stream.batches import examples
 from headscope.stream.words import gold, head_maps
-from headscope.tokens import IntArray
 from headscope.views.section import Section
 
 WORDS = 3, 16
 """The fewest and the most words of a sentence that is drawn."""
-
-DRAWN = 24
-"""How many sentences are looked at for each relation."""
-
-EACH = 3
-"""How many are shown where a head is right, and where it is wrong."""
-
-LEAST = 0.04
-"""The least attention that is drawn."""
 
 Maps = dict[Head, npt.NDArray[Any]]
 
@@ -52,15 +42,15 @@ def section(study: Study, *, seed: int = 0) -> list[Section]:
         for row in rows.itertuples()
         if not row.few and row.relation not in (ALL, WITHOUT, "root")
     }
-    drawn = _draw(examples(model, treebank, limit), best, seed)
-    maps = head_maps(model, drawn, {head for _, head in best.values()})
+    inputs = _draw(examples(model, treebank, limit), best, seed)
+    maps = head_maps(model, inputs, {head for _, head in best.values()})
     pages.room()
     indices: dict[int, int] = {}
-    shown = {name: _shown(name, *best[name], drawn, maps, indices) for name in best}
+    shown = {name: _shown(name, *best[name], inputs, maps, indices) for name in best}
     sentences: list[TreeSentence] = []
     for number in indices:
-        words, heads, relations = gold(drawn[number])
-        example = pages.add(drawn[number])
+        words, heads, relations = gold(inputs[number])
+        example = pages.add(inputs[number])
         sentences.append(
             TreeSentence(words=[*words], heads=heads.tolist(), relations=[*relations], example=example)
         )
@@ -69,18 +59,11 @@ def section(study: Study, *, seed: int = 0) -> list[Section]:
 
 def _draw(stream: Iterable[Example], names: Iterable[str], seed: int) -> list[Example]:
     """For each relation a uniform sample of the short sentences that have it, in an order of their own."""
-    draw = np.random.default_rng(seed)
-    samples: dict[str, Sample[tuple[int, Example]]] = {name: Sample(DRAWN, draw) for name in names}
-    for number, example in enumerate(stream):
-        words, _, relations = gold(example)
-        if WORDS[0] <= len(words) <= WORDS[1]:
-            for name in sorted(samples.keys() & set(relations)):
-                samples[name].add((number, example))
-    drawn = dict(
-        sorted((item for sample in samples.values() for item in sample.items), key=lambda each: each[0])
+    golds = ((example, gold(example)) for example in stream)
+    short = (
+        (example, relations) for example, (words, _, relations) in golds if WORDS[0] <= len(words) <= WORDS[1]
     )
-    sentences = list(drawn.values())
-    return [sentences[index] for index in draw.permutation(len(sentences))]
+    return drawn(short, names, seed)
 
 
 def _shown(
@@ -104,24 +87,10 @@ def _shown(
                 words=words.tolist(),
                 predicted=predicted.tolist(),
                 right=(predicted == heads[words]).tolist(),
-                arcs=_arcs(weights, direction, words, (predicted, heads[words])),
+                arcs=arcs(weights, direction == 0, words, (predicted, heads[words]), len(weights)),
             )
-    kinds: list[list[TreeShown]] = []
-    for right in (True, False):
-        numbers = [number for number, each in shown.items() if all(each["right"]) is right]
-        numbers = sorted(numbers, key=lambda number: number not in indices)[:EACH]
-        kinds.append(
-            [{**shown[number], "sentence": indices.setdefault(number, len(indices))} for number in numbers]
-        )
+    places = picked({number: all(each["right"]) for number, each in shown.items()}, indices)
+    kinds: list[list[TreeShown]] = [
+        [{**shown[number], "sentence": place} for number, place in kind] for kind in places
+    ]
     return Drawn(*kinds, looked=len(shown))
-
-
-def _arcs(
-    weights: npt.NDArray[Any], direction: int, words: IntArray, others: Iterable[IntArray]
-) -> list[list[float]]:
-    """What is drawn: attention of at least `LEAST`, and that between the words and these others."""
-    drawn = weights >= LEAST
-    for other in others:
-        drawn[(words, other) if direction == 0 else (other, words)] = True
-    np.fill_diagonal(drawn, False)
-    return [[start, end, round(float(weights[start, end]), 3)] for start, end in np.argwhere(drawn).tolist()]

@@ -8,18 +8,15 @@ from typing import Any, Literal, NamedTuple, TypedDict
 
 import xarray as xr
 
-from headscope.analyses.clusters import CHOSEN_ON, note, untested
+from headscope.analyses.clusters import note
+from headscope.analyses.links.section import BestRow, Terms, best_row, finding, split_note
 from headscope.analyses.printed import TABLE_1, Printed, orientation
-from headscope.analyses.study import LEVEL
-from headscope.analyses.syntax.statistics import ALL, CHOSEN, COLUMNS, WITHOUT, table
-from headscope.heads import Head
+from headscope.analyses.syntax.statistics import ALL, WITHOUT, table
 from headscope.measures.dataset import description
-from headscope.measures.resample import DIVISIONS
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
 from headscope.views.payload import Part, SectionInfo
-from headscope.views.section import Section, number
-from headscope.views.sentences import NAMED, comma, head_name, percent, text
+from headscope.views.section import Section
 
 
 class PrintedFigure(TypedDict):
@@ -55,43 +52,17 @@ class TreeShown(TypedDict):
     arcs: list[list[float]]
 
 
-class SyntaxRow(TypedDict):
-    """A relation and its best head, None where it has too few instances for one.
+class SyntaxRow(BestRow):
+    """A relation and its best head, beside the best offset and the printed figure.
 
-    `low` and `high` are given the choice of the head; `split`, `split_low` and `split_high` include it. `times` that
-    head was the choice, of `choices`. `gain` is what choosing gives over the best offset, chosen alike. `effective`
-    documents (or sentences) have the relation; figures that need more of them are None.
-
-    `right` and `wrong` are sentences in which the head is right on all words of the relation, or wrong on one or more;
-    `looked` is from how many sentences they were drawn.
+    `right` and `wrong` are sentences in which the head is right on all words of the relation, or wrong on one or more.
     """
 
     relation: str
-    n: int
-    few: bool
-    layer: int | None
-    head: int | None
-    direction: str | None
-    accuracy: float | None
-    low: float | None
-    high: float | None
-    split: float | None
-    split_low: float | None
-    split_high: float | None
-    p: float | None
-    q: float | None
-    gain: float | None
-    gain_low: float | None
-    gain_high: float | None
-    times: int | None
-    choices: int | None
-    effective: float
     offset: int | None
-    baseline: float | None
     printed: PrintedFigure | None
     right: list[TreeShown]
     wrong: list[TreeShown]
-    looked: int
 
 
 class SyntaxSection(SectionInfo):
@@ -135,7 +106,9 @@ class Syntax(Section):
 
     def findings(self) -> list[list[Part]]:
         """A sentence for the summary."""
-        return [_finding(self.result)]
+        rows: Any = table(self.result)
+        relations = [row for row in rows.itertuples() if row.relation not in (ALL, WITHOUT)]
+        return [finding(relations, description(self.result), _TERMS)]
 
     def info(self, blobs: Blobs) -> SyntaxSection:
         """The rows and the sentences; nothing travels beside them."""
@@ -176,11 +149,7 @@ class Syntax(Section):
             "the word itself are left out, and nothing is renormalised.",
             f"“{ALL}” counts every word, punctuation and the sentence's root included, and the root is "
             f"always wrong; “{WITHOUT}” leaves both out, as UAS mostly does.",
-            "The best of many heads is best by luck too: “split” is what the head that is best on "
-            f"{CHOSEN_ON} of the {meta['clusters']} gets on the rest, over {DIVISIONS} divisions, with its interval, "
-            "choice included, and how often that head was the one in the row. q is the share of false "
-            "discoveries among the relations up to this one, for the claim that such a head beats the best "
-            "offset, chosen and scored alike on the same words.",
+            split_note(str(meta["clusters"]), "relations", "offset", "words"),
             note(meta),
             f"Relations of fewer than {least} instances are grey and have no best head.",
             orientation(" on the Wall Street Journal with Stanford dependencies", "model, corpus and labels")
@@ -194,35 +163,17 @@ class Syntax(Section):
         ]
 
     def _row(self, row: Any) -> SyntaxRow:
-        name, few = str(row.relation), bool(row.few)
+        name = str(row.relation)
         examples = self.examples.get(name, Drawn())
-        printed = next((_printed(each) for each in TABLE_1 if each.relation == name), None)
-        figures: Any = {field: number(getattr(row, column)) for field, column in _FIGURES}
+        figures = best_row(row, examples.looked)
         return SyntaxRow(
-            relation=name,
-            n=int(row.n),
-            few=few,
-            layer=None if few else int(row.layer),
-            head=None if few else int(row.head),
-            direction=None if few else str(row.direction),
             **figures,
-            times=None if few else int(row.times),
-            choices=None if few else int(row.choices),
-            effective=float(row.effective),
+            relation=name,
             offset=None if figures["baseline"] is None else int(row.baseline_offset),
-            printed=printed,
+            printed=next((_printed(each) for each in TABLE_1 if each.relation == name), None),
             right=list(examples.right),
             wrong=list(examples.wrong),
-            looked=examples.looked,
         )
-
-
-_FIGURES = (
-    *zip(("accuracy", "low", "high", "baseline"), (*COLUMNS[6:9], COLUMNS[10]), strict=True),
-    *zip(("split", "split_low", "split_high", "p", "q"), CHOSEN[:5], strict=True),
-    *zip(("gain", "gain_low", "gain_high"), CHOSEN[6:9], strict=True),
-)
-"""Figures of a row, and their columns in the table."""
 
 
 def _printed(row: Printed) -> PrintedFigure:
@@ -235,33 +186,8 @@ def _printed(row: Printed) -> PrintedFigure:
     )
 
 
-def _finding(result: xr.Dataset) -> list[Part]:
-    """The relations whose best head is known to be better than a fixed offset, both chosen and scored apart."""
-    meta = description(result)
-    best: Any = table(result)
-    enough = [row for row in best.itertuples() if row.relation not in (ALL, WITHOUT) and not row.few]
-    rows = [row for row in enough if row.q == row.q]
-    if not enough:
-        return [text("No dependency relation has enough words here to name its best head.")]
-    if not rows:
-        return [text(f"No dependency relation can be tested here: {untested(meta)}.")]
-    tested = f"{len(rows)} dependency relation{'' if len(rows) == 1 else 's'} with enough words"
-    better = "a head that finds the other word better than the best offset"
-    clear = sorted((row for row in rows if row.q < LEVEL), key=lambda row: -row.difference)
-    if not clear:
-        return [text(f"Of {tested}, none is known to have {better}.")]
-    parts = [text(f"Of {tested}, {len(clear)} {'have' if len(clear) > 1 else 'has'} {better}: ")]
-    for position, row in enumerate(clear[:NAMED]):
-        head = Head(int(row.layer), int(row.head))
-        own, offset, split = (
-            percent(each) for each in (row.accuracy, row.baseline_accuracy, row.split_accuracy)
-        )
-        said = f"{offset}; {split}, {row.times} of {row.choices}"
-        if position == 0:
-            said = (
-                f"by offset {offset}; {split} where the best head is chosen on other {meta['clusters']}, "
-                f"{head} in {row.times} of {row.choices} choices"
-            )
-        parts += [*comma(position), text(f"{row.relation} "), head_name(head), text(f" ({own}, {said})")]
-    more = len(clear) - NAMED
-    return [*parts, text(f" and {more} more." if more > 0 else ".")]
+def _rule(row: Any) -> str:
+    return "by offset "
+
+
+_TERMS = Terms("dependency relation", "words", "the other word", "offset", _rule, False)

@@ -1,13 +1,15 @@
 // A sentence with a head's attention as arcs over its words: figure 5 of Clark et al. 2019.
 
-import "./syntax.css";
-import { h, s } from "../../../dom";
-import { FONT } from "../../../explorer/canvas";
-import type { TreeSentence, TreeShown } from "../../../protocol";
-import type { Host } from "../../host";
-import { tipOn } from "../../tip";
+import "./arcs.css";
+import { h, s } from "../dom";
+import { FONT } from "../explorer/canvas";
+import type { LinkSentence, LinkShown } from "../protocol";
+import type { Host } from "./host";
+import { tipOn } from "./tip";
 
 const GAP = 13;
+/** Between texts A and B. */
+const BREAK = 40;
 const EDGE = 8;
 const BASE = 6;
 const STEP = 9;
@@ -21,21 +23,30 @@ export interface Arc {
   readonly from: number;
   readonly to: number;
   readonly weight: number;
-  /** What it says of the relation; null: nothing. */
+  /** What it says of the link; null: nothing. */
   readonly kind: Kind | null;
 }
 
-/** Which arcs are of the relation: between its words and their heads, found or missed, or what was chosen instead. */
-export function kinds(sentence: TreeSentence, reading: TreeShown, towards: boolean): Arc[] {
+/** Which arcs are of a link: from its source to a target, found or missed, or to what was chosen instead. */
+export function kinds(reading: LinkShown, towards: boolean): Arc[] {
   const key = (word: number, other: number): string => (towards ? `${word} ${other}` : `${other} ${word}`);
   const named = new Map<string, Kind>();
   reading.words.forEach((word, i) => {
     if (!reading.right[i]) named.set(key(word, reading.predicted[i]!), "chose");
   });
-  reading.words.forEach((word, i) => named.set(key(word, sentence.heads[word]!), reading.right[i] ? "found" : "missed"));
+  reading.words.forEach((word, i) => {
+    if (reading.right[i]) named.set(key(word, reading.predicted[i]!), "found");
+    else for (const target of reading.targets[i]!) named.set(key(word, target), "missed");
+  });
   const arcs = reading.arcs.map(([from, to, weight]) => ({ from: from!, to: to!, weight: weight!, kind: named.get(`${from} ${to}`) ?? null }));
   const order = [null, "missed", "chose", "found"];
   return arcs.sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind) || a.weight - b.weight);
+}
+
+/** What a unit says: a word, or a span of several. */
+export function saying({ words, spans }: LinkSentence, unit: number): string {
+  const span = spans[unit - words.length];
+  return span ? words.slice(span[0], span[1]! + 1).join(" ") : words[unit] ?? "";
 }
 
 let ruler: CanvasRenderingContext2D | null = null;
@@ -47,47 +58,53 @@ function widthOf(text: string): number {
   return ruler.measureText(text).width;
 }
 
-/** The picture; an arc of the relation says what it is when it is pointed at. */
-export function picture(sentence: TreeSentence, reading: TreeShown, towards: boolean, host: Host): SVGElement {
-  const { words } = sentence;
+/** The picture; an arc of a link says what it is when it is pointed at. */
+export function picture(sentence: LinkSentence, reading: LinkShown, towards: boolean, host: Host): SVGElement {
+  const { words, spans, second } = sentence;
   const middles: number[] = [];
   let right = EDGE;
-  for (const word of words) {
+  words.forEach((word, i) => {
+    if (i === second) right += BREAK;
     const width = widthOf(word);
     middles.push(right + width / 2);
     right += width + GAP;
-  }
+  });
   const width = Math.ceil(right - GAP + EDGE);
-  const arcs = kinds(sentence, reading, towards);
-  const rise = ({ from, to }: Arc): number => Math.min(HIGHEST, BASE + STEP * Math.abs(from - to) + 6);
+  const places = words.map((_, i) => i);
+  for (const [first, last] of spans) {
+    middles.push((middles[first!]! + middles[last!]!) / 2);
+    places.push((first! + last!) / 2);
+  }
+  const asked = new Set(reading.words.flatMap((unit) => (unit < words.length ? [unit] : words.map((_, i) => i).filter((i) => i >= spans[unit - words.length]![0]! && i <= spans[unit - words.length]![1]!))));
+  const arcs = kinds(reading, towards);
+  const rise = ({ from, to }: Arc): number => Math.min(HIGHEST, BASE + STEP * Math.abs(places[from]! - places[to]!) + 6);
   const ground = Math.ceil(Math.max(...arcs.map(rise), BASE) * 0.75) + 6;
   const drawn = arcs.flatMap((arc) => {
     const { from, to, weight, kind } = arc;
-    const sign = Math.sign(to - from);
+    const sign = Math.sign(places[to]! - places[from]!);
     const [x, y] = [middles[from]! + 2.5 * sign, middles[to]! - 2.5 * sign];
     const top = ground - rise(arc);
     const wide = kind ? Math.max(LEAST, 6 * weight) : 6 * weight;
     const line = { d: `M${x} ${ground}C${x} ${top} ${y} ${top} ${y} ${ground}`, class: kind ?? "other", "stroke-width": wide };
     if (!kind) return [s("path", { ...line, "stroke-opacity": "0.28" })];
-    const tip = tipOn(host, () => h("div", {}, `${words[from]} → ${words[to]}  ${weight.toFixed(3)}`));
+    const tip = tipOn(host, () => h("div", {}, `${saying(sentence, from)} → ${saying(sentence, to)}  ${weight.toFixed(3)}`));
     const half = 2.8 + 0.6 * wide;
     return [s("path", { ...line, ...tip }), s("path", { d: `M${y - half} ${ground - 1.4 * half}h${2 * half}L${y} ${ground + 2}z`, class: `tip-${kind}`, style: "stroke:none" })];
   });
-  const texts = words.map((word, i) => s("text", { x: middles[i]!, y: ground + 15, class: reading.words.includes(i) ? "asked" : "" }, word));
+  const texts = words.map((word, i) => s("text", { x: middles[i]!, y: ground + 15, class: asked.has(i) ? "asked" : "" }, word));
   return s("svg", { width, height: ground + 20, viewBox: `0 0 ${width} ${ground + 20}`, class: "arcs", "aria-hidden": "true" }, ...drawn, ...texts);
 }
 
-const MEANINGS: readonly (readonly [Kind | "other", string])[] = [
-  ["found", "the relation, found"],
-  ["missed", "the relation, missed"],
-  ["chose", "what the head chose instead"],
-  ["other", "other attention"],
-];
-
-/** What the colours mean. */
-export function key(): HTMLElement {
+/** What the colours mean; `link` is what is shown, such as "the relation". */
+export function key(link: string): HTMLElement {
+  const meanings: readonly (readonly [Kind | "other", string])[] = [
+    ["found", `${link}, found`],
+    ["missed", `${link}, missed`],
+    ["chose", "what the head chose instead"],
+    ["other", "other attention"],
+  ];
   const sample = (kind: Kind | "other"): SVGElement =>
     s("svg", { width: 22, height: 10, viewBox: "0 0 22 10", class: "arcs", "aria-hidden": "true" }, s("path", { d: "M2 9C4 1 18 1 20 9", class: kind, "stroke-width": kind === "other" ? 1.5 : 2 }));
-  const entries = MEANINGS.map(([kind, text]) => h("span", {}, sample(kind), text));
+  const entries = meanings.map(([kind, text]) => h("span", {}, sample(kind), text));
   return h("div.key", {}, ...entries, h("span.dim", {}, "arrows point to what is looked at; wider is more"));
 }

@@ -1,0 +1,182 @@
+"""Inputs that show what the best head of each label does, drawn by a seed from those that are short enough for a page.
+
+An input that already stands in the page is taken before another, so that a page holds few maps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from headscope.analyses.cards.section import gallery
+from headscope.analyses.links.questions import Asked, Direction
+from headscope.analyses.links.run import Links, links
+from headscope.analyses.links.section import Drawn, Linked, LinkSentence, LinkShown
+from headscope.analyses.links.statistics import ALL, table
+from headscope.analyses.sample import Sample
+from headscope.analyses.study import Study
+from headscope.errors import InputError
+from headscope.heads import Head
+from headscope.tokens import IntArray, strip_markers
+from headscope.views.section import Section
+
+SIZE = 2, 32
+"""The fewest and the most words or tokens of an input that is drawn."""
+
+DRAWN = 24
+"""How many inputs are looked at for each label."""
+
+EACH = 3
+"""How many are shown where a head is right, and where it is wrong."""
+
+LEAST = 0.04
+"""The least attention that is drawn."""
+
+Map = npt.NDArray[Any]
+Item = TypeVar("Item")
+
+
+def section(study: Study, *, seed: int = 0) -> list[Section]:
+    """The best head of each label of the links that were given, and inputs that show it."""
+    model, corpus = study.model, study.links
+    if corpus is None:
+        raise InputError("links: expected a corpus with links, found none")
+    limit = study.sentences(corpus)
+    engine = Links(model)
+    first = next(engine.asked(corpus, limit), None)
+    if first is not None and first.question.crossed:
+        raise InputError(
+            "links: expected links within what the encoder reads, found some to what the decoder reads: heads of "
+            "cross-attention are not on this page; headscope links has their table"
+        )
+    pages = gallery(study)
+    result = links(model, corpus, seed=seed, limit=limit, progress=study.progress)
+    rows: Any = table(result)
+    best: dict[str, tuple[Direction, Head]] = {
+        str(row.label): (row.direction, Head(int(row.layer), int(row.head)))
+        for row in rows.itertuples()
+        if not row.few and (row.label != ALL or len(rows) == 1)
+    }
+    asked = (each for each in engine.asked(corpus, limit) if SIZE[0] <= each.question.key.own <= SIZE[1])
+    inputs = drawn(((each, _labels(each)) for each in asked), best, seed)
+    maps = [engine.maps(each, {head for _, head in best.values()}) for each in inputs]
+    pages.room()
+    indices: dict[int, int] = {}
+    shown = {
+        name: _shown(name, direction, [each[head] for each in maps], inputs, indices)
+        for name, (direction, head) in best.items()
+    }
+    sentences: list[LinkSentence] = []
+    for number in indices:
+        each = inputs[number]
+        sentences.append(_sentence(each, pages.add(each, engine.links(each))))
+    return [Linked(result, sentences, shown, study.typed and study.typed.on("links", "--links"))]
+
+
+def drawn(items: Iterable[tuple[Item, Collection[str]]], names: Iterable[str], seed: int) -> list[Item]:
+    """For each name a uniform sample of the items that have it, in an order of their own."""
+    draw = np.random.default_rng(seed)
+    samples: dict[str, Sample[tuple[int, Item]]] = {name: Sample(DRAWN, draw) for name in names}
+    for number, (item, own) in enumerate(items):
+        for name in sorted(samples.keys() & set(own)):
+            samples[name].add((number, item))
+    found = dict(
+        sorted((item for sample in samples.values() for item in sample.items), key=lambda each: each[0])
+    )
+    whole = list(found.values())
+    return [whole[index] for index in draw.permutation(len(whole))]
+
+
+def picked(right: Mapping[int, bool], indices: dict[int, int]) -> list[list[tuple[int, int]]]:
+    """Inputs where a head is right, and where it is wrong: their numbers, and their places on the page.
+
+    Args:
+        right: by number, whether it is right on all.
+        indices: the places of those on the page by their numbers; grows.
+    """
+    found: list[list[tuple[int, int]]] = []
+    for kind in (True, False):
+        numbers = [number for number, each in right.items() if each is kind]
+        numbers = sorted(numbers, key=lambda number: number not in indices)[:EACH]
+        found.append([(number, indices.setdefault(number, len(indices))) for number in numbers])
+    return found
+
+
+def arcs(weights: Map, row: bool, words: IntArray, others: Iterable[IntArray], own: int) -> list[list[float]]:
+    """What is drawn: attention of at least `LEAST`, and that between the words and these others.
+
+    Args:
+        weights: the map.
+        row: whether a word is the query of what belongs to it.
+        words: of the links.
+        others: for each word another one.
+        own: how many are words; the rest are spans of several, of which only what is named is drawn.
+    """
+    strong = weights >= LEAST
+    strong[own:] = strong[:, own:] = False
+    for other in others:
+        strong[(words, other) if row else (other, words)] = True
+    np.fill_diagonal(strong, False)
+    return [[start, end, round(float(weights[start, end]), 3)] for start, end in np.argwhere(strong).tolist()]
+
+
+def _labels(asked: Asked) -> set[str]:
+    question = asked.question
+    return {label for label, bare in zip(question.labels, question.bare, strict=True) if not bare}
+
+
+def _shown(
+    name: str, direction: Direction, maps: Sequence[Map], inputs: Sequence[Asked], indices: dict[int, int]
+) -> Drawn:
+    """Inputs of a label. `indices` are those of the page's by their numbers, and grow."""
+    shown: dict[int, LinkShown] = {}
+    for number, (asked, weights) in enumerate(zip(inputs, maps, strict=True)):
+        question, read = asked.question, asked.question.read[direction]
+        (allowed,) = read.allowed.values()
+        links = np.flatnonzero((np.array(question.labels) == name) & ~question.bare)
+        if not links.size:
+            continue
+        words, row = read.source[links], direction == "row"
+        lines = np.where(allowed[links], (weights if row else weights.T)[words], -1.0)
+        chosen = lines.argmax(1)
+        some = np.take_along_axis(lines, chosen[:, None], 1)[:, 0] > 0
+        right = some & read.target[links, chosen]
+        targets = [np.flatnonzero(each) for each in read.target[links]]
+        pairs = [(word, target) for word, own in zip(words, targets, strict=True) for target in own]
+        pairs += zip(words[some], chosen[some], strict=True)
+        sources, others = np.array(pairs, np.int64).reshape(-1, 2).T
+        shown[number] = LinkShown(
+            sentence=number,
+            words=words.tolist(),
+            targets=[own.tolist() for own in targets],
+            predicted=np.where(some, chosen, -1).tolist(),
+            right=right.tolist(),
+            arcs=arcs(weights, row, sources, [others], question.key.own),
+        )
+    places = picked({number: all(each["right"]) for number, each in shown.items()}, indices)
+    kinds: list[list[LinkShown]] = [
+        [{**shown[number], "sentence": place} for number, place in kind] for kind in places
+    ]
+    return Drawn(*kinds, looked=len(shown))
+
+
+def _sentence(asked: Asked, example: int | None) -> LinkSentence:
+    """The words or tokens of an input."""
+    axis = asked.question.key
+    second = next(iter(np.flatnonzero(axis.text).tolist()), None)
+    if axis.unit == "words":
+        words = [*(asked.words or ())[:second], *(asked.pair_words or ())][: axis.own]
+    else:
+        words = [
+            "".join(strip_markers(axis.tokens.pieces[int(token)]) for token in group)
+            for group in axis.groups[: axis.own]
+        ]
+    return LinkSentence(
+        words=words,
+        spans=[[axis.first[unit], axis.last[unit]] for unit in range(axis.own, len(axis.groups))],
+        second=second,
+        example=example,
+    )
