@@ -23,7 +23,7 @@ def drawn(
             right[0, 1, 1] = draw.random(each) < own
         rule = draw.random((1, each)) < chance
         sums.add(["x"] * each, right, rule, sums.clusters.number(document, True), np.full((1, each), chance))
-    sums.figures = {"x": draw.random((3, 2, 2, 6))}
+    sums.figures = {"x": 1 + draw.random((4, 2, 2, 6))}
     return sums
 
 
@@ -71,7 +71,7 @@ def parts(count: int) -> list[LinkSums]:
             cluster = sums.clusters.number(document, True)
             sums.add(labels, bits, draw.random((2, 4)) < 0.5, cluster, draw.random((1, 4)))
             sums.add_beside("more", labels[:2], bits[..., :2], draw.random((2, 2)) < 0.5, cluster)
-        sums.figures = {"a": draw.random((3, 1, 1, 3)), str(block): draw.random((3, 1, 1, 3))}
+        sums.figures = {"a": draw.random((4, 1, 1, 3)), str(block): draw.random((4, 1, 1, 3))}
         found.append(sums)
     return found
 

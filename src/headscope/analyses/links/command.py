@@ -137,7 +137,9 @@ def printed(
     console.say(note(described))
     options = console.TableOptions(output, as_json, meta)
     if all_heads:
-        every: Any = statistics.every_head(dataset)
+        every: Any = statistics.every_head(dataset).dropna(
+            subset=["accuracy"]
+        )  # of directions without sources
         options.out(every, console.on_screen(every), dataset=dataset)
         return
     if not all(few):

@@ -463,8 +463,11 @@ class _Direction:
         reads = [each.read[direction] for each in questions]
         self._column = direction == "column"
         index = np.zeros((len(reads), sources), np.int64)
+        asked = np.zeros((len(reads), sources), np.float32)
         for place, read in enumerate(reads):
             index[place, : len(read.source)] = np.maximum(read.source, 0)
+            asked[place, : len(read.source)] = read.source >= 0
+        self._asked = torch.as_tensor(asked, device=device)
         self._all = all((read.source == np.arange(len(read.source))).all() for read in reads)
         self._index = torch.as_tensor(index, device=device)
 
@@ -522,12 +525,13 @@ class _Direction:
         ranks = torch.where(weights >= 0, ranks, torch.inf)
         first = ranks.amin(-1)
         rank = torch.where(first.isinf(), self._count[way.candidates][:, None] + 1, first)
+        asked = self._asked[:, None].expand_as(mass)
         if ranks.shape[-1] == 1:
-            return torch.stack([mass, rank, 1 / first])
+            return torch.stack([mass, rank, 1 / first, asked])
         among = torch.stack([_rank(weights, own) for own in weights.split(1, -1)], -1)
         of = self._there.sum(-1).clamp(min=1)[:, None]
         precision = torch.where(weights >= 0, among / ranks, 0.0).sum(-1) / of
-        return torch.stack([mass, rank, precision])
+        return torch.stack([mass, rank, precision, asked])
 
 
 def _rank(weights: Tensor, own: Tensor) -> Tensor:

@@ -412,8 +412,10 @@ class _Side:
 
 
 def offsets_of(question: Question, offsets: Sequence[int], name: str = "target") -> BoolArray:
-    """Whether the unit at each offset from the source is right, ``[offset source]``."""
+    """Whether the unit at each offset from the source is right, ``[offset source]``; never between unlike units."""
     right = np.zeros((len(offsets), len(question.labels)), np.bool_)
+    if question.query.unit != question.key.unit:
+        return right
     for read, axis, own in _sides(question):
         target: BoolArray = getattr(read, name)
         base = np.array(own.first)[read.source]
@@ -425,7 +427,10 @@ def offsets_of(question: Question, offsets: Sequence[int], name: str = "target")
 
 
 def nearest(question: Question, name: str = "target", *, alike: bool = False) -> BoolArray:
-    """Whether the nearest candidate is right (of two the one before), ``[source]``; `alike`: with the same string."""
+    """Whether the nearest candidate is right (of two the one before), ``[source]``; `alike`: with the same string.
+
+    Between two axes that is the one nearest to the source's share of its own.
+    """
     right = np.zeros(len(question.labels), np.bool_)
     for read, axis, own in _sides(question):
         target: BoolArray = getattr(read, name)
@@ -435,8 +440,9 @@ def nearest(question: Question, name: str = "target", *, alike: bool = False) ->
             which = which & (strings[read.source][:, None] == others)
         if not which.size:
             continue
-        apart = np.array(axis.first)[None] - np.array(own.first)[read.source][:, None]
-        far = np.where(which, 2 * np.abs(apart) - (apart < 0), np.iinfo(np.int64).max)
+        places, base = np.array(axis.first) + 0.5, np.array(own.first)[read.source][:, None] + 0.5
+        apart = places - base * (axis.own / own.own)
+        far = np.where(which, np.abs(apart) - 1e-6 * (apart < 0), np.inf)
         rows = np.arange(len(right))
         best = far.argmin(1)
         right |= which[rows, best] & target[rows, best]

@@ -75,7 +75,7 @@ def dataset(
         As `accuracies` over ``label`` and ``rule``, and of every head the means over sources of the ``mass`` on its
         targets, of the ``rank`` of the first of them among the candidates, and the ``average_precision`` of that
         ranking; of links between two texts also the alignment error rate ``aer`` with ``aer_low`` and ``aer_high``
-        (`headscope.measures.alignment`), and ``aer_rule`` of the baselines.
+        (`headscope.measures.alignment`), and ``aer_rule`` of the baselines. NaN where a direction has no such source.
 
     Raises `InputError` when there is no link.
     """
@@ -92,8 +92,12 @@ def dataset(
             sums.means(list(answers.labels) if name == ALL else [name], int(own.sum()))
             for name, own in subsets.items()
         ]
-        names = dict(zip(map(str, FIGURES), ("mass", "rank", "average_precision"), strict=True))
-        result = result.assign({names[name]: (axes, values) for name, values in stacked(means).items()})
+        mass, rank, precision, asked = (stacked(means)[name] for name in FIGURES)
+        named = {"mass": mass, "rank": rank, "average_precision": precision}
+        result = result.assign({name: (axes, values) for name, values in named.items()})
+        there = xr.DataArray(asked > 0, result["mass"].coords, axes)
+        for name in (*HEADS, *named):
+            result[name] = result[name].where(there)
     if ALIGNED in sums.beside and len(sums.beside[ALIGNED]):
         result = result.assign(_error_rates(sums, list(subsets), seed))
     return result

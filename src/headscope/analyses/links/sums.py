@@ -18,9 +18,10 @@ from headscope.measures.measure import Floats
 from headscope.measures.resample import Answers, Clusters
 from headscope.tokens import BoolArray
 
-FIGURES = ("mass", "rank", "precision")
+FIGURES = ("mass", "rank", "precision", "asked")
 """Of each source, beside whether the choice is right: the attention that its targets get, the rank of the first of them
-among the candidates, and the average precision with which the head ranks them."""
+among the candidates, the average precision with which the head ranks them, and whether it is on this side of the map at
+all (a word of a decoder is no key of cross-attention)."""
 
 
 class LinkSums:
