@@ -521,14 +521,15 @@ class _Direction:
         there = self._there[:, None]
         mass = (lines.gather(-1, slots) * there).sum(-1)
         weights = masked.gather(-1, slots).masked_fill(~there, -1.0)  # [input head source target]
-        ranks = torch.stack([_rank(masked, own) for own in weights.split(1, -1)], -1)
+        each = [weights[..., slot, None] for slot in range(weights.shape[-1])]
+        ranks = torch.stack([_rank(masked, own) for own in each], -1)
         ranks = torch.where(weights >= 0, ranks, torch.inf)
         first = ranks.amin(-1)
         rank = torch.where(first.isinf(), self._count[way.candidates][:, None] + 1, first)
         asked = self._asked[:, None].expand_as(mass)
         if ranks.shape[-1] == 1:
             return torch.stack([mass, rank, 1 / first, asked])
-        among = torch.stack([_rank(weights, own) for own in weights.split(1, -1)], -1)
+        among = torch.stack([_rank(weights, own) for own in each], -1)
         of = self._there.sum(-1).clamp(min=1)[:, None]
         precision = torch.where(weights >= 0, among / ranks, 0.0).sum(-1) / of
         return torch.stack([mass, rank, precision, asked])

@@ -94,10 +94,10 @@ def dataset(
         ]
         mass, rank, precision, asked = (stacked(means)[name] for name in FIGURES)
         named = {"mass": mass, "rank": rank, "average_precision": precision}
-        result = result.assign({name: (axes, values) for name, values in named.items()})
-        there = xr.DataArray(asked > 0, result["mass"].coords, axes)
-        for name in (*HEADS, *named):
-            result[name] = result[name].where(there)
+        named |= {name: result[name].values for name in HEADS}
+        result = result.assign(
+            {name: (axes, np.where(asked > 0, each, np.nan)) for name, each in named.items()}
+        )
     if ALIGNED in sums.beside and len(sums.beside[ALIGNED]):
         result = result.assign(_error_rates(sums, list(subsets), seed))
     return result
