@@ -184,6 +184,48 @@ def test_heads_alone_score_as_links_says(kind: str, protein_model: Model) -> Non
         assert (chosen - expected).max() <= 1 / 6
 
 
+@pytest.mark.parametrize(("unit", "first"), [("characters", 0), ("tokens", 1)])
+def test_pairs_without_direction_are_of_symmetric_maps_without_special_tokens(
+    unit: Any, first: int, protein_model: Model
+) -> None:
+    """Beside plain loops; a span of two residues links both of them."""
+    text, found = "ACDEFGHIKLMN", list[Any]()
+
+    def shift(span: tuple[int, int]) -> hs.Span:
+        return hs.Span(span[0] + first, span[1] + first)
+
+    a, b = (((1, 3), [(9, 10)]), ((10, 11), [(0, 1), (8, 9)]))
+    links = [
+        hs.Link(shift(source), tuple(map(shift, targets)), name, unit=unit)
+        for name, (source, targets) in zip("ab", (a, b), strict=True)
+    ]
+    engine = combine._Maps(protein_model, directions=["row"], offsets=())
+    engine.full = False
+    corpus = hs.corpora.linked([text], [links])
+    combine._Run(engine, corpus, 6, 0, 9, None, 1, False).each(lambda *each: found.append(each[1]), "")
+    (pairs,) = found
+    maps = hs.capture(protein_model, text)
+    for layer in range(3):
+        for head in range(4):
+            own = np.asarray(maps[hs.Head(layer, head)], float)[1:-1, 1:-1]
+            both = own + own.T
+            for first in range(12):
+                for second in range(12):
+                    expected = both[first, second] - both[first].sum() * both[:, second].sum() / both.sum()
+                    assert pairs.features[4 * layer + head, first, second] == pytest.approx(
+                        expected, abs=1e-6
+                    )
+    assert pairs.labels == ["a"] * 12 + ["b"] * 12
+    known = {(1, 9), (2, 9), (9, 1), (9, 2)}, {(10, 0), (0, 10)}  # 8 and 10 are too near
+    for place, ends in enumerate(known):
+        target = pairs.target[12 * place : 12 * place + 12]
+        assert {tuple(end) for end in np.argwhere(target).tolist()} == ends
+        assert np.flatnonzero(pairs.counts[12 * place : 12 * place + 12]).tolist() == sorted(
+            {end[0] for end in ends}
+        )
+    assert np.argwhere(pairs.allowed[0]).ravel().tolist() == list(range(6, 12))
+
+
 def test_documents_are_in_one_half_and_halves_are_equal(protein_model: Model) -> None:
     run = combine._Run(combine._Maps(protein_model), [], None, 3, 10, None, 8, False)
     halves = [run._half(cluster) for cluster in range(200)]

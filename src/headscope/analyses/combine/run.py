@@ -206,15 +206,16 @@ class _Run:
         half = self._half(cluster)
         generator = np.random.default_rng([self._seed, 1, asked.number])
         self._samples[half].add(pairs, cluster, generator)
-        for label, sources in pairs.labelled():
+        for labels, sources in pairs.labelled():
             own = sources[pairs.counts[sources]]
             if not len(own):
                 continue
             right, n = _alone(pairs, sources)
-            before = self._alone.get((label, half), (np.zeros(len(right)), 0.0))
-            self._alone[label, half] = before[0] + right, before[1] + n
-            self._documents.setdefault((label, half), set()).add(cluster)
-            self._sources[label] = self._sources.get(label, 0) + len(own)
+            for label in labels:
+                before = self._alone.get((label, half), (np.zeros(len(right)), 0.0))
+                self._alone[label, half] = before[0] + right, before[1] + n
+                self._documents.setdefault((label, half), set()).add(cluster)
+                self._sources[label] = self._sources.get(label, 0) + len(own)
 
     def fit(self, least: int) -> None:
         """Choose and fit on both halves, for each label with enough sources. Raises `InputError` without any link."""
@@ -241,14 +242,15 @@ class _Run:
     def score(self, asked: Asked, pairs: Pairs, cluster: int) -> None:
         """Score an input by what the other half says."""
         other = 1 - self._half(cluster)
-        for label, sources in pairs.labelled():
-            if label not in self._fitted or not pairs.counts[sources].any():
-                continue
-            sums, counts = pairs.scores(self._fitted[label][other], sources)
-            scored = self._scored[label]
-            scored.clusters.append(cluster)
-            scored.sums.append(np.concatenate([sums, pairs.chance(sources)[None]]))
-            scored.counts.append(counts)
+        for labels, sources in pairs.labelled():
+            for label in labels:
+                if label not in self._fitted or not pairs.counts[sources].any():
+                    continue
+                sums, counts = pairs.scores(self._fitted[label][other], sources)
+                scored = self._scored[label]
+                scored.clusters.append(cluster)
+                scored.sums.append(np.concatenate([sums, pairs.chance(sources)[None]]))
+                scored.counts.append(counts)
 
     def rows(self) -> dict[str, tuple[dict[str, Floats], Floats | None]]:
         """What `dataset` takes of each label."""

@@ -73,11 +73,12 @@ class Pairs(NamedTuple):
     features: npt.NDArray[Any]
     apart: int | None = None
 
-    def labelled(self) -> Iterator[tuple[str, IntArray]]:
-        """The sources of each label, and of all."""
-        for label in dict.fromkeys(self.labels):
-            yield label, np.array([place for place, name in enumerate(self.labels) if name == label])
-        yield ALL, np.arange(len(self.labels))
+    def labelled(self) -> Iterator[tuple[Sequence[str], IntArray]]:
+        """The sources of each label, and of all; once, under both names, where there is one label."""
+        labels = list(dict.fromkeys(self.labels))
+        for label in labels if len(labels) > 1 else ():
+            yield [label], np.array([place for place, name in enumerate(self.labels) if name == label])
+        yield [ALL] if len(labels) > 1 else [*labels, ALL], np.arange(len(self.labels))
 
     def scores(self, weights: Floats, sources: IntArray) -> tuple[Floats, Floats]:
         """Sums of the scores of some sources, ``[system score]``, and what they are over.
