@@ -274,8 +274,13 @@ def _alone(pairs: Pairs, sources: np.ndarray[tuple[int], np.dtype[np.int64]]) ->
         return _chunked(features, lambda part: top_pairs(part, contacts, pairs.apart or 1)[:, 0]), 1.0
     own = sources[pairs.counts[sources]]
     allowed, target = pairs.allowed[own], pairs.target[own]
-    right = _chunked(features, lambda part: likeliest(part[:, pairs.row[own]], allowed, target).sum(-1))
-    return right, float(len(own))
+
+    def work(part: Floats) -> Floats:
+        values = part[:, pairs.row[own]]
+        some = (allowed & (values != 0)).any(-1)  # else the head chooses nothing, as in `headscope.links`
+        return (likeliest(values, allowed, target) * some).sum(-1)
+
+    return _chunked(features, work), float(len(own))
 
 
 def _chunked(features: Floats, work: Callable[[Floats], Floats]) -> Floats:
