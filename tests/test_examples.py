@@ -25,6 +25,7 @@ PICTURES = {  # how many views and figures each shows
     "causal": (2, 3),
     "untrained": (1, 3),
     "clark2019": (7, 5),
+    "find_your_own_head": (1, 0),
 }
 SAYS = {  # what the prose of a notebook, and docs/examples.md, rest on
     "tour": ["64 heads have no role"],
@@ -32,6 +33,14 @@ SAYS = {  # what the prose of a notebook, and docs/examples.md, rest on
     "causal": ["heads have no counterparts", "L2H9 0.45"],
     "untrained": ["broad 4 72", "1-3 previous token 1.00"],
     "clark2019": ["SameLayer(within=0.24"],
+    "find_your_own_head": [
+        "paper 6-4",
+        "accuracy 0.975",
+        "split_accuracy 0.942",
+        "baseline_accuracy 0.3",
+        "6-4 between two names: 0.575",
+        "best between two names: 2-4, 0.875, split 0.77",
+    ],
 }
 TOLD = {  # what a notebook says on stderr
     "tutorial_bertviz": [
