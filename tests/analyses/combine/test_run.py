@@ -123,6 +123,23 @@ def test_batches_change_nothing(protein_model: Model, found: Any) -> None:
     np.testing.assert_allclose(alone["value"], found["value"], atol=1e-3)
 
 
+def test_the_maps_of_few_tokens_are_in_memory_together(
+    protein_model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches: list[list[int]] = []
+    run = combine._Maps.run
+
+    def watched(self: Any, batch: Any) -> Any:
+        batches.append([len(asked.tokens) for asked in batch])
+        return run(self, batch)
+
+    monkeypatch.setattr(combine._Maps, "run", watched)
+    texts = ["ACDEFGHIKL" * 20] * 3 + ["ACDE" * 10] * 20
+    hs.combine_heads(protein_model, hs.corpora.linked(texts, [[(0, 3)]] * len(texts)))
+    assert max(sum(lengths) for lengths in batches) <= 512
+    assert max(map(len, batches)) == 512 // 42
+
+
 def words(crossed: bool) -> hs.corpora.Corpus:
     """Words with links to others, some of several words, in documents."""
     generator = np.random.default_rng(0)

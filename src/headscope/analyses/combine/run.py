@@ -27,17 +27,20 @@ from headscope.analyses.links.engine import Answered, Maps
 from headscope.analyses.links.questions import DIRECTIONS, Asked, Axis, Direction, Read
 from headscope.analyses.links.run import SPEECH, Kinds, Links
 from headscope.analyses.result import returns_result
-from headscope.corpora import Corpus, Example
+from headscope.corpora import Corpus, Example, blocks
 from headscope.doors import Count, Seed, validated
 from headscope.errors import InputError
 from headscope.measures.measure import Floats
 from headscope.measures.resample import Clusters
 from headscope.models import Model
-from headscope.stream.batches import cut, no_input, worked
+from headscope.stream.batches import BLOCK, no_input, worked
 from headscope.stream.inputs import Inputs, told_once
 from headscope.stream.long import described
 from headscope.stream.progress import bar
 from headscope.words import Rows
+
+_TOKENS = 512
+"""Tokens of a batch, at most, where it has more inputs than one: all maps of a batch are in memory together."""
 
 _CHUNK = 16
 """Features whose choices are looked at together."""
@@ -68,7 +71,7 @@ def combine_heads(
     least: Count = 20,
     seed: Seed = 0,
     limit: Count | None = None,
-    batch_size: Count = 8,
+    batch_size: Count = 32,
     progress: bool = False,
 ) -> xr.Dataset:
     """What all heads together know of links: a sparse weighted sum of them, the mean of the best few, the best alone.
@@ -94,7 +97,7 @@ def combine_heads(
         least: sources that a label needs to be fitted and scored; it also needs two documents in each half.
         seed: of the halves, the draws and the folds.
         limit: use at most this many inputs.
-        batch_size: inputs in a batch, at most; their maps are in memory together.
+        batch_size: inputs in a batch, at most; long ones come in fewer.
         progress: show progress on stderr.
 
     Returns:
@@ -178,19 +181,31 @@ class _Run:
                 numbers[asked.number] = clusters.number(asked.document, asked.document_known)
                 yield asked
 
-        size = SPEECH if engine.model.feature_extractor is not None else None
+        size = BLOCK if engine.model.feature_extractor is None else SPEECH
         with bar(corpus, self._limit, self._progress, title) as done:
-            for block in cut(numbered(), self._batch_size, engine.model, size=size):
+            cuts = blocks(
+                numbered(),
+                size=size,
+                batch_size=self._batch_size,
+                tokens_per_batch=_TOKENS,
+                same_length=engine.model.same_length,
+            )
+            for block in cuts:
                 for _, (answered, _, shape) in worked(block, engine.run, done):
                     self.layers, self.heads = shape
-                    for one in answered:
-                        cluster = numbers.pop(one.asked.number)
-                        for pairs in self._pairs(one):
-                            work(one.asked, pairs, cluster)
+                    while answered:  # the maps of a batch go before those of the next come
+                        self._one(answered.pop(), numbers, work)
         if not clusters.count:
             raise no_input(corpus)
         self.kind = clusters.kind
         return inputs
+
+    def _one(
+        self, answered: Answered, numbers: dict[int, int], work: Callable[[Asked, Pairs, int], None]
+    ) -> None:
+        cluster = numbers.pop(answered.asked.number)
+        for pairs in self._pairs(answered):
+            work(answered.asked, pairs, cluster)
 
     def _pairs(self, answered: Answered) -> Iterator[Pairs]:
         if self._apart is None:

@@ -86,7 +86,7 @@ class Pairs(NamedTuple):
         `weights` are those of each system, ``[system feature]``.
         """
         flat = self.features.reshape(len(self.features), -1)
-        sums = (weights @ flat).reshape(len(weights), *self.features.shape[1:])
+        sums = (weights.astype(flat.dtype) @ flat).reshape(len(weights), *self.features.shape[1:])
         own = sources[self.counts[sources]]
         values = sums[:, self.row[own]]
         allowed, target = self.allowed[own], self.target[own]
