@@ -167,11 +167,17 @@ def _of_parts(value: Any, kind: Any, arguments: tuple[Any, ...]) -> Fault | None
         inner = ((place, each, hint) for place, (each, hint) in enumerate(zip(value, arguments, strict=True)))
     elif isinstance(value, Mapping) and len(arguments) == 2:
         named = cast("Mapping[Any, Any]", value)
+        if not named:
+            return None
         if (wrong := next((key for key in named if _fault(key, arguments[0])), None)) is not None:
             return Fault(" (its keys)", _words(arguments[0]), wrong, near=True)
         inner = ((repr(key), each, arguments[1]) for key, each in named.items())
     elif kind in (Sequence, Iterable, tuple, list) and arguments and isinstance(value, Collection):
-        inner = ((place, each, arguments[0]) for place, each in enumerate(cast("Collection[Any]", value)))
+        several = cast("Collection[Any]", value)
+        hint = arguments[0]
+        if hint is Any or (isinstance(hint, type) and all(type(each) is hint for each in several)):
+            return None  # as most are: the words of a sentence are not looked at one by one
+        inner = ((place, each, hint) for place, each in enumerate(several))
     for place, each, hint in inner:
         if (fault := _fault(each, hint)) is not None:
             return fault._replace(where=f"[{place}]{fault.where}", near=True)

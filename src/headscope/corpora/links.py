@@ -147,6 +147,9 @@ def united(links: Iterable[Link]) -> list[Link]:
         groups.setdefault((link.source, link.label, link.unit), []).append(link)
     found: list[Link] = []
     for group in groups.values():
+        if len(group) == 1 and not group[0].possible:
+            found.append(group[0])
+            continue
         targets = _once(link.targets for link in group)
         possible = _once(link.possible for link in group)
         listed = [link.candidates for link in group if link.candidates is not None]

@@ -16,7 +16,6 @@ from torch import Tensor
 from headscope.analyses.links.questions import (
     Asked,
     Axis,
-    Candidates,
     Direction,
     Question,
     Way,
@@ -437,7 +436,7 @@ class _Choice(NamedTuple):
     """What heads choose.
 
     Attributes:
-        masked: the weights of the candidates, −1 for others, ``[input head source unit]``.
+        masked: the weights of the candidates, −∞ for others, ``[input head source unit]``.
         at: the unit that is chosen, the first of equals, ``[input head source]``.
         some: whether it gets anything at all.
         right: whether it is a target, and gets something.
@@ -479,17 +478,19 @@ class _Direction:
 
         self.target = batch([read.target for read in reads])
         self.sure = batch([read.sure for read in reads])
-        self._hidden: dict[Candidates, Tensor] = {
-            kind: ~batch([read.allowed[kind] for read in reads]) for kind in reads[0].allowed
+        allowed = {kind: batch([read.allowed[kind] for read in reads]) for kind in reads[0].allowed}
+        self._count = {kind: each.sum(-1).float() for kind, each in allowed.items()}
+        self._hidden = {
+            kind: torch.zeros(each.shape, device=device).masked_fill_(~each, -torch.inf)
+            for kind, each in allowed.items()
         }
-        self._count = {kind: (~hidden).sum(-1).float() for kind, hidden in self._hidden.items()}
         most = max(1, int(self.target.sum(-1).max()))
         order = torch.argsort(~self.target, dim=-1, stable=True)[..., :most]  # the targets first
         self._slots, self._there = order, self.target.gather(-1, order)
 
     def lines(self, maps: Tensor) -> Tensor:
         """The row or column of each source, ``[input head source unit]``."""
-        turned = maps.transpose(2, 3) if self._column else maps
+        turned = maps.transpose(2, 3).contiguous() if self._column else maps
         if self._all and turned.shape[2] == self._index.shape[1]:
             return turned
         index = self._index[:, None, :, None].expand(-1, maps.shape[1], -1, turned.shape[3])
@@ -497,9 +498,9 @@ class _Direction:
 
     def choose(self, lines: Tensor, way: Way) -> _Choice:
         """The candidate that gets most."""
-        masked = lines.masked_fill(self._hidden[way.candidates][:, None], -1.0)
-        at = masked.argmax(-1)
-        some = masked.gather(-1, at[..., None])[..., 0] > 0
+        masked = lines + self._hidden[way.candidates][:, None].to(lines)
+        best, at = masked.max(-1)
+        some = best > 0
         choice = _Choice(masked, at, some, some)
         return choice._replace(right=self.found(choice, self.target))
 
@@ -520,7 +521,7 @@ class _Direction:
         slots = self._slots[:, None].expand(-1, heads, -1, -1)
         there = self._there[:, None]
         mass = (lines.gather(-1, slots) * there).sum(-1)
-        weights = masked.gather(-1, slots).masked_fill(~there, -1.0)  # [input head source target]
+        weights = masked.gather(-1, slots).masked_fill_(~there, -torch.inf)  # [input head source target]
         each = [weights[..., slot, None] for slot in range(weights.shape[-1])]
         ranks = torch.stack([_rank(masked, own) for own in each], -1)
         ranks = torch.where(weights >= 0, ranks, torch.inf)
