@@ -71,7 +71,7 @@ def test_figures_of_a_row_are_those_of_the_table() -> None:
     pronoun = row(info, "pronoun")
     assert (pronoun["layer"], pronoun["head"], pronoun["direction"]) == (1, 0, "row")
     assert (pronoun["accuracy"], pronoun["rule"], pronoun["baseline"]) == (0.9, "nearest", 0.5)
-    assert (pronoun["mass"], pronoun["rank"], pronoun["average_precision"]) == (2, 10, 18)
+    assert (pronoun["mass"], pronoun["rank"], pronoun["average_precision"]) == (3, 11, 19)
     assert info["command"] == "headscope links x.jsonl"
     assert "80 links in 40 inputs" in info["about"]
     assert script_json(info)
