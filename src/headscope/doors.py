@@ -167,7 +167,7 @@ def _of_parts(value: Any, kind: Any, arguments: tuple[Any, ...]) -> Fault | None
         inner = ((place, each, hint) for place, (each, hint) in enumerate(zip(value, arguments, strict=True)))
     elif isinstance(value, Mapping) and len(arguments) == 2:
         named = cast("Mapping[Any, Any]", value)
-        if not named:
+        if not named or (arguments == (str, Any) and all(type(key) is str for key in named)):
             return None
         if (wrong := next((key for key in named if _fault(key, arguments[0])), None)) is not None:
             return Fault(" (its keys)", _words(arguments[0]), wrong, near=True)

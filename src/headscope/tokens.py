@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -163,7 +164,12 @@ class Tokens:
 
     def with_classes(self, **classes: BoolArray) -> Tokens:
         """The same axis with more (or other) classes of tokens."""
-        return replace(self, classes={**self.classes, **classes})
+        more = {
+            name: _axis(f"classes[{name!r}]", mask, len(self), np.bool_) for name, mask in classes.items()
+        }
+        same = copy(self)  # all else is checked already
+        object.__setattr__(same, "classes", {**self.classes, **more})
+        return same
 
 
 _SEPARATORS = ("[SEP]", "</s>", "<sep>")

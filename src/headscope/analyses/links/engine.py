@@ -487,6 +487,10 @@ class _Direction:
         most = max(1, int(self.target.sum(-1).max()))
         order = torch.argsort(~self.target, dim=-1, stable=True)[..., :most]  # the targets first
         self._slots, self._there = order, self.target.gather(-1, order)
+        self._off = {  # of targets that are no candidates, and of slots without a target
+            kind: hidden.gather(-1, order).masked_fill_(~self._there, -torch.inf)
+            for kind, hidden in self._hidden.items()
+        }
 
     def lines(self, maps: Tensor) -> Tensor:
         """The row or column of each source, ``[input head source unit]``."""
@@ -520,8 +524,9 @@ class _Direction:
         masked, heads = choice.masked, choice.masked.shape[1]
         slots = self._slots[:, None].expand(-1, heads, -1, -1)
         there = self._there[:, None]
-        mass = (lines.gather(-1, slots) * there).sum(-1)
-        weights = masked.gather(-1, slots).masked_fill_(~there, -torch.inf)  # [input head source target]
+        weights = lines.gather(-1, slots)  # [input head source target]
+        mass = (weights * there).sum(-1)
+        weights = weights + self._off[way.candidates][:, None]
         each = [weights[..., slot, None] for slot in range(weights.shape[-1])]
         ranks = torch.stack([_rank(masked, own) for own in each], -1)
         ranks = torch.where(weights >= 0, ranks, torch.inf)

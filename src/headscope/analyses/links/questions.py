@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -122,6 +123,7 @@ class Axis:
             self.last.append(max(units))
         return self._extra[key]
 
+    @cached_property
     def strings(self) -> list[str]:
         """What each of the axis' units says, in lower case."""
         return [
@@ -436,7 +438,7 @@ def nearest(question: Question, name: str = "target", *, alike: bool = False) ->
         target: BoolArray = getattr(read, name)
         which = next(iter(read.heard.values()))
         if alike:
-            strings, others = np.array(own.strings()), np.array(axis.strings())
+            strings, others = np.array(own.strings), np.array(axis.strings)
             which = which & (strings[read.source][:, None] == others)
         if not which.size:
             continue
