@@ -1,0 +1,110 @@
+"""Links, syntax, coreference and negation go through the same blocks: resumed, sharded, and merged to the last digit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xarray as xr
+
+import headscope as hs
+from headscope import corpora
+from headscope.errors import InputError
+from headscope.stream import batches
+
+
+def scopes(folder: Path) -> corpora.Corpus:
+    words = ["He", "did", "not", "see", "her", "today", "."]
+    rows = [
+        {"words": words[: 5 + number % 3], "cue": [2], "scope": [0, 1, 3], "document": number // 3}
+        for number in range(12)
+    ]
+    path = folder / "scopes.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return corpora.negations(path)
+
+
+def trees(_: Path) -> corpora.Corpus:
+    return corpora.builtin_trees()
+
+
+def sentences(_: Path) -> corpora.Corpus:
+    words = ["the", "cat", "sat", "on", "the", "mat", "as", "it", "slept"]
+    return corpora.linked([words[: 5 + n % 5] for n in range(24)], [[(4, 1), (2, n % 2)] for n in range(24)])
+
+
+Run = tuple[Callable[..., Any], Callable[[Path], corpora.Corpus], dict[str, Any]]
+RUNS: dict[str, Run] = {
+    "links": (hs.links, sentences, {"limit": 24, "least": 5}),
+    "syntax": (hs.syntax, trees, {"limit": 24, "least": 100, "trees": True}),
+    "coref": (hs.coreference, trees, {"limit": 24, "window": 40}),
+    "negation": (hs.negation, scopes, {}),
+}
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "BLOCK", 3)
+
+
+def same(one: xr.Dataset, other: xr.Dataset) -> None:
+    xr.testing.assert_identical(one.drop_attrs(), other.drop_attrs())
+    mine, theirs = (json.loads(each.attrs["meta"]) for each in (one, other))
+    for name in ("options", "corpus", "clusters", "clusters_count", "seed"):
+        assert mine[name] == theirs[name]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RUNS)
+def test_shards_are_merged_to_the_whole(demo: Any, tmp_path: Path, name: str) -> None:
+    function, read, options = RUNS[name]
+    corpus = read(tmp_path)
+    whole = function(demo, corpus, **options)
+    places = [tmp_path / f"{number}.nc" for number in (1, 2)]
+    for number, place in enumerate(places, 1):
+        part = function(demo, corpus, **options, shard=f"{number}/2", part=place)
+        assert json.loads(part.attrs["meta"])["shard"]["of_blocks"] > 1
+    same(hs.merge(places[::-1]), whole)
+    with pytest.raises(InputError, match="are missing: "):
+        hs.merge(places[:1])
+
+
+@pytest.mark.parametrize("name", ["links", "negation"])
+def test_a_run_that_was_ended_goes_on(
+    demo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    from headscope.analyses.links.engine import Engine
+
+    function, read, options = RUNS[name]
+    corpus = read(tmp_path)
+    whole = function(demo, corpus, **options)
+    run, calls = Engine.run, 0
+
+    def failing(self: Engine, batch: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise KeyboardInterrupt
+        return run(self, batch)
+
+    monkeypatch.setattr(Engine, "run", failing)
+    with pytest.raises(KeyboardInterrupt):
+        function(demo, corpus, **options, resume=tmp_path / "kept")
+    done = calls
+    same(function(demo, corpus, **options, resume=tmp_path / "kept"), whole)
+    again = calls - done
+    monkeypatch.setattr(Engine, "run", run)
+    assert done + again == 1 + len(list(corpus)) // 3  # the blocks before were not run again
+    with pytest.raises(InputError, match="a checkpoint of another run: options"):
+        function(demo, corpus, **{**options, "limit": 10}, resume=tmp_path / "kept")
+
+
+def test_a_checkpoint_of_other_links_is_refused(demo: Any, tmp_path: Path) -> None:
+    words = ["the", "cat", "sat", "on", "it"]
+    one, other = (corpora.linked([words] * 8, [[(4, target)]] * 8) for target in (1, 2))
+    hs.links(demo, one, resume=tmp_path / "kept", least=1)
+    with pytest.raises(InputError, match="a checkpoint of other inputs"):
+        hs.links(demo, other, resume=tmp_path / "kept", least=1)
