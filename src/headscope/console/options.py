@@ -272,6 +272,14 @@ class LongOptions:
         part = output if self.shard is not None else None
         return {"resume": self.resume, "shard": self.shard, "part": part, "skip_failures": self.skip_failures}
 
+    def ends(self, dataset: Any, table: TableOptions) -> bool:
+        """Whether the run was of a shard, whose part is written: says so, and writes its description."""
+        if self.shard is None:
+            return False
+        say_part(dataset, table.output, self.shard)
+        write_meta(table.meta, json.loads(dataset.attrs["meta"]))
+        return True
+
 
 @dataclass(frozen=True)
 class ReadingOptions:

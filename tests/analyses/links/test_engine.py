@@ -297,6 +297,8 @@ def test_what_is_left_out_is_said(demo: Any) -> None:
         hs.links(demo, [Example(text="A b.", tokens=demo.encode("A b."), links=[])])
     with pytest.raises(CorpusError, match="expected links, a tree or coreference, found none"):
         hs.links(demo, corpora.texts(["A cat."]))
+    with pytest.raises(CorpusError, match="expected a text B whose words are the other ones, found text A"):
+        hs.links(demo, corpora.linked(["The cat sat."], good[:1]), candidates="other")
     both = [Link(Span(0, 1), (Span(1, 2),)), Link(Span(0, 1), (Span(0, 1, "b"),))]
     with pytest.raises(InputError, match="expected a link between A and B, found one within text A"):
         hs.links(translator(), [Example(words=["a", "b"], pair_words=["c"], links=both)])

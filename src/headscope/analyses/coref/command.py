@@ -64,9 +64,7 @@ def coref(
     if console.foreseen(estimate, sentences.size_hint(), line, limit=limit, long=console.LONG_TREES):
         return
     dataset = run.coreference(loaded, sentences, **options, **kept, progress=True)
-    if long.shard is not None:
-        console.say_part(dataset, table.output, long.shard)
-        console.write_meta(table.meta, json.loads(dataset.attrs["meta"]))
+    if long.ends(dataset, table):
         return
     if candidates is not None:
         dataset = dataset.sel(candidates=[candidates])

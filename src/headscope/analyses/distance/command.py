@@ -60,9 +60,7 @@ def distance(
         **kept,
         progress=True,
     )
-    if long.shard is not None:
-        console.say_part(dataset, table.output, long.shard)
-        console.write_meta(table.meta, json.loads(dataset.attrs["meta"]))
+    if long.ends(dataset, table):
         return
     distances(dataset, table.output, table.as_json, table.meta, map=map, seed=seed, theme=theme)
 

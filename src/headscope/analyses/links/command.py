@@ -103,9 +103,7 @@ def links(
     if console.foreseen(estimate, corpus.size_hint(), line, limit=limit, long=console.LONG_TREES):
         return
     dataset = run.links(loaded, corpus, **options, **kept, progress=True)
-    if long.shard is not None:
-        console.say_part(dataset, table.output, long.shard)
-        console.write_meta(table.meta, json.loads(dataset.attrs["meta"]))
+    if long.ends(dataset, table):
         return
     printed(dataset, table.output, table.as_json, table.meta, all_heads=all_heads)
 

@@ -394,6 +394,10 @@ class _Side:
         for kind in dict.fromkeys(candidates):
             if not same and kind in ("earlier", "later"):
                 raise InputError(f"candidates: expected any, other or listed between two texts, found {kind}")
+            if kind == "other" and same and not axis.text.any():
+                raise InputError(
+                    "candidates: expected a text B whose words are the other ones, found text A alone"
+                )
             which = self._filled(self._listed, count) if "listed" in kind else base & np.ones_like(apart)
             if "earlier" in kind:
                 which = which & (last < low)

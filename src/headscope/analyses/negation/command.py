@@ -52,9 +52,7 @@ def negation(
         return
     options |= {"seed": seed, "progress": True}
     dataset = run.negation(loaded, sentences, **options, **kept)
-    if long.shard is not None:
-        console.say_part(dataset, table.output, long.shard)
-        console.write_meta(table.meta, json.loads(dataset.attrs["meta"]))
+    if long.ends(dataset, table):
         return
     if against is None:
         printed(dataset, table.output, table.as_json, table.meta)

@@ -68,9 +68,7 @@ def syntax(
     if console.foreseen(estimate, sentences.size_hint(), line, limit=limit, long=console.LONG_TREES):
         return
     dataset = run.syntax(loaded, sentences, **options, **kept, progress=True)
-    if long.shard is not None:
-        console.say_part(dataset, table.output, long.shard)
-        console.write_meta(table.meta, json.loads(dataset.attrs["meta"]))
+    if long.ends(dataset, table):
         return
     printed(dataset, table.output, table.as_json, table.meta, all_heads=all_heads)
 
