@@ -424,11 +424,9 @@ def offsets_of(question: Question, offsets: Sequence[int], name: str = "target")
         return right
     for read, axis, own in _sides(question):
         target: BoolArray = getattr(read, name)
-        base = np.array(own.first)[read.source]
-        for row, offset in enumerate(offsets):
-            place = base + offset
-            inside = (place >= 0) & (place < axis.own) & (read.source >= 0)
-            right[row, inside] |= target[inside, place[inside]]
+        places = np.array(own.first)[read.source] + np.array(offsets, np.int64)[:, None]
+        inside = (places >= 0) & (places < axis.own) & (read.source >= 0)
+        right |= inside & target[np.arange(len(read.source)), np.where(inside, places, 0)]
     return right
 
 
@@ -442,7 +440,8 @@ def nearest(question: Question, name: str = "target", *, alike: bool = False) ->
         target: BoolArray = getattr(read, name)
         which = next(iter(read.heard.values()))
         if alike:
-            strings, others = np.array(own.strings), np.array(axis.strings)
+            codes = {string: code for code, string in enumerate(dict.fromkeys((*own.strings, *axis.strings)))}
+            strings, others = (np.array([codes[each] for each in side.strings]) for side in (own, axis))
             which = which & (strings[read.source][:, None] == others)
         if not which.size:
             continue
