@@ -44,6 +44,9 @@ d 0 3 slept VBD (VP*)))))) - - - - * -
 #end document
 """
 
+ENGINE = "headscope.analyses.links.engine._Reader.run"
+"""What runs the model: None where it must not."""
+
 
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
@@ -167,7 +170,7 @@ def test_broken_sentences_are_left_out_and_listed(
     """By default, and with the option of before; --strict refuses them before the model runs."""
     line = "broken.conllu:15: sentence a-3: expected a head from 0 to 1, found 7"
     with monkeypatch.context() as patch:
-        patch.setattr("headscope.analyses.over_words.word_maps", None)
+        patch.setattr(ENGINE, None)
         assert run(patch, "syntax", "broken.conllu", "--strict") == 2
     assert line in capsys.readouterr().err
     for options in ((), ("--skip-broken",)):
@@ -214,8 +217,8 @@ def test_a_long_sentence_in_the_midst_ends_no_run(
     assert f"left out 1 input of long.conllu:\n  {line}" in found.err
     assert json.loads(Path("m.json").read_text())["broken"][0].startswith(line)
     assert max(row["n"] for row in json.loads(found.out)) == (3 if command == "coref" else 18)
-    for module in ("over_words", "probes.gather"):
-        monkeypatch.setattr(f"headscope.analyses.{module}.word_maps", None)
+    for runs in (ENGINE, "headscope.analyses.probes.gather.word_maps"):
+        monkeypatch.setattr(runs, None)
     assert run(monkeypatch, command, *files, *options, "--strict") == 2
     assert line in capsys.readouterr().err
 
@@ -285,7 +288,7 @@ def test_an_estimate_ends_no_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     monkeypatch.setattr("headscope.analyses.coref.run.line", fails)
     assert run(monkeypatch, "coref", "late.conllu", "--json") == 0
     found = capsys.readouterr()
-    assert "no estimate (division by zero); the run goes on\n" in found.err
+    assert "no estimate (ZeroDivisionError: division by zero); the run goes on\n" in found.err
     assert json.loads(found.out)[0]["n"] == 9
 
 
@@ -294,7 +297,7 @@ def test_no_antecedent_at_all_is_told_before_the_model_runs(
 ) -> None:
     body = "".join(sentence(number, 6, antecedent=False) for number in range(1, 5))
     Path("none.conllu").write_text("# global.Entity = eid-etype-head\n" + body, encoding="utf-8")
-    monkeypatch.setattr("headscope.analyses.over_words.word_maps", None)
+    monkeypatch.setattr(ENGINE, None)
     assert run(monkeypatch, "coref", "none.conllu") == 2
     expected = "corpus: expected a mention with an antecedent in its window, found none in 1 windows\n"
     assert capsys.readouterr().err == f"headscope: {expected}"
