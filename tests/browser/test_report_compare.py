@@ -180,8 +180,8 @@ def test_figures_of_one_side_say_whose_they_are(open_page: Any, html: str) -> No
     assert found["A − B"] == found["A"] != found["B"]  # as the title says
     choose(page, "A beside B")
     titles = [f"L0H2 among all 72 heads, in {whose}" for whose in "AB"]
-    page.wait_for_function("document.querySelectorAll('.explorer .measures > h3').length === 2")
-    assert ranks.locator("h3").all_inner_texts() == titles
+    page.wait_for_function("document.querySelectorAll('.explorer .measures h3:not([hidden] *)').length === 2")
+    assert ranks.locator("h3:not([hidden] *)").all_inner_texts() == titles
     assert ranks.locator(".mrow:first-child .val").all_inner_texts() == [found["A"], found["B"]]
     choose(page, "A − B")
     page.locator(".enlarge").click()
@@ -190,8 +190,8 @@ def test_figures_of_one_side_say_whose_they_are(open_page: Any, html: str) -> No
     assert measure.locator("option").all_inner_texts()[1] == "in A: previous token"
     measure.select_option("corpus:previous")
     assert measure.locator("option:checked").inner_text() == "in A: previous token (corpus)"
-    page.wait_for_function("document.querySelectorAll('.explorer .measures > h3').length === 2")
-    assert ranks.locator("h3").last.inner_text() == "Over the corpus, in A"
+    page.wait_for_function("document.querySelectorAll('.explorer .measures h3:not([hidden] *)').length === 2")
+    assert ranks.locator("h3:not([hidden] *)").last.inner_text() == "Over the corpus, in A"
     page.locator(".explorer .gridbox canvas").hover(position={"x": 12, "y": 12})
     tip = page.locator(".hx > .tip").inner_text()
     assert tip.startswith("L0H0 in A\n")
@@ -393,6 +393,6 @@ def test_groups_list_what_differs_and_open_a_typical_input_of_each(
     assert "A · 0" in page.locator(".sides").inner_text()
     assert " in A" not in page.locator(".openhead").inner_text() + page.locator(".among h3").inner_text()
     titles = [f"{name} among all 72 heads, in {whose}" for whose in "AB"]
-    assert page.locator(".explorer .measures > h3").all_inner_texts() == titles
+    assert page.locator(".explorer .measures h3:not([hidden] *)").all_inner_texts() == titles
     assert row.get_attribute("aria-selected") == "true"
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
