@@ -44,19 +44,24 @@ class Block:
 class Reading:
     """Examples as they are read: counted, and hashed into a fingerprint of all that was read so far.
 
+    Args:
+        examples: what is read.
+        hashed: whether there will be a fingerprint; runs that keep nothing need none.
+
     Attributes:
         count: how many were read.
     """
 
-    def __init__(self, examples: Iterable[Example]) -> None:
+    def __init__(self, examples: Iterable[Example], *, hashed: bool = True) -> None:
         self._examples = checked(examples)
+        self._hashed = hashed
         self._hash = hashlib.sha256()
         self.count = 0
 
     def __iter__(self) -> Iterator[Example]:
         """The examples, once."""
         for example in self._examples:
-            for part in _content(example):
+            for part in _content(example) if self._hashed else ():
                 self._hash.update(len(part).to_bytes(8, "little"))
                 self._hash.update(part)
             self.count += 1

@@ -145,7 +145,7 @@ def run_long(
     pack = corpus.pack if isinstance(corpus, Corpus) else None
     options = _known({**options, "limit": limit, "batch_size": batch_size, "pack": pack, **(more or {})})
     inputs = examples(model, corpus, limit) if inputs is None else inputs
-    reading = Reading(inputs)
+    reading = Reading(inputs, hashed=resume is not None or part is not None)
     with ExitStack() as stack:
         folder: Folder[S] | None = None
         if resume is not None or part is not None:
