@@ -13,11 +13,9 @@ import torch
 import xarray as xr
 from torch import Tensor
 
+from headscope.analyses.links.choices import Side, Units, by_label, widened
 from headscope.analyses.links.questions import (
     Asked,
-    Axis,
-    Direction,
-    Question,
     Way,
     directions_of,
     question,
@@ -203,7 +201,7 @@ class Engine:
     def maps(self, asked: Asked, heads: Collection[Head]) -> dict[Head, Maps]:
         """The maps of some heads over the units of one input, ``[unit unit]``; of self-attention."""
         found: dict[Head, Maps] = {}
-        units = _Units([asked.question.key], self.rows, self.model.device)
+        units = Units([asked.question.key], self.rows, self.model.device)
 
         def look(record: AttentionRecord) -> None:
             own = [head for head in heads if head.layer == record.layer]
@@ -242,13 +240,13 @@ class _Reader:
         device = engine.model.device
         questions = [each.question for each in asked]
         self._crossed = questions[0].crossed
-        self._query = _Units([each.query for each in questions], engine.rows, device)
+        self._query = Units([each.query for each in questions], engine.rows, device)
         self._key = (
-            _Units([each.key for each in questions], engine.rows, device) if self._crossed else self._query
+            Units([each.key for each in questions], engine.rows, device) if self._crossed else self._query
         )
         sources = max(1, *(len(each.labels) for each in questions))
         self._directions = {
-            direction: _Direction(
+            direction: Side(
                 questions,
                 direction,
                 sources,
@@ -259,7 +257,7 @@ class _Reader:
         }
         self._aligned = any(each.aligned for each in questions)
         self._labels = sorted({label for each in questions for label in each.labels})
-        self._hot = _hot(questions, self._labels, sources).to(device) if engine.full else None
+        self.by_label = by_label(questions, self._labels, sources).to(device) if engine.full else None
         self._right: dict[int, list[BoolArray]] = {}
         self._sure: dict[int, list[BoolArray]] = {}
         self._chosen: dict[int, list[Maps]] = {}
@@ -289,7 +287,7 @@ class _Reader:
         made = [each.ready for each in self._asked if each.ready is not None]
         if made:
             wide = max(each["decoder_input_ids"].shape[1] for each in made)
-            return {name: torch.cat([_wide(each[name], name, wide) for each in made]) for name in made[0]}
+            return {name: torch.cat([widened(each[name], name, wide) for each in made]) for name in made[0]}
         ready = self._model.inputs([tokens_of(each) for each in self._asked])
         read = self._model.inputs([each.decoder for each in self._asked if each.decoder is not None])
         both = ("input_ids", "attention_mask")
@@ -319,7 +317,7 @@ class _Reader:
             ]
         if engine.settles:
             self._chosen[layer] = [choice.at.cpu().numpy() for choice in choices]
-        if self._hot is not None:
+        if self.by_label is not None:
             figures = torch.stack(
                 [
                     self._directions[way.direction].figures(lines[way.direction], choice, way)
@@ -327,7 +325,7 @@ class _Reader:
                 ]
             )  # [way figure input head source]
             flat = figures.permute(1, 0, 3, 2, 4).flatten(3).double()
-            self._figures[layer] = (flat @ self._hot).cpu().numpy()
+            self._figures[layer] = (flat @ self.by_label).cpu().numpy()
         if engine.looks:
             whole = maps.cpu().numpy()
             self._looked[layer] = [
@@ -364,7 +362,7 @@ class _Reader:
 
     def figures(self) -> dict[str, Floats]:
         """The sums of each label, ``[figure way layer head]``."""
-        if self._hot is None:
+        if self.by_label is None:
             return {}
         layers, heads = self.shape
         sums = np.zeros((len(self._labels), len(FIGURES), len(self._engine.ways), len(layers), heads))
@@ -372,181 +370,6 @@ class _Reader:
             values = self._figures[layer]  # [figure way head label]
             sums[:, :, :, row, : values.shape[2]] = values.transpose(3, 0, 1, 2)
         return dict(zip(self._labels, sums, strict=True))
-
-
-def _hot(questions: Sequence[Question], labels: Sequence[str], sources: int) -> Tensor:
-    """1 where a source has a label and counts, ``[input · source, label]``."""
-    numbers = {label: number for number, label in enumerate(labels)}
-    hot = np.zeros((len(questions), sources, len(labels)))
-    for place, each in enumerate(questions):
-        for source, label in enumerate(each.labels):
-            hot[place, source, numbers[label]] = not each.bare[source]
-    return torch.as_tensor(hot).flatten(0, 1)
-
-
-def _wide(values: Tensor, name: str, wide: int) -> Tensor:
-    """Ids of a decoder filled up to so many; nothing looks at what comes after a text."""
-    missing = wide - values.shape[-1] if name == "decoder_input_ids" else 0
-    return torch.nn.functional.pad(values, (0, missing))
-
-
-class _Units:
-    """From the tokens of an axis to its units: attention to a unit is the sum over its tokens, from it their mean."""
-
-    def __init__(self, axes: Sequence[Axis], rows: Rows, device: torch.device) -> None:
-        self.count = max(len(axis.groups) for axis in axes)
-        self.tokens = max(len(axis.tokens) for axis in axes)
-        self._plain = all(
-            axis.unit in ("tokens", "cells") and len(axis.groups) == len(axis.tokens) for axis in axes
-        )
-        if self._plain:
-            return
-        give = np.zeros((len(axes), self.count, self.tokens), np.float32)
-        get = np.zeros((len(axes), self.tokens, self.count), np.float32)
-        for place, axis in enumerate(axes):
-            sizes = np.array([len(group) for group in axis.groups])
-            units = np.repeat(np.arange(len(sizes)), sizes)
-            tokens = np.concatenate(axis.groups) if len(units) else units
-            get[place, tokens, units] = 1.0
-            if rows == "mean":
-                give[place, units, tokens] = 1.0
-                give[place] /= give[place].sum(-1, keepdims=True).clip(1.0)
-            else:
-                starts = np.cumsum([0, *sizes[:-1]])[sizes > 0]
-                give[place, units[starts], tokens[starts]] = 1.0
-        self._give, self._get = (torch.as_tensor(array, device=device) for array in (give, get))
-
-    def received(self, weights: Tensor) -> Tensor:
-        """Sums over the tokens of each key unit, ``[input head query key] -> [input head query unit]``."""
-        if self._plain:
-            return weights[..., : self.count]  # of speech, the silence after it
-        inputs, heads, queries, _ = weights.shape
-        return (weights.flatten(1, 2) @ self._get.to(weights)).view(inputs, heads, queries, -1)
-
-    def given(self, maps: Tensor) -> Tensor:
-        """Means over the tokens of each query unit, ``[input head query key] -> [input head unit key]``."""
-        if self._plain:
-            return maps
-        inputs, heads, _, keys = maps.shape
-        mean = self._give.to(maps) @ maps.transpose(1, 2).flatten(2)
-        return mean.view(inputs, self.count, heads, keys).transpose(1, 2)
-
-
-class _Choice(NamedTuple):
-    """What heads choose.
-
-    Attributes:
-        masked: the weights of the candidates, −∞ for others, ``[input head source unit]``.
-        at: the unit that is chosen, the first of equals, ``[input head source]``.
-        some: whether it gets anything at all.
-        right: whether it is a target, and gets something.
-    """
-
-    masked: Tensor
-    at: Tensor
-    some: Tensor
-    right: Tensor
-
-
-class _Direction:
-    """The sources of a batch, their candidates and their targets, of one direction."""
-
-    def __init__(
-        self,
-        questions: Sequence[Question],
-        direction: Direction,
-        sources: int,
-        units: int,
-        device: torch.device,
-    ) -> None:
-        reads = [each.read[direction] for each in questions]
-        self._column = direction == "column"
-        index = np.zeros((len(reads), sources), np.int64)
-        asked = np.zeros((len(reads), sources), np.float32)
-        for place, read in enumerate(reads):
-            index[place, : len(read.source)] = np.maximum(read.source, 0)
-            asked[place, : len(read.source)] = read.source >= 0
-        self._asked = torch.as_tensor(asked, device=device)
-        self._all = all((read.source == np.arange(len(read.source))).all() for read in reads)
-        self._index = torch.as_tensor(index, device=device)
-
-        def batch(arrays: Sequence[BoolArray]) -> Tensor:
-            whole = np.zeros((len(arrays), sources, units), np.bool_)
-            for place, array in enumerate(arrays):
-                whole[place, : array.shape[0], : array.shape[1]] = array
-            return torch.as_tensor(whole, device=device)
-
-        self.target = batch([read.target for read in reads])
-        self.sure = batch([read.sure for read in reads])
-        allowed = {kind: batch([read.allowed[kind] for read in reads]) for kind in reads[0].allowed}
-        self._count = {kind: each.sum(-1).float() for kind, each in allowed.items()}
-        self._hidden = {
-            kind: torch.zeros(each.shape, device=device).masked_fill_(~each, -torch.inf)
-            for kind, each in allowed.items()
-        }
-        most = max(1, int(self.target.sum(-1).max()))
-        order = torch.argsort(~self.target, dim=-1, stable=True)[..., :most]  # the targets first
-        self._slots, self._there = order, self.target.gather(-1, order)
-        self._off = {  # of targets that are no candidates, and of slots without a target
-            kind: hidden.gather(-1, order).masked_fill_(~self._there, -torch.inf)
-            for kind, hidden in self._hidden.items()
-        }
-
-    def lines(self, maps: Tensor) -> Tensor:
-        """The row or column of each source, ``[input head source unit]``."""
-        turned = maps.transpose(2, 3).contiguous() if self._column else maps
-        if self._all and turned.shape[2] == self._index.shape[1]:
-            return turned
-        index = self._index[:, None, :, None].expand(-1, maps.shape[1], -1, turned.shape[3])
-        return turned.gather(2, index)
-
-    def choose(self, lines: Tensor, way: Way) -> _Choice:
-        """The candidate that gets most."""
-        masked = lines + self._hidden[way.candidates][:, None].to(lines)
-        best, at = masked.max(-1)
-        some = best > 0
-        choice = _Choice(masked, at, some, some)
-        return choice._replace(right=self.found(choice, self.target))
-
-    def found(self, choice: _Choice, target: Tensor) -> Tensor:
-        """Whether what is chosen is among some targets, ``[input head source]``."""
-        heads = choice.at.shape[1]
-        return (
-            target[:, None].expand(-1, heads, -1, -1).gather(-1, choice.at[..., None])[..., 0] & choice.some
-        )
-
-    def figures(self, lines: Tensor, choice: _Choice, way: Way) -> Tensor:
-        """`FIGURES`, ``[figure input head source]``.
-
-        Of candidates with equal weights each has the mean of their ranks. A target that is no candidate has the rank
-        after all of them, and adds nothing to the precision.
-        """
-        masked, heads = choice.masked, choice.masked.shape[1]
-        slots = self._slots[:, None].expand(-1, heads, -1, -1)
-        there = self._there[:, None]
-        weights = lines.gather(-1, slots)  # [input head source target]
-        mass = (weights * there).sum(-1)
-        weights = weights + self._off[way.candidates][:, None]
-        each = [weights[..., slot, None] for slot in range(weights.shape[-1])]
-        ranks = torch.stack([_rank(masked, own) for own in each], -1)
-        ranks = torch.where(weights >= 0, ranks, torch.inf)
-        first = ranks.amin(-1)
-        rank = torch.where(first.isinf(), self._count[way.candidates][:, None] + 1, first)
-        asked = self._asked[:, None].expand_as(mass)
-        if ranks.shape[-1] == 1:
-            return torch.stack([mass, rank, 1 / first, asked])
-        among = torch.stack([_rank(weights, own) for own in each], -1)
-        of = self._there.sum(-1).clamp(min=1)[:, None]
-        precision = torch.where(weights >= 0, among / ranks, 0.0).sum(-1) / of
-        return torch.stack([mass, rank, precision, asked])
-
-
-def _rank(weights: Tensor, own: Tensor) -> Tensor:
-    """The rank of one weight among those along the last axis, from 1; the mean of those that are equal.
-
-    So many more are above it than below: half of that and of all of them, and one half.
-    """
-    return 0.5 + ((weights - own).sign_().sum(-1) + weights.shape[-1]) / 2
 
 
 def run(

@@ -1,0 +1,189 @@
+"""One layer's maps over a batch: what heads choose for each source, and how targets rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headscope.analyses.links.questions import Axis, Direction, Question, Way
+from headscope.tokens import BoolArray
+from headscope.words import Rows
+
+
+def by_label(questions: Sequence[Question], labels: Sequence[str], sources: int) -> Tensor:
+    """1 where a source has a label and counts, ``[input · source, label]``."""
+    numbers = {label: number for number, label in enumerate(labels)}
+    hot = np.zeros((len(questions), sources, len(labels)))
+    for place, each in enumerate(questions):
+        for source, label in enumerate(each.labels):
+            hot[place, source, numbers[label]] = not each.bare[source]
+    return torch.as_tensor(hot).flatten(0, 1)
+
+
+def widened(values: Tensor, name: str, wide: int) -> Tensor:
+    """Ids of a decoder filled up to so many; nothing looks at what comes after a text."""
+    missing = wide - values.shape[-1] if name == "decoder_input_ids" else 0
+    return torch.nn.functional.pad(values, (0, missing))
+
+
+class Units:
+    """From the tokens of an axis to its units: attention to a unit is the sum over its tokens, from it their mean."""
+
+    def __init__(self, axes: Sequence[Axis], rows: Rows, device: torch.device) -> None:
+        self.count = max(len(axis.groups) for axis in axes)
+        self.tokens = max(len(axis.tokens) for axis in axes)
+        self._plain = all(
+            axis.unit in ("tokens", "cells") and len(axis.groups) == len(axis.tokens) for axis in axes
+        )
+        if self._plain:
+            return
+        give = np.zeros((len(axes), self.count, self.tokens), np.float32)
+        get = np.zeros((len(axes), self.tokens, self.count), np.float32)
+        for place, axis in enumerate(axes):
+            sizes = np.array([len(group) for group in axis.groups])
+            units = np.repeat(np.arange(len(sizes)), sizes)
+            tokens = np.concatenate(axis.groups) if len(units) else units
+            get[place, tokens, units] = 1.0
+            if rows == "mean":
+                give[place, units, tokens] = 1.0
+                give[place] /= give[place].sum(-1, keepdims=True).clip(1.0)
+            else:
+                starts = np.cumsum([0, *sizes[:-1]])[sizes > 0]
+                give[place, units[starts], tokens[starts]] = 1.0
+        self._give, self._get = (torch.as_tensor(array, device=device) for array in (give, get))
+
+    def received(self, weights: Tensor) -> Tensor:
+        """Sums over the tokens of each key unit, ``[input head query key] -> [input head query unit]``."""
+        if self._plain:
+            return weights[..., : self.count]  # of speech, the silence after it
+        inputs, heads, queries, _ = weights.shape
+        return (weights.flatten(1, 2) @ self._get.to(weights)).view(inputs, heads, queries, -1)
+
+    def given(self, maps: Tensor) -> Tensor:
+        """Means over the tokens of each query unit, ``[input head query key] -> [input head unit key]``."""
+        if self._plain:
+            return maps
+        inputs, heads, _, keys = maps.shape
+        mean = self._give.to(maps) @ maps.transpose(1, 2).flatten(2)
+        return mean.view(inputs, self.count, heads, keys).transpose(1, 2)
+
+
+class Choice(NamedTuple):
+    """What heads choose.
+
+    Attributes:
+        masked: the weights of the candidates, −∞ for others, ``[input head source unit]``.
+        at: the unit that is chosen, the first of equals, ``[input head source]``.
+        some: whether it gets anything at all.
+        right: whether it is a target, and gets something.
+    """
+
+    masked: Tensor
+    at: Tensor
+    some: Tensor
+    right: Tensor
+
+
+class Side:
+    """The sources of a batch, their candidates and their targets, of one direction."""
+
+    def __init__(
+        self,
+        questions: Sequence[Question],
+        direction: Direction,
+        sources: int,
+        units: int,
+        device: torch.device,
+    ) -> None:
+        reads = [each.read[direction] for each in questions]
+        self._column = direction == "column"
+        index = np.zeros((len(reads), sources), np.int64)
+        asked = np.zeros((len(reads), sources), np.float32)
+        for place, read in enumerate(reads):
+            index[place, : len(read.source)] = np.maximum(read.source, 0)
+            asked[place, : len(read.source)] = read.source >= 0
+        self._asked = torch.as_tensor(asked, device=device)
+        self._all = all((read.source == np.arange(len(read.source))).all() for read in reads)
+        self._index = torch.as_tensor(index, device=device)
+
+        def batch(arrays: Sequence[BoolArray]) -> Tensor:
+            whole = np.zeros((len(arrays), sources, units), np.bool_)
+            for place, array in enumerate(arrays):
+                whole[place, : array.shape[0], : array.shape[1]] = array
+            return torch.as_tensor(whole, device=device)
+
+        self.target = batch([read.target for read in reads])
+        self.sure = batch([read.sure for read in reads])
+        allowed = {kind: batch([read.allowed[kind] for read in reads]) for kind in reads[0].allowed}
+        self._count = {kind: each.sum(-1).float() for kind, each in allowed.items()}
+        self._hidden = {
+            kind: torch.zeros(each.shape, device=device).masked_fill_(~each, -torch.inf)
+            for kind, each in allowed.items()
+        }
+        most = max(1, int(self.target.sum(-1).max()))
+        order = torch.argsort(~self.target, dim=-1, stable=True)[..., :most]  # the targets first
+        self._slots, self._there = order, self.target.gather(-1, order)
+        self._off = {  # of targets that are no candidates, and of slots without a target
+            kind: hidden.gather(-1, order).masked_fill_(~self._there, -torch.inf)
+            for kind, hidden in self._hidden.items()
+        }
+
+    def lines(self, maps: Tensor) -> Tensor:
+        """The row or column of each source, ``[input head source unit]``."""
+        turned = maps.transpose(2, 3).contiguous() if self._column else maps
+        if self._all and turned.shape[2] == self._index.shape[1]:
+            return turned
+        index = self._index[:, None, :, None].expand(-1, maps.shape[1], -1, turned.shape[3])
+        return turned.gather(2, index)
+
+    def choose(self, lines: Tensor, way: Way) -> Choice:
+        """The candidate that gets most."""
+        masked = lines + self._hidden[way.candidates][:, None].to(lines)
+        best, at = masked.max(-1)
+        some = best > 0
+        choice = Choice(masked, at, some, some)
+        return choice._replace(right=self.found(choice, self.target))
+
+    def found(self, choice: Choice, target: Tensor) -> Tensor:
+        """Whether what is chosen is among some targets, ``[input head source]``."""
+        heads = choice.at.shape[1]
+        return (
+            target[:, None].expand(-1, heads, -1, -1).gather(-1, choice.at[..., None])[..., 0] & choice.some
+        )
+
+    def figures(self, lines: Tensor, choice: Choice, way: Way) -> Tensor:
+        """`FIGURES`, ``[figure input head source]``.
+
+        Of candidates with equal weights each has the mean of their ranks. A target that is no candidate has the rank
+        after all of them, and adds nothing to the precision.
+        """
+        masked, heads = choice.masked, choice.masked.shape[1]
+        slots = self._slots[:, None].expand(-1, heads, -1, -1)
+        there = self._there[:, None]
+        weights = lines.gather(-1, slots)  # [input head source target]
+        mass = (weights * there).sum(-1)
+        weights = weights + self._off[way.candidates][:, None]
+        each = [weights[..., slot, None] for slot in range(weights.shape[-1])]
+        ranks = torch.stack([_rank(masked, own) for own in each], -1)
+        ranks = torch.where(weights >= 0, ranks, torch.inf)
+        first = ranks.amin(-1)
+        rank = torch.where(first.isinf(), self._count[way.candidates][:, None] + 1, first)
+        asked = self._asked[:, None].expand_as(mass)
+        if ranks.shape[-1] == 1:
+            return torch.stack([mass, rank, 1 / first, asked])
+        among = torch.stack([_rank(weights, own) for own in each], -1)
+        of = self._there.sum(-1).clamp(min=1)[:, None]
+        precision = torch.where(weights >= 0, among / ranks, 0.0).sum(-1) / of
+        return torch.stack([mass, rank, precision, asked])
+
+
+def _rank(weights: Tensor, own: Tensor) -> Tensor:
+    """The rank of one weight among those along the last axis, from 1; the mean of those that are equal.
+
+    So many more are above it than below: half of that and of all of them, and one half.
+    """
+    return 0.5 + ((weights - own).sign_().sum(-1) + weights.shape[-1]) / 2
