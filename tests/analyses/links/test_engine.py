@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from alignment_by_sets import Alignment, aligned
 from links_by_loops import averages, figures, one, spread, words
 from small_models import sharpen, small_bert, translator
 from small_tokenizers import byte_level, roberta
@@ -76,12 +77,13 @@ def test_words_of_a_text(demo: Any, direction: Any) -> None:
 
 
 def test_the_first_piece_in_place_of_the_mean(demo: Any) -> None:
-    example = Example(words=split(TEXTS[1]), links=[Link(Span(7, 8), (Span(3, 4),))])
+    link = Link(Span(7, 8), (Span(3, 4),))
+    example = Example(words=split(TEXTS[1]), links=[link])
     tokens = demo.from_words(example.words)
     units = words(tokens)
     assert len(units[7]) > 1
     found = hs.links(demo, [replace(example, tokens=tokens)], rows="first", direction="row")
-    first, right, candidates = one(example.links[0], units)  # type: ignore[index]
+    first, right, candidates = one(link, units)
     check(found, "link", "row", [figures(maps(demo, tokens), first[:1], right, candidates)])
 
 
@@ -208,7 +210,7 @@ def test_a_causal_model_chooses_among_what_it_sees() -> None:
     assert found["baseline"].sel(label="back", rule="chance").item() == pytest.approx(1 / 6)
 
 
-def aligned(folder: Path, alignment: str) -> corpora.Corpus:
+def with_alignment(folder: Path, alignment: str) -> corpora.Corpus:
     (folder / "a.txt").write_text("the old bridge was repaired\nshe saw her dog\n")
     (folder / "b.txt").write_text("repaired was the bridge\nher dog saw she\n")
     (folder / "ab.align").write_text(alignment)
@@ -218,19 +220,43 @@ def aligned(folder: Path, alignment: str) -> corpora.Corpus:
 ALIGNMENT = "0-2 1?3 2-3 3-1 4-0\n0-3 1-2 2-0 3-1\n"
 
 
+def sum_of(weights: Any, sources: Any, others: Any, *, mean_of_rows: bool) -> Any:
+    """What each source gives to, or gets from, each of the others: the mean over queries of the sum over keys."""
+    each = np.array([[weights[np.ix_(one, other)] for other in others] for one in sources], object)
+    axes = (1, 0) if mean_of_rows else (0, 1)
+    return np.array([[block.sum(axes[0]).mean() for block in row] for row in each])
+
+
 def test_cross_attention_of_an_encoder_decoder(tmp_path: Path) -> None:
     model = translator()
-    corpus = aligned(tmp_path, ALIGNMENT)
+    corpus = with_alignment(tmp_path, ALIGNMENT)
     found = hs.links(model, corpus, least=1)
     rows: list[Any] = []
     columns: list[Any] = []
+    counts = {label: [[Alignment(0, 0, 0, 0)] * 4 for _ in range(2)] for label in ("b to a", "a to b")}
     for example in corpus:
         encoder, decoder = (model.from_words(each or ()) for each in (example.words, example.pair_words))
-        read = np.concatenate([[2], decoder.ids[:-1]])  # type: ignore[index]
+        assert decoder.ids is not None
+        read = np.concatenate([[2], decoder.ids[:-1]])
         inputs = {"input_ids": torch.tensor(encoder.ids)[None], "decoder_input_ids": torch.tensor(read)[None]}
         captured: Any = hs.capture(model, inputs=inputs)
         cross = np.array(captured["cross"].layers, np.float64)
         a, b = words(encoder), [[token + 1 for token in unit] for unit in words(decoder)]
+        for label, maps_, sources, others in (
+            ("b to a", cross, b, a),
+            ("a to b", cross.transpose(0, 1, 3, 2), a, b),
+        ):
+            known = [link for link in example.links or () if link.label == label]
+            sure, possible = (
+                {(link.source.start, span.start) for link in known for span in getattr(link, name)}
+                for name in ("targets", "possible")
+            )
+            for layer, heads in enumerate(maps_):
+                for head, weights in enumerate(heads):
+                    given = sum_of(weights, sources, others, mean_of_rows=label == "b to a")
+                    chosen = aligned(sure, possible, enumerate(given.argmax(1).tolist()))
+                    before = counts[label][layer][head]
+                    counts[label][layer][head] = Alignment(*np.add(before, chosen).tolist())
         for link in example.links or ():
             right = {span.start for span in (*link.targets, *link.possible)}
             if link.label == "b to a":
@@ -240,13 +266,17 @@ def test_cross_attention_of_an_encoder_decoder(tmp_path: Path) -> None:
                 columns.append(figures(cross, a[link.source.start], flags, b, column=True))
     check(found, "b to a", "row", rows)
     check(found, "a to b", "column", columns)
+    for label, sums in counts.items():
+        direction = "row" if label == "b to a" else "column"
+        rate = [[each.error_rate for each in layer] for layer in sums]
+        np.testing.assert_allclose(found["aer"].sel(label=label, direction=direction).values, rate)
     assert found["accuracy"].sel(label="b to a", direction="column").isnull().all()
 
 
 def test_the_alignment_error_rate_by_hand(tmp_path: Path) -> None:
     """Of nearest candidates (by index) in two sentences of 5 and 4 words; sure 8, possible 9."""
     model = translator()
-    found = hs.links(model, aligned(tmp_path, ALIGNMENT), least=1)
+    found = hs.links(model, with_alignment(tmp_path, ALIGNMENT), least=1)
     # b to a: words of B choose the word of A with their own index: 0-0 1-1 2-2 3-3 | 0-0 1-1 2-2 3-3: none is possible
     assert found["aer_rule"].sel(label="b to a", rule="nearest").item() == pytest.approx(1.0)
     # by the offset of +1: B0→A1, B1→A2, B2→A3, B3→A4 | …; one before: B1→A0, B2→A1, B3→A2 (sure) | B2→A1 (sure: 1-2)
@@ -261,14 +291,14 @@ def test_the_alignment_error_rate_by_hand(tmp_path: Path) -> None:
 
 
 def test_words_without_links_count_for_the_error_rate_alone(tmp_path: Path) -> None:
-    found = hs.links(translator(), aligned(tmp_path, "0-0\n\n"), least=1)
+    found = hs.links(translator(), with_alignment(tmp_path, "0-0\n\n"), least=1)
     assert found["n"].sel(label="b to a").item() == 1
     # one sentence with one sure link: the other words of B choose something that is not possible
     assert found["aer_rule"].sel(label="b to a", rule="nearest").item() == pytest.approx(1 - 2 / (4 + 1))
 
 
 def test_a_pair_under_an_encoder_is_aligned_too(demo: Any, tmp_path: Path) -> None:
-    found = hs.links(demo, aligned(tmp_path, ALIGNMENT), candidates="other", least=1)
+    found = hs.links(demo, with_alignment(tmp_path, ALIGNMENT), candidates="other", least=1)
     assert found["aer"].sel(label="b to a").shape == (2, 6, 12)
     best = 1 - float(found["accuracy"].sel(label="b to a").max())
     assert float(found["aer"].sel(label="b to a").min()) == pytest.approx(best, abs=0.2)

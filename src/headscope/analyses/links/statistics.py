@@ -75,7 +75,7 @@ def dataset(
         As `accuracies` over ``label`` and ``rule``, and of every head the means over sources of the ``mass`` on its
         targets, of the ``rank`` of the first of them among the candidates, and the ``average_precision`` of that
         ranking; of links between two texts also the alignment error rate ``aer`` with ``aer_low`` and ``aer_high``
-        (`headscope.measures.alignment`), and ``aer_rule`` of the baselines. NaN where a direction has no such source.
+        (Och & Ney 2003), and ``aer_rule`` of the baselines. NaN where a direction has no such source.
 
     Raises `InputError` when there is no link.
     """

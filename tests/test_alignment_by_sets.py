@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-
-from headscope.measures.alignment import Alignment, aer, aligned
+from alignment_by_sets import Alignment, aer, aligned
 
 SURE = {(0, 0), (1, 2), (2, 1)}
 POSSIBLE = {(3, 3), (3, 4), (0, 0)}
