@@ -96,7 +96,8 @@ export interface WordsInfo {
 /**
  * One axis of a map. `sequences` is 0 for text A, 1 for text B, -1 for none.
  *
- * `written` is the place of the first token that the model wrote itself, where it did.
+ * `written` is the place of the first token that the model wrote itself, where it did. `sinks` are the places of keys
+ * that take much of all heads' attention (`headscope.views.telling.sinks`), where there are such.
  */
 export interface AxisInfo {
   pieces: string[];
@@ -104,6 +105,7 @@ export interface AxisInfo {
   sequences: number[] | null;
   words: WordsInfo | null;
   written?: number;
+  sinks?: number[];
 }
 
 /**
@@ -219,7 +221,8 @@ export interface ExplorerState {
   measure?: string;
   sort?: boolean;
   least?: number;
-  threshold?: number;
+  threshold?: number | null;
+  sinks?: boolean;
   top_k?: number;
   aggregate?: "none" | "mean" | "max" | "layers";
   quantity?: string;
@@ -1015,7 +1018,8 @@ export const STATE_DEFAULTS: Required<ExplorerState> = {
   measure: "none",
   sort: false,
   least: 0.0,
-  threshold: 0.02,
+  threshold: null,
+  sinks: true,
   top_k: 0,
   aggregate: "none",
   quantity: "weights",

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { find, hasPair, promptEnd, side } from "../src/explorer/axis";
-import { combine, cut, difference, fromValues, type Layer, received, type Shown, value } from "../src/explorer/cut";
+import { combine, cut, difference, fair, fromValues, type Layer, received, type Shown, value } from "../src/explorer/cut";
 import { box } from "../src/explorer/gridlayout";
 import { stretches } from "../src/explorer/headdraw";
 import { headBox, rowHeight } from "../src/explorer/headlayout";
-import { rowCuts, strongest } from "../src/explorer/lines";
+import { evenCodes, rowCuts, strongest } from "../src/explorer/lines";
 import { moved, within, zoomed } from "../src/explorer/matrixlayout";
 import { neuronBox } from "../src/explorer/neuronlayout";
 import { type HeadBox } from "../src/explorer/headlayout";
@@ -112,6 +112,28 @@ test("the strongest lines are kept, weakest first, and the rest is counted", () 
   expect([...rowCuts(map, 2, 1)]).toEqual([map.codes[2], map.codes[3]]);
 });
 
+test("lines are judged against what a row gives on average to the keys it sees", () => {
+  const map = made([1, 0, 0, 0.6, 0.4, 0, 0.2, 0.3, 0.5], 3);
+  const seen = [1, 2, 3];
+  expect([...fair(map, seen)]).toEqual([1, 1 / 2, 1 / 3].map((share) => expect.closeTo(share, 2)));
+  const { count, buffer } = strongest([map], { from: 0, to: 3, least: [evenCodes(map, seen)], topK: 0, most: 100 });
+  const pairs = Array.from({ length: count }, (_, line) => `${buffer[3 * line + 1]}${buffer[3 * line + 2]}`);
+  expect(pairs.sort()).toEqual(["00", "10", "22"]);
+  const signed = fromValues(0, 2, 2, Float32Array.from([0.8, -0.4, 0.1, -0.1]), 1, true);
+  expect([...fair(signed, [2, 2])]).toEqual([0, 0].map(() => expect.closeTo(0.35, 2)));
+});
+
+test("of equally strong lines an even choice is drawn, however many there are", () => {
+  const n = 200;
+  const map = made(Array.from({ length: n * n }, () => 1 / n), n);
+  const seen = new Array<number>(n).fill(n);
+  const { count, left, buffer } = strongest([map], { from: 0, to: n, least: [evenCodes(map, seen)], topK: 0, most: 4000 });
+  expect([count, left]).toEqual([4000, n * n - 4000]);
+  const perRow = new Array<number>(n).fill(0);
+  for (let line = 0; line < count; line++) perRow[buffer[3 * line + 1]!]!++;
+  expect([Math.min(...perRow), Math.max(...perRow)]).toEqual([20, 20]);
+});
+
 test("a line is drawn when either end can be seen", () => {
   const map = made(Array.from({ length: 16 }, () => 0.25), 4);
   expect(strongest([map], { from: 0, to: 1, least: 1, topK: 0, most: 100 }).count).toBe(4 + 3);
@@ -185,7 +207,8 @@ test("a state goes into a fragment and comes back", () => {
 test("nonsense in a fragment is left out", () => {
   expect(read("#layer=x&heads=1,b&special=yes&zoom=1,2&pin=left,2&filter=zz&threshold=-1&unknown=1&scale=")).toEqual({});
   expect(read("#threshold=7&top_k=2.7")).toEqual({ threshold: 1, top_k: 2 });
-  expect(Object.keys(DEFAULTS)).toHaveLength(25);
+  expect(read("#threshold=null&sinks=false")).toEqual({ threshold: null, sinks: false });
+  expect(Object.keys(DEFAULTS)).toHaveLength(26);
 });
 
 test("a grid fits its room", () => {
@@ -283,7 +306,8 @@ test("pictures keep the strongest of what they cover", () => {
   paint(pixels, 0, 0, 2, 2, whole(Uint8Array.from([1, 2, 3, 9, 4, 5, 6, 7, 8]), 3, 3), Uint32Array.from({ length: 256 }, (_, i) => i));
   expect(Math.max(...pixels.data)).toBe(9);
   expect([signedIndex(0, 1), signedIndex(255, 1), signedIndex(255, -1)]).toEqual([128, 255, 0]);
-  expect(lineSegments({ rows: 1, columns: 4, codes: Uint8Array.from([255, 200, 100, 90]), sign: null }).flat()).toHaveLength(6);
+  expect(lineSegments({ rows: 1, columns: 4, codes: Uint8Array.from([255, 200, 100, 90]), sign: null }).flat()).toHaveLength(4);
+  expect(lineSegments({ rows: 1, columns: 4, codes: new Uint8Array(4).fill(16), sign: null }).flat()).toHaveLength(8);
 });
 
 test("SVG text cannot become markup", () => {

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from page_controls import ALL
 
 playwright = pytest.importorskip("playwright.sync_api")
 
@@ -87,12 +88,21 @@ class Opened:
 
 @pytest.fixture
 def open_page(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """Open HTML from a file, offline. At the end nothing may have been complained of or asked for."""
+    """Open HTML from a file, offline. At the end nothing may have been complained of or asked for.
+
+    It begins with all controls; `quiet`: with those of a first look, as in a browser that remembers nothing.
+    """
     contexts: list[Any] = []
     opened: list[Opened] = []
 
     def open_html(
-        html: str, *, width: int = 1400, height: int = 900, scheme: str = "light", fragment: str = ""
+        html: str,
+        *,
+        width: int = 1400,
+        height: int = 900,
+        scheme: str = "light",
+        fragment: str = "",
+        quiet: bool = False,
     ) -> Any:
         path = tmp_path / f"page{len(opened)}.html"
         path.write_text(html, encoding="utf-8")
@@ -102,6 +112,8 @@ def open_page(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
             offline=True,
             accept_downloads=True,
         )
+        if not quiet:
+            context.add_init_script(ALL)
         contexts.append(context)
         one = Opened(context.new_page())
         opened.append(one)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from page_controls import ALL
 from view_sample import neurons, some, tokens
 
 from headscope.maps import AttentionMaps
@@ -105,6 +106,7 @@ def test_a_finger_that_rests_is_shift(chromium: Any, tmp_path: Any):
     path = tmp_path / "page.html"
     path.write_text(page_of(MAPS), encoding="utf-8")
     context = chromium.new_context(viewport={"width": 800, "height": 900}, has_touch=True, is_mobile=True)
+    context.add_init_script(ALL)
     page = context.new_page()
     page.goto(path.as_uri())
     page.wait_for_selector("#headscope[data-ready]")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from page_controls import ALL
 
 from headscope.maps import AttentionMaps
 from headscope.tokens import Tokens
@@ -59,6 +60,7 @@ def page(chromium: Any, tmp_path: Path) -> Any:
         encoding="utf-8",
     )
     context = chromium.new_context(viewport={"width": 1100, "height": 900}, offline=True)
+    context.add_init_script(ALL)
     page = context.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from page_controls import ALL
 
 pytest.importorskip("marimo")
 pytest.importorskip("anywidget")
@@ -50,6 +51,7 @@ def test_marimo_shows_the_view(chromium: Any, serve: Callable[..., str], tmp_pat
     (tmp_path / "app.py").write_text(APP, encoding="utf-8")
     url = serve(tmp_path, "marimo", "run", "--headless", "--no-token", "app.py")
     context = chromium.new_context(viewport={"width": 1400, "height": 1600})
+    context.add_init_script(ALL)
     page = context.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))

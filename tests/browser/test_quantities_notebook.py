@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from page_controls import ALL
 
 from headscope.maps import AttentionMaps
 from headscope.neurons import Neurons
@@ -72,6 +73,7 @@ def shown(fails: str | None = None, **options: Any) -> View:
 def notebook(chromium: Any, tmp_path: Path) -> Iterator[Callable[[View], Any]]:
     """A page that plays the notebook, with the view's own answers."""
     context = chromium.new_context(viewport={"width": 1200, "height": 1000}, offline=True)
+    context.add_init_script(ALL)
     errors: list[str] = []
 
     def start(view: View) -> Any:

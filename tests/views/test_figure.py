@@ -11,12 +11,13 @@ from view_sample import PIECES, neurons, some, tokens
 
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps, wrap
-from headscope.views.canvas import label, readable, share
+from headscope.tokens import Tokens
+from headscope.views.canvas import Canvas, label, readable, share
 from headscope.views.explorer import Input
 from headscope.views.figure import caption, figure, picture
 from headscope.views.figure_grid import pooled
-from headscope.views.figure_head import kept
-from headscope.views.palette import DARK, LIGHT, diverging, ramp, sequential
+from headscope.views.figure_head import MOST, HeadLines, kept
+from headscope.views.palette import DARK, LIGHT, diverging, palette, ramp, sequential
 from headscope.views.selection import Selection, texts
 
 pytestmark = pytest.mark.slow
@@ -248,6 +249,15 @@ def test_lines_are_those_above_the_threshold() -> None:
     matrix = np.array([[0.5, 0.3, 0.2], [0.01, 0.9, 0.09]])
     assert kept(matrix, 0.05, 0).tolist() == [[True, True, True], [False, True, True]]
     assert kept(matrix, 0.05, 1).tolist() == [[True, False, False], [False, True, False]]
+
+
+def test_even_weights_are_drawn_evenly() -> None:
+    axis = Tokens([f"patch {place}" for place in range(100)])
+    maps = AttentionMaps([np.full((1, 100, 100), 0.01, np.float32)], axis, axis)
+    drawing = HeadLines(Selection(Input({"self": maps}), {}), 400.0, Canvas(10, 10, palette("light")))
+    assert (len(drawing.drawn), drawing.left_out) == (MOST, 100 * 100 - MOST)
+    assert set(np.bincount(drawing.drawn[:, 1].astype(int), minlength=100)) == {MOST // 100}
+    assert "lines of at least an even share, 1/100 = 0.01" in drawing.notes()[0]
 
 
 def test_pooling_keeps_the_largest_of_either_sign() -> None:

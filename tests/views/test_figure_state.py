@@ -14,6 +14,7 @@ from view_sample import PIECES, neurons, some, tokens
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps, wrap
 from headscope.views import figure as figures
+from headscope.views import telling
 from headscope.views.blobs import decode
 from headscope.views.explorer import Input, explorer_payload
 from headscope.views.figure_grid import tint
@@ -43,6 +44,7 @@ HEEDED: tuple[tuple[dict[str, Any], str, Any], ...] = (
     *((state, "heads", [0, 2]) for state in (HEAD, DIFFERENCE)),
     *((state, "filter", "ab") for state in (HEAD, MATRIX, NEURON, GRID, HEAT, DIFFERENCE)),
     *((state, "special", False) for state in (HEAD, MATRIX, NEURON, GRID, HEAT, DIFFERENCE)),
+    *((state, "sinks", False) for state in (HEAD, MATRIX, GRID, HEAT, DIFFERENCE)),
     *(({**state, **HIDDEN}, "renormalise", True) for state in (HEAD, MATRIX, NEURON, GRID, HEAT, DIFFERENCE)),
     *((state, "unit", "words") for state in (HEAD, MATRIX, GRID, HEAT, DIFFERENCE)),
     (GRID, "draw", "heat"),
@@ -74,6 +76,7 @@ HEEDED: tuple[tuple[dict[str, Any], str, Any], ...] = (
 UNHEEDED: tuple[tuple[dict[str, Any], str, Any], ...] = (
     ({**HEAD, "quantity": "gradient", **HIDDEN}, "renormalise", True),
     (NEURON, "unit", "words"),
+    (NEURON, "sinks", False),
     (HEAD, "draw", "heat"),
     ({**GRID, "side": "difference"}, "draw", "lines"),
     (GRID, "picture", "matrix"),
@@ -123,6 +126,7 @@ def drawn(state: Mapping[str, Any], inputs: list[Input] | None = None, **options
     """The picture without its caption and without what is said about the file."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(figures, "caption", lambda *_: "caption")
+        patch.setattr(telling, "SINK", 0.2)  # all special tokens of these inputs
         canvas = figures.figure(inputs or both(), state, **options)
     return canvas.save("svg", {"title": "", "description": "", "creator": ""}).decode()
 

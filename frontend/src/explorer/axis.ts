@@ -8,6 +8,8 @@ export interface Choice {
   readonly sequence: 0 | 1 | null;
   readonly special: boolean;
   readonly unit: "pieces" | "words";
+  /** Without the keys that are sinks: false. */
+  readonly sinks?: boolean;
 }
 
 /** One shown token: the pieces from `start` to before `end`. */
@@ -37,13 +39,13 @@ const groups = (axis: AxisInfo, choice: Choice): readonly number[] | null => (ch
 
 /** The first piece of each shown token, and the piece after its last. */
 function spans(axis: AxisInfo, choice: Choice): [number, number][] {
-  const { pieces, special, sequences } = axis;
+  const { pieces, special, sequences, sinks } = axis;
   const group = groups(axis, choice);
   const found: [number, number][] = [];
   for (let start = 0; start < pieces.length; ) {
     let end = start + 1;
     if (group) while (end < pieces.length && group[end] === group[start]) end++;
-    const kept = (choice.special || !special[start]) && (choice.sequence === null || sequences?.[start] === choice.sequence);
+    const kept = (choice.special || !special[start]) && (choice.sequence === null || sequences?.[start] === choice.sequence) && (choice.sinks !== false || !sinks?.includes(start));
     if (kept) found.push([start, end]);
     start = end;
   }
@@ -62,7 +64,7 @@ export function side(axis: AxisInfo, choice: Choice): Side {
     const shown = group ? { mark: "", text: piece(axis.words?.texts[group[start]!] ?? "").text } : piece(pieces[start]!);
     return { start, end, ...shown, special: special[start] ?? false, sequence: sequences?.[start] ?? -1, written: start >= (axis.written ?? pieces.length) };
   });
-  return { items, of, all: items.length === pieces.length, key: `${choice.sequence}${choice.special}${choice.unit}` };
+  return { items, of, all: items.length === pieces.length, key: `${choice.sequence}${choice.special}${choice.unit}${choice.sinks !== false}` };
 }
 
 export const name = (item: Item | undefined): string => (item ? item.mark + item.text : "");

@@ -45,6 +45,10 @@ export class Switch {
     this.root.setAttribute("aria-checked", String(this.on));
   }
 
+  call(label: string): void {
+    this.root.lastChild!.textContent = label;
+  }
+
   disable(why: string | null): void {
     this.root.disabled = why !== null;
     this.root.title = why ?? this.title;

@@ -140,3 +140,25 @@ export function received(map: Shown): Float32Array {
   for (let b = 0; b < map.columns; b++) found[b]! /= map.rows || 1;
   return found;
 }
+
+const shares = new WeakMap<Shown, Float32Array>();
+
+/**
+ * What each row gives to a key on average, of the `seen` ones of its keys that it can see, as shares of the scale: 1/n where
+ * all of its weight is shown. A matrix with signs has no shares to give: there it is the mean size of all it shows.
+ */
+export function fair(map: Shown, seen: ArrayLike<number>): Float32Array {
+  const known = shares.get(map);
+  if (known) return known;
+  const found = new Float32Array(map.rows);
+  shares.set(map, found);
+  let [sum, count] = [0, 0];
+  for (let a = 0; a < map.rows; a++) {
+    let row = 0;
+    for (let at = a * map.columns; at < (a + 1) * map.columns; at++) row += SQUARE[map.codes[at]!]!;
+    found[a] = row / (seen[a] || 1);
+    sum += row;
+    count += seen[a]!;
+  }
+  return map.sign ? found.fill(sum / (count || 1)) : found;
+}

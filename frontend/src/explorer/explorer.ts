@@ -9,10 +9,11 @@ import { clicked } from "./between";
 import { png, svg } from "./export";
 import { HeadBar } from "./headbar";
 import { action, keysDialog } from "./keys";
+import { remember, wantsAll } from "./memory";
 import { Data } from "./source";
 import { Pane, type Place } from "./panes";
 import { type Focus, type Owner, Scene, type Sides } from "./scene";
-import { changed, type Full, settle } from "./state";
+import { changed, DEFAULTS, type Full, settle } from "./state";
 import { Tip } from "./tip";
 import { Toolbar } from "./toolbar";
 
@@ -76,6 +77,8 @@ export class Explorer implements Owner {
   private found = -1;
   private wanted = "";
   private asking = false;
+  /** Only the controls of a first look are shown, and those that the state has used. */
+  private quiet = !wantsAll();
 
   constructor(
     readonly root: HTMLElement,
@@ -87,7 +90,7 @@ export class Explorer implements Owner {
     this.state = settle(props.state ?? payload.state, payload);
     root.classList.add("hs", "hx");
     root.tabIndex = -1;
-    this.toolbar = new Toolbar(payload, this.set, { find: (text, next) => this.find(text, next), help: () => this.help.showModal(), save: (kind) => void this.save(kind) });
+    this.toolbar = new Toolbar(payload, this.set, { find: (text, next) => this.find(text, next), help: () => this.help.showModal(), more: () => this.more(), save: (kind) => void this.save(kind) });
     this.headbar = new HeadBar(this);
     root.append(this.toolbar.bar, this.toolbar.tools, this.shared, this.main, this.toolbar.status, this.live, this.help);
     this.tipBox = new Tip(root);
@@ -132,7 +135,7 @@ export class Explorer implements Owner {
     const keep = { ...this.state, ...change };
     // A head that the next layer lacks gives way to its first; places on another axis mean other tokens.
     if (change.part !== undefined && change.part !== this.state.part) Object.assign(keep, { pin: null, between: null, zoom: null });
-    if (change.filter !== undefined || change.special !== undefined || change.unit !== undefined) keep.zoom = null;
+    if (change.filter !== undefined || change.special !== undefined || change.sinks !== undefined || change.unit !== undefined) keep.zoom = null;
     this.apply(settle(keep, this.data.payload), true);
   };
 
@@ -288,14 +291,16 @@ export class Explorer implements Owner {
       width: half ? Math.floor((inner - 40) / 2) : inner,
       room: window.innerHeight - 160,
     };
-    this.toolbar.show(state, this.panes.map((pane) => pane.scene));
+    const { quiet } = this;
     const lead = this.panes[0]!;
-    this.headbar.update(lead.scene);
-    const slot = this.panes.length === 2 ? this.shared : lead.slot;
+    const slot = quiet ? this.toolbar.slot : this.panes.length === 2 ? this.shared : lead.slot;
     if (this.headbar.root.parentElement !== slot) slot.append(this.headbar.root);
+    this.use();
+    this.toolbar.show(state, this.panes.map((pane) => pane.scene), quiet);
+    this.headbar.update(lead.scene, quiet);
     const corner = this.panes.length === 2 ? this.headbar.root : lead.corner;
     if (this.headbar.toggle.parentElement !== corner) corner.append(this.headbar.toggle);
-    this.shared.hidden = this.panes.length !== 2 || state.scale === "model";
+    this.shared.hidden = quiet || this.panes.length !== 2 || state.scale === "model";
     for (const pane of this.panes) pane.main(place);
     cancelAnimationFrame(this.frame);
     const rest = (): void => {
@@ -346,6 +351,27 @@ export class Explorer implements Owner {
     });
   }
 
+  private more(): void {
+    this.quiet = !this.quiet;
+    remember(!this.quiet);
+    void this.render();
+  }
+
+  // A control that is not of a first look is shown from when the state first uses it: what is set can be seen and undone.
+  private use(): void {
+    const { root, state, quiet } = this;
+    root.classList.toggle("quiet", quiet);
+    const used = new Set<string>(changed(DEFAULTS, state).filter((key) => key !== "heads" || state.heads.length > 1));
+    for (const control of root.querySelectorAll<HTMLElement>("[data-keys]:not([data-used])")) {
+      if (control.dataset.keys!.split(",").some((key) => used.has(key))) control.dataset.used = "";
+    }
+  }
+
+  private search(): void {
+    this.toolbar.search.parentElement!.dataset.used = "";
+    this.toolbar.search.focus();
+  }
+
   private find(text: string, next: boolean): void {
     for (const { scene, lines } of this.panes) {
       if (scene.lacking) continue;
@@ -391,9 +417,9 @@ export class Explorer implements Owner {
     if (event.metaKey || event.ctrlKey || event.altKey || this.help.open || typing) return;
     if (target?.matches("input[type=range]") && event.key.startsWith("Arrow")) return;
     if ((event.key === "Enter" || event.key === " ") && target?.matches("button")) return;
-    const { state, headbar, toolbar, help, set } = this;
+    const { state, headbar, help, set } = this;
     const matrix = state.scale === "head" && state.picture === "matrix" ? this.panes[0]?.large : undefined;
-    const act = action(event.key, { state, headbar, matrix, set, search: () => toolbar.search.focus(), help: () => help.showModal() });
+    const act = action(event.key, { state, headbar, matrix, set, search: () => this.search(), help: () => help.showModal() });
     if (!act) return;
     event.preventDefault();
     event.stopPropagation();

@@ -82,7 +82,7 @@ export class Grid {
     const sorted = state.sort && !!this.measure && kind !== "mini";
     const noted = !!this.measure && kind !== "mini";
     this.box = box({ layers: part.index.length, heads: this.columns.length, width, kind, room, noted, sorted });
-    const key = [width, kind, room, owner.theme, this.lines, state.measure, sorted, state.least, state.filter, state.special, state.unit, state.part, state.quantity, state.renormalise, state.gold, this.scene.place, ratio()].join("|");
+    const key = [width, kind, room, owner.theme, this.lines, state.measure, sorted, state.least, state.filter, state.special, state.sinks, state.unit, state.part, state.quantity, state.renormalise, state.gold, this.scene.place, ratio()].join("|");
     if (key !== this.drawn) {
       this.drawn = key;
       this.order = places(this.scene, sorted ? this.measure : undefined);

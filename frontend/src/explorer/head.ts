@@ -10,7 +10,7 @@ import { cost, drawFocus, drawLines, drawRails, OTHERS } from "./headdraw";
 import { concerns, inWords } from "./gold";
 import { drawLinks } from "./golddraw";
 import { type HeadBox, headBox, middle } from "./headlayout";
-import { type Lines, strongest } from "./lines";
+import { evenCodes, type Lines, strongest } from "./lines";
 import { lineAt } from "./pick";
 import { nameOf } from "./quantities";
 import type { Focus, Scene } from "./scene";
@@ -114,7 +114,8 @@ export class HeadLines {
     const maps = scene.shown();
     const scrolled = this.scrolled;
     const [from, to] = this.rows.seen;
-    const lines = strongest(maps, { from, to, least: Math.ceil(255 * Math.sqrt(state.threshold)), topK: state.top_k, most: MOST });
+    const least = state.threshold === null ? maps.map((map) => evenCodes(map, scene.seen)) : Math.ceil(255 * Math.sqrt(state.threshold));
+    const lines = strongest(maps, { from, to, least, topK: state.top_k, most: MOST });
     this.lines = lines;
     const base = this.between(this.base);
     // The lower canvas is touched only when it has something, or had: every canvas that changes is composited anew.
@@ -156,12 +157,25 @@ export class HeadLines {
   private describe(lines: Lines, from: number, to: number): void {
     const { scene, box } = this;
     const { state } = scene;
-    const parts = [`${plural(lines.count, "line")} of at least ${state.threshold.toFixed(3)}${state.quantity === "weights" ? "" : " of the largest"}`];
+    const fixed = state.threshold === null ? this.even() : `${state.threshold.toFixed(3)}${state.quantity === "weights" ? "" : " of the largest"}`;
+    const parts = [`${plural(lines.count, "line")} of at least ${fixed}`];
     if (state.top_k > 0) parts[0] += `, the ${state.top_k} strongest of each token`;
-    if (lines.left > 0) parts[0] += `; ${lines.left.toLocaleString("en-US")} weaker ones are not drawn`;
+    if (lines.left > 0) parts[0] += `; ${lines.left.toLocaleString("en-US")} more are not drawn`;
     const rows = scene.rows.items.length;
     if (box.full > box.height) parts.push(`rows ${from + 1}–${Math.min(to, rows)} of ${rows}`);
     this.about = parts.join(" · ");
+  }
+
+  // What a line must have where no threshold is given: see `fair`.
+  private even(): string {
+    const { scene } = this;
+    const { state, part } = scene;
+    if (scene.shown().some((map) => map.sign)) return "the mean size of all pairs";
+    const whole = state.quantity === "weights" && state.filter === "all" && state.special && state.sinks;
+    if (!whole) return "the mean of its row as it is shown";
+    const n = scene.seen[0] ?? 1;
+    if (part.causal || part.hidden) return "an even share, 1/n of the n keys that its query sees";
+    return `an even share, 1/${n} = ${figure(1 / n, n > 150 ? 4 : 3)}`;
   }
 
   /** Only what is pointed at has changed. */

@@ -38,8 +38,10 @@ export class HeadBar {
     this.aggregate = new Segments("Put together", "aggregate", (change) => owner.set(change), [["none", "Each"], ["mean", "Mean", "The mean of the chosen heads"], ["max", "Max", "The largest of the chosen heads"], ["layers", "Layers", "The mean of the chosen heads over all layers"]], true);
     this.picture = new Segments("Picture", "picture", (change) => owner.set(change), [["lines", "Lines"], ["matrix", "Matrix", "The head as a matrix (m)"]], true);
     this.values = new Switch("values", (change) => owner.set(change), "Values", "Value vectors, and the norm of what each key adds: ‖α · v · W_O‖");
-    this.threshold = new Slider("Threshold", "Weaker lines are not drawn", 200, (at) => owner.set({ threshold: Math.round((at / 200) ** 2 * 1000) / 1000 }));
+    this.threshold = new Slider("Threshold", "Weaker lines are not drawn; on the left: those below an even share, 1/n", 200, (at) => owner.set({ threshold: at === 0 ? null : Math.round((at / 200) ** 2 * 1000) / 1000 }));
     this.top = new Slider("Top", "The strongest lines of each token", TOP.length - 1, (at) => owner.set({ top_k: TOP[at] ?? 0 }));
+    const rare = [[this.chips, "heads"], [this.all, "heads"], [this.aggregate.root, "aggregate,heads"], [this.picture.root, "picture"], [this.threshold.root, "threshold"], [this.top.root, "top_k"]] as const;
+    for (const [control, keys] of rare) control.dataset.keys = keys;
     this.lines = h("div.ctlrow", {}, this.picture.root, this.threshold.root, this.top.root);
     this.toggle = h("button.cta", { type: "button", "data-export": "no", onclick: () => owner.set({ scale: owner.state.scale === "neuron" ? "head" : "neuron" }) });
     this.root = h("div.ctl", { "data-export": "no" }, this.stepLayer, this.stepHead, this.chips, this.all, this.aggregate.root, this.values.root, this.lines);
@@ -81,17 +83,20 @@ export class HeadBar {
     this.owner.set({ heads: heads.includes(head) ? (without.length > 0 ? without : [head]) : [...heads, head] });
   }
 
-  update(scene: Scene): void {
+  /** `quiet`: a stepper stands for the row of heads, until several of them are open. */
+  update(scene: Scene, quiet: boolean): void {
     this.scene = scene;
     const { part, state, heads } = scene;
     const own = headsOf(part, state.layer);
     const neurons = state.scale === "neuron";
     this.layer.textContent = `Layer ${state.layer}`;
     this.neuronHead.textContent = `Head ${scene.head}`;
-    this.stepHead.hidden = this.values.root.hidden = !neurons;
+    this.values.root.hidden = !neurons;
+    this.stepHead.hidden = !neurons && !(quiet && this.chips.dataset.used === undefined);
     this.chips.hidden = this.all.hidden = this.lines.hidden = neurons;
     this.threshold.root.hidden = this.top.root.hidden = state.picture === "matrix";
-    this.threshold.show(Math.round(Math.sqrt(state.threshold) * 200), state.threshold.toFixed(3));
+    const { threshold } = state;
+    this.threshold.show(threshold === null ? 0 : Math.max(1, Math.round(Math.sqrt(threshold) * 200)), threshold === null ? "1/n" : threshold.toFixed(3));
     const kept = TOP.indexOf(state.top_k);
     this.top.show(kept < 0 ? TOP.length - 1 : kept, state.top_k === 0 ? "all" : String(state.top_k));
     this.stepLayer.classList.toggle("off", state.aggregate === "layers");

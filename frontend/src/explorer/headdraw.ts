@@ -5,7 +5,7 @@ import { weight as short } from "../format";
 import { promptEnd } from "./axis";
 import { area, curve, FONT, lettering, type Pen, ratio, write } from "./canvas";
 import { SQUARE } from "../data";
-import { received, type Shown, value } from "./cut";
+import { fair, received, type Shown, value } from "./cut";
 import { BEND, type HeadBox, middle } from "./headlayout";
 import type { Lines } from "./lines";
 import { type Focus, type Scene, SIGNS } from "./scene";
@@ -56,7 +56,7 @@ export function drawFocus(pen: Pen, scene: Scene, box: HeadBox, maps: readonly S
     const map = maps[m]!;
     const at = a * columns + b;
     const w = share(map, at);
-    if (w <= THIN) return;
+    if (w <= Math.min(THIN, fair(map, scene.seen)[a]! / 2)) return;
     pen.globalAlpha = 0.05 + 0.95 * w ** 0.58;
     pen.lineWidth = 0.8 + 3.6 * w;
     pen.strokeStyle = scene.stroke(map, at);
@@ -78,24 +78,29 @@ function strips(pen: Pen, scene: Scene, box: HeadBox, maps: readonly Shown[], ri
   bars(pen, scene, box, maps.length, right, rows, false, scrolled, (m, row) => {
     const map = maps[m]!;
     const place = at(map, row);
-    return { share: share(map, place), text: number(value(map, place), map.scale), color: scene.stroke(map, place) };
+    const even = fair(map, scene.seen)[Math.floor(place / map.columns)]!;
+    return { share: share(map, place), text: number(value(map, place), map.scale, even * map.scale), color: scene.stroke(map, place) };
   });
 }
 
-// At rest: the mean attention each key receives.
+// At rest: the mean attention each key receives, beside the largest of them and no less than four even shares.
 function resting(pen: Pen, scene: Scene, box: HeadBox, maps: readonly Shown[], scrolled: number): void {
   const means = maps.map(received);
+  const most = means.reduce((found, each) => Math.max(found, 4 * mean(each), ...each.map(Math.abs)), 1e-12);
   bars(pen, scene, box, maps.length, true, scene.columns.items.length, true, scrolled, (m, b) => {
     const map = maps[m]!;
-    const mean = means[m]![b]!;
-    return { share: Math.min(1, Math.abs(mean) / map.scale), text: number(mean, map.scale), color: map.sign ? (SIGNS[scene.owner.theme][mean < 0 ? "minus" : "plus"]) : scene.color(map.head) };
+    const found = means[m]![b]!;
+    return { share: Math.abs(found) / most, text: number(found, map.scale, most / 20), color: map.sign ? (SIGNS[scene.owner.theme][found < 0 ? "minus" : "plus"]) : scene.color(map.head) };
   });
 }
 
-/** A value beside a bar; nothing where it would print as zero. */
-export function number(found: number, scale: number): string {
+const mean = (numbers: Float32Array): number => numbers.reduce((sum, x) => sum + Math.abs(x), 0) / (numbers.length || 1);
+
+/** A value beside a bar; nothing where it would print as zero, and is less than half of what is `usual`. */
+export function number(found: number, scale: number, usual = Infinity): string {
   const size = Math.abs(found);
-  if (size < scale * 0.005) return "";
+  if (size < scale * 0.005 && (size < usual / 2 || size < scale * 0.0005)) return "";
+  if (scale > 0.2 && scale <= 1 && size < 0.005) return (found < 0 ? "−" : "") + size.toPrecision(1).slice(1);
   if (scale > 0.2 && scale <= 1) return (found < 0 ? "−" : "") + short(size);
   return (found < 0 ? "−" : "") + (size >= 100 ? size.toFixed(0) : size.toPrecision(2));
 }
@@ -115,7 +120,7 @@ function bars(pen: Pen, scene: Scene, box: HeadBox, maps: number, right: boolean
     for (let m = 0; m < maps; m++) {
       const { share: size, text, color } = bar(m, row);
       if (maps === 1) {
-        const length = (width - 30) * size;
+        const length = Math.max(text ? 1 : 0, (width - 30) * size);
         pen.globalAlpha = faint ? 0.38 : 0.9;
         pen.fillStyle = color;
         if (length > 0.4) pen.fillRect(right ? x : x - length, y - tall / 2, length, tall);

@@ -66,9 +66,10 @@ export class Pane {
     const { owner } = scene;
     this.draw = new Segments("Thumbnails", "draw", (change) => owner.set(change), [["heat", "Heat"], ["lines", "Lines"]], true);
     this.measure = new Select("Measure", (value) => owner.set(value === "none" ? { measure: value, sort: false, least: 0 } : { measure: value, least: 0 }));
+    this.draw.root.dataset.keys = "draw";
     this.sort = h("button.link", { type: "button", onclick: () => owner.set({ sort: !scene.state.sort }) });
     this.least = h("input.least", { type: "range", min: 0, max: 100, step: 1, "aria-label": "Dim heads below", title: "Dim heads below", oninput: () => owner.set({ least: Math.round((Number(this.least.value) / 100) * this.top * 1000) / 1000 }) });
-    this.gridHead = h("div.panehead", { "data-export": "no" }, h("h2", {}, "Heads"), this.draw.root, h("label.field", {}, h("span.cap", {}, "Show"), this.measure.input), this.sort, this.least, h("span.grow"), this.legend);
+    this.gridHead = h("div.panehead", { "data-export": "no" }, h("h2", {}, "Heads"), this.draw.root, h("label.field", { "data-keys": "measure" }, h("span.cap", {}, "Show"), this.measure.input), this.sort, this.least, h("span.grow"), this.legend);
     this.gridPane = h("div.gridpane", {}, this.gridHead);
     this.grid = new Grid(this.gridPane, scene);
     this.left.append(this.which, this.gap, this.gridPane, this.summary);

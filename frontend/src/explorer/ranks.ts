@@ -13,7 +13,7 @@ const SAY: Record<string, string> = { previous: "the previous token", next: "the
 /** What the open head does, in a few words: its largest share. */
 export function phrase(scene: Scene): string {
   const { part, data, state } = scene;
-  if (scene.many || scene.aggregated || scene.against || state.filter !== "all" || !state.special || state.quantity !== "weights") return "";
+  if (scene.many || scene.aggregated || scene.against || state.filter !== "all" || !state.special || !state.sinks || state.quantity !== "weights") return "";
   const found = new Map(part.measures.map((measure) => [measure.name, data.figure(part, measure, state.layer, scene.head)]));
   const best = Object.keys(SAY)
     .map((name) => [name, found.get(name) ?? -1] as const)

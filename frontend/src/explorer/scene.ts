@@ -2,7 +2,7 @@
 
 import type { Theme } from "../color";
 import type { MeasureColumn, PartInfo } from "../protocol";
-import { type Side, side } from "./axis";
+import { type Item, type Side, side } from "./axis";
 import { combine, cut, difference, type Shown } from "./cut";
 import { type Gold, judge, type Judged, placed } from "./gold";
 import type { Data } from "./source";
@@ -62,6 +62,7 @@ export class Scene {
   columns!: Side;
   part!: PartInfo;
   private maps: { key: string; shown: Shown[] } | null = null;
+  private sight: { key: string; seen: Uint32Array } | null = null;
   private judgements: { key: string; found: Judged[] } | null = null;
   /** The gold links that the shown tokens have. */
   links: readonly Gold[] = [];
@@ -172,6 +173,24 @@ export class Scene {
       }
     }
     return against?.hides(from, to) ?? true;
+  }
+
+  /** How many of the shown keys each shown query sees, [row]. */
+  get seen(): Uint32Array {
+    const { part, state, rows, columns } = this;
+    const differ = part.hidden?.some((ref) => ref.shape[0] !== 1);
+    const layer = state.aggregate === "layers" ? "all" : state.layer;
+    const key = [part.name, layer, differ ? this.heads : "", rows.key, columns.key].join("|");
+    if (this.sight?.key === key) return this.sight.seen;
+    const { items } = columns;
+    const later = part.key.pieces.length - part.query.pieces.length;
+    const count = ({ end }: Item, from: number): number => {
+      if (part.hidden) return items.reduce((sum, _, to) => sum + Number(!this.hides(from, to)), 0);
+      const first = part.causal ? items.findIndex((item) => item.start >= end + later) : -1;
+      return first < 0 ? items.length : first;
+    };
+    this.sight = { key, seen: Uint32Array.from(rows.items, count) };
+    return this.sight.seen;
   }
 
   get key(): string {

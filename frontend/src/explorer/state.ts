@@ -15,9 +15,9 @@ export const partOf = (input: InputInfo, name: string): PartInfo => input.parts.
 export const headsOf = (part: PartInfo, layer: number): readonly number[] => part.heads[part.index.indexOf(layer)] ?? [];
 
 /** Which queries and which keys a state shows. Neurons are those of pieces: words have none. */
-export function choices({ filter, special, unit, scale }: Full): { rows: Choice; columns: Choice } {
+export function choices({ filter, special, sinks, unit, scale }: Full): { rows: Choice; columns: Choice } {
   const one = (at: number): Choice => ({ sequence: filter === "all" ? null : filter[at] === "a" ? 0 : 1, special, unit: scale === "neuron" ? "pieces" : unit });
-  return { rows: one(0), columns: one(1) };
+  return { rows: one(0), columns: { ...one(1), sinks: sinks || scale === "neuron" } };
 }
 
 /** Why one input cannot be subtracted from the other as the state shows them; null where it can. */
@@ -95,13 +95,14 @@ function parse(key: keyof Full, raw: string): unknown {
     const match = /^(from|to),(\d+)$/.exec(raw);
     return match ? [match[1], Number(match[2])] : raw === "null" ? null : undefined;
   }
+  if (key === "threshold" && raw === "null") return null;
   if (key === "heads" || key === "zoom" || key === "between") {
     if (key !== "heads" && raw === "null") return null;
     const numbers = raw.split(",").map(Number);
     const good = numbers.every((n) => Number.isInteger(n) && n >= 0) && raw !== "" && (key === "heads" || numbers.length === (key === "zoom" ? 4 : 2));
     return good ? numbers : undefined;
   }
-  const normal = DEFAULTS[key];
+  const normal = key === "threshold" ? 0 : DEFAULTS[key];
   if (typeof normal === "boolean") return raw === "true" ? true : raw === "false" ? false : undefined;
   if (typeof normal === "number") {
     const number = Number(raw);

@@ -69,19 +69,20 @@ function pick(side: Side, pieces: number, size: number): number[] {
   return [...new Set(side.items.map((item) => Math.floor((item.start * size) / pieces)))];
 }
 
-/** Up to three strokes a row (row, column, row, column, …), in eight classes of strength. */
+/** Up to three strokes a row (row, column, row, column, …), none below the row's mean, in eight classes of strength. */
 export function lineSegments(thumb: Thumb): number[][] {
   const classes: number[][] = Array.from({ length: 8 }, () => []);
   const { rows, columns, codes } = thumb;
   for (let a = 0; a < rows; a++) {
-    let [first, second, third] = [0, 0, 0];
+    let [first, second, third, sum] = [0, 0, 0, 0];
     for (let b = 0; b < columns; b++) {
       const code = codes[a * columns + b]!;
+      sum += SQUARE[code]!;
       if (code > first) [first, second, third] = [code, first, second];
       else if (code > second) [second, third] = [code, second];
       else if (code > third) third = code;
     }
-    const least = Math.max(36, third);
+    const least = Math.max(1, third, Math.ceil(255 * Math.sqrt(sum / columns) - 1e-3));
     for (let b = 0; b < columns; b++) {
       const code = codes[a * columns + b]!;
       if (code >= least) classes[code >> 5]!.push(a, b);
@@ -99,7 +100,13 @@ export class Thumbs {
   constructor(private readonly scene: Scene) {}
 
   private get ready(): boolean {
-    return this.scene.part.thumbs !== null && this.scene.state.quantity === "weights" && !this.scene.against && !this.renormalise;
+    return this.scene.part.thumbs !== null && this.scene.state.quantity === "weights" && !this.scene.against && !this.renormalise && !this.cutOut;
+  }
+
+  // A cell of a ready thumbnail stands for several keys: a sink is taken out of the whole map, where it is there.
+  private get cutOut(): boolean {
+    const { state, part } = this.scene;
+    return !state.sinks && part.key.sinks !== undefined && part.layers.length > 0;
   }
 
   // Rows are renormalised from whole maps: a ready thumbnail has the largest of its blocks alone.

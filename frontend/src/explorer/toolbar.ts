@@ -17,6 +17,8 @@ const SIGN = { auto: "◐", light: "☼", dark: "☾" } as const;
 export interface Bar {
   find(text: string, next: boolean): void;
   help(): void;
+  /** All controls, or only those that a first look needs. */
+  more(): void;
   save(kind: "svg" | "png"): void;
 }
 
@@ -33,12 +35,16 @@ export class Toolbar {
   private readonly side: Segments<"side"> | null;
   private readonly special: Switch;
   private readonly gold: Switch;
+  private readonly sinks: Switch;
   private readonly renormalise: Switch;
   private readonly input: Select | null;
   private readonly theme: HTMLButtonElement;
   readonly search: HTMLInputElement;
   readonly bar: HTMLElement;
   readonly tools: HTMLElement;
+  /** Where the choice of layer and head stands as long as few controls are shown. */
+  readonly slot = h("div.slot");
+  private readonly more: HTMLButtonElement;
   private readonly note = h("span");
   private readonly message: HTMLElement;
   readonly status: HTMLElement;
@@ -58,7 +64,7 @@ export class Toolbar {
       return note;
     });
     this.filter = new Segments("Attention", "filter", set, FILTERS);
-    this.filters = h("div.group", {}, h("span.cap", {}, "Attention"), this.filter.root);
+    this.filters = h("div.group", { "data-keys": "filter" }, h("span.cap", {}, "Attention"), this.filter.root);
     const parts = first.parts.map((part) => part.name);
     this.parts = parts.length > 1 ? new Segments("Part", "part", set, parts.map((name) => [name, PARTS[name] ?? name] as const)) : null;
     const quantities = names(payload);
@@ -67,6 +73,8 @@ export class Toolbar {
     this.side = payload.inputs.length === 2 ? new Segments("Inputs", "side", set, [["one", "One"], ["both", "Side by side"], ["difference", "1 − 2"]]) : null;
     this.special = new Switch("special", set, "Special tokens", "Show special tokens (s)");
     this.gold = new Switch("gold", set, "Gold links", "Lay the links that were given over the pictures (g)");
+    this.sinks = new Switch("sinks", set, "", "");
+    this.more = h("button.more", { type: "button", onclick: () => act.more() });
     this.renormalise = new Switch("renormalise", set, "Renormalise", "Let the shown weights of each row sum to 1");
     this.input = payload.inputs.length > 1 ? new Select("Input", (value) => set({ input: Number(value), pin: null, between: null, zoom: null })) : null;
     this.theme = h("button.icon", { type: "button", onclick: () => set({ theme: NEXT[this.state.theme] }) });
@@ -99,25 +107,37 @@ export class Toolbar {
     );
     this.message = h("p.message", { role: "status" });
     this.message.hidden = true;
+    const rare = [[this.quantities, "quantity"], [this.unit, "unit"], [this.special, "special"], [this.renormalise, "renormalise"], [this.gold, "gold"]] as const;
+    for (const [control, keys] of rare) if (control) control.root.dataset.keys = keys;
     const group = (text: string, child: HTMLElement): HTMLElement => h("div.group", {}, h("span.cap", {}, text), child);
     this.tools = h(
       "div.tools",
       {},
       this.scale.root,
+      this.slot,
       this.parts && group("Part", this.parts.root),
       this.quantities?.root,
       this.filters,
       this.unit.root,
-      h("div.group", {}, this.special.root, this.renormalise.root, this.gold.root),
-      h("div.group.findbox", {}, this.search),
+      this.special.root,
+      this.renormalise.root,
+      this.gold.root,
+      this.sinks.root,
+      h("div.group.findbox", { "data-keys": "" }, this.search),
+      this.more,
       this.message,
     );
     const keys = ([["← →", "head"], ["↑ ↓", "layer"], ["?", "all keys"]] as const).flatMap(([key, text]) => [h("kbd", {}, key), h("span", {}, text)]);
     this.status = h("div.status", {}, this.note, h("span.grow"), h("span.keys", {}, ...keys));
   }
 
-  show(state: Full, scenes: readonly Scene[]): void {
+  /** `quiet`: only the controls of a first look, and those that the state has used, are shown. */
+  show(state: Full, scenes: readonly Scene[], quiet: boolean): void {
     this.state = state;
+    this.more.textContent = quiet ? "More" : "Less";
+    this.more.title = quiet ? "All controls" : "Only the controls of a first look";
+    this.more.setAttribute("aria-expanded", String(!quiet));
+    this.slot.hidden = !quiet || state.scale === "model";
     const scene = scenes[0]!;
     const { part } = scene;
     const heads = Math.max(...part.heads.map((each) => each.length));
@@ -138,6 +158,12 @@ export class Toolbar {
     this.side?.disable("difference", !whole ? "this page holds thumbnails only" : state.side === "difference" ? null : unequal(this.payload, state));
     this.special.show(state);
     this.special.root.hidden = ![...part.query.special, ...part.key.special].includes(true);
+    const sinks = part.key.sinks ?? [];
+    const named = [...new Set(sinks.map((place) => (part.key.special[place] ? part.key.pieces[place]! : "first token")))];
+    this.sinks.show(state);
+    this.sinks.call(`${named.length > 1 ? "Sinks" : "Sink"} ${named.join(" ")}`);
+    this.sinks.root.title = "Show the keys that take much of all heads' attention on this input: without them the rest is easier to see";
+    this.sinks.root.hidden = sinks.length === 0 || state.scale === "neuron";
     this.gold.show(state);
     this.gold.root.hidden = state.side === "difference" || !scenes.some((each) => each.part.links);
     this.renormalise.show(state);
@@ -181,6 +207,7 @@ export function caption(scenes: readonly Scene[]): string {
   if (state.unit === "words" && state.scale !== "neuron") parts.push("words: to a word the sum over its pieces, from it their mean");
   if (state.filter !== "all") parts.push(`${state.filter[0]!.toUpperCase()} looks at ${state.filter[1]!.toUpperCase()}`);
   if (!state.special) parts.push("special tokens hidden");
+  if (!state.sinks && scene.part.key.sinks && state.scale !== "neuron") parts.push("sinks left out as keys");
   if (state.quantity === "weights") parts.push(state.renormalise ? "rows renormalised over what is shown" : "raw weights: what is hidden keeps its share");
   else parts.push(inWords(scene.part, state.quantity));
   if (!scene.data.payload.exact && state.quantity === "weights") parts.push("values to ±0.004");

@@ -231,12 +231,17 @@ def share(weight: float) -> str:
     return f"{weight:.2f}".replace("0.", ".", 1).replace("-", "−") if abs(weight) < 0.995 else f"{weight:.1f}"
 
 
-def number(value: float, scale: float) -> str:
-    """A value beside a bar, as in the page: nothing where it would print as zero beside the largest, `scale`."""
+def number(value: float, scale: float, usual: float = math.inf) -> str:
+    """A value beside a bar, as in the page.
+
+    Nothing where it would print as zero beside the largest, `scale`, and is less than half of what is `usual`.
+    """
     size = abs(value)
-    if size < scale * 0.005 or size == 0:
+    if size == 0 or size < scale * (0.005 if size < usual / 2 else 0.0005):
         return ""
     sign = "−" if value < 0 else ""
+    if 0.2 < scale <= 1 and size < 0.005:
+        return sign + f"{size:.1g}"[1:]
     if 0.2 < scale <= 1:
         return sign + share(size)
     digits = max(0, 1 - math.floor(math.log10(size)))

@@ -34,6 +34,7 @@ from headscope.views.payload import (
     WordsInfo,
 )
 from headscope.views.state import STATE, check_state
+from headscope.views.telling import sinks
 
 __all__ = ["STATE", "Input", "Options", "explorer_page", "explorer_payload", "views_page"]
 
@@ -158,7 +159,7 @@ def _part(
         kind=maps.kind,
         causal=maps.causal,
         query=_axis(maps.query),
-        key=_axis(maps.key),
+        key=_axis(maps.key, sinks(included).tolist()),
         index=included.index,
         heads=included.heads,
         layers=weights,
@@ -188,7 +189,7 @@ def _part(
     return info
 
 
-def _axis(tokens: Tokens) -> AxisInfo:
+def _axis(tokens: Tokens, sink_keys: Sequence[int] = ()) -> AxisInfo:
     special, sequences = tokens.special_mask, tokens.sequence_ids
     grouped = None
     if tokens.word_ids is not None:
@@ -202,6 +203,8 @@ def _axis(tokens: Tokens) -> AxisInfo:
     generated = tokens.classes.get("generated")
     if generated is not None and generated.any():
         axis["written"] = int(generated.argmax())
+    if sink_keys:
+        axis["sinks"] = list(sink_keys)
     return axis
 
 

@@ -189,6 +189,7 @@ def caption(selections: Sequence[Selection], drawings: Sequence[Drawing] = ()) -
             ),
             ("{}→{}".format(*state["filter"].upper()), state["filter"] != "all"),
             ("special tokens hidden", not state["special"]),
+            ("sinks left out", not state["sinks"] and state["scale"] != "neuron"),
             ("to a word the sum over its pieces, from it their mean", state["unit"] == "words"),
         )
         if holds
@@ -202,7 +203,7 @@ def _what(one: Selection) -> str:
         return f"{_called(name)}{f' of {one.of}' if one.of else ''} in place of the weights"
     if state["renormalise"]:
         return "weights, rows renormalised over what is shown"
-    hides = state["filter"] != "all" or not state["special"]
+    hides = state["filter"] != "all" or not (state["special"] and state["sinks"])
     return "raw weights" + (" (what is hidden keeps its share)" if hides else "")
 
 

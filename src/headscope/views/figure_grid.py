@@ -197,7 +197,7 @@ def pooled(matrix: Matrix, most: int = 64) -> Matrix:
 
 
 def _strongest(matrix: Matrix, x: float, y: float, cell: float) -> tuple[Matrix, Matrix]:
-    """The three strongest lines of each row above .02, and how strong each is drawn."""
+    """The three strongest lines of each row, none below its mean, and how strong each is drawn."""
     rows, columns = int(matrix.shape[0]), int(matrix.shape[1])
     matrix = np.clip(matrix, 0.0, 1.0)
     kept = min(3, columns)
@@ -205,7 +205,8 @@ def _strongest(matrix: Matrix, x: float, y: float, cell: float) -> tuple[Matrix,
     column = np.argpartition(matrix, columns - kept, 1)[:, columns - kept :].ravel()
     weight = matrix[row, column]
     order = np.argsort(weight)
-    order = order[weight[order] > 0.02]
+    least = np.repeat(matrix.mean(1), kept) * (1 - 1e-6)
+    order = order[(weight > 0)[order] & (weight >= least)[order]]
     pad = cell * 0.06
     room = cell - 2 * pad
     y0, y1 = (

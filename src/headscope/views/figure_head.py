@@ -18,7 +18,7 @@ MOST = 4000
 """The most lines that are drawn; the strongest are."""
 
 THIN = 0.004
-"""Above this share of the scale every line of a pinned token is drawn, whatever the threshold."""
+"""Above this share of the scale, or half of an even share, every line of a pinned token is drawn."""
 
 _TOP = 27.0
 _RAIL = 9.0
@@ -88,19 +88,33 @@ class HeadLines:
     def notes(self) -> list[str]:
         """What the caption adds: which lines are drawn, and which tokens are named."""
         state = self.selection.state
-        least = f"lines of at least {state['threshold']:.3g}"
-        said = [least if state["quantity"] == "weights" else least + " of the largest"]
+        said = [f"lines of at least {self._least()}"]
         if state["top_k"]:
             said[0] += f", the {state['top_k']} strongest of each token"
         if self.left_out:
-            said[0] += f"; {self.left_out:,} weaker ones are not drawn"
+            said[0] += f"; {self.left_out:,} more are not drawn"
         if self.selection.signed and len(self.heads) == 1:
             said.append("blue positive, orange negative")
         if pinned := self.selection.pinned_in_words():
-            said.append(f"{pinned}: its lines above {THIN}, the others faint")
+            said.append(f"{pinned}: its lines, the others faint")
         if (step := every(self.row)) > 1:
             said.append(f"one of {step} tokens is named")
         return said + note(self._pointed())
+
+    def _least(self) -> str:
+        """What a line must have, in words."""
+        state, threshold = self.selection.state, self.selection.state["threshold"]
+        if threshold is not None:
+            return f"{threshold:.3g}" + ("" if state["quantity"] == "weights" else " of the largest")
+        if self.selection.signed:
+            return "the mean size of all pairs"
+        whole = state["filter"] == "all" and state["special"] and state["sinks"]
+        if not whole or state["quantity"] != "weights":
+            return "the mean of its row as it is shown"
+        seen = np.unique((~self.selection.hidden()).sum(1))
+        if len(seen) > 1:
+            return "an even share, 1/n of the n keys that its query sees"
+        return f"an even share, 1/{seen[0]} = {1 / seen[0]:.2g}"
 
     def _pointed(self) -> list[Judged]:
         """The gold links of the chosen tokens, or all of them."""
@@ -127,14 +141,22 @@ class HeadLines:
         state, mine = self.selection.state, self._of_pinned()
         for place, head in enumerate(self.heads):
             matrix = np.abs(head.matrix) / self.selection.scale
-            keep = kept(matrix, state["threshold"], state["top_k"])
+            fair = self.selection.fair(matrix)
+            keep = kept(matrix, fair if state["threshold"] is None else state["threshold"], state["top_k"])
             if mine is not None:
-                keep[mine] = matrix[mine] > THIN
+                keep[mine] = (matrix > np.minimum(THIN, fair / 2))[mine]
             row, col = np.nonzero(keep)
             lines.append(np.stack([np.full(len(row), place), row, col, matrix[row, col]], -1))
         drawn = np.concatenate(lines)
         drawn = drawn[np.argsort(drawn[:, 3], kind="stable")]
-        return drawn[-MOST:], max(0, len(drawn) - MOST)
+        if len(drawn) <= MOST:
+            return drawn, 0
+        # Of the weakest that are drawn, which are all as strong, an even choice.
+        least = float(drawn[-MOST, 3])
+        equal, above = (int(np.searchsorted(drawn[:, 3], least * by)) for by in (1 - 1e-6, 1 + 1e-6))
+        room = MOST - (len(drawn) - above)
+        chosen = equal + np.arange(room) * (above - equal) // max(1, room)
+        return np.concatenate([drawn[chosen], drawn[above:]]), len(drawn) - MOST
 
     def _of_pinned(self) -> tuple[int | slice, int | slice] | None:
         """Where the lines of the chosen tokens stand in a matrix; None where no token is chosen."""
@@ -211,12 +233,13 @@ class HeadLines:
                 align="center",
                 bold=True,
             )
+        most = max(map(resting, values)) if faint else self.selection.scale
         boxes: list[tuple[float, float, float, float]] = []
         inks: list[str] = []
         alphas: list[float] = []
         for at, (head, shares) in enumerate(zip(self.heads, values, strict=True)):
             striped = (head.head or 0) >= len(colours.heads)  # a hue that one before has
-            strengths = np.sqrt(np.minimum(np.abs(shares) / self.selection.scale, 1.0)).tolist()
+            strengths = np.sqrt(np.minimum(np.abs(shares) / most, 1.0)).tolist()
             for place, strength in enumerate(strengths):
                 y = top + (place + 0.5) * self.row - bar / 2
                 stripes = (0.22, 0.64) if striped and strength > 0.14 else ()
@@ -234,15 +257,17 @@ class HeadLines:
         align: Align = "left" if to_right else "right"
         canvas.text(x, top - 7, self._said(faint), 5.5, colours.ink3, align=align)
         scale, bar = self.selection.scale, self.row * 0.66
+        most = resting(values) if faint else scale
+        usual = most / 20 if faint else float(np.abs(values).mean())
         for place, value in enumerate(values.tolist()):
-            y, length = top + (place + 0.5) * self.row, (self.strip - 19) * min(abs(value) / scale, 1.0)
+            y, length = top + (place + 0.5) * self.row, (self.strip - 19) * min(abs(value) / most, 1.0)
             if length > 0.2:
                 ink = hue(self.heads[0], 1, colours)
                 if self.selection.signed:
                     ink = colours.diverging[1 if value < 0 else 5]
                 left, alpha = min(x, x + way * length), 0.4 if faint else 0.9
                 canvas.rectangle(left, y - bar / 2, length, bar, ink, alpha=alpha)
-            if place % every(self.row) == 0 and (text := number(value, scale)):
+            if place % every(self.row) == 0 and (text := number(value, scale, usual)):
                 ink = colours.ink3 if faint else colours.ink2
                 canvas.text(x + way * (length + 2), y, text, min(6.0, self.size), ink, align=align)
 
@@ -254,6 +279,12 @@ class HeadLines:
             return "DIFFERENCE"
         name = str(self.selection.state["quantity"])
         return "WEIGHT" if name == "weights" else name.upper()[:14]
+
+
+def resting(means: npt.NDArray[Any]) -> float:
+    """What the longest bar at rest stands for: the largest mean that a key receives, or four even shares."""
+    sizes = np.abs(means)
+    return float(max(sizes.max(), 4 * sizes.mean(), 1e-12))
 
 
 def column(
@@ -321,9 +352,11 @@ def hue(head: Heads, many: int, colours: Palette) -> str:
     return colours.heads[head.head % len(colours.heads)]
 
 
-def kept(matrix: Matrix, threshold: float, top_k: int) -> npt.NDArray[np.bool_]:
-    """Which lines are drawn: those of at least the threshold; of each row the strongest `top_k` (0: all)."""
-    keep = (matrix >= max(threshold, 1e-9)) & (matrix > 0)
+def kept(matrix: Matrix, threshold: float | Matrix, top_k: int) -> npt.NDArray[np.bool_]:
+    """Which lines are drawn: those of at least the threshold, one or one a row ``[row 1]``; of each row the strongest
+    `top_k` (0: all).
+    """
+    keep = (matrix >= np.maximum(threshold, 1e-9) * (1 - 1e-6)) & (matrix > 0)
     if top_k and top_k < matrix.shape[1]:
         keep &= matrix >= np.partition(matrix, -top_k, 1)[:, -top_k][:, None]
     return keep
@@ -335,7 +368,8 @@ def phrase(selection: Selection, heads: list[Heads]) -> str:
     Nothing where several heads are shown, or where something is hidden that would make it untrue.
     """
     state = selection.state
-    whole = state["filter"] == "all" and state["special"] and state["quantity"] == "weights"
+    whole = state["filter"] == "all" and state["special"] and state["sinks"]
+    whole = whole and state["quantity"] == "weights"
     head = heads[0].head
     if not whole or selection.against is not None or len(heads) > 1 or head is None:
         return ""

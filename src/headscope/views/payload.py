@@ -80,7 +80,8 @@ class WordsInfo(TypedDict):
 class AxisInfo(TypedDict):
     """One axis of a map. `sequences` is 0 for text A, 1 for text B, -1 for none.
 
-    `written` is the place of the first token that the model wrote itself, where it did.
+    `written` is the place of the first token that the model wrote itself, where it did. `sinks` are the places of keys
+    that take much of all heads' attention (`headscope.views.telling.sinks`), where there are such.
     """
 
     pieces: list[str]
@@ -88,6 +89,7 @@ class AxisInfo(TypedDict):
     sequences: list[int] | None
     words: WordsInfo | None
     written: NotRequired[int]
+    sinks: NotRequired[list[int]]
 
 
 class NeuronsInfo(TypedDict):
@@ -216,7 +218,16 @@ class ExplorerState(TypedDict, total=False):
     measure: Annotated[str, StateKey("none", "'none' or a measure that the payload has")]
     sort: Annotated[bool, StateKey(False, "True or False: sort the heads by the measure")]
     least: Annotated[float, StateKey(0.0, "a number: heads whose measure is below it are dimmed")]
-    threshold: Annotated[float, StateKey(0.02, "a number from 0 to 1: weaker lines are not drawn")]
+    threshold: Annotated[
+        float | None,
+        StateKey(
+            None,
+            "a number from 0 to 1: weaker lines are not drawn; None: those below an even share of their row, 1/n",
+        ),
+    ]
+    sinks: Annotated[
+        bool, StateKey(True, "True or False: show the keys that take much of all heads' attention")
+    ]
     top_k: Annotated[int, StateKey(0, "how many lines each token keeps, strongest first; 0 for all")]
     aggregate: Annotated[
         Literal["none", "mean", "max", "layers"],

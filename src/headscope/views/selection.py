@@ -20,6 +20,7 @@ from headscope.views.columns import Column, from_corpus, from_input
 from headscope.views.gold import Gold, placed
 from headscope.views.inputs import Included, Input
 from headscope.views.state import DEFAULTS
+from headscope.views.telling import sinks
 
 Matrix = npt.NDArray[np.float64]
 
@@ -96,6 +97,11 @@ class Selection:
         self.rows, self.columns = (
             _kept(axis, side, self.state["special"]) for axis, side in zip(whole, sides, strict=True)
         )
+        if not self.state["sinks"] and self.state["scale"] != "neuron":
+            left_out = sinks(self._included)
+            if self._words is not None:
+                left_out = _words.group(self.maps.key)[left_out]
+            self.columns = np.setdiff1d(self.columns, left_out)
         if not len(self.rows) or not len(self.columns):
             raise InputError("state: the filter leaves no token; show special tokens, or another filter")
         self.query, self.key = whole[0].take(self.rows), whole[1].take(self.columns)
@@ -154,6 +160,18 @@ class Selection:
                     own = self._words[0] @ own @ self._words[1]
                 seen |= own[np.ix_(self.rows, self.columns)] > 0
         return ~seen if self.against is None else ~seen & self.against.hidden()
+
+    def fair(self, matrix: Matrix) -> Matrix:
+        """What each row of a shown matrix gives on average to the shown keys that it sees, by size, ``[row 1]``.
+
+        1/n of it where all of its weight is shown. A matrix with signs has no shares to give: there it is the mean
+        size of all pairs. The page does the same (``fair`` of ``cut.ts``).
+        """
+        seen = (~self.hidden()).sum(1, keepdims=True)
+        sizes: Matrix = np.abs(matrix).sum(1, keepdims=True)
+        if self.signed:
+            return np.full(sizes.shape, float(sizes.sum()) / max(1, int(seen.sum())))
+        return sizes / np.maximum(seen, 1)
 
     def drawn_heads(self) -> list[Heads]:
         """The heads that the head view shows, the open one last, or what they make together."""

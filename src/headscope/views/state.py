@@ -74,7 +74,9 @@ def _number(value: Any, _: Any = None) -> float:
     return float(value)
 
 
-def _share(value: Any, _: Any) -> float:
+def _share(value: Any, _: Any) -> float | None:
+    if value is None:
+        return None
     _check(0.0 <= _number(value) <= 1.0)
     return float(value)
 
@@ -195,6 +197,7 @@ def _count(axis: AxisInfo, state: ExplorerState, at: int) -> int:
         place
         for place, special in enumerate(axis["special"])
         if (state.get("special", True) or not special)
+        and not (at and not state.get("sinks", True) and place in axis.get("sinks", ()))
         and (wanted is None or (axis["sequences"] or [])[place] == wanted)
     ]
     if state.get("unit") == "words" and words is not None:

@@ -1,0 +1,153 @@
+"""The first look: few controls, lines and bars whatever the weights are, and sinks that can be taken out."""
+
+from __future__ import annotations
+
+import html as markup
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headscope.maps import AttentionMaps
+from headscope.tokens import Tokens
+from headscope.views.explorer import Input, explorer_page
+
+pytestmark = pytest.mark.browser
+
+N = 12
+FIRST_LOOK = {
+    "Model", "Head", "Neurons", "‹", "›", "Sink [CLS]", "More", "SVG", "PNG", "◐", "?",
+    "previous token", "next token", "itself", "first token", "entropy",
+}  # fmt: skip
+
+
+def maps(weights: np.ndarray) -> AttentionMaps:
+    n = weights.shape[-1]
+    special = np.arange(n) == 0
+    pieces = ["[CLS]", *(f"w{place}" for place in range(1, n))]
+    tokens = Tokens(pieces, special_mask=special, word_ids=np.arange(-1, n - 1))
+    return AttentionMaps(list(weights.astype(np.float32)), tokens, tokens)
+
+
+def sink(n: int = N) -> AttentionMaps:
+    """Heads that give the first token .7, and the rest where it likes."""
+    weights = 0.3 * np.random.default_rng(0).dirichlet(np.full(n, 0.3), (2, 4, n))
+    weights[..., 0] += 0.7
+    return maps(weights)
+
+
+@pytest.fixture(scope="module")
+def html() -> str:
+    return explorer_page([Input({"self": sink()})])
+
+
+def settled(page: Any) -> None:
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.wait_for_selector(".hx:not([data-busy]):not([data-drawing])")
+
+
+def visible(page: Any) -> set[str]:
+    names = "[...document.querySelectorAll('.hx button')].filter(b => b.checkVisibility()).map(b => b.innerText.split('\\n')[0])"
+    return set(page.evaluate(names))
+
+
+def lines(page: Any) -> int:
+    return int(page.locator(".hv .sub").inner_text().split()[0].replace(",", ""))
+
+
+def test_a_first_page_has_one_row_of_few_controls(open_page: Callable[..., Any], html: str):
+    page = open_page(html, quiet=True)
+    assert visible(page) == FIRST_LOOK
+    assert page.locator(".hx input:visible, .hx select:visible").count() == 0
+    assert page.locator(".tools").bounding_box()["height"] < 64
+    page.get_by_role("button", name="Next head").click()
+    page.get_by_role("button", name="Next layer").click()
+    settled(page)
+    assert page.locator(".rightpane h2").inner_text() == "Layer 1, head 1"
+
+
+def test_all_controls_are_a_click_away_and_remembered(open_page: Callable[..., Any], html: str):
+    page = open_page(html, quiet=True)
+    page.get_by_role("button", name="More").click()
+    settled(page)
+    for locator in (
+        page.get_by_label("Threshold"),
+        page.locator(".chips"),
+        page.get_by_label("Find a token"),
+    ):
+        assert locator.is_visible()
+    page.reload()
+    page.wait_for_selector("#headscope[data-ready]")
+    assert page.locator(".chips").is_visible()
+    page.get_by_role("button", name="Less").click()
+    settled(page)
+    page.reload()
+    page.wait_for_selector("#headscope[data-ready]")
+    assert visible(page) == FIRST_LOOK
+
+
+def test_what_a_state_uses_is_in_sight(open_page: Callable[..., Any], html: str):
+    page = open_page(html, quiet=True, fragment="#heads=0,2&unit=words&threshold=0.1")
+    for locator in (
+        page.locator(".chips"),
+        page.get_by_role("radio", name="Words"),
+        page.get_by_label("Threshold"),
+    ):
+        assert locator.is_visible()
+    assert not page.get_by_label("Top").is_visible()
+    page.get_by_role("radio", name="Pieces").click()
+    settled(page)
+    assert page.get_by_role("radio", name="Words").is_visible()  # it does not vanish under the pointer
+    page.keyboard.press("/")
+    assert page.get_by_label("Find a token").is_visible()
+
+
+def test_the_sink_can_be_taken_out(open_page: Callable[..., Any], html: str):
+    page = open_page(html, quiet=True)
+    assert page.locator(".hv .toks.r .tok").count() == N
+    picture = "document.querySelector('.gridbox canvas').toDataURL()"
+    before = page.evaluate(picture)
+    page.get_by_role("switch", name="Sink [CLS]").click()
+    settled(page)
+    assert page.locator(".hv .toks.r .tok").all_inner_texts() == [f"w{place}" for place in range(1, N)]
+    assert page.locator(".hv .toks.l .tok").count() == N
+    assert page.evaluate(picture) != before
+    assert lines(page) > N
+    assert "the mean of its row as it is shown" in page.locator(".hv .sub").inner_text()
+    assert "sinks left out as keys" in page.locator(".status").inner_text()
+
+
+@pytest.mark.parametrize("n", [70, 500])
+def test_even_weights_are_drawn(open_page: Callable[..., Any], n: int):
+    weights = 1 + 0.01 * np.random.default_rng(0).random((1, 2, n, n))
+    page = open_page(
+        explorer_page([Input({"self": maps(weights / weights.sum(-1, keepdims=True))})]), quiet=True
+    )
+    assert lines(page) >= 1000
+    # The strip of what each key receives: bars and numbers on the right of the tokens.
+    inks = (
+        "c => new Set(new Uint32Array(c.getContext('2d').getImageData(c.width * 0.85, 0, c.width * 0.14, 400)"
+        ".data.buffer)).size"
+    )
+    assert page.eval_on_selector(".over", inks) > 5
+
+
+def test_a_frame_that_may_store_nothing_begins_quiet(chromium: Any, html: str, tmp_path: Path):
+    path = tmp_path / "frame.html"
+    path.write_text(
+        f'<iframe style="width:1300px;height:900px" sandbox="allow-scripts" srcdoc="{markup.escape(html)}"></iframe>',
+        encoding="utf-8",
+    )
+    context = chromium.new_context(viewport={"width": 1400, "height": 1000})
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(path.as_uri())
+    frame = page.frame_locator("iframe")
+    frame.locator("#headscope[data-ready]").wait_for()
+    frame.get_by_role("button", name="More").click()
+    frame.locator(".chips").wait_for()
+    assert errors == []
+    context.close()
