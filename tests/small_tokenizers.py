@@ -13,8 +13,8 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, 
 from transformers import AutoTokenizer, PreTrainedTokenizerFast, RobertaTokenizer, WhisperTokenizer
 from transformers.models.bert.tokenization_bert_legacy import BertTokenizerLegacy
 
+from headscope.demo import demo_folder
 from headscope.models import encode
-from headscope.models.load import demo_folder
 from headscope.tokens import Tokens
 
 SENTENCES = [

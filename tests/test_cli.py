@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import webbrowser
 from pathlib import Path
 
 import pandas as pd
@@ -13,6 +14,7 @@ from small_models import save_bert
 from small_tokenizers import listed
 
 from headscope import cli
+from headscope.console.options import LoadOptions
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
@@ -185,6 +187,66 @@ def test_view(
     assert out.stat().st_size > 4000
     assert run(monkeypatch, "view", "The cat sat.", "--layer", 9, "-o", out) == 2
     assert "layer" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_view_beside_another_model(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", lambda address: opened.append(address) or True)
+    page, column, inches = tmp_path / "both.html", tmp_path / "column.svg", tmp_path / "inches.svg"
+    options = ("--untrained", 0, "--against", "demo", "--view", "head", "--layer", 1, "--heads", "0,3")
+    assert run(monkeypatch, "view", "The cat sat.", *options, "--open", "-o", page) == 0
+    assert opened == [page.as_uri()]
+    found = re.search(r'id="headscope-payload">(.*?)</script>', page.read_text("utf-8"), re.DOTALL)
+    assert found is not None
+    payload = json.loads(found[1])
+    payload = payload.get("views", [payload])[0]
+    assert [one["label"] for one in payload["inputs"]] == [
+        "all-MiniLM-L6-v2, untrained, seed 0",
+        "all-MiniLM-L6-v2",
+    ]
+    assert (payload["state"]["layer"], payload["state"]["heads"]) == (1, [0, 3])
+    for path, width in ((column, "column"), (inches, 5)):
+        options = ("--against-text", "A dog sat.", "--view", "head", "--width", width)
+        assert run(monkeypatch, "view", "The cat sat.", *options, "-o", path) == 0
+    widths = [
+        re.search(r'<svg [^>]*width="([\d.]+)pt"', path.read_text("utf-8")) for path in (column, inches)
+    ]
+    assert [float(found[1]) / 72 for found in widths if found] == pytest.approx([3.3, 5], abs=0.01)
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--heads", "1,x"), "--heads: expected numbers from 0 such as 0,3, found '1,x'"),
+        (("--head", "1", "--heads", "2"), "--head: expected one of --head and --heads, found both"),
+        (
+            ("--against", "a", "--against-text", "b"),
+            "--against: expected one of --against and --against-text, found both",
+        ),
+        (("--width", "column"), "--width: expected a picture (.svg, .pdf, .png), found -o view.html"),
+        (("--width", "3in", "-o", "a.svg"), "--width: expected column, text or inches, found '3in'"),
+    ],
+)
+def test_view_refuses_options_before_it_loads_a_model(
+    words: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(LoadOptions, "load", lambda *_, **__: pytest.fail("the model was loaded"))
+    assert run(monkeypatch, "view", "A cat.", *words) == 2
+    assert capsys.readouterr().err == f"headscope: {said}\n"
+
+
+def test_summaries_of_commands_are_whole(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for group, some in (((), "one of its views as a picture."), (("compare",), "on the same inputs.")):
+        assert run(monkeypatch, *group, "--help") == 0
+        out = capsys.readouterr().out
+        assert "..." not in out.split("Commands:")[1]
+        assert some in " ".join(out.split())
 
 
 @pytest.mark.slow

@@ -139,7 +139,7 @@ def test_inputs(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
 
 
 def test_training(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from headscope.models.load import demo_folder
+    from headscope.demo import demo_folder
 
     for number in (2, 10):
         Path(f"runs/checkpoint-{number}").parent.mkdir(exist_ok=True)

@@ -82,11 +82,13 @@ def check_command(command: str, where: str) -> None:
         )
     elif words[:2] == ["pip", "install"]:
         project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-        named = re.fullmatch(r"headscope(?:\[(\w+(?:,\w+)*)\])?", words[2])
-        assert named, f"{where}: {command}"
-        assert set((named[1] or "demo").split(",")) <= set(project["optional-dependencies"]), (
-            f"{where}: {command}"
-        )
+        extras = project["optional-dependencies"]
+        what = next(word for word in words[2:] if not word.startswith("-"))
+        if named := re.fullmatch(r"headscope(?:\[(\w+(?:,\w+)*)\])?", what):
+            assert set((named[1] or "demo").split(",")) <= set(extras), f"{where}: {command}"
+        else:
+            needed = [*project["dependencies"], *extras["demo"]]
+            assert any(each == what or each.startswith(f"{what}>=") for each in needed), f"{where}: {command}"
     else:
         pytest.fail(f"{where}: a command that no test knows: {command}")
 

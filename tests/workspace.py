@@ -68,7 +68,7 @@ def write_models(folder: Path) -> None:
     """Write small models under the names of large ones."""
     from small_models import save_gpt2, save_whisper
 
-    from headscope.models.load import demo_folder
+    from headscope.demo import demo_folder
 
     save_gpt2(folder / "gpt2", n_positions=256)
     save_whisper(folder / "whisper-tiny")

@@ -33,7 +33,7 @@ ROOMS: Mapping[str, set[str]] = {
     "reports": {"core", "corpora", "models", "attention", "measures", "views", "analyses"},
     "bertviz": {"core", "models", "attention", "views", "live"},
     "cli": {"core", "corpora", "measures", "stream", "views", "live", "console", "analyses", "reports"},
-    "face": {"corpora", "attention", "analyses", "reports", "live"},
+    "face": {"core", "corpora", "attention", "analyses", "reports", "live"},
 }
 """Each room, from the ground up, and which rooms it may import."""
 

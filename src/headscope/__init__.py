@@ -42,7 +42,12 @@ _RENAMED = {
 def __getattr__(name: str) -> Any:
     """A public name, loaded when it is first used; a name of before with a warning."""
     if name not in _RENAMED:
-        return _load(name)
+        try:
+            return _load(name)
+        except ModuleNotFoundError as error:
+            from headscope.lazy import missing
+
+            raise missing(error) from None
     import warnings
 
     new = _RENAMED[name]

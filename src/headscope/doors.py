@@ -92,7 +92,7 @@ def validated(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.cache
     def hints() -> dict[str, Any]:
-        return get_type_hints(function, include_extras=True)
+        return get_type_hints(function, localns=_unloaded(function), include_extras=True)
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -106,6 +106,20 @@ def validated(function: Callable[P, R]) -> Callable[P, R]:
         return function(*args, **kwargs)
 
     return call
+
+
+class _Named(type):
+    """A type of a library that need not be loaded: an object is of it by the name of its class."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        names = {(one.__module__.split(".")[0], one.__name__) for one in type(instance).__mro__}
+        return (cls.__module__, cls.__name__) in names
+
+
+def _unloaded(function: Callable[..., Any]) -> dict[str, Any]:
+    """What annotations name of libraries that a module imports for its types only."""
+    dataset = _Named("Dataset", (), {"__module__": "xarray"})
+    return {} if "xr" in function.__globals__ else {"xr": types.SimpleNamespace(Dataset=dataset)}
 
 
 def expect(name: str, value: object, hint: Any) -> None:

@@ -1,24 +1,39 @@
-"""Load what is heavy when it is first used."""
+"""Load what is heavy, or optional, when it is first used."""
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from typing import Any
 
 from headscope.errors import InputError, RunError
 
+EXTRAS: Mapping[str, str] = {
+    "pandas": "corpus",
+    "scipy": "corpus",
+    "xarray": "corpus",
+    "h5netcdf": "files",
+    "h5py": "files",
+    "pyarrow": "files",
+    "ufal": "trees",
+}
+"""Libraries that a first picture does not need, and which of headscope's extras brings each."""
 
-def module(name: str, *, needs: str = "") -> Any:
-    """A library's module, untyped, such as ``scipy.stats``.
 
-    `needs` says what to install where the library is optional: the `InputError` raised without it names that.
-    """
+def module(name: str) -> Any:
+    """A library's module, untyped, such as ``scipy.stats``. `InputError` where an optional one is not installed."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if not needs or error.name != name.split(".")[0]:
-            raise
-        raise InputError(f"{error.name} is not installed: {needs}") from None
+        raise missing(error) from None
+
+
+def missing(error: ModuleNotFoundError) -> Exception:
+    """What to say of a library that is not there: an `InputError` that names the extra, else the error itself."""
+    library = (error.name or "").split(".")[0]
+    if library not in EXTRAS:
+        return error
+    return InputError(f"{library} is not installed: pip install 'headscope[{EXTRAS[library]}]'")
 
 
 def matplotlib() -> Any:
@@ -35,4 +50,4 @@ def matplotlib() -> Any:
 def attribute(path: str) -> Any:
     """What a path such as ``headscope.analyses.syntax.run:syntax`` names."""
     where, _, name = path.partition(":")
-    return getattr(importlib.import_module(where), name)
+    return getattr(module(where), name)

@@ -9,8 +9,8 @@ from small_tokenizers import byte_level
 
 from headscope.bertviz import neuron_view, transformers_neuron_view
 from headscope.bertviz.neuron_view import show
+from headscope.demo import demo_folder
 from headscope.errors import InputError
-from headscope.models.load import demo_folder
 from headscope.views import page as pages
 from headscope.views.view import View
 

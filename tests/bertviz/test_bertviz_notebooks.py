@@ -15,8 +15,8 @@ from small_tokenizers import demo
 import headscope
 from headscope.bertviz import given_back
 from headscope.bertviz.attention_views import head_view
+from headscope.demo import demo_folder
 from headscope.errors import InputError
-from headscope.models.load import demo_folder
 
 PAIR = [
     "from bertviz import model_view\nfrom transformers import BertTokenizer, BertModel, utils",

@@ -20,9 +20,9 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast, tokenization_ut
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from headscope import words
+from headscope.demo import demo_folder
 from headscope.errors import InputError
 from headscope.models.encode import collate, count, encode, from_pieces, from_words, split
-from headscope.models.load import demo_folder
 from headscope.tokens import Tokens, is_space
 
 HARD = "a\x00b </script> 👩‍🚀 שלום עולם 日本語 “quoted” " + "x" * 60 + " İ ﬁ"

@@ -15,10 +15,10 @@ import transformers
 
 import headscope as hs
 from headscope import corpora
+from headscope.demo import DEMO_PACKAGE, demo_folder
 from headscope.errors import HeadscopeWarning, InputError, ModelError, RefusedError
 from headscope.models import Model
 from headscope.models import load as find
-from headscope.models.load import DEMO_PACKAGE, demo_folder
 from headscope.tokens import Tokens
 
 SMALL: dict[str, Any] = {

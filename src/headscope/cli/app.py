@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
+from headscope import __version__
 from headscope.analyses import analyses
 from headscope.cli.check import check
 from headscope.cli.merge import merge
@@ -18,6 +21,7 @@ from headscope.console.groups import command
 from headscope.console.options import say
 from headscope.errors import HeadscopeError, InputError, ModelError
 from headscope.failures import out_of_memory
+from headscope.lazy import missing
 from headscope.stream.provenance import COMMAND
 
 GROUPS = {"compare": "What changed: groups of inputs, models, inputs, checkpoints."}
@@ -33,10 +37,25 @@ app = typer.Typer(
 )
 
 
+def _say_version(asked: bool) -> None:
+    if asked:
+        print(f"headscope {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_say_version),
+    ] = False,
+) -> None: ...
+
+
 def _collect() -> None:
     """Add the commands: those of every analysis, between those that show and the report."""
     for function in (check, view):
-        app.command()(command(function))
+        _add(app, function.__name__, function)
     groups: dict[str, typer.Typer] = {}
     for analysis in analyses().values():
         *words, name = analysis.command.split() or [""]
@@ -48,9 +67,15 @@ def _collect() -> None:
                 groups[word] = typer.Typer(help=GROUPS[word], no_args_is_help=True, rich_markup_mode=None)
                 app.add_typer(groups[word], name=word)
             parent = groups[word]
-        parent.command(name)(command(analysis.load(f"command:{name}")))
+        _add(parent, name, analysis.load(f"command:{name}"))
     for function in (merge, report):
-        app.command()(command(function))
+        _add(app, function.__name__, function)
+
+
+def _add(parent: typer.Typer, name: str, function: Callable[..., None]) -> None:
+    """Add a command. The first paragraph of its docstring stands whole in the list of commands."""
+    summary = " ".join((inspect.getdoc(function) or "").split("\n\n")[0].split())
+    parent.command(name, short_help=summary)(command(function))
 
 
 _collect()
@@ -67,7 +92,7 @@ def run() -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
-        app()
+        _call()
     except (InputError, ModelError) as error:
         say(f"headscope: {error}")
         return 2
@@ -83,6 +108,13 @@ def run() -> int:
         say(f"headscope: {_why(error)}")
         return 1
     return 0
+
+
+def _call() -> None:
+    try:
+        app()
+    except ModuleNotFoundError as error:
+        raise missing(error) from None
 
 
 def _why(error: Exception) -> str:

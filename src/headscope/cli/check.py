@@ -10,7 +10,6 @@ import typer
 
 from headscope.console.options import AsJson, ModelOptions, print_json
 from headscope.errors import HeadscopeWarning
-from headscope.stream.inputs import english
 
 
 @dataclass(frozen=True)
@@ -25,6 +24,8 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """What can be captured of a model, and the checks it passed."""
+    from headscope.stream.inputs import english
+
     with warnings.catch_warnings(action="ignore", category=HeadscopeWarning):  # it is printed below
         loaded = model.load()
     found = loaded.checked

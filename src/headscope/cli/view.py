@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import webbrowser
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from headscope.console.options import PAGES, ModelOptions, ThemeName, check_places
+from headscope.console.options import PAGES, PICTURES, ModelOptions, ThemeName, check_places, say
+from headscope.errors import InputError
 
 
 def view(
@@ -22,8 +24,28 @@ def view(
     ] = "model",
     layer: Annotated[int | None, typer.Option(help="The layer to begin with, from 0.")] = None,
     head: Annotated[int | None, typer.Option(help="The head to begin with, from 0.")] = None,
+    heads: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Several heads of the layer to begin with, from 0.")
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="Beside this model on the same text (hub name, folder or demo; @REVISION)."
+        ),
+    ] = None,
+    against_text: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Beside the same model on this text.")
+    ] = None,
     target: Annotated[str | None, typer.Option(help="What the decoder of an encoder-decoder reads.")] = None,
     theme: Annotated[ThemeName, typer.Option(help="Colours.")] = "auto",
+    width: Annotated[
+        str | None,
+        typer.Option(
+            metavar="column|text|INCHES",
+            help="Of a picture: a column (3.3 inches) or the text (6.9, the default) of a paper, or inches.",
+        ),
+    ] = None,
+    open_: Annotated[bool, typer.Option("--open", help="Open what was written in a browser.")] = False,
     quantity: Annotated[
         list[str] | None,
         typer.Option(
@@ -33,13 +55,49 @@ def view(
     ] = None,
 ) -> None:
     """Draw every head on a text: the explorer as a page, or one of its views as a picture."""
-    from headscope.live.view import view as run
-
     check_places(output, suffixes=PAGES)
+    if width is not None and output.suffix.lower() not in PICTURES:
+        raise InputError(f"--width: expected a picture ({', '.join(PICTURES)}), found -o {output}")
+    if head is not None and heads is not None:
+        raise InputError("--head: expected one of --head and --heads, found both")
+    if against is not None and against_text is not None:
+        raise InputError("--against: expected one of --against and --against-text, found both")
     state: dict[str, Any] = {"scale": scale, "theme": theme}
     if layer is not None:
         state["layer"] = layer
-    if head is not None:
-        state["heads"] = [head]
-    run(model.load(), text, pair=text_b, target=target, quantities=quantity or None, **state).save(output)
-    print(output.resolve())
+    if head is not None or heads is not None:
+        state["heads"] = [head] if heads is None else _numbers(heads)
+    size = {"width": _width(width)} if width is not None else {}
+
+    from headscope.live.view import view as run
+
+    loaded = model.load()
+    shown = run(
+        loaded,
+        text,
+        pair=text_b,
+        against=against_text if against is None else model.how.trained.named(against),
+        target=target,
+        quantities=quantity or None,
+        **state,
+    )
+    shown.save(output, **size)
+    print(output.resolve(), flush=True)
+    if open_ and not webbrowser.open(output.resolve().as_uri()):
+        say("--open: there is no browser here; open the file yourself")
+
+
+def _numbers(heads: str) -> list[int]:
+    try:
+        return [int(number) for number in heads.split(",")]
+    except ValueError:
+        raise InputError(f"--heads: expected numbers from 0 such as 0,3, found {heads!r}") from None
+
+
+def _width(width: str) -> Any:
+    if width in ("column", "text"):
+        return width
+    try:
+        return float(width)
+    except ValueError:
+        raise InputError(f"--width: expected column, text or inches, found {width!r}") from None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
 import typer
 
+from headscope.demo import demo_package
 from headscope.doors import MOST_SEED as MOST_SEED
 from headscope.errors import InputError
 from headscope.failures import reason
@@ -198,6 +199,11 @@ class ModelOptions:
     keep: Keep = None
     trust_remote_code: Remote = False
     allow_unknown: Unknown = False
+
+    def __post_init__(self) -> None:
+        """Raise `ModelError` where no model is named and none is installed, before torch is loaded."""
+        if self.model is None:
+            demo_package()
 
     @property
     def how(self) -> LoadOptions:

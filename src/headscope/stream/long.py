@@ -26,6 +26,7 @@ import headscope
 from headscope.corpora import Block, Corpus, Example
 from headscope.corpora.batches import Reading
 from headscope.errors import HeadscopeWarning, InputError, RunError
+from headscope.measures.dataset import check_suffix
 from headscope.measures.files import check_place
 from headscope.models import Model, expect_model
 from headscope.stream.batches import at_least_one, corpus_name, cut, examples, no_input
@@ -221,6 +222,7 @@ def _shard(shard: str | None, part: str | os.PathLike[str] | None) -> Shard | No
         raise InputError(
             f"{part}: expected a name that ends in .nc for a shard's part, found {suffix or 'none'}"
         )
+    check_suffix(part)
     check_place(part)
     return Shard.parse(shard)
 

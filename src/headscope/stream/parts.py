@@ -13,11 +13,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic
 
-import h5py  # pyright: ignore[reportMissingTypeStubs]
 import numpy as np
 import xarray as xr
 
 from headscope.errors import InputError
+from headscope.lazy import module
 from headscope.measures.files import netcdf, replacing
 from headscope.stream.checkpoint import Folder, Reduced, difference, restored
 from headscope.stream.outcome import Outcome, S
@@ -150,7 +150,7 @@ def _opened(path: str) -> Generator[_Part]:
     if not os.path.isfile(path):
         raise InputError(f"{path}: no such file")
     try:
-        file: Any = h5py.File(path, "r")
+        file: Any = module("h5py").File(path, "r")
     except (OSError, RuntimeError) as error:
         raise InputError(f"{path}: expected a part, found {_line(error)}") from None
     with file:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
-import xarray as xr
 
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps, FloatArray
@@ -17,6 +16,9 @@ from headscope.measures.measure import mask
 from headscope.measures.single import row_statistic
 from headscope.measures.surface import MEASURES
 from headscope.views.page import plain_text
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 ORDER = (
     "previous",

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
-import xarray as xr
 
 from headscope import words
 from headscope.errors import HeadscopeWarning, InputError, ShapeError
@@ -35,6 +34,9 @@ from headscope.views.payload import (
 )
 from headscope.views.state import STATE, check_state
 from headscope.views.telling import sinks
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 __all__ = ["STATE", "Input", "Options", "explorer_page", "explorer_payload", "views_page"]
 

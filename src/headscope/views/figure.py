@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
-from typing import Any, Literal, cast
-
-import xarray as xr
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import headscope
 from headscope.errors import InputError
@@ -21,6 +19,9 @@ from headscope.views.page import plain_text
 from headscope.views.palette import palette
 from headscope.views.selection import Selection
 from headscope.views.state import DEFAULTS, listed
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 COLUMN, TEXT = 3.3, 6.9
 """Widths in inches: one column of a paper of two, and the whole text."""

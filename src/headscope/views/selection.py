@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import xarray as xr
 
 from headscope import words as _words
 from headscope.errors import InputError, ShapeError
@@ -21,6 +20,9 @@ from headscope.views.gold import Gold, placed
 from headscope.views.inputs import Included, Input
 from headscope.views.state import DEFAULTS
 from headscope.views.telling import sinks
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Matrix = npt.NDArray[np.float64]
 

@@ -40,7 +40,7 @@ def spanning_tree(weights: npt.NDArray[Any], root: int) -> IntArray:
 
 def library() -> Any:
     """What makes the trees. Raises `InputError` where it is not installed."""
-    return lazy.module("ufal.chu_liu_edmonds", needs="pip install 'headscope[trees]'")
+    return lazy.module("ufal.chu_liu_edmonds")
 
 
 def right(predicted: IntArray, heads: IntArray) -> tuple[BoolArray, BoolArray]:
