@@ -133,6 +133,9 @@ class Reader:
     def from_words(self, words: Sequence[str], pair_words: Sequence[str] | None = None) -> Tokens:
         return encode.from_words(self.tokenizer, words, pair_words)
 
+    def encode_all(self, inputs: Sequence[Sequence[str | Sequence[str]]]) -> list[Tokens | None]:
+        return encode.encode_all(self.tokenizer, inputs)
+
     def from_pieces(self, pieces: Sequence[str]) -> Tokens:
         return encode.from_pieces(self.tokenizer, pieces)
 

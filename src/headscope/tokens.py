@@ -33,6 +33,7 @@ _SUFFIXES = ("</w>", "@@")
 _SPACE_BYTES = ("<0x09>", "<0x0A>", "<0x0D>", "<0x20>")
 
 
+@lru_cache(maxsize=1 << 16)
 def strip_markers(piece: str) -> str:
     """The characters of a word piece without the marks of its tokenizer (``##``, ``▁``, ``Ġ``, ``</w>``).
 
@@ -191,12 +192,16 @@ _SPECIAL = (
 def _axis(name: str, value: Any, length: int, dtype: type[np.generic]) -> npt.NDArray[Any] | None:
     if value is None:
         return None
+    array: npt.NDArray[Any]
     try:
         array = np.array(value)  # a copy: the caller may go on to write to theirs
     except ValueError:
         raise ShapeError(
             f"{name}: expected {length} entries, one a token, found lists of several lengths"
         ) from None
+    if array.dtype == dtype and array.shape == (length,):
+        array.setflags(write=False)
+        return array
     truths = array.dtype == np.bool_ or (array.dtype.kind in "iu" and not (array.astype(np.int64) & ~1).any())
     if array.size and not (truths if dtype is np.bool_ else array.dtype.kind in "biu"):
         words = "True or False" if dtype is np.bool_ else "whole numbers"

@@ -22,7 +22,7 @@ from transformers.convert_slow_tokenizer import bytes_to_unicode
 from headscope import words
 from headscope.demo import demo_folder
 from headscope.errors import InputError
-from headscope.models.encode import collate, count, encode, from_pieces, from_words, split
+from headscope.models.encode import collate, count, encode, encode_all, from_pieces, from_words, split
 from headscope.tokens import Tokens, is_space
 
 HARD = "a\x00b </script> 👩‍🚀 שלום עולם 日本語 “quoted” " + "x" * 60 + " İ ﬁ"
@@ -54,6 +54,16 @@ def tokenizer(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
             return byte_level(trim=False)
         case name:
             return {"demo": demo, "byte_level": byte_level, "roberta": roberta, "unigram": unigram}[name]()
+
+
+def same(one: Tokens, other: Tokens) -> bool:
+    fields = ("ids", "type_ids", "offsets", "special_mask", "word_ids", "sequence_ids")
+    return (
+        tuple(one.pieces) == tuple(other.pieces)
+        and list(one.classes) == list(other.classes)
+        and all(np.array_equal(one.classes[name], other.classes[name]) for name in one.classes)
+        and all(np.array_equal(getattr(one, name), getattr(other, name)) for name in fields)
+    )
 
 
 # What the tokenizer says
@@ -502,6 +512,34 @@ def test_words_that_are_none(words: Any, message: str) -> None:
 
 
 # Parts that fit
+
+
+WORDS = ["The", "cat's", "un</script>believable", "\x00", "日本語", "…", " ", "", "\ud800"]
+INPUTS = st.lists(
+    st.one_of(
+        st.tuples(st.one_of(st.text(max_size=12), st.just(HARD))),
+        st.tuples(st.text(max_size=8), st.text(max_size=8)),
+        st.tuples(st.lists(st.sampled_from(WORDS), max_size=5)),
+        st.tuples(st.lists(st.sampled_from(WORDS), max_size=3), st.lists(st.sampled_from(WORDS), max_size=3)),
+    ),
+    max_size=6,
+)
+
+
+@pytest.mark.parametrize("kind", [demo, byte_level, roberta])
+@given(inputs=INPUTS)
+def test_inputs_read_together_are_those_read_alone(kind: Any, inputs: list[Any]) -> None:
+    tokenizer = kind()
+    together = encode_all(tokenizer, inputs)
+    assert len(together) == len(inputs)
+    for one, given_ in zip(together, inputs, strict=True):
+        try:
+            alone = (encode if isinstance(given_[0], str) else from_words)(tokenizer, *given_)
+        except InputError:
+            assert one is None
+        else:
+            assert one is not None
+            assert same(one, alone)
 
 
 @given(st.text(alphabet="ab .,\n日“é😀", min_size=1, max_size=120), st.integers(6, 20))

@@ -31,6 +31,10 @@ class Encoder(Protocol):
         """Tokens of a text that is given as words."""
         ...
 
+    def encode_all(self, inputs: Sequence[Sequence[str | Sequence[str]]]) -> list[Tokens | None]:
+        """Tokens of inputs of one text or two, each a string or a list of words; None for one that is refused."""
+        ...
+
     def from_pieces(self, pieces: Sequence[str]) -> Tokens:
         """Tokens taken as they are."""
         ...

@@ -63,7 +63,11 @@ def fitted(
     layout = _layout(model)
     stream = iter(examples)
     while window := list(islice(stream, _WINDOW)):
-        for example, pieces in zip(window, _pieces(model, window), strict=True):
+        for example, tokens in zip(window, _read(model, window), strict=True):
+            if tokens is not None and (limit is None or len(tokens) <= limit):
+                yield from _encoded(model, [example], leave_out, tokens)
+                continue
+            (pieces,) = _pieces(model, [example])
             if pieces == 0 and example.text is not None and example.pair is None:
                 counts.empty += 1
                 continue
@@ -76,6 +80,18 @@ def fitted(
                     continue
                 counts.cuts += len(parts) - 1
             yield from _encoded(model, parts, leave_out)
+
+
+def _read(model: Encoder, examples: Sequence[Example]) -> list[Tokens | None]:
+    """The tokens of examples of texts or words, read together; None for others, and for what cannot be read."""
+    texts = {
+        place: (first,) if second is None else (first, second)
+        for place, each in enumerate(examples)
+        for first, second in [(each.text, each.pair) if each.words is None else (each.words, each.pair_words)]
+        if each.pieces is None and first is not None
+    }
+    found = dict(zip(texts, model.encode_all(list(texts.values())), strict=True))
+    return [found.get(place) for place in range(len(examples))]
 
 
 def measured(model: Encoder, examples: Iterable[Example]) -> Iterator[tuple[Example, int]]:
@@ -228,25 +244,30 @@ def _word_groups(model: Encoder, example: Example, words: Sequence[str], room: i
     return parts
 
 
-def _encoded(model: Encoder, examples: Iterable[Example], leave_out: LeaveOut) -> Iterator[Example]:
-    """Examples with their tokens; those without any are left out."""
+def _encoded(
+    model: Encoder, examples: Iterable[Example], leave_out: LeaveOut, tokens: Tokens | None = None
+) -> Iterator[Example]:
+    """Examples with their tokens, of one these; those without any are left out."""
     for example in examples:
         try:
-            if example.pieces is not None:
-                tokens = model.from_pieces(example.pieces)
-            elif example.words is not None:
-                tokens = _tagged(model.from_words(example.words, example.pair_words), example)
-            else:
-                tokens = model.encode(example.text or "", example.pair)
+            made = _tagged(_tokens(model, example) if tokens is None else tokens, example)
         except InputError as error:
             leave_out(example.error(error))
         else:
-            yield replace(example, tokens=tokens)
+            yield replace(example, tokens=made)
+
+
+def _tokens(model: Encoder, example: Example) -> Tokens:
+    if example.pieces is not None:
+        return model.from_pieces(example.pieces)
+    if example.words is not None:
+        return model.from_words(example.words, example.pair_words)
+    return model.encode(example.text or "", example.pair)
 
 
 def _tagged(tokens: Tokens, example: Example) -> Tokens:
     """Tokens with a class of each of the example's tags, in lower case: the pieces of the words of text A."""
-    if example.tags is None or tokens.word_ids is None:
+    if example.tags is None or example.words is None or tokens.word_ids is None:
         return tokens
     words = tokens.word_ids.copy()
     if tokens.sequence_ids is not None:

@@ -228,9 +228,12 @@ def _spaces(tokens: Sequence[Mapping[str, Any]], *, said: bool) -> list[bool] | 
     return spaces if said or not all(spaces) else None
 
 
+_EMPTY = re.compile(r"(?<![^\t])[^\S\t]*(?![^\t])")  # a column without anything but white space
+
+
 def _filled(line: str) -> str:
     """A line whose empty columns say so; the parser cuts those off that stand last."""
-    return "\t".join(column if column.strip() else "_" for column in line.split("\t"))
+    return _EMPTY.sub("_", line)
 
 
 def _parse(sentence: str) -> reader.TokenList:
@@ -243,10 +246,11 @@ def _parse(sentence: str) -> reader.TokenList:
 def _metadata(block: list[Line], state: _State) -> dict[str, str]:
     """The comments of a sentence; documents and the layout of entities are noted in `place`."""
     metadata: dict[str, str] = {}
-    for line in block:
-        if match := re.match(r"#\s*([^=\s]+)\s*(?:=\s*(.*))?$", line.text):
+    comments = [line.text for line in block if line.text.startswith("#")]
+    for comment in comments:
+        if match := re.match(r"#\s*([^=\s]+)\s*(?:=\s*(.*))?$", comment):
             metadata[match[1]] = (match[2] or "").strip()
-    if any(re.match(r"#\s*newdoc\b", line.text) for line in block):
+    if any(re.match(r"#\s*newdoc\b", comment) for comment in comments):
         state.document += state.started
         state.known = True
     state.started = True

@@ -24,7 +24,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -48,7 +50,10 @@ from headscope.tokens import IntArray, Tokens
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-__all__ = ["chat", "collate", "count", "encode", "from_pieces", "from_words", "split"]
+__all__ = ["chat", "collate", "count", "encode", "encode_all", "from_pieces", "from_words", "split"]
+
+Text = str | Sequence[str]
+"""A text, or its words."""
 
 
 def encode(
@@ -62,9 +67,7 @@ def encode(
 
     Raises `InputError` for an empty text, one without any token, and one that is no Unicode text.
     """
-    texts = {"text": text} if pair is None else {"text": text, "pair": pair}
-    for name, value in texts.items():
-        _check_text(name, value)
+    texts = _texts((text,) if pair is None else (text, pair))
     if tokenizer.is_fast:
         tokens = _fast(tokenizer, list(texts.values()), special=special)
     else:
@@ -84,14 +87,10 @@ def from_words(
     characters) has no piece. Raises `InputError` for no words and for an empty one, and where a space between two
     words becomes a piece of its own (tokenizers of characters, of molecules): such a text is another one.
     """
-    lists = {"words": _check_words("words", words)}
-    if pair_words is not None:
-        lists["pair_words"] = _check_words("pair_words", pair_words)
+    lists = _lists((words,) if pair_words is None else (words, pair_words))
     texts = {name: " ".join(given) for name, given in lists.items()}
     if tokenizer.is_fast:
-        tokens = _fast(tokenizer, list(texts.values()))
-        _check_joined(tokenizer, tokens, list(texts.values()))
-        tokens = replace(tokens, word_ids=_given_words(tokens, list(lists.values())))
+        tokens = _fast(tokenizer, list(texts.values()), list(lists.values()))
     else:
         ids_of_words = [[_ids(tokenizer, word) for word in given] for given in lists.values()]
         batch = _call(tokenizer, *lists.values(), words=True)
@@ -103,6 +102,34 @@ def from_words(
         tokens = replace(tokens, word_ids=numbers)
     _check_found(tokens, texts)
     return tokens
+
+
+def encode_all(tokenizer: PreTrainedTokenizerBase, inputs: Sequence[Sequence[Text]]) -> list[Tokens | None]:
+    """What `encode` (of strings) or `from_words` (of lists of words) gives for each input; None where it raises.
+
+    An input is one text or two. A fast tokenizer reads all inputs in one call.
+    """
+    found: list[Tokens | None] = [None] * len(inputs)
+    if not tokenizer.is_fast:
+        return found
+    ready: dict[int, list[tuple[int, dict[str, str], list[list[str]] | None]]] = {1: [], 2: []}
+    for place, given in enumerate(inputs):
+        with suppress(InputError):
+            if isinstance(given[0], str):
+                ready[len(given)].append((place, _texts(given), None))
+            else:
+                lists = _lists(given)
+                texts = {name: " ".join(words) for name, words in lists.items()}
+                ready[len(given)].append((place, texts, list(lists.values())))
+    for each in filter(None, ready.values()):
+        with suppress(InputError):  # of one that cannot be read, which asked alone says so
+            batch = _call(tokenizer, *map(list, zip(*(texts.values() for _, texts, _ in each), strict=True)))
+            for row, (place, texts, lists) in enumerate(each):
+                with suppress(InputError):
+                    tokens = _tokens(tokenizer, list(texts.values()), lists, batch, row)
+                    _check_found(tokens, texts)
+                    found[place] = tokens
+    return found
 
 
 def from_pieces(tokenizer: PreTrainedTokenizerBase, pieces: Sequence[str]) -> Tokens:
@@ -237,7 +264,8 @@ def _call(tokenizer: PreTrainedTokenizerBase, *inputs: Any, special: bool = True
     except Exception as error:  # what tokenizers raises has no type of its own
         if tokenizer.unk_token_id is not None and type(error) is not Exception:
             raise
-        excerpt = repr(inputs[0])
+        first = inputs[0]
+        excerpt = repr(first[0] if len(first) == 1 else first)
         excerpt = excerpt if len(excerpt) <= 60 else excerpt[:60] + "…"
         raise InputError(
             f"text: expected what the tokenizer has pieces for, as it has none for the unknown, found {excerpt} "
@@ -245,9 +273,26 @@ def _call(tokenizer: PreTrainedTokenizerBase, *inputs: Any, special: bool = True
         ) from None
 
 
-def _fast(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], *, special: bool = True) -> Tokens:
-    batch = _call(tokenizer, *texts, special=special)
-    encoding = batch.encodings[0]
+def _fast(
+    tokenizer: PreTrainedTokenizerBase,
+    texts: Sequence[str],
+    lists: Sequence[list[str]] | None = None,
+    *,
+    special: bool = True,
+) -> Tokens:
+    batch = _call(tokenizer, *([text] for text in texts), special=special)
+    return _tokens(tokenizer, texts, lists, batch, 0)
+
+
+def _tokens(
+    tokenizer: PreTrainedTokenizerBase,
+    texts: Sequence[str],
+    lists: Sequence[list[str]] | None,
+    batch: Any,
+    row: int,
+) -> Tokens:
+    """One input of those that a fast tokenizer has read; `lists` are the words that its texts were given as."""
+    encoding = batch.encodings[row]
     ids: list[int] = encoding.ids
     pieces: list[str] = encoding.tokens
     if tokenizer.unk_token_id in ids:  # an Encoding may hold the text of an unknown piece
@@ -263,15 +308,19 @@ def _fast(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], *, special: 
         not hidden_ and not is_gap(piece) and punctuates(texts[number][start:end])
         for piece, hidden_, number, (start, end) in zip(pieces, hidden, sequence, offsets, strict=True)
     ]
+    if lists is None:
+        words = word_ids(texts, pieces, offsets, encoding.word_ids, hidden, punctuation, sequence)
+    else:
+        _check_joined(tokenizer, pieces, offsets, sequence, texts)
+        words = _given_words(offsets, hidden, sequence, lists)
+    types = np.array(batch["token_type_ids"][row], np.int64) if "token_type_ids" in batch else None
     return Tokens(
         pieces=pieces,
         ids=np.array(ids, np.int64),
-        type_ids=_types(batch),
+        type_ids=types,
         offsets=np.array(offsets, np.int64).reshape(-1, 2),
         special_mask=np.array(hidden, bool),
-        word_ids=np.array(
-            word_ids(texts, pieces, offsets, encoding.word_ids, hidden, punctuation, sequence), np.int64
-        ),
+        word_ids=np.array(words, np.int64),
         sequence_ids=np.array(sequence, np.int64),
         classes=classes(tokenizer, ids, punctuation),
     )
@@ -324,18 +373,24 @@ def _assemble(
     )
 
 
-def _given_words(tokens: Tokens, lists: Sequence[list[str]]) -> IntArray:
+def _given_words(
+    offsets: Sequence[tuple[int, int]],
+    special: Sequence[bool],
+    sequence: Sequence[int],
+    lists: Sequence[list[str]],
+) -> list[int]:
     """Which of the words, joined by single spaces, each piece is of, by its offsets."""
-    offsets, special = _known(tokens.offsets), tokens.mask("special")
-    numbers = np.full(len(tokens), -1)
-    for number, words in enumerate(lists):
-        text = " ".join(words)
-        starts = np.cumsum([0, *(len(word) + 1 for word in words[:-1])]).tolist()
-        for position in np.flatnonzero((_known(tokens.sequence_ids) == number) & ~special).tolist():
-            first = int(offsets[position, 0])
-            while first < len(text) - 1 and text[first].isspace():
-                first += 1
-            numbers[position] = bisect_right(starts, first) - 1
+    joined = [" ".join(words) for words in lists]
+    starts = [[0, *accumulate(len(word) + 1 for word in words[:-1])] for words in lists]
+    numbers: list[int] = []
+    for (first, _), special_, number in zip(offsets, special, sequence, strict=True):
+        if special_ or number < 0:
+            numbers.append(-1)
+            continue
+        text = joined[number]
+        while first < len(text) - 1 and text[first].isspace():
+            first += 1
+        numbers.append(bisect_right(starts[number], first) - 1)
     return numbers
 
 
@@ -389,6 +444,21 @@ def _check_unicode(name: str, text: str) -> None:
         ) from None
 
 
+def _texts(given: Sequence[Text]) -> dict[str, str]:
+    """Text A, and B, by name. Raises `InputError` for one that cannot be read."""
+    texts: dict[str, Any] = dict(zip(("text", "pair"), given, strict=False))
+    for name, value in texts.items():
+        _check_text(name, value)
+    return texts
+
+
+def _lists(given: Sequence[Text]) -> dict[str, list[str]]:
+    """The words of A, and B, by name. Raises `InputError` for those that cannot be read."""
+    return {
+        name: _check_words(name, words) for name, words in zip(("words", "pair_words"), given, strict=False)
+    }
+
+
 def _check_text(name: str, text: object) -> None:
     if not isinstance(text, str):
         raise InputError(f"{name}: expected a string, found {type(text).__name__}")
@@ -408,18 +478,23 @@ def _check_words(name: str, words: Sequence[str]) -> list[str]:
     return list(words)
 
 
-def _check_joined(tokenizer: PreTrainedTokenizerBase, tokens: Tokens, texts: Sequence[str]) -> None:
+def _check_joined(
+    tokenizer: PreTrainedTokenizerBase,
+    pieces: Sequence[str],
+    offsets: Sequence[tuple[int, int]],
+    sequence: Sequence[int],
+    texts: Sequence[str],
+) -> None:
     """No space that joins words is a piece, but where the vocabulary marks spaces (``▁``, ``Ġ``) and so reads words."""
     if mark(tokenizer) in ("▁", "Ġ"):
         return
-    places = zip(_known(tokens.sequence_ids).tolist(), _known(tokens.offsets).tolist(), strict=True)
-    for place, (number, (start, end)) in enumerate(places):
-        text = texts[int(number)]  # of special tokens any: their offsets are empty
+    for piece, number, (start, end) in zip(pieces, sequence, offsets, strict=True):
+        text = texts[number]  # of special tokens any: their offsets are empty
         if text[start:end].isspace():
             around = text[max(0, start - 10) : end + 10]
             raise InputError(
                 "words: expected a tokenizer that reads words joined by spaces, found one that makes a space a piece "
-                f"of its own ({tokens.pieces[place]!r} in {around!r}); give text or tokens, as the model was trained on"
+                f"of its own ({piece!r} in {around!r}); give text or tokens, as the model was trained on"
             )
 
 

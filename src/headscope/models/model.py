@@ -158,6 +158,14 @@ class Model:
         return self._fits(_encode.from_words(self._tokenizer(), words, pair_words))
 
     @validated
+    def encode_all(self, inputs: Sequence[Sequence[_encode.Text]]) -> list[Tokens | None]:
+        """Tokens of inputs of one text or two, each a string or a list of words, read in one call; of any length.
+
+        None for an input that `encode` or `from_words` refuses: asked alone, they say why.
+        """
+        return _encode.encode_all(self._tokenizer(), inputs)
+
+    @validated
     def from_pieces(self, pieces: Sequence[str]) -> Tokens:
         """Tokens taken as they are. Raises `InputError` for a piece that the vocabulary does not have."""
         return self._fits(_encode.from_pieces(self._tokenizer(), pieces))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import torch
+from torch import nn
 
-from headscope.attention.record import AttentionRecord
+from headscope.attention.record import AttentionRecord, Hook
 from headscope.attention.recording import recording
 from headscope.errors import RefusedError
 from headscope.models import Model
@@ -58,3 +60,43 @@ def self_attention(
     if not records:
         raise RefusedError("no self-attention was seen in the forward pass")
     return [records[layer] for layer in sorted(records)]
+
+
+class Passes:
+    """The forward passes of one run, of which only the attention is wanted.
+
+    The first runs to its end and tells how many calls of attention a pass has; each later one ends with the last of
+    them, as what a model computes after it changes no map.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        self.module = module
+        self._calls: int | None = None
+        self._to_the_end = any(
+            hasattr(part, "_hf_hook") for part in module.modules()
+        )  # accelerate moves weights back
+
+    @contextmanager
+    def recording(self, hook: Hook, *, fused: bool = False) -> Generator[None]:
+        """One pass, which is to be run within it without gradients; see `headscope.attention.recording.recording`."""
+        seen = 0
+
+        def call(record: AttentionRecord) -> Any:
+            nonlocal seen
+            seen += 1
+            answer = hook(record)
+            if seen == self._calls:
+                raise _EnoughError
+            return answer
+
+        try:
+            with torch.no_grad(), recording(self.module, call, fused=fused):
+                yield
+        except _EnoughError:
+            return
+        if not self._to_the_end:
+            self._calls = seen
+
+
+class _EnoughError(Exception):
+    """All attention of a pass was seen."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -132,13 +133,19 @@ class Side:
             for kind, hidden in self._hidden.items()
         }
 
+    def turned(self) -> Side:
+        """The same sources, candidates and targets, read in the other direction."""
+        other = copy(self)
+        other._column = not self._column
+        return other
+
     def lines(self, maps: Tensor) -> Tensor:
         """The row or column of each source, ``[input head source unit]``."""
-        turned = maps.transpose(2, 3).contiguous() if self._column else maps
+        turned = maps.transpose(2, 3) if self._column else maps
         if self._all and turned.shape[2] == self._index.shape[1]:
-            return turned
-        index = self._index[:, None, :, None].expand(-1, maps.shape[1], -1, turned.shape[3])
-        return turned.gather(2, index)
+            return turned.contiguous()
+        inputs = torch.arange(len(maps), device=maps.device)[:, None]
+        return turned[inputs, :, self._index].transpose(1, 2)  # gather takes twice as long
 
     def choose(self, lines: Tensor, way: Way) -> Choice:
         """The candidate that gets most."""

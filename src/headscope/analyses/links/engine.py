@@ -16,6 +16,7 @@ from torch import Tensor
 from headscope.analyses.links.choices import Side, Units, by_label, widened
 from headscope.analyses.links.questions import (
     Asked,
+    Direction,
     Way,
     directions_of,
     question,
@@ -34,7 +35,7 @@ from headscope.models import Model, expect_model
 from headscope.models.finite import not_finite
 from headscope.models.model import uncached
 from headscope.stream.batches import checked_first, cut, tokens_of, worked
-from headscope.stream.forward import expect_square, forward
+from headscope.stream.forward import Passes, expect_square, forward
 from headscope.stream.inputs import Inputs
 from headscope.stream.long import Kind, run_long
 from headscope.tokens import BoolArray, Tokens
@@ -78,6 +79,13 @@ class Engine:
         self.rows: Rows = rows
         self.token_types, self.full = token_types, full
         self.remarks: list[str] = []
+        self._passes: dict[bool, Passes] = {}
+
+    def passes(self, *, crossed: bool) -> Passes:
+        """Those through the whole module, for its cross-attention, or through its backbone."""
+        if crossed not in self._passes:
+            self._passes[crossed] = Passes(self.model.module if crossed else self.model.backbone)
+        return self._passes[crossed]
 
     def links(self, example: Example) -> Sequence[Link]:
         """The links of an input. Raises `CorpusError` for one that has none to read."""
@@ -245,16 +253,13 @@ class _Reader:
             Units([each.key for each in questions], engine.rows, device) if self._crossed else self._query
         )
         sources = max(1, *(len(each.labels) for each in questions))
-        self._directions = {
-            direction: Side(
-                questions,
-                direction,
-                sources,
-                (self._key if direction == "row" else self._query).count,
-                device,
-            )
-            for direction in directions_of(engine.ways)
-        }
+        self._directions: dict[Direction, Side] = {}
+        for direction in directions_of(engine.ways):
+            if self._directions and all(each.read["row"] is each.read["column"] for each in questions):
+                self._directions[direction] = self._directions["row"].turned()
+            else:
+                units = (self._key if direction == "row" else self._query).count
+                self._directions[direction] = Side(questions, direction, sources, units, device)
         self._aligned = any(each.aligned for each in questions)
         self._labels = sorted({label for each in questions for label in each.labels})
         self.by_label = by_label(questions, self._labels, sources).to(device) if engine.full else None
@@ -272,10 +277,10 @@ class _Reader:
     def run(self) -> None:
         """One forward pass, reduced layer by layer."""
         model, inputs = self._model, [tokens_of(each) for each in self._asked]
-        module = model.module if self._crossed else model.backbone
-        with torch.no_grad(), recording(module, self._reduce):
+        passes = self._engine.passes(crossed=self._crossed)
+        with passes.recording(self._reduce):
             if self._crossed:
-                module(**self._both(), **uncached(module))
+                passes.module(**self._both(), **uncached(passes.module))
             else:
                 forward(model, inputs, token_types=self._engine.token_types)
         if not self._right:

@@ -278,27 +278,39 @@ def question(
     )
     if aligned:
         links = [*links, *_bare(links, keys, queries)]
-    sides: dict[Direction, _Side] = {
-        direction: _Side(*((queries, keys) if direction == "row" else (keys, queries)), len(links))
-        for direction in directions_of(ways)
-    }
+    directions = directions_of(ways)
+    sides: dict[Direction, _Side]
+    if crossed:
+        ends: dict[Direction, tuple[Axis, Axis, Side]] = {
+            "row": (queries, keys, "b"),
+            "column": (keys, queries, "a"),
+        }
+        sides = {each: _Side(*ends[each][:2], len(links), only=ends[each][2]) for each in directions}
+    else:  # in both directions sources and targets are the same
+        sides = dict.fromkeys(directions, _Side(keys, keys, len(links)))
     listed = any("listed" in way.candidates for way in ways)
     for number, link in enumerate(links):
         try:
-            for direction, side in sides.items():
-                if not crossed or link.source.text == ("b" if direction == "row" else "a"):
-                    side.add(number, link, listed)
+            for side in dict.fromkeys(sides.values()):
+                side.add(number, link, listed)
         except InputError as error:
             raise InputError(f"{link.place}: {error}" if link.place else str(error)) from None
-    read: dict[Direction, Read] = {
-        direction: side.read(
-            [way.candidates for way in ways if way.direction == direction], direction, causal and not crossed
-        )
-        for direction, side in sides.items()
-    }
+    read: dict[Direction, Read] = {}
+    made: dict[Any, Read] = {}  # of both directions one, where it is the same
+    for each, side in sides.items():
+        kinds: tuple[Candidates, ...] = (*(way.candidates for way in ways if way.direction == each),)
+        sees = each if causal and not crossed else None
+        read[each] = made.get((side, kinds, sees)) or side.read(kinds, sees)
+        made[side, kinds, sees] = read[each]
     bare = np.array([link.place == _BARE for link in links], np.bool_)
     divided = {**keys.remarks, **queries.remarks}
-    remarks = [f"{link.place}: {divided[span]}" for link in links for span in link.spans if span in divided]
+    remarks = [
+        f"{link.place}: {divided[span]}"
+        for link in links
+        if divided
+        for span in link.spans
+        if span in divided
+    ]
     return Question(queries, keys, [link.label for link in links], aligned, bare, read, remarks)
 
 
@@ -345,15 +357,17 @@ def _bare(links: Sequence[Link], keys: Axis, queries: Axis) -> list[Link]:
 class _Side:
     """Sources on one axis and their targets on another, as they are gathered."""
 
-    def __init__(self, sources: Axis, targets: Axis, count: int) -> None:
-        self._sources, self._targets = sources, targets
+    def __init__(self, sources: Axis, targets: Axis, count: int, only: Side | None = None) -> None:
+        self._sources, self._targets, self._only = sources, targets, only
         self._source = [_NONE] * count
         self._pairs: list[tuple[int, int]] = []
         self._sure: list[tuple[int, int]] = []
         self._listed: list[tuple[int, int]] = []
 
     def add(self, number: int, link: Link, listed: bool) -> None:
-        """The link of this number."""
+        """The link of this number, where its source is of this side's text."""
+        if self._only not in (None, link.source.text):
+            return
         axis = self._targets
         self._source[number] = self._sources.one(self._sources.units(link.source))
         sure = [unit for span in link.targets for unit in axis.units(span)]
@@ -375,8 +389,8 @@ class _Side:
         self._sure += [(number, unit) for unit in sure]
         self._pairs += [(number, unit) for unit in (*sure, *also)]
 
-    def read(self, candidates: Sequence[Candidates], direction: Direction, causal: bool) -> Read:
-        """All of it as arrays."""
+    def read(self, candidates: Sequence[Candidates], sees: Direction | None) -> Read:
+        """All of it as arrays, of what is visible in this direction of a causal model, or of all."""
         axis, own = self._targets, self._sources
         count = len(axis.groups)
         source = np.array(self._source, np.int64)
@@ -387,8 +401,8 @@ class _Side:
         same = axis is own
         apart = (first > high) | (last < low) if same else np.ones((len(source), count), np.bool_)
         seen = np.ones((1, count), np.bool_)
-        if causal:
-            seen = first <= high if direction == "row" else last >= low
+        if sees is not None:
+            seen = first <= high if sees == "row" else last >= low
         allowed: dict[Candidates, BoolArray] = {}
         heard: dict[Candidates, BoolArray] = {}
         for kind in dict.fromkeys(candidates):
@@ -430,27 +444,27 @@ def offsets_of(question: Question, offsets: Sequence[int], name: str = "target")
     return right
 
 
-def nearest(question: Question, name: str = "target", *, alike: bool = False) -> BoolArray:
-    """Whether the nearest candidate is right (of two the one before), ``[source]``; `alike`: with the same string.
+def nearest(question: Question, name: str = "target") -> BoolArray:
+    """Whether the nearest candidate is right (of two the one before), and that with the same string, ``[2 source]``.
 
     Between two axes that is the one nearest to the source's share of its own.
     """
-    right = np.zeros(len(question.labels), np.bool_)
+    right = np.zeros((2, len(question.labels)), np.bool_)
     for read, axis, own in _sides(question):
         target: BoolArray = getattr(read, name)
         which = next(iter(read.heard.values()))
-        if alike:
-            codes = {string: code for code, string in enumerate(dict.fromkeys((*own.strings, *axis.strings)))}
-            strings, others = (np.array([codes[each] for each in side.strings]) for side in (own, axis))
-            which = which & (strings[read.source][:, None] == others)
         if not which.size:
             continue
+        codes = {string: code for code, string in enumerate(dict.fromkeys((*own.strings, *axis.strings)))}
+        strings, others = (np.array([codes[each] for each in side.strings]) for side in (own, axis))
+        alike = which & (strings[read.source][:, None] == others)
         places, base = np.array(axis.first) + 0.5, np.array(own.first)[read.source][:, None] + 0.5
         apart = places - base * (axis.own / own.own)
-        far = np.where(which, np.abs(apart) - 1e-6 * (apart < 0), np.inf)
-        rows = np.arange(len(right))
-        best = far.argmin(1)
-        right |= which[rows, best] & target[rows, best]
+        far = np.abs(apart) - 1e-6 * (apart < 0)
+        rows = np.arange(right.shape[1])
+        for rule, each in enumerate((which, alike)):
+            best = np.where(each, far, np.inf).argmin(1)
+            right[rule] |= each[rows, best] & target[rows, best]
     return right
 
 

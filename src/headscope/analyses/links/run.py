@@ -145,8 +145,7 @@ class Links(Engine):
     def guesses(self, asked: Asked, name: str = "target") -> BoolArray:
         """Whether offsets, the nearest candidate and the nearest of the same string are right."""
         own = asked.question
-        rules = [nearest(own, name), nearest(own, name, alike=True)]
-        return np.concatenate([offsets_of(own, self._offsets, name), rules])
+        return np.concatenate([offsets_of(own, self._offsets, name), nearest(own, name)])
 
     def shares(self, asked: Asked, name: str = "target") -> Floats:
         """The share of candidates that are targets."""
