@@ -322,13 +322,31 @@ export interface ReportPayload {
 }
 
 /**
- * Sentences on what the heads do.
+ * What heads are known to do, and which: [layer, head] each, the model's own indices.
+ */
+export interface Mark {
+  name: string;
+  heads: number[][];
+}
+
+/**
+ * A sentence on what heads do, from a section of kind `about`, or on a measure of that name (None: neither).
+ */
+export interface Finding {
+  parts: Part[];
+  about: string | null;
+}
+
+/**
+ * The picture of the whole model, and sentences on what its heads do, the first `LEADS` with a picture each.
  */
 export interface SummarySection {
   title: string;
   about: string;
   kind: "summary";
-  lines: Part[][];
+  marks: Mark[];
+  findings: Finding[];
+  leads: number;
 }
 
 /**
@@ -360,6 +378,7 @@ export interface MethodsSection {
   title: string;
   about: string;
   kind: "methods";
+  notes: string[];
 }
 
 /**
@@ -380,6 +399,7 @@ export interface LayersSection {
   about: string;
   kind: "layers";
   measures: string[];
+  notes: string[];
   command: string | null;
 }
 
@@ -400,6 +420,7 @@ export interface ClassesSection {
   about: string;
   kind: "classes";
   panels: PanelInfo[];
+  notes: string[];
   command: string | null;
 }
 
@@ -434,6 +455,7 @@ export interface ClustersSection {
   between: ((number | null)[])[];
   units: string;
   lines: string[];
+  notes: string[];
   command: string | null;
 }
 
@@ -493,6 +515,7 @@ export interface RolesSection {
   why: Record<string, string>;
   not_found: Absent[];
   untested: Absent[];
+  notes: string[];
   command: string | null;
 }
 
@@ -531,6 +554,7 @@ export interface CardsSection {
   kind: "cards";
   cards: CardInfo[];
   inputs: number;
+  notes: string[];
   command: string | null;
 }
 
@@ -847,7 +871,7 @@ export interface ProbesSection {
 /**
  * The means over the heads of a layer; errors are None where there is one document.
  *
- * `low` and `high` are the ends of the 95 % interval of `js`, None with few documents.
+ * `low` and `high` are the ends of the 95 % interval of `js`, None with few documents.
  */
 export interface ComparedLayer {
   layer: number;

@@ -9,12 +9,18 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 from page_controls import ALL
+
+import headscope as hs
+from headscope.analyses.typed import Typed
+from headscope.models import Model
+from headscope.stream.provenance import COMMAND
 
 playwright = pytest.importorskip("playwright.sync_api")
 
@@ -75,6 +81,17 @@ def chromium() -> Iterator[Any]:
         browser = play.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def built_in(demo: Model, build_once: Any) -> str:
+    """The report of the demo model on the built-in corpus: what `headscope report` writes."""
+
+    def typed() -> str:
+        COMMAND.set("headscope report")
+        return hs.report(demo, typed=Typed())
+
+    return build_once("built-in", lambda: copy_context().run(typed))
 
 
 @dataclass

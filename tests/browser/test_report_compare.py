@@ -14,6 +14,7 @@ import pytest
 import torch
 import transformers
 from small_tokenizers import roberta
+from unfold import unfolded
 
 import headscope as hs
 from headscope.analyses.typed import Typed
@@ -224,11 +225,11 @@ def test_from_two_models_to_one_and_back(open_page: Any, html: str) -> None:
 
 
 def test_points_rows_links_and_sentences_open_heads(open_page: Any, html: str, compared: Any) -> None:
-    page = open_page(html)
+    page = unfolded(open_page(html))
     least, most = (f"L{row['layer']}H{row['head']}" for row in map(compared.drift.iloc.__getitem__, (-1, 0)))
     line = page.locator("[data-section=summary] li", has_text="Beside itself with untrained weights")
-    assert line.locator("button").all_inner_texts()[:2] == [least, most]
-    line.locator("button").nth(1).click()
+    assert line.locator(".headlink").all_inner_texts()[:2] == [least, most]
+    line.locator(".headlink").nth(1).click()
     wait_for_head(page, most)
 
     row = page.locator(f"{SECTION} tbody tr", has=page.get_by_role("button", name="next token", exact=True))

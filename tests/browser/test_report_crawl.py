@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import re
-from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-import headscope as hs
-from headscope.analyses.typed import Typed
-from headscope.models import Model
-from headscope.stream.provenance import COMMAND
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -55,17 +49,6 @@ PRESSED = ".page button, .page summary, .topbar button"
 NAMES = f"""[...document.querySelectorAll({PRESSED!r})].map(one => one.closest(".saves") || !one.checkVisibility() ? "" :
     `${{one.closest("section")?.dataset.section}} ${{one.closest("thead") ? "sort" : one.className}}`)"""
 SETTLED = "() => !document.querySelector('.hx[data-busy]')"
-
-
-@pytest.fixture(scope="session")
-def built_in(demo: Model, build_once: Any) -> str:
-    """The report of the demo model on the built-in corpus: what `headscope report` writes."""
-
-    def typed() -> str:
-        COMMAND.set("headscope report")
-        return hs.report(demo, typed=Typed())
-
-    return build_once("built-in", lambda: copy_context().run(typed))
 
 
 def some(count: int) -> list[int]:

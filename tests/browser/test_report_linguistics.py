@@ -10,6 +10,7 @@ import linguistics_sample as sample
 import pandas as pd
 import pytest
 from report_sample import dataset, example
+from unfold import unfolded
 
 import headscope as hs
 from headscope.analyses.coref.statistics import table
@@ -77,9 +78,10 @@ def wait_for_head(page: Any, name: str, example: str) -> None:
 
 
 def test_a_relation_opens_right_and_wrong_sentences_and_these_the_explorer(open_page: Any, html: str) -> None:
-    page = open_page(html)
+    page = unfolded(open_page(html))
     row = relation(page, "obj")
     row.get_by_role("button").click()
+    unfolded(page)
     assert row.get_by_role("button").get_attribute("aria-pressed") == "true"
     head = row.locator("td b").inner_text()
     title = page.locator("[data-section=syntax] .cases h3").inner_text()
@@ -105,11 +107,12 @@ def test_a_relation_opens_right_and_wrong_sentences_and_these_the_explorer(open_
 def test_a_label_opens_its_sentences_and_these_the_explorer_with_gold_links(
     open_page: Any, html: str
 ) -> None:
-    page = open_page(html)
+    page = unfolded(open_page(html))
     section = page.locator("[data-section=links]")
     assert section.locator("tbody th").all_inner_texts() == ["all", "pronoun", "time"]
     row = section.locator("tbody tr", has=page.get_by_role("button", name="pronoun", exact=True))
     row.get_by_role("button").click()
+    unfolded(page)
     head = row.locator("td b").inner_text()
     assert section.locator(".cases h3").inner_text().startswith(f"pronoun: {head}")
     assert section.locator(".key span").first.inner_text() == "the link, found"
@@ -139,7 +142,7 @@ def test_arcs_are_as_wide_as_attention_is_strong(open_page: Any, html: str) -> N
 
 
 def test_relations_of_few_instances_are_grey_and_open_nothing(open_page: Any, html: str) -> None:
-    page = open_page(html, fragment="#head=L0H0")
+    page = unfolded(open_page(html, fragment="#head=L0H0"))
     few = page.locator("[data-section=syntax] tbody tr.off", has_text="conj").first
     before = page.locator("[data-section=syntax] .cases h3").inner_text()
     few.click()
@@ -150,10 +153,11 @@ def test_relations_of_few_instances_are_grey_and_open_nothing(open_page: Any, ht
 
 
 def test_coreference_shows_mentions_and_opens_them(open_page: Any, html: str) -> None:
-    page = open_page(html)
+    page = unfolded(open_page(html))
     section = page.locator("[data-section=coref]")
     assert section.locator("tbody").first.locator("tr").count() == 7
     section.get_by_role("button", name="L2H4", exact=True).last.click()
+    unfolded(page)
     assert "any word" in section.locator(".cases h3").inner_text()
     for kind in ("right", "wrong"):
         one = section.locator(f".mentions[data-kind={kind}]").first
@@ -239,7 +243,7 @@ def in_order(part: Any) -> list[str]:
 
 
 def test_rows_of_relations_say_what_was_found(open_page: Any, planted: str) -> None:
-    page = open_page(planted)
+    page = unfolded(open_page(planted))
     body = page.locator("[data-section=syntax] tbody")
     rows = {texts[0]: (texts, row) for row in body.locator("tr").all() for texts in [cells(row)]}
     assert list(rows) == ["all", "all but punct, root", "det", "nsubj", "csubj", "prep", "pobj"]
@@ -283,7 +287,7 @@ def test_rows_of_relations_say_what_was_found(open_page: Any, planted: str) -> N
 
 def test_arcs_are_of_the_relation_in_its_direction(open_page: Any, planted: str) -> None:
     """What the relation is in the tree is red, what was chosen instead is told apart, other attention is faint."""
-    page = open_page(planted)
+    page = unfolded(open_page(planted))
     relation(page, "det").get_by_role("button").click()
     cases = page.locator("[data-section=syntax] .cases")
     assert (
@@ -346,7 +350,7 @@ def test_arcs_are_of_the_relation_in_its_direction(open_page: Any, planted: str)
 
 
 def test_a_column_is_read_from_the_head_to_its_dependent(open_page: Any, planted: str) -> None:
-    page = open_page(planted)
+    page = unfolded(open_page(planted))
     row = relation(page, "nsubj")
     row.click()
     assert page.locator(".openhead h2").inner_text() == "L0H1"
@@ -369,7 +373,7 @@ def test_a_column_is_read_from_the_head_to_its_dependent(open_page: Any, planted
 
 
 def test_rows_of_coreference_say_what_was_found(open_page: Any, planted: str) -> None:
-    page = open_page(planted)
+    page = unfolded(open_page(planted))
     section = page.locator("[data-section=coref]")
     assert section.locator("thead th").all_inner_texts() == [
         *("system", "chooses among", "all (48)", "split,\nchoice\nincluded", "beside\nthe best\nrule"),
@@ -408,7 +412,7 @@ def test_rows_of_coreference_say_what_was_found(open_page: Any, planted: str) ->
 
 
 def test_mentions_are_shown_as_they_were_chosen(open_page: Any, planted: str) -> None:
-    page = open_page(planted)
+    page = unfolded(open_page(planted))
     section = page.locator("[data-section=coref]")
     section.locator("tbody tr").nth(4).click()
     assert page.locator(".openhead h2").inner_text() == "L1H0"

@@ -70,7 +70,11 @@ def test_every_section_with_figures_has_them_as_csv_and_as_parquet(open_page: An
 def test_pictures_stand_alone_and_are_light(open_page: Any, html: str, tmp_path: Path) -> None:
     page = open_page(html, scheme="dark")
     drawn = saves(page, "SVG")
-    assert len(drawn) == len(page.locator("[data-section=measures], .charts, [data-section=clusters]").all())
+    assert len(drawn) == len(
+        page.locator(
+            "[data-section=measures], [data-section=layers], [data-section=classes], [data-section=clusters]"
+        ).all()
+    )
     title = page.locator("[data-section=measures] h2").inner_text()
     for button in drawn:
         name, data = saved(page, button)
@@ -91,4 +95,10 @@ def test_pictures_stand_alone_and_are_light(open_page: Any, html: str, tmp_path:
     assert len(plain) == len(drawn)
     for before, button in zip(plain, drawn, strict=True):
         assert saved(page, button)[1] == before  # the same from a dark page
-    assert title in plain[0].decode()
+    assert any(title in picture.decode() for picture in plain)
+    layers = page.locator("[data-section=layers]").first
+    folded = layers.locator("details .chart h3").all_text_contents()
+    assert folded
+    picture = saved(page, layers.get_by_role("button", name="SVG", exact=True))[1].decode()
+    assert all(title in picture for title in folded)
+    assert layers.locator("details[open]").count() == 0

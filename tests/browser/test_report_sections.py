@@ -56,9 +56,9 @@ def test_every_section_is_there_with_its_caption_and_command(open_page: Any, htm
         section = page.locator(
             f"[data-section={kind}]" if ">>" not in kind else "[data-section=classes]"
         ).first
-        assert text in section.locator(".about").inner_text()
+        assert text in section.text_content()
         assert section.locator(".again code").inner_text() == command
-    assert "40 short inputs were scored" in page.locator("[data-section=cards] > .about").inner_text()
+    assert "40 short inputs were scored" in page.locator("[data-section=cards] > .foot").text_content()
     failed = page.locator("[data-section=failed]")
     assert failed.locator(".why").inner_text() == "RuntimeError: <b>no</b> memory"
     assert "2 of 12 heads have a role" in page.locator(".findings").first.inner_text()
@@ -99,6 +99,7 @@ def test_the_map_says_what_a_point_is(open_page: Any, html: str):
 
 def test_layers_by_their_distance(open_page: Any, html: str):
     page = open_page(html)
+    page.locator("[data-section=clusters] summary", has_text="Layer by layer").click()
     cells = page.locator("[data-section=clusters] .between tbody tr").nth(0).locator("td").all_inner_texts()
     # Layers 0 and 1 are four heads apart, each a twentieth: on average 0.2.
     assert cells[1:] == [".20", ".40"]
@@ -134,7 +135,7 @@ def test_a_card_opens_its_head_on_its_examples(open_page: Any, html: str):
     assert cards.count() == 2
     one = page.locator(".card[data-head=L0H1]")
     assert "separators" in one.locator("header").inner_text()
-    assert "highest of 12" in one.locator(".best").inner_text()
+    assert "1 of 12" in one.locator(".best").inner_text()
     one.locator(".line").click()
     opened(page, 0, 1, "example=1")
     assert page.locator(".toks.l .tok").nth(1).inner_text() == "bee0"

@@ -26,8 +26,12 @@ def section(payload: Any, kind: str) -> Any:
     return next(one for one in payload["sections"] if one["kind"] == kind)
 
 
+def parts_of(payload: Any) -> list[Any]:
+    return [finding["parts"] for finding in section(payload, "summary")["findings"]]
+
+
 def said(payload: Any) -> list[str]:
-    return ["".join(part["text"] for part in line) for line in section(payload, "summary")["lines"]]
+    return ["".join(part["text"] for part in line) for line in parts_of(payload)]
 
 
 def of_example(place: int, ref: ArrayRef, texts: dict[str, str]) -> Any:
@@ -55,7 +59,7 @@ def test_every_figure_arrives():
 
 def test_captions_say_how_many_tokens_the_figures_are_means_over():
     def lead(data: xr.Dataset) -> str:
-        return section(report_payload(data)[0], "layers")["about"]
+        return " ".join(section(report_payload(data)[0], "layers")["notes"])
 
     data = dataset()
     for name in ("previous", "next", "first", "sep"):
@@ -100,7 +104,7 @@ def test_a_section_of_your_own_stands_before_the_table_with_its_arrays():
     class Mine(Section):
         def info(self, blobs: Blobs) -> SectionInfo:
             name = blobs.plain(np.arange(3.0))["data"]
-            return SummarySection(kind="summary", title="Mine", about=name, lines=[])
+            return SummarySection(kind="summary", title="Mine", about=name, marks=[], findings=[], leads=0)
 
     payload, texts = report_payload(dataset(), sections=[Mine()])
     place = [one["title"] for one in payload["sections"]].index("Mine")
@@ -182,7 +186,7 @@ def test_the_summary_says_what_the_figures_say():
         line.startswith("No head is known to put more than half of its attention on the next token")
         for line in lines
     )
-    head = next(part for part in section(payload, "summary")["lines"][0] if part["head"] is not None)
+    head = next(part for part in parts_of(payload)[0] if part["head"] is not None)
     assert (head["text"], head["layer"], head["head"]) == ("L1H2", 1, 2)
 
 
@@ -247,3 +251,19 @@ def test_names_that_garble_are_cleaned():
 )
 def test_percentages(share: float, text: str):
     assert percent(share) == text
+
+
+def test_a_corpus_without_pairs_has_no_texts_a_and_b() -> None:
+    data = dataset()
+    data["previous"].attrs |= {
+        "title": "A to B",
+        "description": "Mean share of the attention of a token of text A that goes to tokens of text B.",
+    }
+    told = report_payload(data, halves=True)[0]["measures"]
+    assert told[0]["title"] == "first half to second"
+    assert told[0]["description"] == (
+        "Mean share of the attention of a token of the first half that goes to tokens of the second half. "
+        "An input is two stretches of one text, each of whole lines: its first and its second half."
+    )
+    assert "two stretches" not in told[1]["description"]
+    assert report_payload(data)[0]["measures"][0]["title"] == "A to B"

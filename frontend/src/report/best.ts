@@ -2,12 +2,12 @@
 
 import { h } from "../dom";
 import { code, paper, plural, probability, range, share, whole } from "../format";
-import type { BestRow, LinkSentence, LinkShown } from "../protocol";
+import type { BestRow, LinkSentence, LinkShown, LinksSection, SyntaxSection, TreeShown } from "../protocol";
 import { key, picture, saying } from "./arcs";
 import { bar } from "./bars";
 import type { Cell } from "./figures";
 import type { Drawn, Host } from "./host";
-import { HeadRows, notes, number, table } from "./rows";
+import { firstOf, HeadRows, number, table } from "./rows";
 
 const ACCURACY = "accuracy,\ngiven the\nchoice";
 const SPLIT = "split,\nchoice\nincluded";
@@ -17,6 +17,21 @@ export interface Case {
   readonly sentence: LinkSentence;
   readonly reading: LinkShown;
 }
+
+/** A tree as links: of each word its head. */
+export const parsed = (info: SyntaxSection, readings: readonly TreeShown[]): Case[] =>
+  readings.flatMap((reading) => {
+    const tree = info.sentences[reading.sentence];
+    if (!tree) return [];
+    return [{ sentence: { words: tree.words, spans: [], second: null, example: tree.example }, reading: { ...reading, targets: reading.words.map((word) => [tree.heads[word]!]) } }];
+  });
+
+/** Links as they were annotated. */
+export const linked = (info: LinksSection, readings: readonly LinkShown[]): Case[] =>
+  readings.flatMap((reading) => {
+    const sentence = info.sentences[reading.sentence];
+    return sentence ? [{ sentence, reading }] : [];
+  });
 
 /** What a section says of its rows. */
 export interface Terms<Row> {
@@ -43,7 +58,6 @@ export interface Terms<Row> {
 
 interface Info<Row> {
   readonly rows: readonly Row[];
-  readonly notes: readonly string[];
 }
 
 /** The table, whose rows open heads, and below it the sentences of one of them; `others` are rows that open nothing. */
@@ -81,7 +95,7 @@ export function best<Row extends BestRow>(element: HTMLElement, info: Info<Row>,
   };
   const rows = info.rows.map(rowOf);
   const numbers = new Set(["n", ACCURACY, SPLIT, terms.baseline, "q", ...terms.more]);
-  element.append(table(terms.title, columns, numbers, [rows, others]), list, notes(info.notes));
+  element.append(table(host, terms.title, columns, numbers, [rows, others]), list);
   const accuracy = (i: number): number => info.rows[i]!.accuracy ?? 0;
   const [first] = rows.map((_, i) => i).filter((i) => terms.right(info.rows[i]!).length + terms.wrong(info.rows[i]!).length > 0).sort((i, j) => accuracy(j) - accuracy(i));
   const cell = first === undefined ? null : host.figures.find(info.rows[first]!.layer, info.rows[first]!.head);
@@ -112,7 +126,7 @@ function cases<Row extends BestRow>(row: Row, cell: Cell, host: Host, terms: Ter
   };
   const group = (kind: string, readings: readonly Case[]): HTMLElement[] => {
     const none = h("p.say", {}, `None among the ${plural(row.looked, "sentence")} that were drawn.`);
-    return [h("h4.cap", {}, kind), ...(readings.length === 0 ? [none] : readings.map((reading) => shown(reading, kind)))];
+    return [h("h4.cap", {}, kind), ...(readings.length === 0 ? [none] : firstOf(readings.map((reading) => shown(reading, kind)), kind))];
   };
   const how = `${head.label} in papers, ${terms.arrow(row)}, right in ${(100 * (row.accuracy ?? 0)).toFixed(1)}\u00a0% of ${whole(row.n)}`;
   const title = h("h3", {}, `${terms.name(row)}: ${head.name} `, h("span.dim", {}, how));

@@ -1,5 +1,9 @@
 // A picture of all heads: layers down, heads across.
 
+import { fit } from "../dom";
+import type { Pen } from "../explorer/canvas";
+import { painters } from "../explorer/export";
+
 /** Cell size and gap for so many rows and columns in so much room. */
 export function layout(rows: number, columns: number, width: number, height: number, largest: number): { size: number; gap: number } {
   const size = Math.min(largest, (width + 2) / columns, (height + 2) / rows);
@@ -11,4 +15,10 @@ export function layout(rows: number, columns: number, width: number, height: num
 export function spaced(indices: readonly number[], step: number, room: number): (readonly [position: number, index: number])[] {
   const every = Math.max(1, Math.ceil(room / step));
   return indices.flatMap((index, position) => (position % every === 0 ? [[position, index] as const] : []));
+}
+
+/** Draw a picture on a canvas, and keep how, so that it can be drawn again as vectors. */
+export function draw(canvas: HTMLCanvasElement, width: number, height: number, paint: (pen: Pen) => void): void {
+  paint(fit(canvas, width, height));
+  painters.set(canvas, paint);
 }

@@ -106,7 +106,7 @@ export const captioned = (title: Child, note: Child, ...content: Child[]): HTMLE
 /** Set charts beside one another in a grid, and return the width of each. */
 export function beside(grid: HTMLElement, room: number, columns: number, gap: number, most = Infinity): number {
   const width = Math.min(most, Math.floor((room - gap * (columns - 1)) / columns));
-  grid.style.gap = `28px ${gap}px`;
+  grid.style.gap = `14px ${gap}px`;
   grid.style.gridTemplateColumns = `repeat(${columns}, ${width}px)`;
   return width;
 }

@@ -1,9 +1,11 @@
 // The sections of a report, by the kind that their payload names.
 
-import { h } from "../dom";
+import { type Child, h } from "../dom";
 import type { ReportPayload } from "../protocol";
 import type { Drawn, Host, Section } from "./host";
+import { notes } from "./rows";
 import { offer, slug } from "./saves";
+import { explained } from "./terms";
 import * as sections from "./sections/index";
 
 type Info = ReportPayload["sections"][number];
@@ -14,12 +16,14 @@ const SECTIONS: { readonly [Kind in Info["kind"]]: Section<Extract<Info, { kind:
 export function draw(page: HTMLElement, info: Info, host: Host): Drawn {
   const saves = h("span.saves");
   const head = h("div.sectionhead", {}, info.title && h("h2", {}, info.title), saves);
-  const element = h("section", { id: idOf(page, info), "data-section": info.kind }, info.title && head, info.about && h("p.about", {}, ...withoutChoices(info.about)));
+  const element = h("section", { id: idOf(page, info), "data-section": info.kind }, info.title && head, info.about && h("p.about", {}, ...withoutChoices(info.about, host)));
   page.append(element);
   const drawn = (SECTIONS[info.kind] as Section<Info>)(element, info, host) ?? {};
   drawn.update?.(host.now);
   offer(saves, info.title, drawn, host);
-  if ("command" in info && info.command) element.append(h("p.again", {}, info.kind === "failed" ? "To try again: " : "The same figures: ", h("code", {}, info.command)));
+  const read = "notes" in info && info.notes.length > 0 && notes(info.notes);
+  const again = "command" in info && info.command && h("p.again", {}, info.kind === "failed" ? "To try again: " : "The same figures: ", h("code", {}, info.command));
+  if (read || again) element.append(h("div.foot", {}, read, again));
   return drawn;
 }
 
@@ -32,7 +36,8 @@ function idOf(page: HTMLElement, { title }: Info): string | null {
 }
 
 // On paper nothing can be chosen: sentences that say what to choose stay on the screen.
-function withoutChoices(about: string): (string | HTMLElement)[] {
+function withoutChoices(about: string, host: Host): Child[] {
   const parts = about.split(/((?<=^|[.:] )Choose [^.]+\.(?: |$))/);
-  return parts.filter(Boolean).map((part) => (part.startsWith("Choose ") ? h("span.screen", {}, part) : part));
+  const seen = new Set<string>();
+  return parts.filter(Boolean).flatMap((part) => (part.startsWith("Choose ") ? [h("span.screen", {}, part)] : explained(part, host, seen)));
 }

@@ -62,7 +62,7 @@ export class Measure {
 
   /** Values, errors and counts are of the heads, layer by layer; chances are of the layers. NaN: there is none. */
   constructor(
-    readonly info: MeasureInfo,
+    public info: MeasureInfo,
     private readonly heads: number,
     private readonly values: Float64Array,
     private readonly errors: Float64Array,
@@ -79,6 +79,10 @@ export class Measure {
   readonly count = (cell: Cell): number => this.counts[this.index(cell)] ?? NaN;
   readonly chance = (layer: number): number => this.chances[layer] ?? NaN;
   readonly pixel = (value: number, theme: Theme): number => pixel(this.scale, value, theme);
+  /** Take over the name of a measure that has the same figures: `first token ([CLS])`. */
+  alike({ info }: Measure): void {
+    this.info = { ...this.info, title: `${this.info.title} (${info.title})` };
+  }
   private readonly index = ({ layer, head }: Cell): number => layer * this.heads + head;
 }
 
@@ -86,6 +90,8 @@ export class Figures {
   readonly cells: readonly Cell[];
   readonly rows: number;
   readonly columns: number;
+  /** The measures, each once: what is the same figure in every head, as [CLS] is of a first token, is told with the first. */
+  readonly told: readonly Measure[];
   private readonly byName: Map<string, Measure>;
 
   constructor(
@@ -97,6 +103,11 @@ export class Figures {
     this.byName = new Map(measures.map((measure) => [measure.name, measure]));
     const all = payload.layers.flatMap((_, layer) => payload.heads.map((_, head) => ({ layer, head })));
     this.cells = all.filter((cell) => measures.some((measure) => Number.isFinite(measure.value(cell))));
+    this.told = measures.filter((measure) => this.twin(measure) === measure);
+    for (const measure of measures) {
+      const first = this.twin(measure);
+      if (first !== measure) first.alike(measure);
+    }
   }
 
   static async load(payload: ReportPayload, store: Store): Promise<Figures> {
@@ -123,6 +134,11 @@ export class Figures {
   readonly paper = (cell: Cell): string => paper(this.layerOf(cell), this.headOf(cell));
   readonly exists = (cell: Cell): boolean => this.cells.some((other) => same(other, cell));
 
+  /** The first measure that has the same figures. */
+  twin(measure: Measure): Measure {
+    const equal = (a: number, b: number): boolean => Math.abs(a - b) < 1e-9 || (Number.isNaN(a) && Number.isNaN(b));
+    return this.measures.find((other) => other.info.units === measure.info.units && this.cells.every((cell) => equal(other.value(cell), measure.value(cell)))) ?? measure;
+  }
   /** The place of a head given by the model's own indices; null when there is no such head. */
   find(layer: number | null, head: number | null): Cell | null {
     return this.cells.find((cell) => this.layerOf(cell) === layer && this.headOf(cell) === head) ?? null;

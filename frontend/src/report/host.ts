@@ -44,6 +44,8 @@ export interface Host {
 export interface Drawn {
   /** Called when the section is drawn, and whenever something changed. */
   readonly update?: (now: Now) => void;
+  /** Whether all that it shows has been drawn. */
+  readonly settled?: () => boolean;
   /** Its data: tables by name, made when they are saved. */
   readonly tables?: { readonly [name: string]: () => Table };
   /** What its picture shows. */

@@ -13,6 +13,7 @@ import type { Drawn, Host, Now, State, ThemeChoice } from "./host";
 import { Opened, type OpenedNow } from "./opened";
 import { lead, provenance, shape } from "./prose";
 import { draw } from "./draw";
+import { reveal } from "./rows";
 import { readFragment, VIEW, writeFragment } from "./state";
 import { ThemeWatch } from "./theme";
 import { figureText } from "./tip";
@@ -82,7 +83,9 @@ class Report implements Host {
     this.page.append(lead(payload));
     for (const info of payload.sections) this.sections.push(draw(this.page, info, this));
     this.page.append(provenance(payload));
-    this.page.firstElementChild?.after(this.contents());
+    const summary = this.page.querySelector("[data-section=summary]");
+    if (summary) summary.append(this.contents());
+    else this.page.firstElementChild?.after(this.contents());
 
     const inner = h("div.inner");
     this.aside.append(this.drawer, inner);
@@ -102,7 +105,7 @@ class Report implements Host {
 
   /** Everything that can be seen has been drawn. */
   get settled(): boolean {
-    return this.opened.settled;
+    return this.opened.settled && this.sections.every(({ settled }) => settled?.() ?? true);
   }
 
   set(change: Partial<State>): void {
@@ -125,6 +128,7 @@ class Report implements Host {
     this.pull(false);
     this.set({ large: false });
     const row = document.getElementById(`row-${this.figures.name(cell)}`);
+    if (row) reveal(row);
     (row ?? this.page.querySelector("[data-section=heads]"))?.scrollIntoView({ block: "center" });
     row?.querySelector("button")?.focus({ preventScroll: true });
   }
@@ -214,7 +218,7 @@ class Report implements Host {
       return this.pull(false);
     }
     const [layers, heads] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
-    const onGrid = event.target instanceof Element && event.target.closest(".grid");
+    const onGrid = event.target instanceof Element && event.target.closest(".grid, .model");
     if (layers === undefined || heads === undefined || event.altKey || event.ctrlKey || event.metaKey || !onGrid) return;
     event.preventDefault();
     this.set({ cell: this.figures.step(this.state.cell, layers, heads) });

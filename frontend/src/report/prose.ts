@@ -3,6 +3,7 @@
 import { h } from "../dom";
 import { duration, parameters, percent, plural } from "../format";
 import type { CorpusInfo, ReportPayload } from "../protocol";
+import { folded } from "./rows";
 
 const CLASS_NAMES: Record<string, string> = { sep: "separators", cls: "[CLS]", first: "first tokens" };
 
@@ -25,9 +26,10 @@ const day = (iso: string): string => {
   return Number.isNaN(date.getTime()) ? iso : iso.slice(0, 10);
 };
 
-export function lead({ corpus, title, created, command }: ReportPayload): HTMLElement {
-  const facts = [corpus.name, ...corpusText(corpus), created && day(created)].filter((fact): fact is string => Boolean(fact));
-  return h("div.lead", {}, h("h1", {}, title), h("p.facts", {}, ...facts.map((fact) => h("span", {}, fact)), command && h("code", {}, command)));
+export function lead({ corpus, title, created }: ReportPayload): HTMLElement {
+  const counts = corpusText({ ...corpus, words: null, split_words: null });
+  const facts = [corpus.name, ...counts, created && day(created)].filter((fact): fact is string => Boolean(fact));
+  return h("div.lead", {}, h("h1", {}, title), h("p.facts", {}, ...facts.map((fact) => h("span", {}, fact))));
 }
 
 const ROUTES: Record<string, string> = {
@@ -55,7 +57,7 @@ export function provenance(payload: ReportPayload): HTMLElement {
   const entries = rows.flatMap(([name, value]) => (value ? [h("dt", {}, name), h("dd", {}, value)] : []));
   const bytes = payload.examples.some((example) => !example.exact);
   const note = bytes ? "Figures are exact; the weights in the maps of examples are off by less than 0.004." : null;
-  return h("footer", {}, h("h2", {}, "What made this page"), h("dl.made", {}, ...entries), note && h("p.dim", {}, note));
+  return h("footer", {}, h("h2", {}, "What made this page"), folded("Model, corpus, options and versions", h("dl.made", {}, ...entries), note && h("p.dim", {}, note)));
 }
 
 /** `6 layers × 12 heads`. */

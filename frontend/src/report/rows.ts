@@ -4,12 +4,54 @@ import "./rows.css";
 import { type Child, h } from "../dom";
 import { type Cell, same } from "./figures";
 import type { Host, Now } from "./host";
+import { explained } from "./terms";
 
 /** A table whose columns named in `numbers` are set to the right. */
-export function table(title: string, columns: readonly string[], numbers: ReadonlySet<string>, bodies: readonly (readonly HTMLElement[])[], kind = ""): HTMLElement {
-  const head = h("tr", {}, ...columns.map((name) => h("th", { scope: "col", class: numbers.has(name) ? "n" : null }, h("span", {}, name))));
+export function table(host: Host, title: string, columns: readonly string[], numbers: ReadonlySet<string>, bodies: readonly (readonly HTMLElement[])[], kind = ""): HTMLElement {
+  const head = h("tr", {}, ...columns.map((name) => h("th", { scope: "col", class: numbers.has(name) ? "n" : null }, h("span", {}, ...explained(name, host)))));
   const filled = bodies.filter((rows) => rows.length > 0).map((rows) => h("tbody", {}, ...rows));
-  return h("div.tablebox", { class: `tablebox tables ${kind}`.trim(), tabindex: 0, role: "region", "aria-label": title }, h("table.heads", {}, h("thead", {}, head), ...filled));
+  const box = h("div.tablebox", { class: `tablebox tables ${kind}`.trim(), tabindex: 0, role: "region", "aria-label": title }, h("table.heads", {}, h("thead", {}, head), ...filled));
+  const shortened = new Shortened();
+  shortened.show(bodies.flat());
+  return h("div", {}, box, shortened.button);
+}
+
+/** So many rows are all shown; of more, the first few until the rest are asked for. */
+const [MOST, FIRST] = [8, 5];
+
+/** A table that begins short. On paper it is whole. */
+export class Shortened {
+  readonly button: HTMLButtonElement = h("button.link.allrows.screen", { type: "button", "aria-expanded": "false", onclick: () => this.unfold(!this.all) });
+  private rows: readonly HTMLElement[] = [];
+  private all = false;
+
+  /** Take over the rows of the table, in their order; those that were looked for are all shown. */
+  show(rows: readonly HTMLElement[], found = false): void {
+    this.rows = found ? [] : rows;
+    for (const row of rows) {
+      row.classList.remove("later");
+      shortenedBy.set(row, this);
+    }
+    this.unfold(this.all);
+  }
+
+  /** Show all rows, or the first. */
+  unfold(all = true): void {
+    this.all = all;
+    const more = this.rows.length > MOST;
+    this.rows.forEach((row, i) => row.classList.toggle("later", more && !all && i >= FIRST));
+    this.button.hidden = !more;
+    this.button.setAttribute("aria-expanded", String(all));
+    this.button.textContent = all ? `The first ${FIRST} rows` : `All ${this.rows.length} rows`;
+  }
+}
+
+const shortenedBy = new WeakMap<Element, Shortened>();
+
+/** Unfold whatever an element stands in. */
+export function reveal(element: Element): void {
+  if (element.classList.contains("later")) shortenedBy.get(element)?.unfold();
+  for (let details = element.closest("details"); details; details = details.parentElement?.closest("details") ?? null) details.open = true;
 }
 
 export const number = (text: string, strong = false): HTMLElement => h(strong ? "td.n.strong" : "td.n", {}, text);
@@ -53,6 +95,10 @@ export const digitsOf = (units: string): number => (units === "share" ? 3 : 2);
 
 /** What is unfolded by a click. */
 export const folded = (summary: string, ...content: Child[]): HTMLElement => h("details.note", {}, h("summary", {}, summary), ...content);
+
+/** The first of several cases; the others are folded. */
+export const firstOf = (cases: readonly HTMLElement[], kind: string): HTMLElement[] =>
+  cases.length < 2 ? [...cases] : [cases[0]!, folded(`${cases.length - 1} more ${kind}`, ...cases.slice(1))];
 
 /** How the figures were made, folded. */
 export const notes = (lines: readonly string[]): HTMLElement => folded("How to read these figures", h("ul.whys", {}, ...lines.map((line) => h("li", {}, line))));

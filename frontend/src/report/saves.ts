@@ -23,7 +23,18 @@ export function offer(element: HTMLElement, title: string, { tables, picture }: 
     element.append(save("CSV", label, "csv", "text/csv", () => csv(table())));
     element.append(save("Parquet", label, "parquet", "application/vnd.apache.parquet", () => parquet(table())));
   }
-  if (picture) element.append(save("SVG", "", "svg", "image/svg+xml", () => host.light(() => svg(picture, PAPER, title))));
+  if (picture) element.append(save("SVG", "", "svg", "image/svg+xml", () => host.light(() => unfolded(picture, () => svg(picture, PAPER, title)))));
+}
+
+/** What is made while nothing in an element is folded. */
+function unfolded<T>(element: HTMLElement, make: () => T): T {
+  const closed = [...element.querySelectorAll<HTMLDetailsElement>("details:not([open])")];
+  for (const details of closed) details.open = true;
+  try {
+    return make();
+  } finally {
+    for (const details of closed) details.open = false;
+  }
 }
 
 /** A title as a part of a name or an address. */

@@ -18,7 +18,7 @@ export class Strips {
   private width = 0;
 
   constructor(private readonly host: Host) {
-    this.strips = host.figures.measures.map((measure) => {
+    this.strips = host.figures.told.map((measure) => {
       const pick = (): void => host.set({ measure: measure.name });
       const name = h("button.link", { type: "button", onclick: pick, title: "Show in the heat map" }, measure.info.title);
       const listeners = pointing(host, (event) => this.near(event, measure), (cell) => figureTip(host.figures, measure, cell), (cell) => host.open(cell));

@@ -30,6 +30,20 @@ from headscope.views.page import page, plain_text
 from headscope.views.payload import CorpusInfo, ExplorerPayload, MeasureInfo, ModelInfo, ReportPayload
 from headscope.views.section import Beside, Section
 
+HALVES = (
+    ("A to B", "first half to second"),
+    ("B to A", "second half to first"),
+    ("text A", "the first half"),
+    ("text B", "the second half"),
+    ("the other text", "the other half"),
+    ("its own text", "its own half"),
+    ("other sentence", "other half"),
+    ("own sentence", "own half"),
+    ("a token of a text", "a token of one half"),
+)
+"""What texts A and B are called where the corpus has none: a model that was trained on two texts gets two stretches of
+one, each of whole lines."""
+
 
 def report_page(
     dataset: xr.Dataset,
@@ -39,6 +53,7 @@ def report_page(
     unseen: Sequence[Section] = (),
     title: str | None = None,
     exact: bool = False,
+    halves: bool = False,
 ) -> str:
     """The report as HTML that needs nothing else: figures of every head, and the explorer behind them.
 
@@ -51,9 +66,10 @@ def report_page(
         unseen: sections that are not shown; their findings are in the summary.
         title: the page's title; by default it names the model.
         exact: ship the maps in float32 instead of bytes (weights off by less than 0.004).
+        halves: texts A and B of an input are two stretches of one text, and not a pair that the corpus has.
     """
     payload, texts = report_payload(
-        dataset, examples, sections=sections, unseen=unseen, title=title, exact=exact
+        dataset, examples, sections=sections, unseen=unseen, title=title, exact=exact, halves=halves
     )
     return page(payload, texts, bundle="report", title=payload["title"])
 
@@ -66,6 +82,7 @@ def report_payload(
     unseen: Sequence[Section] = (),
     title: str | None = None,
     exact: bool = False,
+    halves: bool = False,
 ) -> tuple[ReportPayload, dict[str, str]]:
     """What the report's page is given: the payload, and its arrays in base64 by the names of their scripts."""
     names = measure_names(dataset)
@@ -103,7 +120,7 @@ def report_payload(
         title=f"Where {model['name']} looks" if title is None else plain_text(title),
         model=model,
         corpus=_corpus(_mapping(meta, "corpus")),
-        measures=[_measure(dataset[name], name) for name in names],
+        measures=[_measure(dataset[name], name, halves=halves) for name in names],
         layers=layers,
         heads=heads,
         value=blobs.plain(value),
@@ -125,8 +142,16 @@ def report_payload(
     return payload, texts
 
 
-def _measure(array: xr.DataArray, name: str) -> MeasureInfo:
+def _measure(array: xr.DataArray, name: str, *, halves: bool) -> MeasureInfo:
     attrs = {"title": name.replace("_", " "), **array.attrs}
+    if halves:
+        for key in ("title", "description"):
+            for said, meant in HALVES:
+                attrs[key] = str(attrs.get(key, "")).replace(said, meant)
+        if " half" in attrs["description"]:
+            attrs["description"] += (
+                " An input is two stretches of one text, each of whole lines: its first and its second half."
+            )
     keys = ("title", "description", "units", "by", "over", "source")
     return MeasureInfo(name=name, **{key: str(attrs.get(key, "")) for key in keys})  # pyright: ignore[reportArgumentType]
 

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from headscope.analyses import analyses
 from headscope.analyses.record import Analysis, Entry, entries
@@ -25,6 +26,9 @@ from headscope.views.section import Section
 EXAMPLES = 20
 """How many inputs of the corpus a page shows heads on."""
 
+
+LOOKED = 1000
+"""So many inputs of a corpus are looked at for pairs."""
 
 PAGE_BYTES = 8_000_000
 """About what a page takes but for its examples."""
@@ -162,7 +166,25 @@ def _page(study: Study, title: str | None) -> str:
     for name in available():
         for section in made.get(name, ()):
             (shown if name in study.sections or isinstance(section, Failed) else unseen).append(section)
-    return report_page(dataset, study.inputs, sections=shown, unseen=unseen, title=title)
+    halves = "other_sentence" in dataset or "a_to_b" in dataset
+    return report_page(
+        dataset,
+        study.inputs,
+        sections=shown,
+        unseen=unseen,
+        title=title,
+        halves=halves and not _paired(study.corpus),
+    )
+
+
+def _paired(corpus: Corpus) -> bool:
+    """Whether inputs of a corpus are pairs of texts, or tokens that may be."""
+    return any(
+        (example.text is None and example.words is None)
+        or example.pair is not None
+        or example.pair_words is not None
+        for example in islice(corpus.examples(), LOOKED)
+    )
 
 
 def _made(study: Study, analysis: Analysis, entry: Entry) -> list[Section]:

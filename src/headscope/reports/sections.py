@@ -32,6 +32,7 @@ class MethodsSection(SectionInfo):
     """What each measure means and how it was averaged."""
 
     kind: Literal["methods"]
+    notes: list[str]
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,13 @@ def methods(document: str) -> Section:
         MethodsSection(
             kind="methods",
             title="What each figure means",
-            about="Every figure is a mean over the corpus with its standard error, of the jackknife over "
-            f"documents{one}. The dashed line is what attention spread evenly over the visible tokens would give. "
-            "Bars of 0.5 are a convention. Where a head gives part of its attention to a learned sink, or parks it on "
-            "a token, its entropy and its other shares are of what is left.",
+            about=f"Every figure is a mean over the corpus with its standard error, by document{one}.",
+            notes=[
+                "Standard errors are of the jackknife over documents.",
+                "The dashed line is what attention spread evenly over the visible tokens would give.",
+                "Bars of 0.5 are a convention.",
+                "Where a head gives part of its attention to a learned sink, or parks it on a token, its entropy and "
+                "its other shares are of what is left.",
+            ],
         )
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -29,14 +29,33 @@ _PHRASES = {
 }
 
 
+class Mark(TypedDict):
+    """What heads are known to do, and which: [layer, head] each, the model's own indices."""
+
+    name: str
+    heads: list[list[int]]
+
+
+class Finding(TypedDict):
+    """A sentence on what heads do, from a section of kind `about`, or on a measure of that name (None: neither)."""
+
+    parts: list[Part]
+    about: str | None
+
+
 class SummarySection(SectionInfo):
-    """Sentences on what the heads do."""
+    """The picture of the whole model, and sentences on what its heads do, the first `LEADS` with a picture each."""
 
     kind: Literal["summary"]
-    lines: list[list[Part]]
+    marks: list[Mark]
+    findings: list[Finding]
+    leads: int
 
 
 _Scored = tuple[Head, float]
+
+LEADS = 5
+"""As many findings have room beside the picture of the model."""
 
 
 @dataclass(frozen=True)
@@ -59,31 +78,60 @@ class Summary(Section):
     sections: Sequence[Section] = ()
 
     def info(self, blobs: Blobs) -> SummarySection | None:
-        """The section; None where no head has a figure."""
-        first, last = (
-            [line for section in self.sections if section.opens is opens for line in section.findings()]
-            for opens in (True, False)
+        """The section; None where no head has a figure. Of each other section the most telling sentence comes first."""
+        opening, others, aside = (
+            [
+                [Finding(parts=parts, about=section.pictured) for parts in section.findings()]
+                for section in self.sections
+                if (section.opens, section.aside) == place
+            ]
+            for place in ((True, False), (False, False), (False, True))
         )
-        lines = [*first, *self.findings(), *last]
-        return SummarySection(kind="summary", title="", about="", lines=lines) if lines else None
+        found = [*opening, self._own(), *others, *aside]
+        first = [findings[0] for findings in found if findings]
+        findings = [*first, *(each for findings in found for each in findings[1:])]
+        if not findings:
+            return None
+        marks = [
+            Mark(name=name, heads=[list(head) for head in heads])
+            for section in self.sections
+            for name, heads in section.marks().items()
+        ]
+        return SummarySection(
+            kind="summary",
+            title="",
+            about="",
+            marks=marks,
+            findings=findings,
+            leads=min(LEADS, len(findings)),
+        )
 
     def findings(self) -> list[list[Part]]:
         """A few sentences on what the heads do, in parts, so that a head's name can open its picture."""
+        return [finding["parts"] for finding in self._own()]
+
+    def _own(self) -> list[Finding]:
+        told = {name for section in self.sections for name in section.told}
+        told |= {"first"} if "cls" in told else set()  # the same token
         ranked = {name: heads for name, values in self.values.items() if (heads := self._ranked(values))}
-        phrases = {name: phrase for name, phrase in _PHRASES.items() if name in ranked}
+        phrases = {name: phrase for name, phrase in _PHRASES.items() if name in ranked and name not in told}
         if "first" in phrases:
             phrases.pop("cls", None)  # the same token
         known = any(np.isfinite(self.low[name]).any() for name in phrases)
         above = {name: self._above_half(name, known=known) for name in phrases}
-        sentences = [_above_half(heads, phrases[name], known=known) for name, heads in above.items() if heads]
+        findings = [
+            Finding(parts=_above_half(heads, phrases[name], known=known), about=name)
+            for name, heads in above.items()
+            if heads
+        ]
         quiet = {phrase: ranked[name][0] for name, phrase in phrases.items() if not above[name]}
         if quiet:
-            sentences.append(_quiet(quiet, known=known))
+            findings.append(Finding(parts=_quiet(quiet, known=known), about=None))
         if "entropy" in ranked:
             broadest = ranked["entropy"][0][0]
             uniform = float(self.chance["entropy"][list(self.layers).index(broadest.layer)])
-            sentences.append(_entropy(ranked["entropy"], uniform))
-        return sentences
+            findings.append(Finding(parts=_entropy(ranked["entropy"], uniform), about="entropy"))
+        return findings
 
     def _above_half(self, name: str, *, known: bool) -> list[_Scored]:
         """The heads above half: by their intervals, or by their figures where no measure has one."""

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from headscope.heads import Head
 from headscope.views.blobs import Blobs
 from headscope.views.explorer import Input
 from headscope.views.page import plain_text
@@ -20,13 +21,28 @@ class Section(ABC):
     opens: ClassVar[bool] = False
     """Whether its findings open the summary."""
 
+    aside: ClassVar[bool] = False
+    """Whether its findings stand after those of all others."""
+
+    pictured: ClassVar[str | None] = None
+    """The kind of section, as its info names it, that has a picture to stand beside a finding."""
+
+    @property
+    def told(self) -> Collection[str]:
+        """Measures of which its findings tell what there is to say."""
+        return ()
+
     @abstractmethod
     def info(self, blobs: Blobs) -> SectionInfo | None:
         """What travels to the page, with the section's own arrays kept in `blobs`; None: nothing to show."""
 
     def findings(self) -> Sequence[list[Part]]:
-        """Sentences for the report's summary."""
+        """Sentences for the report's summary, the most telling first."""
         return ()
+
+    def marks(self) -> Mapping[str, Sequence[Head]]:
+        """What heads are known to do, for the picture of the whole model."""
+        return {}
 
 
 @dataclass(frozen=True)

@@ -35,13 +35,13 @@ def sentence(*parts: str | Part) -> list[Part]:
     return [text(part) if isinstance(part, str) else part for part in parts]
 
 
-def by_role(heads: Mapping[str, Sequence[Part]]) -> list[Part]:
+def by_role(heads: Mapping[str, Sequence[Sequence[Part]]]) -> list[Part]:
     """The heads of each role, such as ``previous token L0H2; broad L0H3, L1H0 and 3 more``: most heads first."""
     parts: list[Part] = []
     for role, names in sorted(heads.items(), key=lambda item: -len(item[1])):
         parts.append(text(f"{'; ' if parts else ''}{role} "))
         for position, name in enumerate(names[:NAMED]):
-            parts += [*comma(position), name]
+            parts += [*comma(position), *name]
         if len(names) > NAMED:
             parts.append(text(f" and {len(names) - NAMED} more"))
     return parts

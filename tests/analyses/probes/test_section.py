@@ -42,7 +42,7 @@ def test_probes_stand_beside_what_is_printed() -> None:
     assert "attention" not in {one["label"] for one in info["printed"]}
     assert len(info["printed"]) == 5
     assert info["small"] == "Too small."
-    assert "100 sentences of trees, scored on 500 words of 30 others" in info["about"]
+    assert any("100 sentences of trees, scored on 500 words of 30 others" in note for note in info["notes"])
     assert "The words' vectors are input embeddings of m." in info["notes"]
     assert any("over 9 documents" in note for note in info["notes"])
 

@@ -10,7 +10,7 @@ ANALYSIS = Analysis(
         Entry(
             "cards",
             "head by head, with real examples",
-            100,
+            60,
             "section:section",
             beside=("*",),
             cost=0.5,

@@ -52,6 +52,7 @@ class CardsSection(SectionInfo):
     kind: Literal["cards"]
     cards: list[CardInfo]
     inputs: int
+    notes: list[str]
     command: str | None
 
 
@@ -73,16 +74,17 @@ class Cards(Section):
 
     def info(self, blobs: Blobs) -> CardsSection:
         """The cards; the examples travel with the page."""
-        about = (
-            "Real inputs from the corpus, for each head ordered by the measure that its card names: the strongest, "
-            "and a sample from the strongest tenth to the weakest, since what a head does on all data rarely is what "
-            f"its best examples suggest. Scores are of that input alone; {self.inputs:,} short inputs were scored, and "
-            f"this page holds {self.examples}. Choose one to see the head on it."
-        )
+        notes = [
+            "Inputs are ordered by the measure that a card names. A sample from the strongest tenth to the weakest "
+            "stands beside the strongest, since what a head does on all data rarely is what its best examples suggest.",
+            f"Scores are of that input alone; {self.inputs:,} short inputs were scored, and this page holds "
+            f"{self.examples}.",
+        ]
         return CardsSection(
             kind="cards",
             title="Head by head, with examples",
-            about=about,
+            about="Real inputs from the corpus: where a head does most of what it does, and all the way down. "
+            "Choose one to see the head on it.",
             cards=[
                 CardInfo(
                     layer=card.head.layer,
@@ -97,6 +99,7 @@ class Cards(Section):
                 for card in self.cards
             ],
             inputs=self.inputs,
+            notes=notes,
             command=self.command,
         )
 

@@ -24,7 +24,7 @@ from headscope.views.section import not_measured, records, rounded
 class ComparedLayer(TypedDict):
     """The means over the heads of a layer; errors are None where there is one document.
 
-    `low` and `high` are the ends of the 95 % interval of `js`, None with few documents.
+    `low` and `high` are the ends of the 95 % interval of `js`, None with few documents.
     """
 
     layer: int
@@ -158,15 +158,10 @@ class Compare(Comparison):
         about += [f"{plain_text(why)}." for why in self.why]
         if self.roles is not None and not counts:
             about.append("No head of either has one of the roles.")
-        if meta := self.meta:
-            corpus = meta["corpus"]
+        if self.meta:
             about.append(
-                "Drift is the Jensen–Shannon divergence of a head's rows in A and in B, 0 where nothing changed and "
-                f"ln 2 ≈ 0.693 nats where they have nothing in common: means over {corpus['tokens']:,} {meta['over']} "
-                f"of {corpus['examples']:,} inputs of {corpus['documents']:,} documents of "
-                f"{plain_text(str(corpus.get('name') or 'the corpus'))}; ± is a standard error and bars of layers are "
-                "95 % intervals, both by document. "
-                "Choose a head to see A, B and A − B."
+                "Drift is how far apart they attend: 0 where nothing changed, 0.693 nats where they have nothing in "
+                "common. Choose a head to see A, B and A − B."
             )
         return " ".join(about)
 
@@ -196,6 +191,13 @@ class Compare(Comparison):
     def _notes(self, counts: list[RoleCount]) -> list[str]:
         notes: list[str] = []
         if self.figures is not None:
+            corpus = self.meta["corpus"]
+            notes.append(
+                "Drift is the Jensen–Shannon divergence of a head's rows in A and in B, at most ln 2 ≈ 0.693 nats: "
+                f"means over {corpus['tokens']:,} {self.meta['over']} of {corpus['examples']:,} inputs of "
+                f"{corpus['documents']:,} documents of {plain_text(str(corpus.get('name') or 'the corpus'))}; ± is a "
+                "standard error and bars of layers are 95 % intervals, both by document."
+            )
             notes.append(
                 "Drift is averaged over rows, in causal models without the first, which sees only itself. A head may "
                 "look elsewhere and matter as little as before. "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
@@ -48,6 +48,7 @@ class Comparison(Section):
     why: tuple[str, ...] = ()
     inputs: int = 0
     command: str | None = None
+    pictured: ClassVar[str | None] = "compare"
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -177,9 +178,9 @@ def _gained(compared: Comparison, gained: Sequence[Any], there: str, *, some: bo
 
 
 def _by_role(compared: Comparison, rows: Sequence[Any]) -> list[Part]:
-    names: dict[str, list[Part]] = {}
+    names: dict[str, list[list[Part]]] = {}
     for row in rows:
-        names.setdefault(str(row.role), []).append(_name(compared, row))
+        names.setdefault(str(row.role), []).append([_name(compared, row)])
     return by_role(names)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict
+from typing import Any, ClassVar, Literal, TypedDict
 
 import xarray as xr
 
@@ -13,6 +13,7 @@ from headscope.analyses.clusters import CHOSEN_ON, note
 from headscope.analyses.coref.statistics import RULES, TYPES, best_head, table
 from headscope.analyses.printed import TABLE_2, orientation
 from headscope.analyses.study import LEVEL
+from headscope.heads import Head
 from headscope.measures.dataset import description
 from headscope.measures.resample import DIVISIONS
 from headscope.views.blobs import Blobs
@@ -129,10 +130,15 @@ class Coref(Section):
     examples: Mapping[str, Sequence[CorefShown]] = field(default_factory=dict[str, Sequence[CorefShown]])
     tokens: int = 0
     command: str | None = None
+    pictured: ClassVar[str | None] = "coref"
 
     def findings(self) -> list[list[Part]]:
         """A sentence for the summary."""
         return [_finding(self.result)]
+
+    def marks(self) -> dict[str, list[Head]]:
+        """The head that finds most antecedents."""
+        return {"antecedents, best head": [best_head(self.result, "preceding_mentions")]}
 
     def info(self, blobs: Blobs) -> CorefSection:
         """The rows and the texts; nothing travels beside them."""
@@ -179,22 +185,20 @@ class Coref(Section):
         )
 
     def _about(self) -> str:
-        meta = description(self.result)
-        name = meta.get("corpus", {}).get("name") or "the corpus"
-        n = int(self.result["n"].values[0])
-        window = meta.get("options", {}).get("window")
         return (
-            "Of a mention that refers to something mentioned before, the word that its head word looks at "
-            "most is taken for the antecedent. Accuracies with 95 % intervals, given the choice, over "
-            f"{n:,} mentions in "
-            f"{int(meta['windows']):,} windows of whole sentences of at most {window} tokens of "
-            f"{plain_text(str(name))} (Clark et al. 2019, §4.3, table 2). Choose the row of a head to see "
-            "what it chose."
+            "Of a mention that refers to something mentioned before, the word that a head looks at most is taken for "
+            "what it refers to. Choose the row of a head to see what it chose."
         )
 
     def _notes(self) -> list[str]:
         meta = description(self.result)
+        name = meta.get("corpus", {}).get("name") or "the corpus"
+        n = int(self.result["n"].values[0])
+        window = meta.get("options", {}).get("window")
         return [
+            "It is the head word of the mention that looks. Accuracies with 95 % intervals, given the choice, over "
+            f"{n:,} mentions in {int(meta['windows']):,} windows of whole sentences of at most {window} tokens of "
+            f"{plain_text(str(name))} (Clark et al. 2019, §4.3, table 2).",
             "The paper does not say among what a head chooses, and it matters: the best head stands here "
             "once for each definition. "
             + "; ".join(f"{name.replace('_', ' ')}: {text}" for name, text in ABOUT.items())
@@ -236,11 +240,12 @@ def _finding(result: Any) -> list[Part]:
     own = float(found["accuracy"].sel(layer=head.layer, head=head.head, type="all"))
     rules = result["rules"].sel(type="all")
     rule = str(rules["rule"].values[rules.values.argmax()])
+    split, times, choices = percent(float(found["split"])), int(found["times"]), int(found["choices"])
     chosen = ""
-    if int(found["choices"]):
+    if choices and (split != percent(own) or times < choices):
         chosen = (
-            f" (the head that is best on {CHOSEN_ON} of the documents, {head} in {int(found['times'])} of "
-            f"{int(found['choices'])} choices, of {percent(float(found['split']))} on the rest)"
+            f" (the head that is best on {CHOSEN_ON} of the documents, {head} in {times} of {choices} choices, of "
+            f"{split} on the rest)"
         )
     return [
         text(f"Of {int(result['n'].values[0]):,} mentions, "),

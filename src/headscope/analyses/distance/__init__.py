@@ -16,7 +16,7 @@ ANALYSIS = Analysis(
         Entry(
             "clusters",
             "the map of heads by their distances (figure 6)",
-            30,
+            82,
             "section:section",
             cost=2.0,
             doing="distances between all heads",

@@ -40,6 +40,7 @@ class ClustersSection(SectionInfo):
     between: list[list[float | None]]
     units: str
     lines: list[str]
+    notes: list[str]
     command: str | None
 
 
@@ -72,16 +73,16 @@ class Clusters(Section):
         units = str(found["distance"].attrs["units"])
         stress = float(places.attrs["stress"])
         order = np.argsort(distances + np.diag(np.full(len(names), np.inf)), axis=1)[:, :_NEAR]
-        about = (
-            f"Each point is one of {len(names)} heads; heads that attend alike lie together. Distances are "
-            f"Jensen–Shannon divergences in {units}, from {int(found.attrs['n']):,} tokens, laid out by metric "
-            f"multidimensional scaling (stress {stress:.2f}; 0 would be a perfect map; Clark et al. 2019, §6, "
-            "figure 6). Choose a point to see where the head looks."
+        note = (
+            f"Distances are Jensen–Shannon divergences in {units}, from {int(found.attrs['n']):,} tokens, laid out by "
+            f"metric multidimensional scaling (stress {stress:.2f}; 0 would be a perfect map; Clark et al. 2019, §6, "
+            "figure 6)."
         )
         return ClustersSection(
             kind="clusters",
             title="Heads that attend alike",
-            about=about,
+            about=f"Each point is one of {len(names)} heads; heads that attend alike lie together. "
+            "Choose a point to see where the head looks.",
             layer=[head.layer for head in names],
             head=[head.head for head in names],
             role=[self.roles.get(head) for head in names],
@@ -95,6 +96,7 @@ class Clusters(Section):
             between=[[float(mean) if np.isfinite(mean) else None for mean in row] for row in layers.values],
             units=units,
             lines=self._lines(),
+            notes=[note],
             command=self.command,
         )
 

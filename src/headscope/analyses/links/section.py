@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypedDict, cast
+from typing import Any, ClassVar, Literal, NamedTuple, TypedDict, cast
 
 import xarray as xr
 
@@ -131,6 +131,7 @@ class Linked(Section):
     sentences: Sequence[LinkSentence] = ()
     examples: Mapping[str, Drawn] = field(default_factory=dict[str, Drawn])
     command: str | None = None
+    pictured: ClassVar[str | None] = "links"
 
     def findings(self) -> list[list[Part]]:
         """A sentence for the summary."""
@@ -153,21 +154,21 @@ class Linked(Section):
         )
 
     def _about(self) -> str:
-        meta = description(self.result)
-        n = int(self.result["n"].values[0])
-        name = meta.get("corpus", {}).get("name") or "the corpus"
         return (
-            "For each source of a link, the word or token that a head looks at most (row), or that looks at it most "
-            "(column), is its choice, and right where it is a target. Each row is a label with the head that is right "
-            f"most often, over {n:,} links in {int(meta['inputs']):,} inputs of {plain_text(str(name))}. Bars are "
-            "accuracies on the very links that the head was chosen on, with 95 % intervals given the choice; split is "
-            f"of heads chosen on other {meta['clusters']} than they are scored on, choice included. The dashed line is "
-            "the best simple rule. Choose a row to see where its head is right and where it is wrong."
+            "Each row is a label with the head that is right about its links most often. The dashed line is the best "
+            "simple rule. Choose a row to see where its head is right and where it is wrong."
         )
 
     def _notes(self) -> list[str]:
         meta = description(self.result)
+        n = int(self.result["n"].values[0])
+        name = meta.get("corpus", {}).get("name") or "the corpus"
         return [
+            "For each source of a link, the word or token that a head looks at most (row), or that looks at it most "
+            f"(column), is its choice, and right where it is a target: over {n:,} links in {int(meta['inputs']):,} "
+            f"inputs of {plain_text(str(name))}.",
+            "Bars are accuracies on the very links that the head was chosen on, with 95 % intervals given the choice; "
+            f"split is of heads chosen on other {meta['clusters']} than they are scored on, choice included.",
             "Attention to several tokens is the sum over them, from several tokens the mean; a source does not choose "
             "itself, and nothing is renormalised. Several links with the same source and label mean that any of their "
             "targets is right.",
@@ -288,17 +289,22 @@ def finding(rows: Sequence[Any], meta: Mapping[str, Any], terms: Terms) -> list[
     if not clear:
         return [text(f"Of {tested}, none is known to have {better}.")]
     parts = [text(f"Of {tested}, {len(clear)} {'have' if len(clear) > 1 else 'has'} {better}: ")]
+    explained = False
     for position, row in enumerate(clear[:NAMED]):
         head = Head(int(row.layer), int(row.head))
         own, other, split = (
             percent(each) for each in (row.accuracy, row.baseline_accuracy, row.split_accuracy)
         )
-        said = f"{rule(row) if again or position == 0 else ''}{other}; {split}"
-        if position == 0:
-            said += f" where the best head is chosen on other {meta['clusters']}, {head} in"
-        else:
-            said += ","
-        said += f" {row.times} of {row.choices}{' choices' * (position == 0)}"
+        said = f"{rule(row) if again or position == 0 else ''}{other}"
+        if split != own or row.times < row.choices:  # what choosing the head adds to its figure
+            chosen = "" if explained else f" where the best head is chosen on other {meta['clusters']}"
+            whose = (
+                f"{row.times} of {row.choices}"
+                if explained
+                else f"{head} in {row.times} of {row.choices} choices"
+            )
+            said += f"; {split}{chosen}, {whose}"
+            explained = True
         name = plain_text(str(cast("tuple[Any, ...]", row)[1]))
         parts += [*comma(position), text(f"{name} "), head_name(head), text(f" ({own}, {said})")]
     more = len(clear) - NAMED

@@ -15,7 +15,7 @@ ANALYSIS = Analysis(
         Entry(
             "gradients",
             "what attention matters, by gradients (figure 3)",
-            10,
+            95,
             "section:gradients",
             cost=2.5,
             doing="gradients, forward and backward",
@@ -23,10 +23,10 @@ ANALYSIS = Analysis(
         Entry(
             "figures",
             "every measure as a map of heads and by layer (figures 2 and 4)",
-            0,
+            90,
             "section:figures",
             last=True,
         ),
-        Entry("table", "all heads, all figures", 110, "section:table", last=True),
+        Entry("table", "all heads, all figures", 86, "section:table", last=True),
     ),
 )

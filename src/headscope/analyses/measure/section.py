@@ -32,6 +32,7 @@ class LayersSection(SectionInfo):
 
     kind: Literal["layers"]
     measures: list[str]
+    notes: list[str]
     command: str | None
 
 
@@ -48,6 +49,7 @@ class ClassesSection(SectionInfo):
 
     kind: Literal["classes"]
     panels: list[PanelInfo]
+    notes: list[str]
     command: str | None
 
 
@@ -58,23 +60,28 @@ class HeadsSection(SectionInfo):
     command: str | None
 
 
-POINTS = (
-    "Each point is a head, the grey line the mean of a layer, the dashed line uniform attention. "
-    "Choose a point to see where the head looks."
-)
+POINTS = "Each point is a head, the grey line the mean of a layer, the dashed line uniform attention."
 
 
-def layers(title: str, about: str, measures: Sequence[str], command: str | None = None) -> list[Section]:
+def layers(
+    title: str, about: str, measures: Sequence[str], notes: Sequence[str] = (), command: str | None = None
+) -> list[Section]:
     """Measures against the layer, a chart each; none where there are no measures.
 
     Args:
         title: of the section.
-        about: its caption, after what the points are.
+        about: its caption.
         measures: their names.
+        notes: how to read the charts, after what the points are.
         command: gives the same figures.
     """
     info = LayersSection(
-        kind="layers", title=title, about=f"{POINTS} {about}", measures=list(measures), command=command
+        kind="layers",
+        title=title,
+        about=about,
+        measures=list(measures),
+        notes=[POINTS, *notes],
+        command=command,
     )
     return [Ready(info)] if measures else []
 
@@ -85,6 +92,7 @@ def classes(
     panels: Mapping[str, Mapping[str, str]],
     there: Collection[str],
     command: str | None = None,
+    notes: Sequence[str] = (),
 ) -> list[Section]:
     """Kinds of tokens over one another, by layer (Clark et al. 2019, figures 2 and 3); none without a panel.
 
@@ -94,6 +102,7 @@ def classes(
         panels: the title of each panel, and the name of each of its measures by what it is called there.
         there: the measures of the report; others are left out, and a panel with fewer than two measures too.
         command: gives the same figures.
+        notes: how to read the panels, after what lines and points are.
     """
     measured = {
         panel: {label: name for label, name in measures.items() if name in there}
@@ -104,7 +113,10 @@ def classes(
         for panel, measures in measured.items()
         if len(measures) > 1
     ]
-    info = ClassesSection(kind="classes", title=title, about=about, panels=infos, command=command)
+    notes = ["Lines are means of layers, points heads.", *notes]
+    info = ClassesSection(
+        kind="classes", title=title, about=about, panels=infos, notes=notes, command=command
+    )
     return [Ready(info)] if infos else []
 
 
@@ -139,15 +151,14 @@ def gradients(study: Study) -> list[Section]:
     kinds = {"separators": "sep", "[CLS]": "cls", "punctuation": "punctuation", "other tokens": "others"}
     measures = [str(name) for name in dataset.data_vars]
     n = max(int(dataset[f"{name}_n"].max()) for name in measures if f"{name}_n" in measures)
-    about = (
-        "How much the model's output depends on attention to each kind of token: the mean size of ∂L/∂α by one "
-        f"weight, where L is {meta['objective']}. Lines are means of layers, points heads; {n:,} tokens of "
+    note = (
+        f"The mean size of ∂L/∂α by one weight, where L is {meta['objective']}, over {n:,} tokens of "
         f"{meta['corpus']['examples']:,} inputs. Where a head looks at what the output does not depend on, its "
         "attention does little (Clark et al. 2019, §3.2, figure 3)."
     )
     return classes(
         "What attention matters, by layer",
-        about,
+        "How much the model's output depends on attention to each kind of token.",
         {
             "Size of the gradient by a weight on": {
                 kind: f"gradient_each_{name}" for kind, name in kinds.items()
@@ -155,6 +166,7 @@ def gradients(study: Study) -> list[Section]:
         },
         measures,
         study.again("measure", "--measures", "gradients"),
+        [note],
     )
 
 
@@ -193,7 +205,7 @@ def by_layer(
     """
     examples = int(description(dataset).get("corpus", {}).get("examples") or 0)
 
-    def n(drawn: Sequence[str]) -> str:
+    def n(drawn: Sequence[str]) -> list[str]:
         """What the measures drawn are means over: a sink, for one, is looked for in long inputs only."""
         counts = [int(np.nan_to_num(dataset[f"{name}_n"]).max()) for name in drawn if f"{name}_n" in dataset]
         counts = [count for count in counts if count]
@@ -203,7 +215,7 @@ def by_layer(
             tokens = f"{most:,} tokens" if few == most else f"{few:,} to {most:,} tokens, by measure,"
         inputs = f"{examples:,} inputs" if examples else ""
         over = " of ".join(part for part in (tokens, inputs) if part)
-        return f" Means over {over.removesuffix(',')}." if over else ""
+        return [f"Means over {over.removesuffix(',')}."] if over else []
 
     names = [name for name in measure_names(dataset) if not name.startswith("gradient_")]
     shares = [name for name in names if dataset[name].attrs.get("units") == "share"]
@@ -226,29 +238,34 @@ def by_layer(
         ),
         *layers(
             "Where heads look, by layer",
-            f"Heads that give more than half of their attention are named.{n(looks)}",
+            "Heads that give more than half of their attention are named. Choose a point to see where the head looks.",
             looks,
+            n(looks),
             surface,
         ),
         *classes(
             "Kinds of tokens, by layer",
-            "Lines are means of layers, points heads. Left what all tokens give to each kind of token, right what "
-            "separators and all others give to separators: a head that does nothing else leaves its attention there "
-            f"(Clark et al. 2019, figure 2).{n([name for each in kinds.values() for name in each.values()])}",
+            "Left what all tokens give to each kind of token, right what separators and all others give to separators.",
             kinds,
             names,
             surface,
+            [
+                "A head that does nothing else leaves its attention on separators (Clark et al. 2019, figure 2).",
+                *n([name for each in kinds.values() for name in each.values()]),
+            ],
         ),
         *layers(
             "How widely heads look, by layer",
-            f"A head at 0 nats looks at one token (Clark et al. 2019, figure 4).{n(widely)}",
+            "A head at 0 nats looks at one token.",
             widely,
+            [*n(widely), "Clark et al. 2019, figure 4."],
             surface,
         ),
         *layers(
             "Words, sentences and delimiters, by layer",
-            f"Patterns after Vig 2018 and Voita et al. 2019, each a share of attention.{n(words)}",
+            "",
             words,
+            [*n(words), "Each is a share of attention. Patterns after Vig 2018 and Voita et al. 2019."],
             patterns,
         ),
     ]

@@ -10,5 +10,5 @@ ANALYSIS = Analysis(
     estimate="run:estimate",
     axis="probe",
     table="statistics:table",
-    sections=(Entry("probes", "probes for trees (table 3)", 60, "section:section", reads="treebank"),),
+    sections=(Entry("probes", "probes for trees (table 3)", 55, "section:section", reads="treebank"),),
 )

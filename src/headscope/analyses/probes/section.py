@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Any, ClassVar, Literal, TypedDict
 
 import xarray as xr
 
@@ -66,6 +66,8 @@ class Probes(Section):
     dev: int
     small: str | None = None
     command: str | None = None
+    aside: ClassVar[bool] = True
+    pictured: ClassVar[str | None] = "probes"
 
     def findings(self) -> list[list[Part]]:
         """What a probe of all heads gets, beside taking the next word; nothing where one of the two is not there."""
@@ -98,15 +100,7 @@ class Probes(Section):
         return ProbesSection(
             kind="probes",
             title="Trees from all heads together: probes",
-            about=(
-                "How much of the tree all heads know together. Probes pick each word's head: "
-                "right-branching takes the next word, attention has two numbers a head for the attention "
-                "between the two words, attention+words makes these numbers from the words' vectors, "
-                "distance+words has no attention at all, and re-initialised has that of the same network "
-                f"with every weight but its embeddings drawn again. Trained on {self.train:,} sentences of "
-                f"{plain_text(self.corpus)}, scored on {words:,} words of {self.dev:,} others (Clark et al. "
-                "2019, §5, table 3). UAS leaves out punctuation; intervals are 95 %."
-            ),
+            about="How much of the tree all heads know together: each probe picks every word's head in the tree.",
             small=self.small,
             rows=[self._row(name, printed) for name in names],
             printed=[
@@ -115,6 +109,13 @@ class Probes(Section):
                 if label not in matched
             ],
             notes=[
+                "Right-branching takes the next word, attention has two numbers a head for the attention "
+                "between the two words, attention+words makes these numbers from the words' vectors, "
+                "distance+words has no attention at all, and re-initialised has that of the same network "
+                "with every weight but its embeddings drawn again.",
+                f"Trained on {self.train:,} sentences of {plain_text(self.corpus)}, scored on {words:,} words "
+                f"of {self.dev:,} others (Clark et al. 2019, §5, table 3). UAS leaves out punctuation; "
+                "intervals are 95 %.",
                 "Selectivity is UAS less the accuracy in a control task, in which every form of a word has "
                 "a random behaviour (Hewitt & Liang 2019): what a probe learns by heart counts in both.",
                 note(description(self.result)),

@@ -13,7 +13,7 @@ from headscope.analyses.measure.section import patterns
 from headscope.analyses.roles import statistics
 from headscope.analyses.roles.offsets import INPUTS
 from headscope.analyses.roles.run import every_role, with_offsets
-from headscope.analyses.roles.statistics import NONE, broad_heads, heads_in, roles_of, units_of
+from headscope.analyses.roles.statistics import BROAD, NONE, ROLES, broad_heads, heads_in, roles_of, units_of
 from headscope.analyses.study import LEVEL, Study
 from headscope.heads import Head
 from headscope.measures.dataset import description
@@ -21,7 +21,7 @@ from headscope.stream.rare import with_rarest
 from headscope.views.blobs import Blobs
 from headscope.views.payload import Absent, Part, SectionInfo
 from headscope.views.section import Section, records
-from headscope.views.sentences import by_role, head_name, sentence
+from headscope.views.sentences import by_role, head_name, percent, sentence, text
 
 LEAST_BAR = 0.25
 """The page lets one move the bar down to this."""
@@ -78,6 +78,7 @@ class RolesSection(SectionInfo):
     why: dict[str, str]
     not_found: list[Absent]
     untested: list[Absent]
+    notes: list[str]
     command: str | None
 
 
@@ -100,6 +101,7 @@ class Roles(Section):
     documents: int | None = None
     command: str | None = None
     opens: ClassVar[bool] = True
+    pictured: ClassVar[str | None] = "roles"
 
     def info(self, blobs: Blobs) -> RolesSection:
         """The rows; nothing travels beside them."""
@@ -112,23 +114,27 @@ class Roles(Section):
         return RolesSection(
             kind="roles",
             title="Patterns and roles",
-            about=self._about(int(table.attrs.get("tests", 0))),
+            about="A head has a role when its score is above the bar by more than luck. Choose a row to see the head.",
             rows=rows,
             scores=_scores(self.tests),
             without=[head_name(Head(*place)) for place in without],
             why={name: str(why) for name, why in table.attrs.get("roles", {}).items() if name in given},
             not_found=_absent(table.attrs.get("not_found", {})),
             untested=_absent(table.attrs.get("untested", {})),
+            notes=self._notes(int(table.attrs.get("tests", 0))),
             command=self.command,
         )
 
     def findings(self) -> list[list[Part]]:
         """How many heads have a role, and which roles there are, each with its first heads."""
         heads = heads_in(self.table)
-        names: dict[str, list[Part]] = {}
+        names: dict[str, list[list[Part]]] = {}
         roles = roles_of(self.table)
-        for head, given in sorted(roles.items()):
-            names.setdefault(given[0], []).append(head_name(head))
+        rows: Any = self.table.sort_values("score", ascending=False, kind="stable")
+        for row in rows.itertuples():
+            head = Head(row.layer, row.head)
+            if row.role == roles.get(head, [""])[0]:  # of several roles the first
+                names.setdefault(row.role, []).append([head_name(head), text(f" ({percent(row.score)})")])
         broad = len(broad_heads(self.table))
         rest = ""
         if broad:
@@ -143,15 +149,30 @@ class Roles(Section):
         having = "head has" if len(roles) == 1 else "heads have"
         return [sentence(f"{len(roles)} of {heads} {having} a role: ", *by_role(names), f".{rest}")]
 
-    def _about(self, tests: int) -> str:
+    @property
+    def told(self) -> set[str]:
+        """The measures of the roles that were tested: the table and the notes below it tell what was found."""
+        untested = self.table.attrs.get("untested", {})
+        return {role.measure for role in ROLES if role.name not in untested and role.name != BROAD}
+
+    def marks(self) -> dict[str, list[Head]]:
+        """The heads of each role."""
+        heads: dict[str, list[Head]] = {}
+        for head, given in sorted(roles_of(self.table, broad=True).items()):
+            for role in given:
+                heads.setdefault(role, []).append(head)
+        order = [role.name for role in ROLES]
+        return {role: heads[role] for role in sorted(heads, key=order.index)}
+
+    def _notes(self, tests: int) -> list[str]:
         counted = f"{self.documents:,} documents" if self.documents else "documents"
-        return (
-            "A role is a measure and a bar. A head has it when its score is above the bar by more than luck: "
-            f"{tests:,} tests over {counted}, q after Benjamini and Hochberg at {self.level:g} within each family of "
-            f"roles, so at most {100 * self.level:.0f} % of those named of a family are expected to be wrong. "
+        return [
+            f"A role is a measure and a bar: {tests:,} tests over {counted}, q after Benjamini and Hochberg at "
+            f"{self.level:g} within each family of roles, so at most {100 * self.level:.0f} % of those named of a "
+            "family are expected to be wrong.",
             "Chance is uniform attention; offsets is what a head would score that looks at places alone, each as often "
-            "as this one does; the bar is above both. Intervals are 95 %, by document. Choose a row to see the head."
-        )
+            "as this one does; the bar is above both. Intervals are 95 %, by document.",
+        ]
 
 
 _TRAVEL = (

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, ClassVar, Literal, NamedTuple, TypedDict
 
 import xarray as xr
 
 from headscope.analyses.clusters import note
 from headscope.analyses.links.section import BestRow, Terms, best_row, finding, split_note
 from headscope.analyses.printed import TABLE_1, Printed, orientation
+from headscope.analyses.study import LEVEL
 from headscope.analyses.syntax.statistics import ALL, WITHOUT, table
+from headscope.heads import Head
 from headscope.measures.dataset import description
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
@@ -103,12 +105,23 @@ class Syntax(Section):
     sentences: Sequence[TreeSentence] = ()
     examples: Mapping[str, Drawn] = field(default_factory=dict[str, Drawn])
     command: str | None = None
+    pictured: ClassVar[str | None] = "syntax"
 
     def findings(self) -> list[list[Part]]:
         """A sentence for the summary."""
         rows: Any = table(self.result)
         relations = [row for row in rows.itertuples() if row.relation not in (ALL, WITHOUT)]
         return [finding(relations, description(self.result), _TERMS)]
+
+    def marks(self) -> dict[str, list[Head]]:
+        """The heads that find a relation better than the best offset."""
+        rows: Any = table(self.result)
+        heads = [
+            Head(int(row.layer), int(row.head))
+            for row in rows.itertuples()
+            if row.relation not in (ALL, WITHOUT) and not row.few and row.q < LEVEL
+        ]
+        return {"dependencies": sorted({*heads})} if heads else {}
 
     def info(self, blobs: Blobs) -> SyntaxSection:
         """The rows and the sentences; nothing travels beside them."""
@@ -126,25 +139,25 @@ class Syntax(Section):
         )
 
     def _about(self) -> str:
-        meta = description(self.result)
-        n = int(self.result["n"].values[0])
-        name = meta.get("corpus", {}).get("name") or "the treebank"
         return (
-            "For each word of a sentence, the word that a head looks at most (dep→head), or that looks at "
-            "it most (head→dep), is taken for its head in the tree. Each row is a relation with the head "
-            f"that is right most often, over {n:,} words in {int(meta['sentences']):,} sentences of "
-            f"{plain_text(str(name))} (Clark et al. 2019, §4.2, table 1). Bars are accuracies on the very "
-            "words that the head was chosen on, with 95 % intervals given the choice; split is of heads chosen on "
-            f"other {meta['clusters']} than they are scored on, choice included. The dashed line is the best fixed "
-            "offset. Choose a row to see where its head is right and where it is wrong, as in figure 5."
+            "Each row is a grammatical relation with the attention head that is right about it most often. The dashed "
+            "line is the best fixed offset. Choose a row to see where its head is right and where it is wrong."
         )
 
     def _notes(self) -> list[str]:
         meta = description(self.result)
+        n = int(self.result["n"].values[0])
+        name = meta.get("corpus", {}).get("name") or "the treebank"
         rows = meta.get("options", {}).get("rows", "mean")
         least = int(meta["least"])
         from_word = "the mean over its pieces" if rows == "mean" else "that of its first piece"
         return [
+            "For each word of a sentence, the word that a head looks at most (dep→head), or that looks at "
+            f"it most (head→dep), is taken for its head in the tree: over {n:,} words in "
+            f"{int(meta['sentences']):,} sentences of {plain_text(str(name))} (Clark et al. 2019, §4.2, table 1, and "
+            "figure 5 for the sentences).",
+            "Bars are accuracies on the very words that the head was chosen on, with 95 % intervals given the choice; "
+            f"split is of heads chosen on other {meta['clusters']} than they are scored on, choice included.",
             f"Attention to a word is the sum over its pieces, from a word {from_word}; special tokens and "
             "the word itself are left out, and nothing is renormalised.",
             f"“{ALL}” counts every word, punctuation and the sentence's root included, and the root is "

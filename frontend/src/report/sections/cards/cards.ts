@@ -4,7 +4,7 @@ import "./cards.css";
 import { css, inkOn, type Theme } from "../../../color";
 import { h } from "../../../dom";
 import { nameOf } from "../../../explorer/toolbar";
-import { figure, plural, whole } from "../../../format";
+import { figure, whole } from "../../../format";
 import type { CardExample, CardInfo, CardsSection } from "../../../protocol";
 import { type Cell, type Figures, type Measure, same } from "../../figures";
 import type { Host, Now, Section } from "../../host";
@@ -29,14 +29,13 @@ interface Card {
 
 /** The measures in which each head is nearest to the top, with its rank among all heads. */
 function ranks(figures: Figures): (cell: Cell) => Rank[] {
-  const measures = figures.measures.filter((measure) => measure.isShare || measure.name === "entropy");
+  const measures = figures.told.filter((measure) => measure.isShare || measure.name === "entropy");
   const ranked = measures.map((measure) => ({ measure, order: figures.ranked(measure) }));
   return (cell) => {
     const all = ranked.flatMap(({ measure, order }) => (order.includes(cell) ? [{ measure, rank: order.indexOf(cell) + 1, of: order.length }] : []));
     const best: Rank[] = [];
     for (const rank of all.sort((a, b) => a.rank - b.rank)) {
-      // [CLS] is the first token: what is the same figure is said once.
-      if (best.length < FIGURES && !best.some(({ measure }) => Math.abs(measure.value(cell) - rank.measure.value(cell)) < 1e-6)) best.push(rank);
+      if (best.length < FIGURES) best.push(rank);
     }
     return best;
   };
@@ -61,7 +60,9 @@ export const section: Section<CardsSection> = (element, info, host) => {
     const cell = figures.find(card.layer, card.head);
     return cell ? [{ cell, info: card, element: null }] : [];
   });
-  const roles = cards.filter((card) => card.info.roles.length > 0);
+  // Of each role the first head: the others are a switch away.
+  const leading = cards.map(({ info: { roles } }) => roles[0]);
+  const roles = cards.filter((_, i) => leading[i] !== undefined && leading.indexOf(leading[i]) === i);
   const [grid, status] = [h("div.cards"), h("span.dim", { role: "status" })];
   let all = false;
   let painted: Theme | null = null;
@@ -73,7 +74,7 @@ export const section: Section<CardsSection> = (element, info, host) => {
     const elements = visible.map((card) => (card.element ??= cardOf(card, host, info, texts, bestOf(card.cell), theme)));
     if (elements.length !== grid.children.length || elements.some((card, i) => grid.children[i] !== card)) grid.replaceChildren(...elements);
     for (const card of visible) card.element?.toggleAttribute("data-open", same(card.cell, open));
-    status.textContent = all ? "" : `${plural(roles.length, "head")} with a role, and the head that is open`;
+    status.textContent = all ? "" : `${roles.length > 0 ? "one head of each role, and " : ""}the head that is open`;
   };
   const every = toggle(`All ${cards.length} heads`, (on) => {
     all = on;
@@ -89,7 +90,7 @@ function cardOf({ cell, info }: Card, host: Host, { inputs }: CardsSection, text
   const measure = figures.measure(info.measure);
   const title = figures.has(info.measure) ? measure.info.title : info.measure;
   const standings = best.map(({ measure, rank, of }) =>
-    h("li", {}, h("span", {}, measure.info.title), h("b", {}, figure(measure.value(cell), measure.isShare ? 3 : 2)), h("span.dim", {}, rank === 1 ? `highest of ${of}` : `${rank} of ${of}`)),
+    h("li", {}, h("span", {}, measure.info.title), h("b", {}, figure(measure.value(cell), measure.isShare ? 3 : 2)), h("span.dim", {}, `${rank} of ${of}`)),
   );
   const line = ({ example, score, rank }: CardExample): HTMLElement =>
     h(
@@ -114,7 +115,7 @@ function cardOf({ cell, info }: Card, host: Host, { inputs }: CardsSection, text
       onclick: () => host.open(cell, example),
       ...tipOn(host, () => h("div", {}, h("b", {}, figure(score, 3)), h("span.dim", {}, `  ${name}`), h("div", {}, text))),
     };
-    return h("button.tenth", attributes, figure(score, info.units === "share" ? 2 : 1).replace(/^0\./, "."));
+    return h("button.tenth", attributes, figure(score, info.units === "share" ? 2 : 1).replace(/^0\./, ".").replace(/^1\.0+$/, "1"));
   };
   return h(
     "article.card",
@@ -123,7 +124,7 @@ function cardOf({ cell, info }: Card, host: Host, { inputs }: CardsSection, text
     h("ul.best", {}, ...standings),
     h("h4.cap", {}, `strongest · ${info.least ? `lowest ${title} first` : title}`),
     info.strongest.length > 0 ? h("div.lines", {}, ...info.strongest.map(line)) : h("p.dim", {}, "None of its strongest inputs is among the examples of this page."),
-    h("h4.cap", {}, "from the strongest tenth to the weakest"),
+    h("h4.cap", {}, "strongest tenth to weakest"),
     h("div.tenths", {}, ...TENTHS.map(tenth)),
   );
 }

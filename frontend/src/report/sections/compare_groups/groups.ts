@@ -6,7 +6,7 @@ import { code, errorFigure, figure, paper, probability, whole } from "../../../f
 import type { GroupRow, GroupsSection } from "../../../protocol";
 import { change } from "../../bars";
 import type { Section } from "../../host";
-import { digitsOf, HeadRows, notes, number, table, unitsOf } from "../../rows";
+import { digitsOf, HeadRows, number, table, unitsOf } from "../../rows";
 import { HEAD, records, type Table } from "../../table";
 
 const COLUMNS = ["head", "measure", "A", "B", "A − B", "Hedges' g", "", "p", "q", "n"];
@@ -52,8 +52,7 @@ export const section: Section<GroupsSection> = (element, info, host) => {
   };
   element.append(h("p.told", {}, info.told));
   if (info.rows.length > 0) {
-    element.append(h("p.about", {}, listed(info)), table("Heads of two groups", COLUMNS, new Set(COLUMNS.slice(2)), [info.rows.map(rowOf)]));
+    element.append(h("p.about", {}, listed(info)), table(host, "Heads of two groups", COLUMNS, new Set(COLUMNS.slice(2)), [info.rows.map(rowOf)]));
   }
-  element.append(notes(info.notes));
   return { update: marked.update, tables: { groups: () => saved(info) } };
 };

@@ -6,8 +6,8 @@ import { code, errorFigure, figure, probability, whole } from "../../../format";
 import type { ComparedMeasure, CompareSection, RoleChange } from "../../../protocol";
 import { change } from "../../bars";
 import type { Host, Now, Section } from "../../host";
-import { digitsOf, headLink, HeadRows, notes, number as numberCell, table, unitsOf } from "../../rows";
-import { became, number, quantities, ranked, tables } from "./data";
+import { digitsOf, folded, headLink, HeadRows, number as numberCell, table, unitsOf } from "../../rows";
+import { became, number, quantities, ranked, tables, told } from "./data";
 import { CompareMap } from "./map";
 
 const NEXT = 2;
@@ -46,10 +46,13 @@ function roles(info: CompareSection, host: Host): HTMLElement {
     const rest = paired ? CHANGES.map((kind) => links(changes[kind])) : [...best, links(heads)];
     return h("tr.plain", {}, h("th", { scope: "row" }, row.role, unitsOf(row.units)), numberCell(whole(row.a), true), numberCell(whole(row.b), true), ...rest);
   });
-  return table("Roles of both models", columns, new Set(columns.filter((name) => /^([AB],|best)/.test(name))), [rows]);
+  return table(host, "Roles of both models", columns, new Set(columns.filter((name) => /^([AB],|best)/.test(name))), [rows]);
 }
 
-export const section: Section<CompareSection> = (element, info, host) => {
+export const section: Section<CompareSection> = (element, given, host) => {
+  // Measures are called what they are called in the rest of the report.
+  const { figures } = host;
+  const info = { ...given, measures: told(given).map((measure) => ({ ...measure, title: figures.has(measure.name) ? figures.measure(measure.name).info.title : measure.title })) };
   const marked = new HeadRows();
   const kinds = quantities(info);
   const cells = info.layer.map((layer, i) => host.figures.find(layer, info.head[i]!));
@@ -102,10 +105,9 @@ export const section: Section<CompareSection> = (element, info, host) => {
     map = new CompareMap(info, cells, quantity, host, open);
     select.append(...kinds.map(({ name, title }) => h("option", { value: name }, title)));
     const columns = ["measure", "head", "A", "B", "A − B", "", "next", "n"];
-    const measures = table("What changed most", columns, new Set(["A", "B", "A − B", "n"]), [info.measures.map(measureRow)]);
+    const measures = table(host, "What changed most", columns, new Set(["A", "B", "A − B", "n"]), [info.measures.map(measureRow)]);
     element.append(h("label.showing", {}, h("span.cap", {}, "Show"), select), map.root, h("h3.part", {}, "What changed most"), measures);
   }
-  if (info.counts.length > 0) element.append(h("h3.part", {}, "Roles"), roles(info, host));
-  element.append(notes(info.notes));
-  return { update, tables: tables(info), ...(map && { picture: map.root }) };
+  if (info.counts.length > 0) element.append(map ? folded("What became of the roles", roles(info, host)) : roles(info, host));
+  return { update, tables: tables(given), ...(map && { picture: map.root }) };
 };

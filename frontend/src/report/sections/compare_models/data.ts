@@ -16,6 +16,12 @@ export interface Quantity {
 
 export const number = (x: number | null | undefined): number => x ?? NaN;
 
+/** The measures, each once: of those that are the same in every head, as [CLS] and the first token are, the first. */
+export function told({ measures }: CompareSection): ComparedMeasure[] {
+  const figures = measures.map(({ a, difference, units }) => JSON.stringify([units, a, difference]));
+  return measures.filter((_, i) => figures.indexOf(figures[i]!) === i);
+}
+
 /** Drift, and each measure. */
 export function quantities(info: CompareSection): Quantity[] {
   const drift: Quantity = {

@@ -6,7 +6,8 @@ import { code, paper, probability, range, share, whole } from "../../../format";
 import type { CorefCell, CorefRow, CorefSection, CorefShown, CorefWindow, PrintedRow } from "../../../protocol";
 import type { Cell } from "../../figures";
 import type { Host, Section } from "../../host";
-import { HeadRows, notes, number, table } from "../../rows";
+import { firstOf, HeadRows, number, table } from "../../rows";
+import { explained } from "../../terms";
 import { HEAD, records, type Table } from "../../table";
 
 const CLOSE = /^(?:[.,;:!?)\]}%…”’]|n't$|'\w*$|’\w*$)/;
@@ -107,7 +108,7 @@ function cases(row: CorefRow, cell: Cell, info: CorefSection, host: Host): HTMLE
   };
   const group = (right: boolean): HTMLElement[] => {
     const mentions = row.shown.filter((choice) => choice.right === right).map(mention);
-    return [h("h4.cap", {}, right ? "right" : "wrong"), ...(mentions.length > 0 ? mentions : [h("p.say", {}, "None in the texts that were drawn.")])];
+    return [h("h4.cap", {}, right ? "right" : "wrong"), ...(mentions.length > 0 ? firstOf(mentions, right ? "right" : "wrong") : [h("p.say", {}, "None in the texts that were drawn.")])];
   };
   const title = h("h3", {}, `${host.figures.name(cell)} `, h("span.dim", {}, `chooses among ${inWords(row.candidates)}`));
   const key = h("div.key", {}, ...KEY.map(([kind, meaning]) => h("span", {}, h("span", { class: `said ${kind}` }, meaning))));
@@ -128,7 +129,7 @@ export const section: Section<CorefSection> = (element, info, host) => {
     const tr: HTMLElement = h(
       cell ? "tr" : "tr.plain",
       { onclick: cell ? open : null },
-      h("th", { scope: "row" }, cell ? h("button.headname", { type: "button", "aria-pressed": "false" }, name) : name, isHead && h("span.dim", {}, `  ${paper(row.layer!, row.head!)}, best head`)),
+      h("th", { scope: "row" }, cell ? h("button.headname", { type: "button", "aria-pressed": "false" }, name) : h("span", {}, ...explained(name, host)), isHead && h("span.dim", {}, `  ${paper(row.layer!, row.head!)}, best head`)),
       h("td.dim", {}, inWords(row.candidates)),
       ...row.cells.slice(0, 1).map(accuracyCell),
       ...chosen(row, name),
@@ -147,7 +148,7 @@ export const section: Section<CorefSection> = (element, info, host) => {
   const kinds = info.types.map((type, i) => `${type} (${whole(info.counts[i] ?? 0)})`);
   const rows = info.rows.map(rowOf);
   const columns = ["system", "chooses among", ...kinds.slice(0, 1), SPLIT, BESIDE, ...kinds.slice(1)];
-  element.append(table("Systems and types of mentions", columns, new Set([...kinds, SPLIT, BESIDE]), [rows, info.printed.map(printedRow)]), list, notes(info.notes));
+  element.append(table(host, "Systems and types of mentions", columns, new Set([...kinds, SPLIT, BESIDE]), [rows, info.printed.map(printedRow)]), list);
   const first = info.rows.findIndex((row) => row.shown.length > 0 && host.figures.find(row.layer, row.head));
   if (first >= 0) choose(info.rows[first]!, host.figures.find(info.rows[first]!.layer, info.rows[first]!.head)!, rows[first]!);
   return { update: marked.update, tables: { coreference: () => saved(info) } };

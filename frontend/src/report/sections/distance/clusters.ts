@@ -10,6 +10,7 @@ import { captioned, redrawn } from "../../chart";
 import type { Now, Section } from "../../host";
 import { names } from "../../names";
 import { type Point, Points } from "../../points";
+import { folded } from "../../rows";
 import { HEAD, records, type Table } from "../../table";
 import { headTip } from "../../tip";
 
@@ -43,7 +44,7 @@ function betweenLayers({ layers, between, units }: ClustersSection, theme: Theme
   };
   const rows = between.map((row, i) => h("tr", {}, h("th", { scope: "row" }, String(layers[i])), ...row.map(cell)));
   const head = h("tr", {}, h("td"), ...layers.map((layer) => h("th", { scope: "col" }, String(layer))));
-  return [h("h3", {}, "Layer by layer"), h("p.dim", {}, `mean distance of their heads, ${units}`), h("table", {}, h("thead", {}, head), h("tbody", {}, ...rows))];
+  return [h("p.dim", {}, `mean distance of their heads, ${units}`), h("table", {}, h("thead", {}, head), h("tbody", {}, ...rows))];
 }
 
 export const section: Section<ClustersSection> = (element, info, host) => {
@@ -72,13 +73,13 @@ export const section: Section<ClustersSection> = (element, info, host) => {
   const [left, right] = [panel("By layer"), panel(byRole ? "By role" : "By cluster")];
   const [maps, between] = [h("div.maps", {}, left.root, right.root), h("div.between")];
   const lines = h("ul.findings", {}, ...info.lines.map((line) => h("li", {}, line)));
-  const picture = h("div.clusters", {}, maps, h("div.layerpart", {}, between, lines));
+  const picture = h("div.clusters", {}, maps, lines, folded("Layer by layer", between));
   element.append(picture);
 
   const drawMap = ({ points }: typeof left, fills: readonly (string | null)[], width: number, now: Now): void => {
     const [xs, ys] = [places.map(([x]) => x!), places.map(([, y]) => -y!)];
     const [x0, x1, y0, y1] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
-    const unit = Math.min((width - 2 * EDGE) / Math.max(x1 - x0, 1e-9), (1.1 * width - 2 * EDGE) / Math.max(y1 - y0, 1e-9));
+    const unit = Math.min((width - 2 * EDGE) / Math.max(x1 - x0, 1e-9), (0.8 * width - 2 * EDGE) / Math.max(y1 - y0, 1e-9));
     const height = Math.max(0.5 * width, (y1 - y0) * unit + 2 * EDGE);
     const at = places.map((_, i) => ({ x: width / 2 + (xs[i]! - (x0 + x1) / 2) * unit, y: height / 2 + (ys[i]! - (y0 + y1) / 2) * unit }));
     const radius = places.length > 400 ? 2.6 : places.length > 160 ? 3.4 : 4.4;

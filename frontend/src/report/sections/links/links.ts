@@ -1,8 +1,8 @@
 // Links of any kind: the best head of each label against its baseline, and inputs where it is right and where it is wrong.
 
 import { figure, share } from "../../../format";
-import type { LinksRow, LinksSection, LinkShown } from "../../../protocol";
-import { best, type Case, columnsOf, GAINS, type Terms } from "../../best";
+import type { LinksRow, LinksSection } from "../../../protocol";
+import { best, columnsOf, GAINS, linked, type Terms } from "../../best";
 import type { Section } from "../../host";
 import { number } from "../../rows";
 import { HEAD, records, type Table } from "../../table";
@@ -15,11 +15,6 @@ function saved({ rows, clusters }: LinksSection): Table {
 }
 
 export const section: Section<LinksSection> = (element, info, host) => {
-  const shown = (readings: readonly LinkShown[]): Case[] =>
-    readings.flatMap((reading) => {
-      const sentence = info.sentences[reading.sentence];
-      return sentence ? [{ sentence, reading }] : [];
-    });
   const terms: Terms<LinksRow> = {
     title: "Labels and their best heads",
     kind: "label",
@@ -31,8 +26,8 @@ export const section: Section<LinksSection> = (element, info, host) => {
     rule: (row) => row.rule?.replace(/^-/, "at −").replace(/^\+/, "at +") ?? null,
     best: "the best simple rule",
     cells: (row) => [number(share(row.mass)), number(row.rank === null ? "–" : figure(row.rank, 1))],
-    right: (row) => shown(row.right),
-    wrong: (row) => shown(row.wrong),
+    right: (row) => linked(info, row.right),
+    wrong: (row) => linked(info, row.wrong),
     link: "the link",
     none: (row) => (row.label === "all" && info.rows.length > 1 ? "These are all labels together; choose one to see sentences." : "No input that is short enough for this page was drawn."),
   };

@@ -32,7 +32,7 @@ function panelOf({ title, names, ...info }: PanelInfo, host: Host): Chart {
     scale.textContent = power < 0 ? `in 10${superscript(power)}` : "";
     const tick = (y: number): string => String(Number((y / 10 ** power).toPrecision(3)));
     const label = `${title} ${names.join(", ")}, by layer`;
-    const [drawing, dots] = chart(figures, marks, { width, height: 260, label, low: 0, high: shares ? 1 : 1.04 * most, shares, tick }, [
+    const [drawing, dots] = chart(figures, marks, { width, height: 176, label, low: 0, high: shares ? 1 : 1.04 * most, shares, tick }, [
       Plot.dot(marks, { x: "x", y: "y", r: marks.length > 500 ? 1.6 : 2.4, fill: hue, fillOpacity: 0.55 }),
       means(marks, { z: "index", stroke: hue, strokeWidth: 2 }),
     ]);

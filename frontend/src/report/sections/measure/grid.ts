@@ -1,11 +1,10 @@
 // A measure of every head: layers down, heads across.
 
 import { css, inkOn, type Theme } from "../../../color";
-import { fit, h } from "../../../dom";
+import { h } from "../../../dom";
 import { FONT, type Pen } from "../../../explorer/canvas";
-import { painters } from "../../../explorer/export";
 import { weight } from "../../../format";
-import { layout, spaced } from "../../cells";
+import { draw, layout, spaced } from "../../cells";
 import { type Cell, type Figures, type Measure, same } from "../../figures";
 import type { Host, Now } from "../../host";
 import { figureTip, pointing } from "../../tip";
@@ -14,12 +13,6 @@ const LABEL = { left: 30, top: 18 };
 
 /** Size and gap of the large heat map's cells, in so much room. */
 export const gridLayout = ({ rows, columns }: Figures, width: number) => layout(rows, columns, width - LABEL.left, 560, 48);
-
-/** Draw a picture on a canvas, and keep how, so that it can be drawn again as vectors. */
-export function draw(canvas: HTMLCanvasElement, width: number, height: number, paint: (pen: Pen) => void): void {
-  paint(fit(canvas, width, height));
-  painters.set(canvas, paint);
-}
 
 /** Paint every cell of a measure; what has no value stays empty. */
 export function paintCells(pen: Pen, figures: Figures, measure: Measure, theme: Theme, size: number, step: number, [left, top] = [0, 0]): void {

@@ -5,7 +5,7 @@ import { errorFigure, figure, plural } from "../../../format";
 import type { HeadsSection } from "../../../protocol";
 import { type Cell, type Figures, type Measure, same, tidy } from "../../figures";
 import type { Host, Now, Section } from "../../host";
-import { toggle } from "../../rows";
+import { reveal, Shortened, toggle } from "../../rows";
 import { figureTip, pointing } from "../../tip";
 import { parseFilter } from "./filter";
 
@@ -52,8 +52,8 @@ function figureCell(measure: Measure, cell: Cell): HTMLElement {
 function printed(figures: Figures): HTMLElement {
   const cells = figures.cells.slice(0, DOWN);
   const blocks: HTMLElement[] = [];
-  for (let start = 0; start < figures.measures.length; start += ACROSS) {
-    const measures = figures.measures.slice(start, start + ACROSS);
+  for (let start = 0; start < figures.told.length; start += ACROSS) {
+    const measures = figures.told.slice(start, start + ACROSS);
     const head = h("tr", {}, h("th", {}, "head"), h("th.dim", {}, "paper"), ...measures.map(({ info }) => h("th.n", {}, info.title)));
     const rows = cells.map((cell) => h("tr", {}, h("th", {}, figures.name(cell)), h("td.dim", {}, figures.paper(cell)), ...measures.map((measure) => figureCell(measure, cell))));
     blocks.push(h("div.allheads", {}, h("table.heads", {}, h("thead", {}, head), h("tbody", {}, ...rows))));
@@ -76,6 +76,7 @@ class HeadTable {
   private readonly body: HTMLElement;
   private readonly root: HTMLElement;
   private readonly rows: readonly Row[];
+  private readonly shortened = new Shortened();
   private order: Order = { key: "head", down: false };
   private print: HTMLElement | null = null;
 
@@ -88,13 +89,13 @@ class HeadTable {
     this.body = h("tbody", { ...listeners, onkeydown: (event: KeyboardEvent) => this.key(event) });
     this.rows = figures.cells.map((cell) => {
       const button = h("button.headname", { type: "button", tabindex: -1 }, figures.name(cell));
-      const values = figures.measures.map((measure) => figureCell(measure, cell));
+      const values = figures.told.map((measure) => figureCell(measure, cell));
       const row = h("tr", { id: `row-${figures.name(cell)}` }, h("th", { scope: "row" }, button), h("td.dim", {}, figures.paper(cell)), ...values);
       return { cell, element: row, button };
     });
     const scroll = h("div.tablebox", { tabindex: 0, role: "region", "aria-label": "Table of heads" }, h("table.heads", {}, h("thead", {}, this.head), this.body));
     const errors = toggle("Standard errors", (on) => scroll.classList.toggle("errors", on));
-    this.root = h("div.tablepart", {}, h("div.ctl", {}, this.input, errors, this.status), scroll);
+    this.root = h("div.tablepart", {}, h("div.ctl", {}, this.input, errors, this.status), scroll, this.shortened.button);
     element.append(this.root);
     this.arrange();
   }
@@ -119,13 +120,15 @@ class HeadTable {
     this.input.setAttribute("aria-invalid", String(test === null));
     const cells = ordered(figures, this.order).filter((cell) => test?.(cell) ?? true);
     const elements = new Map(this.rows.map(({ cell, element }) => [cell, element]));
-    this.body.replaceChildren(...cells.map((cell) => elements.get(cell)!));
+    const found = cells.map((cell) => elements.get(cell)!);
+    this.body.replaceChildren(...found);
+    this.shortened.show(found, this.input.value !== "");
     const all = plural(figures.cells.length, "head");
     this.status.textContent = test === null ? "no such measure" : cells.length === figures.cells.length ? all : `${cells.length} of ${all}`;
     this.head.replaceChildren(
       this.heading("head", "head"),
       h("th", { scope: "col" }, h("span.dim", {}, "paper")),
-      ...figures.measures.map((measure) => this.heading(measure, measure.info.title, measure.info.description || null)),
+      ...figures.told.map((measure) => this.heading(measure, measure.info.title, measure.info.description || null)),
     );
   }
 
@@ -135,7 +138,7 @@ class HeadTable {
     const sort = (): void => {
       this.order = { key, down: on ? !down : key !== "head" };
       this.arrange();
-      const column = key === "head" ? 0 : this.host.figures.measures.indexOf(key) + 2;
+      const column = key === "head" ? 0 : this.host.figures.told.indexOf(key) + 2;
       this.head.children[column]?.querySelector("button")?.focus();
     };
     const arrow = h("span.arrow", { "aria-hidden": "true" }, on ? (down ? "↓" : "↑") : "");
@@ -151,7 +154,7 @@ class HeadTable {
   private tip({ cell, element }: Row, event: MouseEvent): Node | null {
     const { figures } = this.host;
     const column = [...element.children].findIndex((child) => child.contains(event.target as Node));
-    const measure = figures.measures[column - 2];
+    const measure = figures.told[column - 2];
     return measure ? figureTip(figures, measure, cell) : null;
   }
 
@@ -163,6 +166,7 @@ class HeadTable {
     event.stopPropagation();
     const next = this.rowOf(event.key === "ArrowDown" ? row.element.nextElementSibling : row.element.previousElementSibling);
     if (!next) return;
+    reveal(next.element);
     this.host.set({ cell: next.cell });
     next.button.focus();
   }

@@ -2,12 +2,14 @@
 
 import * as Plot from "@observablehq/plot";
 import { h } from "../../../dom";
+import { plural } from "../../../format";
 import type { LayersSection } from "../../../protocol";
 import { beside, captioned, type Chart, chart, dotsOf, marksOf, means, redrawn } from "../../chart";
 import { type Measure, tidy } from "../../figures";
 import type { Host, Now, Section } from "../../host";
 import { names } from "../../names";
 import { Points } from "../../points";
+import { folded } from "../../rows";
 import { figureTip } from "../../tip";
 
 /** Heads above this share are named. */
@@ -27,7 +29,7 @@ function layerChart(measure: Measure, host: Host): Chart {
     const highest = figures.ranked(measure)[0];
     const most = highest ? `; the highest is ${figures.name(highest)} with ${measure.value(highest).toFixed(2)}` : "";
     const label = `${measure.info.title} of ${marks.length} heads by layer${most}`;
-    const [drawing, dots] = chart(figures, marks, { width, height: 176, label, low, high: shares ? high : 1.04 * high, shares }, [
+    const [drawing, dots] = chart(figures, marks, { width, height: 136, label, low, high: shares ? high : 1.04 * high, shares }, [
       means(marks, { z: null, stroke: "var(--tick)", strokeWidth: 1.25 }),
       Plot.lineY(chance.filter(({ y }) => Number.isFinite(y)), { x: "x", y: "y", stroke: "var(--ink2)", strokeWidth: 1, strokeDasharray: "3 3" }),
       dotsOf(marks, { r: marks.length > 500 ? 1.8 : marks.length > 200 ? 2.4 : 3, fillOpacity: 0.62 }),
@@ -41,17 +43,30 @@ function layerChart(measure: Measure, host: Host): Chart {
   return { root: captioned(title, note, points.box), update: redrawn(draw, points) };
 }
 
-/** Charts beside one another: as many a row as have room. */
+/** Charts beside one another: as many a row as have room. Those in which no head stands out are folded. */
 export const section: Section<LayersSection> = (element, info, host) => {
-  const measures = info.measures.map((name) => host.figures.measure(name));
-  const charts = measures.map((measure) => layerChart(measure, host));
-  const picture = h("div.charts", {}, ...charts.map(({ root }) => root));
+  const { figures } = host;
+  const measures = info.measures.map((name) => figures.measure(name));
+  const told = measures.filter((measure) => figures.told.includes(measure));
+  const stands = (measure: Measure): boolean => !measure.isShare || figures.cells.some((cell) => measure.value(cell) > NAMED);
+  const grids = [told.filter(stands), told.filter((measure) => !stands(measure))].map((some) => {
+    const charts = some.map((measure) => layerChart(measure, host));
+    return { charts, names: some.map(({ info: { title } }) => title), grid: h("div.charts", {}, ...charts.map(({ root }) => root)) };
+  });
+  const [full, empty] = [grids[0]!, grids[1]!];
+  const picture = h("div", {}, full.grid);
+  if (empty.names.length > 0) {
+    const none = folded(`${plural(empty.names.length, "measure")} in which no head is above .5: ${empty.names.join(", ")}`, empty.grid);
+    picture.append(none);
+  }
   element.append(picture);
   const update = (now: Now): void => {
-    const [least, gap] = now.width < 500 ? [150, 12] : [236, 28];
+    const [least, gap] = now.width < 500 ? [150, 12] : [164, 18];
     const most = Math.max(1, Math.floor((now.width + gap) / (least + gap)));
-    const width = beside(picture, now.width, Math.min(most, Math.max(2, measures.length)), gap);
-    for (const each of charts) each.update(now, width);
+    for (const { grid, charts } of grids) {
+      const width = beside(grid, now.width, Math.min(most, Math.max(2, charts.length)), gap);
+      for (const each of charts) each.update(now, width);
+    }
   };
-  return { update, picture, tables: { measures: () => tidy(host.figures, measures) } };
+  return { update, picture, tables: { measures: () => tidy(figures, measures) } };
 };

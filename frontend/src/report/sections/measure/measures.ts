@@ -5,16 +5,21 @@ import type { Theme } from "../../../color";
 import { h } from "../../../dom";
 import { errorFigure, figure } from "../../../format";
 import type { MeasuresSection } from "../../../protocol";
+import { draw } from "../../cells";
 import { type Cell, same, tidy } from "../../figures";
 import type { Host, Now, Section } from "../../host";
 import { Legend } from "../../legend";
+import { folded } from "../../rows";
 import { figureTip, tipOn } from "../../tip";
-import { draw, Grid, gridLayout, paintCells } from "./grid";
+import { Grid, gridLayout, paintCells } from "./grid";
+
+/** Of more measures so many are small multiples at first. */
+const MANY = 6;
 
 /** The small multiples: a button a measure. */
 function thumbnails(host: Host): { root: HTMLElement; update: (now: Now) => void } {
   const { figures } = host;
-  const thumbs = figures.measures.map((measure) => {
+  const thumbs = figures.told.map((measure) => {
     const canvas = h("canvas", { "aria-hidden": "true" });
     const button = h("button.thumb", { type: "button", onclick: () => host.set({ measure: measure.name }) }, canvas, h("span", {}, measure.info.title));
     return { measure, button, canvas };
@@ -30,7 +35,11 @@ function thumbnails(host: Host): { root: HTMLElement; update: (now: Now) => void
     }
     painted = theme;
   };
-  return { root: h("div.thumbs", { role: "group", "aria-label": "Measures" }, ...thumbs.map(({ button }) => button)), update };
+  const buttons = thumbs.map(({ button }) => button);
+  const group = (some: readonly HTMLElement[], name: string): HTMLElement => h("div.thumbs", { role: "group", "aria-label": name }, ...some);
+  if (buttons.length <= MANY) return { root: group(buttons, "Measures"), update };
+  const more = folded(`${buttons.length - MANY} more measures`, group(buttons.slice(MANY), "More measures"));
+  return { root: h("div", {}, group(buttons.slice(0, MANY), "Measures"), more), update };
 }
 
 /** The heads that stand out in the open measure: the highest, and for entropies the lowest too. */

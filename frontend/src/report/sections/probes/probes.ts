@@ -5,7 +5,7 @@ import { range, share, whole } from "../../../format";
 import type { ProbesSection } from "../../../protocol";
 import { bar } from "../../bars";
 import type { Section } from "../../host";
-import { notes, number, table } from "../../rows";
+import { number, table } from "../../rows";
 import { records, type Table } from "../../table";
 
 const COLUMNS = ["probe", "0 – 1", "UAS", "UUAS", "control", "selectivity", "parameters", "in the paper"];
@@ -15,7 +15,7 @@ function saved({ rows }: ProbesSection): Table {
   return records(columns, rows.map((row) => ({ ...row, uas_low: row.low, uas_high: row.high })));
 }
 
-export const section: Section<ProbesSection> = (element, info) => {
+export const section: Section<ProbesSection> = (element, info, host) => {
   const rows = info.rows.map((row) =>
     h(
       "tr.plain",
@@ -34,6 +34,6 @@ export const section: Section<ProbesSection> = (element, info) => {
     h("tr.off", {}, h("th.wraps", { scope: "row" }, label), ...COLUMNS.slice(2).map(() => h("td")), h("td.n", {}, share(values[0] ?? null, 2))),
   );
   if (info.small) element.append(h("p.why", { role: "note" }, info.small));
-  element.append(table("Probes", COLUMNS, new Set(COLUMNS.slice(2)), [rows, others]), notes(info.notes));
+  element.append(table(host, "Probes", COLUMNS, new Set(COLUMNS.slice(2)), [rows, others]));
   return { tables: { probes: () => saved(info) } };
 };

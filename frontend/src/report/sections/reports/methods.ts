@@ -1,20 +1,22 @@
 // What each figure means, and over what it was averaged.
 
 import { h } from "../../../dom";
+import { plural } from "../../../format";
 import type { MethodsSection } from "../../../protocol";
 import type { Section } from "../../host";
+import { folded } from "../../rows";
 import { records } from "../../table";
 
 export const section: Section<MethodsSection> = (element, _, host) => {
   const measures = host.figures.measures.map(({ info }) => info);
-  const entries = measures.flatMap(({ title, description, units, by, over, source, name }) => {
+  const entries = host.figures.told.flatMap(({ info: { title, description, units, by, over, source, name } }) => {
     const how = [units === "share" ? "share of attention" : units, by && `mean over ${by}s`, over && `between ${over}`, source].filter(Boolean);
     return [
       h("dt", {}, h("button.link", { type: "button", onclick: () => host.set({ measure: name }) }, title), h("code.dim", {}, name)),
       h("dd", {}, description, h("span.dim", {}, how.join(" · "))),
     ];
   });
-  element.append(h("dl.notes", {}, ...entries));
+  element.append(folded(`${plural(host.figures.told.length, "measure")}, with units and sources`, h("dl.notes", {}, ...entries)));
   const columns = { measure: "text", title: "text", description: "text", units: "text", by: "text", over: "text", source: "text" } as const;
   return { tables: { measures: () => records(columns, measures.map((info) => ({ ...info, measure: info.name }))) } };
 };

@@ -2,8 +2,8 @@
 
 import { h } from "../../../dom";
 import { share } from "../../../format";
-import type { PrintedFigure, SyntaxRow, SyntaxSection, TreeShown } from "../../../protocol";
-import { best, type Case, columnsOf, GAINS, type Terms } from "../../best";
+import type { PrintedFigure, SyntaxRow, SyntaxSection } from "../../../protocol";
+import { best, columnsOf, GAINS, parsed, type Terms } from "../../best";
 import type { Section } from "../../host";
 import { HEAD, records, type Table } from "../../table";
 
@@ -28,14 +28,6 @@ function printedCell(printed: PrintedFigure | null): HTMLElement {
 const printedRow = (printed: PrintedFigure): HTMLElement =>
   h("tr.off", { title: "No counterpart among these relations" }, h("th", { scope: "row" }, printed.label), ...Array.from({ length: BETWEEN }, () => h("td")), printedCell(printed));
 
-/** A tree as links: of each word its head. */
-const shown = (info: SyntaxSection, readings: readonly TreeShown[]): Case[] =>
-  readings.flatMap((reading) => {
-    const tree = info.sentences[reading.sentence];
-    if (!tree) return [];
-    return [{ sentence: { words: tree.words, spans: [], second: null, example: tree.example }, reading: { ...reading, targets: reading.words.map((word) => [tree.heads[word]!]) } }];
-  });
-
 export const section: Section<SyntaxSection> = (element, info, host) => {
   const terms: Terms<SyntaxRow> = {
     title: "Relations and their best heads",
@@ -48,8 +40,8 @@ export const section: Section<SyntaxSection> = (element, info, host) => {
     rule: (row) => (row.offset === null ? null : `at ${signed(row.offset)}`),
     best: "the best offset",
     cells: (row) => [printedCell(row.printed)],
-    right: (row) => shown(info, row.right),
-    wrong: (row) => shown(info, row.wrong),
+    right: (row) => parsed(info, row.right),
+    wrong: (row) => parsed(info, row.wrong),
     link: "the relation",
     none: (row) => (row.relation.startsWith("all") ? "These are all relations together; choose one to see sentences." : "No sentence that is short enough for this page was drawn."),
   };

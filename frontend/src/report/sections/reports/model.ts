@@ -1,0 +1,94 @@
+// The picture of the whole model: layers down, heads across, what each head is known to do as a colour and a letter.
+
+import { h, s } from "../../../dom";
+import { HEADS } from "../../../explorer/scene";
+import { plural } from "../../../format";
+import type { SummarySection } from "../../../protocol";
+import { layout, spaced } from "../../cells";
+import { type Cell, same } from "../../figures";
+import type { Host, Now } from "../../host";
+import { headTip, pointing } from "../../tip";
+
+type Marks = SummarySection["marks"];
+
+const LABEL = { left: 20, top: 18 };
+
+/** A letter for each name: its first that no other has. */
+export function letters(names: readonly string[]): string[] {
+  const taken = new Set<string>();
+  return names.map((name) => {
+    const letter = [...name.toUpperCase().replace(/[^A-Z0-9]/g, ""), ..."123456789"].find((one) => !taken.has(one)) ?? "·";
+    taken.add(letter);
+    return letter;
+  });
+}
+
+export class Model {
+  readonly root: HTMLElement;
+  private readonly picture: HTMLElement;
+  private readonly key = h("ul.legendlist");
+  private readonly marked: ReadonlyMap<Cell, readonly number[]>;
+  private readonly letters: readonly string[];
+  private rects: { readonly cell: Cell; readonly rect: SVGElement }[] = [];
+  private last = "";
+
+  constructor(
+    private readonly marks: Marks,
+    private readonly host: Host,
+    open: (cell: Cell) => void,
+  ) {
+    const { figures } = host;
+    this.letters = letters(marks.map(({ name }) => name));
+    this.marked = new Map(figures.cells.map((cell) => [cell, marks.flatMap(({ heads }, i) => (heads.some(([layer, head]) => figures.layerOf(cell) === layer && figures.headOf(cell) === head) ? [i] : []))]));
+    const listeners = pointing(host, (event) => this.under(event), (cell) => this.tip(cell), open);
+    const said = marks.map(({ name, heads }) => `${name}: ${heads.map(([layer, head]) => `L${layer}H${head}`).join(", ")}`).join("; ");
+    const label = `${plural(figures.cells.length, "head")}, layers down, heads across. ${said}. Arrow keys move between heads.`;
+    this.picture = h("div.model", { tabindex: 0, role: "application", "aria-label": label, ...listeners });
+    this.root = h("div.whole", {}, this.picture, this.key);
+  }
+
+  update(now: Now, width: number): void {
+    const key = `${width} ${now.theme}`;
+    if (key !== this.last) this.draw(now, width);
+    this.last = key;
+    for (const { rect, cell } of this.rects) rect.classList.toggle("on", !now.printing && same(cell, now.cell));
+  }
+
+  private draw({ theme }: Now, room: number): void {
+    const { figures } = this.host;
+    const { size, gap } = layout(figures.rows, figures.columns, room - LABEL.left, 420, 30);
+    const step = size + gap;
+    const [width, height] = [LABEL.left + figures.columns * step, LABEL.top + figures.rows * step];
+    const hue = (mark: number): string => HEADS[theme][mark % HEADS[theme].length]!;
+    const letter = (x: number, y: number, mark: number): SVGElement => s("text", { class: "letter", x, y, dy: "0.35em" }, this.letters[mark]!);
+    const texts: SVGElement[] = [];
+    this.rects = figures.cells.map((cell) => {
+      const [x, y] = [LABEL.left + cell.head * step, LABEL.top + cell.layer * step];
+      const [mark] = this.marked.get(cell) ?? [];
+      if (mark !== undefined && size >= 9) texts.push(letter(x + size / 2, y + size / 2, mark));
+      return { cell, rect: s("rect", { x, y, width: size, height: size, rx: 2, class: mark === undefined ? "at" : "at has", fill: mark === undefined ? null : hue(mark) }) };
+    });
+    const axis = (x: number, y: number, text: number, anchor: string): SVGElement => s("text", { x, y, dy: "0.35em", "text-anchor": anchor, class: "axis" }, String(text));
+    const across = spaced(figures.payload.heads, step, 18).map(([i, head]) => axis(LABEL.left + i * step + size / 2, 7, head, "middle"));
+    const down = spaced(figures.payload.layers, step, 13).map(([i, layer]) => axis(LABEL.left - 7, LABEL.top + i * step + size / 2, layer, "end"));
+    const attributes = { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true", "data-export": "yes" };
+    this.picture.replaceChildren(s("svg", attributes, ...across, ...down, ...this.rects.map(({ rect }) => rect), ...texts));
+
+    const swatch = (mark: number | null): SVGElement =>
+      s("svg", { width: 14, height: 14, viewBox: "0 0 14 14", "aria-hidden": "true" }, s("rect", { width: 14, height: 14, rx: 2, class: mark === null ? "at" : "at has", fill: mark === null ? null : hue(mark) }), mark !== null && letter(7, 7, mark));
+    const none = [...this.marked.values()].filter((marks) => marks.length === 0).length;
+    const entry = (mark: number | null, name: string, count: number): HTMLElement => h("li", {}, swatch(mark), h("span", {}, name), h("b", {}, String(count)));
+    this.key.replaceChildren(...this.marks.map(({ name, heads }, mark) => entry(mark, name, heads.length)), ...(none > 0 ? [entry(null, "none of these", none)] : []));
+  }
+
+  private under(event: Event): Cell | undefined {
+    const rect = event.target instanceof Element ? event.target.closest("rect") : null;
+    return this.rects.find((one) => one.rect === rect)?.cell;
+  }
+
+  private tip(cell: Cell): HTMLElement {
+    const { figures } = this.host;
+    const names = (this.marked.get(cell) ?? []).map((mark) => this.marks[mark]!.name);
+    return headTip(figures.name(cell), figures.paper(cell), h("div", {}, names.length > 0 ? names.join(", ") : "none of these"));
+  }
+}

@@ -1,0 +1,218 @@
+// The small pictures beside the findings: a head's real attention, a sentence, a map, a chart; each of that finding.
+
+import { css, PALETTES, type Theme } from "../../../color";
+import { fromPage, SQUARE, Store } from "../../../data";
+import { h, s } from "../../../dom";
+import type { Pen } from "../../../explorer/canvas";
+import type { LinkSentence, LinkShown, ReportPayload, SummarySection } from "../../../protocol";
+import { picture as arcs } from "../../arcs";
+import { type Case, linked, parsed } from "../../best";
+import { draw, layout } from "../../cells";
+import { type Cell, type Measure, pixel, same, scaleOf } from "../../figures";
+import type { Host, Now } from "../../host";
+
+type Finding = SummarySection["findings"][number];
+type Info = ReportPayload["sections"][number];
+type Of<Kind> = Extract<Info, { kind: Kind }>;
+
+/** A picture; a wide one stands above its sentence. */
+export interface Picture {
+  readonly root: HTMLElement;
+  readonly wide?: boolean;
+  readonly update?: (now: Now) => void;
+  /** Whether it has been drawn. */
+  readonly settled?: () => boolean;
+}
+
+const SIDE = 104;
+/** A map is pooled to so many rows and columns: more cannot be seen. */
+const MOST = 40;
+
+const stores = new Map<number, Store>();
+
+/** The example on which a head does most of what it is known for. */
+export function exampleOf(host: Host, cell: Cell): number | null {
+  const { sections } = host.figures.payload;
+  const cards = sections.flatMap((info) => (info.kind === "cards" ? info.cards : []));
+  const card = cards.find(({ layer, head }) => same(host.figures.find(layer, head) ?? { layer: -1, head: -1 }, cell));
+  return card?.strongest[0]?.example ?? card?.sample[0]?.example ?? null;
+}
+
+/** What a head attends to on an example: weights by query and key, the largest of what falls together. */
+async function weightsOf(host: Host, cell: Cell, example: number): Promise<number[][] | null> {
+  const { figures } = host;
+  const part = figures.payload.examples[example]?.inputs[0]?.parts[0];
+  const at = part?.index.indexOf(figures.layerOf(cell)) ?? -1;
+  const head = part?.heads[at]?.indexOf(figures.headOf(cell)) ?? -1;
+  const ref = part?.layers[at];
+  if (!ref || head < 0) return null;
+  const store = stores.get(example) ?? new Store((name) => fromPage(`${example}-${name}`));
+  stores.set(example, store);
+  const values = await store.get(ref);
+  const [, queries = 0, keys = 0] = ref.shape;
+  const pooled = (count: number, i: number): number => Math.floor((i * Math.min(count, MOST)) / count);
+  const rows = Array.from({ length: Math.min(queries, MOST) }, () => new Array<number>(Math.min(keys, MOST)).fill(0));
+  for (let query = 0; query < queries; query++) {
+    const row = rows[pooled(queries, query)]!;
+    for (let key = 0; key < keys; key++) {
+      const value = values[(head * queries + query) * keys + key]!;
+      const weight = ref.encoding === "sqrt" ? SQUARE[value]! : value;
+      row[pooled(keys, key)] = Math.max(row[pooled(keys, key)]!, weight);
+    }
+  }
+  return rows;
+}
+
+/** A head's attention on an example, as a button that opens it there. */
+function attention(host: Host, cell: Cell, example: number, size: number, name: string, what = ""): Picture {
+  const canvas = h("canvas", { "aria-hidden": "true" });
+  const root = h("button.mini", { type: "button", "data-example": example, title: what || null, "aria-label": what ? `${name}: ${what}` : name, onclick: () => host.open(cell, example) }, canvas, h("span", {}, name));
+  let rows: number[][] | null | undefined;
+  let painted: Theme | null = null;
+  const paint = (theme: Theme): void => {
+    if (!rows) return;
+    painted = theme;
+    const map = rows;
+    const step = size / Math.max(map.length, map[0]?.length ?? 1);
+    draw(canvas, size, size, (pen: Pen) => {
+      map.forEach((row, y) =>
+        row.forEach((weight, x) => {
+          pen.fillStyle = css(PALETTES[theme].sequential[Math.round(255 * Math.sqrt(Math.min(1, weight)))]!);
+          pen.fillRect(x * step, y * step, step + 0.2, step + 0.2);
+        }),
+      );
+    });
+  };
+  void weightsOf(host, cell, example).then((found) => {
+    rows = found;
+    root.hidden = found === null;
+    paint(host.now.theme);
+  });
+  return { root, update: ({ theme }) => theme !== painted && paint(theme), settled: () => rows !== undefined };
+}
+
+function several(pictures: readonly Picture[]): Picture {
+  return {
+    root: h("div.minis", {}, ...pictures.map(({ root }) => root)),
+    update: (now) => pictures.forEach((each) => each.update?.(now)),
+    settled: () => pictures.every((each) => each.settled?.() ?? true),
+  };
+}
+
+const cellsOf = (host: Host, { parts }: Finding): Cell[] =>
+  parts.flatMap(({ layer, head }) => host.figures.find(layer, head) ?? []);
+
+/** The first of each role, by score: as many as have room. */
+function roles(info: Of<"roles">, finding: Finding, host: Host): Picture | null {
+  const named = cellsOf(host, finding);
+  const rows = info.rows.flatMap((row) => {
+    const cell = host.figures.find(row.layer, row.head);
+    return cell && named.some((each) => same(each, cell)) ? [{ ...row, cell }] : [];
+  });
+  const best = [...rows].sort((a, b) => b.score - a.score);
+  const first = best.filter((row) => best.find(({ role }) => role === row.role) === row).slice(0, 4);
+  const made = first.map(({ cell, role }) => attention(host, cell, exampleOf(host, cell) ?? 0, first.length > 1 ? 48 : SIDE - 8, host.figures.name(cell), role));
+  return made.length > 0 && host.figures.payload.examples.length > 0 ? several(made) : null;
+}
+
+/** A measure of all heads by layer. */
+function byLayer(measure: Measure, host: Host): Picture {
+  const { figures } = host;
+  const [width, height] = [SIDE, 84];
+  const { high } = measure.scale;
+  const x = ({ layer, head }: Cell): number => 4 + ((layer + (head + 0.5) / figures.columns) / figures.rows) * (width - 8);
+  const y = (value: number): number => height - 12 - (value / high) * (height - 18);
+  const dots = figures.cells.flatMap((cell) => (Number.isFinite(measure.value(cell)) ? [s("circle", { cx: x(cell), cy: y(measure.value(cell)), r: 1.8 })] : []));
+  const chance = measure.chance(0);
+  const line = Number.isFinite(chance) && s("line", { x1: 4, x2: width - 4, y1: y(chance), y2: y(chance), class: "chance" });
+  const drawing = s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, class: "dots", "aria-hidden": "true" }, s("line", { x1: 4, x2: width - 4, y1: y(0), y2: y(0), class: "ground" }), line, ...dots, s("text", { x: 4, y: height - 2 }, "first layer"), s("text", { x: width - 4, y: height - 2, "text-anchor": "end" }, "last"));
+  return { root: h("div", {}, drawing) };
+}
+
+/** How far each head moved. */
+function drift(info: Of<"compare">, host: Host): Picture | null {
+  if (info.js.length === 0) return null;
+  const { figures } = host;
+  const scale = scaleOf("nats", Float64Array.from(info.js), new Float64Array());
+  const { size, gap } = layout(figures.rows, figures.columns, SIDE, SIDE, 14);
+  const step = size + Math.min(gap, 1);
+  const canvas = h("canvas", { "aria-hidden": "true" });
+  let painted: Theme | null = null;
+  const update = ({ theme }: Now): void => {
+    if (theme === painted) return;
+    painted = theme;
+    draw(canvas, figures.columns * step, figures.rows * step, (pen: Pen) => {
+      info.js.forEach((value, i) => {
+        const cell = figures.find(info.layer[i]!, info.head[i]!);
+        if (!cell) return;
+        pen.fillStyle = css(pixel(scale, value, theme));
+        pen.fillRect(cell.head * step, cell.layer * step, size, size);
+      });
+    });
+  };
+  return { root: h("div.mini", {}, canvas, h("span", {}, "darker moved more")), update };
+}
+
+const length = ({ sentence }: Case): number => sentence.words.join(" ").length;
+
+/** The shortest sentence in which a head that is named is right. */
+function sentence(cases: readonly { cell: Cell | null; towards: boolean; name: string; right: readonly Case[] }[], finding: Finding, host: Host): Picture | null {
+  const named = cellsOf(host, finding);
+  const found = cases.flatMap(({ cell, towards, name, right }) => {
+    const rank = named.findIndex((each) => cell !== null && same(each, cell));
+    return rank < 0 ? [] : right.map((one) => ({ cell: cell!, towards, name, one, rank }));
+  });
+  const best = found.sort((a, b) => a.rank - b.rank || length(a.one) - length(b.one))[0];
+  if (!best) return null;
+  const { cell, towards, name, one } = best;
+  const open = (): void => host.open(cell, one.sentence.example);
+  const label = `${host.figures.name(cell)}, ${name}: ${one.sentence.words.join(" ")}`;
+  return { wide: true, root: h("button.line-of", { type: "button", "data-example": one.sentence.example, "aria-label": label, onclick: open }, arcs(one.sentence, one.reading, towards, host)) };
+}
+
+/** So many words stand on each side of a mention and of what it refers to. */
+const ASIDE = 2;
+
+/** A mention and what a head chose for it, without what stands between. */
+function mention(info: Of<"coref">, finding: Finding, host: Host): Picture | null {
+  const named = cellsOf(host, finding);
+  const shown = info.rows.flatMap((row) => {
+    const cell = host.figures.find(row.layer, row.head);
+    return cell && named.some((each) => same(each, cell)) ? row.shown.flatMap((choice) => (choice.right ? [{ cell, choice }] : [])) : [];
+  });
+  const best = shown.sort((a, b) => b.choice.weight - a.choice.weight)[0];
+  const window = best && info.windows[best.choice.window];
+  if (!window) return null;
+  const { cell, choice } = best;
+  const from = window.mentions[choice.mention]![2]!;
+  const kept = window.words.map((_, i) => Math.min(Math.abs(i - from), Math.abs(i - choice.predicted)) <= ASIDE);
+  const words: string[] = [];
+  const place = new Map<number, number>();
+  window.words.forEach((word, i) => {
+    if (kept[i]) words.push(word);
+    else if (i === 0 || kept[i - 1]) words.push("…");
+    place.set(i, words.length - 1);
+  });
+  const [source, target] = [place.get(from)!, place.get(choice.predicted)!];
+  const sentence: LinkSentence = { words, spans: [], second: null, example: window.example };
+  const reading: LinkShown = { sentence: 0, words: [source], targets: [[target]], predicted: [target], right: [true], arcs: [[source, target, choice.weight]] };
+  const label = `${host.figures.name(cell)}: ${window.words[from]} refers to ${window.words[choice.predicted]}`;
+  return { wide: true, root: h("button.line-of", { type: "button", "data-example": window.example, "aria-label": label, onclick: () => host.open(cell, window.example) }, arcs(sentence, reading, true, host)) };
+}
+
+/** The picture of a finding; null where there is none. */
+export function pictureOf(finding: Finding, host: Host): Picture | null {
+  const { figures } = host;
+  const info = figures.payload.sections.find(({ kind }) => kind === finding.about);
+  const find = ({ layer, head }: { layer: number | null; head: number | null }): Cell | null => figures.find(layer, head);
+  let made: Picture | null = null;
+  if (info?.kind === "roles") made = roles(info, finding, host);
+  else if (info?.kind === "compare") made = drift(info, host);
+  else if (info?.kind === "coref") made = mention(info, finding, host);
+  else if (info?.kind === "syntax") made = sentence(info.rows.map((row) => ({ cell: find(row), towards: row.direction === "dep->head", name: row.relation, right: parsed(info, row.right) })), finding, host);
+  else if (info?.kind === "links") made = sentence(info.rows.map((row) => ({ cell: find(row), towards: row.direction === "row", name: row.label, right: linked(info, row.right) })), finding, host);
+  else if (finding.about !== null && figures.has(finding.about) && !figures.measure(finding.about).isShare) made = byLayer(figures.measure(finding.about), host);
+  const [cell] = cellsOf(host, finding);
+  if (made || !cell || figures.payload.examples.length === 0) return made;
+  return attention(host, cell, finding.parts.find(({ example }) => example !== undefined)?.example ?? exampleOf(host, cell) ?? 0, SIDE - 8, figures.name(cell));
+}

@@ -1,0 +1,137 @@
+"""The report tells a story: what is on its first screen, in which order it goes on, how long it is, and what is folded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+TALL, LONG = 8_500, 4_700
+"""At most so many pixels at 1,400 across, and so many words."""
+
+STORY = ["summary", "roles", "syntax", "coref", "probes", "cards", "compare", "clusters"]
+BY_LAYER = ["layers", "classes", "layers", "layers", "classes"]
+WORDS = "text => text.trim().split(/\\s+/).length"
+INSIDE = """one => { const box = one.getBoundingClientRect();
+    return box.height > 0 && box.top >= 0 && box.bottom <= innerHeight && box.right <= innerWidth; }"""
+DRAWN = """one => one instanceof HTMLCanvasElement
+    ? new Set(new Uint32Array(one.getContext("2d").getImageData(0, 0, one.width, one.height).data.buffer)).size
+    : one.querySelectorAll("path, circle, text").length"""
+
+
+@pytest.fixture
+def page(open_page: Any, built_in: str) -> Any:
+    return open_page(built_in)
+
+
+def test_the_page_is_half_as_long_as_it_was(page: Any) -> None:
+    assert page.evaluate("document.documentElement.scrollHeight") < TALL
+    assert page.evaluate(f"({WORDS})(document.body.innerText)") < LONG
+
+
+def test_the_first_screen_is_the_whole_model_and_five_findings(page: Any) -> None:
+    summary = page.locator("[data-section=summary]")
+    cells = summary.locator(".model rect")
+    assert cells.count() == 72
+    assert summary.locator(".model").evaluate(INSIDE)
+    pictured = summary.locator(".leads > .findings > li")
+    assert pictured.count() == 5
+    for finding in pictured.all():
+        assert finding.evaluate(INSIDE)
+        pictures = finding.locator("canvas, svg")
+        assert pictures.count() > 0
+        for picture in pictures.all():
+            assert picture.evaluate(INSIDE)
+            assert picture.evaluate(DRAWN) > 5
+
+
+def test_no_finding_repeats_another(page: Any) -> None:
+    page.locator(".leads > details > summary").click()
+    told = page.locator("[data-section=summary] .findings p")
+    lines = told.all_inner_texts()
+    assert len(lines) == len(set(lines)) > 5
+    named = [set(line.locator(".headlink").all_inner_texts()) for line in told.all()]
+    shares = ["more than half of" in line for line in lines]
+    assert not any(shares)  # what a role says already
+    assert named[0]
+
+
+def test_colour_and_letter_say_what_a_head_does_and_a_cell_opens_it(page: Any) -> None:
+    entries = page.locator(".legendlist li")
+    letters = entries.locator("text").all_text_contents()
+    assert len(letters) == len(set(letters)) == entries.count() - 1
+    counts = {
+        entry.locator("span").inner_text(): int(entry.locator("b").inner_text()) for entry in entries.all()
+    }
+    assert counts["previous token"] == 1
+    marked = page.locator(".model rect.has")
+    assert marked.count() == 72 - counts["none of these"] == page.locator(".model .letter").count()
+    page.locator(".model rect").nth(12 + 8).click()
+    assert page.locator(".openhead h2").inner_text() == "L1H8"
+    assert page.locator(".model rect.on").count() == 1
+    page.locator(".model").press("ArrowDown")
+    page.wait_for_function("document.querySelector('.openhead h2').textContent === 'L2H8'")
+
+
+def test_sections_come_in_the_order_of_the_story(page: Any) -> None:
+    kinds = page.locator("section[data-section]").evaluate_all("all => all.map(one => one.dataset.section)")
+    assert kinds == [*STORY, "heads", "measures", *BY_LAYER, "absent", "methods"]
+
+
+def test_panels_by_layer_are_folded_where_no_head_stands_out(page: Any) -> None:
+    for section in page.locator("[data-section=layers]").all():
+        for chart in section.locator(".charts").first.locator("figcaption").all():
+            assert "none above .5" not in chart.inner_text()
+        for fold in section.locator("details:has(.charts)").all():
+            assert not fold.evaluate("one => one.open")
+            assert "in which no head is above .5" in fold.locator("summary").inner_text()
+            fold.locator("summary").click()
+            notes = fold.locator("figcaption .dim").all_inner_texts()
+            assert set(notes) == {"none above .5"}
+
+
+def test_twins_are_told_once(page: Any) -> None:
+    """[CLS] is the first token here: no list of measures has both."""
+    for titles in (
+        ".thumb",
+        ".strips .strip .link",
+        "[data-section=layers] h3",
+        "[data-section=compare] tbody .link",
+    ):
+        found = [text.lower() for text in page.locator(titles).all_text_contents()]
+        assert (
+            len([text for text in found if text in ("first token", "[cls]", "first token ([cls])")]) == 1
+        ), titles
+
+
+def test_a_table_begins_with_its_first_rows(page: Any) -> None:
+    section = page.locator("[data-section=heads]")
+    rows = section.locator("tbody tr")
+    assert rows.count() == 72
+    assert rows.locator("visible=true").count() == 5
+    button = section.get_by_role("button", name="All 72 rows")
+    button.click()
+    assert rows.locator("visible=true").count() == 72
+    section.get_by_role("button", name="The first 5 rows").click()
+    section.locator(".find").fill("L5")
+    assert rows.locator("visible=true").count() == 12
+    section.locator(".find").fill("")
+    assert rows.locator("visible=true").count() == 5
+    page.evaluate("location.hash = '#head=L4H9'")
+    page.wait_for_function("document.querySelector('.openhead h2').textContent === 'L4H9'")
+    page.get_by_role("button", name="Row in the table").click()
+    assert page.locator("#row-L4H9").is_visible()
+
+
+def test_paper_has_everything(page: Any) -> None:
+    folded = page.locator("tr.later").count()
+    assert folded > 30
+    page.emulate_media(media="print")
+    page.wait_for_selector(".allheads")
+    assert page.locator("details:not([open])").count() == 0
+    assert (
+        page.locator("tr.later:not(.tablepart tr):visible").count()
+        == page.locator("tr.later:not(.tablepart tr)").count()
+    )
