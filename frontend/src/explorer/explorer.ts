@@ -397,7 +397,8 @@ export class Explorer implements Owner {
     this.root.classList.add("exporting");
     try {
       const lead = this.panes[0]!;
-      if (this.panes.length === 1 && lead.scene.lacking) return;
+      const lacking = this.panes.find((pane) => pane.scene.lacking)?.scene.lacking;
+      if (lacking) return this.toolbar.asking(null, `There is nothing to save. ${lacking}`);
       const element = this.panes.length > 1 ? this.main : state.scale === "model" ? lead.grid.root : lead.right;
       const name = `headscope-${state.scale === "model" ? "model" : `L${state.layer}H${state.heads.join("-")}`}`;
       const paper = this.ink("--bg");

@@ -60,7 +60,8 @@ export class Pane {
   /** Where the controls of the head stand, in a pane that has its own. */
   readonly slot = h("div.slot");
   readonly corner = h("div.corner");
-  private place!: Place;
+  /** Null until it has been drawn. */
+  private place: Place | null = null;
 
   constructor(readonly scene: Scene) {
     const { owner } = scene;
@@ -82,6 +83,12 @@ export class Pane {
     this.right.append(this.gold);
     this.spoken = new RowTable(this.right, scene);
     this.root.append(this.left, this.right);
+    for (const picture of [this.gridPane, this.summary, this.lines.root, this.large.root, this.neuron.root]) picture.hidden = true;
+    // A picture that is not shown has no geometry: it answers to nothing.
+    const unseen = (event: Event): void => {
+      if (event.target instanceof Element && event.target.closest("[hidden]")) event.stopImmediatePropagation();
+    };
+    for (const kind of ["click", "pointerover", "pointermove", "pointerup", "focus"]) this.root.addEventListener(kind, unseen, { capture: true });
   }
 
   missing(): Promise<void>[] {
@@ -121,7 +128,7 @@ export class Pane {
     right.hidden = model || lacking !== null;
     this.gap.hidden = lacking === null;
     this.gap.textContent = lacking;
-    this.gridPane.hidden = lacking !== null;
+    if (lacking !== null) this.gridPane.hidden = true;
     this.which.hidden = form !== "half";
     this.which.replaceChildren(h("b", {}, String(scene.place + 1)), h("bdi", {}, nameOf(scene.input)));
     this.lines.root.hidden = state.scale !== "head" || state.picture !== "lines";
@@ -129,7 +136,7 @@ export class Pane {
     this.neuron.root.hidden = state.scale !== "neuron";
     if (lacking !== null) return;
     this.heading();
-    if (model) return this.drawGrid(leftWidth);
+    if (model) return this.drawGrid(leftWidth, place);
     const tallest = wide ? Math.min(1000, Math.max(620, place.room - 40)) : Math.max(480, Math.min(place.room - 60, 900));
     if (!this.lines.root.hidden) this.lines.update({ width: rightWidth, tallest });
     if (!this.large.root.hidden) this.large.update(rightWidth, Math.max(420, place.room - 60));
@@ -139,6 +146,7 @@ export class Pane {
 
   rest(): void {
     const { scene, place } = this;
+    if (!place) return;
     const { scale } = scene.state;
     const wide = place.form === "wide" && scale !== "model";
     const leftWidth = wide ? Math.min(580, Math.round(place.width * 0.41)) : place.width;
@@ -147,7 +155,7 @@ export class Pane {
     if (this.summary.hidden) return;
     if (!model) {
       this.spoken.update();
-      this.drawGrid(leftWidth);
+      this.drawGrid(leftWidth, place);
     }
     const mini = model || place.form !== "wide";
     this.matrix.root.hidden = mini;
@@ -159,10 +167,11 @@ export class Pane {
     this.ranks.update(leftWidth - (place.width < STACKED ? 0 : beside + 28));
   }
 
-  private drawGrid(width: number): void {
-    const { scene, place } = this;
+  private drawGrid(width: number, place: Place): void {
+    const { scene } = this;
     const { state, part } = scene;
     const kind = state.scale === "model" ? "large" : place.form === "wide" ? "beside" : "mini";
+    this.gridPane.hidden = false;
     this.gridHead.hidden = kind === "mini";
     this.grid.update(width, kind, place.room - 60);
     this.draw.show(state, this.grid.lines ? "lines" : "heat");
@@ -202,7 +211,7 @@ export class Pane {
 
   /** Only what is pointed at has changed. */
   focus(): void {
-    if (this.scene.lacking) return;
+    if (!this.place || this.scene.lacking) return;
     if (this.scene.state.scale !== "model") this.spoken.update();
     if (!this.lines.root.hidden) this.lines.focus();
     if (!this.large.root.hidden) this.large.focus();

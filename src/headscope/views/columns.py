@@ -76,6 +76,8 @@ def from_input(maps: AttentionMaps, layers: Sequence[FloatArray]) -> list[Column
     """Figures of every head on this very input; `layers` are the shown heads' maps."""
     square = maps.kind != "cross" and len(maps.query) == len(maps.key)
     columns: list[Column] = []
+    if len(maps.query) == 0:
+        return columns
     for measure in map(MEASURES.__getitem__, PER_INPUT):
         if measure.statistic == "offset" and not (square and measure.absent(maps.causal) is None):
             continue
