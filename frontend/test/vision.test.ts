@@ -2,7 +2,9 @@
 // 1.0), and how far apart they look (CIEDE2000: 1 can just be told apart side by side).
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { stripAlpha } from "../src/explorer/headdraw";
 import { ACCENT, HEADS, SIGNS } from "../src/explorer/scene";
+import { layerHues } from "../src/report/sections/distance/hues";
 
 type Triple = readonly [number, number, number];
 type Matrix = readonly [Triple, Triple, Triple];
@@ -89,5 +91,23 @@ describe.each(["light", "dark"] as const)("on %s paper", (theme) => {
     const palette = source.slice(source.indexOf(`${theme.toUpperCase()} = Palette(`));
     const colours = /heads=_hexes\("([^"]*)"\)/.exec(palette)?.[1] ?? "";
     expect(colours.split(" ").map((colour) => `#${colour}`)).toEqual(heads);
+  });
+});
+
+const hexOf = (rgb: string): string => `#${rgb.match(/\d+/g)!.map((each) => Number(each).toString(16).padStart(2, "0")).join("")}`;
+const mix = (over: string, under: string, alpha: number): string =>
+  `#${[1, 3, 5].map((i) => Math.round(alpha * parseInt(over.slice(i, i + 2), 16) + (1 - alpha) * parseInt(under.slice(i, i + 2), 16)).toString(16).padStart(2, "0")).join("")}`;
+
+describe.each(["light", "dark"] as const)("layers and strips on %s paper", (theme) => {
+  test.each([6, 12])("any two of %d layers differ", (count) => {
+    const looks = layerHues(count, theme).map((rgb) => seen(hexOf(rgb), "normal"));
+    looks.forEach((one, layer) => looks.slice(0, layer).forEach((other, before) => expect(distance(one, other), `layers ${before} and ${layer}`).toBeGreaterThan(count === 6 ? 12 : 4.5)));
+  });
+
+  test.each([true, false])("a small bar of one of several heads stands out from its track", (faint) => {
+    const track = { light: "#f1f3f4", dark: "#1b2024" }[theme];
+    for (const head of HEADS[theme]) expect(distance(seen(mix(head, track, stripAlpha(0.03, faint)), "normal"), seen(track, "normal")), head).toBeGreaterThan(9);
+    expect(stripAlpha(0, faint)).toBe(0);
+    expect(stripAlpha(1, faint)).toBeGreaterThan(2 * stripAlpha(0.03, faint));
   });
 });

@@ -81,7 +81,8 @@ export class Grid {
     this.columns = [...new Set(part.heads.flat())].sort((a, b) => a - b);
     const sorted = state.sort && !!this.measure && kind !== "mini";
     const noted = !!this.measure && kind !== "mini";
-    this.box = box({ layers: part.index.length, heads: this.columns.length, width, kind, room, noted, sorted });
+    const letters = [`L${Math.max(...part.index)}H${Math.max(...this.columns)}`.length, this.measure?.units === "share" ? 4 : 5] as const;
+    this.box = box({ layers: part.index.length, heads: this.columns.length, width, kind, room, noted, sorted, letters });
     const key = [width, kind, room, owner.theme, this.lines, state.measure, sorted, state.least, state.filter, state.special, state.sinks, state.unit, state.part, state.quantity, state.renormalise, state.gold, this.scene.place, ratio()].join("|");
     if (key !== this.drawn) {
       this.drawn = key;
@@ -265,10 +266,9 @@ export class Grid {
     context.fillStyle = ink("--ink2");
     context.textAlign = "left";
     const text = found.toFixed(2).replace(/^0(?=\.)/, "");
-    const named = scene.state.sort && box.cell > 40;
-    if (named) context.fillText(`L${layer}H${head}`, x, y + box.cell + 14);
-    if (named) context.textAlign = "right";
-    if (box.cell > 26) context.fillText(text, named ? x + box.cell : x, y + box.cell + 14);
+    if (box.named !== "none") context.fillText(`L${layer}H${head}`, x, y + box.cell + 14);
+    if (box.named === "before") context.textAlign = "right";
+    if (box.cell > 26) context.fillText(text, box.named === "before" ? x + box.cell : x, y + box.cell + (box.named === "above" ? 25 : 14));
   }
 
   private set(ring: HTMLElement, place: number): void {

@@ -16,13 +16,41 @@ export interface Room {
   /** A line with a figure stands below each cell. */
   readonly noted: boolean;
   readonly sorted: boolean;
+  /** Letters of the longest name of a head and of the longest figure. */
+  readonly letters?: readonly [number, number];
 }
 
-export function box({ layers, heads, width, room, kind, noted, sorted }: Room) {
+/** A letter of the small type below a cell, at its widest. */
+const LETTER = 6.1;
+
+/** Where the names of sorted heads stand: before their figures, on a line above them, or nowhere. */
+function naming(cell: number, [name, figure]: readonly [number, number]): "before" | "above" | "none" {
+  if (cell >= (name + figure) * LETTER + 4) return "before";
+  return cell >= Math.max(name, figure) * LETTER ? "above" : "none";
+}
+
+/** The matrix and the measures beside it, below the grid: the measures keep what their names and figures take. */
+export function summaryBox(width: number): { matrix: number; measures: number } {
+  const matrix = Math.round(Math.min(300, width * 0.54, width - 28 - MEASURES));
+  return { matrix, measures: width - matrix - 28 };
+}
+/** The least width of a strip with its name and its figure, and what these two take. */
+export const [MEASURES, NAME_AND_FIGURE] = [204, 144];
+
+export function box(asked: Room) {
+  const { sorted, letters = [6, 5] } = asked;
+  const one = boxOf(asked, 15);
+  const named = sorted ? naming(one.cell, letters) : "none";
+  if (named !== "above") return { ...one, named };
+  const two = boxOf(asked, 26);
+  return { ...two, named: naming(two.cell, letters) };
+}
+
+function boxOf({ layers, heads, width, room, kind, noted, sorted }: Room, line: number) {
   const mini = kind === "mini";
   const gutter = mini ? 18 : sorted ? 0 : 28;
   const gap = mini ? 2 : kind === "large" ? 6 : 4;
-  const foot = noted ? 15 : 0;
+  const foot = noted ? line : 0;
   const top = mini ? 14 : sorted ? 0 : 20;
   let cell = (width - gutter - (heads - 1) * gap) / heads;
   // Beside the measures a small grid leaves them room; in a narrow column it takes the width.

@@ -131,7 +131,7 @@ function bars(pen: Pen, scene: Scene, box: HeadBox, maps: number, right: boolean
         const left = right ? x + m * across : x - across * (maps - m);
         pen.globalAlpha = 1;
         area(pen, ink("--track"), left, y - tall / 2, across - 1, tall);
-        pen.globalAlpha = (faint ? 0.6 : 1) * Math.sqrt(size);
+        pen.globalAlpha = stripAlpha(size, faint);
         area(pen, color, left, y - tall / 2, across - 1, tall);
         if (isStriped(scene, m)) stripe(pen, left, y - tall / 2, across - 1, tall, ink("--bg"), size);
       }
@@ -139,6 +139,9 @@ function bars(pen: Pen, scene: Scene, box: HeadBox, maps: number, right: boolean
   }
   pen.globalAlpha = 1;
 }
+
+/** How opaque the bar of one of several heads is: what is drawn at all can be seen, on dark paper too. */
+export const stripAlpha = (size: number, faint: boolean): number => (size < 0.002 ? 0 : (faint ? 0.8 : 1) * (0.2 + 0.8 * Math.sqrt(Math.min(1, size))));
 
 const isStriped = (scene: Scene, map: number): boolean => (scene.heads[map] ?? 0) >= 12;
 

@@ -3,7 +3,7 @@
 import { css, PALETTES, type Theme } from "../color";
 import { weight as short } from "../format";
 import { area, curve, FONT, lettering, type Pen, ratio, surface, write } from "./canvas";
-import type { NeuronBox } from "./neuronlayout";
+import { everyNeuron, type NeuronBox } from "./neuronlayout";
 
 const clip = (x: number): number => Math.max(-1, Math.min(1, x));
 
@@ -120,5 +120,5 @@ export function bars(canvas: HTMLCanvasElement, width: number, charts: readonly 
   const size = charts[0]?.values.length ?? 0;
   lettering(context, "500 9.5px", "center", "alphabetic");
   context.fillStyle = ink("--ink3");
-  for (let d = 0; d < size; d += size > 96 ? 16 : 8) context.fillText(String(d), left + ((d + 0.5) / size) * room, charts.length * tall + 11);
+  for (let d = 0; d < size; d += everyNeuron(size)) context.fillText(String(d), left + ((d + 0.5) / size) * room, charts.length * tall + 11);
 }

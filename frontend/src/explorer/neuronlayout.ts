@@ -44,3 +44,6 @@ export function neuronBox({ width, rows, tokens, widest, size, vectors, norms, t
  * phone or in half a column it is narrow: numbers stand over their bars, and blocks may be narrower than their neurons.
  */
 export type NeuronBox = Readonly<ReturnType<typeof neuronBox>>;
+
+/** From one numbered neuron to the next: 5 to 8 of them have a number. */
+export const everyNeuron = (size: number): number => 2 ** Math.max(0, Math.ceil(Math.log2(size / 8)));

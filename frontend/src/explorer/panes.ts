@@ -6,6 +6,7 @@ import { strip } from "./canvas";
 import { Segments, Select } from "./controls";
 import { goldKey } from "./goldkey";
 import { Grid } from "./grid";
+import { summaryBox } from "./gridlayout";
 import { HeadLines } from "./head";
 import { Matrix } from "./matrix";
 import { Neuron } from "./neuron";
@@ -83,10 +84,11 @@ export class Pane {
     this.right.append(this.gold);
     this.spoken = new RowTable(this.right, scene);
     this.root.append(this.left, this.right);
-    for (const picture of [this.gridPane, this.summary, this.lines.root, this.large.root, this.neuron.root]) picture.hidden = true;
-    // A picture that is not shown has no geometry: it answers to nothing.
+    this.left.dataset.undrawn = "";
+    for (const picture of [this.lines, this.large, this.neuron]) picture.root.hidden = true;
+    // A picture that is not shown, or not drawn yet, has no geometry: it answers to nothing.
     const unseen = (event: Event): void => {
-      if (event.target instanceof Element && event.target.closest("[hidden]")) event.stopImmediatePropagation();
+      if (event.target instanceof Element && event.target.closest("[hidden], [data-undrawn]")) event.stopImmediatePropagation();
     };
     for (const kind of ["click", "pointerover", "pointermove", "pointerup", "focus"]) this.root.addEventListener(kind, unseen, { capture: true });
   }
@@ -128,7 +130,7 @@ export class Pane {
     right.hidden = model || lacking !== null;
     this.gap.hidden = lacking === null;
     this.gap.textContent = lacking;
-    if (lacking !== null) this.gridPane.hidden = true;
+    this.gridPane.hidden = lacking !== null;
     this.which.hidden = form !== "half";
     this.which.replaceChildren(h("b", {}, String(scene.place + 1)), h("bdi", {}, nameOf(scene.input)));
     this.lines.root.hidden = state.scale !== "head" || state.picture !== "lines";
@@ -160,8 +162,8 @@ export class Pane {
     const mini = model || place.form !== "wide";
     this.matrix.root.hidden = mini;
     if (!mini) {
-      const side = Math.round(Math.min(300, leftWidth * 0.54));
-      this.matrix.update(side, side);
+      const { matrix } = summaryBox(leftWidth);
+      this.matrix.update(matrix, matrix);
     }
     const beside = model ? -28 : mini ? this.grid.pixelWidth : this.matrix.size;
     this.ranks.update(leftWidth - (place.width < STACKED ? 0 : beside + 28));
@@ -171,7 +173,7 @@ export class Pane {
     const { scene } = this;
     const { state, part } = scene;
     const kind = state.scale === "model" ? "large" : place.form === "wide" ? "beside" : "mini";
-    this.gridPane.hidden = false;
+    delete this.left.dataset.undrawn;
     this.gridHead.hidden = kind === "mini";
     this.grid.update(width, kind, place.room - 60);
     this.draw.show(state, this.grid.lines ? "lines" : "heat");

@@ -6,6 +6,7 @@ import { Between } from "./between";
 import { figure } from "../format";
 import type { MeasureColumn } from "../protocol";
 import { area, ratio, surface } from "./canvas";
+import { NAME_AND_FIGURE } from "./gridlayout";
 import type { Scene } from "./scene";
 
 const SAY: Record<string, string> = { previous: "the previous token", next: "the next token", current: "itself", first: "the first token", sep: "separators" };
@@ -73,7 +74,7 @@ export class Ranks {
     this.drawn = drawn;
     const total = part.heads.reduce((sum, heads) => sum + heads.length, 0);
     this.title.textContent = `L${state.layer}H${scene.head} among all ${total} heads${whose(scene.whose())}`;
-    this.width = Math.max(60, width - 144);
+    this.width = Math.max(40, width - NAME_AND_FIGURE);
     for (const row of this.rows) this.draw(row);
   }
 

@@ -1,7 +1,7 @@
 // Heads on a plane by their distances, coloured by layer and by role: figure 6 of Clark et al. 2019.
 
 import "./clusters.css";
-import { css, inkOn, PALETTES, ramp, type Theme } from "../../../color";
+import { css, inkOn, PALETTES, type Theme } from "../../../color";
 import { h, s } from "../../../dom";
 import { HEADS } from "../../../explorer/scene";
 import { code, paper } from "../../../format";
@@ -13,15 +13,10 @@ import { type Point, Points } from "../../points";
 import { folded } from "../../rows";
 import { HEAD, records, type Table } from "../../table";
 import { headTip } from "../../tip";
+import { layerHues } from "./hues";
 
 const EDGE = 22;
 const NAMED = 24;
-
-/** From blue for the first layer to orange for the last, as in the printed figure. */
-function layerHues(count: number, theme: Theme): string[] {
-  const all = ramp([0, 4, 3, 1].map((i) => HEADS[theme][i]!));
-  return Array.from({ length: count }, (_, layer) => css(all[count > 1 ? Math.round((255 * layer) / (count - 1)) : 0]!));
-}
 
 function headTable({ layer, head, places, role, cluster }: ClustersSection): Table {
   const rows = layer.map((_, i) => ({ layer: layer[i], head: head[i], x: places[i]![0], y: places[i]![1], role: role[i], cluster: cluster[i] }));
