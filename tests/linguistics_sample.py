@@ -11,8 +11,9 @@ import xarray as xr
 
 import headscope as hs
 from headscope.analyses.coref.section import Coref, CorefShown, CorefWindow
-from headscope.analyses.coref.statistics import CANDIDATES, RULES, Mentions
+from headscope.analyses.coref.statistics import CANDIDATES, RULES
 from headscope.analyses.coref.statistics import dataset as coref_dataset
+from headscope.analyses.links.sums import LinkSums
 from headscope.analyses.probes.section import Probes
 from headscope.analyses.syntax.section import Drawn, Syntax, TreeSentence, TreeShown
 from headscope.analyses.syntax.statistics import Words
@@ -80,7 +81,7 @@ def syntax() -> Syntax:
 
 def coref() -> Coref:
     """L1H0 right among mentions, always; L2H3 among all words in 3 of 4; rules right on one mention of four each."""
-    mentions = Mentions([0, 1, 2], 4)
+    mentions = LinkSums(CANDIDATES, [0, 1, 2], 4, RULES)
     right = np.zeros((len(CANDIDATES), 3, 4, 4), np.bool_)
     right[:2, 1, 0] = True
     right[2, 2, 3, :3] = True

@@ -9,14 +9,15 @@ import numpy as np
 import xarray as xr
 
 from headscope.analyses.coref.section import Coref
-from headscope.analyses.coref.statistics import CANDIDATES, RULES, Mentions
+from headscope.analyses.coref.statistics import CANDIDATES, RULES
 from headscope.analyses.coref.statistics import dataset as coref_dataset
+from headscope.analyses.links.sums import LinkSums
 from headscope.views.blobs import Blobs
 from headscope.views.page import script_json
 
 
 def test_coreference_has_rules_best_heads_and_only_types_that_there_are() -> None:
-    mentions = Mentions([3, 5], 2)
+    mentions = LinkSums(CANDIDATES, [3, 5], 2, RULES)
     right = np.zeros((len(CANDIDATES), 2, 2, 4), np.bool_)
     right[:2, 1, 0] = True  # L5H0 among mentions
     right[2, 0, 1, :3] = True  # L3H1 among all words
@@ -63,7 +64,7 @@ def test_mentions_travel_as_they_are() -> None:
 
 def coref_found(documents: int) -> xr.Dataset:
     """Four mentions a document: L1H1 is right on three of them, the second rule on two."""
-    mentions = Mentions([0, 1], 2)
+    mentions = LinkSums(CANDIDATES, [0, 1], 2, RULES)
     for number in range(documents):
         right = np.zeros((len(CANDIDATES), 2, 2, 4), np.bool_)
         right[0, 1, 1, :3] = True
@@ -89,7 +90,7 @@ def test_one_document_leaves_nothing_to_score_a_choice_on() -> None:
 def drawn(documents: int, head: float, rule: float) -> xr.Dataset:
     """One head of 20 and one rule are right in these shares, the others less."""
     draw = np.random.default_rng(1)
-    mentions = Mentions([0], 20)
+    mentions = LinkSums(CANDIDATES, [0], 20, RULES)
     chances = np.full((len(CANDIDATES), 1, 20, 1), 0.2)
     chances[:, 0, 3] = head
     for number in range(documents):

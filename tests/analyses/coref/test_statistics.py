@@ -7,8 +7,8 @@ import pytest
 
 from headscope.analyses.coref.statistics import (
     CANDIDATES,
+    RULES,
     Mentioned,
-    Mentions,
     by_rules,
     candidates,
     dataset,
@@ -18,6 +18,7 @@ from headscope.analyses.coref.statistics import (
     mentioned,
     table,
 )
+from headscope.analyses.links.sums import LinkSums
 from headscope.errors import InputError
 
 
@@ -91,7 +92,7 @@ def test_types_and_persons() -> None:
 
 
 def test_figures_by_hand() -> None:
-    mentions = Mentions([0, 2], 2)
+    mentions = LinkSums(CANDIDATES, [0, 2], 2, RULES)
     right = np.zeros((3, 2, 2, 2), bool)
     right[CANDIDATES.index("any_word"), 1, 0] = [True, False]
     right[CANDIDATES.index("preceding_mentions"), 1, 1] = True
@@ -115,4 +116,4 @@ def test_nothing_to_evaluate() -> None:
     with pytest.raises(
         InputError, match="expected a mention with an antecedent in its window, found none in 0 windows"
     ):
-        dataset(Mentions([0], 1))
+        dataset(LinkSums(CANDIDATES, [0], 1, RULES))

@@ -170,17 +170,6 @@ def candidates(kind: Candidates, item: Item, mentions: Sequence[Mentioned], word
     return np.array(sorted(places - {item.mention.head}), np.int64)
 
 
-class Mentions(LinkSums):
-    """Which predictions were right for each evaluated mention, ``[candidates layer head mention]``.
-
-    Args:
-        layers, heads: of the model; a head that a layer does not have is never right.
-    """
-
-    def __init__(self, layers: Sequence[int], heads: int) -> None:
-        super().__init__(CANDIDATES, layers, heads, RULES)
-
-
 def nothing(windows: int) -> InputError:
     """The error of so many windows in which no mention has an antecedent."""
     return InputError(
