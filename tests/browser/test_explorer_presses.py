@@ -125,3 +125,10 @@ def test_an_input_without_tokens_says_so(open_page: Callable[..., Any]):
     assert page.locator(".gap").inner_text() == "This input has no tokens."
     page.get_by_title("Save this picture as PNG").click()
     page.locator(".message", has_text="There is nothing to save. This input has no tokens.").wait_for()
+
+
+def test_an_input_without_neurons_says_so(open_page: Callable[..., Any]):
+    inputs, _ = PAGES["other lengths"]()
+    page = open_page(explorer_page(inputs, state={"side": "both", "scale": "neuron"}))
+    assert page.locator(".gap:visible").all_inner_texts() == ["Input 2 has no q and k: they were not captured."]
+    assert page.locator(".nv:visible").count() == 1

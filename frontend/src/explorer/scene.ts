@@ -104,6 +104,7 @@ export class Scene {
     const { against, state } = this;
     for (const one of [this, ...(against ? [against] : [])]) {
       if (one.rows.items.length === 0 || one.columns.items.length === 0) return one.part.query.pieces.length * one.part.key.pieces.length === 0 ? "This input has no tokens." : "No tokens are left: what is shown of this input is all hidden.";
+      if (state.scale === "neuron" && !one.part.neurons) return `Input ${one.place + 1} has no q and k: they were not captured.`;
       if (!has(one.part, state.quantity)) return `Input ${one.place + 1} has no ${nameOf(state.quantity)}: it came as maps, and a ${nameOf(state.quantity)} needs a model or to be given with them.`;
     }
     const why = against && unequal(this.data.payload, state);
