@@ -72,7 +72,7 @@ def state() -> str:
         return "\n".join([f"/** {doc} */", f"export const {name}: {kind} = {{", *lines, "};\n"])
 
     defaults = (
-        "What the state says where it says nothing: part, layer and heads are then the first of the input."
+        "What the state says where it says nothing: part is then the first, layer and heads are telling ones."
     )
     kind = "{ readonly [K in keyof ExplorerState]?: readonly string[] }"
     return "\n".join(

@@ -97,7 +97,8 @@ export interface WordsInfo {
  * One axis of a map. `sequences` is 0 for text A, 1 for text B, -1 for none.
  *
  * `written` is the place of the first token that the model wrote itself, where it did. `sinks` are the places of keys
- * that take much of all heads' attention (`headscope.views.telling.sinks`), where there are such.
+ * that take much of all heads' attention (`headscope.views.telling.sinks`), where there are such, `changed` those of
+ * pieces that the other of two inputs has not.
  */
 export interface AxisInfo {
   pieces: string[];
@@ -106,6 +107,7 @@ export interface AxisInfo {
   words: WordsInfo | null;
   written?: number;
   sinks?: number[];
+  changed?: number[];
 }
 
 /**
@@ -167,6 +169,16 @@ export interface LinkInfo {
 }
 
 /**
+ * What opens where a state names no layer or head (`headscope.views.telling`), by the model's own indices.
+ *
+ * `heads` has the head that opens of each shown layer.
+ */
+export interface OpeningInfo {
+  layer: number;
+  heads: number[];
+}
+
+/**
  * One part of a model on one input: ``self``, or ``encoder``, ``decoder``, ``cross``.
  *
  * `index` is the model's own index of each layer, `heads` that of each layer's heads, `layers` their maps
@@ -190,14 +202,24 @@ export interface PartInfo {
   quantities: QuantityInfo[];
   measures: MeasureColumn[];
   links?: LinkInfo[];
+  opening?: OpeningInfo;
 }
 
 /**
- * One input that is shown.
+ * A stretch of a text; `changed`: the other of two inputs has not got it.
+ */
+export interface RunInfo {
+  text: string;
+  changed: boolean;
+}
+
+/**
+ * One input that is shown; `text` is what it reads, where it is more than its label says.
  */
 export interface InputInfo {
   label: string;
   parts: PartInfo[];
+  text?: RunInfo[];
 }
 
 /**
@@ -1027,7 +1049,7 @@ export type SectionInfo =
   | CompareSection
   | GroupsSection;
 
-/** What the state says where it says nothing: part, layer and heads are then the first of the input. */
+/** What the state says where it says nothing: part is then the first, layer and heads are telling ones. */
 export const STATE_DEFAULTS: Required<ExplorerState> = {
   scale: "head",
   part: "",

@@ -490,7 +490,7 @@ def test_a_causal_query_sees_no_later_key(open_page: Callable[..., Any]):
 
 
 def test_two_inputs_are_linked(open_page: Callable[..., Any]):
-    page = open_page(explorer_page([shown(0), shown(1)], state={"layer": 3}))
+    page = open_page(explorer_page([shown(0), shown(1)], state={"layer": 3, "heads": [0]}))
     assert page.locator(".pane").count() == 2
     page.locator(".chips button").nth(4).click()
     page.locator(".chips button").nth(0).click()
@@ -681,7 +681,7 @@ def test_pictures_are_saved(open_page: Callable[..., Any], html: str, scale: str
 
 
 def test_views_are_built_when_they_come_near(open_page: Callable[..., Any]):
-    page = open_page(views_page([explorer_payload([shown(seed)]) for seed in range(4)]))
+    page = open_page(views_page([explorer_payload([shown(seed)], state={"heads": [0]}) for seed in range(4)]))
     assert page.locator(".hx").count() == 4
     assert page.locator(".hx .gridbox").count() < 4
     page.locator(".hx").nth(3).scroll_into_view_if_needed()
@@ -691,7 +691,7 @@ def test_views_are_built_when_they_come_near(open_page: Callable[..., Any]):
 
 
 def test_a_page_of_thumbnails_has_the_grid(open_page: Callable[..., Any]):
-    page = open_page(explorer_page([shown()], thumbnails=True))
+    page = open_page(explorer_page([shown()], thumbnails=True, state={"layer": 2, "heads": [0]}))
     assert colours(page, ".gridbox canvas") > 20
     assert page.get_by_role("radio", name="Head").is_disabled()
     page.mouse.click(*cell(page, 3, 2))

@@ -40,7 +40,7 @@ def sink(n: int = N) -> AttentionMaps:
 
 @pytest.fixture(scope="module")
 def html() -> str:
-    return explorer_page([Input({"self": sink()})])
+    return explorer_page([Input({"self": sink()})], state={"layer": 0, "heads": [0]})
 
 
 def settled(page: Any) -> None:
@@ -132,6 +132,55 @@ def test_even_weights_are_drawn(open_page: Callable[..., Any], n: int):
         ".data.buffer)).size"
     )
     assert page.eval_on_selector(".over", inks) > 5
+
+
+def pair(words: str, seed: int) -> Input:
+    """Six tokens; head 2 of layer 1 looks at the last two, more at the one or at the other."""
+    pieces = words.split()
+    weights = np.full((2, 4, 6, 6), 1 / 6)
+    weights[1, 2] = 0.0
+    weights[1, 2, :, 4:] = (0.9, 0.1) if seed else (0.1, 0.9)
+    axis = Tokens(pieces)
+    return Input({"self": AttentionMaps(list(weights.astype(np.float32)), axis, axis)}, words)
+
+
+def test_of_two_inputs_the_head_that_differs_opens_and_both_are_in_sight(open_page: Callable[..., Any]):
+    both = [pair("the key of the door was", 0), pair("the keys of the door were", 1)]
+    page = open_page(explorer_page(both), quiet=True)
+    assert page.title() == "the key of the door was / the keys of the door were · the model"
+    assert page.locator(".rightpane h2").all_inner_texts() == ["Layer 1, head 2"] * 2
+    assert page.locator(".which").all_inner_texts() == [
+        f"{at + 1}\n{one.label}" for at, one in enumerate(both)
+    ]
+    assert page.locator(".which mark").all_inner_texts() == ["key", "was", "keys", "were"]
+    assert page.locator(".hv").first.locator(".toks.l .tok.changed").all_inner_texts() == ["key", "was"]
+    page.get_by_role("radio", name="1 − 2").click()
+    settled(page)
+    assert page.locator(".which > div").all_inner_texts() == [
+        f"{at + 1}\n{one.label}" for at, one in enumerate(both)
+    ]
+    page.get_by_role("radio", name="Model").click()
+    settled(page)
+    page.get_by_label("Measure").select_option("difference")
+    page.get_by_role("button", name="sort by it").click()
+    settled(page)
+    page.locator(".gridbox canvas").click(position={"x": 10, "y": 10})
+    settled(page)
+    assert page.locator(".rightpane h2").inner_text() == "Layer 1, head 2"
+
+
+def test_an_input_is_named_and_opens_on_a_telling_head(open_page: Callable[..., Any]):
+    weights = np.full((2, 4, 6, 6), 1 / 6)
+    weights[0, 1] = np.eye(6)[[0, 0, 1, 2, 3, 4]]  # the previous token
+    weights[0, 3] = np.eye(6)[[0] * 6]  # a sink
+    weights[1, 2] = np.eye(6)[[3, 4, 5, 0, 1, 2]]
+    axis = Tokens(["the", "key", "of", "the", "door", "was"])
+    one = Input({"self": AttentionMaps(list(weights.astype(np.float32)), axis, axis)})
+    page = open_page(explorer_page([one], model="a-model"), quiet=True)
+    assert page.locator(".rightpane h2").inner_text() == "Layer 1, head 2"
+    assert page.title() == "the key of the door was · a-model"
+    assert page.locator(".bar .text").inner_text() == "the key of the door was"
+    assert page.locator(".axisname").all_inner_texts() == ["Heads", "Layers"]
 
 
 def test_a_frame_that_may_store_nothing_begins_quiet(chromium: Any, html: str, tmp_path: Path):

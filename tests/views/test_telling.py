@@ -5,9 +5,10 @@ import numpy as np
 from headscope.maps import AttentionMaps
 from headscope.tokens import Tokens
 from headscope.views.explorer import explorer_payload
-from headscope.views.inputs import Included, Input
+from headscope.views.figure import figure
+from headscope.views.inputs import Included, Input, in_words, runs
 from headscope.views.selection import Selection
-from headscope.views.telling import sinks
+from headscope.views.telling import changed, difference, opening, sinks, telling
 
 
 def tokens(n: int, special: tuple[int, ...] = ()) -> Tokens:
@@ -75,3 +76,74 @@ class TestFair:
         weights[..., 0] += 0.5
         selection = Selection(Input({"self": maps(weights)}), {"sinks": False})
         np.testing.assert_allclose(selection.fair(selection.matrix(0, 0)), 0.05)
+
+
+def heads(*patterns: list[int] | None, n: int = 6) -> np.ndarray:
+    """A layer whose heads look at these places with all their weight, or evenly: ``[1 head query key]``."""
+    return np.stack([even(n) if pattern is None else np.eye(n)[pattern] for pattern in patterns])[None]
+
+
+PREVIOUS, FIRST, ELSEWHERE = [0, 0, 1, 2, 3, 4], [0] * 6, [3, 4, 5, 0, 1, 2]
+
+
+class TestTelling:
+    def opened(self, weights: np.ndarray, **more: list[int]) -> tuple[int, list[int]]:
+        included = Included(maps(weights), more.get("layers"), more.get("heads"))
+        found = opening(telling(included), included)
+        return found.layer, found.heads
+
+    def test_peaked_rows_that_look_elsewhere_come_before_neighbours_sinks_and_even_ones(self) -> None:
+        included = Included(maps(heads(None, FIRST, PREVIOUS, ELSEWHERE)), None, None)
+        nothing, sink, neighbour, best = telling(included)[0].tolist()
+        assert (nothing, sink) == (0.0, 0.0)
+        np.testing.assert_allclose(best, 5 / 6)  # all weight on a key that one row in six looks at
+        assert 0 < neighbour < 0.1 < best
+        assert opening(telling(included), included) == (0, [3])
+
+    def test_the_previous_token_where_there_is_nothing_better(self) -> None:
+        assert self.opened(heads(None, FIRST, PREVIOUS)) == (0, [2])
+
+    def test_the_first_of_equal_ones(self) -> None:
+        weights = np.concatenate([heads(None, ELSEWHERE, ELSEWHERE), heads(ELSEWHERE, None, None)])
+        assert self.opened(weights) == (0, [1, 0])
+        assert self.opened(weights, layers=[1]) == (1, [0])
+        assert self.opened(weights, heads=[0, 2]) == (0, [2, 0])
+
+    def test_special_tokens_are_not_telling(self) -> None:
+        included = Included(maps(heads(ELSEWHERE), special=(0, 1, 2)), None, None)
+        np.testing.assert_allclose(telling(included)[0], 0.0)
+
+    def test_a_still_opens_what_the_page_opens(self) -> None:
+        one = Input({"self": maps(heads(None, FIRST, PREVIOUS, ELSEWHERE))})
+        part = explorer_payload([one])[0]["inputs"][0]["parts"][0]
+        assert part.get("opening") == {"layer": 0, "heads": [3]}
+        properties = {"title": "", "description": "", "creator": ""}
+        assert figure([one]).save("svg", properties) == figure([one], {"heads": [3]}).save("svg", properties)
+        assert figure([one]).save("svg", properties) != figure([one], {"heads": [2]}).save("svg", properties)
+
+
+class TestDifference:
+    def test_the_share_that_moves(self) -> None:
+        one, other = (Included(maps(heads(FIRST, PREVIOUS, None)), None, None) for _ in range(2))
+        np.testing.assert_allclose(difference(one, other)[0], 0.0)
+        other = Included(maps(heads(PREVIOUS, PREVIOUS)), None, None)
+        found = difference(one, other)[0]
+        np.testing.assert_allclose(found, [4 / 6, 0.0, np.nan])  # rows 0 and 1 look at token 0 in both
+
+    def test_longer_inputs_are_compared_by_their_counterparts(self) -> None:
+        first, second = Tokens(list("abcd")), Tokens(list("abxycd"))
+        mine = Included(AttentionMaps([np.eye(4, dtype=np.float32)[None]], first, first), None, None)
+        weights = np.eye(6, dtype=np.float32)[[0, 1, 2, 3, 4, 3]]  # d looks at y, which the first has not
+        theirs = Included(AttentionMaps([weights[None]], second, second), None, None)
+        np.testing.assert_allclose(difference(mine, theirs)[0], [0.25])
+        np.testing.assert_allclose(difference(theirs, mine)[0], [0.25])
+
+    def test_what_the_other_text_has_not(self) -> None:
+        mine, other = ["the", "keys", "of", "doors", "were"], ["the", "key", "of", "doors", "was", "old"]
+        assert changed(mine, other) == [1, 4]
+        assert changed(other, mine) == [1, 4, 5]
+
+    def test_a_text_in_stretches(self) -> None:
+        tokens = Tokens(["[CLS]", "it", "was", "un", "##fair", "Ġyes"], special_mask=np.arange(6) == 0)
+        assert runs(tokens, {3, 4}) == [("it was ", False), ("unfair", True), (" yes", False)]
+        assert in_words(Tokens([f"patch {place}" for place in range(64)])) == "patch 0 … patch 63"

@@ -128,8 +128,8 @@ class TestFiles:
             view().save(tmp_path / "none" / "x.html")
 
     def test_the_picture_is_of_the_state_now(self) -> None:
-        shown = view(scale="head", layer=0)
-        assert b"Layer 0, head 0" in shown.picture("svg")
+        shown = view(scale="head", layer=0, heads=[2])
+        assert b"Layer 0, head 2" in shown.picture("svg")
         shown.state = {"scale": "neuron", "layer": 1, "heads": [3]}
         assert b"Layer 1, head 3, neuron by neuron" in shown.picture("svg")
 

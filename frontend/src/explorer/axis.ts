@@ -22,6 +22,8 @@ export interface Item {
   readonly sequence: number;
   /** The model wrote it. */
   readonly written: boolean;
+  /** The other of two inputs has not got it. */
+  readonly changed: boolean;
 }
 
 /** The shown tokens of an axis, in order. */
@@ -62,7 +64,7 @@ export function side(axis: AxisInfo, choice: Choice): Side {
   const items = spans(axis, choice).map(([start, end], place): Item => {
     of.fill(place, start, end);
     const shown = group ? { mark: "", text: piece(axis.words?.texts[group[start]!] ?? "").text } : piece(pieces[start]!);
-    return { start, end, ...shown, special: special[start] ?? false, sequence: sequences?.[start] ?? -1, written: start >= (axis.written ?? pieces.length) };
+    return { start, end, ...shown, special: special[start] ?? false, sequence: sequences?.[start] ?? -1, written: start >= (axis.written ?? pieces.length), changed: axis.changed?.some((place) => place >= start && place < end) ?? false };
   });
   return { items, of, all: items.length === pieces.length, key: `${choice.sequence}${choice.special}${choice.unit}${choice.sinks !== false}` };
 }

@@ -133,7 +133,7 @@ export class Explorer implements Owner {
     const lacking = this.panes[0] ? this.data.lacks(change, this.panes[0].scene.part) : null;
     if (lacking) return void this.ask(lacking, change);
     const keep = { ...this.state, ...change };
-    // A head that the next layer lacks gives way to its first; places on another axis mean other tokens.
+    // A head that the next layer lacks gives way to one that is telling; places on another axis mean other tokens.
     if (change.part !== undefined && change.part !== this.state.part) Object.assign(keep, { pin: null, between: null, zoom: null });
     if (change.filter !== undefined || change.special !== undefined || change.sinks !== undefined || change.unit !== undefined) keep.zoom = null;
     this.apply(settle(keep, this.data.payload), true);

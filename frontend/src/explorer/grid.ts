@@ -22,7 +22,9 @@ export class Grid {
   private readonly hover = h("div.ring.hov", { hidden: true });
   private readonly top = h("div.collabels");
   private readonly left = h("div.rowlabels");
-  readonly root = h("div.gridbox", {}, this.top, this.left, this.canvas, this.hover, this.ring);
+  private readonly across = h("div.axisname", {}, "Heads");
+  private readonly down = h("div.axisname.down", {}, "Layers");
+  readonly root = h("div.gridbox", {}, this.across, this.down, this.top, this.left, this.canvas, this.hover, this.ring);
   private readonly thumbs: Thumbs;
   private box!: Box;
   private order: { layer: number; head: number }[] = [];
@@ -100,8 +102,12 @@ export class Grid {
     this.canvas.style.left = `${box.gutter}px`;
     this.canvas.style.top = `${box.top}px`;
     const every = box.step < 15 ? 2 : 1;
+    this.across.hidden = this.down.hidden = sorted;
+    this.across.style.left = `${box.gutter}px`;
+    this.down.style.top = `${box.top}px`;
+    const named = kind === "mini" ? 10 : 14;
     this.top.replaceChildren(
-      ...(sorted ? [] : this.columns.map((head, i) => h("span", { style: `left:${box.gutter + i * box.step}px;width:${box.cell}px`, "data-head": head }, i % every ? "" : String(head)))),
+      ...(sorted ? [] : this.columns.map((head, i) => h("span", { style: `top:${named}px;left:${box.gutter + i * box.step}px;width:${box.cell}px`, "data-head": head }, i % every ? "" : String(head)))),
     );
     this.left.replaceChildren(
       ...(sorted ? [] : this.scene.part.index.map((layer, i) => h("span", { style: `top:${box.top + i * box.down}px;height:${box.cell}px;width:${box.gutter - (kind === "mini" ? 5 : 10)}px`, "data-layer": layer }, box.down < 11 && i % 2 ? "" : String(layer)))),

@@ -48,10 +48,11 @@ export function box(asked: Room) {
 
 function boxOf({ layers, heads, width, room, kind, noted, sorted }: Room, line: number) {
   const mini = kind === "mini";
-  const gutter = mini ? 18 : sorted ? 0 : 28;
+  // Beside the numbers stands what they are: "Layers", "Heads".
+  const gutter = mini ? 28 : sorted ? 0 : 42;
   const gap = mini ? 2 : kind === "large" ? 6 : 4;
   const foot = noted ? line : 0;
-  const top = mini ? 14 : sorted ? 0 : 20;
+  const top = mini ? 24 : sorted ? 0 : 34;
   let cell = (width - gutter - (heads - 1) * gap) / heads;
   // Beside the measures a small grid leaves them room; in a narrow column it takes the width.
   const most = width < 560 ? Math.max(17, 200 / layers) : Math.min(17, Math.max(9, 250 / heads));

@@ -13,7 +13,7 @@ import { Neuron } from "./neuron";
 import { phrase, Ranks } from "./ranks";
 import { RowTable } from "./rowtable";
 import type { Scene } from "./scene";
-import { nameOf } from "./toolbar";
+import { reads } from "./toolbar";
 
 export interface Place {
   /** Two columns in the pane, one, or one of two panes side by side. */
@@ -74,7 +74,7 @@ export class Pane {
     this.gridHead = h("div.panehead", { "data-export": "no" }, h("h2", {}, "Heads"), this.draw.root, h("label.field", { "data-keys": "measure" }, h("span.cap", {}, "Show"), this.measure.input), this.sort, this.least, h("span.grow"), this.legend);
     this.gridPane = h("div.gridpane", {}, this.gridHead);
     this.grid = new Grid(this.gridPane, scene);
-    this.left.append(this.which, this.gap, this.gridPane, this.summary);
+    this.left.append(this.gap, this.gridPane, this.summary);
     this.matrix = new Matrix(this.summary, scene, false);
     this.ranks = new Ranks(this.summary, scene);
     this.right.append(h("div.panehead", {}, this.title, this.say, h("span.grow"), this.corner), this.slot);
@@ -83,7 +83,7 @@ export class Pane {
     this.neuron = new Neuron(this.right, scene);
     this.right.append(this.gold);
     this.spoken = new RowTable(this.right, scene);
-    this.root.append(this.left, this.right);
+    this.root.append(this.which, this.left, this.right);
     this.left.dataset.undrawn = "";
     for (const picture of [this.lines, this.large, this.neuron]) picture.root.hidden = true;
     // A picture that is not shown, or not drawn yet, has no geometry: it answers to nothing.
@@ -131,8 +131,10 @@ export class Pane {
     this.gap.hidden = lacking === null;
     this.gap.textContent = lacking;
     this.gridPane.hidden = lacking !== null;
-    this.which.hidden = form !== "half";
-    this.which.replaceChildren(h("b", {}, String(scene.place + 1)), h("bdi", {}, nameOf(scene.input)));
+    const { inputs } = scene.data.payload;
+    this.which.hidden = inputs.length !== 2;
+    const told = (place: number): HTMLElement => h("div", {}, h("b", {}, String(place + 1)), ...reads(inputs[place]!));
+    this.which.replaceChildren(...(form === "half" ? [scene.place] : inputs.length === 2 ? [0, 1] : []).map(told));
     this.lines.root.hidden = state.scale !== "head" || state.picture !== "lines";
     this.large.root.hidden = state.scale !== "head" || state.picture !== "matrix";
     this.neuron.root.hidden = state.scale !== "neuron";

@@ -284,7 +284,7 @@ export class Scene {
   /** What a measure is called in a list; whose it is stands first, as the end of a long name is cut. */
   called(measure: MeasureColumn): string {
     const corpus = measure.of === "corpus";
-    const whose = corpus || this.against ? this.whose(measure.of) : "";
+    const whose = measure.name !== "difference" && (corpus || this.against) ? this.whose(measure.of) : "";
     return `${whose && `${whose}: `}${measure.title}${corpus ? " (corpus)" : ""}`;
   }
 

@@ -41,10 +41,11 @@ export function settle(asked: ExplorerState, payload: ExplorerPayload): Full {
   const part = partOf(inputs[state.input]!, state.part);
   state.part = part.name;
   if (state.side === "difference" && part.layers.length === 0) state.side = "both";
-  if (!part.index.includes(state.layer)) state.layer = part.index[0] ?? 0;
+  // Where no layer or head is named, one that is telling on this input.
+  if (!part.index.includes(state.layer)) state.layer = part.opening?.layer ?? part.index[0] ?? 0;
   const heads = headsOf(part, state.layer);
   state.heads = state.heads.filter((head) => heads.includes(head));
-  if (state.heads.length === 0) state.heads = heads.slice(0, 1);
+  if (state.heads.length === 0) state.heads = [part.opening?.heads[part.index.indexOf(state.layer)] ?? heads[0] ?? 0];
   const seen = state.side === "one" ? [part] : inputs.map((input) => partOf(input, state.part));
   if (!seen.every((each) => hasPair(each.query) && hasPair(each.key))) state.filter = "all";
   if (!part.query.words || !part.key.words) state.unit = "pieces";

@@ -28,7 +28,7 @@ export function fill(element: HTMLElement, items: readonly Item[]): void {
   }
   const wanted = items.map((item, place) => {
     const key = `${item.start} ${item.end} ${item.special} ${name(item)}`;
-    const row = before.get(key) ?? h(item.special ? "div.tok.sp" : "div.tok", { role }, tokenText(item));
+    const row = before.get(key) ?? h(`div.tok${item.special ? ".sp" : ""}${item.changed ? ".changed" : ""}`, { role }, tokenText(item));
     before.delete(key);
     rows.set(row, { key, place });
     return row;

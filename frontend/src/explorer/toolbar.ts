@@ -24,6 +24,15 @@ export interface Bar {
 
 export const nameOf = (input: InputInfo): string => input.label || label(input.parts[0]?.query.pieces ?? []);
 
+const readsOf = (input: InputInfo): string => (input.text ?? []).map((run) => run.text).join("") || nameOf(input);
+
+/** What an input reads, with what the other of two has not got marked; before it its label, where that says something else. */
+export function reads(input: InputInfo): HTMLElement[] {
+  const whole = readsOf(input);
+  const named = input.label && !whole.startsWith(input.label.replace(/…$/, "")) ? [h("b.whose", {}, input.label)] : [];
+  return [...named, h("bdi", { title: whole }, ...(input.text ?? []).map(({ text, changed }) => (changed ? h("mark", {}, text) : text)), input.text ? null : whole)];
+}
+
 export class Toolbar {
   private readonly scale: Segments<"scale">;
   private readonly scaleNotes: HTMLElement[];
@@ -39,6 +48,8 @@ export class Toolbar {
   private readonly renormalise: Switch;
   private readonly input: Select | null;
   private readonly theme: HTMLButtonElement;
+  /** What the input reads; of two inputs each pane says it of its own. */
+  private readonly text = h("div.text");
   readonly search: HTMLInputElement;
   readonly bar: HTMLElement;
   readonly tools: HTMLElement;
@@ -94,6 +105,7 @@ export class Toolbar {
       "div.bar",
       {},
       h("div.brand", {}, h("b", {}, "headscope"), h("span.model", {}, payload.model), h("span.dim", {}, `${counts.index.length} layers × ${heads} heads`)),
+      this.text,
       h(
         "div.right",
         {},
@@ -134,6 +146,8 @@ export class Toolbar {
   /** `quiet`: only the controls of a first look, and those that the state has used, are shown. */
   show(state: Full, scenes: readonly Scene[], quiet: boolean): void {
     this.state = state;
+    this.text.hidden = this.payload.inputs.length === 2;
+    this.text.replaceChildren(...reads(scenes[0]!.input));
     this.more.textContent = quiet ? "More" : "Less";
     this.more.title = quiet ? "All controls" : "Only the controls of a first look";
     this.more.setAttribute("aria-expanded", String(!quiet));

@@ -88,6 +88,11 @@ def from_input(maps: AttentionMaps, layers: Sequence[FloatArray]) -> list[Column
     return columns
 
 
+def from_scores(name: str, title: str, units: str, scores: Sequence[npt.NDArray[np.floating[Any]]]) -> Column:
+    """A figure that was computed of every shown head of this input, ``[head]`` a layer."""
+    return Column(name, title, units, "input", _rectangle(scores))
+
+
 def from_corpus(measures: xr.Dataset, index: Sequence[int], heads: Sequence[Sequence[int]]) -> list[Column]:
     """Figures of a corpus, for the layers and heads that are shown, by the model's own indices."""
     across = range(1 + max(map(max, heads)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 import numpy as np
@@ -14,9 +15,10 @@ from headscope.errors import HeadscopeWarning, InputError, ShapeError
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.neurons import Neurons
 from headscope.tokens import Tokens
+from headscope.views import telling
 from headscope.views.blobs import ArrayRef, Blobs, Vectors
-from headscope.views.columns import from_corpus, from_input
-from headscope.views.inputs import Included, Input
+from headscope.views.columns import from_corpus, from_input, from_scores
+from headscope.views.inputs import Included, Input, runs
 from headscope.views.page import page, plain_text
 from headscope.views.payload import (
     Added,
@@ -27,13 +29,14 @@ from headscope.views.payload import (
     MeasureColumn,
     NeuronsInfo,
     Offer,
+    OpeningInfo,
     PartInfo,
     QuantityInfo,
+    RunInfo,
     ViewsPayload,
     WordsInfo,
 )
 from headscope.views.state import STATE, check_state
-from headscope.views.telling import sinks
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -77,7 +80,7 @@ def explorer_payload(
 
     Args:
         inputs: one input, two to compare, or more to choose from; all of one model.
-        title: by default it names the model.
+        title: by default it has the input's text and names the model.
         model: the model's name; by default what the maps' `meta` says.
         measures: figures of every head over a corpus, as `headscope.measure` returns them, for the grid.
         state: what to begin with: the keys of `STATE`.
@@ -94,17 +97,28 @@ def explorer_payload(
     blobs = Blobs()
     include = (include_layers, include_heads)
     shown: list[InputInfo] = []
-    for one in inputs:
+    for one, other in zip(inputs, inputs[::-1] if len(inputs) == 2 else [None] * len(inputs), strict=True):
         parts = [
-            _part(blobs, one, name, Included(maps, *include), None if place else measures, exact, thumbnails)
+            _part(
+                blobs,
+                one,
+                name,
+                Included(maps, *include),
+                None if place else measures,
+                exact,
+                thumbnails,
+                None if other is None or name not in other.parts else Included(other.parts[name], *include),
+            )
             for place, (name, maps) in enumerate(one.parts.items())
         ]
-        shown.append(InputInfo(label=plain_text(one.label), parts=parts))
+        read = runs(one.first.query, set(parts[0]["query"].get("changed", ())))
+        text = [RunInfo(text=plain_text(words), changed=mine) for words, mine in read]
+        shown.append(InputInfo(label=plain_text(one.label), parts=parts, text=text))
     name = plain_text(model or _model_name(inputs[0]) or "the model")
     payload = ExplorerPayload(
         kind="explorer",
         version=1,
-        title=f"Where {name} looks" if title is None else plain_text(title),
+        title=_title(name, shown) if title is None else plain_text(title),
         model=name,
         inputs=shown,
         state=_beginning(check_state(state, shown), shown),
@@ -144,6 +158,7 @@ def _part(
     measures: xr.Dataset | None,
     exact: bool,
     thumbnails: bool,
+    other: Included | None = None,
 ) -> PartInfo:
     if thumbnails:
         one = Input({})  # neither neurons nor other matrices
@@ -154,6 +169,10 @@ def _part(
     weights = [] if thumbnails else [blobs.weights(layer, exact=exact) for layer in layers]
     thumbs = np.concatenate([_pooled(layer) for layer in layers]) if large or thumbnails else None
     columns = from_input(maps, layers)
+    moved = None if other is None else telling.difference(included, other)
+    if moved is not None:
+        columns.append(from_scores(*telling.DIFFERENCE, moved))
+    opens = telling.opening(telling.telling(included) if moved is None else moved, included)
     if measures is not None:
         columns += from_corpus(measures, included.index, included.heads)
     info = PartInfo(
@@ -161,7 +180,7 @@ def _part(
         kind=maps.kind,
         causal=maps.causal,
         query=_axis(maps.query),
-        key=_axis(maps.key, sinks(included).tolist()),
+        key=_axis(maps.key, telling.sinks(included).tolist()),
         index=included.index,
         heads=included.heads,
         layers=weights,
@@ -186,6 +205,13 @@ def _part(
             for column in columns
         ],
     )
+    info["opening"] = OpeningInfo(layer=opens.layer, heads=opens.heads)
+    if other is not None:
+        for axis, mine, theirs in (
+            ("query", maps.query, other.maps.query),
+            ("key", maps.key, other.maps.key),
+        ):
+            info[axis]["changed"] = telling.changed(mine.pieces, theirs.pieces)
     if one.links.get(name):
         info["links"] = list(one.links[name])
     return info
@@ -340,6 +366,13 @@ def _beginning(state: ExplorerState, shown: Sequence[InputInfo]) -> ExplorerStat
     if not shown[0]["parts"][0]["layers"]:
         state = {"scale": "model", **state}
     return {"side": "both", **state} if len(shown) == 2 else state
+
+
+def _title(name: str, shown: Sequence[InputInfo]) -> str:
+    """The input's text, cut, and the model's name; of two inputs both texts, or one that both read."""
+    texts = dict.fromkeys("".join(run["text"] for run in one.get("text", [])) for one in shown[:2])
+    cut = [shorten(text, 80 // len(texts), placeholder="…") for text in texts if text]
+    return " · ".join([" / ".join(cut), name] if cut else [name])
 
 
 def _model_name(one: Input) -> str | None:

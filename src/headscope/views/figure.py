@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import headscope
 from headscope.errors import InputError
+from headscope.views import telling
 from headscope.views.canvas import POINTS, Canvas
+from headscope.views.columns import from_scores
 from headscope.views.figure_grid import Grid
 from headscope.views.figure_head import HeadLines
 from headscope.views.figure_matrix import HeadMatrix
 from headscope.views.figure_neurons import HeadNeurons
-from headscope.views.inputs import Input, in_words
+from headscope.views.inputs import Included, Input, in_words
 from headscope.views.page import plain_text
 from headscope.views.palette import palette
 from headscope.views.selection import Selection
@@ -74,6 +76,8 @@ def figure(
         InputError: a state that these inputs cannot show, such as the difference of inputs of other lengths.
     """
     state = {**DEFAULTS, **(state or {})}
+    include = (include_layers, include_heads)
+    state |= _opened(inputs, state, include)
     inches = {"column": COLUMN, "text": TEXT}.get(width, 0.0) if isinstance(width, str) else float(width)
     if not 1.0 <= inches <= 40.0:
         raise InputError(f"width: expected 'column', 'text' or inches from 1 to 40, found {width!r}")
@@ -86,7 +90,8 @@ def figure(
         gaps = [None for _ in inputs]  # no input has such a matrix: the selection says which they have
     for gap in filter(None, gaps if side == "difference" else ()):
         raise InputError(f"state: {gap.rstrip('.')}")
-    include = (include_layers, include_heads)
+    moved = _first(inputs, state, include)[1] if state["measure"] == "difference" else None
+    beside = [] if moved is None else [from_scores(*telling.DIFFERENCE, moved)]
     against = Selection(inputs[1], state, *include) if side == "difference" else None
     each = (inches * POINTS - 2 * MARGIN - GAP * (len(panels) - 1)) / len(panels)
     ruler = Canvas(10, 10, palette("dark" if state["theme"] == "dark" else "light"))
@@ -96,7 +101,7 @@ def figure(
             drawings.append(Gap(gap, each))
             continue
         of_input = measures if one is inputs[0] else None
-        selection = Selection(one, state, *include, measures=of_input, against=against)
+        selection = Selection(one, state, *include, measures=of_input, against=against, columns=beside)
         drawings.append(_drawing(selection)(selection, each, ruler))
     names = [_short(_name(one), each / 4.0) for one in panels] if side == "both" else []
     if side == "difference":
@@ -145,6 +150,30 @@ def about(inputs: Sequence[Input], state: Mapping[str, Any]) -> dict[str, str]:
         "description": json.dumps(origin, ensure_ascii=True, default=str),
         "creator": f"headscope {headscope.__version__}",
     }
+
+
+def _opened(inputs: Sequence[Input], state: Mapping[str, Any], include: Any) -> dict[str, Any]:
+    """The layer and heads of a state that names none, as the page opens them (``settle`` of ``state.ts``)."""
+    if state["scale"] == "model" or (state["layer"] >= 0 and state["heads"]):
+        return {}
+    first, moved = _first(inputs, state, include)
+    opens = telling.opening(telling.telling(first) if moved is None else moved, first)
+    layer = opens.layer if state["layer"] < 0 else int(state["layer"])
+    if layer not in first.index:
+        return {}
+    kept = [head for head in state["heads"] if head in first.of(layer)]
+    return {"layer": layer, "heads": kept or [opens.heads[first.index.index(layer)]]}
+
+
+def _first(
+    inputs: Sequence[Input], state: Mapping[str, Any], include: Any
+) -> tuple[Included, list[telling.Floats] | None]:
+    """What is shown of the state's input, and how much each head differs in the other of two inputs."""
+    place = int(state["input"])
+    part = inputs[place].part(state["part"])
+    first = Included(inputs[place].parts[part], *include)
+    other = inputs[1 - place].parts.get(part) if len(inputs) == 2 else None
+    return first, None if other is None else telling.difference(first, Included(other, *include))
 
 
 def _gap(one: Input, place: int, state: Mapping[str, Any]) -> str | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -100,9 +102,30 @@ class Included:
 
 def in_words(tokens: Tokens) -> str:
     """Tokens as a text, without special ones: what an input without a label is called."""
+    return "".join(text for text, _ in runs(tokens))
+
+
+def runs(tokens: Tokens, changed: Container[int] = ()) -> list[tuple[str, bool]]:
+    """Tokens as a text, without special ones, in stretches of pieces whose places are among `changed`, or are not.
+
+    Patches and frames, which are numbered, read ``patch 0 … patch 63``.
+    """
     special = np.zeros(len(tokens), bool) if tokens.special_mask is None else tokens.special_mask
-    pieces = [piece for piece, out in zip(tokens.pieces, special, strict=True) if not out]
-    marked = [piece if piece.startswith("##") else f" {piece}" for piece in pieces]
-    return "".join(
-        re.sub("^(##| [Ġ▁]+)", lambda mark: " " * (mark[0] != "##"), piece) for piece in marked
-    ).strip()
+    places = np.flatnonzero(~special).tolist()
+    pieces = [tokens.pieces[place] for place in places]
+    stems = {piece.rstrip("0123456789") for piece in pieces}
+    if len(pieces) > 3 and len(stems) == 1 and pieces[0] not in stems:
+        return [(f"{pieces[0]} … {pieces[-1]}", False)]
+    found: list[tuple[str, bool]] = []
+    for place, piece in zip(places, pieces, strict=True):
+        text = piece if piece.startswith("##") else f" {piece}"
+        text = re.sub("^(##| [Ġ▁]+)", lambda mark: " " * (mark[0] != "##"), text)
+        mine = place in changed
+        if mine and text.startswith(" "):
+            found += [(" ", False), (text[1:], True)]
+        else:
+            found.append((text, mine))
+    joined = [("".join(text for text, _ in some), mine) for mine, some in groupby(found, itemgetter(1))]
+    if joined:
+        joined[0] = (joined[0][0].lstrip(), joined[0][1])
+    return [(text, mine) for text, mine in joined if text]

@@ -81,7 +81,8 @@ class AxisInfo(TypedDict):
     """One axis of a map. `sequences` is 0 for text A, 1 for text B, -1 for none.
 
     `written` is the place of the first token that the model wrote itself, where it did. `sinks` are the places of keys
-    that take much of all heads' attention (`headscope.views.telling.sinks`), where there are such.
+    that take much of all heads' attention (`headscope.views.telling.sinks`), where there are such, `changed` those of
+    pieces that the other of two inputs has not.
     """
 
     pieces: list[str]
@@ -90,6 +91,7 @@ class AxisInfo(TypedDict):
     words: WordsInfo | None
     written: NotRequired[int]
     sinks: NotRequired[list[int]]
+    changed: NotRequired[list[int]]
 
 
 class NeuronsInfo(TypedDict):
@@ -149,6 +151,16 @@ class LinkInfo(TypedDict):
     units: Literal["tokens", "words"]
 
 
+class OpeningInfo(TypedDict):
+    """What opens where a state names no layer or head (`headscope.views.telling`), by the model's own indices.
+
+    `heads` has the head that opens of each shown layer.
+    """
+
+    layer: int
+    heads: list[int]
+
+
 class PartInfo(TypedDict):
     """One part of a model on one input: ``self``, or ``encoder``, ``decoder``, ``cross``.
 
@@ -173,13 +185,22 @@ class PartInfo(TypedDict):
     quantities: list[QuantityInfo]
     measures: list[MeasureColumn]
     links: NotRequired[list[LinkInfo]]
+    opening: NotRequired[OpeningInfo]
+
+
+class RunInfo(TypedDict):
+    """A stretch of a text; `changed`: the other of two inputs has not got it."""
+
+    text: str
+    changed: bool
 
 
 class InputInfo(TypedDict):
-    """One input that is shown."""
+    """One input that is shown; `text` is what it reads, where it is more than its label says."""
 
     label: str
     parts: list[PartInfo]
+    text: NotRequired[list[RunInfo]]
 
 
 class StateKey(NamedTuple):

@@ -75,6 +75,7 @@ class Selection:
         *,
         measures: xr.Dataset | None = None,
         against: Selection | None = None,
+        columns: Sequence[Column] = (),
     ) -> None:
         self.state = {**DEFAULTS, **state}
         if self.state["scale"] == "neuron":
@@ -82,6 +83,7 @@ class Selection:
         self.part = one.part(self.state["part"])
         self.maps: AttentionMaps = one.parts[self.part]
         self.neurons: Neurons | None = one.neurons.get(self.part)
+        self._beside = columns
         self._included, self._measures = Included(self.maps, include_layers, include_heads), measures
         self.layers = self._included.index
         self.layer = self.layers[0] if self.state["layer"] < 0 else int(self.state["layer"])
@@ -228,7 +230,7 @@ class Selection:
         name, index, heads = str(self.state["measure"]), self.layers, self._included.heads
         columns: list[Column] = []
         if not name.startswith("corpus:"):
-            columns = from_input(self.maps, self._cut(self.maps.layers))
+            columns = [*from_input(self.maps, self._cut(self.maps.layers)), *self._beside]
         elif self._measures is not None:
             columns = from_corpus(self._measures, index, heads)
         for column in columns:

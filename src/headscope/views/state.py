@@ -16,7 +16,7 @@ STATE: Mapping[str, str] = {key: hint.__metadata__[0].takes for key, hint in _HI
 """The keys of a state, and what each takes."""
 
 DEFAULTS: Mapping[str, Any] = {key: hint.__metadata__[0].default for key, hint in _HINTS.items()}
-"""What a state says where it says nothing: part "", layer −1 and heads [] are the first that an input has."""
+"""What a state says where it says nothing: part "" is the first of an input, layer −1 and heads [] are telling ones."""
 
 
 def check_state(state: Mapping[str, Any] | None, inputs: Sequence[InputInfo]) -> ExplorerState:
