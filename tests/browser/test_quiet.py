@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 
 N = 12
 FIRST_LOOK = {
-    "Model", "Head", "Neurons", "‹", "›", "Sink [CLS]", "More", "SVG", "PNG", "◐", "?",
+    "Model", "Head", "Neurons", "‹", "›", "Sink [CLS]", "More", "Skip to the picture", "Link", "SVG", "PNG", "◐", "?",
     "previous token", "next token", "itself", "first token", "entropy",
 }  # fmt: skip
 

@@ -104,7 +104,7 @@ def test_a_cell_of_the_grid_shows_its_figure_and_opens_the_head(open_page: Any, 
 def test_a_point_of_a_chart_opens_its_head(open_page: Any, html: str):
     page = open_page(html, fragment="#head=L0H0")
     assert page.locator(".plot .name", has_text="L1H2").count() == 1
-    dot = page.locator(".chart").first.locator("[aria-label=dot] circle").nth(6)
+    dot = page.locator(".chart").first.locator("[data-mark=dot] circle").nth(6)
     dot.scroll_into_view_if_needed()
     box = dot.bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
@@ -287,7 +287,7 @@ def test_light_dark_and_what_the_system_says(open_page: Any, html: str):
     assert colour(page) == light
     assert colour(page, ".hx") == light
     assert page.locator(".explorer [aria-label^=Theme]:visible").count() == 0
-    button = page.locator("header button")
+    button = page.locator("header button[aria-label^=Theme]")
     assert button.get_attribute("aria-label") == "Theme: auto"
     button.click()
     button.click()

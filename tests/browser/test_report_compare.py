@@ -279,14 +279,14 @@ def test_the_map_shows_drift_or_the_difference_of_a_measure(open_page: Any, html
 def test_layers_have_their_means_and_intervals(open_page: Any, html: str) -> None:
     page = open_page(html)
     section = page.locator(SECTION)
-    bars = section.locator(".plot svg g[aria-label=rule] line")
+    bars = section.locator(".plot svg g[data-mark=rule] line")
     assert bars.count() == 6
     heights = bars.evaluate_all(
         "lines => lines.map(line => Math.abs(line.y2.baseVal.value - line.y1.baseVal.value))"
     )
     assert min(heights) > 0
     section.locator("select.kinds").select_option("previous")
-    assert section.locator(".plot svg g[aria-label=rule][stroke-width='1.5'] line").count() == 0
+    assert section.locator(".plot svg g[data-mark=rule][stroke-width='1.5'] line").count() == 0
 
 
 def test_tables_and_the_picture_are_saved(open_page: Any, html: str, compared: Any) -> None:

@@ -326,7 +326,7 @@ def test_arcs_are_of_the_relation_in_its_direction(open_page: Any, planted: str)
         ("what the head chose instead", "chose"),
         ("other attention", "other"),
     ]
-    assert wrong.get_attribute("aria-label") == "wrong: the old cat. the to old. Open L1H2 here."
+    assert wrong.locator(".hidden").inner_text() == "wrong: the old cat. the to old. Open L1H2 here."
     wrong.locator("path.chose").dispatch_event("pointermove", {"clientX": 200, "clientY": 200})
     assert page.locator(".report > .tip.on").inner_text() == "the → old  0.400"
     wrong.locator("path.chose").dispatch_event("pointerleave", {})
@@ -363,7 +363,7 @@ def test_a_column_is_read_from_the_head_to_its_dependent(open_page: Any, planted
         ("ran", "dog"): ("found", pytest.approx(3.6)),
         ("dog", "ran"): ("other", pytest.approx(4.2)),
     }
-    assert right.get_attribute("aria-label") == "right: a dog ran. dog from ran. Open L0H1 here."
+    assert right.locator(".hidden").inner_text() == "right: a dog ran. dog from ran. Open L0H1 here."
     assert (
         "None among the 5 sentences that were drawn."
         in page.locator("[data-section=syntax] .cases").inner_text()

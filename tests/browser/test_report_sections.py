@@ -122,7 +122,7 @@ def test_a_row_of_the_roles_opens_its_head(open_page: Any, html: str):
 def test_a_point_of_a_kind_opens_its_head(open_page: Any, html: str):
     page = open_page(html, fragment="#head=L0H0")
     section = page.locator("[data-section=classes]")
-    dot = section.locator("[aria-label=dot] circle").nth(12 + 6)  # of the second kind, L1H2
+    dot = section.locator("[data-mark=dot] circle").nth(12 + 6)  # of the second kind, L1H2
     click_middle(page, dot)
     opened(page, 1, 2)
     assert section.locator("circle.ring").count() == 2  # once a kind

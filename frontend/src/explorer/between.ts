@@ -180,7 +180,7 @@ class List {
 }
 
 export class Between {
-  private readonly title = h("h3");
+  private readonly title = h("h3", { "aria-level": 2 });
   private readonly there: List;
   private readonly back: List;
   private readonly note = h("p.dim", { role: "status" });

@@ -13,6 +13,7 @@ import { remember, wantsAll } from "./memory";
 import { Data } from "./source";
 import { Pane, type Place } from "./panes";
 import { type Focus, type Owner, Scene, type Sides } from "./scene";
+import { copyLink, skip, toolbar } from "../roving";
 import { changed, DEFAULTS, type Full, settle } from "./state";
 import { Tip } from "./tip";
 import { Toolbar } from "./toolbar";
@@ -21,6 +22,8 @@ import { Toolbar } from "./toolbar";
 export interface ExplorerHost extends Sides {
   /** The state has changed. */
   changed(state: Full): void;
+  /** The address of what is shown, where it has one. */
+  address?(): string;
   /** Whether the surroundings are dark: what the theme "auto" follows. */
   dark(): boolean;
   /** Hand a file to the reader. */
@@ -66,6 +69,7 @@ export class Explorer implements Owner {
   private readonly help = keysDialog();
   private readonly live = h("div.hidden", { role: "status", "aria-live": "polite" });
   private readonly sizes: ResizeObserver;
+  private readonly stops: readonly (() => void)[];
   private panes: Pane[] = [];
   private inks = new Map<string, string>();
   private inkTheme = "";
@@ -90,9 +94,11 @@ export class Explorer implements Owner {
     this.state = settle(props.state ?? payload.state, payload);
     root.classList.add("hs", "hx");
     root.tabIndex = -1;
-    this.toolbar = new Toolbar(payload, this.set, { find: (text, next) => this.find(text, next), help: () => this.help.showModal(), more: () => this.more(), save: (kind) => void this.save(kind) });
+    this.toolbar = new Toolbar(payload, this.set, { find: (text, next) => this.find(text, next), help: () => this.help.showModal(), more: () => this.more(), save: (kind) => void this.save(kind), ...(host.address && { link: () => void this.link() }) });
     this.headbar = new HeadBar(this);
-    root.append(this.toolbar.bar, this.toolbar.tools, this.shared, this.main, this.toolbar.status, this.live, this.help);
+    const { controls, tools } = this.toolbar;
+    this.stops = [toolbar(controls, "Page"), toolbar(tools, "What is shown"), toolbar(this.headbar.root, "Layer and heads")];
+    root.append(skip("Skip to the picture", () => this.picture), this.toolbar.bar, this.toolbar.tools, this.shared, this.main, this.toolbar.status, this.live, this.help);
     this.tipBox = new Tip(root);
     root.addEventListener("keydown", this.onKey);
     this.sizes = new ResizeObserver(() => {
@@ -309,6 +315,7 @@ export class Explorer implements Owner {
       } catch (error) {
         return this.fail(error);
       }
+      for (const stop of [...this.stops, ...this.panes.map((pane) => pane.stops)]) stop();
       if (!this.drawn) this.draws();
       delete root.dataset.busy;
       this.prefetch();
@@ -388,6 +395,18 @@ export class Explorer implements Owner {
       if (next && item) this.set({ pin: [side, item.start], between: null });
       lines.hits(from, to);
     }
+  }
+
+  /** What a reader comes for: the open head, or the grid of all. */
+  private get picture(): HTMLElement | null {
+    const lead = this.panes[0];
+    const from = this.state.scale === "model" ? lead?.grid.root : lead?.right;
+    return [...(from?.querySelectorAll<HTMLElement>(":scope [tabindex='0']:is(canvas, [role=listbox])") ?? [])].find((each) => each.checkVisibility()) ?? from ?? null;
+  }
+
+  private async link(): Promise<void> {
+    this.live.textContent = await copyLink(this.host.address!());
+    this.toolbar.copied(this.live.textContent);
   }
 
   private async save(kind: "svg" | "png"): Promise<void> {

@@ -22,7 +22,7 @@ export class Matrix {
   private readonly canvas = h("canvas", { "aria-hidden": "true" });
   private readonly over = h("canvas.ov", { tabindex: -1 });
   private readonly box = h("div.mbox", {}, this.canvas, this.over);
-  private readonly title = h("h3");
+  private readonly title = h("h3", { "aria-level": 2 });
   private readonly rows = h("div.mrows");
   private readonly columns = h("div.mcols");
   private readonly frame = h("div.mframe", {}, this.columns, this.rows);

@@ -20,6 +20,7 @@ class Page {
   private timer = 0;
   private written = window.location.hash;
   private last = 0;
+  private entry = "";
 
   constructor(
     private readonly root: HTMLElement,
@@ -44,6 +45,9 @@ class Page {
       if (place === 0) this.build(element);
       else near.observe(element);
     });
+    this.entry = this.places;
+    root.setAttribute("role", "main");
+    root.firstElementChild?.prepend(h("h1.hidden", {}, document.title));
     this.system.addEventListener("change", () => this.views.forEach((view) => view?.surroundings()));
     window.addEventListener("hashchange", () => this.readBack());
     document.addEventListener("keydown", (event) => {
@@ -70,6 +74,10 @@ class Page {
         window.clearTimeout(this.timer);
         this.timer = window.setTimeout(() => this.write(), LATER);
       },
+      address: () => {
+        this.write();
+        return window.location.href;
+      },
       dark: () => this.system.matches,
       save: download,
     };
@@ -78,11 +86,16 @@ class Page {
     element.addEventListener("pointerdown", () => (this.last = place));
   }
 
+  // Another head or scale is another entry of the history: Back leads to the one before.
   private write(): void {
+    window.clearTimeout(this.timer);
+    const places = this.places;
+    const step = places !== this.entry;
+    this.entry = places;
     const fragment = this.fragments.filter(Boolean).join("&");
-    this.written = fragment ? `#${fragment}` : window.location.pathname + window.location.search;
+    const hash = fragment && `#${fragment}`;
     try {
-      history.replaceState(null, "", this.written);
+      if (hash !== window.location.hash) history[step ? "pushState" : "replaceState"](null, "", hash || window.location.pathname + window.location.search);
     } catch {
       // A page inside another may not be allowed to change its address.
     }
@@ -95,7 +108,14 @@ class Page {
     this.views.forEach((view, place) => {
       const payload = this.payload.views[place]!;
       view?.update({ ...DEFAULTS, ...payload.state, ...read(window.location.hash, this.prefix(place)) });
+      if (view) this.fragments[place] = write(view.state, settle(payload.state, payload), this.prefix(place));
     });
+    this.entry = this.places;
+  }
+
+  /** The open heads and scales. */
+  private get places(): string {
+    return JSON.stringify(this.views.map((view) => view && [view.state.scale, view.state.layer, view.state.heads]));
   }
 
   /** Everything that was begun has been drawn. */

@@ -2,6 +2,7 @@
 
 import { PALETTES } from "../color";
 import { h } from "../dom";
+import { toolbar } from "../roving";
 import { strip } from "./canvas";
 import { Segments, Select } from "./controls";
 import { goldKey } from "./goldkey";
@@ -58,6 +59,8 @@ export class Pane {
   private readonly legend = h("div.legend", { "aria-hidden": "true" }, this.ramp, this.ticks);
   private readonly gridHead: HTMLElement;
   readonly gridPane: HTMLElement;
+  /** To be called when the controls of the grid have changed. */
+  readonly stops: () => void;
   /** Where the controls of the head stand, in a pane that has its own. */
   readonly slot = h("div.slot");
   readonly corner = h("div.corner");
@@ -72,6 +75,7 @@ export class Pane {
     this.sort = h("button.link", { type: "button", onclick: () => owner.set({ sort: !scene.state.sort }) });
     this.least = h("input.least", { type: "range", min: 0, max: 100, step: 1, "aria-label": "Dim heads below", title: "Dim heads below", oninput: () => owner.set({ least: Math.round((Number(this.least.value) / 100) * this.top * 1000) / 1000 }) });
     this.gridHead = h("div.panehead", { "data-export": "no" }, h("h2", {}, "Heads"), this.draw.root, h("label.field", { "data-keys": "measure" }, h("span.cap", {}, "Show"), this.measure.input), this.sort, this.least, h("span.grow"), this.legend);
+    this.stops = toolbar(this.gridHead, "Grid");
     this.gridPane = h("div.gridpane", {}, this.gridHead);
     this.grid = new Grid(this.gridPane, scene);
     this.left.append(this.gap, this.gridPane, this.summary);

@@ -34,7 +34,7 @@ interface Row {
 const whose = (text: string): string => text && `, ${text}`;
 
 export class Ranks {
-  private readonly title = h("h3");
+  private readonly title = h("h3", { "aria-level": 2 });
   private readonly body = h("div");
   private readonly between: Between;
   readonly root: HTMLElement;
@@ -66,7 +66,7 @@ export class Ranks {
       const measures = [...part.measures.filter((measure) => measure.of === "input"), ...(corpus ? [corpus] : [])];
       this.rows = measures.map((measure) => this.row(measure));
       const rows = this.rows.map(({ name, canvas, value }) => h("div.mrow", {}, name, canvas, value));
-      if (corpus) rows.splice(-1, 0, h("h3", {}, `Over the corpus${whose(scene.whose("corpus"))}`));
+      if (corpus) rows.splice(-1, 0, h("h3", { "aria-level": 2 }, `Over the corpus${whose(scene.whose("corpus"))}`));
       this.body.replaceChildren(...rows);
     }
     const drawn = JSON.stringify([scene.place, names, state.layer, scene.head, width, scene.owner.theme, ratio()]);

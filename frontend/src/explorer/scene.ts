@@ -50,7 +50,7 @@ export const HEADS: Record<Theme, readonly string[]> = {
   light: ["#3b6bd0", "#d36700", "#2f9cc7", "#c4256f", "#73a143", "#824625", "#7a57ab", "#498848", "#4b5a5e", "#cd8330", "#173c6f", "#d63333"],
   dark: ["#789bfd", "#fba267", "#6dd2ed", "#f66b9e", "#cee12c", "#cc8f63", "#b69ce4", "#87d48a", "#a7adbb", "#e0bb3e", "#a0bbfa", "#d8766e"],
 };
-export const ACCENT: Record<Theme, string> = { light: "#0f7b78", dark: "#45b3a5" };
+export const ACCENT: Record<Theme, string> = { light: "#0e7774", dark: "#45b3a5" };
 export const SIGNS: Record<Theme, { minus: string; plus: string }> = {
   light: { minus: "#cf6a12", plus: "#3579bf" },
   dark: { minus: "#d97a26", plus: "#4288d0" },

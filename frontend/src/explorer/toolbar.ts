@@ -20,6 +20,8 @@ export interface Bar {
   /** All controls, or only those that a first look needs. */
   more(): void;
   save(kind: "svg" | "png"): void;
+  /** Copy a link to what is shown, where it has an address. */
+  link?(): void;
 }
 
 export const nameOf = (input: InputInfo): string => input.label || label(input.parts[0]?.query.pieces ?? []);
@@ -52,6 +54,9 @@ export class Toolbar {
   private readonly text = h("div.text");
   readonly search: HTMLInputElement;
   readonly bar: HTMLElement;
+  /** What the page as a whole can do: save, theme, keys. */
+  readonly controls: HTMLElement;
+  private readonly linked: HTMLButtonElement | null;
   readonly tools: HTMLElement;
   /** Where the choice of layer and head stands as long as few controls are shown. */
   readonly slot = h("div.slot");
@@ -101,21 +106,24 @@ export class Toolbar {
     });
     const counts = first.parts[0]!;
     const heads = Math.max(...counts.heads.map((each) => each.length));
+    this.linked = act.link ? h("button.icon.wide", { type: "button", title: "Copy a link to this view", onclick: () => act.link!() }, "Link") : null;
+    this.controls = h(
+      "div.right",
+      {},
+      this.side?.root,
+      this.input && h("label.field.inputs", {}, h("span.cap", {}, "Input"), this.input.input),
+      this.linked,
+      h("button.icon.wide", { type: "button", title: "Save this picture as SVG", onclick: () => act.save("svg") }, "SVG"),
+      h("button.icon.wide", { type: "button", title: "Save this picture as PNG", onclick: () => act.save("png") }, "PNG"),
+      this.theme,
+      h("button.icon", { type: "button", title: "Keys (?)", "aria-label": "Keys", onclick: () => act.help() }, "?"),
+    );
     this.bar = h(
       "div.bar",
       {},
       h("div.brand", {}, h("b", {}, "headscope"), h("span.model", {}, payload.model), h("span.dim", {}, `${counts.index.length} layers × ${heads} heads`)),
       this.text,
-      h(
-        "div.right",
-        {},
-        this.side?.root,
-        this.input && h("label.field.inputs", {}, h("span.cap", {}, "Input"), this.input.input),
-        h("button.icon.wide", { type: "button", title: "Save this picture as SVG", onclick: () => act.save("svg") }, "SVG"),
-        h("button.icon.wide", { type: "button", title: "Save this picture as PNG", onclick: () => act.save("png") }, "PNG"),
-        this.theme,
-        h("button.icon", { type: "button", title: "Keys (?)", "aria-label": "Keys", onclick: () => act.help() }, "?"),
-      ),
+      this.controls,
     );
     this.message = h("p.message", { role: "status" });
     this.message.hidden = true;
@@ -189,6 +197,14 @@ export class Toolbar {
     this.theme.title = `Theme: ${state.theme}`;
     this.theme.setAttribute("aria-label", `Theme: ${state.theme}`);
     this.note.textContent = caption(scenes);
+  }
+
+  /** The link is on the clipboard, or why not. */
+  copied(said: string): void {
+    const { linked } = this;
+    if (!linked) return;
+    linked.textContent = said === "Link copied" ? "Copied" : "Link";
+    linked.title = said;
   }
 
   // What is not here can be asked of a kernel; a page says what adds it.

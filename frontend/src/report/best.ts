@@ -119,10 +119,10 @@ function cases<Row extends BestRow>(row: Row, cell: Cell, host: Host, terms: Ter
       type: "button",
       "data-kind": kind,
       "data-example": sentence.example,
-      "aria-label": `${kind}: ${sentence.words.join(" ")}. ${answers.join(", ")}. Open ${host.figures.name(cell)} here.`,
       onclick: () => host.open(cell, sentence.example),
     };
-    return h("button.sentence", attributes, picture(sentence, reading, towards, host));
+    const said = `${kind}: ${sentence.words.join(" ")}. ${answers.join(", ")}. Open ${host.figures.name(cell)} here.`;
+    return h("button.sentence", attributes, h("span.hidden", {}, said), picture(sentence, reading, towards, host));
   };
   const group = (kind: string, readings: readonly Case[]): HTMLElement[] => {
     const none = h("p.say", {}, `None among the ${plural(row.looked, "sentence")} that were drawn.`);

@@ -93,6 +93,10 @@ export function chart(figures: Figures, heads: readonly Mark[], options: ChartOp
     color: { type: "identity" },
     marks: [Plot.gridY({ stroke: "var(--line)", strokeOpacity: 1, ticks: shares ? [0, 0.5, 1] : 5 }), ...marks],
   }) as SVGSVGElement & Plot.Plot;
+  for (const mark of drawing.querySelectorAll<SVGGElement>("g[aria-label]")) {
+    mark.dataset.mark = mark.getAttribute("aria-label")!; // a group has no name of its own
+    mark.removeAttribute("aria-label");
+  }
   drawing.setAttribute("role", "img");
   drawing.setAttribute("aria-label", label);
   const [x, y] = [drawing.scale("x")!, drawing.scale("y")!];

@@ -21,7 +21,7 @@ export interface OpenedNow extends Now {
 }
 
 export class Opened {
-  private readonly title = h("h2");
+  private readonly title = h("h2", { tabindex: -1 });
   private readonly papers = h("span.dim");
   private readonly figure = h("span.figure", { title: "Over the corpus" });
   private readonly enlarge: HTMLButtonElement;
@@ -90,6 +90,16 @@ export class Opened {
   get fragment(): string {
     const { explorer, payload } = this;
     return explorer && payload ? write(explorer.state, settle(this.withHead({}), payload), VIEW) : "";
+  }
+
+  /** Where the open head begins: what has the focus when it is gone to. */
+  get heading(): HTMLElement {
+    return this.title;
+  }
+
+  /** How close it is seen: the grid, the head, its neurons. */
+  get scale(): string {
+    return this.explorer?.state.scale ?? "";
   }
 
   /** Everything that can be seen has been drawn. */

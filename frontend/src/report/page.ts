@@ -13,6 +13,7 @@ import type { Drawn, Host, Now, State, ThemeChoice } from "./host";
 import { Opened, type OpenedNow } from "./opened";
 import { lead, provenance, shape } from "./prose";
 import { draw } from "./draw";
+import { copyLink, skip } from "../roving";
 import { reveal } from "./rows";
 import { readFragment, VIEW, writeFragment } from "./state";
 import { ThemeWatch } from "./theme";
@@ -47,6 +48,7 @@ class Report implements Host {
     type: "button",
     onclick: () => this.set({ theme: NEXT_THEME[this.state.theme] }),
   });
+  private readonly linked: HTMLButtonElement = h("button.icon.words", { type: "button", title: "Copy a link to what is shown", onclick: () => void this.link() }, "Link");
   private readonly drawer: HTMLButtonElement = h("button.drawer", { type: "button", "aria-expanded": "false", onclick: () => this.pull() });
   private readonly bar: HTMLElement;
   private readonly watch: ThemeWatch;
@@ -60,6 +62,9 @@ class Report implements Host {
   private last = "";
   private timer = 0;
   private folded: HTMLDetailsElement[] | null = null;
+  private origin: HTMLElement | null = null;
+  /** The head, example and scale of the latest entry of the history. */
+  private entry = "";
 
   constructor(
     private readonly root: HTMLElement,
@@ -76,8 +81,9 @@ class Report implements Host {
     const { model, layers } = payload;
     const size = layers.length > 0 && h("span.dim", {}, `${shape(payload)}${model.causal ? ", causal" : ""}`);
     const brand = h("div.brand", {}, h("b", {}, "headscope"), h("span.model", {}, model.name), size);
-    this.bar = h("header.topbar", {}, brand, h("div.right", {}, this.themeButton));
-    root.append(this.bar, h("div.columns", {}, this.page, this.aside), this.live);
+    this.bar = h("header.topbar", {}, brand, h("div.right", {}, this.linked, this.themeButton));
+    const skips = [skip("Skip to the open head", () => this.opened.heading), skip("Skip to all heads", () => [...this.page.querySelectorAll<HTMLElement>("[role=application], .tablebox")].find((each) => each.checkVisibility()))];
+    root.append(...skips, this.bar, h("div.columns", {}, this.page, this.aside), this.live);
     this.pointer = new Tip(root);
 
     this.page.append(lead(payload));
@@ -90,6 +96,7 @@ class Report implements Host {
     const inner = h("div.inner");
     this.aside.append(this.drawer, inner);
     this.opened = new Opened(inner, this.side, this, view);
+    this.entry = this.places;
     this.describe();
     window.addEventListener("hashchange", this.readBack);
     root.addEventListener("keydown", this.key);
@@ -119,9 +126,28 @@ class Report implements Host {
   }
 
   open(cell: Cell, example?: number | null): void {
+    const from = document.activeElement;
     this.set({ cell, example: example ?? this.state.example });
     this.opened.reveal();
     if (narrow()) this.pull(true);
+    // Who came by the keyboard goes on in the open head, and from there back to the number.
+    if (!(from instanceof HTMLElement) || !this.page.contains(from) || !from.matches(":focus-visible")) return;
+    this.origin = from;
+    this.opened.heading.focus();
+  }
+
+  private async link(): Promise<void> {
+    this.write();
+    const said = await copyLink(window.location.href);
+    this.live.textContent = this.linked.title = said;
+    this.linked.textContent = said === "Link copied" ? "Copied" : "Link";
+  }
+
+  // Back to the number that led to the open head.
+  private back(): void {
+    const { origin } = this;
+    this.origin = null;
+    if (origin?.isConnected) origin.focus();
   }
 
   row(cell: Cell): void {
@@ -192,9 +218,18 @@ class Report implements Host {
     return [readFragment(hash, this.figures), read(hash, VIEW)];
   }
 
+  private get places(): string {
+    return JSON.stringify([this.state.cell, this.state.example, this.opened.scale]);
+  }
+
+  // Another head or scale is another entry of the history: Back leads to the one before.
   private write(): void {
+    window.clearTimeout(this.timer);
+    const step = this.places !== this.entry;
+    this.entry = this.places;
+    const hash = writeFragment(this.state, this.defaults, this.figures, this.opened.fragment);
     try {
-      history.replaceState(null, "", writeFragment(this.state, this.defaults, this.figures, this.opened.fragment));
+      if (hash !== window.location.hash) history[step ? "pushState" : "replaceState"](null, "", hash);
     } catch {
       // A page inside another may not be allowed to change its address.
     }
@@ -206,14 +241,16 @@ class Report implements Host {
     // A link to a section: the browser goes there, and the address keeps the state.
     if (sectionOf(window.location.hash)) return this.write();
     const [state, view] = this.fragment();
-    this.set({ large: false, ...state });
+    this.set({ ...this.defaults, theme: this.state.theme, ...state });
     this.opened.restore(view);
+    this.entry = this.places;
     if (state.cell && narrow()) this.pull(true);
   };
 
   // Arrow keys on the grid move between heads; Escape leads back to the report.
   private readonly key = (event: KeyboardEvent): void => {
     if (event.key === "Escape") {
+      if (this.origin && event.target instanceof Node && this.aside.contains(event.target)) return this.back();
       if (this.state.large) this.set({ large: false });
       return this.pull(false);
     }

@@ -8,7 +8,7 @@ import { explained } from "./terms";
 
 /** A table whose columns named in `numbers` are set to the right. */
 export function table(host: Host, title: string, columns: readonly string[], numbers: ReadonlySet<string>, bodies: readonly (readonly HTMLElement[])[], kind = ""): HTMLElement {
-  const head = h("tr", {}, ...columns.map((name) => h("th", { scope: "col", class: numbers.has(name) ? "n" : null }, h("span", {}, ...explained(name, host)))));
+  const head = h("tr", {}, ...columns.map((name) => h("th", { scope: "col", class: numbers.has(name) ? "n" : null }, h("span", { class: name ? null : "hidden" }, ...explained(name || "picture", host)))));
   const filled = bodies.filter((rows) => rows.length > 0).map((rows) => h("tbody", {}, ...rows));
   const box = h("div.tablebox", { class: `tablebox tables ${kind}`.trim(), tabindex: 0, role: "region", "aria-label": title }, h("table.heads", {}, h("thead", {}, head), ...filled));
   const shortened = new Shortened();

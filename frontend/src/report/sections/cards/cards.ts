@@ -122,9 +122,9 @@ function cardOf({ cell, info }: Card, host: Host, { inputs }: CardsSection, text
     { "aria-label": figures.name(cell), "data-head": figures.name(cell) },
     h("header", {}, headLink(host, cell, figures.name(cell)), h("span.dim", {}, figures.paper(cell)), ...info.roles.map((role) => h("span.role", {}, role))),
     h("ul.best", {}, ...standings),
-    h("h4.cap", {}, `strongest · ${info.least ? `lowest ${title} first` : title}`),
+    h("h3.cap", {}, `strongest · ${info.least ? `lowest ${title} first` : title}`),
     info.strongest.length > 0 ? h("div.lines", {}, ...info.strongest.map(line)) : h("p.dim", {}, "None of its strongest inputs is among the examples of this page."),
-    h("h4.cap", {}, "strongest tenth to weakest"),
+    h("h3.cap", {}, "strongest tenth to weakest"),
     h("div.tenths", {}, ...TENTHS.map(tenth)),
   );
 }
