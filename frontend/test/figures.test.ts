@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { parseFilter } from "../src/report/sections/measure/filter";
-import { scaleOf, tidy } from "../src/report/figures";
+import { Figures, Measure, scaleOf, tidy } from "../src/report/figures";
+import { letters } from "../src/report/sections/reports/model";
 import { readFragment, writeFragment } from "../src/report/state";
 import { ordered } from "../src/report/sections/measure/heads";
 import { csv } from "../src/report/table";
@@ -14,6 +15,25 @@ test("heads carry the model's own indices, and those without figures are left ou
   expect(f.paper(at(1, 0))).toBe("6-1");
   expect(f.find(5, 2)).toBeNull();
   expect(f.find(5, 1)).toEqual(at(1, 1));
+});
+
+test("measures that are the same figure in every head are told once, by both names", async () => {
+  const { payload } = await figures();
+  const measure = (name: string, ...values: number[]): Measure => {
+    const blank = new Float64Array(6);
+    return new Measure({ ...payload.measures[0]!, name, title: name }, 3, Float64Array.from(values), blank, blank, blank);
+  };
+  const all = [measure("first", 0.1, 0.9, 0.2, 0.6, 0.4, NaN), measure("cls", 0.1, 0.9, 0.2, 0.6, 0.4, NaN), measure("sep", 0.1, 0.9, 0.2, 0.6, 0.5, NaN)];
+  const f = new Figures(payload, all);
+  expect(f.told.map(({ info }) => info.title)).toEqual(["first (cls)", "sep"]);
+  expect(f.measure("cls").info.title).toBe("cls");
+  expect(tidy(f).rows).toHaveLength(15);
+});
+
+test("each name has a letter of its own", () => {
+  expect(letters(["previous token", "punctuation", "[CLS]", "pieces"])).toEqual(["P", "U", "C", "I"]);
+  const many = letters(Array.from({ length: 12 }, () => "ab"));
+  expect(new Set(many.slice(0, 11)).size).toBe(11);
 });
 
 test("steps stay inside", async () => {

@@ -33,9 +33,9 @@ def test_the_page_is_half_as_long_as_it_was(page: Any) -> None:
 
 def test_the_first_screen_is_the_whole_model_and_five_findings(page: Any) -> None:
     summary = page.locator("[data-section=summary]")
-    cells = summary.locator(".model rect")
+    cells = summary.locator(".wholemap rect")
     assert cells.count() == 72
-    assert summary.locator(".model").evaluate(INSIDE)
+    assert summary.locator(".wholemap").evaluate(INSIDE)
     pictured = summary.locator(".leads > .findings > li")
     assert pictured.count() == 5
     for finding in pictured.all():
@@ -66,12 +66,12 @@ def test_colour_and_letter_say_what_a_head_does_and_a_cell_opens_it(page: Any) -
         entry.locator("span").inner_text(): int(entry.locator("b").inner_text()) for entry in entries.all()
     }
     assert counts["previous token"] == 1
-    marked = page.locator(".model rect.has")
-    assert marked.count() == 72 - counts["none of these"] == page.locator(".model .letter").count()
-    page.locator(".model rect").nth(12 + 8).click()
+    marked = page.locator(".wholemap rect.has")
+    assert marked.count() == 72 - counts["none of these"] == page.locator(".wholemap .letter").count()
+    page.locator(".wholemap rect").nth(12 + 8).click()
     assert page.locator(".openhead h2").inner_text() == "L1H8"
-    assert page.locator(".model rect.on").count() == 1
-    page.locator(".model").press("ArrowDown")
+    assert page.locator(".wholemap rect.on").count() == 1
+    page.locator(".wholemap").press("ArrowDown")
     page.wait_for_function("document.querySelector('.openhead h2').textContent === 'L2H8'")
 
 
@@ -135,3 +135,33 @@ def test_paper_has_everything(page: Any) -> None:
         page.locator("tr.later:not(.tablepart tr):visible").count()
         == page.locator("tr.later:not(.tablepart tr)").count()
     )
+
+
+def test_a_word_is_explained_by_pointer_key_and_touch_and_on_paper(page: Any) -> None:
+    word = page.locator("[data-section=summary] .term", has_text="sieve")
+    tip = page.locator(".report > .tip.on")
+    meaning = word.get_attribute("aria-description")
+    assert "closest mention before with the same words" in meaning
+    assert tip.count() == 0
+    word.focus()
+    assert tip.inner_text() == meaning
+    page.keyboard.press("Escape")
+    assert tip.count() == 0
+    word.hover()
+    assert tip.inner_text() == meaning
+    page.mouse.move(5, 5)
+    assert tip.count() == 0
+    word.click()
+    assert tip.inner_text() == meaning
+    page.emulate_media(media="print")
+    assert f"sieve ({meaning})" in word.locator("xpath=ancestor::p").inner_text()
+    coref = page.locator("[data-section=coref]")
+    assert f"sieve: {meaning}" in coref.locator(".note.paper").inner_text()  # a table has no room for it
+    assert meaning not in coref.locator("table").inner_text()
+
+
+def test_texts_a_and_b_are_not_named_where_there_are_none(page: Any) -> None:
+    titles = page.locator(".thumb, .strips .link, [data-section=layers] h3").all_text_contents()
+    assert {"first half to second", "second half to first"} <= {title.lower() for title in titles}
+    assert not [title for title in titles if "A to B" in title or "B to A" in title]
+    assert "text A" not in page.locator("[data-section=methods]").text_content()

@@ -255,7 +255,7 @@ class Report implements Host {
       return this.pull(false);
     }
     const [layers, heads] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
-    const onGrid = event.target instanceof Element && event.target.closest(".grid, .model");
+    const onGrid = event.target instanceof Element && event.target.closest(".grid, .wholemap");
     if (layers === undefined || heads === undefined || event.altKey || event.ctrlKey || event.metaKey || !onGrid) return;
     event.preventDefault();
     this.set({ cell: this.figures.step(this.state.cell, layers, heads) });

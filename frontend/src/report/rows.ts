@@ -4,7 +4,7 @@ import "./rows.css";
 import { type Child, h } from "../dom";
 import { type Cell, same } from "./figures";
 import type { Host, Now } from "./host";
-import { explained } from "./terms";
+import { explained, meanings } from "./terms";
 
 /** A table whose columns named in `numbers` are set to the right. */
 export function table(host: Host, title: string, columns: readonly string[], numbers: ReadonlySet<string>, bodies: readonly (readonly HTMLElement[])[], kind = ""): HTMLElement {
@@ -13,7 +13,7 @@ export function table(host: Host, title: string, columns: readonly string[], num
   const box = h("div.tablebox", { class: `tablebox tables ${kind}`.trim(), tabindex: 0, role: "region", "aria-label": title }, h("table.heads", {}, h("thead", {}, head), ...filled));
   const shortened = new Shortened();
   shortened.show(bodies.flat());
-  return h("div", {}, box, shortened.button);
+  return h("div", {}, box, shortened.button, meanings(box));
 }
 
 /** So many rows are all shown; of more, the first few until the rest are asked for. */

@@ -5,10 +5,13 @@ import "./terms.css";
 import { type Child, h } from "../dom";
 import type { Host } from "./host";
 
+const OFFSET = "a guess that looks at no attention: always the word so many places before or after, whichever is right most often";
+const DRIFT = "the Jensen–Shannon divergence of a head's attention in the two models, a mean over all tokens";
+
 const TERMS: { readonly [term: string]: string } = {
-  "best offset": "the fixed number of words before or after that is right most often: a guess that looks at no attention",
-  "best fixed offset": "the fixed number of words before or after that is right most often: a guess that looks at no attention",
-  offset: "a guess that looks at no attention: always the word so many places before or after, whichever is right most often",
+  "best offset": OFFSET,
+  "best fixed offset": OFFSET,
+  offset: OFFSET,
   offsets: "what a head would score that looks at places alone, each as often as this one does",
   sieve: "a rule without a model: the closest mention before with the same words; else with the same head word; else one that agrees in number, gender and person; else any",
   "head match": "a rule without a model: the closest mention before whose head word is the same",
@@ -17,8 +20,8 @@ const TERMS: { readonly [term: string]: string } = {
   antecedent: "what a word such as “it” refers back to",
   mentions: "words that name someone or something, such as “the animal” and “it”",
   "nats a row apart": "how much the attention of a token differs, as the Jensen–Shannon divergence: 0 nats where it is the same, 0.69 where it has nothing in common",
-  Drift: "the Jensen–Shannon divergence of a head's attention in the two models, a mean over all tokens",
-  drift: "the Jensen–Shannon divergence of a head's attention in the two models, a mean over all tokens",
+  Drift: DRIFT,
+  drift: DRIFT,
   Entropies: "how evenly attention is spread: 0 nats where it is all on one token, ln n where it is even over n",
   broadly: "almost evenly over everything: entropy above that of two thirds of the tokens",
   bar: "the score that a head must be above to have the role",
@@ -54,11 +57,18 @@ function term(word: string, host: Host): HTMLElement {
   return h("span", {}, h("button.term", { type: "button", "aria-description": meaning, ...listeners }, word), h("span.paper", {}, ` (${meaning})`));
 }
 
-/** A text in which each word that needs it is explained, where it stands first; `seen` are those that have been. */
+/** A text in which each word that needs it is explained, where it stands first; `seen` are the meanings that have been told. */
 export function explained(text: string, host: Host, seen: Set<string> = new Set()): Child[] {
   return text.split(MEANT).map((part, i) => {
-    if (i % 2 === 0 || seen.has(part)) return part;
-    seen.add(part);
+    const meaning = TERMS[part];
+    if (i % 2 === 0 || meaning === undefined || seen.has(meaning)) return part;
+    seen.add(meaning);
     return term(part, host);
   });
+}
+
+/** What the words of a table mean, to be printed below it: its columns have no room. */
+export function meanings(table: HTMLElement): HTMLElement {
+  const told = new Map([...table.querySelectorAll(".term")].map((word) => [word.textContent!.replaceAll("\n", " "), word.getAttribute("aria-description")!]));
+  return h("p.note.paper", {}, [...told].map(([word, meaning]) => `${word}: ${meaning}`).join(". "));
 }

@@ -138,7 +138,7 @@ class Coref(Section):
 
     def marks(self) -> dict[str, list[Head]]:
         """The head that finds most antecedents."""
-        return {"antecedents, best head": [best_head(self.result, "preceding_mentions")]}
+        return {"best at antecedents": [best_head(self.result, "preceding_mentions")]}
 
     def info(self, blobs: Blobs) -> CorefSection:
         """The rows and the texts; nothing travels beside them."""

@@ -63,7 +63,7 @@ export const section: Section<CardsSection> = (element, info, host) => {
   // Of each role the first head: the others are a switch away.
   const leading = cards.map(({ info: { roles } }) => roles[0]);
   const roles = cards.filter((_, i) => leading[i] !== undefined && leading.indexOf(leading[i]) === i);
-  const [grid, status] = [h("div.cards"), h("span.dim", { role: "status" })];
+  const [grid, status, folded] = [h("div.cards"), h("span.dim", { role: "status" }), h("p.note.paper")];
   let all = false;
   let painted: Theme | null = null;
 
@@ -74,13 +74,15 @@ export const section: Section<CardsSection> = (element, info, host) => {
     const elements = visible.map((card) => (card.element ??= cardOf(card, host, info, texts, bestOf(card.cell), theme)));
     if (elements.length !== grid.children.length || elements.some((card, i) => grid.children[i] !== card)) grid.replaceChildren(...elements);
     for (const card of visible) card.element?.toggleAttribute("data-open", same(card.cell, open));
+    const left = cards.length - visible.length;
+    folded.textContent = left > 0 ? `The cards of ${left} more heads are in the page itself and in its tables.` : "";
     status.textContent = all ? "" : `${roles.length > 0 ? "one head of each role, and " : ""}the head that is open`;
   };
   const every = toggle(`All ${cards.length} heads`, (on) => {
     all = on;
     update(host.now);
   });
-  element.append(h("div.ctl", {}, every, status), grid);
+  element.append(h("div.ctl", {}, every, status), grid, folded);
   if (roles.length === 0 && cards.length <= 12) every.click();
   return { update, tables: { cards: () => saved(info, texts) } };
 };

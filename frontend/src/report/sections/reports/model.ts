@@ -43,7 +43,7 @@ export class Model {
     const listeners = pointing(host, (event) => this.under(event), (cell) => this.tip(cell), open);
     const said = marks.map(({ name, heads }) => `${name}: ${heads.map(([layer, head]) => `L${layer}H${head}`).join(", ")}`).join("; ");
     const label = `${plural(figures.cells.length, "head")}, layers down, heads across. ${said}. Arrow keys move between heads.`;
-    this.picture = h("div.model", { tabindex: 0, role: "application", "aria-label": label, ...listeners });
+    this.picture = h("div.wholemap", { tabindex: 0, role: "application", "aria-label": label, ...listeners });
     this.root = h("div.whole", {}, this.picture, this.key);
   }
 

@@ -65,7 +65,7 @@ async function weightsOf(host: Host, cell: Cell, example: number): Promise<numbe
 
 /** A head's attention on an example, as a button that opens it there. */
 function attention(host: Host, cell: Cell, example: number, size: number, name: string, what = ""): Picture {
-  const canvas = h("canvas", { "aria-hidden": "true" });
+  const canvas = h("canvas", { "aria-hidden": "true", style: `width:${size}px;height:${size}px` }); // its room is there before it is drawn
   const root = h("button.mini", { type: "button", "data-example": example, title: what || null, "aria-label": what ? `${name}: ${what}` : name, onclick: () => host.open(cell, example) }, canvas, h("span", {}, name));
   let rows: number[][] | null | undefined;
   let painted: Theme | null = null;
@@ -150,7 +150,7 @@ function drift(info: Of<"compare">, host: Host): Picture | null {
       });
     });
   };
-  return { root: h("div.mini", {}, canvas, h("span", {}, "darker moved more")), update };
+  return { root: h("div.mini", {}, canvas, h("span", {}, "how far each moved")), update };
 }
 
 const length = ({ sentence }: Case): number => sentence.words.join(" ").length;
