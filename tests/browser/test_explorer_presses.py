@@ -130,5 +130,7 @@ def test_an_input_without_tokens_says_so(open_page: Callable[..., Any]):
 def test_an_input_without_neurons_says_so(open_page: Callable[..., Any]):
     inputs, _ = PAGES["other lengths"]()
     page = open_page(explorer_page(inputs, state={"side": "both", "scale": "neuron"}))
-    assert page.locator(".gap:visible").all_inner_texts() == ["Input 2 has no q and k: they were not captured."]
+    assert page.locator(".gap:visible").all_inner_texts() == [
+        "Input 2 has no q and k: they were not captured."
+    ]
     assert page.locator(".nv:visible").count() == 1

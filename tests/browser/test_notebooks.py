@@ -234,12 +234,15 @@ def test_every_view_renders(jupyter: Server, tab: Any) -> None:
     run_all(tab)
     drawn(tab)
     assert not any(each.is_visible() for each in tab.locator(".headscope-reopened").all())
-    tab.keyboard.press("Control+s")
+    tab.locator(".inbook canvas[tabindex='0']").first.focus()
+    tab.keyboard.press("Control+s")  # the view has the focus, and the notebook is saved
     for _ in range(60):
         saved = nbformat.read(path, as_version=4)
         if sum("image/png" in str(cell.outputs) for cell in saved.cells) == VIEWS:
             break
         time.sleep(0.5)
+    else:
+        raise AssertionError("Ctrl+S does not save")
     tab.reload()  # the kernel still runs
     tab.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
     drawn(tab)
@@ -271,3 +274,60 @@ def test_a_notebook_without_widgets_has_its_picture(tmp_path: Path) -> None:
     cell = nbformat.v4.new_code_cell("view", outputs=[nbformat.v4.new_output("display_data", data=data)])
     page, _ = exporter.from_notebook_node(nbformat.v4.new_notebook(cells=[cell]))
     assert re.findall(r'<img[^>]*src="data:image/png;base64,(\S{40})', page) == [data["image/png"][:40]]
+
+
+def shown(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, str]:
+    """A notebook with the outputs of a view, as a kernel leaves them, and the widget's identifier."""
+    import headscope as hs
+
+    display = pytest.importorskip("IPython.display")
+    outputs: list[Any] = []
+    monkeypatch.setattr(
+        display,
+        "display",
+        lambda data, raw: outputs.append(nbformat.v4.new_output("display_data", data=data)),
+    )
+    maps = hs.wrap([[[[1.0, 0.0], [0.5, 0.5]]]], ["a", "b"])
+    hs.head_view(maps)._ipython_display_()
+    cell = nbformat.v4.new_code_cell("view", outputs=outputs, execution_count=1)
+    book = nbformat.v4.new_notebook(cells=[cell], metadata=KERNEL)
+    return book, outputs[0].data["application/vnd.jupyter.widget-view+json"]["model_id"]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_nbconverts_classic_template_shows_the_view(
+    kept: bool, chromium: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a network, whether the notebook kept its widgets' state or not: once."""
+    nbconvert = pytest.importorskip("nbconvert")
+    book, identifier = shown(monkeypatch)
+    if kept:
+        state = {identifier: {"model_name": "AnyModel", "model_module": "anywidget", "state": {}}}
+        kind = "application/vnd.jupyter.widget-state+json"
+        book.metadata["widgets"] = {kind: {"version_major": 2, "version_minor": 0, "state": state}}
+    page, _ = nbconvert.HTMLExporter(template_name="classic").from_notebook_node(book)
+    path = tmp_path / "classic.html"
+    path.write_text(page, encoding="utf-8")
+    context = chromium.new_context(offline=True)
+    tab = context.new_page()
+    tab.goto(path.as_uri(), wait_until="domcontentloaded")
+    frames = [each for each in tab.locator(".output iframe").all() if each.is_visible()]
+    pictures = [each for each in tab.locator(".output img").all() if each.is_visible()]
+    assert (len(frames), len(pictures)) == ((1, 0) if kept else (0, 1))
+    if kept:
+        frames[0].content_frame.locator("#headscope[data-ready]").wait_for(timeout=30_000)
+    context.close()
+
+
+def test_an_untrusted_notebook_shows_a_picture(
+    jupyter: Server, tab: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book, _ = shown(monkeypatch)
+    path = jupyter.folder / f"untrusted{time.monotonic_ns()}.ipynb"
+    nbformat.write(book, path)
+    tab.goto(f"{jupyter.url}/{jupyter.place.format(path.stem)}/{path.name}")
+    tab.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
+    picture = tab.locator(".jp-OutputArea img:visible")
+    picture.wait_for(timeout=30_000)
+    assert picture.evaluate("(image) => image.naturalWidth") > 300
+    assert tab.locator(".jp-OutputArea-output", has_text="Error").count() == 0

@@ -93,6 +93,9 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     who.resolve(bytes ? new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength)) : new Float32Array());
   };
   model.on("msg:custom", answer);
+  // A letter alone is the view's; what is pressed with Ctrl or ⌘ (save, undo) is the notebook's, which asks before the view is told.
+  const share = (event: KeyboardEvent): void => void root.toggleAttribute("data-lm-suppress-shortcuts", !event.ctrlKey && !event.metaKey);
+  window.addEventListener("keydown", share, { capture: true });
   const explorer = new Explorer(root, { payload, store, state: { ...payload.state, ...model.get("state") } }, {
     changed: (state) => {
       // What differs from the beginning, and what the payload itself said: it can be pasted back as arguments.
@@ -117,6 +120,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     model.off("change:state", update);
     model.off("msg:custom", answer);
     around.disconnect();
+    window.removeEventListener("keydown", share, { capture: true });
     system.removeEventListener("change", follow);
     explorer.destroy();
     root.remove();

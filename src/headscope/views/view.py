@@ -259,11 +259,13 @@ def reopened(shown: str) -> str:
     """What takes a widget's place in a notebook that is opened without its kernel: hidden until then.
 
     JupyterLab and Notebook 7 print an error where a widget's kernel is gone, and do not fall back to the picture.
+    A page that nbconvert makes with its classic template has nothing but a script in the widget's place.
     """
     lost = ".jp-OutputArea:has(.headscope-reopened):has(.jupyter-widgets):not(:has(.inbook))"
+    classic = f'.output:has(script[type="{WIDGET}"]):not(:has(.inbook))'
     return (
         f'<div class="headscope-reopened" style="display:none">{shown}</div><style>'
-        f"{lost} .headscope-reopened{{display:block!important}}"
+        f"{lost} .headscope-reopened,{classic} .headscope-reopened{{display:block!important}}"
         f"{lost} .jp-OutputArea-output.jupyter-widgets{{display:none}}</style>"
     )
 
