@@ -149,7 +149,7 @@ def right(page: Any, place: int) -> Any:
 
 def test_a_page_shows_grid_head_and_matrix(page: Any):
     assert title(page) == "Layer 3, head 2"
-    assert page.locator(".say").first.inner_text() == "92% on the previous token"
+    assert page.locator(".say").first.inner_text() == "100% on the previous token, on this input"
     assert colours(page, ".gridbox canvas") > 20
     assert colours(page, ".hv .base:nth-child(2)") > 5
     assert colours(page, ".matrix canvas") >= 2
@@ -192,7 +192,7 @@ def test_pointing_at_a_cell_gives_its_figures(page: Any):
     page.mouse.move(*cell(page, 3, 2))
     tip = page.locator(".tip.on").inner_text()
     assert "L3H2" in tip
-    assert re.search(r"previous token\s+0\.92", tip)
+    assert re.search(r"previous token\s+1\.000", tip)
 
 
 def test_thumbnails_are_lines_or_heat_and_take_a_measure(page: Any):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import headscope as hs
 from headscope.maps import AttentionMaps
 from headscope.tokens import Tokens
 from headscope.views.explorer import Input, explorer_page
@@ -181,6 +182,23 @@ def test_an_input_is_named_and_opens_on_a_telling_head(open_page: Callable[..., 
     assert page.title() == "the key of the door was · a-model"
     assert page.locator(".bar .text").inner_text() == "the key of the door was"
     assert page.locator(".axisname").all_inner_texts() == ["Heads", "Layers"]
+
+
+def test_one_name_is_one_number(open_page: Callable[..., Any]):
+    """A corpus of one input has that input's figures: in Python, in the strip of the input and in that of the corpus."""
+    model, text = hs.load(), "The keys to the old cabinet were lost."
+    measured = hs.measure(model, hs.corpora.texts([text]))
+    expected = float(measured["previous"].sel(layer=0, head=2))
+    page = open_page(
+        hs.view(model, text, measures=measured, layer=0, heads=[2], measure="corpus:previous").html()
+    )
+    rows = page.locator(".mrow").filter(has_text="previous token")
+    assert [row.locator(".val").inner_text() for row in rows.all()] == [f"{expected:.3f}"] * 2
+    assert page.locator(".measures h3:visible").all_inner_texts() == [
+        "L0H2 among all 72 heads, on this input",
+        "Over the corpus",
+    ]
+    assert page.locator(".say").inner_text().endswith("on the previous token, on this input")
 
 
 def test_a_frame_that_may_store_nothing_begins_quiet(chromium: Any, html: str, tmp_path: Path):

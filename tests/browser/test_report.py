@@ -74,7 +74,7 @@ def test_a_name_in_the_summary_opens_the_head(open_page: Any, html: str):
     opened(page, 0, 0)
     page.locator(".headlink", has_text="L1H2").first.click()
     opened(page, 1, 2)
-    assert page.locator(".rightpane .say").inner_text() == "95% on the previous token"
+    assert page.locator(".rightpane .say").inner_text() == "100% on the previous token, on this input"
     assert page.locator("tr[aria-selected=true]").inner_text().startswith("L1H2")
     assert page.locator(".openhead .figure").inner_text().split() == ["previous", "token", "0.800"]
     address(page, "#head=L1H2&example=0")

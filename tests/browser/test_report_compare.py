@@ -190,13 +190,13 @@ def test_figures_of_one_side_say_whose_they_are(open_page: Any, html: str) -> No
     measure = page.locator(".explorer .gridpane select")
     assert measure.locator("option").all_inner_texts()[1] == "in A: previous token"
     measure.select_option("corpus:previous")
-    assert measure.locator("option:checked").inner_text() == "in A: previous token (corpus)"
+    assert measure.locator("option:checked").inner_text() == "in A: previous token over the corpus"
     page.wait_for_function("document.querySelectorAll('.explorer .measures h3:not([hidden] *)').length === 2")
     assert ranks.locator("h3:not([hidden] *)").last.inner_text() == "Over the corpus, in A"
     page.locator(".explorer .gridbox canvas").hover(position={"x": 12, "y": 12})
     tip = page.locator(".hx > .tip").inner_text()
     assert tip.startswith("L0H0 in A\n")
-    assert "in A: previous token (corpus)" in tip
+    assert "in A: previous token over the corpus" in tip
 
 
 def test_the_state_of_the_switch_is_in_the_address(open_page: Any, html: str) -> None:

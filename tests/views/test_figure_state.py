@@ -195,7 +195,7 @@ class TestMeasures:
         assert {".00", ".30", ".70"} <= set(texts)
         shown = View(both()[:1], {**HEAT, "measure": "corpus:sep"}, measures=table).picture("svg").decode()
         assert ">.70</text>" in shown
-        assert "sep (corpus)" in shown
+        assert "sep over the corpus" in shown
 
     def test_true_indices_of_what_is_included(self) -> None:
         state = {**GRID, "measure": "first", "sort": True}

@@ -320,9 +320,9 @@ export class Grid {
     const links = map ? scene.judge([map]) : [];
     const gold = links.length > 0 ? h("tr", {}, h("td", {}, "gold links"), h("td.n", {}, `${links.filter((link) => link.right).length} of ${links.length} right`)) : null;
     const row = (measure: MeasureColumn): HTMLElement =>
-      h("tr", {}, h("td", {}, measure.of === "corpus" ? scene.called(measure) : measure.title), h("td.n", {}, `${figure(scene.data.figure(scene.part, measure, cell.layer, cell.head), 2)}${measure.units === "share" ? "" : ` ${measure.units}`}`));
+      h("tr", {}, h("td", {}, measure.of === "corpus" ? scene.called(measure) : measure.title), h("td.n", {}, `${figure(scene.data.figure(scene.part, measure, cell.layer, cell.head))}${measure.units === "share" ? "" : ` ${measure.units}`}`));
     scene.owner.tip(
-      h("div", {}, h("b", {}, `L${cell.layer}H${cell.head}`), h("span.dim", {}, ` ${scene.whose()}`), h("table", {}, gold, ...figures.map(row)), h("div.dim", {}, "click opens, shift-click adds")),
+      h("div", {}, h("b", {}, `L${cell.layer}H${cell.head}`), h("span.dim", {}, ` ${scene.whose() || "on this input"}`), h("table", {}, gold, ...figures.map(row)), h("div.dim", {}, "click opens, shift-click adds")),
       event.clientX,
       event.clientY,
     );

@@ -3,7 +3,7 @@
 
 import { h } from "../dom";
 import { Between } from "./between";
-import { figure } from "../format";
+import { figure, percent } from "../format";
 import type { MeasureColumn } from "../protocol";
 import { area, ratio, surface } from "./canvas";
 import { NAME_AND_FIGURE } from "./gridlayout";
@@ -20,8 +20,8 @@ export function phrase(scene: Scene): string {
     .map((name) => [name, found.get(name) ?? -1] as const)
     .sort((a, b) => b[1] - a[1])[0];
   if (!best) return "";
-  if (best[1] < 0.2) return found.has("entropy") ? `spread out, entropy ${found.get("entropy")!.toFixed(1)} nats` : "";
-  return `${Math.round(best[1] * 100)}% on ${SAY[best[0]]}`;
+  if (best[1] < 0.2) return found.has("entropy") ? `spread out, entropy ${found.get("entropy")!.toFixed(1)} nats on this input` : "";
+  return `${percent(best[1])} on ${SAY[best[0]]}, on this input`;
 }
 
 interface Row {
@@ -73,7 +73,7 @@ export class Ranks {
     if (drawn === this.drawn) return;
     this.drawn = drawn;
     const total = part.heads.reduce((sum, heads) => sum + heads.length, 0);
-    this.title.textContent = `L${state.layer}H${scene.head} among all ${total} heads${whose(scene.whose())}`;
+    this.title.textContent = `L${state.layer}H${scene.head} among all ${total} heads, ${scene.whose() || "on this input"}`;
     this.width = Math.max(40, width - NAME_AND_FIGURE);
     for (const row of this.rows) this.draw(row);
   }
@@ -94,7 +94,7 @@ export class Ranks {
     const label = h("button.link", { type: "button", title: "Show this measure in the grid", onclick: () => scene.owner.set(scene.state.measure === measure.name ? { measure: "none", sort: false, least: 0 } : { measure: measure.name }) }, measure.title);
     canvas.addEventListener("pointermove", (event) => {
       const near = this.near(measure, event, canvas);
-      if (near) scene.owner.tip(h("div", {}, h("b", {}, `L${near.layer}H${near.head}`), ` ${figure(near.value)} `, h("span.dim", {}, scene.whose(measure.of)), h("div.dim", {}, "click to open")), event.clientX, event.clientY);
+      if (near) scene.owner.tip(h("div", {}, h("b", {}, `L${near.layer}H${near.head}`), ` ${figure(near.value)} `, h("span.dim", {}, [measure.of === "corpus" ? "over the corpus" : "", scene.whose(measure.of) || (measure.of === "input" ? "on this input" : "")].filter(Boolean).join(" ")), h("div.dim", {}, "click to open")), event.clientX, event.clientY);
     });
     canvas.addEventListener("pointerleave", () => scene.owner.tip(null));
     canvas.addEventListener("click", (event) => {
@@ -122,7 +122,7 @@ export class Ranks {
         context.fill();
       }
     }
-    value.textContent = figure(found, 2);
+    value.textContent = figure(found, Math.abs(found) >= 10 ? 2 : 3);
     name.classList.toggle("on", scene.state.measure === measure.name);
   }
 

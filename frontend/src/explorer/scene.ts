@@ -285,7 +285,7 @@ export class Scene {
   called(measure: MeasureColumn): string {
     const corpus = measure.of === "corpus";
     const whose = measure.name !== "difference" && (corpus || this.against) ? this.whose(measure.of) : "";
-    return `${whose && `${whose}: `}${measure.title}${corpus ? " (corpus)" : ""}`;
+    return `${whose && `${whose}: `}${measure.title}${corpus ? " over the corpus" : ""}`;
   }
 
   /** The colour of a head: its own where several are open. */

@@ -12,9 +12,10 @@ import numpy.typing as npt
 from headscope.errors import InputError
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.measures.dataset import names
-from headscope.measures.measure import mask
+from headscope.measures.measure import Measure, mask
 from headscope.measures.single import row_statistic
 from headscope.measures.surface import MEASURES
+from headscope.views.inputs import Included
 from headscope.views.page import plain_text
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ ORDER = (
 """The order in which a reader meets the measures; others follow by name, entropies last."""
 
 PER_INPUT = ("previous", "next", "current", "first", "sep", "entropy")
-"""The measures that stand beside the grid of one input, each a mean over all of its rows."""
+"""The measures that stand beside the grid of one input."""
 
 
 class Column(NamedTuple):
@@ -72,8 +73,9 @@ def _offset(name: str) -> float:
         return math.inf
 
 
-def from_input(maps: AttentionMaps, layers: Sequence[FloatArray]) -> list[Column]:
-    """Figures of every head on this very input; `layers` are the shown heads' maps."""
+def from_input(included: Included) -> list[Column]:
+    """Figures of every shown head on this very input, over the rows that `headscope.measure` counts for each."""
+    maps, layers = included.maps, included.cut(included.maps.layers, "weights")
     square = maps.kind != "cross" and len(maps.query) == len(maps.key)
     columns: list[Column] = []
     if len(maps.query) == 0:
@@ -83,9 +85,24 @@ def from_input(maps: AttentionMaps, layers: Sequence[FloatArray]) -> list[Column
             continue
         if measure.of == "sep" and not mask(maps.key, "sep").any():
             continue
-        rows = [row_statistic(measure, np.asarray(layer, np.float32), maps.key).mean(-1) for layer in layers]
+        rows = [
+            _mean(
+                row_statistic(measure, np.asarray(layer, np.float32), maps.key), maps, measure, place, heads
+            )
+            for place, heads, layer in zip(included.places, included.heads, layers, strict=True)
+        ]
         columns.append(Column(measure.name, measure.title, measure.units, "input", _rectangle(rows)))
     return columns
+
+
+def _mean(
+    rows: FloatArray, maps: AttentionMaps, measure: Measure, place: int, heads: Sequence[int]
+) -> FloatArray:
+    """The mean of a head's rows over those that count, ``[head query] -> [head]``; NaN where none does."""
+    sight = maps.sight(place)
+    counted = measure.select(maps.query, sight[list(heads)] if len(sight) > 1 else sight)
+    number = counted.sum(-1)
+    return np.where(number > 0, (rows * counted).sum(-1) / np.maximum(number, 1), np.nan)
 
 
 def from_scores(name: str, title: str, units: str, scores: Sequence[npt.NDArray[np.floating[Any]]]) -> Column:

@@ -168,7 +168,7 @@ def _part(
     # The order in which arrays are added names them.
     weights = [] if thumbnails else [blobs.weights(layer, exact=exact) for layer in layers]
     thumbs = np.concatenate([_pooled(layer) for layer in layers]) if large or thumbnails else None
-    columns = from_input(maps, layers)
+    columns = from_input(included)
     moved = None if other is None else telling.difference(included, other)
     if moved is not None:
         columns.append(from_scores(*telling.DIFFERENCE, moved))

@@ -85,7 +85,11 @@ class Grid:
         if self.figures is None:
             return gold
         state, figures = self.selection.state, self.figures
-        name = f"{figures.title} (corpus)" if str(state["measure"]).startswith("corpus:") else figures.title
+        name = (
+            f"{figures.title} over the corpus"
+            if str(state["measure"]).startswith("corpus:")
+            else figures.title
+        )
         said = [f"below each head: {name}" + (f" ({figures.units})" if figures.units else "")]
         if self.sorted:
             said.append("heads sorted by it")

@@ -376,5 +376,8 @@ def phrase(selection: Selection, heads: list[Heads]) -> str:
     shares = selection.measured(selection.layer, head)
     name = max(_SAY, key=lambda each: shares.get(each, -1.0))
     if shares.get(name, -1.0) >= 0.2:
-        return f"{shares[name]:.0%} on {_SAY[name]}"
-    return f"spread out, entropy {shares['entropy']:.1f} nats"
+        digits = 1 if 0.995 < shares[name] < 1 else 0
+        return (
+            f"{min(100 * shares[name], 99.9 if digits else 100):.{digits}f}% on {_SAY[name]}, on this input"
+        )
+    return f"spread out, entropy {shares['entropy']:.1f} nats on this input"

@@ -230,7 +230,7 @@ class Selection:
         name, index, heads = str(self.state["measure"]), self.layers, self._included.heads
         columns: list[Column] = []
         if not name.startswith("corpus:"):
-            columns = [*from_input(self.maps, self._cut(self.maps.layers)), *self._beside]
+            columns = [*from_input(self._included), *self._beside]
         elif self._measures is not None:
             columns = from_corpus(self._measures, index, heads)
         for column in columns:
@@ -245,8 +245,8 @@ class Selection:
 
     def measured(self, layer: int, head: int) -> dict[str, float]:
         """Every measure of one head on this very input, by name."""
-        layers = [self.maps.layers[self.maps.index.index(layer)][head : head + 1]]
-        return {column.name: float(column.values[0, 0]) for column in from_input(self.maps, layers)}
+        alone = Included(self.maps, [layer], [head])
+        return {column.name: float(column.values[0, 0]) for column in from_input(alone)}
 
     def _of_input(self) -> list[Heads]:
         how, layer, index = self.state["aggregate"], self.layer, self.maps.index

@@ -67,6 +67,8 @@ def telling(included: Included) -> list[Floats]:
     queries = np.arange(len(maps.query))[:, None]
     near = np.abs(queries - np.arange(len(maps.key))) <= 1
     worth = np.where(near & beside, NEIGHBOUR, 1.0) * ~mask(maps.key, "special")
+    if not worth.size:
+        return [np.zeros(len(heads)) for heads in included.heads]
     rows = ~mask(maps.query, "special")
     rows = rows if rows.any() else ~rows
     found: list[Floats] = []

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from view_sample import some
+
+from headscope.maps import AttentionMaps
+from headscope.measures.single import surface
+from headscope.tokens import Tokens
+from headscope.views.columns import PER_INPUT, from_input
+from headscope.views.inputs import Included
+
+
+def windowed() -> AttentionMaps:
+    """Heads of which the second sees only its neighbours."""
+    maps = some()
+    near = np.abs(np.arange(8)[:, None] - np.arange(8)) <= 1
+    sight = np.stack([np.ones((8, 8), bool), near, near])
+    layers = [np.where(sight, layer, 0) for layer in maps.layers]
+    layers = [layer / layer.sum(-1, keepdims=True) for layer in layers]
+    return AttentionMaps(layers, maps.query, maps.key, visible=[sight, sight])
+
+
+@pytest.mark.parametrize("maps", [some(), some(causal=True), windowed()], ids=["whole", "causal", "windows"])
+def test_figures_of_an_input_are_those_of_a_corpus_of_it(maps: AttentionMaps) -> None:
+    found = {column.name: column.values for column in from_input(Included(maps, None, None))}
+    expected = surface(maps, [name for name in PER_INPUT if name in found])
+    assert set(found) == {name for name in PER_INPUT if not (maps.causal and name == "next")}
+    for name, values in found.items():
+        np.testing.assert_allclose(values, expected[name], atol=1e-6, err_msg=name)
+
+
+def test_heads_that_are_left_out_change_nothing() -> None:
+    whole, one = (from_input(Included(windowed(), *kept)) for kept in ((None, None), ([1], [2])))
+    for mine, column in zip(one, whole, strict=True):
+        np.testing.assert_array_equal(mine.values, column.values[1:, 2:])
+
+
+def test_an_input_of_one_token_has_no_previous_one() -> None:
+    axis = Tokens(["it"])
+    maps = AttentionMaps([np.ones((1, 1, 1), np.float32)], axis, axis)
+    found = {column.name: column.values.item() for column in from_input(Included(maps, None, None))}
+    assert np.isnan(found["previous"])
+    assert found["current"] == 1.0
