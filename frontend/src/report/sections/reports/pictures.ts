@@ -167,7 +167,7 @@ function sentence(cases: readonly { cell: Cell | null; towards: boolean; name: s
   const { cell, towards, name, one } = best;
   const open = (): void => host.open(cell, one.sentence.example);
   const label = `${host.figures.name(cell)}, ${name}: ${one.sentence.words.join(" ")}`;
-  return { wide: true, root: h("button.line-of", { type: "button", "data-example": one.sentence.example, "aria-label": label, onclick: open }, arcs(one.sentence, one.reading, towards, host)) };
+  return { wide: true, root: h("button.line-of", { type: "button", "data-example": one.sentence.example, onclick: open }, h("span.hidden", {}, label), arcs(one.sentence, one.reading, towards, host)) };
 }
 
 /** So many words stand on each side of a mention and of what it refers to. */
@@ -197,7 +197,7 @@ function mention(info: Of<"coref">, finding: Finding, host: Host): Picture | nul
   const sentence: LinkSentence = { words, spans: [], second: null, example: window.example };
   const reading: LinkShown = { sentence: 0, words: [source], targets: [[target]], predicted: [target], right: [true], arcs: [[source, target, choice.weight]] };
   const label = `${host.figures.name(cell)}: ${window.words[from]} refers to ${window.words[choice.predicted]}`;
-  return { wide: true, root: h("button.line-of", { type: "button", "data-example": window.example, "aria-label": label, onclick: () => host.open(cell, window.example) }, arcs(sentence, reading, true, host)) };
+  return { wide: true, root: h("button.line-of", { type: "button", "data-example": window.example, onclick: () => host.open(cell, window.example) }, h("span.hidden", {}, label), arcs(sentence, reading, true, host)) };
 }
 
 /** The picture of a finding; null where there is none. */
