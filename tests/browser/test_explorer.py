@@ -846,3 +846,53 @@ def test_what_has_not_changed_is_not_drawn_again(page: Any):
     page.keyboard.press("s")
     settled(page)
     assert {"head", "matrix"} <= set(page.evaluate("window.cleared"))
+
+
+def test_controls_say_what_they_do(page: Any):
+    for name in ("Weights", "Gradient", "‖αvWₒ‖"):
+        said = page.get_by_role("radio", name=name, exact=True).get_attribute("title")
+        assert len(said) > 60, name
+    assert "gradient with respect to each weight" in page.get_by_role("radio", name="Gradient").get_attribute(
+        "title"
+    )
+    mean = page.get_by_role("radio", name="Mean", exact=True)
+    assert mean.is_disabled()
+    assert "choose several" in mean.get_attribute("title")
+    page.keyboard.press("a")
+    settled(page)
+    assert mean.is_enabled()
+    assert mean.get_attribute("title") == "The mean of the chosen heads"
+
+
+def test_a_search_says_that_nothing_is_found(page: Any):
+    page.keyboard.press("/")
+    page.keyboard.type("zebra")
+    box = page.locator(".findbox")
+    assert box.get_by_role("status").inner_text() == "no such token"
+    assert box.get_by_role("searchbox").get_attribute("aria-invalid") == "true"
+    box.get_by_role("searchbox").fill("cat")
+    assert box.get_by_role("status").inner_text() == ""
+    assert box.get_by_role("searchbox").get_attribute("aria-invalid") == "false"
+
+
+def test_the_help_explains_terms(page: Any):
+    page.keyboard.press("?")
+    text = page.locator("dialog[open]").inner_text()
+    for term in ("entropy", "sink", "1/n", "[UNK]", "gradient", "‖αvWₒ‖", "query, key"):
+        assert term in text
+    page.keyboard.press("Escape")
+
+
+def test_a_saved_picture_says_what_it_is(page: Any):
+    left(page, 2).click()
+    settled(page)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="SVG").click()
+    svg = Path(download.value.path()).read_text(encoding="utf-8")
+    assert "<title>a-model: input 0</title>" in svg
+    assert re.search(">a-model: input 0</text>", svg)
+    words = " ".join(re.findall(">([^<>]*)</text>", svg))
+    for hint in ("Hover", "Shift-click", "Esc", "lines of at least", "lines above"):
+        assert hint not in words
+    assert "The lines of the token that is pointed at." in words
+    assert re.search(r"@font-face\s*{[^}]*Inter[^}]*src: url\(\"?data:font/woff2;base64,", svg)

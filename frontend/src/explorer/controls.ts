@@ -9,7 +9,10 @@ export type Set = (change: Partial<Full>) => void;
 export class Segments<K extends keyof Full> {
   readonly root: HTMLElement;
 
+  private readonly titles: ReadonlyMap<string, string>;
+
   constructor(label: string, private readonly key: K, set: Set, options: readonly (readonly [Full[K], string, string?])[], small = false) {
+    this.titles = new Map(options.map(([value, , title]) => [String(value), title ?? ""]));
     const buttons = options.map(([value, text, title]) =>
       h("button", { type: "button", role: "radio", "data-v": String(value), title: title ?? null, onclick: () => set({ [key]: value } as Partial<Full>) }, text),
     );
@@ -25,7 +28,7 @@ export class Segments<K extends keyof Full> {
     const button = [...(this.root.children as Iterable<HTMLButtonElement>)].find((each) => each.dataset.v === value);
     if (!button) return;
     button.disabled = why !== null;
-    button.title = why ?? "";
+    button.title = why ?? this.titles.get(value) ?? "";
   }
 }
 

@@ -16,7 +16,7 @@ import { type Focus, type Owner, Scene, type Sides } from "./scene";
 import { copyLink, skip, toolbar } from "../roving";
 import { changed, DEFAULTS, type Full, settle } from "./state";
 import { Tip } from "./tip";
-import { Toolbar } from "./toolbar";
+import { nameOf, Toolbar } from "./toolbar";
 
 /** What an explorer needs of the page, the notebook or the server around it. */
 export interface ExplorerHost extends Sides {
@@ -380,6 +380,8 @@ export class Explorer implements Owner {
   }
 
   private find(text: string, next: boolean): void {
+    const somewhere = this.panes.some(({ scene }) => find(scene.rows, text).length + find(scene.columns, text).length > 0);
+    this.toolbar.missed(text.trim() !== "" && !somewhere);
     for (const { scene, lines } of this.panes) {
       if (scene.lacking) continue;
       const [from, to] = [find(scene.rows, text), find(scene.columns, text)];
@@ -410,9 +412,9 @@ export class Explorer implements Owner {
   }
 
   private async save(kind: "svg" | "png"): Promise<void> {
-    const { state } = this;
-    // Not a picture that is half drawn.
+    // Not a picture that is half drawn; while it is waited for the state may change.
     while (this.root.dataset.busy || this.root.dataset.drawing) await new Promise((frame) => requestAnimationFrame(frame));
+    const { state } = this;
     this.root.classList.add("exporting");
     try {
       const lead = this.panes[0]!;
@@ -421,7 +423,7 @@ export class Explorer implements Owner {
       const element = this.panes.length > 1 ? this.main : state.scale === "model" ? lead.grid.root : lead.right;
       const name = `headscope-${state.scale === "model" ? "model" : `L${state.layer}H${state.heads.join("-")}`}`;
       const paper = this.ink("--bg");
-      if (kind === "svg") this.host.save(`${name}.svg`, new Blob([svg(element, paper)], { type: "image/svg+xml" }));
+      if (kind === "svg") this.host.save(`${name}.svg`, new Blob([svg(element, paper, `${this.data.payload.model}: ${this.panes.map((pane) => nameOf(pane.scene.input)).join("; ")}`, true)], { type: "image/svg+xml" }));
       else this.host.save(`${name}.png`, await png(element, paper));
     } finally {
       this.root.classList.remove("exporting");

@@ -104,8 +104,16 @@ export function inlined(drawing: SVGSVGElement): string {
   return new XMLSerializer().serializeToString(copy);
 }
 
-/** An element as an SVG document; canvases that have a painter become shapes. */
-export function svg(root: HTMLElement, background: string, title = ""): string {
+/** The page's own font as a rule that needs no other file; empty where the page has none. */
+function embedded(): string {
+  for (const sheet of document.styleSheets) {
+    for (const rule of sheet.cssRules) if (rule instanceof CSSFontFaceRule && rule.style.getPropertyValue("src").includes("data:")) return rule.cssText;
+  }
+  return "";
+}
+
+/** An element as an SVG document; canvases that have a painter become shapes; `fonts`: with the page's font in it. */
+export function svg(root: HTMLElement, background: string, title = "", fonts = false): string {
   const { width, height } = root.getBoundingClientRect();
   const pen = new SvgPen(Math.ceil(width), Math.ceil(height));
   put(root, background, {
@@ -116,7 +124,7 @@ export function svg(root: HTMLElement, background: string, title = ""): string {
     end: pen.end.bind(pen),
     drawing: (drawing, x, y) => pen.raw(inlined(drawing), x, y),
   });
-  return pen.document(title);
+  return pen.document(title, fonts ? embedded() : "");
 }
 
 /** An element as a PNG, twice as many pixels as on the screen. */

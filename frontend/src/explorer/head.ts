@@ -193,7 +193,8 @@ export class HeadLines {
     drawRails(pen, scene, box, scrolled);
     drawFocus(pen, scene, box, maps, focus, scrolled);
     drawLinks(pen, scene, box, scene.judged(), focus, scrolled);
-    this.caption.textContent = `${this.about}. ${hint(scene)}`;
+    const drawn = on ? `the lines ${both ? "between the two tokens" : "of the token"} that is pointed at` : this.about;
+    this.caption.replaceChildren(h("span", { "data-export": "no" }, `${this.about}. ${hint(scene)}`), h("span.saved", {}, `${drawn[0]!.toUpperCase()}${drawn.slice(1)}.`));
     this.heading(maps, focus?.from != null ? "right" : focus?.to != null ? "left" : "rest");
   }
 

@@ -103,6 +103,8 @@ export class HeadBar {
     this.all.textContent = heads.length === own.length ? `only ${scene.head}` : "all";
     this.aggregate.root.hidden = neurons || (heads.length === 1 && state.aggregate !== "layers" && part.index.length === 1);
     this.aggregate.show(state);
+    const alone = heads.length === 1 ? "One head is open, and is its own mean and maximum: choose several (click their numbers, or a)" : null;
+    for (const how of ["mean", "max"]) this.aggregate.disable(how, state.aggregate === how ? null : alone);
     this.picture.show(state);
     this.values.show(state);
     const norms = part.neurons?.some((layer) => layer.v !== null) || part.quantities.some((quantity) => quantity.name === "norms");

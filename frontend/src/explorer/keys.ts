@@ -14,9 +14,26 @@ const KEYS = [
   ["Shift", "with a click or Enter: a token on each side, to rank all heads"], ["?", "this list"],
 ] as const;
 
+const TERMS = [
+  ["head", "one of a layer's parallel attentions: from every token to every token. L2H4 is layer 2, head 4, counted from 0"],
+  ["query, key", "the token that looks (from), and the one that is looked at (to). Each has a vector, q and k"],
+  ["weight", "the share of its attention that a query gives a key: softmax(q · k / √d), so that the weights of a row sum to 1"],
+  ["1/n", "the even share: the weight of a query that looks at all n keys alike"],
+  ["entropy", "how spread out a row is, in nats: 0 on one key, ln n on all n alike"],
+  ["sink", "a key that takes much of all heads' attention and seems to mean none of it: [CLS], [SEP], the first token"],
+  ["piece, word", "what the tokenizer makes of a text; a word can be several pieces. [UNK] stands for text that it does not know"],
+  ["special token", "a token that the tokenizer adds: [CLS], [SEP], <s>"],
+  ["gradient", "how a number of the output changes as a weight rises"],
+  ["‖αvWₒ‖", "how long the vector is that a key adds to a query: weight × value × output matrix"],
+  ["renormalise", "let the shown weights of a row sum to 1 again after some were hidden"],
+  ["gold link", "a link that was annotated, such as a pronoun's antecedent: ✓ where the head's largest weight is on it"],
+] as const;
+
 export function keysDialog(): HTMLDialogElement {
   const list = KEYS.flatMap(([keys, text]) => [h("dt", {}, ...keys.split(" ").map((key) => h("kbd", {}, key))), h("dd", {}, text)]);
-  const dialog = h("dialog", { "aria-label": "Keys" }, h("span.cap", {}, "Keys"), h("dl", {}, ...list), h("button.link", { type: "button", onclick: () => dialog.close() }, "Close"));
+  const terms = TERMS.flatMap(([term, text]) => [h("dt", {}, term), h("dd", {}, text)]);
+  const column = (name: string, rows: readonly HTMLElement[]): HTMLElement => h("div", {}, h("span.cap", {}, name), h("dl", {}, ...rows));
+  const dialog = h("dialog", { "aria-label": "Keys and terms" }, h("div.helpcolumns", {}, column("Keys", list), column("Terms", terms)), h("button.link", { type: "button", onclick: () => dialog.close() }, "Close"));
   return dialog;
 }
 

@@ -14,7 +14,7 @@ import { Neuron } from "./neuron";
 import { phrase, Ranks } from "./ranks";
 import { RowTable } from "./rowtable";
 import type { Scene } from "./scene";
-import { reads } from "./toolbar";
+import { nameOf, reads } from "./toolbar";
 
 export interface Place {
   /** Two columns in the pane, one, or one of two panes side by side. */
@@ -50,6 +50,7 @@ export class Pane {
   private readonly which = h("div.which");
   /** Stands in the place of pictures that cannot be drawn. */
   private readonly gap = h("p.gap", { role: "status" });
+  private readonly made: HTMLElement[];
   private readonly draw: Segments<"draw">;
   private readonly measure: Select;
   private readonly sort: HTMLButtonElement;
@@ -86,6 +87,10 @@ export class Pane {
     this.large = new Matrix(this.right, scene, true);
     this.neuron = new Neuron(this.right, scene);
     this.right.append(this.gold);
+    // A picture that leaves the page says of what it is.
+    this.made = [h("div.saved.sub"), h("div.saved.sub")];
+    this.right.append(this.made[0]!);
+    this.gridPane.append(this.made[1]!);
     this.spoken = new RowTable(this.right, scene);
     this.root.append(this.which, this.left, this.right);
     this.left.dataset.undrawn = "";
@@ -143,6 +148,7 @@ export class Pane {
     this.large.root.hidden = state.scale !== "head" || state.picture !== "matrix";
     this.neuron.root.hidden = state.scale !== "neuron";
     if (lacking !== null) return;
+    for (const line of this.made) line.textContent = `${scene.data.payload.model}: ${[scene, ...(scene.against ? [scene.against] : [])].map((each) => nameOf(each.input)).join(" − ")}`;
     this.heading();
     if (model) return this.drawGrid(leftWidth, place);
     const tallest = wide ? Math.min(1000, Math.max(620, place.room - 40)) : Math.max(480, Math.min(place.room - 60, 900));

@@ -5,6 +5,14 @@ import type { ExplorerPayload, Offer, PartInfo } from "../protocol";
 /** What a matrix is called on a button and in a tip. */
 export const titleOf = (name: string): string => (name === "norms" ? "‖αvWₒ‖" : name[0]!.toUpperCase() + name.slice(1));
 
+/** What each says, for those who have not met it. */
+const SAY: Record<string, string> = {
+  weights: "Attention weights: how each query shares itself out over the keys; a row sums to 1",
+  gradient: "The gradient with respect to each weight: how much a number of the model's output (a loss, a logit) rises as the weight does; below 0 it falls",
+  norms: "‖α · v · W_O‖: the length of what a key adds to a query, its weight times its value vector through the output matrix. A large weight on a short vector adds little",
+};
+export const about = (name: string): string => SAY[name] ?? `${titleOf(name)}: another number of each pair, in place of the weights`;
+
 /** … and in a row of a tip. */
 export const nameOf = (name: string): string => (name === "weights" ? "weight" : name === "norms" ? titleOf(name) : name);
 

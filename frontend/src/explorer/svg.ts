@@ -25,9 +25,10 @@ export class SvgPen implements Pen {
     private readonly height: number,
   ) {}
 
-  document(title = ""): string {
+  /** The whole; `style` is a style sheet, such as the font that the text is in. */
+  document(title = "", style = ""): string {
     const named = title && `<title>${escape(title)}</title>`;
-    return `<svg xmlns="http://www.w3.org/2000/svg" width="${this.width}" height="${this.height}" viewBox="0 0 ${this.width} ${this.height}">${named}${this.parts.join("")}</svg>`;
+    return `<svg xmlns="http://www.w3.org/2000/svg" width="${this.width}" height="${this.height}" viewBox="0 0 ${this.width} ${this.height}">${named}${this.parts.join("")}${style && `<style>${style}</style>`}</svg>`;
   }
 
   /** What follows stands in a box of its own, until `end`. */

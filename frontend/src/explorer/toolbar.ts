@@ -6,7 +6,7 @@ import type { ExplorerPayload, InputInfo, PartInfo } from "../protocol";
 import { hasPair } from "./axis";
 import { Segments, Select, type Set, Switch } from "./controls";
 import type { Scene } from "./scene";
-import { has, inWords, missing, names, offer, titleOf } from "./quantities";
+import { about, has, inWords, missing, names, offer, titleOf } from "./quantities";
 import { type Full, unequal } from "./state";
 
 const FILTERS = [["all", "All"], ["aa", "A→A"], ["ab", "A→B"], ["ba", "B→A"], ["bb", "B→B"]] as const;
@@ -53,6 +53,7 @@ export class Toolbar {
   /** What the input reads; of two inputs each pane says it of its own. */
   private readonly text = h("div.text");
   readonly search: HTMLInputElement;
+  private readonly matches = h("span.dim", { role: "status" });
   readonly bar: HTMLElement;
   /** What the page as a whole can do: save, theme, keys. */
   readonly controls: HTMLElement;
@@ -84,7 +85,7 @@ export class Toolbar {
     const parts = first.parts.map((part) => part.name);
     this.parts = parts.length > 1 ? new Segments("Part", "part", set, parts.map((name) => [name, PARTS[name] ?? name] as const)) : null;
     const quantities = names(payload);
-    this.quantities = quantities.length > 1 ? new Segments("Draw", "quantity", set, quantities.map((name) => [name, titleOf(name)] as const)) : null;
+    this.quantities = quantities.length > 1 ? new Segments("Draw", "quantity", set, quantities.map((name) => [name, titleOf(name), about(name)] as const)) : null;
     this.unit = new Segments("Unit", "unit", set, [["pieces", "Pieces"], ["words", "Words", "To a word: the sum over its pieces; from a word: their mean"]]);
     this.side = payload.inputs.length === 2 ? new Segments("Inputs", "side", set, [["one", "One"], ["both", "Side by side"], ["difference", "1 − 2"]]) : null;
     this.special = new Switch("special", set, "Special tokens", "Show special tokens (s)");
@@ -116,7 +117,7 @@ export class Toolbar {
       h("button.icon.wide", { type: "button", title: "Save this picture as SVG", onclick: () => act.save("svg") }, "SVG"),
       h("button.icon.wide", { type: "button", title: "Save this picture as PNG", onclick: () => act.save("png") }, "PNG"),
       this.theme,
-      h("button.icon", { type: "button", title: "Keys (?)", "aria-label": "Keys", onclick: () => act.help() }, "?"),
+      h("button.icon", { type: "button", title: "Keys and terms (?)", "aria-label": "Keys and terms", onclick: () => act.help() }, "?"),
     );
     this.bar = h(
       "div.bar",
@@ -143,7 +144,7 @@ export class Toolbar {
       this.renormalise.root,
       this.gold.root,
       this.sinks.root,
-      h("div.group.findbox", { "data-keys": "" }, this.search),
+      h("div.group.findbox", { "data-keys": "" }, this.search, this.matches),
       this.more,
       this.message,
     );
@@ -207,6 +208,12 @@ export class Toolbar {
     linked.title = said;
   }
 
+  /** Whether what is searched for is nowhere. */
+  missed(nowhere: boolean): void {
+    this.search.setAttribute("aria-invalid", String(nowhere));
+    this.matches.textContent = nowhere ? "no such token" : "";
+  }
+
   // What is not here can be asked of a kernel; a page says what adds it.
   private offered(part: PartInfo, live: boolean): void {
     for (const button of (this.quantities?.root.children ?? []) as Iterable<HTMLElement>) {
@@ -214,7 +221,7 @@ export class Toolbar {
       const found = offer(this.payload, name);
       button.hidden = !has(part, name) && !found;
       this.quantities!.disable(name, has(part, name) || live || !found ? null : missing(found));
-      if (live && found && !has(part, name)) button.title = "Python computes it when you click";
+      if (live && found && !has(part, name)) button.title = `${about(name)}. Python computes it when you click`;
     }
   }
 
