@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,18 @@ from headscope.analyses.probes.section import Probes
 from headscope.analyses.syntax.section import Drawn, Syntax, TreeSentence, TreeShown
 from headscope.analyses.syntax.statistics import Words
 from headscope.analyses.syntax.statistics import dataset as syntax_dataset
+from headscope.corpora import Corpus
+from headscope.link import Link, Span
+from headscope.views.payload import Pin
 
 SENTENCES = 40
 
 
 def looked(sentence: int, word: int, predicted: int, right: bool, arcs: list[list[float]]) -> TreeShown:
-    return TreeShown(sentence=sentence, words=[word], predicted=[predicted], right=[right], arcs=arcs)
+    pins = [Pin(side="from", place=word + 1)]
+    return TreeShown(
+        sentence=sentence, words=[word], pins=pins, predicted=[predicted], right=[right], arcs=arcs
+    )
 
 
 def choice(
@@ -36,6 +43,7 @@ def choice(
         weight=weight,
         antecedents=[antecedent],
         right=right,
+        pin=Pin(side="from", place=3),
     )
 
 
@@ -156,3 +164,35 @@ def text_of(example: Any) -> str:
 def said(*sections: Any) -> list[str]:
     """The sentences of some sections for the summary."""
     return ["".join(part["text"] for part in line) for section in sections for line in section.findings()]
+
+
+def pronouns() -> Corpus:
+    """Pronouns with the animals that they stand for, and names that are linked with nothing a head finds."""
+    names = [
+        "cat",
+        "dog",
+        "old bird",
+        "horse",
+        "cow",
+        "white mouse",
+        "lion",
+        "tiger",
+        "sheep",
+        "goat",
+        "duck",
+        "hen",
+        "fox",
+        "bear",
+        "grey wolf",
+    ]
+    texts = [
+        f"Yesterday the {name} slept because it was {how}." for name in names for how in ("ill", "very tired")
+    ]
+    found: list[list[Link]] = []
+    for text, name in zip(texts, [name for name in names for _ in range(2)], strict=True):
+        start = text.index(" it ") + 1
+        animal = Span(14, 14 + len(name))
+        found.append(
+            [Link(Span(start, start + 2), (animal,), "pronoun"), Link(animal, (Span(0, 9),), "time")]
+        )
+    return hs.corpora.linked(texts, [[replace(link, unit="characters") for link in each] for each in found])

@@ -74,15 +74,37 @@ export interface Absent {
 }
 
 /**
- * A stretch of a sentence; with a layer and a head it is the name of that head.
+ * A token that is pinned: its side, and its place on that axis.
+ */
+export interface Pin {
+  side: "from" | "to";
+  place: number;
+}
+
+/**
+ * Why a head is named, and where that is seen.
  *
- * `example` is the place of the example on which the head is to be seen, where it is not the one that is open.
+ * `says` is what `figure` is of, `over` what it is over. The head opens on `example` (by its place) with the token of
+ * `pin`, and of the example's links those of `label`; where there is no example, on the one that shows `measure`.
+ */
+export interface Reason {
+  says: string;
+  figure: string;
+  over: string;
+  measure: string | null;
+  example: number | null;
+  pin: Pin | null;
+  label: string | null;
+}
+
+/**
+ * A stretch of a sentence; with a layer and a head it is the name of that head, which `reason` opens.
  */
 export interface Part {
   text: string;
   layer: number | null;
   head: number | null;
-  example?: number;
+  reason: Reason | null;
 }
 
 /**
@@ -317,7 +339,8 @@ export interface PrintedRow {
 /**
  * The report page. `layers` and `heads` are the indices along the arrays' axes.
  *
- * `value`, `error` and `count` are [measure layer head], `chance` is [measure layer]; NaN: there is none.
+ * `value`, `error` and `count` are [measure layer head], `chance` is [measure layer]; NaN: there is none. `seen` is
+ * [measure layer head 2]: the example and the query's place that show a figure; -1: none does.
  * Sections name an example by its place in `examples`; the blobs of the example at place i are named ``i-name``.
  */
 export interface ReportPayload {
@@ -333,6 +356,7 @@ export interface ReportPayload {
   error: ArrayRef;
   count: ArrayRef;
   chance: ArrayRef;
+  seen: ArrayRef;
   sections: SectionInfo[];
   examples: ExplorerPayload[];
   options: Record<string, string>;
@@ -459,8 +483,8 @@ export interface HeadsSection {
 /**
  * Heads on a plane by their distances, and layers by the mean distances of their heads.
  *
- * `layer`, `head`, `role` (None: none), `cluster` (counted from 1) and `near` (places of the nearest heads) are
- * of the heads in their order, like `places`, x and y of each. `layers` are the axes of `between`, the mean
+ * `layer`, `head`, `role` (None: none), `cluster` (counted from 1), `near` (places of the nearest heads) and `reason`
+ * are of the heads in their order, like `places`, x and y of each. `layers` are the axes of `between`, the mean
  * distances of two layers' heads (None: there is no such pair).
  */
 export interface ClustersSection {
@@ -472,6 +496,7 @@ export interface ClustersSection {
   role: (string | null)[];
   cluster: number[];
   near: number[][];
+  reason: Reason[];
   places: number[][];
   layers: number[];
   between: ((number | null)[])[];
@@ -504,6 +529,7 @@ export interface RoleRow {
   se: number;
   documents: number;
   family: string;
+  reason: Reason;
 }
 
 /**
@@ -514,6 +540,7 @@ export interface RoleScore {
   head: number;
   score: number;
   low: number;
+  reason: Reason;
 }
 
 /**
@@ -551,6 +578,7 @@ export interface CardExample {
   score: number;
   rank: number | null;
   decile: number;
+  reason: Reason;
 }
 
 /**
@@ -598,11 +626,12 @@ export interface LinkSentence {
  *
  * `words` are the sources, by the numbers of words and spans, `targets` what would be right for each, `predicted` the
  * head's choices (-1: none), `right` whether they are targets. `arcs` are [word, word, weight]: attention from the
- * first to the second.
+ * first to the second. `pins` are the tokens at which the sources begin, on the side where the head is read.
  */
 export interface LinkShown {
   sentence: number;
   words: number[];
+  pins: Pin[];
   targets: number[][];
   predicted: number[];
   right: boolean[];
@@ -615,7 +644,7 @@ export interface LinkShown {
  * `low` and `high` are given the choice of the head; `split`, `split_low` and `split_high` include it. `times` that
  * head was the choice, of `choices`. `gain` is what choosing gives over the best baseline, chosen alike. `effective`
  * documents (or sentences) have such links; figures that need more of them are None. Sentences were drawn from
- * `looked`.
+ * `looked`. `reason` opens the head on the first of them.
  */
 export interface BestRow {
   n: number;
@@ -639,6 +668,7 @@ export interface BestRow {
   effective: number;
   baseline: number | null;
   looked: number;
+  reason: Reason | null;
 }
 
 /**
@@ -668,6 +698,7 @@ export interface LinksRow {
   effective: number;
   baseline: number | null;
   looked: number;
+  reason: Reason | null;
   label: string;
   rule: string | null;
   mass: number | null;
@@ -716,11 +747,13 @@ export interface TreeSentence {
  * What a head does in a sentence.
  *
  * `words` are those in the relation, `predicted` the head's choices for them, `right` whether they are their heads.
- * `arcs` are [word, word, weight]: attention from the first to the second.
+ * `arcs` are [word, word, weight]: attention from the first to the second. `pins` are the tokens at which the words
+ * begin, on the side where the head is read.
  */
 export interface TreeShown {
   sentence: number;
   words: number[];
+  pins: Pin[];
   predicted: number[];
   right: boolean[];
   arcs: number[][];
@@ -753,6 +786,7 @@ export interface SyntaxRow {
   effective: number;
   baseline: number | null;
   looked: number;
+  reason: Reason | null;
   relation: string;
   offset: number | null;
   printed: PrintedFigure | null;
@@ -813,6 +847,8 @@ export interface CorefWindow {
 
 /**
  * A mention, the word that a head chooses for it, and the mentions that would be right, by their places.
+ *
+ * `pin` is the token at which the mention's head word begins.
  */
 export interface CorefShown {
   window: number;
@@ -821,6 +857,7 @@ export interface CorefShown {
   weight: number;
   antecedents: number[];
   right: boolean;
+  pin: Pin;
 }
 
 /**
@@ -840,6 +877,7 @@ export interface CorefRow {
   choices: number | null;
   gain: CorefGain | null;
   shown: CorefShown[];
+  reason: Reason | null;
 }
 
 /**
@@ -953,9 +991,9 @@ export interface RoleChange {
 /**
  * Two models on the same inputs.
  *
- * `layer` and `head` are of the heads that were compared, like `js` (nats a row), `js_se`, `cosine` and `example`,
- * the place of an example that has the maps of both; all are empty where heads have no counterparts. `names` are those
- * of A and B, `of` how many heads each has.
+ * `layer` and `head` are of the heads that were compared, like `js` (nats a row), `js_se`, `cosine`, `example`,
+ * the place of an example that has the maps of both, and `pin`, the token whose rows differ most there; all are empty
+ * where heads have no counterparts. `names` are those of A and B, `of` how many heads each has.
  */
 export interface CompareSection {
   title: string;
@@ -969,6 +1007,7 @@ export interface CompareSection {
   js_se: (number | null)[];
   cosine: number[];
   example: (number | null)[];
+  pin: (Pin | null)[];
   layers: ComparedLayer[];
   measures: ComparedMeasure[];
   counts: RoleCount[];
@@ -1009,6 +1048,7 @@ export interface GroupRow {
   ci_low: number | null;
   ci_high: number | null;
   example: number | null;
+  reason: Reason;
 }
 
 /**

@@ -18,6 +18,7 @@ const info: CompareSection = {
   js_se: [0.01, null, 0.02],
   cosine: [0.9, 0.5, 0.7],
   example: [null, 3, 3],
+  pin: [null, null, null],
   layers: [
     { layer: 0, js: 0.3, js_se: 0.01, low: 0.28, high: 0.32, cosine: 0.7, cosine_se: null },
     { layer: 4, js: 0.3, js_se: null, low: null, high: null, cosine: 0.7, cosine_se: null },

@@ -84,11 +84,11 @@ test("scales: shares by the root, entropies up to the uniform line, differences 
 
 test("the state goes into the fragment and back", async () => {
   const f = await figures(2);
-  const defaults = { cell: f.opening, example: 0, measure: "previous", theme: "auto", large: false } as const;
-  const state = { cell: at(1, 0), example: 1, measure: "entropy", theme: "dark", large: true } as const;
+  const defaults = { cell: f.opening, example: 0, measure: "previous", theme: "auto", large: false, reason: null } as const;
+  const state = { cell: at(1, 0), example: 1, measure: "entropy", theme: "dark", large: true, reason: null } as const;
   const fragment = writeFragment(state, defaults, f, "view.filter=ab");
   expect(fragment).toBe("#head=L5H0&example=1&measure=entropy&theme=dark&large=true&view.filter=ab");
-  expect(readFragment(fragment, f)).toEqual(state);
+  expect({ reason: null, ...readFragment(fragment, f) }).toEqual(state);
   expect(writeFragment(defaults, defaults, await figures())).toBe("#head=L3H1");
 });
 

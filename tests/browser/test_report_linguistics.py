@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
 
 import linguistics_sample as sample
@@ -14,8 +13,6 @@ from unfold import unfolded
 
 import headscope as hs
 from headscope.analyses.coref.statistics import table
-from headscope.corpora import Corpus
-from headscope.link import Link, Span
 from headscope.models import Model
 from headscope.reports.page import report_page
 from headscope.views.blobs import Blobs
@@ -26,39 +23,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def html(demo: Model) -> str:
     texts = hs.corpora.texts(["The cat sat on the mat.", "A dog barked at the moon."])
-    return hs.report(demo, texts, sections=["syntax", "coref", "links"], links=pronouns(), examples=2)
-
-
-def pronouns() -> Corpus:
-    """Pronouns with the animals that they stand for, and names that are linked with nothing a head finds."""
-    names = [
-        "cat",
-        "dog",
-        "old bird",
-        "horse",
-        "cow",
-        "white mouse",
-        "lion",
-        "tiger",
-        "sheep",
-        "goat",
-        "duck",
-        "hen",
-        "fox",
-        "bear",
-        "grey wolf",
-    ]
-    texts = [
-        f"Yesterday the {name} slept because it was {how}." for name in names for how in ("ill", "very tired")
-    ]
-    found: list[list[Link]] = []
-    for text, name in zip(texts, [name for name in names for _ in range(2)], strict=True):
-        start = text.index(" it ") + 1
-        animal = Span(14, 14 + len(name))
-        found.append(
-            [Link(Span(start, start + 2), (animal,), "pronoun"), Link(animal, (Span(0, 9),), "time")]
-        )
-    return hs.corpora.linked(texts, [[replace(link, unit="characters") for link in each] for each in found])
+    return hs.report(demo, texts, sections=["syntax", "coref", "links"], links=sample.pronouns(), examples=2)
 
 
 def relation(page: Any, name: str) -> Any:

@@ -170,7 +170,8 @@ export class Explorer implements Owner {
     if (keys.includes("theme")) this.applyTheme();
     if (tell) this.host.changed(next);
     if (keys.includes("layer") || keys.includes("heads")) this.live.textContent = `Layer ${next.layer}, ${next.heads.length > 1 ? "heads" : "head"} ${next.heads.join(", ")}`;
-    if (keys.every((key) => key === "pin" || key === "between")) {
+    // What is being drawn is drawn with it.
+    if (this.root.dataset.busy === undefined && keys.every((key) => key === "pin" || key === "between")) {
       for (const pane of this.panes) {
         pane.scene.hovered = null;
         pane.focus();

@@ -25,20 +25,22 @@ export interface Arc {
   readonly weight: number;
   /** What it says of the link; null: nothing. */
   readonly kind: Kind | null;
+  /** Which of the reading's sources the link is of; -1 for none. */
+  readonly source: number;
 }
 
 /** Which arcs are of a link: from its source to a target, found or missed, or to what was chosen instead. */
 export function kinds(reading: LinkShown, towards: boolean): Arc[] {
   const key = (word: number, other: number): string => (towards ? `${word} ${other}` : `${other} ${word}`);
-  const named = new Map<string, Kind>();
+  const named = new Map<string, { kind: Kind; source: number }>();
   reading.words.forEach((word, i) => {
-    if (!reading.right[i]) named.set(key(word, reading.predicted[i]!), "chose");
+    if (!reading.right[i]) named.set(key(word, reading.predicted[i]!), { kind: "chose", source: i });
   });
   reading.words.forEach((word, i) => {
-    if (reading.right[i]) named.set(key(word, reading.predicted[i]!), "found");
-    else for (const target of reading.targets[i]!) named.set(key(word, target), "missed");
+    if (reading.right[i]) named.set(key(word, reading.predicted[i]!), { kind: "found", source: i });
+    else for (const target of reading.targets[i]!) named.set(key(word, target), { kind: "missed", source: i });
   });
-  const arcs = reading.arcs.map(([from, to, weight]) => ({ from: from!, to: to!, weight: weight!, kind: named.get(`${from} ${to}`) ?? null }));
+  const arcs = reading.arcs.map(([from, to, weight]) => ({ from: from!, to: to!, weight: weight!, ...(named.get(`${from} ${to}`) ?? { kind: null, source: -1 }) }));
   const order = [null, "missed", "chose", "found"];
   return arcs.sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind) || a.weight - b.weight);
 }
@@ -80,7 +82,7 @@ export function picture(sentence: LinkSentence, reading: LinkShown, towards: boo
   const rise = ({ from, to }: Arc): number => Math.min(HIGHEST, BASE + STEP * Math.abs(places[from]! - places[to]!) + 6);
   const ground = Math.ceil(Math.max(...arcs.map(rise), BASE) * 0.75) + 6;
   const drawn = arcs.flatMap((arc) => {
-    const { from, to, weight, kind } = arc;
+    const { from, to, weight, kind, source } = arc;
     const sign = Math.sign(places[to]! - places[from]!);
     const [x, y] = [middles[from]! + 2.5 * sign, middles[to]! - 2.5 * sign];
     const top = ground - rise(arc);
@@ -89,7 +91,7 @@ export function picture(sentence: LinkSentence, reading: LinkShown, towards: boo
     if (!kind) return [s("path", { ...line, "stroke-opacity": "0.28" })];
     const tip = tipOn(host, () => h("div", {}, `${saying(sentence, from)} → ${saying(sentence, to)}  ${weight.toFixed(3)}`));
     const half = 2.8 + 0.6 * wide;
-    return [s("path", { ...line, ...tip }), s("path", { d: `M${y - half} ${ground - 1.4 * half}h${2 * half}L${y} ${ground + 2}z`, class: `tip-${kind}`, style: "stroke:none" })];
+    return [s("path", { ...line, ...tip, "data-source": source }), s("path", { d: `M${y - half} ${ground - 1.4 * half}h${2 * half}L${y} ${ground + 2}z`, class: `tip-${kind}`, style: "stroke:none" })];
   });
   const texts = words.map((word, i) => s("text", { x: middles[i]!, y: ground + 15, class: asked.has(i) ? "asked" : "" }, word));
   return s("svg", { width, height: ground + 20, viewBox: `0 0 ${width} ${ground + 20}`, class: "arcs", "aria-hidden": "true" }, ...drawn, ...texts);

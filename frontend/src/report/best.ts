@@ -2,11 +2,12 @@
 
 import { h } from "../dom";
 import { code, paper, plural, probability, range, share, whole } from "../format";
-import type { BestRow, LinkSentence, LinkShown, LinksSection, SyntaxSection, TreeShown } from "../protocol";
+import type { BestRow, LinkSentence, LinkShown, LinksSection, Reason, SyntaxSection, TreeShown } from "../protocol";
 import { key, picture, saying } from "./arcs";
 import { bar } from "./bars";
 import type { Cell } from "./figures";
 import type { Drawn, Host } from "./host";
+import { at, opens } from "./reasons";
 import { firstOf, HeadRows, number, table } from "./rows";
 
 const ACCURACY = "accuracy,\ngiven the\nchoice";
@@ -73,14 +74,10 @@ export function best<Row extends BestRow>(element: HTMLElement, info: Info<Row>,
     const cell = host.figures.find(row.layer, row.head);
     const named = headOf(row);
     const rule = terms.rule(row);
-    const open = (): void => {
-      choose(row, cell!, tr);
-      host.set({ cell: cell! });
-    };
     const split = `${named?.name} was the choice ${row.times} times of ${row.choices}; beside ${terms.best}, chosen alike: ${share(row.gain)}, 95\u00a0% ${range(row.gain_low, row.gain_high)}`;
     const tr: HTMLElement = h(
       cell ? "tr" : "tr.off",
-      { onclick: cell ? open : null, title: row.few ? "Too few instances for a best head" : null },
+      { ...(cell && row.reason && opens(host, cell, row.reason, () => choose(row, cell, tr))), title: row.few ? "Too few instances for a best head" : null },
       h("th", { scope: "row" }, cell ? h("button.headname", { type: "button", "aria-pressed": "false" }, terms.name(row)) : terms.name(row)),
       number(whole(row.n)),
       named ? h("td", {}, h("b", {}, named.name), h("span.dim", {}, `  ${named.label}`), h("span.range", {}, terms.arrow(row))) : h("td", {}, "–"),
@@ -115,11 +112,16 @@ function cases<Row extends BestRow>(row: Row, cell: Cell, host: Host, terms: Ter
   const towards = terms.towards(row);
   const shown = ({ sentence, reading }: Case, kind: string): HTMLElement => {
     const answers = reading.words.map((word, i) => `${saying(sentence, word)} ${towards ? "to" : "from"} ${saying(sentence, reading.predicted[i]!)}`);
+    // Seen at a source: of an arc its own, else the first.
+    const why = (source: number): Reason => at(row.reason!, sentence.example, reading.pins[source]);
     const attributes = {
       type: "button",
       "data-kind": kind,
       "data-example": sentence.example,
-      onclick: () => host.open(cell, sentence.example),
+      ...opens(host, cell, why(0), ({ target }) => {
+        const arc = target instanceof Element ? target.closest("[data-source]") : null;
+        return why(Number(arc?.getAttribute("data-source") ?? 0));
+      }),
     };
     const said = `${kind}: ${sentence.words.join(" ")}. ${answers.join(", ")}. Open ${host.figures.name(cell)} here.`;
     return h("button.sentence", attributes, h("span.hidden", {}, said), picture(sentence, reading, towards, host));

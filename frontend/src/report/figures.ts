@@ -4,7 +4,7 @@ import { PALETTES, type Theme } from "../color";
 import type { Store } from "../data";
 import { clamp } from "../dom";
 import { code, paper } from "../format";
-import type { MeasureInfo, ReportPayload } from "../protocol";
+import type { MeasureInfo, Reason, ReportPayload } from "../protocol";
 import { HEAD, records, type Table } from "./table";
 
 /** A head by its place along the arrays' axes (not the model's index). */
@@ -97,6 +97,8 @@ export class Figures {
   constructor(
     readonly payload: ReportPayload,
     readonly measures: readonly Measure[],
+    /** Of each measure and head, the example and the query's place that show the figure; -1 for none. */
+    private readonly where: ArrayLike<number> = [],
   ) {
     this.rows = payload.layers.length;
     this.columns = payload.heads.length;
@@ -121,7 +123,7 @@ export class Figures {
       });
       return new Measure(info, heads, value!, error!, count!, chance!);
     });
-    return new Figures(payload, measures);
+    return new Figures(payload, measures, await store.get(payload.seen));
   }
 
   readonly measure = (name: string): Measure => this.byName.get(name) ?? this.measures[0]!;
@@ -142,6 +144,13 @@ export class Figures {
   /** The place of a head given by the model's own indices; null when there is no such head. */
   find(layer: number | null, head: number | null): Cell | null {
     return this.cells.find((cell) => this.layerOf(cell) === layer && this.headOf(cell) === head) ?? null;
+  }
+  /** Where a figure of a head is seen: an example, and the query whose row shows it; nothing where none does. */
+  seen(name: string, cell: Cell): Pick<Reason, "example" | "pin"> | null {
+    const at = this.measures.findIndex((measure) => measure.name === name);
+    const first = 2 * ((at * this.rows + cell.layer) * this.columns + cell.head);
+    const [example = -1, place = -1] = at < 0 ? [] : [this.where[first], this.where[first + 1]];
+    return example < 0 ? null : { example, pin: { side: "from", place } };
   }
   /** The heads with a value, largest first. */
   ranked({ value }: Measure): Cell[] {

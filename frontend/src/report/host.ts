@@ -1,6 +1,7 @@
 // What a part of the report may ask of the page around it.
 
 import type { Theme } from "../color";
+import type { Reason } from "../protocol";
 import type { Cell, Figures, Measure } from "./figures";
 import type { Table } from "./table";
 
@@ -9,6 +10,8 @@ export type ThemeChoice = "auto" | Theme;
 export interface State {
   readonly cell: Cell;
   readonly example: number;
+  /** Why the head is open; null: for its figure in the measure. */
+  readonly reason: Reason | null;
   readonly measure: string;
   readonly theme: ThemeChoice;
   /** The explorer fills the window. */
@@ -30,8 +33,8 @@ export interface Host {
   readonly now: Now;
   /** Change the page's state; every part is then updated. */
   set(change: Partial<State>): void;
-  /** Show a head in the explorer, on the example that is open or on another. */
-  open(cell: Cell, example?: number | null): void;
+  /** Show a head in the explorer for the reason for which it was named, where that is seen. */
+  open(cell: Cell, reason: Reason): void;
   /** Show a head's figures: its row in the table. */
   row(cell: Cell): void;
   /** What is made while the page is in light colours, whatever the reader sees. */

@@ -6,10 +6,11 @@ import { Explorer } from "../explorer/explorer";
 import { download } from "../explorer/save";
 import { DEFAULTS, type Full, headsOf, settle, unequal, write } from "../explorer/state";
 import { nameOf } from "../explorer/toolbar";
-import { figure, label } from "../format";
-import type { ExplorerPayload, ExplorerState } from "../protocol";
+import { label } from "../format";
+import type { ExplorerPayload, ExplorerState, Reason } from "../protocol";
 import { same } from "./figures";
 import type { Host, Now } from "./host";
+import { linked, ofMeasure, shows } from "./reasons";
 import { carried, SIDES } from "./sides";
 import { VIEW } from "./state";
 import { Strips } from "./strips";
@@ -17,13 +18,14 @@ import { Strips } from "./strips";
 /** What the open head follows; the width is that of its own column. */
 export interface OpenedNow extends Now {
   readonly example: number;
+  readonly reason: Reason | null;
   readonly large: boolean;
 }
 
 export class Opened {
   private readonly title = h("h2", { tabindex: -1 });
   private readonly papers = h("span.dim");
-  private readonly figure = h("span.figure", { title: "Over the corpus" });
+  private readonly figure = h("span.figure");
   private readonly enlarge: HTMLButtonElement;
   private readonly select: HTMLSelectElement;
   private readonly note = h("p.say");
@@ -66,19 +68,21 @@ export class Opened {
   update(now: OpenedNow): void {
     const before = this.now;
     this.now = now;
-    if (now.example !== before.example) {
+    if (now.example !== before.example || labelOf(now) !== labelOf(before)) {
       const { examples } = this.host.figures.payload;
       // Tokens of another example are others: what was pinned or zoomed is let go.
-      this.build({ ...carried(this.explorer?.state ?? {}, examples[before.example], examples[now.example]), pin: null, zoom: null });
+      const state = carried(this.explorer?.state ?? {}, examples[before.example], examples[now.example]);
+      this.build(now.example === before.example ? state : { ...state, pin: null, zoom: null });
     } else if (!same(now.cell, before.cell)) this.follow();
     if (now.theme !== before.theme) this.explorer?.surroundings();
     this.strips.update(now);
     this.describe();
   }
 
-  /** The head itself is to be seen, not the grid of all. */
-  reveal(): void {
-    if (this.explorer?.state.scale === "model") this.explorer.update({ scale: "head" });
+  /** The head is to be seen where its reason is. */
+  show(reason: Reason): void {
+    const { layer, head } = this.open;
+    this.explorer?.update({ ...shows(reason), layer, heads: [head] });
   }
 
   /** Take over a state from the page's address. */
@@ -154,7 +158,7 @@ export class Opened {
       dark: () => this.now.theme === "dark",
       save: download,
     };
-    this.explorer = new Explorer(element, { payload, store, state: this.withHead(state) }, host);
+    this.explorer = new Explorer(element, { payload: linked(payload, labelOf(this.now)), store, state: this.withHead(state) }, host);
     element.querySelector(".bar")?.prepend(this.select);
     if (this.paired) this.offer(payload);
   }
@@ -199,12 +203,13 @@ export class Opened {
   }
 
   private describe(): void {
-    const { measure, cell, example, large } = this.now;
+    const { measure, cell, example, large, reason } = this.now;
     const { figures } = this.host;
     const inA = this.models ? " in A" : "";
+    const { says, figure, over } = reason ?? ofMeasure(measure, cell);
     this.title.textContent = figures.name(cell);
     this.papers.textContent = `${figures.paper(cell)} in papers`;
-    this.figure.replaceChildren(h("span", {}, `${measure.info.title}${inA}`), h("b", {}, figure(measure.value(cell), measure.isShare ? 3 : 2)));
+    this.figure.replaceChildren(h("span", {}, says), h("b", {}, figure), h("span", {}, `${over}${reason?.measure === null ? "" : inA}`));
     this.select.selectedIndex = example;
     this.enlarge.textContent = large ? "Back to the report" : "Enlarge";
     const part = this.payload?.inputs[0]?.parts[0];
@@ -218,6 +223,9 @@ export class Opened {
     this.among.textContent = `${figures.name(cell)}${inA} over the corpus, ${all > 1 ? `among all ${all} heads` : "the only head"}`;
   }
 }
+
+/** Which links are shown: on the example of a reason its own, elsewhere all. */
+const labelOf = ({ reason, example }: OpenedNow): string | null => (reason?.example === example ? reason.label : null);
 
 /** What an example is called: its text; the labels of two models are their names. */
 const called = ({ inputs }: ExplorerPayload): string =>

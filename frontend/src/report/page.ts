@@ -7,14 +7,15 @@ import { fromPage, Store } from "../data";
 import { h, s } from "../dom";
 import { read } from "../explorer/state";
 import { Tip } from "../explorer/tip";
-import type { ExplorerState, ReportPayload } from "../protocol";
-import { type Cell, Figures } from "./figures";
+import type { ExplorerState, Reason, ReportPayload } from "../protocol";
+import { type Cell, Figures, same } from "./figures";
 import type { Drawn, Host, Now, State, ThemeChoice } from "./host";
 import { Opened, type OpenedNow } from "./opened";
 import { lead, provenance, shape } from "./prose";
 import { draw } from "./draw";
 import { copyLink, skip } from "../roving";
 import { reveal } from "./rows";
+import { placed } from "./reasons";
 import { readFragment, VIEW, writeFragment } from "./state";
 import { ThemeWatch } from "./theme";
 import { figureText } from "./tip";
@@ -72,9 +73,9 @@ class Report implements Host {
   ) {
     const { payload } = figures;
     if (!figures.measures[0]) throw new Error("this report holds no measures");
-    this.defaults = { cell: figures.opening, example: 0, measure: figures.measures[0].name, theme: "auto", large: false };
+    this.defaults = { cell: figures.opening, example: 0, reason: null, measure: figures.measures[0].name, theme: "auto", large: false };
     const [state, view] = this.fragment();
-    this.state = { ...this.defaults, ...state };
+    this.state = { ...this.defaults, reason: kept().reason, ...state };
     root.className = "hs report";
     this.watch = new ThemeWatch(root, () => this.rethink());
     this.watch.choose(this.state.theme);
@@ -99,6 +100,7 @@ class Report implements Host {
     this.entry = this.places;
     this.describe();
     window.addEventListener("hashchange", this.readBack);
+    window.addEventListener("popstate", this.readBack);
     root.addEventListener("keydown", this.key);
     this.sizes.observe(this.page);
     this.sizes.observe(this.aside);
@@ -116,7 +118,9 @@ class Report implements Host {
   }
 
   set(change: Partial<State>): void {
-    this.state = { ...this.state, ...change };
+    // Another head or measure is open for a figure of its own.
+    const other = (change.cell && !same(change.cell, this.state.cell)) || (change.measure && change.measure !== this.state.measure);
+    this.state = { ...this.state, ...(other && { reason: null }), ...change };
     if (change.theme) this.watch.choose(change.theme);
     this.refresh();
     // Browsers let a page change its address only so often.
@@ -125,11 +129,14 @@ class Report implements Host {
     if (change.cell) this.live.textContent = figureText(this.figures, this.figures.measure(this.state.measure), change.cell);
   }
 
-  open(cell: Cell, example?: number | null): void {
+  open(cell: Cell, named: Reason): void {
     const from = document.activeElement;
-    this.set({ cell, example: example ?? this.state.example });
-    this.opened.reveal();
+    const reason = placed(named, cell, this.figures);
+    this.write(); // what to come back to
+    this.set({ cell, reason, example: reason.example ?? this.state.example });
+    this.opened.show(reason);
     if (narrow()) this.pull(true);
+    this.write();
     // Who came by the keyboard goes on in the open head, and from there back to the number.
     if (!(from instanceof HTMLElement) || !this.page.contains(from) || !from.matches(":focus-visible")) return;
     this.origin = from;
@@ -163,8 +170,8 @@ class Report implements Host {
   readonly tip: Host["tip"] = (content, x, y) => this.pointer.show(content, x, y);
 
   private get side(): OpenedNow {
-    const { example, large } = this.state;
-    return { ...this.now, example, large, width: Math.max(220, this.aside.clientWidth - 40) };
+    const { example, large, reason } = this.state;
+    return { ...this.now, example, large, reason, width: Math.max(220, this.aside.clientWidth - 40) };
   }
 
   // Where the sections are; made when they are there.
@@ -219,32 +226,37 @@ class Report implements Host {
   }
 
   private get places(): string {
-    return JSON.stringify([this.state.cell, this.state.example, this.opened.scale]);
+    return JSON.stringify([this.state.cell, this.state.example, this.state.reason, this.opened.scale]);
   }
 
-  // Another head or scale is another entry of the history: Back leads to the one before.
+  // Into the address, and beside it why the head is open. Another head, reason or scale is another entry of the history:
+  // Back leads to the one before.
   private write(): void {
     window.clearTimeout(this.timer);
     const step = this.places !== this.entry;
     this.entry = this.places;
     const hash = writeFragment(this.state, this.defaults, this.figures, this.opened.fragment);
+    const beside: Kept = { reason: this.state.reason, drawer: this.aside.classList.contains("open") };
+    const again = hash === window.location.hash && JSON.stringify(beside.reason) === JSON.stringify(kept().reason);
     try {
-      if (hash !== window.location.hash) history[step ? "pushState" : "replaceState"](null, "", hash);
+      history[step && !again ? "pushState" : "replaceState"](beside, "", hash);
     } catch {
       // A page inside another may not be allowed to change its address.
     }
     this.written = window.location.hash;
   }
 
-  private readonly readBack = (): void => {
-    if (window.location.hash === this.written) return;
+  private readonly readBack = ({ type }: Event): void => {
+    const { reason, drawer } = kept();
+    if (window.location.hash === this.written && (type === "hashchange" || JSON.stringify(reason) === JSON.stringify(this.state.reason))) return;
     // A link to a section: the browser goes there, and the address keeps the state.
     if (sectionOf(window.location.hash)) return this.write();
     const [state, view] = this.fragment();
-    this.set({ ...this.defaults, theme: this.state.theme, ...state });
+    this.written = window.location.hash;
+    this.set({ ...this.defaults, theme: this.state.theme, reason, ...state });
     this.opened.restore(view);
     this.entry = this.places;
-    if (state.cell && narrow()) this.pull(true);
+    if (narrow()) this.pull(drawer ?? Boolean(state.cell));
   };
 
   // Arrow keys on the grid move between heads; Escape leads back to the report.
@@ -261,6 +273,15 @@ class Report implements Host {
     this.set({ cell: this.figures.step(this.state.cell, layers, heads) });
   };
 }
+
+/** What the history keeps beside the address. */
+interface Kept {
+  readonly reason: Reason | null;
+  /** Whether the head lay over the report; undefined for an address that was typed. */
+  readonly drawer?: boolean;
+}
+
+const kept = (): Kept => ({ reason: null, ...(window.history.state as Kept | null) });
 
 const narrow = (): boolean => window.innerWidth < WIDE;
 

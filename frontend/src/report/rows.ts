@@ -3,8 +3,10 @@
 import "./rows.css";
 import { type Child, h } from "../dom";
 import { type Cell, same } from "./figures";
+import type { Reason } from "../protocol";
 import type { Host, Now } from "./host";
 import { explained, meanings } from "./terms";
+import { opens } from "./reasons";
 
 /** A table whose columns named in `numbers` are set to the right. */
 export function table(host: Host, title: string, columns: readonly string[], numbers: ReadonlySet<string>, bodies: readonly (readonly HTMLElement[])[], kind = ""): HTMLElement {
@@ -78,13 +80,9 @@ export class HeadRows {
   };
 }
 
-/** A name in a text that opens its head, on an example if one is named. */
-export function headLink(host: Host, cell: Cell | null, text: string, example?: number | null, title: string | null = null): HTMLElement {
-  const open = (event: Event): void => {
-    event.stopPropagation();
-    if (cell) host.open(cell, example);
-  };
-  return h("button.headlink", { type: "button", title, onclick: open }, text);
+/** A name in a text that opens its head. */
+export function headLink(host: Host, cell: Cell | null, text: string, reason: Reason, title: string | null = null): HTMLElement {
+  return cell ? h("button.headlink", { type: "button", title, ...opens(host, cell, reason) }, text) : h("span", { title }, text);
 }
 
 /** Units behind a name, where they are not shares. */

@@ -4,6 +4,7 @@ import { fit, h } from "../dom";
 import { figure } from "../format";
 import type { Cell, Measure } from "./figures";
 import type { Host, Now } from "./host";
+import { ofMeasure } from "./reasons";
 import { figureTip, pointing } from "./tip";
 
 const PAD = 6;
@@ -21,7 +22,7 @@ export class Strips {
     this.strips = host.figures.told.map((measure) => {
       const pick = (): void => host.set({ measure: measure.name });
       const name = h("button.link", { type: "button", onclick: pick, title: "Show in the heat map" }, measure.info.title);
-      const listeners = pointing(host, (event) => this.near(event, measure), (cell) => figureTip(host.figures, measure, cell), (cell) => host.open(cell));
+      const listeners = pointing(host, (event) => this.near(event, measure), (cell) => figureTip(host.figures, measure, cell), (cell) => host.open(cell, ofMeasure(measure, cell)));
       const canvas = h("canvas", { "aria-hidden": "true", ...listeners });
       return { measure, canvas, name, value: h("span.val") };
     });

@@ -38,7 +38,7 @@ export function pointing<Mark>(
   host: Pick<Host, "tip">,
   under: (event: MouseEvent) => Mark | null | undefined,
   tip: (mark: Mark, event: MouseEvent) => Node | null,
-  open: (mark: Mark) => void,
+  open: (mark: Mark, event: MouseEvent) => void,
   over: (mark: Mark | null) => void = () => undefined,
 ) {
   return {
@@ -54,7 +54,7 @@ export function pointing<Mark>(
     },
     onclick: (event: MouseEvent) => {
       const mark = under(event);
-      if (mark) open(mark);
+      if (mark) open(mark, event);
     },
   };
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, TypeVar
@@ -58,15 +58,25 @@ class Gallery:
         """Begin a section, which may add so many bytes."""
         self._left = size
 
-    def add(self, example: Example, links: Sequence[Link] = ()) -> int | None:
-        """The index of an example among the page's, with gold links; None where there is no room for it."""
+    def add(self, example: Example, links: Sequence[Link] = (), columns: Collection[str] = ()) -> int | None:
+        """The index of an example among the page's, with gold links; None where there is no room for it.
+
+        Args:
+            example: encoded.
+            links: to be drawn over its maps.
+            columns: the labels whose heads are read in the source's column: what looks at it.
+        """
         if self.show is None or example.tokens is None:
             return None
         made = replace(self.show(example.tokens), neurons={})
         if links:
             with warnings.catch_warnings():  # of pieces that a span parts: the measuring says so
                 warnings.simplefilter("ignore", HeadscopeWarning)
-                made = replace(made, links=of_parts(links, made.parts))
+                found = of_parts(links, made.parts)
+            for link in (link for own in found.values() for link in own):
+                if link["label"] in columns:
+                    link["side"] = "to"
+            made = replace(made, links=found)
         return self.put(made)
 
     def put(self, made: Input | Beside, *, must: bool = False) -> int | None:

@@ -28,6 +28,7 @@ from headscope.views.columns import measure_names
 from headscope.views.explorer import Input, explorer_payload
 from headscope.views.page import page, plain_text
 from headscope.views.payload import CorpusInfo, ExplorerPayload, MeasureInfo, ModelInfo, ReportPayload
+from headscope.views.reasons import seen
 from headscope.views.section import Beside, Section
 
 HALVES = (
@@ -127,6 +128,7 @@ def report_payload(
         error=blobs.plain(error),
         count=blobs.plain(count),
         chance=blobs.plain(chance),
+        seen=blobs.plain(seen(examples, names, value, layers, heads), "int32"),
         sections=[info for section in shown if (info := section.info(blobs)) is not None],
         examples=[explorer for explorer, _ in opened],
         options=_texts(_mapping(meta, "options")),

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from headscope.heads import Head
 from headscope.views.blobs import Blobs
 from headscope.views.payload import Part, SectionInfo
+from headscope.views.reasons import because
 from headscope.views.section import Section
 from headscope.views.sentences import NAMED, comma, head_name, percent, sentence, text
 
@@ -120,11 +121,11 @@ class Summary(Section):
         known = any(np.isfinite(self.low[name]).any() for name in phrases)
         above = {name: self._above_half(name, known=known) for name in phrases}
         findings = [
-            Finding(parts=_above_half(heads, phrases[name], known=known), about=name)
+            Finding(parts=_above_half(heads, name, phrases[name], known=known), about=name)
             for name, heads in above.items()
             if heads
         ]
-        quiet = {phrase: ranked[name][0] for name, phrase in phrases.items() if not above[name]}
+        quiet = {name: ranked[name][0] for name in phrases if not above[name]}
         if quiet:
             findings.append(Finding(parts=_quiet(quiet, known=known), about=None))
         if "entropy" in ranked:
@@ -149,12 +150,12 @@ class Summary(Section):
         return sorted(scored, key=lambda pair: (-pair[1], pair[0]))
 
 
-def _above_half(above: Sequence[_Scored], phrase: str, *, known: bool) -> list[Part]:
+def _above_half(above: Sequence[_Scored], name: str, phrase: str, *, known: bool) -> list[Part]:
     verb, their = ("head puts", "its") if len(above) == 1 else ("heads put", "their")
     begin = "" if known else _THESE
     parts = [text(f"{begin}{len(above)} {verb} more than half of {their} attention on {phrase}: ")]
     for position, (head, share) in enumerate(above[:NAMED]):
-        parts += [*comma(position), head_name(head), text(f" ({percent(share)})")]
+        parts += [*comma(position), _attending(head, name, phrase, share), text(f" ({percent(share)})")]
     end = ""
     if len(above) > NAMED:
         layers = sorted({head.layer for head, _ in above})
@@ -164,25 +165,38 @@ def _above_half(above: Sequence[_Scored], phrase: str, *, known: bool) -> list[P
 
 
 def _quiet(best: Mapping[str, _Scored], *, known: bool) -> list[Part]:
-    phrases = list(best)
+    phrases = [_PHRASES[name] for name in best]
     listed = phrases[0] if len(phrases) == 1 else f"{', '.join(phrases[:-1])} or {phrases[-1]}"
     none = "No head is known to put" if known else f"{_THESE}no head puts"
     parts = [text(f"{none} more than half of its attention on {listed}; the most here is ")]
-    for position, (phrase, (head, share)) in enumerate(best.items()):
+    for position, (name, (head, share)) in enumerate(best.items()):
+        phrase = _PHRASES[name]
         on = f" on {phrase}" if len(phrases) > 1 else ""
-        parts += [*comma(position), head_name(head), text(f" ({percent(share)}{on})")]
+        parts += [
+            *comma(position),
+            _attending(head, name, phrase, share),
+            text(f" ({percent(share)}{on})"),
+        ]
     return [*parts, text(".")]
+
+
+def _attending(head: Head, name: str, phrase: str, share: float) -> Part:
+    return head_name(head, because(f"attention on {phrase}", percent(share), measure=name))
+
+
+def _of_entropy(head: Head, nats: float) -> Part:
+    return head_name(head, because("entropy", f"{max(0.0, nats):.2f} nats", measure="entropy"))
 
 
 def _entropy(ranked: Sequence[_Scored], uniform: float) -> list[Part]:
     (broad, high), (sharp, low) = ranked[0], ranked[-1]
     against = f" of {uniform:.2f} for uniform attention" if np.isfinite(uniform) else ""
     if broad == sharp:
-        return sentence("The entropy of ", head_name(broad), f" is {high:.2f} nats{against}.")
+        return sentence("The entropy of ", _of_entropy(broad, high), f" is {high:.2f} nats{against}.")
     return sentence(
         f"Entropies of heads lie between {max(0.0, low):.2f} nats (",
-        head_name(sharp),
+        _of_entropy(sharp, low),
         f") and {high:.2f} (",
-        head_name(broad),
+        _of_entropy(broad, high),
         f"){against}.",
     )

@@ -58,16 +58,36 @@ class Absent(TypedDict):
     reason: str
 
 
-class Part(TypedDict):
-    """A stretch of a sentence; with a layer and a head it is the name of that head.
+class Pin(TypedDict):
+    """A token that is pinned: its side, and its place on that axis."""
 
-    `example` is the place of the example on which the head is to be seen, where it is not the one that is open.
+    side: Literal["from", "to"]
+    place: int
+
+
+class Reason(TypedDict):
+    """Why a head is named, and where that is seen.
+
+    `says` is what `figure` is of, `over` what it is over. The head opens on `example` (by its place) with the token of
+    `pin`, and of the example's links those of `label`; where there is no example, on the one that shows `measure`.
     """
+
+    says: str
+    figure: str
+    over: str
+    measure: str | None
+    example: int | None
+    pin: Pin | None
+    label: str | None
+
+
+class Part(TypedDict):
+    """A stretch of a sentence; with a layer and a head it is the name of that head, which `reason` opens."""
 
     text: str
     layer: int | None
     head: int | None
-    example: NotRequired[int]
+    reason: Reason | None
 
 
 class WordsInfo(TypedDict):
@@ -349,7 +369,8 @@ class PrintedRow(TypedDict):
 class ReportPayload(TypedDict):
     """The report page. `layers` and `heads` are the indices along the arrays' axes.
 
-    `value`, `error` and `count` are [measure layer head], `chance` is [measure layer]; NaN: there is none.
+    `value`, `error` and `count` are [measure layer head], `chance` is [measure layer]; NaN: there is none. `seen` is
+    [measure layer head 2]: the example and the query's place that show a figure; -1: none does.
     Sections name an example by its place in `examples`; the blobs of the example at place i are named ``i-name``.
     """
 
@@ -365,6 +386,7 @@ class ReportPayload(TypedDict):
     error: ArrayRef
     count: ArrayRef
     chance: ArrayRef
+    seen: ArrayRef
     sections: list[SectionInfo]
     examples: list[ExplorerPayload]
     options: dict[str, str]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from headscope.heads import Head
-from headscope.views.payload import Part
+from headscope.views.payload import Part, Reason
 
 NAMED = 5
 """Heads, or relations, named in a sentence; the rest are counted."""
@@ -14,15 +14,12 @@ NAMED = 5
 
 def text(words: str) -> Part:
     """A stretch of text."""
-    return Part(text=words, layer=None, head=None)
+    return Part(text=words, layer=None, head=None, reason=None)
 
 
-def head_name(head: Head, example: int | None = None) -> Part:
-    """The name of a head, which opens it: on the example that is open, or on this one."""
-    part = Part(text=str(head), layer=head.layer, head=head.head)
-    if example is not None:
-        part["example"] = example
-    return part
+def head_name(head: Head, reason: Reason) -> Part:
+    """The name of a head, which opens it where the reason is seen."""
+    return Part(text=str(head), layer=head.layer, head=head.head, reason=reason)
 
 
 def comma(position: int) -> list[Part]:

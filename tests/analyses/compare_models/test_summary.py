@@ -218,8 +218,12 @@ def test_other_shapes_are_counted() -> None:
 def test_names_open_heads_on_the_example_of_both() -> None:
     one = Compare("untrained", ("a", "b"), figures(MOVED), None, {Head(0, 1): 7})
     parts = {part["text"]: part for part in one.findings()[0] if part["head"] is not None}
-    assert parts["L0H1"] == {"text": "L0H1", "layer": 0, "head": 1, "example": 7}
-    assert parts["L1H0"] == {"text": "L1H0", "layer": 1, "head": 0}
+    reason = parts["L0H1"]["reason"]
+    assert reason is not None
+    assert (reason["says"], reason["figure"], reason["example"]) == ("drift", "0.60 nats", 7)
+    reason = parts["L1H0"]["reason"]
+    assert reason is not None
+    assert reason["example"] is None
 
 
 def test_what_travels() -> None:

@@ -47,6 +47,7 @@ def test_mentions_travel_as_they_are() -> None:
     heads = {one["candidates"]: one for one in info["rows"] if one["system"] == "best_head"}
     assert [(heads[name]["layer"], heads[name]["head"]) for name in CANDIDATES] == [(1, 0), (1, 0), (2, 3)]
     wrong = {"window": 0, "mention": 3, "predicted": 0, "weight": 0.125, "antecedents": [0], "right": False}
+    wrong = {**wrong, "pin": {"side": "from", "place": 3}}
     assert heads["preceding_mentions"]["shown"][1] == wrong
     assert heads["other_mentions"]["shown"] == []
     found = sample.coref().result.sel(candidates="any_word")

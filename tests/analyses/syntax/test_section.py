@@ -170,6 +170,7 @@ def test_sentences_travel_as_they_are() -> None:
         {
             "sentence": 0,
             "words": [0],
+            "pins": [{"side": "from", "place": 1}],
             "predicted": [1],
             "right": [False],
             "arcs": [[0, 2, 0.1], [0, 1, 0.4], [2, 0, 0.2]],

@@ -7,17 +7,21 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal, TypedDict
 
+import numpy as np
+
 from headscope.analyses.cards import run
 from headscope.analyses.cards.run import Card, Shown
-from headscope.analyses.roles.section import known_roles
+from headscope.analyses.roles.section import SHORT, known_roles
 from headscope.analyses.roles.statistics import ROLES, leading, roles_of, units_of
 from headscope.analyses.study import Gallery, Study, look
 from headscope.corpora import Example
+from headscope.maps import AttentionMaps
 from headscope.models import Model
 from headscope.tokens import Tokens
 from headscope.views.blobs import Blobs
 from headscope.views.explorer import Input
-from headscope.views.payload import SectionInfo
+from headscope.views.payload import Pin, Reason, SectionInfo
+from headscope.views.reasons import because, definition, telling_rows
 from headscope.views.section import Section
 
 
@@ -31,6 +35,7 @@ class CardExample(TypedDict):
     score: float
     rank: int | None
     decile: int
+    reason: Reason
 
 
 class CardInfo(TypedDict):
@@ -65,12 +70,14 @@ class Cards(Section):
         inputs: how many inputs the examples are chosen from.
         examples: how many are in the page.
         command: what gives the page.
+        shown: the maps of the examples.
     """
 
     cards: Sequence[Card]
     inputs: int
     examples: int
     command: str | None = None
+    shown: Sequence[AttentionMaps] = ()
 
     def info(self, blobs: Blobs) -> CardsSection:
         """The cards; the examples travel with the page."""
@@ -93,8 +100,8 @@ class Cards(Section):
                     measure=card.measure,
                     units=card.units,
                     least=card.least,
-                    strongest=_rounded(card.strongest),
-                    sample=_rounded(card.sample),
+                    strongest=self._examples(card, card.strongest),
+                    sample=self._examples(card, card.sample),
                 )
                 for card in self.cards
             ],
@@ -103,15 +110,37 @@ class Cards(Section):
             command=self.command,
         )
 
+    def _examples(self, card: Card, examples: Sequence[Shown]) -> list[CardExample]:
+        """Examples of a card, each with what is to be seen of the head there: the row that is nearest to its score."""
+        return [
+            CardExample(
+                example=each.example,
+                score=round(each.score, 4),
+                rank=each.rank,
+                decile=each.decile,
+                reason=because(
+                    f"{card.measure.replace('_', ' ')}",
+                    f"{each.score:.2f}" + ("" if card.units == "share" else f" {card.units}"),
+                    "on this input",
+                    example=each.example,
+                    pin=self._pin(card, each),
+                ),
+            )
+            for each in examples
+        ]
 
-def _rounded(examples: Sequence[Shown]) -> list[CardExample]:
-    return [CardExample(**example._replace(score=round(example.score, 4))._asdict()) for example in examples]
+    def _pin(self, card: Card, each: Shown) -> Pin | None:
+        if not self.shown:
+            return None
+        maps = self.shown[each.example]
+        layer, measure = list(maps.index).index(card.head.layer), definition(card.measure)
+        found = measure and telling_rows(measure, maps, layer, [card.head.head], np.array([each.score]))
+        return None if found is None else Pin(side="from", place=int(found.query[0]))
 
 
 NEURON_BYTES = 400_000
 """Up to how many bytes queries and keys come with the examples; the later ones go without."""
 
-_INSTEAD = {"sink": "first"}  # of which short inputs say nothing
 _SILENT = ("rare_word",)  # needs a corpus that was read twice
 
 
@@ -144,15 +173,17 @@ def _cards(study: Study) -> Cards | None:
         count, inputs = len(asked), (Example(tokens=_tokens(study.model, text)) for text in asked)
     measures = {role.name: role.measure for role in ROLES}
     scored = {
-        head: run.Scored(_INSTEAD.get(measures[role], measures[role]), units_of(role))
+        head: run.Scored(SHORT.get(measures[role], measures[role]), units_of(role))
         for head, role in leading(table).items()
         if measures[role] not in _SILENT
     }
     chosen = run.choose_examples(
         study.model, inputs, scored, roles_of(table), count=count, every=not isinstance(asked, int)
     )
-    study.inputs += _within([look(study.model, tokens) for tokens in chosen.tokens])
-    return Cards(chosen.cards, chosen.inputs, len(study.inputs), study.typed and study.typed.section("cards"))
+    inputs_shown = _within([look(study.model, tokens) for tokens in chosen.tokens])
+    study.inputs += inputs_shown
+    command = study.typed and study.typed.section("cards")
+    return Cards(chosen.cards, chosen.inputs, len(study.inputs), command, [one.first for one in inputs_shown])
 
 
 def _tokens(model: Model, text: str | tuple[str, str]) -> Tokens:

@@ -15,7 +15,8 @@ from headscope.heads import Head
 from headscope.measures.dataset import description
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
-from headscope.views.payload import Part, SectionInfo
+from headscope.views.payload import Part, Reason, SectionInfo
+from headscope.views.reasons import because
 from headscope.views.section import Section, not_measured, records
 from headscope.views.sentences import head_name, sentence
 
@@ -51,6 +52,7 @@ class GroupRow(TypedDict):
     ci_low: float | None
     ci_high: float | None
     example: int | None
+    reason: Reason
 
 
 class GroupsSection(SectionInfo):
@@ -131,7 +133,7 @@ class Groups(Section):
         return [
             sentence(
                 f"{between} {count} {'head differs' if count == 1 else 'heads differ'} (q ≤ {self.level:g}), most ",
-                head_name(head, self.examples.get((str(first.measure), head))),
+                head_name(head, self._reason(str(first.measure), head, float(first.difference))),
                 f" in “{self.figures.sel(measure=first.measure)['title'].item()}” (Hedges' g {first.effect:.2f}).",
             )
         ]
@@ -211,5 +213,16 @@ class Groups(Section):
         rows = listed.drop(columns="paper").rename(columns={"group_a": "a", "group_b": "b"})
         rows = records(rows.join(labels, on="measure"), exact=("p", "q"))
         for row in rows:
-            row["example"] = self.examples.get((row["measure"], Head(row["layer"], row["head"])))
+            head = Head(row["layer"], row["head"])
+            row["example"] = self.examples.get((row["measure"], head))
+            row["reason"] = self._reason(row["measure"], head, row["difference"])
         return rows
+
+    def _reason(self, measure: str, head: Head, difference: float) -> Reason:
+        """A head is named for a difference; it opens on a typical input of each group."""
+        of: Any = self.figures.sel(measure=measure)
+        title, units = str(of["title"].item()), str(of["units"].item())
+        figure = f"{difference:+.3f}" + ("" if units == "share" else f" {units}")
+        return because(
+            f"{title}, A − B", figure, "between the groups", example=self.examples.get((measure, head))
+        )

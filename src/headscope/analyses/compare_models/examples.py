@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -30,7 +30,8 @@ from headscope.measures.dataset import description
 from headscope.models import Model
 from headscope.stream.batches import tokens_of
 from headscope.tokens import Tokens
-from headscope.views.section import Section
+from headscope.views.payload import Pin
+from headscope.views.section import Beside, Section
 
 EXAMPLES = 4
 """How many examples have the maps of both models."""
@@ -89,6 +90,7 @@ def section(study: Study) -> list[Section]:
     why: list[str] = []
     figures: xr.Dataset | None = None
     examples: dict[Head, int] = {}
+    pins: dict[Head, Pin] = {}
     drawn: list[tuple[Tokens, Tokens]] = []
     if (differ := counterparts(model, beside.model)) is None:
         figures = models(model, beside.model, corpus, **study.run).figures
@@ -101,6 +103,7 @@ def section(study: Study) -> list[Section]:
         if pages.show is not None:
             drawn = _drawn(_of_words(study, beside.model) if words else _of_pieces(study))
             examples = _examples(model, beside, drawn, figures, pages, words=words)
+            pins = {} if words else _pins(pages, examples)
     else:
         why.append(f"{differ}, so only their roles are compared")
     both: tuple[pd.DataFrame, pd.DataFrame] | None = None
@@ -114,7 +117,9 @@ def section(study: Study) -> list[Section]:
     if figures is None and both is None:
         raise InputError("; ".join(why))
     command = study.typed and study.typed.versus(apart=apart, roles=both is not None)
-    return [Compare(beside.kind, beside.names, figures, both, examples, tuple(why), len(drawn), command)]
+    return [
+        Compare(beside.kind, beside.names, figures, both, examples, tuple(why), len(drawn), command, pins)
+    ]
 
 
 _Texts = Iterator[
@@ -175,6 +180,21 @@ def _examples(
         Head(int(layers[row]), int(heads[column])): list(indices.values())[best[row, column]]
         for row, column in np.argwhere(there)
     }
+
+
+def _pins(pages: Gallery, examples: Mapping[Head, int]) -> dict[Head, Pin]:
+    """Of each head, the token of its example whose rows in A and in B have least in common; special ones are none."""
+    pins: dict[Head, Pin] = {}
+    for head, index in examples.items():
+        view = pages.inputs[index]
+        assert isinstance(view, Beside)
+        a, b = view.first.first, view.second.first
+        layer = list(a.index).index(head.layer)
+        apart = np.abs(a.layers[layer][head.head] - b.layers[layer][head.head]).sum(-1)
+        if a.query.special_mask is not None and not a.query.special_mask.all():
+            apart = np.where(a.query.special_mask, -1.0, apart)
+        pins[head] = Pin(side="from", place=int(apart.argmax()))
+    return pins
 
 
 def nearest(away: npt.NDArray[np.float64], count: int) -> list[int]:

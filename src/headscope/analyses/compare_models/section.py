@@ -17,7 +17,7 @@ from headscope.analyses.study import LEVEL
 from headscope.heads import Head
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
-from headscope.views.payload import SectionInfo
+from headscope.views.payload import Pin, SectionInfo
 from headscope.views.section import not_measured, records, rounded
 
 
@@ -81,9 +81,9 @@ class RoleChange(TypedDict):
 class CompareSection(SectionInfo):
     """Two models on the same inputs.
 
-    `layer` and `head` are of the heads that were compared, like `js` (nats a row), `js_se`, `cosine` and `example`,
-    the place of an example that has the maps of both; all are empty where heads have no counterparts. `names` are those
-    of A and B, `of` how many heads each has.
+    `layer` and `head` are of the heads that were compared, like `js` (nats a row), `js_se`, `cosine`, `example`,
+    the place of an example that has the maps of both, and `pin`, the token whose rows differ most there; all are empty
+    where heads have no counterparts. `names` are those of A and B, `of` how many heads each has.
     """
 
     kind: Literal["compare"]
@@ -95,6 +95,7 @@ class CompareSection(SectionInfo):
     js_se: list[float | None]
     cosine: list[float]
     example: list[int | None]
+    pin: list[Pin | None]
     layers: list[ComparedLayer]
     measures: list[ComparedMeasure]
     counts: list[RoleCount]
@@ -133,6 +134,7 @@ class Compare(Comparison):
             of=of,
             **drift,
             example=[self.examples.get(head) for head in heads],
+            pin=[self.pins.get(head) for head in heads],
             layers=layers,
             measures=measures,
             counts=counts,

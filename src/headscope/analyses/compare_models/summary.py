@@ -17,7 +17,8 @@ from headscope.analyses.study import LEVEL
 from headscope.heads import Head
 from headscope.measures.dataset import description
 from headscope.views.page import plain_text
-from headscope.views.payload import Part
+from headscope.views.payload import Part, Pin, Reason
+from headscope.views.reasons import because
 from headscope.views.section import Section
 from headscope.views.sentences import by_role, head_name, sentence, with_error
 
@@ -38,6 +39,7 @@ class Comparison(Section):
         why: what is compared instead of heads, or of roles, and why.
         inputs: from how many short inputs the examples were chosen.
         command: what gives the same figures.
+        pins: the token of that example whose rows lie furthest apart, by head.
     """
 
     kind: Kind
@@ -49,6 +51,7 @@ class Comparison(Section):
     inputs: int = 0
     command: str | None = None
     pictured: ClassVar[str | None] = "compare"
+    pins: Mapping[Head, Pin] = field(default_factory=dict[Head, Pin])
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -87,12 +90,12 @@ def _drift(compared: Comparison) -> list[Part]:
     mean = f"{with_error(float(figures['js_all']), float(figures['js_all_se']))} nats a row apart"
     scale = "(Jensen–Shannon; 0 would be no difference, 0.69 nothing in common)"
     if len(rows) == 1:
-        return sentence(f"{beside} ", _name(compared, first), f" attends {mean} {scale}.")
+        return sentence(f"{beside} ", _moved(compared, first), f" attends {mean} {scale}.")
     return sentence(
         f"{beside} heads attend {mean} on average {scale}: from {_short(last.js)} (",
-        _name(compared, last),
+        _moved(compared, last),
         f") to {_short(first.js)} (",
-        _name(compared, first),
+        _moved(compared, first),
         ").",
     )
 
@@ -180,7 +183,7 @@ def _gained(compared: Comparison, gained: Sequence[Any], there: str, *, some: bo
 def _by_role(compared: Comparison, rows: Sequence[Any]) -> list[Part]:
     names: dict[str, list[list[Part]]] = {}
     for row in rows:
-        names.setdefault(str(row.role), []).append([_name(compared, row)])
+        names.setdefault(str(row.role), []).append([_became(compared, row)])
     return by_role(names)
 
 
@@ -196,9 +199,20 @@ def _counts(compared: Comparison) -> list[Part]:
     return sentence(f"{', '.join(counts)}; as the models differ in shape, no head has a counterpart.")
 
 
-def _name(compared: Comparison, row: Any) -> Part:
+def _moved(compared: Comparison, row: Any) -> Part:
+    """A head that is named for its drift, on the example that has the maps of both."""
     head = Head(int(row.layer), int(row.head))
-    return head_name(head, compared.examples.get(head))
+    return head_name(head, _seen(compared, head, "drift", f"{_short(row.js)} nats"))
+
+
+def _became(compared: Comparison, row: Any) -> Part:
+    """A head that is named for what became of its role."""
+    head = Head(int(row.layer), int(row.head))
+    return head_name(head, _seen(compared, head, f"{row.role}, A and B", f"{row.a:.2f}, {row.b:.2f}"))
+
+
+def _seen(compared: Comparison, head: Head, says: str, figure: str) -> Reason:
+    return because(says, figure, example=compared.examples.get(head), pin=compared.pins.get(head))
 
 
 def _beside(compared: Comparison) -> str:

@@ -13,13 +13,16 @@ import numpy.typing as npt
 from headscope.analyses.cards.section import gallery
 from headscope.analyses.coref import statistics
 from headscope.analyses.coref.run import around, coreference, pieces, windows
-from headscope.analyses.coref.section import Coref, CorefShown, CorefWindow
+from headscope.analyses.coref.section import Coref, CorefShown, CorefWindow, label_of
+from headscope.analyses.links.examples import first_token
 from headscope.analyses.sample import Sample
 from headscope.analyses.study import Study
 from headscope.corpora import Corpus, Example, builtin_trees
 from headscope.heads import Head
+from headscope.link import Link, Span
 from headscope.models import Model
 from headscope.stream.words import head_maps
+from headscope.views.payload import Pin
 from headscope.views.section import Section
 
 EACH = 3
@@ -46,10 +49,15 @@ def section(study: Study, *, seed: int = 0) -> list[Section]:
     annotations = [statistics.annotated(example) for example in drawn]
     pages.room()
     indices: dict[int, int] = {}
-    shown = {
+    shown: dict[str, list[CorefShown]] = {
         kind: _shown([each[head] for each in maps], drawn, annotations, kind, indices)
         for kind, head in best.items()
     }
+    places = {place: number for number, place in indices.items()}
+    named: dict[int, list[tuple[statistics.Candidates, int]]] = {}
+    for kind in best:
+        for choice in shown[kind]:
+            named.setdefault(places[choice["window"]], []).append((kind, choice["mention"]))
     shown_texts: list[CorefWindow] = []
     for number in indices:
         example, (mentions, _) = drawn[number], annotations[number]
@@ -58,7 +66,7 @@ def section(study: Study, *, seed: int = 0) -> list[Section]:
             CorefWindow(
                 words=[*(example.words or ())],
                 mentions=[[span.start, span.end, mention.head] for span, mention in spans],
-                example=pages.add(example),
+                example=pages.add(example, _links(example, annotations[number], named[number])),
                 spaces=None if example.spaces is None else [*example.spaces],
             )
         )
@@ -105,6 +113,26 @@ def _shown(
     return shown
 
 
+def _links(
+    example: Example,
+    annotation: tuple[list[statistics.Mentioned], list[statistics.Item]],
+    named: Sequence[tuple[statistics.Candidates, int]],
+) -> list[Link]:
+    """The mentions that are shown, each linked to the head words of its antecedents, among what a head chooses from."""
+    mentions, evaluated = annotation
+
+    def spans(words: Iterable[int]) -> tuple[Span, ...]:
+        return tuple(Span(word, word + 1) for word in sorted({*words}))
+
+    links: list[Link] = []
+    for kind, place in named:
+        item = next(item for item in evaluated if item.mention is mentions[place])
+        among = statistics.candidates(kind, item, mentions, len(example.words or ()))
+        (source,) = spans([item.mention.head])
+        links.append(Link(source, spans(item.right), label_of(kind), candidates=spans(map(int, among))))
+    return links
+
+
 def _choice(
     weights: npt.NDArray[Any],
     example: Example,
@@ -130,5 +158,6 @@ def _choice(
                     if each.cluster == item.mention.cluster and each.head < item.mention.head
                 ],
                 right=right,
+                pin=Pin(side="from", place=first_token(example, item.mention.head)),
             )
     return None

@@ -18,7 +18,8 @@ from headscope.measures.dataset import description
 from headscope.measures.resample import DIVISIONS
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
-from headscope.views.payload import Part, PrintedRow, SectionInfo
+from headscope.views.payload import Part, Pin, PrintedRow, Reason, SectionInfo
+from headscope.views.reasons import CORPUS, because
 from headscope.views.section import Section, number
 from headscope.views.sentences import head_name, percent, text
 
@@ -57,7 +58,10 @@ class CorefWindow(TypedDict):
 
 
 class CorefShown(TypedDict):
-    """A mention, the word that a head chooses for it, and the mentions that would be right, by their places."""
+    """A mention, the word that a head chooses for it, and the mentions that would be right, by their places.
+
+    `pin` is the token at which the mention's head word begins.
+    """
 
     window: int
     mention: int
@@ -65,6 +69,7 @@ class CorefShown(TypedDict):
     weight: float
     antecedents: list[int]
     right: bool
+    pin: Pin
 
 
 class CorefRow(TypedDict):
@@ -84,6 +89,7 @@ class CorefRow(TypedDict):
     choices: int | None
     gain: CorefGain | None
     shown: list[CorefShown]
+    reason: Reason | None
 
 
 class CorefSection(SectionInfo):
@@ -134,7 +140,7 @@ class Coref(Section):
 
     def findings(self) -> list[list[Part]]:
         """A sentence for the summary."""
-        return [_finding(self.result)]
+        return [_finding(self.result, self._reason("preceding_mentions"))]
 
     def marks(self) -> dict[str, list[Head]]:
         """The head that finds most antecedents."""
@@ -182,6 +188,29 @@ class Coref(Section):
             choices=head and int(result["choices"]),
             gain=head and _gain(result),
             shown=[] if head is None else list(self.examples.get(candidates, ())),
+            reason=head and self._reason(candidates),
+        )
+
+    def _reason(self, candidates: str) -> Reason:
+        """The best head for a definition of candidates, on the first mention that is shown."""
+        kind: Any = candidates
+        result: Any = self.result
+        head, found = best_head(result, kind), result.sel(candidates=candidates)
+        accuracy = float(found["accuracy"].sel(layer=head.layer, head=head.head, type="all"))
+        n = int(self.result["n"].values[0])
+        shown = [
+            (example, each["pin"])
+            for each in self.examples.get(candidates, ())
+            if (example := self.windows[each["window"]]["example"]) is not None
+        ]
+        example, pin = shown[0] if shown else (None, None)
+        return because(
+            f"among {candidates.replace('_', ' ')}: finds the antecedent of",
+            percent(accuracy),
+            f"of {n:,} mentions, {CORPUS}",
+            example=example,
+            pin=pin,
+            label=label_of(candidates),
         )
 
     def _about(self) -> str:
@@ -216,6 +245,11 @@ class Coref(Section):
         ]
 
 
+def label_of(candidates: str) -> str:
+    """What a link to an antecedent is called where a head chooses among these."""
+    return f"antecedent ({candidates.replace('_', ' ')})"
+
+
 def _cell(accuracy: Any, low: Any, high: Any) -> CorefCell | None:
     if not math.isfinite(accuracy):
         return None
@@ -233,7 +267,7 @@ def _gain(result: Any) -> CorefGain | None:
     return CorefGain(rule=RULES[int(result["best_rule"])], value=value, low=low, high=high, p=p)
 
 
-def _finding(result: Any) -> list[Part]:
+def _finding(result: Any, reason: Reason) -> list[Part]:
     """The head that chooses antecedents best among the mentions before, and the best rule."""
     head = best_head(result, "preceding_mentions")
     found = result.sel(candidates="preceding_mentions")
@@ -249,7 +283,7 @@ def _finding(result: Any) -> list[Part]:
         )
     return [
         text(f"Of {int(result['n'].values[0]):,} mentions, "),
-        head_name(head),
+        head_name(head, reason),
         text(
             f" finds the antecedent of {percent(own)} among the mentions before{chosen}; the best rule, "
             f"{rule.replace('_', ' ')}, of {percent(float(rules.max()))}.{_compared(_gain(found))}"

@@ -17,15 +17,16 @@ from headscope.analyses.roles.statistics import leading
 from headscope.analyses.study import Study
 from headscope.heads import Head
 from headscope.views.blobs import Blobs
-from headscope.views.payload import SectionInfo
+from headscope.views.payload import Reason, SectionInfo
+from headscope.views.reasons import because
 from headscope.views.section import Section
 
 
 class ClustersSection(SectionInfo):
     """Heads on a plane by their distances, and layers by the mean distances of their heads.
 
-    `layer`, `head`, `role` (None: none), `cluster` (counted from 1) and `near` (places of the nearest heads) are
-    of the heads in their order, like `places`, x and y of each. `layers` are the axes of `between`, the mean
+    `layer`, `head`, `role` (None: none), `cluster` (counted from 1), `near` (places of the nearest heads) and `reason`
+    are of the heads in their order, like `places`, x and y of each. `layers` are the axes of `between`, the mean
     distances of two layers' heads (None: there is no such pair).
     """
 
@@ -35,6 +36,7 @@ class ClustersSection(SectionInfo):
     role: list[str | None]
     cluster: list[int]
     near: list[list[int]]
+    reason: list[Reason]
     places: list[list[float]]
     layers: list[int]
     between: list[list[float | None]]
@@ -88,6 +90,14 @@ class Clusters(Section):
             role=[self.roles.get(head) for head in names],
             cluster=[int(own) for own in groups["cluster"]],
             near=[[int(place) for place in row if place != own] for own, row in enumerate(order)],
+            reason=[
+                because(
+                    f"attends most like {names[row[0]]}",
+                    f"{distances[own, row[0]]:.3f} {units}",
+                    measure="entropy",
+                )
+                for own, row in enumerate(order)
+            ],
             places=[
                 [round(float(x), 5), round(float(y), 5)]
                 for x, y in zip(places["x"], places["y"], strict=True)

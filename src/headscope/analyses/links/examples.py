@@ -6,7 +6,7 @@ An input that already stands in the page is taken before another, so that a page
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,13 @@ from headscope.analyses.links.section import Drawn, Linked, LinkSentence, LinkSh
 from headscope.analyses.links.statistics import ALL, table
 from headscope.analyses.sample import Sample
 from headscope.analyses.study import Study
+from headscope.corpora import Example
 from headscope.errors import InputError
 from headscope.heads import Head
+from headscope.link import Span, located
+from headscope.stream.batches import tokens_of
 from headscope.tokens import IntArray, strip_markers
+from headscope.views.payload import Pin
 from headscope.views.section import Section
 
 SIZE = 2, 32
@@ -70,9 +74,10 @@ def section(study: Study, *, seed: int = 0) -> list[Section]:
         for name, (direction, head) in best.items()
     }
     sentences: list[LinkSentence] = []
+    columns = [name for name, (direction, _) in best.items() if direction == "column"]
     for number in indices:
         each = inputs[number]
-        sentences.append(_sentence(each, pages.add(each, engine.links(each))))
+        sentences.append(_sentence(each, pages.add(each, engine.links(each), columns)))
     return [Linked(result, sentences, shown, study.typed and study.typed.on("links", "--links"))]
 
 
@@ -123,6 +128,11 @@ def arcs(weights: Map, row: bool, words: IntArray, others: Iterable[IntArray], o
     return [[start, end, round(float(weights[start, end]), 3)] for start, end in np.argwhere(strong).tolist()]
 
 
+def first_token(example: Example, word: int) -> int:
+    """The token at which a word begins."""
+    return int(located(Span(word, word + 1), "words", tokens_of(example))[0][0])
+
+
 def _labels(asked: Asked) -> set[str]:
     question = asked.question
     return {label for label, bare in zip(question.labels, question.bare, strict=True) if not bare}
@@ -151,6 +161,10 @@ def _shown(
         shown[number] = LinkShown(
             sentence=number,
             words=words.tolist(),
+            pins=[
+                Pin(side="from" if row else "to", place=int(question.key.groups[word][0]))
+                for word in cast("list[int]", words.tolist())
+            ],
             targets=[own.tolist() for own in targets],
             predicted=np.where(some, chosen, -1).tolist(),
             right=right.tolist(),

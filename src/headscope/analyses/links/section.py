@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple, TypedDict, cast
 
@@ -16,7 +16,8 @@ from headscope.measures.dataset import description
 from headscope.measures.resample import DIVISIONS
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
-from headscope.views.payload import Part, SectionInfo
+from headscope.views.payload import Part, Pin, Reason, SectionInfo
+from headscope.views.reasons import CORPUS, because
 from headscope.views.section import Section, number
 from headscope.views.sentences import NAMED, comma, head_name, percent, text
 
@@ -39,11 +40,12 @@ class LinkShown(TypedDict):
 
     `words` are the sources, by the numbers of words and spans, `targets` what would be right for each, `predicted` the
     head's choices (-1: none), `right` whether they are targets. `arcs` are [word, word, weight]: attention from the
-    first to the second.
+    first to the second. `pins` are the tokens at which the sources begin, on the side where the head is read.
     """
 
     sentence: int
     words: list[int]
+    pins: list[Pin]
     targets: list[list[int]]
     predicted: list[int]
     right: list[bool]
@@ -56,7 +58,7 @@ class BestRow(TypedDict):
     `low` and `high` are given the choice of the head; `split`, `split_low` and `split_high` include it. `times` that
     head was the choice, of `choices`. `gain` is what choosing gives over the best baseline, chosen alike. `effective`
     documents (or sentences) have such links; figures that need more of them are None. Sentences were drawn from
-    `looked`.
+    `looked`. `reason` opens the head on the first of them.
     """
 
     n: int
@@ -80,6 +82,7 @@ class BestRow(TypedDict):
     effective: float
     baseline: float | None
     looked: int
+    reason: Reason | None
 
 
 class LinksRow(BestRow):
@@ -137,7 +140,7 @@ class Linked(Section):
         """A sentence for the summary."""
         rows: Any = table(self.result)
         labels = [row for row in rows.itertuples() if row.label != ALL or len(rows) == 1]
-        return [finding(labels, description(self.result), _TERMS)]
+        return [finding(labels, description(self.result), _TERMS, self._reason)]
 
     def info(self, blobs: Blobs) -> LinksSection:
         """The rows and the inputs; nothing travels beside them."""
@@ -152,6 +155,9 @@ class Linked(Section):
             notes=self._notes(),
             command=self.command,
         )
+
+    def _reason(self, row: Any) -> Reason:
+        return of_kind(row, _TERMS, self.examples, self.sentences)
 
     def _about(self) -> str:
         return (
@@ -183,7 +189,7 @@ class Linked(Section):
     def _row(self, row: Any) -> LinksRow:
         examples = self.examples.get(str(row.label), Drawn())
         return LinksRow(
-            **best_row(row, examples.looked),
+            **best_row(row, examples.looked, self._reason(row)),
             label=plain_text(str(row.label)),
             rule=None if number(row.baseline_accuracy) is None else str(row.baseline),
             mass=number(row.mass),
@@ -211,8 +217,34 @@ _FIGURES = {
 """Figures of a row, and their columns in the table."""
 
 
-def best_row(row: Any, looked: int) -> BestRow:
-    """The figures of a row of a table of best heads."""
+def of_kind(row: Any, terms: Terms, drawn: Mapping[str, Any], sentences: Sequence[Any]) -> Reason:
+    """A head is named as the best one for a kind of link.
+
+    Args:
+        row: of a table of best heads.
+        terms: what things are called.
+        drawn: `Drawn`s by the names of kinds; all kinds together are seen in any of them.
+        sentences: those that these name.
+    """
+    name = plain_text(str(cast("tuple[Any, ...]", row)[1]))
+    arrow = str(row.direction).replace("->", "→")
+    own = drawn.get(str(cast("tuple[Any, ...]", row)[1]))
+    each: list[Any] = [own] if own else list(drawn.values())
+    shown: Iterator[Any] = (one for kind in each for one in (*kind.right, *kind.wrong))
+    places: Iterator[Any] = ((sentences[one["sentence"]]["example"], one["pins"][0]) for one in shown)
+    example, pin = next((place for place in places if place[0] is not None), (None, None))
+    return because(
+        f"{name}, {arrow}: finds {terms.found} of",
+        percent(float(row.accuracy)),
+        f"of {int(row.n):,} {terms.instances}, {CORPUS}",
+        example=example,
+        pin=pin,
+        label=name if own else None,
+    )
+
+
+def best_row(row: Any, looked: int, reason: Reason) -> BestRow:
+    """The figures of a row of a table of best heads; `reason` is taken where there is a best head."""
     few = bool(row.few)
     figures: Any = {name: number(getattr(row, column)) for name, column in _FIGURES.items()}
     return BestRow(
@@ -226,6 +258,7 @@ def best_row(row: Any, looked: int) -> BestRow:
         choices=None if few else _whole(row.choices),
         effective=float(row.effective),
         looked=looked,
+        reason=None if few else reason,
     )
 
 
@@ -268,13 +301,16 @@ def _rule(row: Any) -> str:
 _TERMS = Terms("label", "links", "the target", "simple rule", _rule, True)
 
 
-def finding(rows: Sequence[Any], meta: Mapping[str, Any], terms: Terms) -> list[Part]:
+def finding(
+    rows: Sequence[Any], meta: Mapping[str, Any], terms: Terms, reason: Callable[[Any], Reason]
+) -> list[Part]:
     """The kinds whose best head is known to be better than the best baseline, both chosen and scored apart.
 
     Args:
         rows: of a table of best heads, named by their first column.
         meta: what made it.
         terms: what things are called.
+        reason: why the head of a row is named.
     """
     kind, instances, found, baseline, rule, again = terms
     enough = [row for row in rows if not row.few]
@@ -306,6 +342,6 @@ def finding(rows: Sequence[Any], meta: Mapping[str, Any], terms: Terms) -> list[
             said += f"; {split}{chosen}, {whose}"
             explained = True
         name = plain_text(str(cast("tuple[Any, ...]", row)[1]))
-        parts += [*comma(position), text(f"{name} "), head_name(head), text(f" ({own}, {said})")]
+        parts += [*comma(position), text(f"{name} "), head_name(head, reason(row)), text(f" ({own}, {said})")]
     more = len(clear) - NAMED
     return [*parts, text(f" and {more} more." if more > 0 else ".")]

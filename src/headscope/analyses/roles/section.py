@@ -19,7 +19,8 @@ from headscope.heads import Head
 from headscope.measures.dataset import description
 from headscope.stream.rare import with_rarest
 from headscope.views.blobs import Blobs
-from headscope.views.payload import Absent, Part, SectionInfo
+from headscope.views.payload import Absent, Part, Reason, SectionInfo
+from headscope.views.reasons import because
 from headscope.views.section import Section, records
 from headscope.views.sentences import by_role, head_name, percent, sentence, text
 
@@ -50,6 +51,7 @@ class RoleRow(TypedDict):
     se: float
     documents: float
     family: str
+    reason: Reason
 
 
 class RoleScore(TypedDict):
@@ -59,6 +61,7 @@ class RoleScore(TypedDict):
     head: int
     score: float
     low: float
+    reason: Reason
 
 
 class RoleScores(TypedDict):
@@ -109,6 +112,8 @@ class Roles(Section):
         names = {"ci_low": "low", "ci_high": "high"}
         named = table.loc[table["role"] != NONE, list(_TRAVEL)].rename(columns=names)
         rows: list[Any] = records(named.assign(units=named["role"].map(units_of)), ("p", "q"))
+        for row in rows:
+            row["reason"] = of_role(row["role"], row["score"])
         without = table.loc[table["role"] == NONE, ["layer", "head"]].itertuples(index=False)
         given = {row["role"] for row in rows}
         return RolesSection(
@@ -117,7 +122,7 @@ class Roles(Section):
             about="A head has a role when its score is above the bar by more than luck. Choose a row to see the head.",
             rows=rows,
             scores=_scores(self.tests),
-            without=[head_name(Head(*place)) for place in without],
+            without=[head_name(Head(*place), _NO_ROLE) for place in without],
             why={name: str(why) for name, why in table.attrs.get("roles", {}).items() if name in given},
             not_found=_absent(table.attrs.get("not_found", {})),
             untested=_absent(table.attrs.get("untested", {})),
@@ -134,7 +139,10 @@ class Roles(Section):
         for row in rows.itertuples():
             head = Head(row.layer, row.head)
             if row.role == roles.get(head, [""])[0]:  # of several roles the first
-                names.setdefault(row.role, []).append([head_name(head), text(f" ({percent(row.score)})")])
+                reason = of_role(row.role, row.score)
+                names.setdefault(row.role, []).append(
+                    [head_name(head, reason), text(f" ({percent(row.score)})")]
+                )
         broad = len(broad_heads(self.table))
         rest = ""
         if broad:
@@ -175,6 +183,21 @@ class Roles(Section):
         ]
 
 
+_MEASURES = {role.name: role.measure for role in statistics.ROLES}
+SHORT = {"sink": "first"}
+"""Measures that short inputs say nothing of, and what shows the same there."""
+
+_NO_ROLE = because("none of the roles that are tested for", "", measure="entropy")
+
+
+def of_role(role: str, score: float) -> Reason:
+    """A head is named for a role, with its score."""
+    measure = _MEASURES[role]
+    units = units_of(role)
+    figure = f"{score:.2f}" + ("" if units == "share" else f" {units}")
+    return because(role, figure, measure=SHORT.get(measure, measure))
+
+
 _TRAVEL = (
     *("layer", "head", "role", "score", "ci_low", "ci_high", "threshold", "chance", "offsets"),
     *("p", "q", "n", "se", "documents", "family"),
@@ -194,7 +217,13 @@ def _scores(tests: Any) -> list[RoleScores]:
         rows.rename(columns={"ci_low": "low"}).sort_values("score", ascending=False, kind="stable").round(4)
     )
     return [
-        RoleScores(role=str(role), heads=group[["layer", "head", "score", "low"]].to_dict("records"))
+        RoleScores(
+            role=str(role),
+            heads=[
+                RoleScore(**row, reason=of_role(str(role), row["score"]))
+                for row in group[["layer", "head", "score", "low"]].to_dict("records")
+            ],
+        )
         for role, group in rows.groupby("role", sort=False)
     ]
 

@@ -13,15 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.analyses.cards.section import gallery
-from headscope.analyses.links.examples import arcs, drawn, picked
+from headscope.analyses.links.examples import arcs, drawn, first_token, picked
 from headscope.analyses.study import Study
 from headscope.analyses.syntax.run import syntax
 from headscope.analyses.syntax.section import Drawn, Syntax, TreeSentence, TreeShown
 from headscope.analyses.syntax.statistics import ALL, DIRECTIONS, WITHOUT, predictions, table
 from headscope.corpora import Example, builtin_trees
 from headscope.heads import Head
+from headscope.link import Link, Span
 from headscope.stream.batches import examples
 from headscope.stream.words import gold, head_maps
+from headscope.views.payload import Pin
 from headscope.views.section import Section
 
 WORDS = 3, 16
@@ -48,9 +50,15 @@ def section(study: Study, *, seed: int = 0) -> list[Section]:
     indices: dict[int, int] = {}
     shown = {name: _shown(name, *best[name], inputs, maps, indices) for name in best}
     sentences: list[TreeSentence] = []
+    columns = [name for name, (direction, _) in best.items() if DIRECTIONS[direction] == "head->dep"]
     for number in indices:
         words, heads, relations = gold(inputs[number])
-        example = pages.add(inputs[number])
+        named = [
+            Link(Span(word, word + 1), (Span(head, head + 1),), relation)
+            for word, (head, relation) in enumerate(zip(heads.tolist(), relations, strict=True))
+            if relation in best and head >= 0
+        ]
+        example = pages.add(inputs[number], named, columns)
         sentences.append(
             TreeSentence(words=[*words], heads=heads.tolist(), relations=[*relations], example=example)
         )
@@ -85,6 +93,10 @@ def _shown(
             shown[number] = TreeShown(
                 sentence=number,
                 words=words.tolist(),
+                pins=[
+                    Pin(side="from" if direction == 0 else "to", place=first_token(example, word))
+                    for word in words.tolist()
+                ],
                 predicted=predicted.tolist(),
                 right=(predicted == heads[words]).tolist(),
                 arcs=arcs(weights, direction == 0, words, (predicted, heads[words]), len(weights)),

@@ -9,7 +9,14 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypedDict
 import xarray as xr
 
 from headscope.analyses.clusters import note
-from headscope.analyses.links.section import BestRow, Terms, best_row, finding, split_note
+from headscope.analyses.links.section import (
+    BestRow,
+    Terms,
+    best_row,
+    finding,
+    of_kind,
+    split_note,
+)
 from headscope.analyses.printed import TABLE_1, Printed, orientation
 from headscope.analyses.study import LEVEL
 from headscope.analyses.syntax.statistics import ALL, WITHOUT, table
@@ -17,7 +24,7 @@ from headscope.heads import Head
 from headscope.measures.dataset import description
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
-from headscope.views.payload import Part, SectionInfo
+from headscope.views.payload import Part, Pin, Reason, SectionInfo
 from headscope.views.section import Section
 
 
@@ -44,11 +51,13 @@ class TreeShown(TypedDict):
     """What a head does in a sentence.
 
     `words` are those in the relation, `predicted` the head's choices for them, `right` whether they are their heads.
-    `arcs` are [word, word, weight]: attention from the first to the second.
+    `arcs` are [word, word, weight]: attention from the first to the second. `pins` are the tokens at which the words
+    begin, on the side where the head is read.
     """
 
     sentence: int
     words: list[int]
+    pins: list[Pin]
     predicted: list[int]
     right: list[bool]
     arcs: list[list[float]]
@@ -111,7 +120,7 @@ class Syntax(Section):
         """A sentence for the summary."""
         rows: Any = table(self.result)
         relations = [row for row in rows.itertuples() if row.relation not in (ALL, WITHOUT)]
-        return [finding(relations, description(self.result), _TERMS)]
+        return [finding(relations, description(self.result), _TERMS, self._reason)]
 
     def marks(self) -> dict[str, list[Head]]:
         """The heads that find a relation better than the best offset."""
@@ -137,6 +146,9 @@ class Syntax(Section):
             notes=self._notes(),
             command=self.command,
         )
+
+    def _reason(self, row: Any) -> Reason:
+        return of_kind(row, _TERMS, self.examples, self.sentences)
 
     def _about(self) -> str:
         return (
@@ -178,7 +190,7 @@ class Syntax(Section):
     def _row(self, row: Any) -> SyntaxRow:
         name = str(row.relation)
         examples = self.examples.get(name, Drawn())
-        figures = best_row(row, examples.looked)
+        figures = best_row(row, examples.looked, self._reason(row))
         return SyntaxRow(
             **figures,
             relation=name,

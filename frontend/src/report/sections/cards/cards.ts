@@ -8,6 +8,7 @@ import { figure, whole } from "../../../format";
 import type { CardExample, CardInfo, CardsSection } from "../../../protocol";
 import { type Cell, type Figures, type Measure, same } from "../../figures";
 import type { Host, Now, Section } from "../../host";
+import { because, ofMeasure, opens } from "../../reasons";
 import { headLink, toggle } from "../../rows";
 import { HEAD, records, type Table } from "../../table";
 import { tipOn } from "../../tip";
@@ -94,10 +95,10 @@ function cardOf({ cell, info }: Card, host: Host, { inputs }: CardsSection, text
   const standings = best.map(({ measure, rank, of }) =>
     h("li", {}, h("span", {}, measure.info.title), h("b", {}, figure(measure.value(cell), measure.isShare ? 3 : 2)), h("span.dim", {}, `${rank} of ${of}`)),
   );
-  const line = ({ example, score, rank }: CardExample): HTMLElement =>
+  const line = ({ example, score, rank, reason }: CardExample): HTMLElement =>
     h(
       "button.line",
-      { type: "button", "data-example": example, onclick: () => host.open(cell, example) },
+      { type: "button", "data-example": example, ...opens(host, cell, reason) },
       h("b", {}, figure(score, 2)),
       h("span.words", {}, texts[example] ?? ""),
       h("span.dim", {}, rank === null ? "" : `${whole(rank)} of ${whole(inputs)}`),
@@ -106,7 +107,7 @@ function cardOf({ cell, info }: Card, host: Host, { inputs }: CardsSection, text
     const sample = info.sample.find((each) => each.decile === decile);
     const name = `${ordinal(11 - decile)} tenth`;
     if (!sample) return h("span.none", { title: `No example of the ${name} in this page` });
-    const { example, score } = sample;
+    const { example, score, reason } = sample;
     const pixel = measure.pixel(score, theme);
     const text = texts[example] ?? "";
     const attributes = {
@@ -114,7 +115,7 @@ function cardOf({ cell, info }: Card, host: Host, { inputs }: CardsSection, text
       "data-example": example,
       "aria-label": `${name}, ${figure(score, 2)}: ${text}`,
       style: `background:${css(pixel)};color:${inkOn(pixel)}`,
-      onclick: () => host.open(cell, example),
+      ...opens(host, cell, reason),
       ...tipOn(host, () => h("div", {}, h("b", {}, figure(score, 3)), h("span.dim", {}, `  ${name}`), h("div", {}, text))),
     };
     return h("button.tenth", attributes, figure(score, info.units === "share" ? 2 : 1).replace(/^0\./, ".").replace(/^1\.0+$/, "1"));
@@ -122,7 +123,7 @@ function cardOf({ cell, info }: Card, host: Host, { inputs }: CardsSection, text
   return h(
     "article.card",
     { "aria-label": figures.name(cell), "data-head": figures.name(cell) },
-    h("header", {}, headLink(host, cell, figures.name(cell)), h("span.dim", {}, figures.paper(cell)), ...info.roles.map((role) => h("span.role", {}, role))),
+    h("header", {}, headLink(host, cell, figures.name(cell), figures.has(info.measure) ? ofMeasure(measure, cell) : because(title, "")), h("span.dim", {}, figures.paper(cell)), ...info.roles.map((role) => h("span.role", {}, role))),
     h("ul.best", {}, ...standings),
     h("h3.cap", {}, `strongest · ${info.least ? `lowest ${title} first` : title}`),
     info.strongest.length > 0 ? h("div.lines", {}, ...info.strongest.map(line)) : h("p.dim", {}, "None of its strongest inputs is among the examples of this page."),

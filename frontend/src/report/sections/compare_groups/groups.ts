@@ -6,6 +6,7 @@ import { code, errorFigure, figure, paper, probability, whole } from "../../../f
 import type { GroupRow, GroupsSection } from "../../../protocol";
 import { change } from "../../bars";
 import type { Section } from "../../host";
+import { opens } from "../../reasons";
 import { digitsOf, HeadRows, number, table, unitsOf } from "../../rows";
 import { HEAD, records, type Table } from "../../table";
 
@@ -47,8 +48,7 @@ export const section: Section<GroupsSection> = (element, info, host) => {
       number(probability(row.q)),
       number(`${whole(row.n_a)} + ${whole(row.n_b)}`),
     ];
-    const open = (): void => void (cell && host.open(cell, row.example));
-    return marked.add(cell, h(info.differ > 0 ? "tr" : "tr.off", { onclick: open, "data-example": row.example }, ...cells));
+    return marked.add(cell, h(info.differ > 0 ? "tr" : "tr.off", { ...(cell && opens(host, cell, row.reason)), "data-example": row.example }, ...cells));
   };
   element.append(h("p.told", {}, info.told));
   if (info.rows.length > 0) {

@@ -3,11 +3,12 @@
 import "./compare.css";
 import { h } from "../../../dom";
 import { code, errorFigure, figure, probability, whole } from "../../../format";
-import type { ComparedMeasure, CompareSection, RoleChange } from "../../../protocol";
+import type { ComparedMeasure, CompareSection, Reason, RoleChange } from "../../../protocol";
 import { change } from "../../bars";
 import type { Host, Now, Section } from "../../host";
+import { because, opens } from "../../reasons";
 import { digitsOf, folded, headLink, HeadRows, number as numberCell, table, unitsOf } from "../../rows";
-import { became, number, quantities, ranked, tables, told } from "./data";
+import { became, number, quantities, type Quantity, ranked, tables, told } from "./data";
 import { CompareMap } from "./map";
 
 const NEXT = 2;
@@ -18,14 +19,15 @@ const CHANGES = ["kept", "lost", "gained", "unclear"] as const;
 type NamedHead = Pick<RoleChange, "layer" | "head"> & Partial<RoleChange>;
 
 /** Heads by their names, which open them; where there are many, the rest are folded. */
-function named(heads: readonly NamedHead[], info: CompareSection, host: Host): (Node | string)[] {
+function named(heads: readonly NamedHead[], of: string, info: CompareSection, host: Host): (Node | string)[] {
   const link = (head: NamedHead): HTMLElement => {
     const score = (text: string, value: number | null | undefined, q: number | null | undefined): string =>
       value === null || value === undefined ? "" : `${text} ${figure(value)}${q === null || q === undefined ? "" : ` (q ${q < 0.001 ? probability(q) : q.toFixed(3)})`}`;
     const apart = score("A − B", head.difference, head.q);
     const title = [score("A", head.a, head.q_a), score("B", head.b, head.q_b), apart].filter(Boolean).join(", ");
     const index = info.layer.findIndex((layer, i) => layer === head.layer && info.head[i] === head.head);
-    return headLink(host, host.figures.find(head.layer, head.head), code(head.layer, head.head), info.example[index], title || null);
+    const reason = because(of, title || "", index < 0 ? {} : { example: info.example[index] ?? null, pin: info.pin[index] ?? null });
+    return headLink(host, host.figures.find(head.layer, head.head), code(head.layer, head.head), reason, title || null);
   };
   if (heads.length === 0) return ["–"];
   const [first, rest] = [heads.slice(0, NAMED), heads.slice(NAMED)].map((some) => separated(some.map(link)));
@@ -39,7 +41,7 @@ function roles(info: CompareSection, host: Host): HTMLElement {
   const [a, b] = info.of.map((count) => `of ${count}`);
   const columns = ["role", `A, ${a}`, `B, ${b}`, ...(paired ? CHANGES : ["best of A", "best of B", "heads of A"])];
   const rows = info.counts.map((row) => {
-    const links = (heads: readonly NamedHead[]): HTMLElement => h("td.links", {}, ...named(heads, info, host));
+    const links = (heads: readonly NamedHead[]): HTMLElement => h("td.links", {}, ...named(heads, row.role, info, host));
     const changes = became(info, row.role);
     const best = [row.best_a, row.best_b].map((score) => numberCell(figure(number(score), digitsOf(row.units))));
     const heads = row.heads.map(([layer, head]) => ({ layer: layer!, head: head! }));
@@ -74,7 +76,9 @@ export const section: Section<CompareSection> = (element, given, host) => {
     update(host.now);
   };
   // A head opens on the example that has the maps of both models.
-  const open = (index: number): void => void (cells[index] && host.open(cells[index], info.example[index]));
+  const why = (index: number, { title, units, values }: Pick<Quantity, "title" | "units" | "values">): Reason =>
+    because(title, `${figure(values[index] ?? NaN, digitsOf(units))}${units === "share" ? "" : ` ${units}`}`, { example: info.example[index] ?? null, pin: info.pin[index] ?? null });
+  const open = (index: number): void => void (cells[index] && host.open(cells[index], why(index, quantity)));
   const nameOf = (index: number): string => code(info.layer[index]!, info.head[index]!);
 
   const measureRow = (measure: ComparedMeasure): HTMLElement => {
@@ -87,7 +91,8 @@ export const section: Section<CompareSection> = (element, given, host) => {
       show(measure.name);
       map?.root.scrollIntoView({ behavior: "smooth", block: "nearest" });
     };
-    const next = rest.slice(0, NEXT).map((other) => headLink(host, cells[other] ?? null, nameOf(other), info.example[other]));
+    const changed = { title: `${title}, A − B`, units, values: measure.difference.map(number) };
+    const next = rest.slice(0, NEXT).map((other) => headLink(host, cells[other] ?? null, nameOf(other), why(other, changed)));
     const row = [
       h("th", { scope: "row" }, h("button.link", { type: "button", title: "Show in the map", onclick: showMap }, title), unitsOf(units)),
       h("td", {}, h("button.headname", { type: "button" }, nameOf(index))),
@@ -98,7 +103,7 @@ export const section: Section<CompareSection> = (element, given, host) => {
       h("td.links", {}, ...separated(next)),
       numberCell(whole(n)),
     ];
-    return marked.add(cells[index] ?? null, h("tr", { onclick: () => open(index) }, ...row));
+    return marked.add(cells[index] ?? null, h("tr", cells[index] ? opens(host, cells[index], why(index, changed)) : {}, ...row));
   };
 
   if (info.layer.length > 0) {

@@ -6,6 +6,7 @@ import { code, paper, probability, range, share, whole } from "../../../format";
 import type { CorefCell, CorefRow, CorefSection, CorefShown, CorefWindow, PrintedRow } from "../../../protocol";
 import type { Cell } from "../../figures";
 import type { Host, Section } from "../../host";
+import { at, opens } from "../../reasons";
 import { firstOf, HeadRows, number, table } from "../../rows";
 import { explained } from "../../terms";
 import { HEAD, records, type Table } from "../../table";
@@ -101,7 +102,7 @@ function cases(row: CorefRow, cell: Cell, info: CorefSection, host: Host): HTMLE
       "data-kind": choice.right ? "right" : "wrong",
       "data-example": window.example,
       title: `Open ${host.figures.name(cell)} here`,
-      onclick: () => host.open(cell, window.example),
+      ...opens(host, cell, at(row.reason!, window.example, choice.pin)),
     };
     const answer = h("span", {}, `${word} → ${window.words[choice.predicted] ?? ""} `, h("span.dim", {}, share(choice.weight)));
     return h("button.mentions", attributes, answer, text(window, choice));
@@ -122,13 +123,9 @@ export const section: Section<CorefSection> = (element, info, host) => {
     const cell = host.figures.find(row.layer, row.head);
     const isHead = row.layer !== null && row.head !== null;
     const name = isHead ? code(row.layer!, row.head!) : inWords(row.system);
-    const open = (): void => {
-      choose(row, cell!, tr);
-      host.set({ cell: cell! });
-    };
     const tr: HTMLElement = h(
       cell ? "tr" : "tr.plain",
-      { onclick: cell ? open : null },
+      cell && row.reason ? opens(host, cell, row.reason, () => choose(row, cell, tr)) : {},
       h("th", { scope: "row" }, cell ? h("button.headname", { type: "button", "aria-pressed": "false" }, name) : h("span", {}, ...explained(name, host)), isHead && h("span.dim", {}, `  ${paper(row.layer!, row.head!)}, best head`)),
       h("td.dim", {}, inWords(row.candidates)),
       ...row.cells.slice(0, 1).map(accuracyCell),

@@ -55,7 +55,7 @@ export const section: Section<ClustersSection> = (element, info, host) => {
     );
   const panel = (title: string) => {
     const key = h("div.key");
-    const points = new Points(host, tip, ({ cell }) => host.open(cell), true);
+    const points = new Points(host, tip, ({ cell, index }) => host.open(cell, info.reason[index]!), true);
     points.box.classList.add("map");
     return { key, points, root: captioned(title, null, points.box, key) };
   };

@@ -8,6 +8,7 @@ import { beside, captioned, type Chart, chart, type Mark, marksOf, means, redraw
 import { tidy } from "../../figures";
 import type { Host, Now, Section } from "../../host";
 import { Points } from "../../points";
+import { ofMeasure } from "../../reasons";
 import { figureTip } from "../../tip";
 
 /** One panel: a colour a kind of token, a line its mean by layer, points its heads. */
@@ -17,7 +18,7 @@ function panelOf({ title, names, ...info }: PanelInfo, host: Host): Chart {
   const shares = measures.every((measure) => measure.isShare);
   const step = 0.7 / measures.length;
   const [key, scale] = [h("div.key"), h("span.dim")];
-  const points = new Points(host, ({ cell, index }) => figureTip(figures, measures[index]!, cell), ({ cell }) => host.open(cell), true);
+  const points = new Points(host, ({ cell, index }) => figureTip(figures, measures[index]!, cell), ({ cell, index }) => host.open(cell, ofMeasure(measures[index]!, cell)), true);
 
   const draw = (now: Now, width: number): void => {
     const hues = measures.map((_, series) => HEADS[now.theme][series]!);

@@ -7,6 +7,7 @@ import { weight } from "../../../format";
 import { draw, layout, spaced } from "../../cells";
 import { type Cell, type Figures, type Measure, same } from "../../figures";
 import type { Host, Now } from "../../host";
+import { ofMeasure } from "../../reasons";
 import { figureTip, pointing } from "../../tip";
 
 const LABEL = { left: 30, top: 18 };
@@ -38,7 +39,7 @@ export class Grid {
     private readonly host: Host,
   ) {
     const tip = (cell: Cell): Node => figureTip(host.figures, host.now.measure, cell);
-    const listeners = pointing(host, (event) => this.at(event), tip, (cell) => host.open(cell), (cell) => this.over(cell));
+    const listeners = pointing(host, (event) => this.at(event), tip, (cell) => host.open(cell, ofMeasure(host.now.measure, cell)), (cell) => this.over(cell));
     this.root = h("div.grid", { tabindex: 0, role: "application", ...listeners }, this.canvas, this.hover, this.ring);
     element.append(this.root);
   }

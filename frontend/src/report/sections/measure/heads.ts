@@ -5,6 +5,7 @@ import { errorFigure, figure, plural } from "../../../format";
 import type { HeadsSection } from "../../../protocol";
 import { type Cell, type Figures, type Measure, same, tidy } from "../../figures";
 import type { Host, Now, Section } from "../../host";
+import { ofMeasure } from "../../reasons";
 import { reveal, Shortened, toggle } from "../../rows";
 import { figureTip, pointing } from "../../tip";
 import { parseFilter } from "./filter";
@@ -85,7 +86,7 @@ class HeadTable {
     private readonly host: Host,
   ) {
     const { figures } = host;
-    const listeners = pointing(host, (event) => this.rowOf(event.target), (row, event) => this.tip(row, event), (row) => host.open(row.cell));
+    const listeners = pointing(host, (event) => this.rowOf(event.target), (row, event) => this.tip(row, event), (row, event) => host.open(row.cell, ofMeasure(this.measureOf(row, event) ?? host.now.measure, row.cell)));
     this.body = h("tbody", { ...listeners, onkeydown: (event: KeyboardEvent) => this.key(event) });
     this.rows = figures.cells.map((cell) => {
       const button = h("button.headname", { type: "button", tabindex: -1 }, figures.name(cell));
@@ -151,11 +152,15 @@ class HeadTable {
     return this.rows.find((row) => row.element === element);
   }
 
-  private tip({ cell, element }: Row, event: MouseEvent): Node | null {
-    const { figures } = this.host;
+  private tip(row: Row, event: MouseEvent): Node | null {
+    const measure = this.measureOf(row, event);
+    return measure ? figureTip(this.host.figures, measure, row.cell) : null;
+  }
+
+  // Whose figure is pointed at.
+  private measureOf({ element }: Row, event: MouseEvent): Measure | undefined {
     const column = [...element.children].findIndex((child) => child.contains(event.target as Node));
-    const measure = figures.told[column - 2];
-    return measure ? figureTip(figures, measure, cell) : null;
+    return this.host.figures.told[column - 2];
   }
 
   // Up and down walk the rows as they stand.

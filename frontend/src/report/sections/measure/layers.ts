@@ -9,6 +9,7 @@ import { type Measure, tidy } from "../../figures";
 import type { Host, Now, Section } from "../../host";
 import { names } from "../../names";
 import { Points } from "../../points";
+import { ofMeasure } from "../../reasons";
 import { folded } from "../../rows";
 import { figureTip } from "../../tip";
 
@@ -21,7 +22,7 @@ function layerChart(measure: Measure, host: Host): Chart {
   const shares = measure.isShare;
   const note = h("span.dim");
   const title = h("button.link", { type: "button", onclick: () => host.set({ measure: measure.name }) }, measure.info.title);
-  const points = new Points(host, ({ cell }) => figureTip(figures, measure, cell), ({ cell }) => host.open(cell));
+  const points = new Points(host, ({ cell }) => figureTip(figures, measure, cell), ({ cell }) => host.open(cell, ofMeasure(measure, cell)));
 
   const draw = (now: Now, width: number): void => {
     const marks = marksOf(figures, figures.cells, measure.value);

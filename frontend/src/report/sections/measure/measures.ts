@@ -9,6 +9,7 @@ import { draw } from "../../cells";
 import { type Cell, same, tidy } from "../../figures";
 import type { Host, Now, Section } from "../../host";
 import { Legend } from "../../legend";
+import { ofMeasure, opens } from "../../reasons";
 import { folded } from "../../rows";
 import { figureTip, tipOn } from "../../tip";
 import { Grid, gridLayout, paintCells } from "./grid";
@@ -52,7 +53,7 @@ function ranking(host: Host, now: Now): HTMLElement[] {
     const bar = h("i", { style: `width:${at(measure.value(cell))}` });
     return h(
       "button.entry",
-      { type: "button", "aria-current": same(cell, now.cell) ? "true" : null, onclick: () => host.open(cell), ...tipOn(host, () => figureTip(figures, measure, cell)) },
+      { type: "button", "aria-current": same(cell, now.cell) ? "true" : null, ...opens(host, cell, ofMeasure(measure, cell)), ...tipOn(host, () => figureTip(figures, measure, cell)) },
       h("span.name", {}, figures.name(cell)),
       h("span.gauge", { "aria-hidden": "true" }, bar, Number.isFinite(chance) && h("b", { style: `left:${at(chance)}` })),
       h("span.val", {}, figure(measure.value(cell))),

@@ -4,12 +4,13 @@ import { css, PALETTES, type Theme } from "../../../color";
 import { fromPage, SQUARE, Store } from "../../../data";
 import { h, s } from "../../../dom";
 import type { Pen } from "../../../explorer/canvas";
-import type { LinkSentence, LinkShown, ReportPayload, SummarySection } from "../../../protocol";
+import type { LinkSentence, LinkShown, Reason, ReportPayload, SummarySection } from "../../../protocol";
 import { picture as arcs } from "../../arcs";
 import { type Case, linked, parsed } from "../../best";
 import { draw, layout } from "../../cells";
 import { type Cell, type Measure, pixel, same, scaleOf } from "../../figures";
 import type { Host, Now } from "../../host";
+import { at, opens, placed } from "../../reasons";
 
 type Finding = SummarySection["findings"][number];
 type Info = ReportPayload["sections"][number];
@@ -31,7 +32,7 @@ const MOST = 40;
 const stores = new Map<number, Store>();
 
 /** The example on which a head does most of what it is known for. */
-export function exampleOf(host: Host, cell: Cell): number | null {
+function exampleOf(host: Host, cell: Cell): number | null {
   const { sections } = host.figures.payload;
   const cards = sections.flatMap((info) => (info.kind === "cards" ? info.cards : []));
   const card = cards.find(({ layer, head }) => same(host.figures.find(layer, head) ?? { layer: -1, head: -1 }, cell));
@@ -64,9 +65,13 @@ async function weightsOf(host: Host, cell: Cell, example: number): Promise<numbe
 }
 
 /** A head's attention on an example, as a button that opens it there. */
-function attention(host: Host, cell: Cell, example: number, size: number, name: string, what = ""): Picture {
+function attention(host: Host, cell: Cell, named: Reason, size: number, name: string, what = ""): Picture | null {
+  const found = placed(named, cell, host.figures);
+  const example = found.example ?? exampleOf(host, cell);
+  if (example === null) return null;
+  const reason = { ...found, example };
   const canvas = h("canvas", { "aria-hidden": "true", style: `width:${size}px;height:${size}px` }); // its room is there before it is drawn
-  const root = h("button.mini", { type: "button", "data-example": example, title: what || null, "aria-label": what ? `${name}: ${what}` : name, onclick: () => host.open(cell, example) }, canvas, h("span", {}, name));
+  const root = h("button.mini", { type: "button", "data-example": example, title: what || null, "aria-label": what ? `${name}: ${what}` : name, ...opens(host, cell, reason) }, canvas, h("span", {}, name));
   let rows: number[][] | null | undefined;
   let painted: Theme | null = null;
   const paint = (theme: Theme): void => {
@@ -111,7 +116,7 @@ function roles(info: Of<"roles">, finding: Finding, host: Host): Picture | null 
   });
   const best = [...rows].sort((a, b) => b.score - a.score);
   const first = best.filter((row) => best.find(({ role }) => role === row.role) === row).slice(0, 4);
-  const made = first.map(({ cell, role }) => attention(host, cell, exampleOf(host, cell) ?? 0, first.length > 1 ? 48 : SIDE - 8, host.figures.name(cell), role));
+  const made = first.flatMap(({ cell, role, reason }) => attention(host, cell, reason, first.length > 1 ? 48 : SIDE - 8, host.figures.name(cell), role) ?? []);
   return made.length > 0 && host.figures.payload.examples.length > 0 ? several(made) : null;
 }
 
@@ -156,18 +161,17 @@ function drift(info: Of<"compare">, host: Host): Picture | null {
 const length = ({ sentence }: Case): number => sentence.words.join(" ").length;
 
 /** The shortest sentence in which a head that is named is right. */
-function sentence(cases: readonly { cell: Cell | null; towards: boolean; name: string; right: readonly Case[] }[], finding: Finding, host: Host): Picture | null {
+function sentence(cases: readonly { cell: Cell | null; towards: boolean; name: string; reason: Reason | null; right: readonly Case[] }[], finding: Finding, host: Host): Picture | null {
   const named = cellsOf(host, finding);
-  const found = cases.flatMap(({ cell, towards, name, right }) => {
+  const found = cases.flatMap(({ cell, towards, name, reason, right }) => {
     const rank = named.findIndex((each) => cell !== null && same(each, cell));
-    return rank < 0 ? [] : right.map((one) => ({ cell: cell!, towards, name, one, rank }));
+    return rank < 0 || !reason ? [] : right.map((one) => ({ cell: cell!, towards, name, reason, one, rank }));
   });
   const best = found.sort((a, b) => a.rank - b.rank || length(a.one) - length(b.one))[0];
   if (!best) return null;
-  const { cell, towards, name, one } = best;
-  const open = (): void => host.open(cell, one.sentence.example);
+  const { cell, towards, name, reason, one } = best;
   const label = `${host.figures.name(cell)}, ${name}: ${one.sentence.words.join(" ")}`;
-  return { wide: true, root: h("button.line-of", { type: "button", "data-example": one.sentence.example, onclick: open }, h("span.hidden", {}, label), arcs(one.sentence, one.reading, towards, host)) };
+  return { wide: true, root: h("button.line-of", { type: "button", "data-example": one.sentence.example, ...opens(host, cell, at(reason, one.sentence.example, one.reading.pins[0])) }, h("span.hidden", {}, label), arcs(one.sentence, one.reading, towards, host)) };
 }
 
 /** So many words stand on each side of a mention and of what it refers to. */
@@ -178,12 +182,12 @@ function mention(info: Of<"coref">, finding: Finding, host: Host): Picture | nul
   const named = cellsOf(host, finding);
   const shown = info.rows.flatMap((row) => {
     const cell = host.figures.find(row.layer, row.head);
-    return cell && named.some((each) => same(each, cell)) ? row.shown.flatMap((choice) => (choice.right ? [{ cell, choice }] : [])) : [];
+    return cell && named.some((each) => same(each, cell)) ? row.shown.flatMap((choice) => (choice.right && row.reason ? [{ cell, choice, reason: row.reason }] : [])) : [];
   });
   const best = shown.sort((a, b) => b.choice.weight - a.choice.weight)[0];
   const window = best && info.windows[best.choice.window];
   if (!window) return null;
-  const { cell, choice } = best;
+  const { cell, choice, reason } = best;
   const from = window.mentions[choice.mention]![2]!;
   const kept = window.words.map((_, i) => Math.min(Math.abs(i - from), Math.abs(i - choice.predicted)) <= ASIDE);
   const words: string[] = [];
@@ -195,9 +199,9 @@ function mention(info: Of<"coref">, finding: Finding, host: Host): Picture | nul
   });
   const [source, target] = [place.get(from)!, place.get(choice.predicted)!];
   const sentence: LinkSentence = { words, spans: [], second: null, example: window.example };
-  const reading: LinkShown = { sentence: 0, words: [source], targets: [[target]], predicted: [target], right: [true], arcs: [[source, target, choice.weight]] };
+  const reading: LinkShown = { sentence: 0, words: [source], pins: [choice.pin], targets: [[target]], predicted: [target], right: [true], arcs: [[source, target, choice.weight]] };
   const label = `${host.figures.name(cell)}: ${window.words[from]} refers to ${window.words[choice.predicted]}`;
-  return { wide: true, root: h("button.line-of", { type: "button", "data-example": window.example, onclick: () => host.open(cell, window.example) }, h("span.hidden", {}, label), arcs(sentence, reading, true, host)) };
+  return { wide: true, root: h("button.line-of", { type: "button", "data-example": window.example, ...opens(host, cell, at(reason, window.example, choice.pin)) }, h("span.hidden", {}, label), arcs(sentence, reading, true, host)) };
 }
 
 /** The picture of a finding; null where there is none. */
@@ -209,10 +213,11 @@ export function pictureOf(finding: Finding, host: Host): Picture | null {
   if (info?.kind === "roles") made = roles(info, finding, host);
   else if (info?.kind === "compare") made = drift(info, host);
   else if (info?.kind === "coref") made = mention(info, finding, host);
-  else if (info?.kind === "syntax") made = sentence(info.rows.map((row) => ({ cell: find(row), towards: row.direction === "dep->head", name: row.relation, right: parsed(info, row.right) })), finding, host);
-  else if (info?.kind === "links") made = sentence(info.rows.map((row) => ({ cell: find(row), towards: row.direction === "row", name: row.label, right: linked(info, row.right) })), finding, host);
+  else if (info?.kind === "syntax") made = sentence(info.rows.map((row) => ({ cell: find(row), towards: row.direction === "dep->head", name: row.relation, reason: row.reason, right: parsed(info, row.right) })), finding, host);
+  else if (info?.kind === "links") made = sentence(info.rows.map((row) => ({ cell: find(row), towards: row.direction === "row", name: row.label, reason: row.reason, right: linked(info, row.right) })), finding, host);
   else if (finding.about !== null && figures.has(finding.about) && !figures.measure(finding.about).isShare) made = byLayer(figures.measure(finding.about), host);
   const [cell] = cellsOf(host, finding);
   if (made || !cell || figures.payload.examples.length === 0) return made;
-  return attention(host, cell, finding.parts.find(({ example }) => example !== undefined)?.example ?? exampleOf(host, cell) ?? 0, SIDE - 8, figures.name(cell));
+  const named = finding.parts.find(({ reason, layer, head }) => reason && same(find({ layer, head })!, cell))?.reason;
+  return named ? attention(host, cell, named, SIDE - 8, figures.name(cell)) : null;
 }

@@ -3,12 +3,14 @@
 import "./summary.css";
 import { h } from "../../../dom";
 import { plural } from "../../../format";
-import type { Part, SummarySection } from "../../../protocol";
+import type { CorefRow, Part, Reason, RoleRow, SummarySection, SyntaxRow } from "../../../protocol";
+import type { Cell } from "../../figures";
 import type { Host, Now, Section } from "../../host";
+import { ofMeasure } from "../../reasons";
 import { folded, headLink } from "../../rows";
 import { explained } from "../../terms";
 import { Model } from "./model";
-import { exampleOf, pictureOf } from "./pictures";
+import { pictureOf } from "./pictures";
 
 /** From this width on the picture of the model stands beside the findings. */
 const BESIDE = 560;
@@ -18,18 +20,24 @@ function sentence(parts: readonly Part[], host: Host, seen: Set<string>): HTMLEl
   const said = h("p");
   let last: HTMLElement | null = null;
   for (const part of parts) {
-    const cell = host.figures.find(part.layer, part.head);
+    const cell = part.reason && host.figures.find(part.layer, part.head);
     // A line may break at a button, but none begins with the comma behind it.
     const mark: string = last && !cell ? /^[,;.)]*/.exec(part.text)![0] : "";
     if (last && mark) said.append(h("span.together", {}, last, mark));
-    last = cell && headLink(host, cell, part.text, part.example);
+    last = cell && headLink(host, cell, part.text, part.reason!);
     said.append(...(last ? [last] : explained(part.text.slice(mark.length), host, seen).filter((child) => child !== "") as (Node | string)[]));
   }
   return said;
 }
 
+/** Why the picture of the model names a head: what it is first known to do, or else its figure in the open measure. */
+function knownFor({ figures, now }: Host, cell: Cell): Reason {
+  const rows = figures.payload.sections.flatMap((info): readonly Pick<RoleRow | SyntaxRow | CorefRow, "layer" | "head" | "reason">[] => (info.kind === "roles" || info.kind === "coref" || info.kind === "syntax" ? info.rows : []));
+  return rows.find(({ layer, head, reason }) => reason && layer === figures.layerOf(cell) && head === figures.headOf(cell))?.reason ?? ofMeasure(now.measure, cell);
+}
+
 export const section: Section<SummarySection> = (element, { marks, findings, leads }, host) => {
-  const model = marks.length > 0 ? new Model(marks, host, (cell) => host.open(cell, exampleOf(host, cell))) : null;
+  const model = marks.length > 0 ? new Model(marks, host, (cell) => host.open(cell, knownFor(host, cell))) : null;
   const seen = new Set<string>();
   const pictures = findings.slice(0, leads).map((finding) => pictureOf(finding, host));
   const first = findings.slice(0, leads).map(({ parts }, i) => {

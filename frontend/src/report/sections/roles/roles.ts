@@ -6,6 +6,7 @@ import { code, figure, paper, plural, probability, whole } from "../../../format
 import type { RoleRow, RolesSection } from "../../../protocol";
 import { interval } from "../../bars";
 import type { Host, Section } from "../../host";
+import { opens } from "../../reasons";
 import { definitions, digitsOf, folded, headLink, HeadRows, number, table, unitsOf } from "../../rows";
 import { HEAD, records, type Table } from "../../table";
 
@@ -24,9 +25,9 @@ function saved({ rows, without }: RolesSection): Table {
 
 function without({ without: heads, rows }: RolesSection, host: Host): HTMLElement {
   if (heads.length === 0) return h("p.note", {}, "Every head has one of these roles.");
-  const links = heads.flatMap(({ text, layer, head }, i) => {
+  const links = heads.flatMap(({ text, layer, head, reason }, i) => {
     const cell = host.figures.find(layer, head);
-    return [i > 0 && ", ", cell ? headLink(host, cell, text) : text];
+    return [i > 0 && ", ", cell && reason ? headLink(host, cell, text, reason) : text];
   });
   const roles = rows.length > 0 ? "none of these roles" : "no role";
   return folded(`${plural(heads.length, "head")} ${heads.length === 1 ? "has" : "have"} ${roles}`, h("p.headlist", {}, ...links));
@@ -41,9 +42,9 @@ function moved({ scores }: RolesSection, host: Host): HTMLElement {
     const rows = scores.flatMap(({ role, heads }) => {
       const there = heads.filter(({ low }) => low > bar);
       if (there.length === 0) return [];
-      const links = there.flatMap(({ layer, head, score }, i) => {
+      const links = there.flatMap(({ layer, head, score, reason }, i) => {
         const cell = host.figures.find(layer, head);
-        return [i > 0 && ", ", cell ? headLink(host, cell, code(layer, head), null, figure(score)) : code(layer, head)];
+        return [i > 0 && ", ", cell ? headLink(host, cell, code(layer, head), reason, figure(score)) : code(layer, head)];
       });
       return [h("dt", {}, `${role} (${there.length})`), h("dd", {}, ...links)];
     });
@@ -76,7 +77,7 @@ export const section: Section<RolesSection> = (element, info, host) => {
       number(probability(row.q)),
       number(whole(row.n)),
     ];
-    return marked.add(cell, h("tr", { onclick: () => cell && host.open(cell) }, ...cells));
+    return marked.add(cell, h("tr", cell ? opens(host, cell, row.reason) : {}, ...cells));
   };
   if (info.rows.length > 0) element.append(table(host, "Roles of heads", COLUMNS, NUMBERS, [info.rows.map(rowOf)], "roles"));
   const folds = h("div.folds", {}, without(info, host));

@@ -1,0 +1,120 @@
+"""The promise kept: whatever names a head opens it on what was said of it, and the way back leads to the same place."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import linguistics_sample as sample
+import pytest
+
+import headscope as hs
+from headscope.models import Model
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+SECTIONS = ["figures", "roles", "cards", "syntax", "coref", "links", "clusters", "compare", "table"]
+SETTLED = "() => !document.querySelector('.hx[data-busy]')"
+
+WALK = """async () => {
+  const busy = () => document.querySelector('.hx[data-busy]') !== null;
+  const found = [];
+  for (const details of document.querySelectorAll('details')) details.open = true;
+  // A card comes and goes with the open head, so links are counted anew.
+  for (let place = 0; place < document.querySelectorAll('[data-opens]').length; place++) {
+    const link = document.querySelectorAll('[data-opens]')[place];
+    const said = {
+      section: link.closest('section').dataset.section, text: link.innerText, named: link.dataset.opens,
+      reason: JSON.parse(link.dataset.reason), kind: link.dataset.kind ?? null,
+    };
+    link.click();
+    do await new Promise(requestAnimationFrame); while (busy());
+    const pin = document.querySelectorAll('.explorer .toks.l .tok.pin, .explorer .toks.r .tok.pin');
+    found.push({
+      ...said,
+      head: document.querySelector('.openhead h2').textContent,
+      header: [...document.querySelectorAll('.openhead .figure > *')].map(one => one.textContent),
+      example: document.querySelector('select.example').selectedIndex,
+      pinned: [...pin].map(one => [one.closest('.toks').classList.contains('l') ? 'from' : 'to', one.textContent]),
+      state: new URLSearchParams(location.hash.slice(1)).get('view.pin'),
+      links: document.querySelector('.explorer .goldkey:not([hidden])')?.textContent ?? '',
+    });
+  }
+  return found;
+}"""
+
+
+@pytest.fixture(scope="module")
+def html(demo: Model) -> str:
+    """All sections that name heads, on few texts."""
+    texts = [
+        "The cat sat on the mat, and it purred.",
+        "A dog barked at the moon [all night].",
+        "Anna saw her cat.",
+    ]
+    return hs.report(
+        demo, hs.corpora.texts(texts * 4), sections=SECTIONS, links=sample.pronouns(), examples=4
+    )
+
+
+def test_every_link_that_names_a_head_opens_it_on_what_it_said(open_page: Any, html: str) -> None:
+    page = open_page(html)
+    found = page.evaluate(WALK)
+    assert {one["section"] for one in found} >= {
+        "summary",
+        "syntax",
+        "coref",
+        "links",
+        "cards",
+        "compare",
+        "measures",
+    }
+    for one in found:
+        reason = one["reason"]
+        assert one["head"] == one["named"], one
+        assert one["header"][:2] == [reason["says"], reason["figure"]], one
+        assert one["header"][2].startswith(reason["over"]), one
+        if reason["example"] is not None:
+            assert one["example"] == reason["example"], one
+        if pin := reason["pin"]:
+            assert one["state"] == f"{pin['side']},{pin['place']}", one
+        if reason["pin"] or reason["measure"] not in (None, "rare_word"):  # that needs the whole corpus
+            assert one["pinned"], one
+        if reason["label"]:
+            assert "gold link" in one["links"], one
+        if re.search(r"\bL\d+H\d", one["text"]):
+            assert one["named"] in one["text"], one
+
+
+def test_nothing_names_a_head_without_opening_it(open_page: Any, html: str) -> None:
+    page = open_page(html)
+    bare = page.evaluate(
+        """() => [...document.querySelectorAll('.page button')]
+          .filter(one => /^L\\d+H\\d+$/.test(one.innerText) && !one.closest('[data-opens], [data-section=heads]'))
+          .map(one => one.outerHTML)"""
+    )
+    assert bare == []
+
+
+def test_back_leads_to_the_place_in_the_report(open_page: Any, html: str) -> None:
+    page = open_page(html)
+    line = page.locator("[data-section=summary] .headlink:visible").first
+    line.click()
+    page.wait_for_function(SETTLED)
+    before = [page.locator(".openhead").inner_text(), page.evaluate("location.hash")]
+    mention = page.locator("[data-section=coref] .mentions:visible").first
+    mention.scroll_into_view_if_needed()
+    mention.click()
+    page.wait_for_function(SETTLED)
+    there, said = page.evaluate("scrollY"), json.loads(mention.get_attribute("data-reason"))["figure"]
+    assert page.locator(".openhead .figure b").inner_text() == said
+    page.evaluate("history.back()")
+    page.wait_for_function("hash => location.hash === hash", arg=before[1])
+    page.wait_for_function(SETTLED)
+    assert [page.locator(".openhead").inner_text(), page.evaluate("location.hash")] == before
+    page.evaluate("history.forward()")
+    page.wait_for_function(
+        "said => document.querySelector('.openhead .figure b').textContent === said", arg=said
+    )
+    assert page.evaluate("scrollY") == pytest.approx(there, abs=2)
