@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from torch import nn
 
 import headscope as hs
 from headscope.corpora import Corpus, Example
-from headscope.doors import Count, Expected, Seed, expect, validated
+from headscope.doors import Count, Expected, Seed, expect, hints_of, validated
 from headscope.errors import InputError
 from headscope.models import Model
 
@@ -32,7 +32,7 @@ def test_every_argument_of_a_public_function_is_checked(name: str) -> None:
     needed = {
         each.name for each in parameters if each.default is each.empty and each.kind is not each.VAR_KEYWORD
     }
-    hints = get_type_hints(function, include_extras=True)
+    hints = hints_of(function)
     asked = [
         each.name for each in parameters if each.kind is not each.VAR_KEYWORD and hints[each.name] is not Any
     ]

@@ -92,7 +92,7 @@ def validated(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.cache
     def hints() -> dict[str, Any]:
-        return get_type_hints(function, localns=_unloaded(function), include_extras=True)
+        return hints_of(function)
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -106,6 +106,12 @@ def validated(function: Callable[P, R]) -> Callable[P, R]:
         return function(*args, **kwargs)
 
     return call
+
+
+def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """What a function's annotations allow, by argument, whether or not the libraries that they name are loaded."""
+    function = inspect.unwrap(function)
+    return get_type_hints(function, localns=_unloaded(function), include_extras=True)
 
 
 class _Named(type):
