@@ -68,7 +68,11 @@ def serve() -> Iterator[Callable[..., str]]:
     for process in running:
         process.terminate()
     for process in running:
-        process.wait(30)
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:  # it waits for kernels that do not answer
+            process.kill()
+            process.wait()
 
 
 @pytest.fixture(scope="session")

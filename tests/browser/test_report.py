@@ -76,8 +76,9 @@ def test_a_name_in_the_summary_opens_the_head(open_page: Any, html: str):
     opened(page, 1, 2)
     assert page.locator(".rightpane .say").inner_text() == "100% on the previous token, on this input"
     assert page.locator("tr[aria-selected=true]").inner_text().startswith("L1H2")
-    assert page.locator(".openhead .figure").inner_text().split() == ["previous", "token", "0.800"]
-    address(page, "#head=L1H2&example=0")
+    said = " ".join(page.locator(".openhead .figure").inner_text().split())
+    assert said == "attention on the previous token 80% over the corpus"
+    address(page, "#head=L1H2&example=0&view.pin=from,1")
 
 
 def test_a_cell_of_the_grid_shows_its_figure_and_opens_the_head(open_page: Any, html: str):
@@ -390,7 +391,7 @@ def test_everything_that_can_be_pressed_has_a_name(open_page: Any, html: str):
     )
     assert nameless == []
     stops: list[str] = []
-    for _ in range(60):
+    for _ in range(90):
         page.keyboard.press("Tab")
         stops.append(page.evaluate("document.activeElement.className || document.activeElement.tagName"))
     assert {"headlink", "thumb", "grid", "find", "headname"} <= set(stops)

@@ -98,9 +98,9 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   window.addEventListener("keydown", share, { capture: true });
   const explorer = new Explorer(root, { payload, store, state: { ...payload.state, ...model.get("state") } }, {
     changed: (state) => {
-      // What differs from the beginning, and what the payload itself said: it can be pasted back as arguments.
+      // The open head, what differs from the beginning, and what the payload itself said: it can be pasted back as arguments.
       const differs = Object.fromEntries(changed(base, state).map((key) => [key, state[key]]));
-      model.set("state", { ...payload.state, ...differs });
+      model.set("state", { ...payload.state, layer: state.layer, heads: state.heads, ...differs });
       model.save_changes();
     },
     dark: darkAround,

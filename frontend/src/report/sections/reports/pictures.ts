@@ -71,7 +71,7 @@ function attention(host: Host, cell: Cell, named: Reason, size: number, name: st
   if (example === null) return null;
   const reason = { ...found, example };
   const canvas = h("canvas", { "aria-hidden": "true", style: `width:${size}px;height:${size}px` }); // its room is there before it is drawn
-  const root = h("button.mini", { type: "button", "data-example": example, title: what || null, "aria-label": what ? `${name}: ${what}` : name, ...opens(host, cell, reason) }, canvas, h("span", {}, name));
+  const root = h("button.glance", { type: "button", "data-example": example, title: what || null, "aria-label": what ? `${name}: ${what}` : name, ...opens(host, cell, reason) }, canvas, h("span", {}, name));
   let rows: number[][] | null | undefined;
   let painted: Theme | null = null;
   const paint = (theme: Theme): void => {
@@ -98,7 +98,7 @@ function attention(host: Host, cell: Cell, named: Reason, size: number, name: st
 
 function several(pictures: readonly Picture[]): Picture {
   return {
-    root: h("div.minis", {}, ...pictures.map(({ root }) => root)),
+    root: h("div.glances", {}, ...pictures.map(({ root }) => root)),
     update: (now) => pictures.forEach((each) => each.update?.(now)),
     settled: () => pictures.every((each) => each.settled?.() ?? true),
   };
@@ -155,7 +155,7 @@ function drift(info: Of<"compare">, host: Host): Picture | null {
       });
     });
   };
-  return { root: h("div.mini", {}, canvas, h("span", {}, "how far each moved")), update };
+  return { root: h("div.glance", {}, canvas, h("span", {}, "how far each moved")), update };
 }
 
 const length = ({ sentence }: Case): number => sentence.words.join(" ").length;
