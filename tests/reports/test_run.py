@@ -112,7 +112,7 @@ def test_the_sections_that_are_asked_for(demo: Model, whole: str) -> None:
     kinds = [one["kind"] for one in payload(whole)["sections"]]
     figures = ["measures", "layers", "layers", "layers"]
     assert [kind for kind in kinds if kind not in ("absent", "classes")] == [
-        *("summary", *figures, "roles", "clusters", "cards", "heads", "methods"),
+        *("summary", "roles", "cards", "clusters", "heads", *figures, "methods"),
     ]
     assert kinds.count("classes") == 2
     corpus = hs.corpora.texts(TEXTS[:2])
@@ -124,7 +124,7 @@ def test_the_sections_that_are_asked_for(demo: Model, whole: str) -> None:
     ]
     assert len(few["examples"]) == 1
     with pytest.raises(
-        InputError, match=r"unknown section 'all'; expected some of figures, gradients, .*table"
+        InputError, match=r"unknown section 'all'; expected some of roles, syntax, .*gradients"
     ):
         hs.report(demo, corpus, sections=["all"])
 
@@ -152,7 +152,7 @@ def test_the_map_is_that_of_the_command(demo: Model, whole: str) -> None:
     near = found["distance"].values + np.diag([np.inf] * 72)
     assert [row[0] for row in clusters["near"]] == near.argmin(1).tolist()
     assert (
-        "L0H2" in payload(whole)["sections"][0]["lines"][0][2]["text"]
+        "L0H2" in payload(whole)["sections"][0]["findings"][0]["parts"][2]["text"]
         or clusters["role"][2] == "previous token"
     )
 

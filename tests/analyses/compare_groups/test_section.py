@@ -49,8 +49,13 @@ def section(found: Any, kind: str) -> Any:
     return next(one for one in found["sections"] if one["kind"] == kind)
 
 
+def told(found: Any) -> list[Any]:
+    """The sentences of the summary, in parts."""
+    return [one["parts"] for one in section(found, "summary")["findings"]]
+
+
 def said(found: Any) -> list[str]:
-    return ["".join(part["text"] for part in line) for line in section(found, "summary")["lines"]]
+    return ["".join(part["text"] for part in line) for line in told(found)]
 
 
 @pytest.mark.slow

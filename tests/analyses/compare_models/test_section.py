@@ -43,8 +43,13 @@ def section(found: Any, kind: str = "compare") -> Any:
     return next(one for one in found["sections"] if one["kind"] == kind)
 
 
+def told(found: Any) -> list[Any]:
+    """The sentences of the summary, in parts."""
+    return [one["parts"] for one in section(found, "summary")["findings"]]
+
+
 def said(found: Any) -> list[str]:
-    return ["".join(part["text"] for part in line) for line in section(found, "summary")["lines"]]
+    return ["".join(part["text"] for part in line) for line in told(found)]
 
 
 @pytest.fixture(scope="module")
@@ -121,13 +126,13 @@ def test_every_head_opens_on_an_example_with_the_maps_of_both(
 
 def test_heads_of_the_summary_open_there_too(found: Any) -> None:
     info = section(found)
-    lines = [line for line in section(found, "summary")["lines"] if line[0]["text"].startswith("Beside")]
+    lines = [line for line in told(found) if line[0]["text"].startswith("Beside")]
     (line,) = lines
     heads = [part for part in line if part["head"] is not None]
     js = np.array(info["js"])
     for part, place in zip(heads, (js.argmin(), js.argmax()), strict=True):
         assert (part["layer"], part["head"]) == (info["layer"][place], info["head"][place])
-        assert part["example"] == info["example"][place]
+        assert part["reason"]["example"] == info["example"][place]
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from headscope.analyses.syntax.statistics import table
 from headscope.corpora import Example
 from headscope.errors import CorpusError
 from headscope.models import Model
+from headscope.tokens import Tokens
 
 pytestmark = pytest.mark.slow
 
@@ -82,7 +83,10 @@ def test_choices_and_arcs_are_of_the_head_in_its_direction(demo: Model, linguist
 def test_one_sentence_by_hand(direction: int) -> None:
     """*she saw the dog*: a head whose rows (or columns) find *saw* for *she* and *she* for *dog*."""
     example = Example(
-        words=["she", "saw", "the", "dog"], heads=[1, -1, 3, 1], relations=["nsubj", "root", "det", "nsubj"]
+        words=["she", "saw", "the", "dog"],
+        tokens=Tokens(["she", "saw", "the", "dog"], word_ids=np.arange(4)),
+        heads=[1, -1, 3, 1],
+        relations=["nsubj", "root", "det", "nsubj"],
     )
     maps = np.full((4, 4), 0.01)
     maps[0, 1], maps[0, 0], maps[3, 0], maps[3, 1], maps[2, 1] = 0.6, 0.9, 0.5, 0.03, 0.20046
