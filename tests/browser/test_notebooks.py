@@ -207,12 +207,18 @@ def test_python_gives_what_is_asked_for(jupyter: Server, tab: Any) -> None:
         timeout=60_000
     )
     told = tab.locator(".inbook .tip.on td.n", has_text=shown_as(slope))
-    end = time.monotonic() + 60
-    while not told.is_visible():
-        assert time.monotonic() < end, f"no tip says {shown_as(slope)}"
+    gradient = tab.locator(".inbook [aria-label=Draw] button[data-v=gradient]")
+    for _ in range(10):
+        if (
+            gradient.get_attribute("aria-checked") != "true"
+        ):  # a busy kernel's late echo of the state before undid it
+            gradient.click()
         tab.mouse.move(0, 0)  # so that the pointer comes anew, after the redrawing
         pair.hover()
-        tab.wait_for_timeout(2_000)
+        tab.wait_for_timeout(3_000)
+        if told.is_visible():
+            break
+    assert told.is_visible()
     assert ast.literal_eval(run_cell(tab, 1))[2] == ["gradient"]
     tab.keyboard.press("Control+s")
     for _ in range(60):
