@@ -30,7 +30,7 @@ def draw(report: Path) -> None:
         page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
         page.goto(report.resolve().as_uri())
         page.wait_for_selector(READY)
-        page.wait_for_function("!document.querySelector('.hx[data-busy]')")
+        page.wait_for_function("() => !document.querySelector('.hx[data-busy]')")
         page.screenshot(path=TARGET)
         browser.close()
 

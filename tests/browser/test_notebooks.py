@@ -119,11 +119,20 @@ def complaints(tab: Any) -> list[str]:
     return found
 
 
+def choose_kernel(tab: Any) -> None:
+    """Take the notebook's own kernel where JupyterLab asks for one: a cell was run before the kernel was known."""
+    asked = tab.locator("dialog.jp-Dialog")
+    if asked.count():
+        assert "Select Kernel" in asked.inner_text(), asked.inner_text()
+        asked.locator(".jp-mod-accept").click()
+
+
 def run_all(tab: Any) -> None:
     """Run every cell; the menu does nothing before the notebook is ready, so it is asked until it does."""
     tab.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
     for _ in range(20):
         tab.wait_for_timeout(1500)
+        choose_kernel(tab)
         tab.locator(".jp-Cell .cm-content").first.click()
         tab.get_by_role("menuitem", name="Run", exact=True).click()
         tab.locator(".lm-Menu-item", has_text="Run All Cells").first.click()
@@ -159,6 +168,7 @@ def run_cell(tab: Any, place: int) -> str:
     while (now := prompt.inner_text()) == before or not re.fullmatch(r"\[\d+\]:", now.strip()):
         assert time.monotonic() < end, f"cell {place} does not run"
         if "*" not in now:
+            choose_kernel(tab)
             cell.locator(".cm-content").click()
             tab.keyboard.press("Control+Enter")
         tab.wait_for_timeout(500)

@@ -56,7 +56,7 @@ def choose(page: Any, name: str) -> None:
     button = page.locator(".sides").get_by_role("radio", name=name, exact=True)
     button.click()
     assert button.get_attribute("aria-checked") == "true"
-    page.wait_for_function("!document.querySelector('.hx[data-busy]')")
+    page.wait_for_function("() => !document.querySelector('.hx[data-busy]')")
 
 
 def shown(page: Any) -> str:
@@ -156,14 +156,14 @@ def test_a_b_and_their_difference(open_page: Any, html: str) -> None:
     assert pictures["A beside B"] == pictures["A"]
     assert (
         "view.side=both"
-        in page.wait_for_function("location.hash.includes('side') && location.hash").json_value()
+        in page.wait_for_function("() => location.hash.includes('side') && location.hash").json_value()
     )
 
 
 def test_figures_of_one_side_say_whose_they_are(open_page: Any, html: str) -> None:
     page = open_page(html)
     page.locator("select.example").select_option(index=0)  # of one model
-    page.wait_for_function("document.querySelectorAll('.sides button').length === 0")
+    page.wait_for_function("() => document.querySelectorAll('.sides button').length === 0")
     assert " in A" not in page.locator(".opened").inner_text()
     at(page, 0, 2).click()
     wait_for_head(page, "L0H2")
@@ -181,17 +181,21 @@ def test_figures_of_one_side_say_whose_they_are(open_page: Any, html: str) -> No
     assert found["A − B"] == found["A"] != found["B"]  # as the title says
     choose(page, "A beside B")
     titles = [f"L0H2 among all 72 heads, in {whose}" for whose in "AB"]
-    page.wait_for_function("document.querySelectorAll('.explorer .measures h3:not([hidden] *)').length === 2")
+    page.wait_for_function(
+        "() => document.querySelectorAll('.explorer .measures h3:not([hidden] *)').length === 2"
+    )
     assert ranks.locator("h3:not([hidden] *)").all_inner_texts() == titles
     assert ranks.locator(".mrow:first-child .val").all_inner_texts() == [found["A"], found["B"]]
     choose(page, "A − B")
     page.locator(".enlarge").click()
-    page.wait_for_function("document.querySelector('.hx').classList.contains('wide')")
+    page.wait_for_function("() => document.querySelector('.hx').classList.contains('wide')")
     measure = page.locator(".explorer .gridpane select")
     assert measure.locator("option").all_inner_texts()[1] == "in A: previous token"
     measure.select_option("corpus:previous")
     assert measure.locator("option:checked").inner_text() == "in A: previous token over the corpus"
-    page.wait_for_function("document.querySelectorAll('.explorer .measures h3:not([hidden] *)').length === 2")
+    page.wait_for_function(
+        "() => document.querySelectorAll('.explorer .measures h3:not([hidden] *)').length === 2"
+    )
     assert ranks.locator("h3:not([hidden] *)").last.inner_text() == "Over the corpus, in A"
     page.locator(".explorer .gridbox canvas").hover(position={"x": 12, "y": 12})
     tip = page.locator(".hx > .tip").inner_text()
@@ -216,7 +220,7 @@ def test_from_two_models_to_one_and_back(open_page: Any, html: str) -> None:
     at(page, 2, 3).click()
     wait_for_head(page, "L2H3")
     page.locator("select.example").select_option(index=0)
-    page.wait_for_function("document.querySelectorAll('.sides button').length === 0")
+    page.wait_for_function("() => document.querySelectorAll('.sides button').length === 0")
     assert "minus" not in shown(page)
     assert page.locator(".explorer .pane").count() == 1
     at(page, 2, 3).click()
@@ -256,7 +260,7 @@ def test_points_rows_links_and_sentences_open_heads(open_page: Any, html: str, c
     plot.scroll_into_view_if_needed()
     dot = plot.locator("circle").nth(40).bounding_box()
     page.mouse.click(dot["x"] + dot["width"] / 2, dot["y"] + dot["height"] / 2)
-    page.wait_for_function("document.querySelectorAll('.sides button').length === 4")
+    page.wait_for_function("() => document.querySelectorAll('.sides button').length === 4")
 
 
 def test_the_map_shows_drift_or_the_difference_of_a_measure(open_page: Any, html: str, compared: Any) -> None:
@@ -358,7 +362,7 @@ def test_other_shapes_show_roles_only(open_page: Any, demo: Model) -> None:
     row = section.locator("tbody tr", has_text="previous token")
     assert row.locator("td.n").first.inner_text() == "1"
     row.locator(".headlink").click()
-    page.wait_for_function("document.querySelector('.openhead h2').textContent === 'L0H2'")
+    page.wait_for_function("() => document.querySelector('.openhead h2').textContent === 'L0H2'")
 
 
 @pytest.fixture

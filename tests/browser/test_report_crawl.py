@@ -128,7 +128,7 @@ def test_every_link_leads_somewhere(open_page: Any, built_in: str) -> None:
         )
         assert page.locator(f"[id='{target}'] h2").inner_text() == link.text_content()
         assert opened(page) == before
-        page.wait_for_function("location.hash.startsWith('#head=')")
+        page.wait_for_function("() => location.hash.startsWith('#head=')")
     ids = page.evaluate("[...document.querySelectorAll('[id]')].map(one => one.id)")
     assert len(ids) == len(set(ids))
 

@@ -72,7 +72,7 @@ def test_colour_and_letter_say_what_a_head_does_and_a_cell_opens_it(page: Any) -
     assert page.locator(".openhead h2").inner_text() == "L1H8"
     assert page.locator(".wholemap rect.on").count() == 1
     page.locator(".wholemap").press("ArrowDown")
-    page.wait_for_function("document.querySelector('.openhead h2').textContent === 'L2H8'")
+    page.wait_for_function("() => document.querySelector('.openhead h2').textContent === 'L2H8'")
 
 
 def test_sections_come_in_the_order_of_the_story(page: Any) -> None:
@@ -120,7 +120,7 @@ def test_a_table_begins_with_its_first_rows(page: Any) -> None:
     section.locator(".find").fill("")
     assert rows.locator("visible=true").count() == 5
     page.evaluate("location.hash = '#head=L4H9'")
-    page.wait_for_function("document.querySelector('.openhead h2').textContent === 'L4H9'")
+    page.wait_for_function("() => document.querySelector('.openhead h2').textContent === 'L4H9'")
     page.get_by_role("button", name="Row in the table").click()
     assert page.locator("#row-L4H9").is_visible()
 
