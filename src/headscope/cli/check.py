@@ -15,7 +15,10 @@ from headscope.errors import HeadscopeWarning
 @dataclass(frozen=True)
 class _ModelOptions(ModelOptions):
     model: Annotated[
-        str | None, typer.Argument(metavar="MODEL", help="Hub name or folder; the demo model by default.")
+        str | None,
+        typer.Argument(
+            metavar="MODEL", help="Hub name, folder or .gguf file, or demo-lm; else the demo model."
+        ),
     ] = None
 
 

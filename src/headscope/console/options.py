@@ -190,7 +190,12 @@ class ModelOptions:
 
     model: Annotated[
         str | None,
-        typer.Option("-m", "--model", metavar="MODEL", help="Hub name or folder; the demo model by default."),
+        typer.Option(
+            "-m",
+            "--model",
+            metavar="MODEL",
+            help="Hub name, folder or .gguf file, or demo-lm; else the demo model.",
+        ),
     ] = None
     device: Device = None
     dtype: Dtype = None

