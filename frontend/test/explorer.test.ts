@@ -9,6 +9,7 @@ import { moved, within, zoomed } from "../src/explorer/matrixlayout";
 import { neuronBox } from "../src/explorer/neuronlayout";
 import { type HeadBox } from "../src/explorer/headlayout";
 import { lineAt, rise } from "../src/explorer/pick";
+import { type Owner, Scene } from "../src/explorer/scene";
 import { product, scores, span } from "../src/explorer/scores";
 import { Data, type LayerNeurons } from "../src/explorer/source";
 import { changed, DEFAULTS, type Full, read, settle, unequal, write } from "../src/explorer/state";
@@ -284,6 +285,21 @@ test("a query cannot see what its layer's mask hides, or what comes later in a c
   expect(unseen(5, 2)).toEqual([false, true, false, false]);
   expect(unseen(3, 2, { ...part, hidden: null })).toEqual([false, true, false, false]);
   expect(unseen(3, 2, { ...part, hidden: null, causal: false })).toEqual([false, false, false, false]);
+});
+
+test("what is pointed at while a head is decoded is no reason to show nothing of it later", async () => {
+  const ab = { pieces: ["a", "b"], special: [false, false], sequences: null, words: null };
+  const weights = pack(Uint8Array.from([255, 0, 128, 128]), [1, 2, 2], "sqrt");
+  const hidden = pack(Uint8Array.from([0, 1, 0, 0]), [1, 2, 2]);
+  const part = { name: "self", causal: true, query: ab, key: ab, index: [0], heads: [[0]], layers: [weights], hidden: [hidden], quantities: [] } as unknown as PartInfo;
+  const payload = { inputs: [{ parts: [part] }] } as unknown as ExplorerPayload;
+  const data = new Data(payload, new Store((name) => texts.get(name) ?? ""));
+  const scene = new Scene(data, 0, { state: { ...DEFAULTS, part: "self", layer: 0, heads: [0] } } as unknown as Owner);
+  expect([scene.shown().length, [...scene.seen]]).toEqual([0, [1, 2]]);
+  const before = scene.key;
+  await Promise.all(scene.missing());
+  expect(scene.shown()).toHaveLength(1);
+  expect(scene.key).not.toBe(before);
 });
 
 test("a line is where its curve is drawn", () => {

@@ -188,7 +188,7 @@ class TestNotebook:
         shown = view(layer=0)
         widget = shown.widget()
         assert widget.state == {"layer": 0}
-        widget.state = {"layer": 1, "heads": [2]}  # what a click does
+        widget.state = {"layer": 1, "heads": [2], "sent": ["page", 1]}  # what a click does
         assert shown.state == {"layer": 1, "heads": [2]}
         assert b"Layer 1, head 2" in shown.picture("svg")
         shown.state = {"layer": 0, "heads": [3]}

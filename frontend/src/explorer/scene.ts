@@ -182,7 +182,7 @@ export class Scene {
     const { part, state, rows, columns } = this;
     const differ = part.hidden?.some((ref) => ref.shape[0] !== 1);
     const layer = state.aggregate === "layers" ? "all" : state.layer;
-    const key = [part.name, layer, differ ? this.heads : "", rows.key, columns.key].join("|");
+    const key = [part.name, layer, differ ? this.heads : "", rows.key, columns.key, this.decoded].join("|");
     if (this.sight?.key === key) return this.sight.seen;
     const { items } = columns;
     const later = part.key.pieces.length - part.query.pieces.length;
@@ -197,7 +197,18 @@ export class Scene {
 
   get key(): string {
     const { part, layer, aggregate, quantity, renormalise } = this.state;
-    return [this.place, part, layer, this.heads, aggregate, quantity, renormalise, this.rows.key, this.columns.key].join("|");
+    return [this.place, part, layer, this.heads, aggregate, quantity, renormalise, this.rows.key, this.columns.key, this.decoded].join("|");
+  }
+
+  // How much of what is open has been decoded: what is made before is made anew, as when a token is pointed at meanwhile.
+  private get decoded(): number {
+    const { data, part, state, against } = this;
+    const layers = state.aggregate === "layers" ? part.index : [state.layer];
+    const there = layers.flatMap((layer) => {
+      const hidden = part.hidden?.[part.index.indexOf(layer)];
+      return [data.layer(part, layer, state.quantity), hidden && data.array(hidden)].filter(Boolean);
+    });
+    return there.length + (against?.decoded ?? 0);
   }
 
   /** The maps that are open: one a head, or their aggregate; of the difference where two inputs are compared. */

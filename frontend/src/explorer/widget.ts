@@ -6,9 +6,10 @@ import "../theme.css";
 import "./explorer.css";
 import { Store } from "../data";
 import { h } from "../dom";
-import type { Added, ExplorerPayload, ExplorerState } from "../protocol";
+import type { Added, ExplorerPayload } from "../protocol";
 import { Explorer, type Question } from "./explorer";
 import { download } from "./save";
+import { type Holder, Shared } from "./shared";
 import { changed, DEFAULTS, settle } from "./state";
 
 /**
@@ -29,17 +30,13 @@ interface Waiting {
 }
 
 /** The part of anywidget's model that is used. */
-interface Model {
+type Model = Holder & {
   get(name: "payload"): ExplorerPayload;
   get(name: "blobs"): Record<string, DataView>;
-  get(name: "state"): ExplorerState;
-  set(name: "state", value: ExplorerState): void;
-  on(event: "change:state", run: () => void): void;
   on(event: "msg:custom", run: (answer: Answer, buffers: DataView[]) => void): void;
-  off(event: string, run: (...found: never[]) => void): void;
+  off(event: "msg:custom", run: (answer: Answer, buffers: DataView[]) => void): void;
   send(content: unknown): void;
-  save_changes(): void;
-}
+};
 
 /** Whether the notebook around an element is dark: JupyterLab, Notebook 7, VS Code, marimo, Colab, or the system. */
 function darkAround(): boolean {
@@ -96,28 +93,26 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   // A letter alone is the view's; what is pressed with Ctrl or ⌘ (save, undo) is the notebook's, which asks before the view is told.
   const share = (event: KeyboardEvent): void => void root.toggleAttribute("data-lm-suppress-shortcuts", !event.ctrlKey && !event.metaKey);
   window.addEventListener("keydown", share, { capture: true });
-  const explorer = new Explorer(root, { payload, store, state: { ...payload.state, ...model.get("state") } }, {
+  // A state from Python is whole: what it leaves out goes back to its default.
+  const shared = new Shared(model, (state) => explorer.update({ ...DEFAULTS, ...state }));
+  const explorer = new Explorer(root, { payload, store, state: { ...payload.state, ...shared.state } }, {
     changed: (state) => {
       // The open head, what differs from the beginning, and what the payload itself said: it can be pasted back as arguments.
       const differs = Object.fromEntries(changed(base, state).map((key) => [key, state[key]]));
-      model.set("state", { ...payload.state, layer: state.layer, heads: state.heads, ...differs });
-      model.save_changes();
+      shared.tell({ ...payload.state, layer: state.layer, heads: state.heads, ...differs });
     },
     dark: darkAround,
     exact: (question: Question) => ask({ kind: "exact", ...question }),
     compute: async (name: string) => void (await ask({ kind: "quantity", name })),
     save: download,
   });
-  // A state from Python is whole: what it leaves out goes back to its default.
-  const update = (): void => explorer.update({ ...DEFAULTS, ...model.get("state") });
-  model.on("change:state", update);
   const around = new MutationObserver(() => explorer.surroundings());
   for (const element of [document.body, document.documentElement]) around.observe(element, { attributes: true, attributeFilter: ["class", "theme", "data-jp-theme-light", "data-vscode-theme-kind"] });
   const system = window.matchMedia("(prefers-color-scheme: dark)");
   const follow = (): void => explorer.surroundings();
   system.addEventListener("change", follow);
   return () => {
-    model.off("change:state", update);
+    shared.destroy();
     model.off("msg:custom", answer);
     around.disconnect();
     window.removeEventListener("keydown", share, { capture: true });

@@ -23,7 +23,7 @@ from headscope.views.figure import FORMATS, picture
 from headscope.views.inputs import Input
 from headscope.views.payload import Added, ExplorerPayload, ExplorerState
 from headscope.views.state import check_state
-from headscope.views.widget import make_widget, send_added
+from headscope.views.widget import SENT, make_widget, send_added
 
 SUFFIXES = (".html", *(f".{kind}" for kind in FORMATS))
 
@@ -100,7 +100,7 @@ class View:
         >>> headscope.view(maps, **view.state)                   # doctest: +SKIP
         """
         state = self._payload["state"] if self._widget is None else self._widget.state
-        return {key: _plain(value) for key, value in state.items()}
+        return {key: _plain(value) for key, value in state.items() if key != SENT}
 
     @state.setter
     def state(self, state: Mapping[str, Any]) -> None:

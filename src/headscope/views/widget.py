@@ -2,7 +2,8 @@
 
 What the widget and the kernel say to each other (see docs/protocol.md):
 
-- traits ``payload`` (JSON), ``blobs`` (the arrays by name, gzip) and ``state``, which both sides change;
+- traits ``payload`` (JSON), ``blobs`` (the arrays by name, gzip) and ``state``, which both sides change; in one from
+  the widget ``sent`` is the page and a number, so that the page knows what it hears back late;
 - the widget asks ``{"kind": "exact", "id", "input", "part", "layer", "head", "quantity", "side", "place"}``
   for the row (``side`` "from") or the column ("to") of a head's matrix; the answer has the same ``kind`` and
   ``id``, and the values as float32 in its first buffer, or an ``error``;
@@ -24,6 +25,9 @@ from headscope.errors import HeadscopeError, RunError
 from headscope.views.blobs import Blobs
 from headscope.views.page import bundle_file
 from headscope.views.payload import Added, ExplorerPayload
+
+SENT = "sent"
+"""The key of the widget's state that is not the explorer's."""
 
 Matrix = Callable[..., Any]
 Add = Callable[[str], Any]
