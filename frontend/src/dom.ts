@@ -47,4 +47,7 @@ export function fit(canvas: HTMLCanvasElement, width: number, height: number): C
   return context;
 }
 
+/** Whether what points is a finger: nothing hovers, and what is pressed is as large as one. */
+export const touched = (): boolean => window.matchMedia("(pointer: coarse)").matches;
+
 export const clamp = (x: number, low: number, high: number): number => Math.min(high, Math.max(low, x));

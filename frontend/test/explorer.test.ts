@@ -227,7 +227,7 @@ test("the head view leaves room for its lines", () => {
     expect(found.x1 - found.x0).toBeGreaterThanOrEqual(60);
     expect(found.height).toBe(40 * 20 + 4);
   }
-  expect([10, 30, 50, 100].map(rowHeight)).toEqual([24, 20, 18, 17]);
+  expect([10, 30, 50, 100].map((tokens) => rowHeight(tokens))).toEqual([24, 20, 18, 17]);
   expect(headBox({ width: 800, rows: 500, columns: 500, tokens: 500, widest: 90, maps: 1, paired: false, tallest: 700 }).height).toBe(700);
 });
 

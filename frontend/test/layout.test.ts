@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { placeNames } from "../src/report/names";
+import { headBox } from "../src/explorer/headlayout";
 import { layout } from "../src/report/cells";
 
 test.each([
@@ -23,5 +24,15 @@ test("names do not cover one another", () => {
     for (const b of placed) {
       if (a !== b && a.anchor === b.anchor) expect(Math.abs(a.y - b.y)).toBeGreaterThanOrEqual(12);
     }
+  }
+});
+
+test("a phone's strips have room for a number, its heading and a bar", () => {
+  for (const paired of [false, true]) {
+    const box = headBox({ width: 362, rows: 12, columns: 12, tokens: 12, widest: 60, maps: 1, paired, tallest: 600, touch: true });
+    expect(box.tiny).toBe(true);
+    expect(Math.min(box.stripLeft, box.stripRight) - box.rail - 10).toBeGreaterThanOrEqual(36);
+    expect(box.x1 - box.x0).toBeGreaterThanOrEqual(60);
+    expect(box.row).toBeGreaterThanOrEqual(24);
   }
 });

@@ -210,3 +210,32 @@ def test_a_link_is_copied(name: str, visit: Callable[..., Any]) -> None:
     page.get_by_role("button", name="Copied").wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == page.url
     assert ("layer=1" if name == "explorer" else "head=L") in page.url
+
+
+TARGETS = """(least) => [...document.querySelectorAll("button, select, summary, a[href], [role=option], input")].flatMap((each) => {
+  if (!each.checkVisibility({ visibilityProperty: true }) || each.closest(".hidden, .skip, dialog")) return [];
+  each.scrollIntoView({ block: "center", behavior: "instant" });
+  const { left, top, width, height } = each.getBoundingClientRect();
+  const [x, y] = [left + width / 2, top + height / 2];
+  const mine = (dy) => each.contains(document.elementFromPoint(x, y + dy));
+  if (height > 3 * least || !mine(0)) return [];
+  let [up, down] = [0, 0];
+  while (up < least && mine(-up - 1)) up++;
+  while (down < least && mine(down + 1)) down++;
+  return up + down + 1 < least ? [`${each.closest('[class]').className} in ${each.parentElement.className} ${each.textContent.slice(0, 30)}: ${up + down + 1}`] : [];
+})"""
+FINGER = {"has_touch": True, "is_mobile": True}
+
+
+@pytest.mark.parametrize(
+    "name", ["explorer#scale=model", "explorer#scale=head", "explorer#scale=neuron", "report"]
+)
+def test_fingers_have_targets_and_their_own_words(name: str, visit: Callable[..., Any]) -> None:
+    kind, _, fragment = name.partition("#")
+    page = visit(kind, 390, fragment and f"#{fragment}", **FINGER)
+    rest(page) if kind == "explorer" else page.wait_for_timeout(300)
+    assert page.evaluate("() => matchMedia('(pointer: coarse)').matches")
+    assert page.evaluate(TARGETS, 24) == []
+    words = page.inner_text("body").lower()
+    assert "hover" not in words and "click" not in words and "esc " not in words
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 390

@@ -1,7 +1,7 @@
 // Every head as a thumbnail, layers down, heads across: one canvas, and a ring that a click moves.
 
 import { PALETTES } from "../color";
-import { h } from "../dom";
+import { h, touched } from "../dom";
 import { figure } from "../format";
 import type { MeasureColumn } from "../protocol";
 import { area, FONT, paint, ratio, surface, whole } from "./canvas";
@@ -322,7 +322,7 @@ export class Grid {
     const row = (measure: MeasureColumn): HTMLElement =>
       h("tr", {}, h("td", {}, measure.of === "corpus" ? scene.called(measure) : measure.title), h("td.n", {}, `${figure(scene.data.figure(scene.part, measure, cell.layer, cell.head))}${measure.units === "share" ? "" : ` ${measure.units}`}`));
     scene.owner.tip(
-      h("div", {}, h("b", {}, `L${cell.layer}H${cell.head}`), h("span.dim", {}, ` ${scene.whose() || "on this input"}`), h("table", {}, gold, ...figures.map(row)), h("div.dim", {}, "click opens, shift-click adds")),
+      h("div", {}, h("b", {}, `L${cell.layer}H${cell.head}`), h("span.dim", {}, ` ${scene.whose() || "on this input"}`), h("table", {}, gold, ...figures.map(row)), !touched() && h("div.dim", {}, "click opens, shift-click adds")),
       event.clientX,
       event.clientY,
     );

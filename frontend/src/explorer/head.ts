@@ -1,6 +1,6 @@
 // One layer's open heads: two columns of tokens with lines between them.
 
-import { h } from "../dom";
+import { h, touched } from "../dom";
 import { figure, plural } from "../format";
 import { hasPair, name } from "./axis";
 import { type Pen, ratio, surface } from "./canvas";
@@ -79,6 +79,7 @@ export class HeadLines {
       widest: this.rows.widest,
       maps: Math.max(1, maps.length),
       paired: hasPair(scene.part.query) || hasPair(scene.part.key),
+      touch: touched(),
     });
     this.lay();
     // Only what has changed is drawn: the grid's measure, say, does not touch the lines.
@@ -300,10 +301,12 @@ export class HeadLines {
 
 /** What can be done next. */
 function hint({ pinned, pair }: Scene): string {
-  if (pair) return "Click other tokens to move the pair, Esc lets it go.";
+  const finger = touched();
+  if (pair) return finger ? "Tap other tokens to move the pair; “clear” lets it go." : "Click other tokens to move the pair, Esc lets it go.";
   const other = pinned?.from != null ? "right" : "left";
+  if (pinned && finger) return `Hold a token on the ${other}: all heads are ranked by the weight between the two. Tap the pinned one to let go.`;
   if (pinned) return `Shift-click a token on the ${other} (or hold it): all heads are ranked by the weight between the two. Esc lets go.`;
-  return "Hover a token to see only its lines; click to pin it.";
+  return finger ? "Tap a token to see only its lines." : "Hover a token to see only its lines; click to pin it.";
 }
 
 export function headRow(scene: Scene, map: Shown, text: string, what = ""): HTMLElement {

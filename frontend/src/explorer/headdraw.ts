@@ -119,7 +119,16 @@ function bars(pen: Pen, scene: Scene, box: HeadBox, maps: number, right: boolean
     const tall = box.row - 5;
     for (let m = 0; m < maps; m++) {
       const { share: size, text, color } = bar(m, row);
-      if (maps === 1) {
+      if (maps === 1 && box.tiny) {
+        // No room beside each other: the number stands over its bar.
+        const edge = x + (right ? width : 0);
+        lettering(pen, "500 11px", "right", "middle");
+        if (text) write(pen, ink("--ink2"), text, edge, y - 2);
+        const length = Math.max(text ? 1 : 0, width * Math.min(1, size));
+        pen.globalAlpha = faint ? 0.5 : 0.9;
+        if (length > 0.4) area(pen, color, edge - length, y + tall / 2 - 3, length, 3);
+        pen.globalAlpha = 1;
+      } else if (maps === 1) {
         const length = Math.max(text ? 1 : 0, (width - 30) * size);
         pen.globalAlpha = faint ? 0.38 : 0.9;
         pen.fillStyle = color;

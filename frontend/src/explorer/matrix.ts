@@ -1,7 +1,7 @@
 // The open head as a matrix, from (rows) by to (columns): small beside the grid, or large with tokens and zoom.
 
 import { PALETTES, rgba } from "../color";
-import { clamp, h } from "../dom";
+import { clamp, h, touched } from "../dom";
 import { clickedCell } from "./between";
 import { paint, type Pen, ratio, surface } from "./canvas";
 import type { Shown } from "./cut";
@@ -214,7 +214,7 @@ export class Matrix {
     const map = this.map!;
     const all = zoom[1] === map.rows && zoom[3] === map.columns;
     this.note.textContent = all
-      ? `${map.rows} × ${map.columns}. Double-click, + or ctrl and the wheel come closer.`
+      ? `${map.rows} × ${map.columns}. ${touched() ? "+ comes closer." : "Double-click, + or ctrl and the wheel come closer."}`
       : `rows ${zoom[0] + 1}–${zoom[0] + zoom[1]} of ${map.rows}, columns ${zoom[2] + 1}–${zoom[2] + zoom[3]} of ${map.columns}. Drag to move.`;
   }
 

@@ -1,7 +1,7 @@
 // One head, neuron by neuron: q of every query, k of every key, their product for one query, the score, the softmax.
 
 import { PALETTES } from "../color";
-import { h } from "../dom";
+import { h, touched } from "../dom";
 import { figure, shown } from "../format";
 import { area, strip, surface } from "./canvas";
 import { value } from "./cut";
@@ -87,6 +87,7 @@ export class Neuron {
       vectors: values && layer.v !== null,
       norms: values && scene.part.quantities.some((quantity) => quantity.name === "norms"),
       tallest,
+      touch: touched(),
     });
     const { box } = this;
     this.root.classList.toggle("slim", box.narrow);
@@ -239,7 +240,7 @@ export class Neuron {
     if (!layer || !to) return;
     const bold = (item: typeof to): HTMLElement => h("b", {}, h("bdi", {}, item.mark + item.text));
     const strong = [...product(mine, vector(layer.k, keyHead, to.start))].map((x, d) => [x, d] as const).sort((a, b) => b[0] - a[0]).slice(0, 3);
-    this.caption.replaceChildren(bold(from), " looks most at ", bold(to), ` (${figure(row.weights[best]!)}); neurons ${strong.map((each) => each[1]).join(", ")} add most to that score (in this basis: turning q and k alike gives others, and the same score). Hover a query to follow it, a key for its vector; click to pin.`);
+    this.caption.replaceChildren(bold(from), " looks most at ", bold(to), ` (${figure(row.weights[best]!)}); neurons ${strong.map((each) => each[1]).join(", ")} add most to that score (in this basis: turning q and k alike gives others, and the same score). ${touched() ? "Tap a query to follow it, a key for its vector." : "Hover a query to follow it, a key for its vector; click to pin."}`);
     const key = scene.hovered?.to ?? scene.pinned?.to ?? best;
     const item = columns[key];
     if (!item) return;

@@ -1,6 +1,7 @@
 // The geometry of the neuron view: tokens, q, connector, k, q × k, q·k, softmax, tokens, values.
 
 import { clamp } from "../dom";
+import { rowHeight } from "./headlayout";
 
 export interface NeuronRoom {
   readonly width: number;
@@ -11,14 +12,15 @@ export interface NeuronRoom {
   readonly vectors: boolean;
   readonly norms: boolean;
   readonly tallest: number;
+  readonly touch?: boolean;
 }
 
 /** Below this width the view is narrow. */
 const NARROW = 520;
 
-export function neuronBox({ width, rows, tokens, widest, size, vectors, norms, tallest }: NeuronRoom) {
+export function neuronBox({ width, rows, tokens, widest, size, vectors, norms, tallest, touch = false }: NeuronRoom) {
   const [narrow, wide] = [width < NARROW, width > 700];
-  const row = tokens > 64 ? 17 : tokens > 20 ? 20 : 24;
+  const row = touch ? rowHeight(tokens, true) : tokens > 64 ? 17 : tokens > 20 ? 20 : 24;
   const room = narrow ? clamp(Math.ceil(widest) + 14, 36, Math.max(46, Math.round(width * 0.15))) : clamp(Math.ceil(widest) + 18, 48, wide ? 124 : 92);
   const [connector, gap] = narrow ? [18, 6] : wide ? [44, 18] : [30, 12];
   const [dotWidth, softWidth] = narrow ? [30, 34] : [wide ? 72 : 58, wide ? 88 : 62];

@@ -1,7 +1,7 @@
 // Where the open head stands among all heads: a strip a measure, every head a tick, the open one a dot; or, where two
 // tokens are chosen, the ranking by the weight between them.
 
-import { h } from "../dom";
+import { h, touched } from "../dom";
 import { Between } from "./between";
 import { figure, percent } from "../format";
 import type { MeasureColumn } from "../protocol";
@@ -94,7 +94,7 @@ export class Ranks {
     const label = h("button.link", { type: "button", title: "Show this measure in the grid", onclick: () => scene.owner.set(scene.state.measure === measure.name ? { measure: "none", sort: false, least: 0 } : { measure: measure.name }) }, measure.title);
     canvas.addEventListener("pointermove", (event) => {
       const near = this.near(measure, event, canvas);
-      if (near) scene.owner.tip(h("div", {}, h("b", {}, `L${near.layer}H${near.head}`), ` ${figure(near.value)} `, h("span.dim", {}, [measure.of === "corpus" ? "over the corpus" : "", scene.whose(measure.of) || (measure.of === "input" ? "on this input" : "")].filter(Boolean).join(" ")), h("div.dim", {}, "click to open")), event.clientX, event.clientY);
+      if (near) scene.owner.tip(h("div", {}, h("b", {}, `L${near.layer}H${near.head}`), ` ${figure(near.value)} `, h("span.dim", {}, [measure.of === "corpus" ? "over the corpus" : "", scene.whose(measure.of) || (measure.of === "input" ? "on this input" : "")].filter(Boolean).join(" ")), !touched() && h("div.dim", {}, "click to open")), event.clientX, event.clientY);
     });
     canvas.addEventListener("pointerleave", () => scene.owner.tip(null));
     canvas.addEventListener("click", (event) => {
