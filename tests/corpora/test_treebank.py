@@ -81,6 +81,12 @@ SPACED = """\
 """
 
 
+def test_two_spaces_in_a_word_part_no_columns(tmp_path: Path) -> None:
+    path = write(tmp_path, "1\tNew  York\t_\tPROPN\t_\t_\t0\troot\t_\t_\n\n")
+    (sentence,) = corpora.conllu(path)
+    assert (sentence.words, sentence.heads, sentence.relations) == (["New  York"], [-1], ["root"])
+
+
 def test_spaces_between_words(tmp_path: Path) -> None:
     """A multiword token's words have none between them; what it says is of the last. Nothing said: not known."""
     path = write(tmp_path, SPACED)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple, cast
 
-import conllu as reader
+from conllu.exceptions import ParseException
+from conllu.parser import DEFAULT_FIELDS, parse_dict_value, parse_id_value, parse_int_value
 
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.entities import mentions
@@ -167,11 +168,16 @@ def _sentence(block: list[Line], state: _State, *, surface: bool, main: bool) ->
             raise fail(line, f"expected {_COLUMNS} columns parted by tabs, found {columns}")
         if line.text.lstrip().startswith("#"):
             raise fail(line, "expected a comment at the start of its line, found one after white space")
-    try:
-        tokens: list[dict[str, Any]] = list(_parse("\n".join(_filled(line.text) for line in lines)))
-        both = list(zip(tokens, lines, strict=True))
-    except Exception as error:
-        raise _culprit(lines, error, fail) from None
+    both: list[tuple[dict[str, Any], Line]] = []
+    for line in lines:
+        try:
+            both.append((_parse(line.text), line))
+        except ParseException as error:
+            head = line.text.split("\t")[6]
+            if not re.fullmatch(r"\d+|_", head):
+                raise fail(line, f"expected a number as head, found {head!r}") from None
+            raise fail(line, f"expected CoNLL-U, found a line that cannot be read ({error})") from None
+    tokens = [token for token, _ in both]
     for token, line in both:
         if token["id"] is None:
             raise fail(line, "expected a word id, found none")
@@ -228,19 +234,21 @@ def _spaces(tokens: Sequence[Mapping[str, Any]], *, said: bool) -> list[bool] | 
     return spaces if said or not all(spaces) else None
 
 
-_EMPTY = re.compile(r"(?<![^\t])[^\S\t]*(?![^\t])")  # a column without anything but white space
+_VALUES: Mapping[str, Callable[[str], Any]] = {  # the same few stand in most lines; nothing reads the others
+    "id": lru_cache(4096)(parse_id_value),
+    "feats": lru_cache(4096)(parse_dict_value),
+    "head": lru_cache(4096)(parse_int_value),
+    "misc": lru_cache(4096)(parse_dict_value),
+}
 
 
-def _filled(line: str) -> str:
-    """A line whose empty columns say so; the parser cuts those off that stand last."""
-    return _EMPTY.sub("_", line)
-
-
-def _parse(sentence: str) -> reader.TokenList:
-    def as_it_is(line: list[str], column: int) -> str:
-        return line[column]
-
-    return reader.parse(sentence + "\n\n", field_parsers={"deps": as_it_is})[0]  # nothing reads these
+def _parse(line: str) -> dict[str, Any]:
+    """The columns of a line, by name; those without anything but white space say ``_``."""
+    token: dict[str, Any] = dict(zip(DEFAULT_FIELDS, line.split("\t"), strict=True))
+    for name, column in token.items():
+        column = column.strip() or "_"
+        token[name] = _VALUES[name](column) if name in _VALUES else column
+    return token
 
 
 def _metadata(block: list[Line], state: _State) -> dict[str, str]:
@@ -257,21 +265,6 @@ def _metadata(block: list[Line], state: _State) -> dict[str, str]:
     if "global.Entity" in metadata:
         state.layout = metadata["global.Entity"]
     return metadata
-
-
-def _culprit(
-    lines: Sequence[Line], error: Exception, fail: Callable[[Line, str], CorpusError]
-) -> CorpusError:
-    """The line that the reader cannot read."""
-    for line in lines:
-        head = line.text.split("\t")[6]
-        if not re.fullmatch(r"\d+|_", head):
-            return fail(line, f"expected a number as head, found {head!r}")
-        try:
-            _parse(line.text)
-        except Exception as own:
-            return fail(line, f"expected CoNLL-U, found a line that cannot be read ({own})")
-    return fail(lines[0], f"expected CoNLL-U, found a sentence that cannot be read ({error})")
 
 
 def _pairs(block: list[Line], state: _State) -> Example:
