@@ -264,6 +264,7 @@ export interface ExplorerState {
   picture?: "lines" | "matrix";
   measure?: string;
   sort?: boolean;
+  ascending?: boolean;
   least?: number;
   threshold?: number | null;
   sinks?: boolean;
@@ -1103,6 +1104,7 @@ export const STATE_DEFAULTS: Required<ExplorerState> = {
   picture: "lines",
   measure: "none",
   sort: false,
+  ascending: false,
   least: 0.0,
   threshold: null,
   sinks: true,

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import itertools
 import re
 from collections.abc import Callable
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pypdf
 import pytest
 
 from headscope.maps import AttentionMaps
@@ -206,6 +208,12 @@ def test_thumbnails_are_lines_or_heat_and_take_a_measure(page: Any):
     box = page.locator(".gridbox canvas").bounding_box()
     page.mouse.move(box["x"] + 8, box["y"] + 8)
     assert page.locator(".tip.on b").inner_text() == "L3H2"
+    page.get_by_role("button", name="largest first").click()
+    fragment_has(page, "sort=true&ascending=true")
+    page.mouse.move(box["x"] + 8, box["y"] + 9)
+    eventually(page, lambda: page.locator(".tip.on b").inner_text() != "L3H2")
+    page.get_by_role("button", name="smallest first").click()
+    fragment_lacks(page, "sort=true")
     slider = page.get_by_label("Dim heads below")
     slider.evaluate("e => { e.value = 50; e.dispatchEvent(new Event('input', {bubbles: true})); }")
     fragment_has(page, "least=0.5")
@@ -896,3 +904,39 @@ def test_a_saved_picture_says_what_it_is(page: Any):
         assert hint not in words
     assert "The lines of the token that is pointed at." in words
     assert re.search(r"@font-face\s*{[^}]*Inter[^}]*src: url\(\"?data:font/woff2;base64,", svg)
+
+
+OVER = """() => { const paper = document.querySelector(".hx").getBoundingClientRect();
+  return [...document.querySelectorAll(".hx *")].filter((each) => each.checkVisibility() && !each.closest(".hidden, .skip, .tip")
+    && each.getBoundingClientRect().right > paper.right + 1).map((each) => each.className || each.tagName); }"""
+
+
+@pytest.mark.parametrize("scale", ["model", "head", "neuron"])
+def test_an_explorer_fits_on_paper(open_page: Callable[..., Any], html: str, scale: str):
+    page = open_page(html, fragment=f"#scale={scale}&theme=dark", width=1400)
+    settled(page)
+    seen = page.locator("canvas:visible").count()
+    pdf = pypdf.PdfReader(io.BytesIO(page.pdf(prefer_css_page_size=True)))
+    assert abs(pdf.pages[0].mediabox.width - 595) < 1
+    words = " ".join(one.extract_text() for one in pdf.pages)
+    assert scale == "model" or "softmax" in words or "RECEIVED" in words, "what stands at the right"
+    settled(page)
+    assert page.locator(".hx").get_attribute("data-theme") == "dark"
+    assert page.locator("canvas:visible").count() == seen
+    assert page.eval_on_selector(".hx", "e => e.clientWidth") == 1400, "the screen has its picture again"
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 687, "height": 970})
+    page.wait_for_selector(".hx.printing:not([data-busy])")
+    assert page.locator(".hx").get_attribute("data-theme") == "light"
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 687
+    assert page.evaluate(OVER) == []
+
+
+@pytest.mark.parametrize(("width", "least"), [(1400, 740), (1920, 1060), (2560, 1110)])
+def test_a_wide_screen_gives_pictures_its_width(
+    open_page: Callable[..., Any], html: str, width: int, least: int
+):
+    page = open_page(html, fragment="#scale=head", width=width)
+    assert page.locator(".hvbody").bounding_box()["width"] >= least
+    assert page.locator(".gridbox").bounding_box()["width"] >= 500
+    assert page.locator(".hv .sub").bounding_box()["width"] <= 1000, "lines of text can be read"

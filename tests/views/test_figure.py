@@ -15,7 +15,7 @@ from headscope.tokens import Tokens
 from headscope.views.canvas import Canvas, label, readable, share
 from headscope.views.explorer import Input
 from headscope.views.figure import caption, figure, picture
-from headscope.views.figure_grid import pooled
+from headscope.views.figure_grid import Grid, pooled
 from headscope.views.figure_head import MOST, HeadLines, kept
 from headscope.views.palette import DARK, LIGHT, diverging, palette, ramp, sequential
 from headscope.views.selection import Selection, texts
@@ -190,6 +190,28 @@ class TestPictures:
         found = svg_texts(both, scale="head", side="both")
         assert {"first", "second"} <= set(found)
         assert found.count("FROM") == 2
+
+    @pytest.mark.parametrize(("width", "stacked"), [("column", True), ("text", False)])
+    def test_in_a_column_two_inputs_stand_above_each_other(self, width: Any, stacked: bool) -> None:
+        both = [Input({"self": some()}, label="first"), Input({"self": some(seed=3)}, label="second")]
+        drawn = figure(both, {"scale": "head", "side": "both"}, width=width)
+        places = [text.get_position() for text in drawn.figure.axes[0].texts if text.get_text() == "FROM"]
+        (x0, y0), (x1, y1) = places
+        assert (x0 == x1, y0 < y1) == (stacked, stacked)
+        lowest = max(text.get_position()[1] for text in drawn.figure.axes[0].texts)
+        assert lowest < drawn.height
+        names = [text.get_position()[1] for text in drawn.figure.axes[0].texts if text.get_text() == "second"]
+        assert (names[0] > y0) == stacked
+
+    @pytest.mark.parametrize("ascending", [False, True])
+    def test_a_sorted_grid_can_be_reversed(self, ascending: bool) -> None:
+        one = Selection(
+            Input({"self": some()}), {"measure": "previous", "sort": True, "ascending": ascending}
+        )
+        grid = Grid(one, 400, Canvas(10, 10, LIGHT))
+        assert grid.figures is not None
+        values = [grid.figures.values[layer, head] for _, _, layer, head in grid._cells()]
+        assert values == sorted(values, reverse=not ascending)
 
     @pytest.mark.parametrize("place", [0, 1])
     @pytest.mark.parametrize("scale", ["model", "head"])

@@ -35,8 +35,15 @@ export function write(pen: Pen, color: string, text: string, x: number, y: numbe
   pen.fillText(text, x, y);
 }
 
-/** Device pixels a CSS pixel, 1 to 2: more is not seen and costs time. */
-export const ratio = (): number => Math.min(2, Math.max(1, window.devicePixelRatio || 1));
+let paper = false;
+
+/** Draw for paper, or for the screen again. */
+export function forPaper(on: boolean): void {
+  paper = on;
+}
+
+/** Device pixels a CSS pixel, 1 to 2: more is not seen and costs time. Paper has all of them. */
+export const ratio = (): number => (paper ? 2 : Math.min(2, Math.max(1, window.devicePixelRatio || 1)));
 
 /** A canvas of this size in CSS pixels, cleared; its context draws in CSS pixels. */
 export function surface(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {

@@ -5,6 +5,7 @@ import type { Theme } from "../color";
 import type { Store } from "../data";
 import type { ExplorerPayload, ExplorerState } from "../protocol";
 import { find } from "./axis";
+import { forPaper } from "./canvas";
 import { clicked } from "./between";
 import { png, svg } from "./export";
 import { HeadBar } from "./headbar";
@@ -54,12 +55,15 @@ export interface ExplorerProps {
 
 const WIDE = 1040;
 const TINY = 600;
+/** Between the margins of A4, in CSS pixels. */
+const PAPER = 687;
 /** Changes of these touch the grid alone. */
-const OF_GRID: ReadonlySet<keyof Full> = new Set(["draw", "measure", "sort", "least"]);
+const OF_GRID: ReadonlySet<keyof Full> = new Set(["draw", "measure", "sort", "ascending", "least"]);
 
 export class Explorer implements Owner {
   state: Full;
   theme: Theme = "light";
+  printing = false;
   private readonly data: Data;
   private readonly tipBox: Tip;
   private readonly toolbar: Toolbar;
@@ -118,6 +122,18 @@ export class Explorer implements Owner {
   /** The surroundings have become light or dark. */
   surroundings(): void {
     if (this.applyTheme()) void this.render();
+  }
+
+  /** The page is about to be printed, or has been: all that was seen is drawn anew within the width of paper, before this returns. */
+  print(on: boolean): void {
+    if (on === this.printing || this.panes.length === 0) return;
+    this.printing = on;
+    forPaper(on);
+    this.root.classList.toggle("printing", on);
+    this.root.style.width = on ? `${PAPER}px` : "";
+    this.tip(null);
+    this.applyTheme();
+    if (this.root.dataset.busy === undefined) this.draw(true);
   }
 
   destroy(): void {
@@ -237,7 +253,7 @@ export class Explorer implements Owner {
 
   private applyTheme(): boolean {
     const { theme } = this.state;
-    this.theme = theme === "auto" ? (this.host.dark() ? "dark" : "light") : theme;
+    this.theme = this.printing ? "light" : theme === "auto" ? (this.host.dark() ? "dark" : "light") : theme;
     if (this.root.dataset.theme === this.theme) return false;
     this.root.dataset.theme = this.theme;
     return true;
@@ -290,7 +306,7 @@ export class Explorer implements Owner {
     root.classList.toggle("tiny", this.width < TINY);
     root.dataset.scale = state.scale;
     root.dataset.side = state.side;
-    const inner = this.width - 2 * (wide ? 32 : this.width < TINY ? 14 : 20);
+    const inner = this.width - 2 * (this.printing ? 0 : wide ? 32 : this.width < TINY ? 14 : 20);
     const half = this.panes.length === 2 && this.width >= 760;
     this.main.classList.toggle("two", half);
     const place: Place = {

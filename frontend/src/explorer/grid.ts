@@ -8,7 +8,7 @@ import { area, FONT, paint, ratio, surface, whole } from "./canvas";
 import { drawCells, drawThumbLinks } from "./golddraw";
 import { type Box, box, LINES_UP_TO, places, queue } from "./gridlayout";
 import type { Scene } from "./scene";
-import { inSlices } from "./slices";
+import { AT_ONCE, inSlices } from "./slices";
 import { lineSegments, type Thumb, Thumbs } from "./thumbs";
 
 /** Pixels that each token of a thumbnail must have for gold links to be drawn. */
@@ -85,10 +85,10 @@ export class Grid {
     const noted = !!this.measure && kind !== "mini";
     const letters = [`L${Math.max(...part.index)}H${Math.max(...this.columns)}`.length, this.measure?.units === "share" ? 4 : 5] as const;
     this.box = box({ layers: part.index.length, heads: this.columns.length, width, kind, room, noted, sorted, letters });
-    const key = [width, kind, room, owner.theme, this.lines, state.measure, sorted, state.least, state.filter, state.special, state.sinks, state.unit, state.part, state.quantity, state.renormalise, state.gold, this.scene.place, ratio()].join("|");
+    const key = [width, kind, room, owner.theme, this.lines, state.measure, sorted, state.ascending, state.least, state.filter, state.special, state.sinks, state.unit, state.part, state.quantity, state.renormalise, state.gold, this.scene.place, ratio()].join("|");
     if (key !== this.drawn) {
       this.drawn = key;
-      this.order = places(this.scene, sorted ? this.measure : undefined);
+      this.order = places(this.scene, sorted ? this.measure : undefined, state.ascending);
       this.labels(sorted);
       void this.draw();
     }
@@ -139,7 +139,7 @@ export class Grid {
           cell(place);
         },
         going: () => job === this.job && thumbs.key === key,
-      });
+      }, scene.owner.printing ? AT_ONCE : undefined);
       if (job !== this.job) return;
       if (!whole) this.drawn = "";
       this.done = true;

@@ -67,17 +67,17 @@ function boxOf({ layers, heads, width, room, kind, noted, sorted }: Room, line: 
 /** The side of a cell, from one to the next (`step` across, `down`), the room of the labels, and the whole. */
 export type Box = Readonly<ReturnType<typeof box>>;
 
-/** The cells in the order they are drawn: model order (head -1 where a layer has no such head), or by a measure. */
-export function places(scene: Scene, measure: MeasureColumn | undefined): { layer: number; head: number }[] {
+/** The cells in the order they are drawn: model order (head -1 where a layer has no such head), or by a measure, those without a figure last. */
+export function places(scene: Scene, measure: MeasureColumn | undefined, ascending = false): { layer: number; head: number }[] {
   const { part, data } = scene;
   const heads = [...new Set(part.heads.flat())].sort((a, b) => a - b);
   const all = part.index.flatMap((layer, at) => heads.map((head) => ({ layer, head: part.heads[at]!.includes(head) ? head : -1 })));
   if (!measure) return all;
   const figure = (cell: { layer: number; head: number }): number => {
     const found = data.figure(part, measure, cell.layer, cell.head);
-    return Number.isFinite(found) ? found : -Infinity;
+    return Number.isFinite(found) ? (ascending ? -found : found) : -Infinity;
   };
-  return all.filter((cell) => cell.head >= 0).sort((a, b) => figure(b) - figure(a));
+  return all.filter((cell) => cell.head >= 0).sort((a, b) => figure(b) - figure(a) || 0);
 }
 
 /** The places of the heads in the order in which they are drawn: those that cost nothing, those in sight, the others. */

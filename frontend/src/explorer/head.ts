@@ -126,7 +126,7 @@ export class HeadLines {
     const take = (): [number, number] => {
       const last = next;
       let spent = 0;
-      while (next >= 0 && spent < AT_ONCE) spent += cost(maps, lines, next--);
+      while (next >= 0 && (spent < AT_ONCE || scene.owner.printing)) spent += cost(maps, lines, next--);
       return [next + 1, last];
     };
     drawLines(base, scene, box, maps, lines, ...take(), scrolled);

@@ -36,7 +36,7 @@ export function headBox({ width, rows, columns, tokens, widest, maps, paired, ta
   const room = Math.max(28, Math.min(clamp(Math.ceil(widest) + 16, 52, 150), spare));
   const row = rowHeight(tokens, touch);
   const full = Math.max(rows, columns) * row + 4;
-  const height = full <= 900 ? full : tallest;
+  const height = full <= 900 ? full : Math.min(full, tallest);
   return { width, tiny, rail, tokens: room, stripLeft, stripRight, x0: stripLeft + room, x1: Math.max(stripLeft + room + 24, width - stripRight - room), row, full, height };
 }
 

@@ -49,6 +49,10 @@ class Page {
     root.setAttribute("role", "main");
     root.firstElementChild?.prepend(h("h1.hidden", {}, document.title));
     this.system.addEventListener("change", () => this.views.forEach((view) => view?.surroundings()));
+    const print = (on: boolean): void => this.views.forEach((view) => view?.print(on));
+    window.matchMedia("print").addEventListener("change", ({ matches }) => print(matches));
+    window.addEventListener("beforeprint", () => print(true));
+    window.addEventListener("afterprint", () => print(false));
     window.addEventListener("hashchange", () => this.readBack());
     document.addEventListener("keydown", (event) => {
       if (event.target === document.body) this.views[this.last]?.key(event);

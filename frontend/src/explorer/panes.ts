@@ -28,8 +28,16 @@ export interface Place {
 const STACKED = 560;
 /** The neuron view is no narrower than this, with value vectors or without: it moves sideways in a box of its own. */
 const NEURONS = { without: 288, values: 360 };
+/** On paper nothing scrolls; a canvas may not be taller than this. */
+const PRINTED = 8000;
 const SIGNED_TICKS = [-1, 0, 1];
 const TICKS = [0, 0.05, 0.25, 0.5, 1];
+
+/** The width of the grid beside a head. */
+const besides = (width: number): number => Math.round(Math.max(Math.min(580, width * 0.41), width * 0.4));
+
+/** What the next press sorts by: the measure, the measure reversed, the model's order. */
+const turned = ({ sort, ascending }: { readonly sort: boolean; readonly ascending: boolean }): { sort: boolean; ascending: boolean } => (!sort ? { sort: true, ascending: false } : { sort: !ascending, ascending: !ascending });
 
 export class Pane {
   readonly root = h("div.pane");
@@ -71,9 +79,9 @@ export class Pane {
   constructor(readonly scene: Scene) {
     const { owner } = scene;
     this.draw = new Segments("Thumbnails", "draw", (change) => owner.set(change), [["heat", "Heat"], ["lines", "Lines"]], true);
-    this.measure = new Select("Measure", (value) => owner.set(value === "none" ? { measure: value, sort: false, least: 0 } : { measure: value, least: 0 }));
+    this.measure = new Select("Measure", (value) => owner.set(value === "none" ? { measure: value, sort: false, ascending: false, least: 0 } : { measure: value, least: 0 }));
     this.draw.root.dataset.keys = "draw";
-    this.sort = h("button.link", { type: "button", onclick: () => owner.set({ sort: !scene.state.sort }) });
+    this.sort = h("button.link", { type: "button", onclick: () => owner.set(turned(scene.state)) });
     this.least = h("input.least", { type: "range", min: 0, max: 100, step: 1, "aria-label": "Dim heads below", title: "Dim heads below", oninput: () => owner.set({ least: Math.round((Number(this.least.value) / 100) * this.top * 1000) / 1000 }) });
     this.gridHead = h("div.panehead", { "data-export": "no" }, h("h2", {}, "Heads"), this.draw.root, h("label.field", { "data-keys": "measure" }, h("span.cap", {}, "Show"), this.measure.input), this.sort, this.least, h("span.grow"), this.legend);
     this.stops = toolbar(this.gridHead, "Grid");
@@ -128,7 +136,7 @@ export class Pane {
     const { form, width } = place;
     const model = state.scale === "model";
     const wide = form === "wide" && !model;
-    const leftWidth = wide ? Math.min(580, Math.round(width * 0.41)) : width;
+    const leftWidth = wide ? besides(width) : width;
     this.root.classList.toggle("columns2", wide);
     this.root.classList.toggle("mini", !model && form !== "wide");
     this.root.classList.toggle("stacked", width < STACKED);
@@ -151,7 +159,7 @@ export class Pane {
     for (const line of this.made) line.textContent = `${scene.data.payload.model}: ${[scene, ...(scene.against ? [scene.against] : [])].map((each) => nameOf(each.input)).join(" − ")}`;
     this.heading();
     if (model) return this.drawGrid(leftWidth, place);
-    const tallest = wide ? Math.min(1000, Math.max(620, place.room - 40)) : Math.max(480, Math.min(place.room - 60, 900));
+    const tallest = scene.owner.printing ? PRINTED : wide ? Math.min(1000, Math.max(620, place.room - 40)) : Math.max(480, Math.min(place.room - 60, 900));
     if (!this.lines.root.hidden) this.lines.update({ width: rightWidth, tallest });
     if (!this.large.root.hidden) this.large.update(rightWidth, Math.max(420, place.room - 60));
     goldKey(this.gold, scene);
@@ -163,7 +171,7 @@ export class Pane {
     if (!place) return;
     const { scale } = scene.state;
     const wide = place.form === "wide" && scale !== "model";
-    const leftWidth = wide ? Math.min(580, Math.round(place.width * 0.41)) : place.width;
+    const leftWidth = wide ? besides(place.width) : place.width;
     const model = scale === "model";
     this.summary.hidden = scene.lacking !== null || (model && !scene.pair);
     if (this.summary.hidden) return;
@@ -192,7 +200,8 @@ export class Pane {
     this.draw.root.hidden = scene.against !== null;
     this.measure.show(state.measure, [["none", "no measure"], ...part.measures.map((measure) => [measure.name, scene.called(measure)] as const)]);
     this.sort.hidden = this.least.hidden = state.measure === "none";
-    this.sort.textContent = state.sort ? "in model order" : "sort by it";
+    this.sort.textContent = !state.sort ? "sort by it" : state.ascending ? "smallest first ↑" : "largest first ↓";
+    this.sort.title = !state.sort ? "Sort the heads by the measure, the largest first" : state.ascending ? "Back to the model's order" : "Reverse: the smallest first";
     this.least.value = String(Math.round((state.least / this.top) * 100));
     this.legend.hidden = this.grid.lines;
     this.scale();

@@ -91,7 +91,7 @@ export class Ranks {
     const { scene } = this;
     const canvas = h("canvas", { "aria-hidden": "true" });
     const value = h("span.val");
-    const label = h("button.link", { type: "button", title: "Show this measure in the grid", onclick: () => scene.owner.set(scene.state.measure === measure.name ? { measure: "none", sort: false, least: 0 } : { measure: measure.name }) }, measure.title);
+    const label = h("button.link", { type: "button", title: "Show this measure in the grid", onclick: () => scene.owner.set(scene.state.measure === measure.name ? { measure: "none", sort: false, ascending: false, least: 0 } : { measure: measure.name }) }, measure.title);
     canvas.addEventListener("pointermove", (event) => {
       const near = this.near(measure, event, canvas);
       if (near) scene.owner.tip(h("div", {}, h("b", {}, `L${near.layer}H${near.head}`), ` ${figure(near.value)} `, h("span.dim", {}, [measure.of === "corpus" ? "over the corpus" : "", scene.whose(measure.of) || (measure.of === "input" ? "on this input" : "")].filter(Boolean).join(" ")), !touched() && h("div.dim", {}, "click to open")), event.clientX, event.clientY);

@@ -39,6 +39,8 @@ export interface Owner {
   tip(content: Node | null, x?: number, y?: number, where?: "pointer" | "left" | "right"): void;
   ink(name: string): string;
   readonly host: Sides;
+  /** The page is being printed: all is drawn at once, nothing scrolls. */
+  readonly printing: boolean;
   /** Exact values of a head's row, by pieces; null where nobody can be asked. */
   exact(scene: Scene, head: number, quantity: string, row: number): Promise<Float32Array> | null;
   /** Say what went wrong in the place of the pictures. */

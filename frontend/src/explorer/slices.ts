@@ -16,6 +16,9 @@ export interface Clock {
   frame(): Promise<unknown>;
 }
 
+/** For paper: no frame comes while a page is printed. */
+export const AT_ONCE: Clock = { now: () => 0, frame: () => Promise.resolve() };
+
 const SCREEN: Clock = { now: () => performance.now(), frame: () => new Promise((done) => requestAnimationFrame(done)) };
 
 /** Do the work of each item in turn, the first slice at once. True when all is done, false when it is no longer wanted. */

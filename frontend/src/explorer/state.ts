@@ -53,6 +53,7 @@ export function settle(asked: ExplorerState, payload: ExplorerPayload): Full {
   if (part.layers.length === 0) [state.scale, state.unit, state.renormalise] = ["model", "pieces", false];
   if (state.scale === "neuron" && (!part.neurons || state.side === "difference")) state.scale = "head";
   if (!part.measures.some((measure) => measure.name === state.measure)) [state.measure, state.sort, state.least] = ["none", false, 0];
+  if (!state.sort) state.ascending = false;
   if (!part.quantities.some((quantity) => quantity.name === state.quantity)) state.quantity = "weights";
   if (state.pin) {
     const axis = state.pin[0] === "from" ? part.query : part.key;

@@ -30,6 +30,9 @@ COLUMN, TEXT = 3.3, 6.9
 
 MARGIN = 6.0
 GAP = 18.0
+ROOM = 170.0
+"""Panels with less than this beside each other, in points, stand one above the other."""
+
 FOOT = 14.0
 
 FORMATS = ("svg", "pdf", "png")
@@ -93,7 +96,10 @@ def figure(
     moved = _first(inputs, state, include)[1] if state["measure"] == "difference" else None
     beside = [] if moved is None else [from_scores(*telling.DIFFERENCE, moved)]
     against = Selection(inputs[1], state, *include) if side == "difference" else None
-    each = (inches * POINTS - 2 * MARGIN - GAP * (len(panels) - 1)) / len(panels)
+    whole = inches * POINTS - 2 * MARGIN
+    each = (whole - GAP * (len(panels) - 1)) / len(panels)
+    stacked = len(panels) > 1 and each < ROOM
+    each = whole if stacked else each
     ruler = Canvas(10, 10, palette("dark" if state["theme"] == "dark" else "light"))
     drawings: list[Drawing | Gap] = []
     for one, gap in zip(panels, gaps, strict=False):
@@ -108,20 +114,22 @@ def figure(
         difference = " − ".join(_short(_name(one), each / 8.0) for one in inputs)
         names = [_short(difference, each / 4.0)]
     drawn = [drawing for drawing in drawings if not isinstance(drawing, Gap)]
-    said = wrapped(
-        caption([drawing.selection for drawing in drawn], drawn), (inches * POINTS - 2 * MARGIN) / 3.0
-    )
-    top = MARGIN + (14.0 if title else 0.0) + (12.0 if names else 0.0)
+    said = wrapped(caption([drawing.selection for drawing in drawn], drawn), whole / 3.0)
+    named = 12.0 if names else 0.0
+    top = MARGIN + (14.0 if title else 0.0)
     foot = FOOT + 8.0 * (len(said) - 1)
-    height = top + max(drawing.height for drawing in drawings) + foot + MARGIN
+    tall = [named + drawing.height for drawing in drawings]
+    height = top + (sum(tall) + GAP * (len(tall) - 1) if stacked else max(tall)) + foot + MARGIN
     canvas = Canvas(inches * POINTS, height, ruler.colours)
     if title:
         canvas.text(MARGIN, MARGIN + 5, plain_text(title), 9.0, bold=True)
     for place, drawing in enumerate(drawings):
-        left = MARGIN + place * (each + GAP)
+        left = MARGIN + (0.0 if stacked else place * (each + GAP))
         if names:
-            canvas.text(left, top - 7, names[place], 7.0, canvas.colours.ink2)
-        drawing.draw(canvas, left, top)
+            canvas.text(left, top + named - 7, names[place], 7.0, canvas.colours.ink2)
+        drawing.draw(canvas, left, top + named)
+        if stacked:
+            top += tall[place] + GAP
     for line, text in enumerate(said):
         canvas.text(MARGIN, height - MARGIN - foot + 11 + 8 * line, text, 6.0, canvas.colours.ink3)
     return canvas

@@ -74,7 +74,8 @@ class Grid:
             thin = 0.45 if cell > 20 else 0.3
             canvas.lines(np.concatenate(segments), colours.accent, thin, np.concatenate(alphas), order=1.5)
         foot = y + self.top + self.rows * self.down + 4
-        said = "most first, row by row" if self.sorted else "layers ↓  heads →"
+        first = "least" if selection.state["ascending"] else "most"
+        said = f"{first} first, row by row" if self.sorted else "layers ↓  heads →"
         canvas.text(x + self.left, foot + 4, said, 6.0, colours.ink3)
         if not as_lines:
             legend(canvas, x + self.width, foot, selection)
@@ -92,7 +93,7 @@ class Grid:
         )
         said = [f"below each head: {name}" + (f" ({figures.units})" if figures.units else "")]
         if self.sorted:
-            said.append("heads sorted by it")
+            said.append("heads sorted by it" + (", the smallest first" if state["ascending"] else ""))
         if state["least"] > 0:
             said.append(f"heads below {state['least']:g} are faint")
         return said + gold
@@ -111,7 +112,12 @@ class Grid:
         if not self.sorted or self.figures is None:
             return [(layers.index(layer), self.columns.index(head), layer, head) for layer, head in cells]
         values = self.figures.values
-        cells.sort(key=lambda cell: -values[cell] if math.isfinite(values[cell]) else math.inf)
+        up = bool(self.selection.state["ascending"])
+        cells.sort(
+            key=lambda cell: (
+                (values[cell] if up else -values[cell]) if math.isfinite(values[cell]) else math.inf
+            )
+        )
         return [(*divmod(place, across), *cell) for place, cell in enumerate(cells)]
 
     def _noted(self) -> list[str]:

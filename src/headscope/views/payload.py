@@ -258,6 +258,7 @@ class ExplorerState(TypedDict, total=False):
     picture: Annotated[Literal["lines", "matrix"], StateKey("lines", "'lines' or 'matrix': the head view")]
     measure: Annotated[str, StateKey("none", "'none' or a measure that the payload has")]
     sort: Annotated[bool, StateKey(False, "True or False: sort the heads by the measure")]
+    ascending: Annotated[bool, StateKey(False, "True or False: sort from the smallest")]
     least: Annotated[float, StateKey(0.0, "a number: heads whose measure is below it are dimmed")]
     threshold: Annotated[
         float | None,
