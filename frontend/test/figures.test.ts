@@ -92,6 +92,22 @@ test("the state goes into the fragment and back", async () => {
   expect(writeFragment(defaults, defaults, await figures())).toBe("#head=L3H1");
 });
 
+test("a fragment says why the head is open", async () => {
+  const f = await figures(2);
+  const whole = { says: "finds the antecedent & more", figure: "78 %", over: "on 12 pronouns", measure: "previous", example: 1, pin: { side: "to", place: 4 }, label: "π = 1" } as const;
+  const bare = { ...whole, over: "over the corpus", measure: null, example: null, pin: null, label: null };
+  for (const reason of [whole, bare]) {
+    const state = { cell: at(1, 0), example: 1, measure: "previous", theme: "auto", large: false, reason } as const;
+    const fragment = writeFragment(state, { ...state, reason: null }, f);
+    expect(readFragment(fragment, f)).toEqual({ cell: state.cell, example: 1, reason });
+    expect(readFragment(fragment.replace("L5H0", "L5H9"), f).reason, "of another report's head").toBeUndefined();
+  }
+  const of = (rest: string) => readFragment(`#head=L5H0&reason.says=a&${rest}`, f).reason;
+  expect(of("reason.pin=to,4")).toBeUndefined();
+  expect(of("reason.figure=1&reason.example=7&reason.pin=to,4&reason.label=b")).toMatchObject({ example: null, pin: null, label: null });
+  expect(of("reason.figure=1&reason.example=1&reason.pin=x")).toMatchObject({ example: 1, pin: null });
+});
+
 test("a fragment that makes no sense is left out", async () => {
   expect(readFragment("#head=L9H9&example=7&measure=<b>&theme=pink&large=yes", await figures(2))).toEqual({});
   expect(readFragment("#head=%E0%A4%A&example=", await figures(2))).toEqual({});

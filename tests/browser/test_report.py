@@ -5,6 +5,7 @@ import io
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
@@ -78,7 +79,18 @@ def test_a_name_in_the_summary_opens_the_head(open_page: Any, html: str):
     assert page.locator("tr[aria-selected=true]").inner_text().startswith("L1H2")
     said = " ".join(page.locator(".openhead .figure").inner_text().split())
     assert said == "attention on the previous token 80% over the corpus"
-    address(page, "#head=L1H2&example=0&view.pin=from,1")
+    page.wait_for_function("() => location.hash.endsWith('&view.pin=from,1')")
+    said = dict(parse_qsl(page.evaluate("location.hash.slice(1)")))
+    assert said == {
+        "head": "L1H2",
+        "example": "0",
+        "reason.says": "attention on the previous token",
+        "reason.figure": "80%",
+        "reason.measure": "previous",
+        "reason.example": "0",
+        "reason.pin": "from,1",
+        "view.pin": "from,1",
+    }
 
 
 def test_a_cell_of_the_grid_shows_its_figure_and_opens_the_head(open_page: Any, html: str):
@@ -379,7 +391,7 @@ def test_a_report_without_examples_says_so(open_page: Any):
     page = open_page(report_page(dataset()))
     assert page.locator(".opened > .say").inner_text() == "This report was made without examples."
     page.locator(".heads tbody tr").nth(3).click()
-    address(page, "#head=L0H3")
+    page.wait_for_function("() => location.hash.startsWith('#head=L0H3&reason.says=')")
     assert page.locator(".among h3").inner_text().startswith("L0H3 over the corpus")
 
 

@@ -87,6 +87,50 @@ def test_every_link_that_names_a_head_opens_it_on_what_it_said(open_page: Any, h
             assert one["named"] in one["text"], one
 
 
+SHOWN = """() => {
+  const texts = (what) => [...document.querySelectorAll(what)].map(one => one.textContent);
+  return {
+    header: texts('.openhead h2, .openhead .figure > *'),
+    example: document.querySelector('select.example').selectedIndex,
+    pinned: texts('.explorer .toks .tok.pin'),
+    gold: texts('.explorer .goldkey:not([hidden])'),
+    drawn: [...document.querySelectorAll('.explorer .hv canvas')].map(one => one.toDataURL()),
+    bar: texts('.explorer [aria-checked=true]'),
+  };
+}"""
+
+
+def test_a_copied_link_carries_the_reason(open_page: Any, html: str) -> None:
+    """One link of a kind: the address that it leaves shows the same in a fresh page."""
+    page = open_page(html)
+    fresh = page.context.new_page()
+    kinds = page.evaluate(
+        """() => {
+          const kinds = {};
+          document.querySelectorAll('[data-opens]').forEach((one, place) => {
+            const { example, pin, label, measure } = JSON.parse(one.dataset.reason);
+            const kind = [one.closest('section').dataset.section, example !== null, pin?.side, label !== null, measure !== null];
+            kinds[kind.slice(1)] ??= place;
+          });
+          return Object.entries(kinds);
+        }"""
+    )
+    assert len(kinds) >= 4, kinds
+    shown = []
+    for _, place in kinds:
+        page.evaluate("place => document.querySelectorAll('[data-opens]')[place].click()", place)
+        page.wait_for_function(SETTLED)
+        shown.append((page.evaluate(SHOWN), page.url))
+    assert any(one["pinned"] for one, _ in shown)
+    assert any(one["gold"] for one, _ in shown)
+    for wanted, address in shown:
+        fresh.goto("about:blank")
+        fresh.goto(address)
+        fresh.wait_for_selector("[data-ready]")
+        fresh.wait_for_function(SETTLED)
+        assert fresh.evaluate(SHOWN) == wanted, address
+
+
 def test_nothing_names_a_head_without_opening_it(open_page: Any, html: str) -> None:
     page = open_page(html)
     bare = page.evaluate(

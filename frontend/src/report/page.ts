@@ -75,7 +75,7 @@ class Report implements Host {
     if (!figures.measures[0]) throw new Error("this report holds no measures");
     this.defaults = { cell: figures.opening, example: 0, reason: null, measure: figures.measures[0].name, theme: "auto", large: false };
     const [state, view] = this.fragment();
-    this.state = { ...this.defaults, reason: kept().reason, ...state };
+    this.state = { ...this.defaults, ...state };
     root.className = "hs report";
     this.watch = new ThemeWatch(root, () => this.rethink());
     this.watch.choose(this.state.theme);
@@ -229,34 +229,32 @@ class Report implements Host {
     return JSON.stringify([this.state.cell, this.state.example, this.state.reason, this.opened.scale]);
   }
 
-  // Into the address, and beside it why the head is open. Another head, reason or scale is another entry of the history:
-  // Back leads to the one before.
+  // Into the address, and beside it whether the head lay over the report. Another head, reason or scale is another entry of
+  // the history: Back leads to the one before.
   private write(): void {
     window.clearTimeout(this.timer);
     const step = this.places !== this.entry;
     this.entry = this.places;
     const hash = writeFragment(this.state, this.defaults, this.figures, this.opened.fragment);
-    const beside: Kept = { reason: this.state.reason, drawer: this.aside.classList.contains("open") };
-    const again = hash === window.location.hash && JSON.stringify(beside.reason) === JSON.stringify(kept().reason);
+    const beside: Kept = { drawer: this.aside.classList.contains("open") };
     try {
-      history[step && !again ? "pushState" : "replaceState"](beside, "", hash);
+      history[step && hash !== window.location.hash ? "pushState" : "replaceState"](beside, "", hash);
     } catch {
       // A page inside another may not be allowed to change its address.
     }
     this.written = window.location.hash;
   }
 
-  private readonly readBack = ({ type }: Event): void => {
-    const { reason, drawer } = kept();
-    if (window.location.hash === this.written && (type === "hashchange" || JSON.stringify(reason) === JSON.stringify(this.state.reason))) return;
+  private readonly readBack = (): void => {
+    if (window.location.hash === this.written) return;
     // A link to a section: the browser goes there, and the address keeps the state.
     if (sectionOf(window.location.hash)) return this.write();
     const [state, view] = this.fragment();
     this.written = window.location.hash;
-    this.set({ ...this.defaults, theme: this.state.theme, reason, ...state });
+    this.set({ ...this.defaults, theme: this.state.theme, ...state });
     this.opened.restore(view);
     this.entry = this.places;
-    if (narrow()) this.pull(drawer ?? Boolean(state.cell));
+    if (narrow()) this.pull(kept().drawer ?? Boolean(state.cell));
   };
 
   // Arrow keys on the grid move between heads; Escape leads back to the report.
@@ -276,12 +274,11 @@ class Report implements Host {
 
 /** What the history keeps beside the address. */
 interface Kept {
-  readonly reason: Reason | null;
   /** Whether the head lay over the report; undefined for an address that was typed. */
   readonly drawer?: boolean;
 }
 
-const kept = (): Kept => ({ reason: null, ...(window.history.state as Kept | null) });
+const kept = (): Kept => (window.history.state as Kept | null) ?? {};
 
 const narrow = (): boolean => window.innerWidth < WIDE;
 

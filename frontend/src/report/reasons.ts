@@ -5,7 +5,7 @@ import type { ExplorerPayload, ExplorerState, Reason } from "../protocol";
 import type { Cell, Figures, Measure } from "./figures";
 import type { Host } from "./host";
 
-const CORPUS = "over the corpus";
+export const CORPUS = "over the corpus";
 
 /** A reason to name a head; where there is no example, it is seen where the page shows its measure. */
 export const because = (says: string, figure: string, seen: Partial<Pick<Reason, "measure" | "example" | "pin">> = {}): Reason => ({

@@ -1,13 +1,19 @@
-// The page's state as a fragment: #head=L2H3&example=0&measure=sep&theme=dark&view.filter=ab.
+// The page's state as a fragment: #head=L2H3&example=0&measure=sep&theme=dark&view.filter=ab; why the head is open stands in
+// reason.says=finds the antecedent&reason.figure=78 %&….
 
 import { parseCode } from "../format";
+import type { Reason } from "../protocol";
 import type { Figures } from "./figures";
 import type { State, ThemeChoice } from "./host";
+import { because, CORPUS, ofMeasure } from "./reasons";
 
 const THEMES: readonly ThemeChoice[] = ["auto", "light", "dark"];
 
 /** Before the keys of the explorer's own state. */
 export const VIEW = "view.";
+
+/** Before those of the reason for which the head is open. */
+const WHY = "reason.";
 
 /** What a fragment says that makes sense for these figures; the rest is left out. */
 export function readFragment(hash: string, figures: Figures): Partial<State> {
@@ -23,7 +29,32 @@ export function readFragment(hash: string, figures: Figures): Partial<State> {
   const theme = THEMES.find((choice) => choice === entries.get("theme"));
   if (theme) state.theme = theme;
   if (entries.get("large") === "true") state.large = true;
+  const reason = readReason(entries, figures);
+  if (cell && reason) state.reason = reason;
   return state;
+}
+
+function readReason(entries: URLSearchParams, figures: Figures): Reason | null {
+  const read = (key: keyof Reason): string | null => entries.get(WHY + key);
+  const [says, figure] = [read("says"), read("figure")];
+  if (says === null || figure === null) return null;
+  const example = read("example") ?? "";
+  const there = /^\d+$/.test(example) && Number(example) < figures.payload.examples.length;
+  const pin = /^(from|to),(\d+)$/.exec(read("pin") ?? "");
+  return {
+    ...because(says, figure, { measure: read("measure") }),
+    over: read("over") ?? CORPUS,
+    ...(there && { example: Number(example), label: read("label"), pin: pin && { side: pin[1] as "from" | "to", place: Number(pin[2]) } }),
+  };
+}
+
+// What the header says anyway, the figure in the open measure, is left out.
+function writeReason(entries: URLSearchParams, reason: Reason, { cell, measure }: State, figures: Figures): void {
+  const { pin, over, says, figure, label } = reason;
+  const plain = ofMeasure(figures.measure(measure), cell);
+  if (says === plain.says && figure === plain.figure && over === plain.over && label === null) return;
+  const told = { ...reason, over: over === CORPUS ? null : over, pin: pin && `${pin.side},${pin.place}` };
+  for (const [key, value] of Object.entries(told)) if (value !== null) entries.set(WHY + key, String(value));
 }
 
 /** The fragment of a state: the head and example always, the rest where it differs from the page's defaults. */
@@ -33,5 +64,6 @@ export function writeFragment(state: State, defaults: State, figures: Figures, v
   if (state.measure !== defaults.measure) entries.set("measure", state.measure);
   if (state.theme !== defaults.theme) entries.set("theme", state.theme);
   if (state.large) entries.set("large", "true");
+  if (state.reason) writeReason(entries, state.reason, state, figures);
   return `#${entries}${view && `&${view}`}`;
 }
