@@ -399,6 +399,19 @@ def test_matrix_zooms_and_moves(page: Any):
     fragment_lacks(page, "zoom")
 
 
+def test_a_scale_says_what_it_is_of(open_page: Callable[..., Any], html: str):
+    page = open_page(html, fragment="#scale=head&draw=heat")
+    assert page.locator(".scaled").inner_text() == "weight"
+    assert page.locator(".legend .ticks span").all_inner_texts() == ["0", ".05", ".25", ".5", "1"]
+    page = open_page(html, fragment="#scale=head&draw=heat&quantity=gradient")
+    assert page.locator(".scaled").inner_text() == "gradient"
+    assert page.locator(".measures h3").first.inner_text().startswith("Weights of L3H2 among all")
+    ends = [text.replace("−", "-") for text in page.locator(".legend .ticks span").all_inner_texts()]
+    assert [float(text) for text in ends] == pytest.approx([-1e-3, 0, 1e-3], rel=0.01)
+    both = explorer_page([shown(), shown(1)], state={"side": "difference", "draw": "heat"})
+    assert open_page(both).locator(".scaled").inner_text() == "difference of weights"
+
+
 def test_another_matrix_takes_the_place_of_the_weights(page: Any):
     page.get_by_role("radio", name="Gradient").click()
     fragment_has(page, "quantity=gradient")

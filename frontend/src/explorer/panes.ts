@@ -14,6 +14,7 @@ import { Neuron } from "./neuron";
 import { phrase, Ranks } from "./ranks";
 import { RowTable } from "./rowtable";
 import type { Scene } from "./scene";
+import { nameOf as nameOfMatrix } from "./quantities";
 import { nameOf, reads } from "./toolbar";
 
 export interface Place {
@@ -65,6 +66,8 @@ export class Pane {
   private readonly least: HTMLInputElement;
   private readonly ramp = h("canvas");
   private readonly ticks = h("div.ticks");
+  /** What the scale is of: the matrix by its name. */
+  private readonly scaled = h("span.scaled", { "aria-hidden": "true" });
   private readonly legend = h("div.legend", { "aria-hidden": "true" }, this.ramp, this.ticks);
   private readonly gridHead: HTMLElement;
   readonly gridPane: HTMLElement;
@@ -83,7 +86,7 @@ export class Pane {
     this.draw.root.dataset.keys = "draw";
     this.sort = h("button.link", { type: "button", onclick: () => owner.set(turned(scene.state)) });
     this.least = h("input.least", { type: "range", min: 0, max: 100, step: 1, "aria-label": "Dim heads below", title: "Dim heads below", oninput: () => owner.set({ least: Math.round((Number(this.least.value) / 100) * this.top * 1000) / 1000 }) });
-    this.gridHead = h("div.panehead", { "data-export": "no" }, h("h2", {}, "Heads"), this.draw.root, h("label.field", { "data-keys": "measure" }, h("span.cap", {}, "Show"), this.measure.input), this.sort, this.least, h("span.grow"), this.legend);
+    this.gridHead = h("div.panehead", { "data-export": "no" }, h("h2", {}, "Heads"), this.draw.root, h("label.field", { "data-keys": "measure" }, h("span.cap", {}, "Show"), this.measure.input), this.sort, this.least, h("span.grow"), this.scaled, this.legend);
     this.stops = toolbar(this.gridHead, "Grid");
     this.gridPane = h("div.gridpane", {}, this.gridHead);
     this.grid = new Grid(this.gridPane, scene);
@@ -203,7 +206,7 @@ export class Pane {
     this.sort.textContent = !state.sort ? "sort by it" : state.ascending ? "smallest first ↑" : "largest first ↓";
     this.sort.title = !state.sort ? "Sort the heads by the measure, the largest first" : state.ascending ? "Back to the model's order" : "Reverse: the smallest first";
     this.least.value = String(Math.round((state.least / this.top) * 100));
-    this.legend.hidden = this.grid.lines;
+    this.legend.hidden = this.scaled.hidden = this.grid.lines;
     this.scale();
   }
 
@@ -214,6 +217,9 @@ export class Pane {
     const signed = scene.against !== null || quantity?.signed === true;
     strip(this.ramp, signed ? palette.diverging : palette.sequential, 132, 8);
     const most = quantity?.scale ?? 1;
+    const matrix = nameOfMatrix(scene.state.quantity);
+    this.scaled.textContent = scene.against ? `difference of ${matrix}s` : quantity?.of ? `${matrix} of ${quantity.of}` : matrix;
+    this.scaled.title = this.scaled.textContent;
     const text = (x: number): string => (most === 1 ? String(x) : x === 0 ? "0" : (x * most).toPrecision(1)).replace(/^(-?)0\./, "$1.").replace("-", "−");
     const at = (x: number): number => (signed ? 50 + Math.sign(x) * Math.sqrt(Math.abs(x)) * 50 : Math.sqrt(x) * 100);
     const ticks = signed ? SIGNED_TICKS : most === 1 ? TICKS : [0, 0.25, 1];

@@ -69,11 +69,12 @@ export class Ranks {
       if (corpus) rows.splice(-1, 0, h("h3", { "aria-level": 2 }, `Over the corpus${whose(scene.whose("corpus"))}`));
       this.body.replaceChildren(...rows);
     }
-    const drawn = JSON.stringify([scene.place, names, state.layer, scene.head, width, scene.owner.theme, ratio()]);
+    const drawn = JSON.stringify([scene.place, names, state.quantity, state.layer, scene.head, width, scene.owner.theme, ratio()]);
     if (drawn === this.drawn) return;
     this.drawn = drawn;
     const total = part.heads.reduce((sum, heads) => sum + heads.length, 0);
-    this.title.textContent = `L${state.layer}H${scene.head} among all ${total} heads, ${scene.whose() || "on this input"}`;
+    // The measures are those of the weights, whatever else is drawn.
+    this.title.textContent = `${state.quantity === "weights" ? "" : "Weights of "}L${state.layer}H${scene.head} among all ${total} heads, ${scene.whose() || "on this input"}`;
     this.width = Math.max(40, width - NAME_AND_FIGURE);
     for (const row of this.rows) this.draw(row);
   }
