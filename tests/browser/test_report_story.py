@@ -165,3 +165,18 @@ def test_texts_a_and_b_are_not_named_where_there_are_none(page: Any) -> None:
     assert {"first half to second", "second half to first"} <= {title.lower() for title in titles}
     assert not [title for title in titles if "A to B" in title or "B to A" in title]
     assert "text A" not in page.locator("[data-section=methods]").text_content()
+
+
+def test_the_bar_keeps_its_buttons_beside_each_other(page: Any) -> None:
+    wide = page.viewport_size
+    for width in (390, 1400):
+        page.set_viewport_size({"width": width, "height": 800})
+        link, theme = (each.bounding_box() for each in page.locator(".topbar .right button").all())
+        assert abs(link["y"] + link["height"] / 2 - theme["y"] - theme["height"] / 2) < 1
+        assert theme["x"] - link["x"] - link["width"] >= 4
+    page.set_viewport_size(wide)
+
+
+def test_the_text_of_an_example_is_said_once(page: Any) -> None:
+    assert page.locator(".explorer .example").first.is_visible()
+    assert not page.locator(".explorer .hx .text").is_visible()
