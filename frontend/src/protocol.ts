@@ -553,6 +553,17 @@ export interface RoleScores {
 }
 
 /**
+ * A head that has no role, the role that it comes nearest to, and its score there.
+ */
+export interface Without {
+  layer: number;
+  head: number;
+  nearest: string | null;
+  score: number | null;
+  reason: Reason;
+}
+
+/**
  * What heads do: the roles that they have, the heads without, and what was not tested.
  */
 export interface RolesSection {
@@ -561,7 +572,7 @@ export interface RolesSection {
   kind: "roles";
   rows: RoleRow[];
   scores: RoleScores[];
-  without: Part[];
+  without: Without[];
   why: Record<string, string>;
   not_found: Absent[];
   untested: Absent[];

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -75,6 +75,7 @@ class Rows:
         tokens: the inputs.
         smoothing: of entropies, see `Wanted`.
         routes: is told how many calls were reduced in which way, and why.
+        change: makes of each call the one that is reduced in its place.
     """
 
     def __init__(
@@ -84,8 +85,10 @@ class Rows:
         tokens: Sequence[Tokens],
         smoothing: float,
         routes: Counter[str],
+        change: Callable[[AttentionRecord], AttentionRecord] | None = None,
     ) -> None:
         self._tokens, self._measures, self._routes, self._causal = tokens, measures, routes, model.causal
+        self._change = change
         self._classes = definitions.classes(measures)
         width = max(map(len, tokens))
         columns = np.zeros((len(tokens), width, len(self._classes)))
@@ -115,6 +118,7 @@ class Rows:
         if record.kind == "cross":
             return
         expect_square(record, len(self._tokens), self._width, self._found)
+        record = record if self._change is None else self._change(record)
         reason = why_blocks(record, self._wanted)
         self._routes["fused" if reason is None else f"blocks ({reason})"] += 1
         statistics = row_statistics(record, self._columns, self._wanted)

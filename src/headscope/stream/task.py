@@ -9,6 +9,7 @@ from functools import partial
 from typing import get_args
 
 from headscope.attention.objective import Objective, objective
+from headscope.attention.record import AttentionRecord
 from headscope.corpora import Example
 from headscope.measures.measure import Matrix, Measure
 from headscope.measures.sums import By, Documents, Sums
@@ -35,6 +36,7 @@ class Task:
         preset: whose code is followed.
         objective: what gradients are of; by default the model's natural one.
         routes: how many attention calls were reduced in which way, and why.
+        change: makes of each call of attention the one whose weights are measured in its place.
     """
 
     model: Model
@@ -43,6 +45,7 @@ class Task:
     preset: Preset | None = None
     objective: Objective | None = None
     routes: Counter[str] = field(default_factory=Counter[str])
+    change: Callable[[AttentionRecord], AttentionRecord] | None = None
 
     def block(
         self,
@@ -90,7 +93,8 @@ class Task:
                 continue
             make = partial(Rows, self.model, measures, smoothing=SMOOTHING[self.preset], routes=self.routes)
             if matrix == "weights":
-                results[matrix] = passes.weights(self.model, tokens, make, token_types=types)
+                changed = partial(make, change=self.change)
+                results[matrix] = passes.weights(self.model, tokens, changed, token_types=types)
             elif matrix == "norm":
                 results[matrix] = passes.norm(self.model, tokens, make, token_types=types)
             else:

@@ -24,7 +24,7 @@ def every_role(*held: tuple[int, str, float], heads: int = 3, se: float = 0.02) 
     ]
     table = pd.DataFrame(rows, columns=["layer", "head", "paper", "role", "score", "q", "chance"])
     table.attrs["untested"] = {}
-    return table.assign(se=se, documents=12.0, n=50)
+    return table.assign(se=se, documents=12.0, n=50, threshold=0.5, offsets=np.nan)
 
 
 def test_roles_are_kept_lost_and_gained() -> None:

@@ -17,6 +17,7 @@ from headscope.analyses.roles.statistics import (
     COLUMNS,
     NONE,
     ROLES,
+    TESTED,
     bar,
     broad_heads,
     every,
@@ -253,10 +254,13 @@ def test_p_and_q_and_intervals_by_hand() -> None:
     assert found["threshold"].tolist() == [0.5] * 3
     assert found["paper"].tolist() == ["4-1", "4-2", "4-3"]
     assert found["n"].tolist() == [90] * 3
-    assert tuple(found.columns) == COLUMNS
+    assert tuple(found.columns) == TESTED
     kept = roles(two([0.6, 0.52, 0.4], 0.02))
     assert kept["role"].tolist() == ["previous token", NONE, NONE]
     assert kept["score"].isna().tolist() == [False, True, True]
+    assert tuple(kept.columns) == COLUMNS
+    assert kept["nearest"].fillna("").tolist() == ["", "previous token", "previous token"]
+    np.testing.assert_allclose(kept["nearest_score"], [np.nan, 0.52, 0.4])
     assert kept.attrs["tests"] == 3
     assert kept.attrs["not_found"] == {}
     low = roles(two([0.2, 0.42, 0.4], 0.02))
@@ -344,6 +348,7 @@ def test_every_role_has_a_measure_and_a_reason() -> None:
     assert len(set(names)) == len(names)
     for role in ROLES:
         assert choose([role.measure])
+        assert role.variable == role.measure + ("_off" if role.of else "")
         assert role.why
         assert set(role.unless) <= set(names)
 

@@ -20,7 +20,7 @@ COLUMNS = (
 )
 """Columns of the changes: scores and q in each model, what became of the role, and A − B with its error and test."""
 
-_MEASURES = {role.name: role.measure for role in ROLES}
+_MEASURES = {role.name: role.variable for role in ROLES}
 
 CHANGES = ("kept", "lost", "gained", "unclear")
 """What may become of a role."""

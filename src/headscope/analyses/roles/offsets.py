@@ -9,7 +9,7 @@ their number; a score above it says that the head looks at what stands there.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import islice
 
@@ -37,6 +37,7 @@ def offset_scores(
     *,
     batch_size: int = 32,
     limit: int | None = None,
+    change: Callable[[AttentionRecord], AttentionRecord] | None = None,
 ) -> dict[str, Floats]:
     """What each head's own offsets score, ``[layer head]`` by measure; NaN where no row counts.
 
@@ -45,17 +46,19 @@ def offset_scores(
         corpus: as in `headscope.measure`; its first `INPUTS` inputs are read.
         measures: names.
         batch_size, limit: as in `headscope.measure`.
+        change: makes of each call of attention the one that is looked at in its place.
     """
+    look = partial(_look, model, change)
     inputs = list(islice(examples(model, corpus, limit), INPUTS))
     run = partial(over_blocks, model, inputs, inputs=inputs, batch_size=batch_size)
     profiles = Profiles()
-    for block in run(work=partial(_look, model)):
+    for block in run(work=look):
         for batch, records in block:
             for record in records:
                 profiles.add(record, [len(tokens_of(example)) for example in batch])
     chosen = choose(measures)
     documents = Documents([measure.name for measure in chosen])
-    for block in run(work=partial(_reduced, model, chosen, profiles)):
+    for block in run(work=partial(_reduced, model, look, chosen, profiles)):
         for batch, found in block:
             for place, example in enumerate(batch):
                 of = (array[place] for array in (found.sums, found.chance, found.divisors))
@@ -90,16 +93,23 @@ class Profiles:
         return given / torch.where(sums > 0, sums, 1.0) * total
 
 
-def _look(model: Model, batch: Sequence[Example]) -> list[AttentionRecord]:
-    return self_attention(model, [tokens_of(example) for example in batch])
+def _look(
+    model: Model, change: Callable[[AttentionRecord], AttentionRecord] | None, batch: Sequence[Example]
+) -> list[AttentionRecord]:
+    records = self_attention(model, [tokens_of(example) for example in batch])
+    return records if change is None else [change(record) for record in records]
 
 
 def _reduced(
-    model: Model, measures: Sequence[Measure], profiles: Profiles, batch: Sequence[Example]
+    model: Model,
+    look: Callable[[Sequence[Example]], list[AttentionRecord]],
+    measures: Sequence[Measure],
+    profiles: Profiles,
+    batch: Sequence[Example],
 ) -> Found:
     tokens = [tokens_of(example) for example in batch]
     rows = Rows(model, measures, tokens, 0.0, Counter())
-    for record in self_attention(model, tokens):
+    for record in look(batch):
         rows.reduce_matrix(record, profiles.matrix(record, list(map(len, tokens))), "own offsets")
     return rows.close()
 

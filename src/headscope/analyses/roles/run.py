@@ -10,6 +10,7 @@ import xarray as xr
 
 from headscope.analyses.measure.run import measure
 from headscope.analyses.roles import statistics as definitions
+from headscope.analyses.roles.off_sink import measured_off
 from headscope.analyses.roles.offsets import offset_scores
 from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.corpora import Corpus, Example
@@ -44,7 +45,9 @@ def roles(
 
     The corpus is read twice: for the frequencies of tokens, and to be measured. For a causal model it is read a third
     time, in inputs of up to 256 tokens where lines are packed, to look for sinks (inputs of at least 128 tokens), and
-    induction and duplicate-token heads are told from 64 sequences of repeated random tokens.
+    induction and duplicate-token heads are told from 64 sequences of repeated random tokens. Where heads have a sink,
+    corpus and random tokens are read once more, to tell what these heads do off it: roles whose name ends so are of the
+    attention with the first token taken out, put to sum to 1 again.
 
     Args:
         model: from `headscope.load`.
@@ -54,7 +57,8 @@ def roles(
         seed: of the random tokens.
 
     Returns:
-        One row a role, with `headscope.analyses.roles.statistics.COLUMNS`; ``attrs["meta"]`` says what made it (under
+        One row a role, with `headscope.analyses.roles.statistics.COLUMNS`, and one row with the nearest role of each
+        head that has none; ``attrs["meta"]`` says what made it (under
         ``sinks`` the share of heads, of all and by layer, whose first token is a sink), ``attrs["roles"]`` where
         thresholds come from, and ``attrs["untested"]`` which roles were not tested, and why.
 
@@ -81,6 +85,7 @@ def every_role(
     """Every head against every role, a row each, whether it has it or not; the rest as in `roles`."""
     expect_model(model)
     datasets: list[xr.Dataset] = []
+    read: list[tuple[Corpus | Iterable[Example], Sequence[str]]] = []
     for place, (inputs, measures) in enumerate(readings(model, corpus, limit=limit, seed=seed)):
         inputs = inputs if isinstance(inputs, Corpus) else list(inputs)
         shown = progress and not place
@@ -89,6 +94,15 @@ def every_role(
                 model, inputs, measures=measures, batch_size=batch_size, limit=limit, progress=shown
             )
             datasets += with_offsets([dataset], model, inputs, batch_size=batch_size, limit=limit)
+        read.append((inputs, measures))
+    if model.causal and "sink" in datasets[1] and definitions.sinks(datasets[1]).attrs["all"] > 0:
+        of_tokens = definitions.offset_measures()
+        for inputs, measures in read:
+            if names := definitions.off_measures(measures):
+                tokens = [each for each in names if each in of_tokens]
+                with unwatched():
+                    off = measured_off(model, inputs, names, tokens, batch_size=batch_size, limit=limit)
+                datasets.append(off)
     table = definitions.every(*datasets)
     meta = description(datasets[0])
     meta["corpus"]["name"] = corpus.name

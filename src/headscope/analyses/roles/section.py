@@ -71,13 +71,23 @@ class RoleScores(TypedDict):
     heads: list[RoleScore]
 
 
+class Without(TypedDict):
+    """A head that has no role, the role that it comes nearest to, and its score there."""
+
+    layer: int
+    head: int
+    nearest: str | None
+    score: float | None
+    reason: Reason
+
+
 class RolesSection(SectionInfo):
     """What heads do: the roles that they have, the heads without, and what was not tested."""
 
     kind: Literal["roles"]
     rows: list[RoleRow]
     scores: list[RoleScores]
-    without: list[Part]
+    without: list[Without]
     why: dict[str, str]
     not_found: list[Absent]
     untested: list[Absent]
@@ -114,7 +124,7 @@ class Roles(Section):
         rows: list[Any] = records(named.assign(units=named["role"].map(units_of)), ("p", "q"))
         for row in rows:
             row["reason"] = of_role(row["role"], row["score"])
-        without = table.loc[table["role"] == NONE, ["layer", "head"]].itertuples(index=False)
+        without = table.loc[table["role"] == NONE, ["layer", "head", "nearest", "nearest_score"]]
         given = {row["role"] for row in rows}
         return RolesSection(
             kind="roles",
@@ -122,7 +132,7 @@ class Roles(Section):
             about="A head has a role when its score is above the bar by more than luck. Choose a row to see the head.",
             rows=rows,
             scores=_scores(self.tests),
-            without=[head_name(Head(*place), _NO_ROLE) for place in without],
+            without=[_without(row) for row in records(without)],
             why={name: str(why) for name, why in table.attrs.get("roles", {}).items() if name in given},
             not_found=_absent(table.attrs.get("not_found", {})),
             untested=_absent(table.attrs.get("untested", {})),
@@ -155,7 +165,26 @@ class Roles(Section):
                 )
             ]
         having = "head has" if len(roles) == 1 else "heads have"
-        return [sentence(f"{len(roles)} of {heads} {having} a role: ", *by_role(names), f".{rest}")]
+        said = [sentence(f"{len(roles)} of {heads} {having} a role: ", *by_role(names), f".{rest}")]
+        return [*said, *self._off_the_sink()]
+
+    def _off_the_sink(self) -> list[list[Part]]:
+        """What heads with a sink do with the rest of their attention."""
+        rows: Any = self.table
+        off = {role.name: role.of for role in ROLES if role.of is not None}
+        names: dict[str, list[list[Part]]] = {}
+        for row in (
+            rows[rows["role"].isin(off)].sort_values("score", ascending=False, kind="stable").itertuples()
+        ):
+            reason = of_role(row.role, row.score)
+            part = [head_name(Head(row.layer, row.head), reason), text(f" ({percent(row.score)})")]
+            names.setdefault(str(off[row.role]), []).append(part)
+        sinks = int((rows["role"] == "sink").sum())
+        if not names:
+            return []
+        heads = len(rows.loc[rows["role"].isin(off), ["layer", "head"]].drop_duplicates())
+        said = f"Of {sinks} heads with a sink, {heads} have a role with the first token taken out: "
+        return [sentence(said, *by_role(names), ".")]
 
     @property
     def told(self) -> set[str]:
@@ -169,8 +198,8 @@ class Roles(Section):
         for head, given in sorted(roles_of(self.table, broad=True).items()):
             for role in given:
                 heads.setdefault(role, []).append(head)
-        order = [role.name for role in ROLES]
-        return {role: heads[role] for role in sorted(heads, key=order.index)}
+        order = [role.name for role in ROLES if role.of is None]
+        return {role: heads[role] for role in order if role in heads}
 
     def _notes(self, tests: int) -> list[str]:
         counted = f"{self.documents:,} documents" if self.documents else "documents"
@@ -180,6 +209,17 @@ class Roles(Section):
             "family are expected to be wrong.",
             "Chance is uniform attention; offsets is what a head would score that looks at places alone, each as often "
             "as this one does; the bar is above both. Intervals are 95 %, by document.",
+            *self._off_note(),
+        ]
+
+    def _off_note(self) -> list[str]:
+        off = [role.name for role in ROLES if role.of is not None]
+        table: Any = self.table
+        if not table["role"].isin(off).any():
+            return []
+        return [
+            "Off the sink: of heads whose first token is a sink, the same measures of their attention with the first "
+            "token taken out, put to sum to 1 again. How little that may be, the score as a sink says."
         ]
 
 
@@ -196,6 +236,16 @@ def of_role(role: str, score: float) -> Reason:
     units = units_of(role)
     figure = f"{score:.2f}" + ("" if units == "share" else f" {units}")
     return because(role, figure, measure=SHORT.get(measure, measure))
+
+
+def _without(row: Any) -> Without:
+    """What travels of a head that has no role."""
+    nearest, score = row["nearest"], row["nearest_score"]
+    reason = _NO_ROLE
+    if nearest is not None:
+        measure = SHORT.get(_MEASURES[nearest], _MEASURES[nearest])
+        reason = because(f"no role, nearest to {nearest}", f"{score:.2f}", measure=measure)
+    return Without(layer=row["layer"], head=row["head"], nearest=nearest, score=score, reason=reason)
 
 
 _TRAVEL = (

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -34,13 +34,17 @@ from headscope.measures.significance import false_discovery
 from headscope.measures.tidy import tidy
 
 Floats = npt.NDArray[np.float64]
-Family = Literal["position", "marks", "words", "sentence", "breadth", "copies"]
+Family = Literal["position", "marks", "words", "sentence", "breadth", "copies", "off the sink"]
 
-COLUMNS = (
+TESTED = (
     *("layer", "head", "paper", "role", "score", "ci_low", "ci_high", "threshold", "chance"),
     *("p", "q", "n", "offsets", "se", "documents", "family"),
 )
+COLUMNS = (*TESTED, "nearest", "nearest_score")
 """Columns of the table; ``threshold`` is the bar that a score had to pass, ``role`` is ``none`` for a head without.
+
+Such a head has its ``nearest`` role, the one of whose way from chance (or its own offsets) to the bar it goes most, and
+``nearest_score`` there; of other heads these are empty.
 
 ``chance`` is what uniform attention scores, ``offsets`` what the head's own offsets do; ``documents`` is how many
 documents of equal size would tell as much.
@@ -71,6 +75,7 @@ class Role:
         threshold: what the score must exceed; of ``entropy`` a share of the visible tokens.
         causal: a role in causal models only.
         doubt: as in `headscope.measures.jackknife.above`: where a few documents of another kind score far less.
+        of: the role that this one is off the sink: of heads whose first token is one, with its mass taken out.
     """
 
     name: str
@@ -81,16 +86,23 @@ class Role:
     threshold: float = 0.5
     causal: bool = False
     doubt: float = 0.0
+    of: str | None = None
+
+    @property
+    def variable(self) -> str:
+        """Where a dataset has the score."""
+        return f"{self.measure}_off" if self.of else self.measure
 
 
-ROLES: tuple[Role, ...] = (
+SINK = "sink"
+_ON: tuple[Role, ...] = (
     Role("previous token", "previous", "position"),
     Role("next token", "next", "position"),
     Role("itself", "current", "position"),
     Role("[CLS]", "cls", "marks"),
     Role("separators", "sep", "marks"),
     Role(
-        "sink",
+        SINK,
         "sink",
         "marks",
         why="Gu et al. 2024; on inputs of at least 128 tokens, where uniform attention gives 0.035",
@@ -139,6 +151,39 @@ ROLES: tuple[Role, ...] = (
         "duplicate token", "duplicate", "copies", why="more than half, on repeated random tokens", causal=True
     ),
 )
+_SEEN_OFF = (
+    *(
+        "previous token",
+        "itself",
+        "punctuation",
+        "same word",
+        "related word",
+        "pieces of one word",
+        "rare word",
+    ),
+    *("bag of words", "induction", "duplicate token"),
+)
+
+
+def off_name(role: str) -> str:
+    """What a role is called off the sink."""
+    return f"{role}, off the sink"
+
+
+_OFF = tuple(
+    replace(
+        role,
+        name=off_name(role.name),
+        family="off the sink",
+        unless=(role.name, *(off_name(each) for each in role.unless if each in _SEEN_OFF)),
+        why=f"of heads whose first token is a sink, with its mass taken out: {role.why}",
+        causal=True,
+        of=role.name,
+    )
+    for role in _ON
+    if role.name in _SEEN_OFF
+)
+ROLES: tuple[Role, ...] = (*_ON, *_OFF)
 """The roles, in the order in which they are named."""
 
 
@@ -190,8 +235,12 @@ def every(*datasets: xr.Dataset, confidence: float = 0.95) -> pd.DataFrame:
     untested: dict[str, str] = {}
     found: list[float] = []
     for role in ROLES:
-        dataset = next((each for each in datasets if role.measure in each.data_vars), None)
-        if role.causal and description(datasets[0]).get("model", {}).get("causal") is False:
+        dataset = next((each for each in datasets if role.variable in each.data_vars), None)
+        if role.of is not None:
+            if dataset is not None and len(parked := _parked(tests)):
+                rows = _test(role, dataset, confidence)
+                tests.append(rows.merge(parked) if len(rows) else rows)
+        elif role.causal and description(datasets[0]).get("model", {}).get("causal") is False:
             untested[role.name] = "a role in causal models only"
         elif dataset is None:
             untested[role.name] = _why_absent(role.measure, datasets)
@@ -214,12 +263,19 @@ def every(*datasets: xr.Dataset, confidence: float = 0.95) -> pd.DataFrame:
             "roles: expected figures of one role, found "
             + "; ".join(f"{name}: {reason}" for name, reason in untested.items())
         )
-    table: Any = pd.concat(tests, ignore_index=True)
+    table: Any = pd.concat([each for each in tests if len(each)], ignore_index=True)
     for family in dict.fromkeys(table["family"]):
         members = table["family"] == family
         table.loc[members, "q"] = false_discovery(table.loc[members, "p"].to_numpy())
     table.attrs["untested"] = untested
-    return table[list(COLUMNS)]
+    return table[list(TESTED)]
+
+
+def _parked(tests: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The heads whose score as a sink is above the bar: those that are looked at off it."""
+    every: Any = pd.concat(tests) if tests else pd.DataFrame(columns=[*TESTED])
+    parked = (every["role"] == SINK) & (every["score"] > every["threshold"])
+    return every.loc[parked, ["layer", "head"]]
 
 
 def _why_absent(measure: str, datasets: Sequence[xr.Dataset]) -> str:
@@ -263,7 +319,12 @@ OF_TOKENS = ("marks", "words", "copies")
 
 def offset_measures() -> list[str]:
     """The measures of these roles."""
-    return [role.measure for role in ROLES if role.family in OF_TOKENS]
+    return [role.measure for role in _ON if role.family in OF_TOKENS]
+
+
+def off_measures(measures: Collection[str]) -> list[str]:
+    """Those of some measures that are taken off the sink as well."""
+    return [role.measure for role in _OFF if role.measure in measures]
 
 
 def named(tests: pd.DataFrame, level: float = 0.05) -> pd.DataFrame:
@@ -277,7 +338,8 @@ def named(tests: pd.DataFrame, level: float = 0.05) -> pd.DataFrame:
     kept = [unless[row.role].isdisjoint(given[Head(row.layer, row.head)]) for row in passed.itertuples()]
     heads = rows[["layer", "head", "paper"]].drop_duplicates().sort_values(["layer", "head"])
     table = heads.merge(passed[np.array(kept, np.bool_)], how="left").fillna({"role": NONE, "n": 0})
-    table = table.astype({"n": int})
+    table = table.astype({"n": int}).merge(_nearest(rows), how="left")
+    table.loc[table["role"] != NONE, ["nearest", "nearest_score"]] = [None, np.nan]
     table.attrs = {
         "roles": {role.name: role.why for role in ROLES},
         "tests": len(rows),
@@ -285,6 +347,16 @@ def named(tests: pd.DataFrame, level: float = 0.05) -> pd.DataFrame:
         "not_found": _not_found(rows, set(passed["role"])),
     }
     return table
+
+
+def _nearest(tests: Any) -> pd.DataFrame:
+    """Of each head the role that it comes nearest to, and its score there."""
+    shares = tests[(tests["role"].map(units_of) == "share") & tests["score"].notna()]
+    start = np.fmax(shares["chance"], shares["offsets"])
+    way = (shares["score"] - start) / (shares["threshold"] - start)
+    best = shares.assign(way=way).sort_values("way", ascending=False, kind="stable")
+    best = best.drop_duplicates(["layer", "head"])[["layer", "head", "role", "score"]]
+    return best.rename(columns={"role": "nearest", "score": "nearest_score"})
 
 
 def _not_found(tests: Any, named: Collection[str]) -> dict[str, str]:
@@ -332,9 +404,10 @@ def bar(role: Role, chance: Floats) -> Floats:
 def _test(role: Role, dataset: xr.Dataset, confidence: float) -> pd.DataFrame:
     """Every head against one role; none where uniform attention has it. p is not adjusted yet."""
     parts = ("se", "n", "chance", "documents", "skewness", "offsets")
-    names = {role.measure: "score", **{f"{role.measure}_{part}": part for part in parts}}
+    figure = role.variable
+    names = {figure: "score", **{f"{figure}_{part}": part for part in parts}}
     columns = ("layer", "head", "paper", *(name for name in names if name in dataset.data_vars))
-    rows: Any = tidy(dataset, columns, role.measure, ("layer", "head")).rename(columns=names)
+    rows: Any = tidy(dataset, columns, figure, ("layer", "head")).rename(columns=names)
     if "offsets" not in rows:
         rows = rows.assign(offsets=np.nan)
     if role.measure != "entropy":

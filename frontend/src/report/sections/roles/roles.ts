@@ -3,7 +3,7 @@
 import "./roles.css";
 import { h } from "../../../dom";
 import { code, figure, paper, plural, probability, whole } from "../../../format";
-import type { RoleRow, RolesSection } from "../../../protocol";
+import type { RoleRow, RolesSection, Without } from "../../../protocol";
 import { interval } from "../../bars";
 import type { Host, Section } from "../../host";
 import { opens } from "../../reasons";
@@ -16,21 +16,31 @@ const NUMBERS = new Set(["score", "95 % interval", "bar", "chance", "offsets", "
 const BARS = [0.25, 0.95, 0.05] as const;
 
 function saved({ rows, without }: RolesSection): Table {
-  const columns = { role: "text", score: "float", ci_low: "float", ci_high: "float", threshold: "float", chance: "float", p: "float", q: "float", n: "int", offsets: "float", se: "float", documents: "float", family: "text" } as const;
-  const roles = rows.map((row) => ({ ...row, ci_low: row.low, ci_high: row.high }));
-  const none = without.map(({ layer, head }) => ({ layer, head, role: "none", score: null, ci_low: null, ci_high: null, threshold: null, chance: null, p: null, q: null, n: 0, offsets: null, se: null, documents: null, family: null }));
+  const columns = { role: "text", score: "float", ci_low: "float", ci_high: "float", threshold: "float", chance: "float", p: "float", q: "float", n: "int", offsets: "float", se: "float", documents: "float", family: "text", nearest: "text", nearest_score: "float" } as const;
+  const roles = rows.map((row) => ({ ...row, ci_low: row.low, ci_high: row.high, nearest: null, nearest_score: null }));
+  const none = without.map(({ layer, head, nearest, score }) => ({ nearest, nearest_score: score, layer, head, role: "none", score: null, ci_low: null, ci_high: null, threshold: null, chance: null, p: null, q: null, n: 0, offsets: null, se: null, documents: null, family: null }));
   const sorted = [...roles, ...none].sort((a, b) => Number(a.layer) - Number(b.layer) || Number(a.head) - Number(b.head));
   return records({ ...HEAD, ...columns }, sorted);
 }
 
 function without({ without: heads, rows }: RolesSection, host: Host): HTMLElement {
   if (heads.length === 0) return h("p.note", {}, "Every head has one of these roles.");
-  const links = heads.flatMap(({ text, layer, head, reason }, i) => {
-    const cell = host.figures.find(layer, head);
-    return [i > 0 && ", ", cell && reason ? headLink(host, cell, text, reason) : text];
+  const groups = new Map<string, Without[]>();
+  for (const head of heads) {
+    const nearest = head.nearest ?? "nothing that is tested";
+    groups.set(nearest, [...(groups.get(nearest) ?? []), head]);
+  }
+  const entries = [...groups].flatMap(([nearest, members]) => {
+    const sorted = [...members].sort((a, b) => (b.score ?? 0) - (a.score ?? 0));
+    const links = sorted.flatMap(({ layer, head, score, reason }, i) => {
+      const cell = host.figures.find(layer, head);
+      const said = score === null ? undefined : figure(score);
+      return [i > 0 && ", ", cell ? headLink(host, cell, code(layer, head), reason, said) : code(layer, head)];
+    });
+    return [h("dt", {}, `nearest to ${nearest} (${members.length})`), h("dd", {}, ...links)];
   });
   const roles = rows.length > 0 ? "none of these roles" : "no role";
-  return folded(`${plural(heads.length, "head")} ${heads.length === 1 ? "has" : "have"} ${roles}`, h("p.headlist", {}, ...links));
+  return folded(`${plural(heads.length, "head")} ${heads.length === 1 ? "has" : "have"} ${roles}`, h("dl.notes", {}, ...entries));
 }
 
 /** The heads that stay where the bar is moved: those whose interval lies above it. */

@@ -1,0 +1,157 @@
+"""What heads do off the sink, against maps with the first column taken out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+from numpy.testing import assert_allclose
+from small_models import sharpen
+from transformers import LlamaConfig, LlamaForCausalLM
+
+import headscope as hs
+from headscope.analyses.roles.off_sink import measured_off, off_sink
+from headscope.analyses.roles.statistics import NONE, every, named, roles_of
+from headscope.attention.record import AttentionRecord
+from headscope.corpora import Example
+from headscope.models import Model
+from headscope.tokens import Tokens
+
+
+@pytest.fixture(scope="module")
+def llama() -> Model:
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=40,
+        hidden_size=32,
+        intermediate_size=40,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=32,
+    )
+    return hs.load(sharpen(LlamaForCausalLM(config)))
+
+
+def texts() -> list[Example]:
+    """Of two lengths, so that there is padding."""
+    draw = np.random.default_rng(0)
+    made: list[Example] = []
+    for number in range(6):
+        ids = draw.integers(3, 40, 12 if number % 2 else 9)
+        axis = Tokens([str(one) for one in ids], ids, special_mask=np.zeros(len(ids), np.bool_))
+        made.append(Example(tokens=axis, document=number, source=str(number)))
+    return made
+
+
+def taken_out(weights: np.ndarray) -> np.ndarray:
+    rest = weights.astype(float).copy()
+    rest[:, :, 1:, 0] = 0.0
+    return rest / rest.sum(-1, keepdims=True)
+
+
+def test_measures_off_the_sink_are_those_of_maps_without_their_first_column(llama: Model) -> None:
+    found = measured_off(llama, texts(), ["previous", "current", "entropy"], ["previous"], batch_size=4)
+    previous, current = [], []
+    for example in texts():
+        assert example.tokens is not None
+        ids = torch.as_tensor(np.array(example.tokens.ids))[None]
+        given = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+        rest = taken_out(np.stack(hs.capture(llama, inputs=given).layers))
+        previous.append(
+            np.diagonal(rest, -1, 2, 3)[..., 1:]
+        )  # the second row has no key before it but the sink
+        current.append(np.diagonal(rest, 0, 2, 3))
+    assert_allclose(found["previous_off"], np.concatenate(previous, -1).mean(-1), atol=1e-5)
+    assert_allclose(found["current_off"], np.concatenate(current, -1).mean(-1), atol=1e-5)
+    assert found["previous_off_n"].values.tolist() == [[3 * 7 + 3 * 10] * 4] * 2
+    rows = [size - 2 for size in (9, 12)]
+    even = 3 * sum(sum(1 / (seen + 2) for seen in range(rows_)) for rows_ in rows)
+    assert_allclose(found["previous_off_chance"], even / (3 * sum(rows)), atol=1e-6)
+    assert np.isfinite(found["previous_off_offsets"]).all()
+    assert "entropy_off" in found
+
+
+def record(given: bool) -> AttentionRecord:
+    torch.manual_seed(1)
+    q, k = torch.randn(2, 1, 2, 5, 4)
+    call = AttentionRecord(
+        "m", "", 0, "self", q, k, None, 0.5, is_causal=True, sinks=torch.tensor([1.0, 2.0])
+    )
+    if not given:
+        return call
+    from dataclasses import replace
+
+    return replace(call, given=call.weights())
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_a_call_without_its_first_key(given: bool) -> None:
+    call = record(given)
+    off = off_sink(call)
+    assert_allclose(off.weights(), taken_out(call.weights().numpy()), atol=1e-6)
+    seen: Any = off.visible()
+    assert seen[1:, 0].sum() == 0
+    assert seen[0, 0]
+
+
+def figures(name: str, score: list[float], chance: float = 0.04) -> xr.Dataset:
+    heads = ("layer", "head")
+    array = np.array([score])
+    return xr.Dataset(
+        {
+            name: (heads, array),
+            f"{name}_se": (heads, np.full_like(array, 0.01)),
+            f"{name}_n": (heads, np.full_like(array, 900)),
+            f"{name}_documents": (heads, np.full_like(array, 12)),
+            f"{name}_skewness": (heads, np.zeros_like(array)),
+            f"{name}_chance": (heads, np.full_like(array, chance)),
+        },
+        coords={"layer": [0], "head": np.arange(len(score))},
+        attrs={"meta": "{}"},
+    )
+
+
+def test_only_heads_with_a_sink_are_looked_at_off_it() -> None:
+    """Three heads with a sink: one looks at the previous token off it, one at nothing, one does so with its sink."""
+    tests = every(
+        figures("previous", [0.05, 0.05, 0.62, 0.1]),
+        figures("sink", [0.9, 0.9, 0.35, 0.1]),
+        figures("previous_off", [0.8, 0.1, 0.95, 0.9]),
+    )
+    off = tests[tests["role"] == "previous token, off the sink"]
+    assert off["head"].tolist() == [0, 1, 2]
+    assert set(off["family"]) == {"off the sink"}
+    table = named(tests)
+    held = {head.head: names for head, names in roles_of(table).items()}
+    assert held == {
+        0: ["sink", "previous token, off the sink"],
+        1: ["sink"],
+        2: ["previous token", "sink"],  # which says it already
+    }
+    assert table.loc[table["role"] == NONE, "nearest"].tolist() == ["sink"]
+    assert not any("off the sink" in name for name in table.attrs["untested"])
+
+
+def test_without_a_sink_nothing_is_said_of_it() -> None:
+    tests = every(figures("previous", [0.6, 0.1]), figures("sink", [0.1, 0.1]))
+    assert set(tests["role"]) == {"previous token", "sink"}
+
+
+@pytest.mark.slow
+def test_heads_of_a_language_model(smollm: Model) -> None:
+    found = hs.roles(smollm, hs.corpora.builtin())
+    held = {str(head): names for head, names in roles_of(found).items()}
+    assert held["L16H0"] == ["previous token"]
+    assert held["L18H6"] == ["induction"]
+    assert held["L8H0"] == ["duplicate token"]
+    assert held["L18H8"] == ["sink", "induction, off the sink"]
+    heads = found.drop_duplicates(["layer", "head"])
+    assert len(heads) == 270
+    assert 0.4 < found.attrs["meta"]["sinks"]["all"] < 0.6
+    none = found[found["role"] == NONE]
+    assert none["nearest"].notna().all()
+    assert (none["nearest_score"] >= 0).all()
