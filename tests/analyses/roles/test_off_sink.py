@@ -146,7 +146,7 @@ def test_heads_of_a_language_model(smollm: Model) -> None:
     found = hs.roles(smollm, hs.corpora.builtin())
     held = {str(head): names for head, names in roles_of(found).items()}
     assert held["L16H0"] == ["previous token"]
-    assert held["L18H6"] == ["induction"]
+    assert held["L18H6"] == ["sink", "induction"]
     assert held["L8H0"] == ["duplicate token"]
     assert held["L18H8"] == ["sink", "induction, off the sink"]
     heads = found.drop_duplicates(["layer", "head"])

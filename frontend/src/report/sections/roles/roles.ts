@@ -37,7 +37,7 @@ function without({ without: heads, rows }: RolesSection, host: Host): HTMLElemen
       const said = score === null ? undefined : figure(score);
       return [i > 0 && ", ", cell ? headLink(host, cell, code(layer, head), reason, said) : code(layer, head)];
     });
-    return [h("dt", {}, `nearest to ${nearest} (${members.length})`), h("dd", {}, ...links)];
+    return [h("dt", {}, `nearest to ${nearest} (${members.length})`), h("dd.headlist", {}, ...links)];
   });
   const roles = rows.length > 0 ? "none of these roles" : "no role";
   return folded(`${plural(heads.length, "head")} ${heads.length === 1 ? "has" : "have"} ${roles}`, h("dl.notes", {}, ...entries));
