@@ -155,7 +155,7 @@ class Projections:
     def __init__(self, model: nn.Module) -> None:
         self._model = model
         self._now = _Waiting()
-        self._weights: dict[int, Tensor] = {}
+        self._found: dict[int, nn.Module] = {}
 
     @contextmanager
     def watching(self) -> Generator[None]:
@@ -180,18 +180,24 @@ class Projections:
 
     def norms(self, record: AttentionRecord) -> Tensor | None:
         """``‖α · v · W_O‖``, ``[batch head query key]``; None where W_O was not found."""
-        matrix = self._weights.get(id(record))
-        if matrix is None:
+        found = self.of(record)
+        if found is None:
             return None
-        values = record.values.float()
+        matrix, values = found[0], record.values.float()
         _, heads, _, size = values.shape
         sent = torch.einsum("bhkd,hdo->bhko", values, matrix.float().reshape(heads, size, -1))
         return record.weights().float() * sent.square().sum(-1).sqrt()[:, :, None, :]
 
+    def of(self, record: AttentionRecord) -> tuple[Tensor, Tensor | None] | None:
+        """W_O ``[head · value_dim, out]`` and its bias ``[out]`` or None; None where W_O was not found."""
+        module = self._found.get(id(record))
+        matrix = None if module is None else _matrix(module)
+        return None if matrix is None else (matrix, getattr(module, "bias", None))
+
     def forget(self) -> None:
         """Let go of the calls so far."""
         self._now.call = None
-        self._weights.clear()
+        self._found.clear()
 
     def _met(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
         if self._now.call is None or not inputs or not isinstance(inputs[0], Tensor):
@@ -204,7 +210,7 @@ class Projections:
             if error <= tolerance * max(1.0, context.float().abs().max().item()):
                 matrix = _matrix(module)
                 if matrix is not None and matrix.shape[0] == context.shape[-1]:
-                    self._weights[id(record)], self._now.call = matrix, None
+                    self._found[id(record)], self._now.call = module, None
 
 
 def _matrix(module: nn.Module) -> Tensor | None:

@@ -1,0 +1,108 @@
+"""Direct logit attribution: which heads, and which of the tokens they look at, give a token its logit."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from headscope.analyses.attribute import statistics
+from headscope.analyses.result import returns_result
+from headscope.attention.one import Text, prepare
+from headscope.attention.residual import unembedding, written
+from headscope.doors import validated
+from headscope.errors import InputError
+from headscope.models import Model
+from headscope.stream.long import described
+from headscope.stream.provenance import COMMAND
+
+
+@returns_result
+@validated
+def attribute(model: Model, text: Text, *, token: str | int | None = None, position: int = -1) -> xr.Dataset:
+    """Direct logit attribution: the logit of one token at one position, as a sum of what each part adds to it.
+
+    In a decoder with one residual stream, the logits are the unembedding of the final norm of a sum: the embedding, and
+    what each head and each MLP wrote. With **the norm frozen**, its divisor as it is on this input, the logit is a sum
+    too. A head's part is split by the token that its values come from: ``α_qk v_k W_O`` along the token's direction.
+    Where a norm follows attention (Gemma 2), it is frozen as well.
+
+    It is the *direct* effect only: what later layers make of a head's output counts as theirs. The logit is the model's
+    own **before a final softcap** (Gemma 2), which is no sum.
+
+    Source: Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits"; Wang et al. 2022, section 3.
+
+    Args:
+        model: a causal language model from `headscope.load`, in float32 or float64.
+        text: as in `headscope.capture`; of `Tokens` the ids are read.
+        token: a text that is one token (mind the space: ``" Paris"``), a piece of the vocabulary, or an id; by default
+            the token with the largest logit.
+        position: after which token of the input the logit is read; negative from the end.
+
+    Returns:
+        A dataset of logits: ``heads`` over ``(layer, head, source)``, 0 where the position cannot see the source;
+        ``attention_bias`` and ``mlp`` (all else that a layer writes) over ``layer``; ``embedding``, ``bias`` (of the
+        final norm and the unembedding) and ``logit``. The others sum to ``logit``, to 1e-4 of the largest of them (or
+        of 1), which is checked. A bias of the values counts for the token of the value. ``piece`` names the sources.
+
+    Raises:
+        InputError: no such token or position.
+        RefusedError: an encoder or encoder-decoder, a model whose layers end in a norm, or whose parts do not add to
+            one stream, which the message names; weights of half precision.
+
+    >>> import transformers
+    >>> config = transformers.GPT2Config(vocab_size=20, n_embd=8, n_layer=2, n_head=2, n_positions=8)
+    >>> small = headscope.load(transformers.GPT2LMHeadModel(config))
+    >>> found = attribute(small, headscope.Tokens(["a", "b", "c"], ids=[3, 4, 5]), token=7)
+    >>> found["heads"].dims, found["heads"].shape
+    (('layer', 'head', 'source'), (2, 2, 3))
+    >>> parts = found.drop_vars("logit").map(lambda part: part.sum())
+    >>> abs(sum(float(part) for part in parts.values()) - float(found["logit"])) < 1e-4
+    True
+    """
+    unembedding(model)
+    axes, ready = prepare(model, text)
+    tokens = axes["self"]
+    place = position + len(tokens) if position < 0 else position
+    if not 0 <= place < len(tokens):
+        raise InputError(f"position: expected a place in an input of {len(tokens)} tokens, found {position}")
+    found = written(model, ready, place, None if token is None else _id(model, token))
+    piece = (
+        str(found.token) if model.tokenizer is None else model.tokenizer.convert_ids_to_tokens(found.token)
+    )
+    meta = {
+        "model": described(model, ())["model"],
+        "token": piece,
+        "id": found.token,
+        "position": place,
+        "after": tokens.pieces[place],
+        "softcap": found.softcap,
+        "command": COMMAND.get(),
+    }
+    terms = {
+        "attention_bias": np.array(found.biases),
+        "mlp": np.array(found.rest),
+        "embedding": found.embedding,
+        "bias": found.bias,
+        "logit": found.logit,
+    }
+    heads = [layer.numpy() for layer in found.heads]
+    return statistics.dataset(heads, terms, found.layers, tokens.pieces, meta)
+
+
+def _id(model: Model, token: str | int) -> int:
+    """The id of a token that is named by a text, a piece of the vocabulary or an id."""
+    rows = unembedding(model).weight.shape[0]
+    if isinstance(token, int):
+        if not 0 <= token < rows:
+            raise InputError(f"token: expected an id below {rows:,}, found {token}")
+        return token
+    if model.tokenizer is None:
+        raise InputError(f"token: expected an id, as {model.name} has no tokenizer, found {token!r}")
+    ids: list[int] = model.tokenizer.encode(token, add_special_tokens=False)
+    if len(ids) == 1:
+        return ids[0]
+    known: dict[str, int] = model.tokenizer.get_vocab()
+    if token in known:
+        return known[token]
+    pieces = " ".join(model.tokenizer.convert_ids_to_tokens(ids)) or "none"
+    raise InputError(f"token: expected a text of one token, found {token!r}, which is {len(ids)}: {pieces}")

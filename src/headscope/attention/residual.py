@@ -1,0 +1,383 @@
+"""The residual stream of one input: what each part of a model writes to it, and what that adds to one logit.
+
+Nothing here knows a family by name. What a layer adds to the stream, and that it passes on the rest as it is, is told
+from gradients and by comparing as the model runs; a model that does otherwise is refused.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from headscope.attention.neurons import Projections
+from headscope.attention.one import running
+from headscope.attention.record import AttentionRecord
+from headscope.attention.recording import evaluating, recording
+from headscope.errors import RefusedError
+from headscope.models.finite import not_finite
+from headscope.models.model import Model, uncached
+
+CLOSE = 1e-4
+"""How far a sum may be from the model's own number, as a share of its largest term (or of 1)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """The terms of one logit, in float64.
+
+    Attributes:
+        logit: the model's own, before a final softcap.
+        token: its id.
+        heads: of each layer ``[head source]``.
+        biases: of each layer's attention: that of W_O, and of a norm after it.
+        rest: what else each layer writes: the MLP.
+        embedding: what enters the first layer, positions among it.
+        bias: of the final norm and of the unembedding.
+        layers: the layers' indices.
+        softcap: c of ``c · tanh(logit / c)``, which the model takes of it; None for none.
+    """
+
+    logit: float
+    token: int
+    heads: Sequence[Tensor]
+    biases: Sequence[float]
+    rest: Sequence[float]
+    embedding: float
+    bias: float
+    layers: Sequence[int]
+    softcap: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Call:
+    """One attention call: the weights of one query ``[head key]``, the values ``[head key dim]``, W_O and its bias."""
+
+    layer: int
+    module: str
+    weights: Tensor
+    values: Tensor
+    matrix: Tensor
+    bias: Tensor | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Frozen:
+    """A norm whose divisor stays what it is at one position: ``scale · (x − mean x, where it is centred) + bias``."""
+
+    scale: Tensor
+    centred: bool
+    bias: Tensor
+
+    def back(self, direction: Tensor) -> Tensor:
+        """What has the same product with x as `direction` has with the norm of x, its bias aside."""
+        direction = direction * self.scale
+        return direction - direction.mean() if self.centred else direction
+
+
+@dataclass(eq=False)
+class _Block:
+    """One layer as it ran: the stream before and after it, and what attention wrote, as it was computed."""
+
+    before: Tensor
+    written: Tensor | None = None
+    norms: list[tuple[nn.Module, Tensor, Tensor]] = field(default_factory=list[Any])
+    after: Tensor | None = None
+    factor: float = 1.0
+
+
+def written(model: Model, ready: Mapping[str, Tensor], position: int, token: int | None) -> Written:
+    """The terms of a token's logit at one position of a batch of one; by default of the token with the largest.
+
+    Raises `RefusedError` for a model whose layers do not add to one residual stream that ends in a norm and the
+    unembedding, or whose terms do not add up to its logit.
+    """
+    head = unembedding(model)
+    calls = _calls(model, ready, position)
+    stream = _Stream(model, calls, head)
+    with evaluating(model.module), stream.watching(), running(model, ready), torch.enable_grad():
+        output = model.module(**ready, **uncached(model.module))
+    blocks, final, logits = stream.ended(model)
+    scale, softcap = _after(model, logits[position], output.logits[0, position].detach())
+    own = logits[position].double() * scale
+    if not own.isfinite().all():
+        raise not_finite(model.name, model.module, "logits")
+    number = int(own.argmax()) if token is None else token
+    norm = _frozen(model, *final, position)
+    row = head.weight.detach()[number].double() * scale
+    bias = row @ norm.bias
+    shift: Tensor | None = getattr(head, "bias", None)
+    if shift is not None:
+        bias = bias + shift.detach()[number].double() * scale
+    direction = norm.back(row)
+    heads: list[Tensor] = []
+    biases: list[float] = []
+    rest: list[float] = []
+    for call, block in zip(calls, blocks, strict=True):
+        assert block.after is not None
+        assert block.written is not None
+        before, after, wrote = (
+            each[0, position].double() for each in (block.before, block.after, block.written)
+        )
+        rest.append(float(direction @ (after - before - wrote * block.factor)))
+        inner, constant = direction * block.factor, torch.zeros((), dtype=torch.float64, device=row.device)
+        for each in reversed(block.norms):
+            frozen = _frozen(model, *each, position)
+            constant = constant + inner @ frozen.bias
+            inner = frozen.back(inner)
+        if call.bias is not None:
+            constant = constant + inner @ call.bias.double()
+        count, _, size = call.values.shape
+        sent = call.matrix.double().reshape(count, size, -1) @ inner
+        heads.append(call.weights.double() * torch.einsum("hkd,hd->hk", call.values.double(), sent))
+        biases.append(float(constant))
+    embedding = float(direction @ blocks[0].before[0, position].double())
+    terms = [
+        embedding,
+        float(bias),
+        *biases,
+        *rest,
+        *(float(each) for layer in heads for each in layer.sum(-1)),
+    ]
+    logit = float(own[number])
+    if abs(sum(terms) - logit) > CLOSE * max(1.0, *map(abs, terms)):
+        raise RefusedError(
+            f"{model.name}: expected contributions that add up to the logit {logit:.5g}, found {sum(terms):.5g}"
+        )
+    layers = [call.layer for call in calls]
+    return Written(
+        logit, number, [each.cpu() for each in heads], biases, rest, embedding, float(bias), layers, softcap
+    )
+
+
+def unembedding(model: Model) -> nn.Linear:
+    """The linear map from the residual stream to logits. Raises `RefusedError` for what is no causal language model."""
+    find: Any = getattr(model.module, "get_output_embeddings", None)
+    head = None if find is None else find()
+    if not model.causal or model.encoder_decoder or not isinstance(head, nn.Linear):
+        raise RefusedError(
+            f"{model.name}: expected a causal language model with an unembedding, found {type(model.module).__name__}"
+        )
+    if model.dtype.itemsize < 4:
+        raise RefusedError(
+            f"{model.name}: expected weights in float32 or float64, found {model.dtype}; load it so"
+        )
+    return head
+
+
+def _calls(model: Model, ready: Mapping[str, Tensor], position: int) -> list[_Call]:
+    """The attention calls of one forward pass, by layer."""
+    records: list[AttentionRecord] = []
+    projections = Projections(model.module)
+
+    def keep(record: AttentionRecord) -> None:
+        records.append(record)
+        projections.expect(record)
+
+    with (
+        torch.no_grad(),
+        projections.watching(),
+        recording(model.module, keep, fused=True),
+        running(model, ready),
+    ):
+        model.module(**ready, **uncached(model.module))
+    calls: list[_Call] = []
+    for record in sorted(records, key=lambda record: record.layer):
+        found = projections.of(record)
+        if found is None or record.kind != "self" or record.shape[2] != record.shape[3]:
+            raise _refused(model, f"no projection W_O that {record.module} gives its heads' values to")
+        weights = record.weights(slice(position, position + 1))[0, :, 0].detach()
+        matrix, bias = (each if each is None else each.detach() for each in found)
+        assert matrix is not None
+        calls.append(_Call(record.layer, record.module, weights, record.values[0], matrix, bias))
+    if not calls:
+        raise _refused(model, "no attention")
+    return calls
+
+
+class _Stream:
+    """Follows the residual stream through the layers of one forward pass of this thread."""
+
+    def __init__(self, model: Model, calls: Sequence[_Call], head: nn.Module) -> None:
+        self._model = model
+        parts: Any = model.module
+        self._modules: dict[str, nn.Module] = dict(parts.named_modules())
+        self._names = [_names(model, call.module) for call in calls]
+        self._head = head
+        self._thread = threading.get_ident()
+        self._blocks: list[_Block] = []
+        self._final: tuple[nn.Module, Tensor, Tensor] | None = None
+        self._given: Tensor | None = None
+        self._logits: Tensor | None = None
+
+    @contextmanager
+    def watching(self) -> Generator[None]:
+        """Within it the layers of the model are followed, and pass no gradient on but along the stream."""
+        hooks: list[Any] = []
+        inner: set[nn.Module] = set()
+        try:
+            for name, attention in self._names:
+                block = self._modules[name]
+                inner.update(block.modules())
+                hooks.append(block.register_forward_pre_hook(self._begins, with_kwargs=True))
+                for child in block.children():
+                    met = self._attended if child is self._modules[attention] else self._met
+                    hooks.append(child.register_forward_hook(met))
+                hooks.append(block.register_forward_hook(self._ends))
+            hooks += [
+                module.register_forward_hook(self._outside)
+                for module in self._modules.values()
+                if module not in inner and not any(module.children())
+            ]
+            yield
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+    def ended(self, model: Model) -> tuple[list[_Block], tuple[nn.Module, Tensor, Tensor], Tensor]:
+        """The layers, the final norm with what entered and left it ``[query dim]``, and the logits ``[query id]``."""
+        if len(self._blocks) != len(self._names) or self._final is None or self._logits is None:
+            raise _refused(model, "no norm between its last layer and its logits")
+        module, entered, left = self._final
+        if self._given is None or left.shape != self._given.shape or not torch.equal(left, self._given):
+            raise _refused(model, "something between its final norm and its logits")
+        return self._blocks, (module, entered[0], left[0]), self._logits[0]
+
+    def _mine(self) -> bool:
+        return threading.get_ident() == self._thread
+
+    def _begins(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not self._mine():
+            return None
+        given: Any = args[0] if args else kwargs.get("hidden_states")
+        last = self._blocks[-1].after if self._blocks else None
+        if (
+            not isinstance(given, Tensor)
+            or given.ndim != 3
+            or (last is not None and not torch.equal(given, last))
+        ):
+            raise _refused(
+                self._model, f"a {type(module).__name__} that does not get what the one before it gave"
+            )
+        before = given.detach().requires_grad_()
+        self._blocks.append(_Block(before))
+        entering = before * 1.0  # no leaf, so that the layer may change it in place
+        return ((entering, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": entering})
+
+    def _attended(self, _: nn.Module, __: Any, output: Any) -> Any:
+        if not self._mine():
+            return None
+        block = self._blocks[-1]
+        block.written = _first(output).detach().requires_grad_()
+        return _with_first(output, block.written)
+
+    def _met(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
+        if not self._mine():
+            return None
+        block = self._blocks[-1]
+        if (
+            block.written is not None and args and args[0] is block.written
+        ):  # a norm, or a dropout, after attention
+            left = _first(output).detach().requires_grad_()
+            block.norms.append((module, block.written.detach()[0], left.detach()[0]))
+            block.written = left
+            return _with_first(output, left)
+        return _detached(output)
+
+    def _ends(self, module: nn.Module, _: Any, output: Any) -> Any:
+        if not self._mine():
+            return None
+        block, after = self._blocks[-1], _first(output)
+        name = type(module).__name__
+        if block.written is None or not after.requires_grad:
+            raise _refused(self._model, f"a {name} that passes on no residual stream")
+        draw = torch.Generator().manual_seed(0)
+        way = torch.randn(after.shape, generator=draw, dtype=torch.float64).to(after)
+        stream, attention = torch.autograd.grad(
+            after, [block.before, block.written], way, allow_unused=True, materialize_grads=True
+        )
+        block.factor = float((attention * way).sum() / way.square().sum())
+        if not torch.equal(stream, way) or not torch.allclose(attention, block.factor * way, atol=1e-5):
+            raise _refused(self._model, f"a {name} that does not itself add its attention to its input")
+        block.before, block.written, block.after = (
+            block.before.detach(),
+            block.written.detach(),
+            after.detach(),
+        )
+        return _with_first(output, block.after)
+
+    def _outside(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+        if not self._mine() or not args or not isinstance(output, Tensor):
+            return
+        if module is self._head:
+            self._given, self._logits = args[0].detach(), output.detach()
+        elif len(self._blocks) == len(self._names) and args[0] is self._blocks[-1].after:
+            self._final = module, args[0].detach(), output.detach()
+
+
+def _names(model: Model, attention: str) -> tuple[str, str]:
+    """The layer that an attention module is of, and the layer's child that holds it."""
+    match = re.match(r"((?:.*\.)?\d+)\.[^.]+", attention)
+    if match is None:
+        raise _refused(model, f"no layer with a number around {attention or 'its attention'}")
+    return match[1], match[0]
+
+
+def _first(output: Any) -> Tensor:
+    return cast("tuple[Any, ...]", output)[0] if isinstance(output, tuple) else output
+
+
+def _with_first(output: Any, first: Tensor) -> Any:
+    return (first, *cast("tuple[Any, ...]", output)[1:]) if isinstance(output, tuple) else first
+
+
+def _detached(output: Any) -> Any:
+    if isinstance(output, Tensor):
+        return output.detach()
+    return tuple(map(_detached, cast("tuple[Any, ...]", output))) if isinstance(output, tuple) else output
+
+
+def _frozen(model: Model, module: nn.Module, entered: Tensor, left: Tensor, position: int) -> _Frozen:
+    """A norm at one position, told by comparing what entered and left it, ``[query dim]``."""
+    x, y = entered.double(), left.double()
+    weight, shift = (getattr(module, name, None) for name in ("weight", "bias"))
+    bias = torch.zeros_like(x[0]) if shift is None else shift.detach().double()
+    ones = torch.ones_like(x[0])
+    gains = [ones] if weight is None else [weight.detach().double(), 1.0 + weight.detach().double()]
+    for centred in (False, True):
+        inner = x - x.mean(-1, keepdim=True) if centred else x
+        for gain in gains:
+            if gain.shape != ones.shape or bias.shape != ones.shape:
+                continue
+            plain, scaled = inner * gain, y - bias
+            divisor = (plain * scaled).sum(-1, keepdim=True) / plain.square().sum(-1, keepdim=True).clamp(
+                min=1e-300
+            )
+            error = (plain * divisor - scaled).abs().amax()
+            if error <= 1e-5 * scaled.abs().amax().clamp(min=1e-30):
+                return _Frozen(gain * divisor[position], centred, bias)
+    raise _refused(model, f"a {type(module).__name__} that is no layer norm and no RMS norm")
+
+
+def _after(model: Model, logits: Tensor, given: Tensor) -> tuple[float, float | None]:
+    """What the model makes of the unembedding's logits: a factor, and a softcap after it."""
+    before, after = logits.double(), given.double()
+    softcap = getattr(model.text_config, "final_logit_softcapping", None)
+    scale = 1.0 if softcap else float((before * after).sum() / before.square().sum().clamp(min=1e-300))
+    made = softcap * torch.tanh(before / softcap) if softcap else before * scale
+    if made.shape != after.shape or not torch.allclose(made, after, rtol=1e-5, atol=1e-5):
+        raise _refused(model, "something else than a factor or a softcap after its unembedding")
+    return scale, softcap or None
+
+
+def _refused(model: Model, found: str) -> RefusedError:
+    return RefusedError(
+        f"{model.name}: expected layers that add to one residual stream, a final norm and an unembedding (a pre-norm "
+        f"decoder), found {found}"
+    )
