@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -75,25 +76,28 @@ def test_measures_off_the_sink_are_those_of_maps_without_their_first_column(llam
     assert "entropy_off" in found
 
 
-def record(given: bool) -> AttentionRecord:
+def record(kind: str) -> AttentionRecord:
     torch.manual_seed(1)
     q, k = torch.randn(2, 1, 2, 5, 4)
     call = AttentionRecord(
         "m", "", 0, "self", q, k, None, 0.5, is_causal=True, sinks=torch.tensor([1.0, 2.0])
     )
-    if not given:
-        return call
-    from dataclasses import replace
+    if kind == "given weights":
+        return replace(call, given=call.weights())
+    if kind == "slopes in the mask":
+        far = torch.arange(5) - torch.arange(5)[:, None]
+        slopes = (0.7 * far).masked_fill(far > 0, -torch.inf)[None, None]
+        return replace(call, mask=slopes, is_causal=False)
+    return call
 
-    return replace(call, given=call.weights())
 
-
-@pytest.mark.parametrize("given", [False, True])
-def test_a_call_without_its_first_key(given: bool) -> None:
-    call = record(given)
+@pytest.mark.parametrize("kind", ["own weights", "given weights", "slopes in the mask"])
+def test_a_call_without_its_first_key(kind: str) -> None:
+    call = record(kind)
     off = off_sink(call)
     assert_allclose(off.weights(), taken_out(call.weights().numpy()), atol=1e-6)
-    seen: Any = off.visible()
+    visible: Any = off.visible()
+    seen = visible.reshape(5, 5)
     assert seen[1:, 0].sum() == 0
     assert seen[0, 0]
 

@@ -35,12 +35,16 @@ def off_sink(record: AttentionRecord) -> AttentionRecord:
         seen = torch.ones(queries, keys, dtype=torch.bool, device=record.q.device)
     seen = seen.expand(*seen.shape[:-2], queries, keys).clone()
     seen[..., 1:, 0] = False
+    mask = seen
+    if record.mask is not None and record.mask.dtype != torch.bool:  # it may hold more than what is hidden
+        mask = record.mask.expand(*record.mask.shape[:-2], queries, keys).clone()
+        mask[..., 1:, 0] = -torch.inf
     given = None
     if record.given is not None:
         given = record.given * seen
         total = given.sum(-1, keepdim=True)
         given = given / torch.where(total > 0, total, 1.0)
-    return replace(record, mask=seen, is_causal=False, sinks=None, given=given)
+    return replace(record, mask=mask, is_causal=False, sinks=None, given=given)
 
 
 def measured_off(
