@@ -332,3 +332,39 @@ def test_the_command(
     capsys.readouterr()
     assert run(monkeypatch, "The cat sat.", "-m", str(folder), "--token", " xqz") == 2
     assert "token: expected a text of one token" in capsys.readouterr().err
+
+
+CAPITALS = {
+    "France": " Paris",
+    "Italy": " Rome",
+    "Germany": " Berlin",
+    "Spain": " Madrid",
+    "Japan": " Tokyo",
+    "Russia": " Moscow",
+    "China": " Beijing",
+    "England": " London",
+}
+
+
+@pytest.mark.slow
+def test_a_head_of_a_language_model_brings_the_capital_from_its_country(smollm: Any) -> None:
+    """The figures of docs/importance.md."""
+    found = hs.attribute(smollm, "The capital of France is")
+    assert description(found)["token"] == "ĠParis"
+    parts = [float(found[name].sum()) for name in ("logit", *statistics.TERMS)]
+    np.testing.assert_allclose(parts, [17.371, 4.981, 0, 12.452, -0.062, 0], atol=2e-3)
+    rows = found.table().query("part == 'head'").head(3)
+    assert [*zip(rows["layer"], rows["head"], rows["token"], strict=True)] == [
+        (23, 4, "ĠFrance"),
+        (29, 1, "Ġis"),
+        (29, 0, "Ġis"),
+    ]
+    np.testing.assert_allclose(rows["contribution"], [2.824, 1.819, -1.606], atol=2e-3)
+    lost: list[float] = []
+    for country, capital in CAPITALS.items():
+        text = f"The capital of {country} is"
+        whole = hs.attribute(smollm, text, token=capital)["logit"].item()
+        with hs.ablate(smollm, "L23H4"):
+            lost.append(whole - hs.attribute(smollm, text, token=capital)["logit"].item())
+    assert lost[0] == pytest.approx(4.06, abs=0.01)
+    assert (min(lost), max(lost)) == (pytest.approx(2.55, abs=0.01), pytest.approx(4.60, abs=0.01))
