@@ -84,7 +84,7 @@ def check_command(command: str, where: str) -> None:
         project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         extras = project["optional-dependencies"]
         what = next(word for word in words[2:] if not word.startswith("-"))
-        if named := re.fullmatch(r"headscope(?:\[(\w+(?:,\w+)*)\])?", what):
+        if named := re.fullmatch(r"headscope(?:\[([\w-]+(?:,[\w-]+)*)\])?", what):
             assert set((named[1] or "demo").split(",")) <= set(extras), f"{where}: {command}"
         else:
             needed = [*project["dependencies"], *extras["demo"]]
