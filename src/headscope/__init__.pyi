@@ -20,6 +20,7 @@ from .analyses.roles.run import roles as roles
 from .analyses.syntax.run import syntax as syntax
 from .analyses.tables import figure as figure
 from .analyses.tables import table as table
+from .analyses.writes.run import writes as writes
 from .attention.edit import ablate as ablate
 from .attention.edit import edit as edit
 from .attention.generate import generate as generate

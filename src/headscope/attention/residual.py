@@ -20,7 +20,7 @@ from headscope.attention.neurons import Projections
 from headscope.attention.one import running
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import evaluating, recording
-from headscope.errors import RefusedError
+from headscope.errors import InputError, RefusedError
 from headscope.models.finite import not_finite
 from headscope.models.model import Model, uncached
 
@@ -56,7 +56,7 @@ class Written:
 
 
 @dataclass(frozen=True, eq=False)
-class _Call:
+class Call:
     """One attention call: the weights of one query ``[head key]``, the values ``[head key dim]``, W_O and its bias."""
 
     layer: int
@@ -68,12 +68,16 @@ class _Call:
 
 
 @dataclass(frozen=True, eq=False)
-class _Frozen:
-    """A norm whose divisor stays what it is at one position: ``scale · (x − mean x, where it is centred) + bias``."""
+class FrozenNorm:
+    """A norm whose divisor stays what it is at one position: ``scale · (x − mean x, where it is centred) + bias``.
+
+    `scale` is `gain`, its own weights, over that divisor.
+    """
 
     scale: Tensor
     centred: bool
     bias: Tensor
+    gain: Tensor
 
     def back(self, direction: Tensor) -> Tensor:
         """What has the same product with x as `direction` has with the norm of x, its bias aside."""
@@ -82,10 +86,16 @@ class _Frozen:
 
 
 @dataclass(eq=False)
-class _Block:
-    """One layer as it ran: the stream before and after it, and what attention wrote, as it was computed."""
+class Block:
+    """One layer as it ran: the stream before and after it, what attention was given, and what it wrote.
+
+    `read` are the layer's other modules that ran before attention and `norms` those that ran on what it wrote, each
+    with what it was given and what it gave.
+    """
 
     before: Tensor
+    read: list[tuple[nn.Module, Tensor, Tensor]] = field(default_factory=list[Any])
+    given: Tensor | None = None
     written: Tensor | None = None
     norms: list[tuple[nn.Module, Tensor, Tensor]] = field(default_factory=list[Any])
     after: Tensor | None = None
@@ -99,8 +109,8 @@ def written(model: Model, ready: Mapping[str, Tensor], position: int, token: int
     unembedding, or whose terms do not add up to its logit.
     """
     head = unembedding(model)
-    calls = _calls(model, ready, position)
-    stream = _Stream(model, calls, head)
+    calls = attention_calls(model, ready, position)
+    stream = Stream(model, calls, head)
     with evaluating(model.module), stream.watching(), running(model, ready), torch.enable_grad():
         output = model.module(**ready, **uncached(model.module))
     blocks, final, logits = stream.ended(model)
@@ -109,7 +119,7 @@ def written(model: Model, ready: Mapping[str, Tensor], position: int, token: int
     if not own.isfinite().all():
         raise not_finite(model.name, model.module, "logits")
     number = int(own.argmax()) if token is None else token
-    norm = _frozen(model, *final, position)
+    norm = frozen_norm(model, *final, position)
     row = head.weight.detach()[number].double() * scale
     bias = row @ norm.bias
     shift: Tensor | None = getattr(head, "bias", None)
@@ -128,7 +138,7 @@ def written(model: Model, ready: Mapping[str, Tensor], position: int, token: int
         rest.append(float(direction @ (after - before - wrote * block.factor)))
         inner, constant = direction * block.factor, torch.zeros((), dtype=torch.float64, device=row.device)
         for each in reversed(block.norms):
-            frozen = _frozen(model, *each, position)
+            frozen = frozen_norm(model, *each, position)
             constant = constant + inner @ frozen.bias
             inner = frozen.back(inner)
         if call.bias is not None:
@@ -171,7 +181,26 @@ def unembedding(model: Model) -> nn.Linear:
     return head
 
 
-def _calls(model: Model, ready: Mapping[str, Tensor], position: int) -> list[_Call]:
+def token_id(model: Model, token: str | int) -> int:
+    """The id of a token that a text, a piece of the vocabulary or an id names. Raises `InputError` for another."""
+    rows = unembedding(model).weight.shape[0]
+    if isinstance(token, int):
+        if not 0 <= token < rows:
+            raise InputError(f"token: expected an id below {rows:,}, found {token}")
+        return token
+    if model.tokenizer is None:
+        raise InputError(f"token: expected an id, as {model.name} has no tokenizer, found {token!r}")
+    ids: list[int] = model.tokenizer.encode(token, add_special_tokens=False)
+    if len(ids) == 1:
+        return ids[0]
+    known: dict[str, int] = model.tokenizer.get_vocab()
+    if token in known:
+        return known[token]
+    pieces = " ".join(model.tokenizer.convert_ids_to_tokens(ids)) or "none"
+    raise InputError(f"token: expected a text of one token, found {token!r}, which is {len(ids)}: {pieces}")
+
+
+def attention_calls(model: Model, ready: Mapping[str, Tensor], position: int) -> list[Call]:
     """The attention calls of one forward pass, by layer."""
     records: list[AttentionRecord] = []
     projections = Projections(model.module)
@@ -187,31 +216,31 @@ def _calls(model: Model, ready: Mapping[str, Tensor], position: int) -> list[_Ca
         running(model, ready),
     ):
         model.module(**ready, **uncached(model.module))
-    calls: list[_Call] = []
+    calls: list[Call] = []
     for record in sorted(records, key=lambda record: record.layer):
         found = projections.of(record)
         if found is None or record.kind != "self" or record.shape[2] != record.shape[3]:
-            raise _refused(model, f"no projection W_O that {record.module} gives its heads' values to")
+            raise no_stream(model, f"no projection W_O that {record.module} gives its heads' values to")
         weights = record.weights(slice(position, position + 1))[0, :, 0].detach()
         matrix, bias = (each if each is None else each.detach() for each in found)
         assert matrix is not None
-        calls.append(_Call(record.layer, record.module, weights, record.values[0], matrix, bias))
+        calls.append(Call(record.layer, record.module, weights, record.values[0], matrix, bias))
     if not calls:
-        raise _refused(model, "no attention")
+        raise no_stream(model, "no attention")
     return calls
 
 
-class _Stream:
+class Stream:
     """Follows the residual stream through the layers of one forward pass of this thread."""
 
-    def __init__(self, model: Model, calls: Sequence[_Call], head: nn.Module) -> None:
+    def __init__(self, model: Model, calls: Sequence[Call], head: nn.Module) -> None:
         self._model = model
         parts: Any = model.module
         self._modules: dict[str, nn.Module] = dict(parts.named_modules())
-        self._names = [_names(model, call.module) for call in calls]
+        self._names = [layer_and_attention(model, call.module) for call in calls]
         self._head = head
         self._thread = threading.get_ident()
-        self._blocks: list[_Block] = []
+        self._blocks: list[Block] = []
         self._final: tuple[nn.Module, Tensor, Tensor] | None = None
         self._given: Tensor | None = None
         self._logits: Tensor | None = None
@@ -227,7 +256,10 @@ class _Stream:
                 inner.update(block.modules())
                 hooks.append(block.register_forward_pre_hook(self._begins, with_kwargs=True))
                 for child in block.children():
-                    met = self._attended if child is self._modules[attention] else self._met
+                    met = self._met
+                    if child is self._modules[attention]:
+                        met = self._attended
+                        hooks.append(child.register_forward_pre_hook(self._attends, with_kwargs=True))
                     hooks.append(child.register_forward_hook(met))
                 hooks.append(block.register_forward_hook(self._ends))
             hooks += [
@@ -240,13 +272,13 @@ class _Stream:
             for hook in hooks:
                 hook.remove()
 
-    def ended(self, model: Model) -> tuple[list[_Block], tuple[nn.Module, Tensor, Tensor], Tensor]:
+    def ended(self, model: Model) -> tuple[list[Block], tuple[nn.Module, Tensor, Tensor], Tensor]:
         """The layers, the final norm with what entered and left it ``[query dim]``, and the logits ``[query id]``."""
         if len(self._blocks) != len(self._names) or self._final is None or self._logits is None:
-            raise _refused(model, "no norm between its last layer and its logits")
+            raise no_stream(model, "no norm between its last layer and its logits")
         module, entered, left = self._final
         if self._given is None or left.shape != self._given.shape or not torch.equal(left, self._given):
-            raise _refused(model, "something between its final norm and its logits")
+            raise no_stream(model, "something between its final norm and its logits")
         return self._blocks, (module, entered[0], left[0]), self._logits[0]
 
     def _mine(self) -> bool:
@@ -262,13 +294,18 @@ class _Stream:
             or given.ndim != 3
             or (last is not None and not torch.equal(given, last))
         ):
-            raise _refused(
+            raise no_stream(
                 self._model, f"a {type(module).__name__} that does not get what the one before it gave"
             )
         before = given.detach().requires_grad_()
-        self._blocks.append(_Block(before))
+        self._blocks.append(Block(before))
         entering = before * 1.0  # no leaf, so that the layer may change it in place
         return ((entering, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": entering})
+
+    def _attends(self, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        given: Any = args[0] if args else kwargs.get("hidden_states")
+        if self._mine() and isinstance(given, Tensor):
+            self._blocks[-1].given = given.detach()
 
     def _attended(self, _: nn.Module, __: Any, output: Any) -> Any:
         if not self._mine():
@@ -288,6 +325,8 @@ class _Stream:
             block.norms.append((module, block.written.detach()[0], left.detach()[0]))
             block.written = left
             return _with_first(output, left)
+        if block.written is None and isinstance(output, Tensor) and args:
+            block.read.append((module, args[0].detach(), output.detach()))
         return _detached(output)
 
     def _ends(self, module: nn.Module, _: Any, output: Any) -> Any:
@@ -296,7 +335,7 @@ class _Stream:
         block, after = self._blocks[-1], _first(output)
         name = type(module).__name__
         if block.written is None or not after.requires_grad:
-            raise _refused(self._model, f"a {name} that passes on no residual stream")
+            raise no_stream(self._model, f"a {name} that passes on no residual stream")
         draw = torch.Generator().manual_seed(0)
         way = torch.randn(after.shape, generator=draw, dtype=torch.float64).to(after)
         stream, attention = torch.autograd.grad(
@@ -304,7 +343,7 @@ class _Stream:
         )
         block.factor = float((attention * way).sum() / way.square().sum())
         if not torch.equal(stream, way) or not torch.allclose(attention, block.factor * way, atol=1e-5):
-            raise _refused(self._model, f"a {name} that does not itself add its attention to its input")
+            raise no_stream(self._model, f"a {name} that does not itself add its attention to its input")
         block.before, block.written, block.after = (
             block.before.detach(),
             block.written.detach(),
@@ -321,11 +360,11 @@ class _Stream:
             self._final = module, args[0].detach(), output.detach()
 
 
-def _names(model: Model, attention: str) -> tuple[str, str]:
+def layer_and_attention(model: Model, attention: str) -> tuple[str, str]:
     """The layer that an attention module is of, and the layer's child that holds it."""
     match = re.match(r"((?:.*\.)?\d+)\.[^.]+", attention)
     if match is None:
-        raise _refused(model, f"no layer with a number around {attention or 'its attention'}")
+        raise no_stream(model, f"no layer with a number around {attention or 'its attention'}")
     return match[1], match[0]
 
 
@@ -343,7 +382,7 @@ def _detached(output: Any) -> Any:
     return tuple(map(_detached, cast("tuple[Any, ...]", output))) if isinstance(output, tuple) else output
 
 
-def _frozen(model: Model, module: nn.Module, entered: Tensor, left: Tensor, position: int) -> _Frozen:
+def frozen_norm(model: Model, module: nn.Module, entered: Tensor, left: Tensor, position: int) -> FrozenNorm:
     """A norm at one position, told by comparing what entered and left it, ``[query dim]``."""
     x, y = entered.double(), left.double()
     weight, shift = (getattr(module, name, None) for name in ("weight", "bias"))
@@ -361,8 +400,8 @@ def _frozen(model: Model, module: nn.Module, entered: Tensor, left: Tensor, posi
             )
             error = (plain * divisor - scaled).abs().amax()
             if error <= 1e-5 * scaled.abs().amax().clamp(min=1e-30):
-                return _Frozen(gain * divisor[position], centred, bias)
-    raise _refused(model, f"a {type(module).__name__} that is no layer norm and no RMS norm")
+                return FrozenNorm(gain * divisor[position], centred, bias, gain)
+    raise no_stream(model, f"a {type(module).__name__} that is no layer norm and no RMS norm")
 
 
 def _after(model: Model, logits: Tensor, given: Tensor) -> tuple[float, float | None]:
@@ -372,11 +411,12 @@ def _after(model: Model, logits: Tensor, given: Tensor) -> tuple[float, float | 
     scale = 1.0 if softcap else float((before * after).sum() / before.square().sum().clamp(min=1e-300))
     made = softcap * torch.tanh(before / softcap) if softcap else before * scale
     if made.shape != after.shape or not torch.allclose(made, after, rtol=1e-5, atol=1e-5):
-        raise _refused(model, "something else than a factor or a softcap after its unembedding")
+        raise no_stream(model, "something else than a factor or a softcap after its unembedding")
     return scale, softcap or None
 
 
-def _refused(model: Model, found: str) -> RefusedError:
+def no_stream(model: Model, found: str) -> RefusedError:
+    """What is raised for a model whose layers do not add to one residual stream."""
     return RefusedError(
         f"{model.name}: expected layers that add to one residual stream, a final norm and an unembedding (a pre-norm "
         f"decoder), found {found}"

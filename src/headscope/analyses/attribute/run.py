@@ -8,7 +8,7 @@ import xarray as xr
 from headscope.analyses.attribute import statistics
 from headscope.analyses.result import returns_result
 from headscope.attention.one import Text, prepare
-from headscope.attention.residual import unembedding, written
+from headscope.attention.residual import token_id, unembedding, written
 from headscope.doors import validated
 from headscope.errors import InputError
 from headscope.models import Model
@@ -65,7 +65,7 @@ def attribute(model: Model, text: Text, *, token: str | int | None = None, posit
     place = position + len(tokens) if position < 0 else position
     if not 0 <= place < len(tokens):
         raise InputError(f"position: expected a place in an input of {len(tokens)} tokens, found {position}")
-    found = written(model, ready, place, None if token is None else _id(model, token))
+    found = written(model, ready, place, None if token is None else token_id(model, token))
     piece = (
         str(found.token) if model.tokenizer is None else model.tokenizer.convert_ids_to_tokens(found.token)
     )
@@ -87,22 +87,3 @@ def attribute(model: Model, text: Text, *, token: str | int | None = None, posit
     }
     heads = [layer.numpy() for layer in found.heads]
     return statistics.dataset(heads, terms, found.layers, tokens.pieces, meta)
-
-
-def _id(model: Model, token: str | int) -> int:
-    """The id of a token that is named by a text, a piece of the vocabulary or an id."""
-    rows = unembedding(model).weight.shape[0]
-    if isinstance(token, int):
-        if not 0 <= token < rows:
-            raise InputError(f"token: expected an id below {rows:,}, found {token}")
-        return token
-    if model.tokenizer is None:
-        raise InputError(f"token: expected an id, as {model.name} has no tokenizer, found {token!r}")
-    ids: list[int] = model.tokenizer.encode(token, add_special_tokens=False)
-    if len(ids) == 1:
-        return ids[0]
-    known: dict[str, int] = model.tokenizer.get_vocab()
-    if token in known:
-        return known[token]
-    pieces = " ".join(model.tokenizer.convert_ids_to_tokens(ids)) or "none"
-    raise InputError(f"token: expected a text of one token, found {token!r}, which is {len(ids)}: {pieces}")

@@ -1,0 +1,192 @@
+"""What each head writes, and why it looks there, from its weights alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+import xarray as xr
+from torch import Tensor
+
+from headscope.analyses.result import returns_result
+from headscope.analyses.writes import statistics
+from headscope.attention.circuits import Circuits, circuits
+from headscope.attention.residual import token_id, unembedding
+from headscope.doors import Count, Seed, validated
+from headscope.errors import InputError
+from headscope.heads import AnyHead, Head
+from headscope.measures.resample import share_interval
+from headscope.models import Model
+from headscope.stream.long import described
+from headscope.stream.provenance import COMMAND
+
+OFFSETS = 64
+"""Offsets that are scored, from 0."""
+
+DRAWS = 20
+"""Random rotations behind the chance line of a copying score."""
+
+
+@returns_result
+@validated
+def writes(
+    model: Model,
+    head: AnyHead | None = None,
+    *,
+    tokens: Sequence[str | int] | None = None,
+    k: Count = 10,
+    sample: Count = 256,
+    seed: Seed = 0,
+) -> xr.Dataset:
+    """What heads write when they look at a token, and which tokens they would look at: no input, only weights.
+
+    A head that looks at a token adds ``W_U W_O W_V`` of it to the logits. Here the token is its **embedding of unit
+    size through the norm's weights of the head's own layer**: what the head would read if no layer before it had
+    written. A norm after attention and the final norm are frozen at unit size too; biases are left out, and logits
+    are less their mean over all tokens. So their sizes can be compared between tokens, not between heads.
+
+    - **copying score**: the eigenvalues of that map from tokens to tokens, their sum over the sum of their sizes; 1
+      for a head that promotes what it looks at, -1 for one that suppresses it. Those of the small matrix
+      ``W_V W_E W_U W_O`` are the same. Its chance line comes from random rotations between reading and writing.
+    - **positive**: the share of those eigenvalues that are positive, by chance a half. The score is often that of one
+      large eigenvalue, of frequent against rare tokens; the share is not.
+    - **itself**: of tokens sampled evenly from the vocabulary, the share that promote themselves among the top k.
+    - **prefers**: the sampled tokens with the largest score as keys for the token as a query, both **at one position**:
+      rotations (RoPE) cancel there.
+    - **offset**: how far back the mean key of the sampled tokens has the largest score for their mean query, and by how
+      much more than at the mean offset. Missing where scores do not depend on it: positions that are learned, no RoPE.
+
+    Source: Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits"; Olsson et al. 2022.
+
+    Args:
+        model: a causal language model from `headscope.load`, in float32 or float64.
+        head: such as ``"L5H1"``; by default all.
+        tokens: what they look at: texts of one token each (mind the space: ``" Paris"``), pieces or ids. By default,
+            for each head, the sampled token at which it promotes one most.
+        k: how many tokens are named.
+        sample: how many tokens are sampled; special ones are none of them.
+        seed: of the sample and the rotations.
+
+    Returns:
+        A dataset over ``(layer, head)``: ``copying`` and ``positive`` with their chance, ``itself`` with its interval
+        and ``itself_chance``; over ``(layer, head, at)`` the ``token``; over ``(layer, head, at, rank)`` what is
+        ``promoted`` with its ``logit`` and what is ``preferred`` with its ``score``; ``offset_score`` over
+        ``(layer, head, offset)``, less its mean. Its table has one row a head and token.
+
+    Raises:
+        InputError: no such head or token, or k of more tokens than there are.
+        RefusedError: an encoder, or a model whose layers do not read one residual stream through a norm and add to it,
+            which the message names; weights of half precision.
+
+    >>> import transformers
+    >>> config = transformers.GPT2Config(vocab_size=90, n_embd=8, n_layer=2, n_head=2, n_positions=8)
+    >>> small = headscope.load(transformers.GPT2LMHeadModel(config))
+    >>> found = writes(small, tokens=[7], k=3, sample=20)
+    >>> found["copying"].shape, found["promoted"].dims
+    ((2, 2), ('layer', 'head', 'at', 'rank'))
+    >>> float(found["itself_chance"]) == 3 / 90
+    True
+    """
+    rows, embedded = unembedding(model).weight.shape[0], model.embedding_rows or 0
+    if k > rows:
+        raise InputError(f"k: expected at most the {rows:,} tokens of {model.name}, found {k:,}")
+    if tokens is not None and not len(tokens):
+        raise InputError("tokens: expected at least one, found none")
+    asked = [token_id(model, token) for token in tokens or ()]
+    drawn = _sampled(model, min(rows, embedded), sample, seed)
+    one = None if head is None else Head.parse(head) if isinstance(head, str) else Head(*head)
+    ids = list(dict.fromkeys([*asked, *drawn]))
+    found = circuits(model, ids, min(OFFSETS, model.max_length or OFFSETS))
+    at = one is None or any(
+        circuit.layer == one.layer and 0 <= one.head < len(circuit.read) for circuit in found.layers
+    )
+    if not at:
+        raise InputError(
+            f"head: expected a head of {len(found.layers)} layers of {len(found.layers[0].read)}, found {one}"
+        )
+    layers = [circuit for circuit in found.layers if one is None or circuit.layer == one.layer]
+    heads = range(max(len(circuit.read) for circuit in layers)) if one is None else [one.head]
+    shape = (len(layers), len(heads))
+    figures = {name: np.full(shape, np.nan) for name in statistics.FIGURES}
+    spots = len(asked) or 1
+    names = {name: np.full((*shape, spots, k), "", object) for name in ("promoted", "preferred")}
+    sizes = {name: np.full((*shape, spots, k), np.nan) for name in ("logit", "score")}
+    token = np.full((*shape, spots), "", object)
+    offsets = np.full((*shape, layers[0].offsets.shape[-1]), np.nan)
+    product = found.product()
+    for place, circuit in enumerate(layers):
+        there = [column for column, number in enumerate(heads) if number < len(circuit.read)]
+        numbers = [heads[column] for column in there]
+        read, write = (each[numbers].double() for each in (circuit.read, circuit.write))
+        inner = torch.einsum("hds,st,het->hde", read, product, write).cpu().numpy()
+        for name, scores in statistics.eigenvalue_scores(inner, DRAWS, seed).items():
+            figures[name][place, there] = scores
+        for column, number in zip(there, numbers, strict=True):
+            spot = (place, column)
+            logits = _logits(found, circuit.read[number], circuit.write[number], ids)
+            own = logits[[ids.index(each) for each in drawn]]
+            figures["itself"][spot] = float(_themselves(own, drawn, k).double().mean())
+            most = [ids.index(each) for each in asked] or [ids.index(drawn[int(own.amax(-1).argmax())])]
+            keys = min(k, len(ids))
+            best, preferred = logits[most].topk(k), circuit.scores[number][most].topk(keys)
+            sizes["logit"][spot], sizes["score"][spot][:, :keys] = (
+                best.values.cpu(),
+                preferred.values.cpu(),
+            )
+            for row, which in enumerate(most):
+                token[spot][row] = _piece(model, ids[which])
+                names["promoted"][spot][row] = [_piece(model, int(each)) for each in best.indices[row]]
+                names["preferred"][spot][row][:keys] = [
+                    _piece(model, ids[int(each)]) for each in preferred.indices[row]
+                ]
+            by_offset = circuit.offsets[number].cpu().numpy()
+            if np.isfinite(by_offset).any():
+                offsets[spot] = by_offset - np.nanmean(by_offset)
+    count = np.full(shape, float(len(drawn)))
+    figures["itself_low"], figures["itself_high"] = share_interval(
+        figures["itself"], np.zeros(shape), count, count
+    )
+    values: dict[str, Any] = {name: (("layer", "head"), each) for name, each in figures.items()}
+    values |= {name: (("layer", "head", "at", "rank"), each) for name, each in (names | sizes).items()}
+    values["token"] = ("layer", "head", "at"), token
+    values["offset_score"] = ("layer", "head", "offset"), offsets
+    meta = {
+        "model": described(model, ())["model"],
+        "head": None if one is None else str(one),
+        "k": k,
+        "sample": len(drawn),
+        "seed": seed,
+        "command": COMMAND.get(),
+    }
+    return statistics.dataset(values, [circuit.layer for circuit in layers], heads, k / rows, meta)
+
+
+def _sampled(model: Model, rows: int, count: int, seed: int) -> list[int]:
+    """Ids drawn evenly, without special tokens and rows that no token has."""
+    special: set[int] = set()
+    if model.tokenizer is not None:
+        rows = min(rows, len(model.tokenizer))
+        special = {*model.tokenizer.all_special_ids, *model.tokenizer.added_tokens_decoder}
+    plain = np.array([number for number in range(rows) if number not in special])
+    drawn = np.random.default_rng(seed).choice(plain, min(count, len(plain)), replace=False)
+    return sorted(int(number) for number in drawn)
+
+
+def _logits(found: Circuits, read: Tensor, write: Tensor, ids: Sequence[int]) -> Tensor:
+    """What a head adds to the logits when it looks at tokens, ``[token, logit]``."""
+    return (found.embedding[list(ids)] @ read.T) @ (found.unembedding @ write.T).T
+
+
+def _themselves(logits: Tensor, ids: Sequence[int], k: int) -> Tensor:
+    """Whether each token is among the k that it promotes most; ties count against it."""
+    own = logits.gather(1, torch.as_tensor(ids, device=logits.device)[:, None])
+    return (logits >= own).sum(-1) <= k
+
+
+def _piece(model: Model, number: int) -> str:
+    """How a token is called."""
+    if model.tokenizer is None or number >= len(model.tokenizer):
+        return str(number)
+    return str(model.tokenizer.convert_ids_to_tokens(number))
