@@ -220,6 +220,6 @@ def test_the_language_model(smollm: Any) -> None:
     (part,) = smollm.checked.parts
     assert (part.layers, set(part.heads), set(part.key_heads)) == (30, {9}, {3})
     with torch.no_grad():
-        ids = torch.as_tensor(smollm.encode("The capital of France is").ids)[None]
+        ids = torch.tensor(smollm.encode("The capital of France is").ids.tolist())[None]
         best = smollm.module(input_ids=ids).logits[0, -1].argmax()
     assert smollm.tokenizer.decode([int(best)]) == " Paris"
