@@ -51,7 +51,7 @@ CORPORA = {
     "jsonl_document_comes_back.jsonl": ":3: 'document': expected the lines of 'x' together, found it again",
     "conllu_comments_only.conllu": ":1: sentence s-1: expected words, found comments only",
     "conllu_missing_tab.conllu": ":6: sentence s-1: expected 10 columns parted by tabs, found 9",
-    "conllu_word_id_is_no_number.conllu": ":6: sentence s-1: expected CoNLL-U, found a line that cannot be read (Failed parsing field 'id': 'x1' is not a valid ID.)",
+    "conllu_word_id_is_no_number.conllu": ":6: sentence s-1: expected CoNLL-U, found a line that cannot be read ('x1' is not a valid ID.)",
     "conllu_id_is_missing.conllu": ":7: sentence s-1: expected the word id 2, found 3",
     "conllu_head_is_no_number.conllu": ":6: sentence s-1: expected a number as head, found 'two'",
     "conllu_head_is_missing.conllu": ":6: sentence s-1: expected a head, found _",

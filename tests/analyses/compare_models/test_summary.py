@@ -27,9 +27,8 @@ def table(held: Held, layers: int = 2, heads: int = 3) -> pd.DataFrame:
                 there = role in held.get((layer, head), ())
                 score, q = (0.9, 1e-9) if there else (0.2, 1.0)
                 place = {"layer": layer, "head": head, "paper": Head(layer, head).paper, "role": role}
-                rows.append(
-                    {**place, "score": score, "chance": 0.1, "q": q, "se": 0.02, "documents": 9.0, "n": 50}
-                )
+                figures = {"score": score, "chance": 0.1, "offsets": np.nan, "threshold": 0.5}
+                rows.append({**place, **figures, "q": q, "se": 0.02, "documents": 9.0, "n": 50})
     found = pd.DataFrame(rows)
     found.attrs["untested"] = {}
     return found
