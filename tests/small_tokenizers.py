@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -138,6 +138,12 @@ class Reader:
 
     def from_pieces(self, pieces: Sequence[str]) -> Tokens:
         return encode.from_pieces(self.tokenizer, pieces)
+
+    def from_ids(self, ids: Sequence[int], written: Sequence[int] = ()) -> Tokens:
+        return encode.from_ids(self.tokenizer, ids, written)
+
+    def chat(self, messages: Sequence[Mapping[str, str]]) -> Tokens:
+        return encode.chat(self.tokenizer, messages)
 
     def count(self, texts: Sequence[str]) -> list[int]:
         return encode.count(self.tokenizer, texts)

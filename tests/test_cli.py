@@ -347,3 +347,22 @@ def test_usage_names_arguments_once(
     first = capsys.readouterr().out.strip().splitlines()[0]
     assert first.endswith(f" {usage}")
     assert "[[" not in first
+
+
+def test_a_line_of_a_log_is_replayed(
+    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text(
+        '{"prompt_token_ids": [1, 403], "token_ids": [407, 261]}\n\n{"prompt_token_ids": [99999]}\n'
+    )
+    page = tmp_path / "page.html"
+    model = ["-m", str(shared / "models" / "stories260K")]
+    assert run(monkeypatch, "view", str(log), "--replay", *model, "-o", str(page)) == 0
+    assert page.stat().st_size > 10_000
+    assert "a server's kernels and number formats may differ" in capsys.readouterr().err
+    for line, found in (("3", ":3: ids[0]: expected an id below"), ("2", "--line: expected a line of")):
+        assert run(monkeypatch, "view", str(log), "--replay", "--line", line, *model, "-o", str(page)) == 2
+        assert found in capsys.readouterr().err
+    assert run(monkeypatch, "view", "A text", "--line", "2", *model, "-o", str(page)) == 2
+    assert "expected --replay beside it" in capsys.readouterr().err

@@ -101,6 +101,9 @@ INTRODUCTIONS = {
     "synthetic": "What a head does by matching tokens, for "
     "`headscope.analyses.roles.synthetic.repeated_tokens(model)`; the "
     "definitions hold for any text.",
+    "conversation": "Whether a head looks at what it was given or at its own words, in answers: tokens that "
+    "`headscope.generate` wrote, or that a log's `token_ids` name, else what the `assistant` says in a conversation. "
+    "In the example the second `a b` was generated.",
     "gradients": "How much the model's output depends on attention to each kind of token, figure 3 of Clark et al.: "
     "the size of ∂L/∂α by one weight, so that kinds of many and of few tokens compare. `--objective` says what L is. "
     "The examples take the tenths above for sizes of gradients.",
@@ -185,6 +188,12 @@ def example(pieces: list[str], tenths: str, causal: bool) -> hs.AttentionMaps:
     return hs.wrap(weights[None, None], made, causal=causal)
 
 
+def answered(maps: hs.AttentionMaps) -> hs.AttentionMaps:
+    """The same map, where the second copy was generated."""
+    tokens = maps.query.with_classes(generated=np.arange(len(maps.query)) >= COPIES.index("a", 2))
+    return hs.wrap(np.stack(maps.layers), tokens, causal=True)
+
+
 def drawn(maps: hs.AttentionMaps) -> str:
     pieces = [f"`{piece}`" for piece in maps.query.pieces]
     lines = [["", *pieces], ["---"] * (len(pieces) + 1)]
@@ -252,6 +261,8 @@ def section(measure: Measure, pair: hs.AttentionMaps, copies: hs.AttentionMaps, 
     if text := definition(measure):
         lines += ["", text]
     order = (copies, pair) if group == "synthetic" else (pair, copies)
+    if group == "conversation":
+        order = (answered(copies),)
     found = (
         sink_example(measure)
         if measure.name == "sink"

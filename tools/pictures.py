@@ -1,49 +1,149 @@
-"""Draw the picture of the report anew, as the README and the documentation show it: its first screen.
+"""Draw the pictures of the README and the documentation anew: the report's first screen, and the gallery.
 
-python tools/pictures.py                the report of the demo model on the built-in corpus
-python tools/pictures.py REPORT.html    one that is there already
+python tools/pictures.py                     the report of the demo model on the built-in corpus, and the gallery
+python tools/pictures.py --report FILE.html  the picture of a report that is there already
+python tools/pictures.py --gallery           the gallery alone
 
-Needs playwright and a Chromium ($CHROMIUM, else the system's).
+Needs playwright and a Chromium ($CHROMIUM, else the system's); pngquant, where it is there, makes the files smaller.
+Look at each picture before it is committed.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 import headscope as hs
 
-TARGET = Path(__file__).resolve().parent.parent / "docs" / "report.png"
+DOCS = Path(__file__).resolve().parent.parent / "docs"
 WIDTH, HEIGHT = 1400, 900
 READY = "#headscope[data-ready]"
 
+TWINS = (
+    "The 2002 second quarter results don't include figures from our friends at Compaq.",
+    "The year-ago numbers do not include figures from Compaq Computer.",
+)
+LOSS = (
+    "The company told its friends of a loss in the second quarter.",
+    "It told them of a profit a year ago.",
+)
+PARK = ("He was told to play at the park.", "He was at the play in the park.")
+DOG = "The dog chased the cat because it was hungry."
+SHORT = "Astronomers discovered a new planet."
+LONG = " ".join(example.text or "" for example in hs.corpora.builtin(pack=None))
 
-def draw(report: Path) -> None:
-    """The first screen of a report, light."""
+
+def words(count: int) -> str:
+    """The first words of the built-in corpus."""
+    return " ".join(LONG.split()[:count])
+
+
+PICTURES: dict[str, tuple[dict[str, Any], tuple[int, int]]] = {
+    "head-light": ({"text": TWINS, "layer": 2, "heads": [9], "pin": ["from", 10]}, (WIDTH, HEIGHT)),
+    "heads-dark": ({"text": TWINS, "layer": 2, "heads": [5, 7, 9, 10], "pin": ["from", 10]}, (WIDTH, HEIGHT)),
+    "neuron-light": (
+        {"text": TWINS, "scale": "neuron", "layer": 2, "heads": [9], "pin": ["from", 10]},
+        (WIDTH, HEIGHT),
+    ),
+    "head-narrow-light": (
+        {"text": TWINS, "layer": 2, "heads": [9], "unit": "words", "filter": "ab"},
+        (700, HEIGHT),
+    ),
+    "head-phone-dark": ({"text": TWINS, "layer": 2, "heads": [9], "pin": ["from", 10]}, (390, 844)),
+    "matrix-zoom-light": (
+        {"text": TWINS, "layer": 2, "heads": [9], "picture": "matrix", "zoom": [8, 22, 18, 32]},
+        (WIDTH, HEIGHT),
+    ),
+    "links-light": (
+        {"text": DOG, "layer": 4, "heads": [8], "between": [7, 2], "links": [(7, 2), (9, 7)]},
+        (WIDTH, HEIGHT),
+    ),
+    "against-dark": (
+        {"text": TWINS, "against": LOSS, "layer": 2, "heads": [9], "filter": "ab", "side": "both"},
+        (WIDTH, HEIGHT),
+    ),
+    "difference-light": (
+        {"text": PARK[0], "against": PARK[1], "side": "difference", "layer": 3, "heads": [4]},
+        (WIDTH, HEIGHT),
+    ),
+    "neuron-short-dark": (
+        {"text": SHORT, "scale": "neuron", "layer": 0, "heads": [8], "pin": ["from", 2]},
+        (WIDTH, HEIGHT),
+    ),
+    "model-short-light": ({"text": SHORT, "scale": "model"}, (WIDTH, HEIGHT)),
+    "model-long-dark": (
+        {"text": words(120), "scale": "model", "measure": "entropy", "sort": True},
+        (WIDTH, HEIGHT),
+    ),
+    "head-long-light": ({"text": words(120), "layer": 2, "heads": [1]}, (WIDTH, HEIGHT)),
+    "matrix-longest-dark": (
+        {"text": words(370), "layer": 1, "heads": [2], "picture": "matrix"},
+        (WIDTH, HEIGHT),
+    ),
+    "head-longest-light": ({"text": words(370), "layer": 2, "heads": [1]}, (WIDTH, HEIGHT)),
+}
+"""Of each picture of the gallery what is viewed, and the size of the window; its name ends in its theme."""
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """A browser."""
     with sync_playwright() as play:
         path = os.environ.get("CHROMIUM") or "/usr/bin/chromium"
         browser = play.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
-        page.goto(report.resolve().as_uri())
-        page.wait_for_selector(READY)
-        page.wait_for_function("() => !document.querySelector('.hx[data-busy]')")
-        page.screenshot(path=TARGET)
+        yield browser
         browser.close()
 
 
-def main() -> None:
-    """Draw the picture of the report that is named, or of one that is made."""
-    if len(sys.argv) > 1:
-        return draw(Path(sys.argv[1]))
-    with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder) / "report.html"
-        made.write_text(hs.report(progress=True), encoding="utf-8")
-        draw(made)
+def draw(
+    browser: Browser, page_file: Path, target: Path, theme: str, size: tuple[int, int], *, whole: bool
+) -> None:
+    """The first screen of a saved page, or the whole of it."""
+    page = browser.new_page(viewport={"width": size[0], "height": size[1]}, color_scheme=theme)  # type: ignore[arg-type]
+    page.goto(page_file.resolve().as_uri())
+    page.wait_for_selector(READY)
+    page.wait_for_function("() => !document.querySelector('.hx[data-busy], .hx[data-drawing]')")
+    page.screenshot(path=target, full_page=whole)
+    page.close()
+    if shutil.which("pngquant"):
+        subprocess.run(["pngquant", "--force", "--ext", ".png", "--speed", "1", str(target)], check=True)
+    print(target)
+
+
+def report(browser: Browser, folder: Path, made: str | None) -> None:
+    """The picture of a report, or of one that is made."""
+    place = folder / "report.html" if made is None else Path(made)
+    if made is None:
+        place.write_text(hs.report(progress=True), encoding="utf-8")
+    draw(browser, place, DOCS / "report.png", "light", (WIDTH, HEIGHT), whole=False)
+
+
+def gallery(browser: Browser, folder: Path) -> None:
+    """The pictures of the gallery."""
+    model = hs.load()
+    for name, (asked, size) in PICTURES.items():
+        place = folder / f"{name}.html"
+        hs.view(model, neurons=asked.get("scale") == "neuron", **asked).save(place)
+        draw(browser, place, DOCS / "gallery" / f"{name}.png", name.rpartition("-")[2], size, whole=True)
+
+
+def main(given: list[str]) -> None:
+    """Draw what is asked for."""
+    with tempfile.TemporaryDirectory() as name, chromium() as browser:
+        if given[:1] != ["--gallery"]:
+            report(browser, Path(name), given[1] if given[:1] == ["--report"] else None)
+        if given[:1] != ["--report"]:
+            gallery(browser, Path(name))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

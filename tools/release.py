@@ -29,7 +29,10 @@ from hatch_build import WANTED  # noqa: E402
 PACKAGE = "headscope"
 STATIC = f"{PACKAGE}/views/static"
 DATA = [
-    *(f"{PACKAGE}/corpora/data/{name}" for name in ("README.md", "builtin.conllu", "builtin.txt")),
+    *(
+        f"{PACKAGE}/corpora/data/{name}"
+        for name in ("README.md", "builtin.conllu", "builtin.txt", "indirect_objects.jsonl")
+    ),
     f"{PACKAGE}/measures/sources.bib",
     f"{PACKAGE}/views/charts.mplstyle",
 ]

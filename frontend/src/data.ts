@@ -37,13 +37,30 @@ export async function decode(ref: ArrayRef, blob: string | Uint8Array<ArrayBuffe
 }
 
 /** Where blobs come from: base64 in a page, one script element each; bytes in a notebook. */
-export type Source = (name: string) => string | Uint8Array<ArrayBuffer>;
+export type Source = (name: string) => string | Uint8Array<ArrayBuffer> | Promise<string>;
 
-export const fromPage = (name: string): string => {
-  const element = document.getElementById(`headscope-data-${name}`);
-  if (!element) throw new Error(`array ${name} is missing from this page`);
-  return element.textContent ?? "";
-};
+/** The text of an array of this page, as soon as the browser has read it: the arrays stand behind the script. */
+export const fromPage = (name: string): Promise<string> =>
+  new Promise((done, fail) => {
+    const look = (): boolean => {
+      const element = document.getElementById(`headscope-data-${name}`);
+      const read = document.readyState !== "loading";
+      // What the browser is reading has nothing behind it yet.
+      if (element && (read || element.nextSibling)) done(element.textContent ?? "");
+      else if (read) fail(new Error(`array ${name} is missing from this page`));
+      else return false;
+      return true;
+    };
+    if (look()) return;
+    const again = (): void => {
+      if (!look()) return;
+      growing.disconnect();
+      document.removeEventListener("readystatechange", again);
+    };
+    const growing = new MutationObserver(again);
+    growing.observe(document.body, { childList: true });
+    document.addEventListener("readystatechange", again);
+  });
 
 /** Decodes each array once, when it is first asked for. */
 export class Store {
@@ -54,7 +71,7 @@ export class Store {
   get(ref: ArrayRef): Promise<Numbers> {
     let array = this.arrays.get(ref.data);
     if (!array) {
-      array = Promise.resolve().then(() => decode(ref, this.source(ref.data)));
+      array = Promise.resolve().then(async () => decode(ref, await this.source(ref.data)));
       this.arrays.set(ref.data, array);
     }
     return array;

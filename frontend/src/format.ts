@@ -94,6 +94,12 @@ export function shown(raw: string, spaces = true): string {
   return mark === "␣" && !spaces ? text : mark + text;
 }
 
+/** The first characters of a text. */
+export function shortened(text: string, limit = 48): string {
+  const characters = Array.from(text);
+  return characters.length > limit ? `${characters.slice(0, limit - 1).join("").trimEnd()}…` : text;
+}
+
 /** A few words of an input, to name it in a list. */
 export function label(pieces: readonly string[], limit = 48): string {
   const words = pieces
@@ -102,6 +108,5 @@ export function label(pieces: readonly string[], limit = 48): string {
     .map(({ mark, text }) => (mark === "##" ? text : ` ${text}`))
     .join("")
     .trim();
-  const characters = Array.from(words);
-  return characters.length > limit ? `${characters.slice(0, limit - 1).join("").trimEnd()}…` : words || "(no text)";
+  return shortened(words || "(no text)", limit);
 }

@@ -135,13 +135,15 @@ export interface AxisInfo {
 /**
  * What softmax is taken of in one layer: ``softcap(scaling · q kᵀ + bias)``.
  *
- * `groups` query heads share one key head; `key_head` is the place of the key head that serves each query
- * head, `keys` the model's own index of each key head. `bias` is [head query key]; `sinks` is a logit a head.
+ * `heads` are those whose queries are there, by the model's own indices. `groups` query heads share one key head;
+ * `key_head` is the place of the key head that serves each query head, `keys` the model's own index of each key
+ * head. `bias` is [head query key]; `sinks` is a logit a head.
  */
 export interface NeuronsInfo {
   q: Vectors;
   k: Vectors;
   v: Vectors | null;
+  heads: number[];
   key_head: number[];
   keys: number[];
   groups: number;
@@ -207,6 +209,7 @@ export interface OpeningInfo {
  * ``[head query key]``. `thumbs` holds ``[head row column]`` of all layers, pooled by the maximum: the grid of
  * a large input is drawn from it. `sink` is ``[head query]`` a layer. `hidden` is 1 where a query cannot see
  * a key, ``[head query key]`` a layer, or ``[1 query key]`` where its heads agree; None where `causal` says all.
+ * `neurons` is None for a layer without them.
  */
 export interface PartInfo {
   name: string;
@@ -220,7 +223,7 @@ export interface PartInfo {
   thumbs: ArrayRef | null;
   sink: ArrayRef[] | null;
   hidden: ArrayRef[] | null;
-  neurons: NeuronsInfo[] | null;
+  neurons: (NeuronsInfo | null)[] | null;
   quantities: QuantityInfo[];
   measures: MeasureColumn[];
   links?: LinkInfo[];
@@ -316,7 +319,7 @@ export interface Added {
   input: number;
   part: string;
   quantity: QuantityInfo;
-  values: Vectors[] | null;
+  values: (Vectors | null)[] | null;
 }
 
 /**
@@ -511,7 +514,8 @@ export interface ClustersSection {
  * A role of a head: its score between `low` and `high`, the bar it passed, and how sure that is.
  *
  * `offsets` is what the head's own offsets alone would score, None where that was not asked; `documents` is how many
- * documents of equal size would tell as much, `family` the roles that it was tested with.
+ * documents of equal size would tell as much, `family` the roles that it was tested with; `copying` is the second
+ * score of a role that has two.
  */
 export interface RoleRow {
   layer: number;
@@ -530,6 +534,7 @@ export interface RoleRow {
   se: number;
   documents: number;
   family: string;
+  copying: number | null;
   reason: Reason;
 }
 
@@ -1082,6 +1087,99 @@ export interface GroupsSection {
   command: string | null;
 }
 
+/**
+ * A head, the share of copied tokens that it looks at most, between `low` and `high`; p and q of being above .1.
+ */
+export interface RetrievalRow {
+  layer: number;
+  head: number;
+  score: number;
+  low: number;
+  high: number;
+  p: number;
+  q: number;
+  reason: Reason;
+}
+
+/**
+ * The share of needles that are answered in one condition, between `low` and `high`.
+ */
+export interface Answered {
+  condition: string;
+  accuracy: number;
+  low: number | null;
+  high: number | null;
+}
+
+/**
+ * The heads that score above `bar`, and answers without the top of them; `k` heads are ablated at once.
+ */
+export interface RetrievalSection {
+  title: string;
+  about: string;
+  kind: "retrieval";
+  rows: RetrievalRow[];
+  answers: Answered[];
+  bar: number;
+  k: number;
+  notes: string[];
+  command: string | null;
+}
+
+/**
+ * A head's copying score with q, tokens that promote themselves, and what it promotes for one token.
+ */
+export interface WritesRow {
+  layer: number;
+  head: number;
+  copying: number;
+  chance: number;
+  q: number;
+  positive: number;
+  itself: number;
+  low: number | null;
+  high: number | null;
+  token: string;
+  promotes: string[];
+  reason: Reason;
+}
+
+/**
+ * What a head adds to a logit, and the token from which most of that comes.
+ */
+export interface Term {
+  layer: number;
+  head: number;
+  adds: number;
+  source: string;
+  reason: Reason;
+}
+
+/**
+ * A token that the model says after another, its logit, and the largest terms of it; `rest` is all else.
+ */
+export interface Said {
+  token: string;
+  after: string;
+  logit: number;
+  terms: Term[];
+  rest: number;
+  example: number;
+}
+
+/**
+ * Heads that copy and that suppress, and the terms of one token.
+ */
+export interface WritesSection {
+  title: string;
+  about: string;
+  kind: "writes";
+  rows: WritesRow[];
+  said: Said | null;
+  notes: string[];
+  command: string | null;
+}
+
 export type SectionInfo =
   | SummarySection
   | FailedSection
@@ -1099,7 +1197,9 @@ export type SectionInfo =
   | CorefSection
   | ProbesSection
   | CompareSection
-  | GroupsSection;
+  | GroupsSection
+  | RetrievalSection
+  | WritesSection;
 
 /** What the state says where it says nothing: part is then the first, layer and heads are telling ones. */
 export const STATE_DEFAULTS: Required<ExplorerState> = {

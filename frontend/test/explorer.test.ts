@@ -12,7 +12,7 @@ import { lineAt, rise } from "../src/explorer/pick";
 import { type Owner, Scene } from "../src/explorer/scene";
 import { product, scores, span } from "../src/explorer/scores";
 import { Data, type LayerNeurons } from "../src/explorer/source";
-import { changed, DEFAULTS, type Full, read, settle, unequal, write } from "../src/explorer/state";
+import { changed, DEFAULTS, type Full, read, settle, unequal, unread, write } from "../src/explorer/state";
 import { SvgPen } from "../src/explorer/svg";
 import { lineSegments, pool, poolBytes } from "../src/explorer/thumbs";
 import { paint, signedIndex, whole } from "../src/explorer/canvas";
@@ -154,6 +154,17 @@ test("a state settles on what can be shown", () => {
   expect(settle({ side: "difference" }, payload(2)).side).toBe("difference");
 });
 
+test("neurons are shown of the heads whose q and k are there", () => {
+  const some = payload();
+  const vectors = { codes: ref, low: null, step: null };
+  const info = { q: vectors, k: vectors, v: null, heads: [1, 3], key_head: [0, 0], keys: [0], groups: 4, scaling: 1, softcap: null, bias: null, sinks: null };
+  some.inputs[0]!.parts = [part({ neurons: [info, null] })];
+  const scale = (layer: number, head: number): string => settle({ layer, heads: [head], scale: "neuron" }, some).scale;
+  expect([scale(2, 1), scale(2, 3), scale(2, 0), scale(5, 1)]).toEqual(["neuron", "neuron", "head", "head"]);
+  expect(unread(some.inputs[0]!.parts[0]!, 5, 1)).toBe("of this input the page has q and k of L2H1, L2H3");
+  expect(unread(part(), 2, 1)).toContain("were not captured");
+});
+
 test("inputs are subtracted where they show as many tokens", () => {
   const two = payload(2);
   const other: AxisInfo = { ...axis, pieces: ["[CLS]", "a", "dog", "[SEP]", "ran", "[SEP]"], words: { group: [0, 1, 2, 3, 4, 5], texts: ["[CLS]", "a", "dog", "[SEP]", "ran", "[SEP]"] } };
@@ -219,6 +230,15 @@ test("a grid fits its room", () => {
     expect(found.step).toBe(found.cell + found.gap);
   }
   expect(box({ layers: 6, heads: 12, width: 1336, room: 700, kind: "large", noted: true, sorted: true }).down).toBeGreaterThan(box({ layers: 6, heads: 12, width: 1336, room: 700, kind: "large", noted: false, sorted: true }).down);
+});
+
+test("a large grid of many layers takes its width rather than cells that cannot be read", () => {
+  const deep = { layers: 48, heads: 40, room: 740, kind: "large", noted: false, sorted: false } as const;
+  const wide = box({ ...deep, width: 1336 });
+  expect(wide.cell).toBeGreaterThan(24);
+  expect(wide.width).toBeLessThanOrEqual(1336);
+  expect(box({ ...deep, layers: 12, heads: 12, width: 1336 }).height).toBeLessThanOrEqual(740 + 34);
+  expect(box({ ...deep, width: 362 }).cell).toBe(8);
 });
 
 test("the head view leaves room for its lines", () => {

@@ -15,8 +15,13 @@ from .analyses.links.run import links as links
 from .analyses.measure.run import measure as measure
 from .analyses.merge import merge as merge
 from .analyses.negation.run import negation as negation
+from .analyses.patching.run import patching as patching
 from .analyses.probes.run import probe as probe
+from .analyses.retrieval.run import retrieval as retrieval
 from .analyses.roles.run import roles as roles
+from .analyses.sentences.run import sentences as sentences
+from .analyses.streaming.duo import save_duo_attention as save_duo_attention
+from .analyses.streaming.run import streaming as streaming
 from .analyses.syntax.run import syntax as syntax
 from .analyses.tables import figure as figure
 from .analyses.tables import table as table

@@ -4,7 +4,8 @@ Format ``headscope.maps/1`` (docs/store.md): tensors ``layer.<index>`` ``[head q
 ``[head query]``; ``visible.<n>`` ``[query key]`` or ``[head query key]``, what layers see; ``query.<field>`` and
 ``key.<field>`` for the numeric fields of the axes (``ids``, ``type_ids``,
 ``offsets``, ``special_mask``, ``word_ids``, ``sequence_ids``, ``class.<name>``); the file's metadata has ``format`` and
-``description``, a JSON object with ``pieces`` of both axes, ``kind``, ``causal``, ``partial``, ``index``, ``meta`` and
+``description``, a JSON object with ``pieces`` of both axes, ``kind``, ``causal``, ``partial``, ``index``, ``meta``,
+``texts`` (of each axis, or null: what the text says where each token stands) and
 ``visible``: of each layer the n of what it sees, or null where `causal` says it (files of before have none).
 """
 
@@ -51,6 +52,7 @@ def write(maps: Any, path: str | os.PathLike[str]) -> None:
         "partial": maps.partial,
         "index": list(maps.index),
         "meta": dict(maps.meta),
+        "texts": {"query": maps.query.texts, "key": maps.key.texts},
         "visible": None if maps.visible is None else [numbers[id(seen)] for seen in maps.visible],
     }
     try:

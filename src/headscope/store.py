@@ -66,6 +66,7 @@ def _maps(header: Mapping[str, str], arrays: Mapping[str, Any]) -> AttentionMaps
             classes={
                 name.removeprefix(prefix): mask for name, mask in arrays.items() if name.startswith(prefix)
             },
+            texts=described.get("texts", {}).get(side),  # files of before have none
         )
     index: list[int] = described["index"]
     shared: list[int] | None = described.get("visible")

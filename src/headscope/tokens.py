@@ -82,6 +82,8 @@ class Tokens:
         word_ids: index of each piece's word in its sequence; -1 for none.
         sequence_ids: 0 for text A, 1 for text B; -1 for none.
         classes: named classes of tokens (``sep``, ``cls``, ``punctuation``, ``system``, …), a mask each.
+        texts: what the text says where each token stands, with the spaces before it; joined they are the text.
+            "" for what is in no text, and for all but one of the pieces of a character.
     """
 
     pieces: Sequence[str]
@@ -92,15 +94,19 @@ class Tokens:
     word_ids: IntArray | None = None
     sequence_ids: IntArray | None = None
     classes: Mapping[str, BoolArray] = field(default_factory=dict[str, BoolArray])
+    texts: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         expect("pieces", self.pieces, Sequence[Any])
         expect("classes", self.classes, Mapping[str, Any])
-        pieces = tuple(self.pieces)
-        for position, piece in enumerate(pieces):
-            if not isinstance(piece, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise InputError(f"pieces[{position}]: expected a string, found {type(piece).__name__}")
+        pieces = _strings("pieces", self.pieces)
         object.__setattr__(self, "pieces", pieces)
+        if self.texts is not None:
+            expect("texts", self.texts, Sequence[Any])
+            texts = _strings("texts", self.texts)
+            if len(texts) != len(pieces):
+                raise ShapeError(f"texts: expected {len(pieces)} entries, one a token, found {len(texts)}")
+            object.__setattr__(self, "texts", texts)
         for name, dtype in FIELDS.items():
             object.__setattr__(self, name, _axis(name, getattr(self, name), len(pieces), dtype))
         classes = {
@@ -154,13 +160,18 @@ class Tokens:
     def changed(
         self, pieces: Sequence[str], change: Callable[[str, npt.NDArray[Any]], npt.NDArray[Any]]
     ) -> Tokens:
-        """Other pieces, and what `change` makes of each array that is there, given its name (or its class')."""
+        """Other pieces, and what `change` makes of each array that is there, given its name (or its class').
+
+        `texts` come to `change` as an array of strings.
+        """
         arrays = {name: getattr(self, name) for name in FIELDS}
+        texts = None if self.texts is None else change("texts", np.array(self.texts, object)).tolist()
         return replace(
             self,
             pieces=pieces,
             **{name: None if array is None else change(name, array) for name, array in arrays.items()},
             classes={name: change(name, mask) for name, mask in self.classes.items()},
+            texts=texts,
         )
 
     def with_classes(self, **classes: BoolArray) -> Tokens:
@@ -187,6 +198,14 @@ _SPECIAL = (
     "<eos>",
     "<|endoftext|>",
 )
+
+
+def _strings(name: str, values: Sequence[Any]) -> tuple[str, ...]:
+    strings = tuple(values)
+    for position, value in enumerate(strings):
+        if not isinstance(value, str):
+            raise InputError(f"{name}[{position}]: expected a string, found {type(value).__name__}")
+    return strings
 
 
 def _axis(name: str, value: Any, length: int, dtype: type[np.generic]) -> npt.NDArray[Any] | None:

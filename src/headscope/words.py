@@ -69,6 +69,12 @@ def words(tokens: Tokens) -> Tokens:
         classes={name: np.logical_and.reduceat(mask | mute, first) for name, mask in tokens.classes.items()}
         if len(first)
         else {},
+        texts=None
+        if tokens.texts is None
+        else [
+            "".join(tokens.texts[start : end + 1])
+            for start, end in zip(first.tolist(), last.tolist(), strict=True)
+        ],
     )
 
 

@@ -73,6 +73,21 @@ def test_two_clicks_rank_all_heads_in_both_directions(open_page: Callable[..., A
     assert page.locator(".rightpane h2").first.is_visible()
 
 
+def test_a_ranking_is_turned_round_and_the_address_says_so(open_page: Callable[..., Any]):
+    page = open_page(page_of(MAPS, between=(3, 1)))
+    page.get_by_role("button", name="largest first").click()
+    codes = np.round(np.sqrt(MAPS.weights[:, :, 3, 1]) * 255)
+    smallest = [f"L{at // 4}H{at % 4}" for at in np.argsort(codes, axis=None, kind="stable")]
+    assert listed(page, 0) == smallest
+    assert "ascending=true" in fragment(page)
+    page.reload()
+    page.wait_for_selector(".between:visible")
+    assert listed(page, 0) == smallest
+    page.get_by_role("button", name="smallest first").click()
+    assert listed(page, 0) == ranked(3, 1)
+    assert "ascending" not in fragment(page)
+
+
 def test_keys_choose_and_open(open_page: Callable[..., Any]):
     page = open_page(page_of(MAPS))
     page.locator(".hv .toks.l").focus()

@@ -702,7 +702,6 @@ def test_pictures_are_saved(open_page: Callable[..., Any], html: str, scale: str
 def test_views_are_built_when_they_come_near(open_page: Callable[..., Any]):
     page = open_page(views_page([explorer_payload([shown(seed)], state={"heads": [0]}) for seed in range(4)]))
     assert page.locator(".hx").count() == 4
-    assert page.locator(".hx .gridbox").count() < 4
     page.locator(".hx").nth(3).scroll_into_view_if_needed()
     page.locator(".hx").nth(3).locator(".chips").wait_for()
     page.locator(".hx").nth(3).locator(".chips button").nth(3).click()
@@ -943,6 +942,21 @@ def test_an_explorer_fits_on_paper(open_page: Callable[..., Any], html: str, sca
     assert page.evaluate(OVER) == []
 
 
+def test_views_that_were_not_scrolled_to_are_on_paper(open_page: Callable[..., Any]):
+    page = open_page(views_page([explorer_payload([shown(seed)], state={"heads": [0]}) for seed in range(4)]))
+    page.wait_for_function(
+        "() => document.querySelectorAll('.waiting').length === 0 && document.querySelectorAll('[data-busy]').length === 0"
+    )
+    assert page.evaluate("scrollY") == 0
+    page.emulate_media(media="print")
+    page.wait_for_function("() => document.querySelectorAll('.hx.printing:not([data-busy])').length === 4")
+    drawn = page.locator(".gridbox").evaluate_all(
+        "all => all.map(one => one.querySelectorAll('canvas').length)"
+    )
+    assert len(drawn) == 4
+    assert all(count > 0 for count in drawn)
+
+
 @pytest.mark.parametrize(("width", "least"), [(1400, 740), (1920, 1060), (2560, 1110)])
 def test_a_wide_screen_gives_pictures_its_width(
     open_page: Callable[..., Any], html: str, width: int, least: int
@@ -951,3 +965,24 @@ def test_a_wide_screen_gives_pictures_its_width(
     assert page.locator(".hvbody").bounding_box()["width"] >= least
     assert page.locator(".gridbox").bounding_box()["width"] >= 500
     assert page.locator(".hv .sub").bounding_box()["width"] <= 1000, "lines of text can be read"
+
+
+def test_the_open_layer_is_drawn_while_the_others_are_still_being_read(
+    open_page: Callable[..., Any], html: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "headscope.views.explorer._SMALL", 0
+    )  # a grid of ready thumbnails, as long inputs have
+    large = explorer_page([Input({"self": maps()})], state={"layer": 4, "heads": [2]})
+    last = large.rindex("<script")
+    middle = (last + large.rindex("</script>")) // 2
+    page = open_page(html)
+    page.evaluate("text => { document.open(); document.write(text); }", large[:middle])
+    page.wait_for_selector("#headscope[data-ready]")
+    assert page.evaluate("document.readyState") == "loading"
+    assert title(page) == "Layer 4, head 2"
+    page.mouse.click(*cell(page, 3, 1))
+    page.wait_for_selector(".hx[data-busy]")
+    page.evaluate("text => { document.write(text); document.close(); }", large[middle:])
+    assert title(page) == "Layer 3, head 1"
+    assert page.locator(".failure").count() == 0

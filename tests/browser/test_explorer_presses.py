@@ -131,6 +131,6 @@ def test_an_input_without_neurons_says_so(open_page: Callable[..., Any]):
     inputs, _ = PAGES["other lengths"]()
     page = open_page(explorer_page(inputs, state={"side": "both", "scale": "neuron"}))
     assert page.locator(".gap:visible").all_inner_texts() == [
-        "Input 2 has no q and k: they were not captured."
+        "Input 2: q and k were not captured (neurons=True)."
     ]
     assert page.locator(".nv:visible").count() == 1

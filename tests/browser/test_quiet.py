@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html as markup
+import itertools
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,7 +57,10 @@ def visible(page: Any) -> set[str]:
 
 
 def lines(page: Any) -> int:
-    return int(page.locator(".hv .sub").inner_text().split()[0].replace(",", ""))
+    """How many lines are drawn: "40 lines" or "the 840 strongest of 2,450 lines"."""
+    said = re.search(r"[\d,]+", page.locator(".hv .sub").inner_text())
+    assert said
+    return int(said[0].replace(",", ""))
 
 
 def test_a_first_page_has_one_row_of_few_controls(open_page: Callable[..., Any], html: str):
@@ -126,7 +131,7 @@ def test_even_weights_are_drawn(open_page: Callable[..., Any], n: int):
     page = open_page(
         explorer_page([Input({"self": maps(weights / weights.sum(-1, keepdims=True))})]), quiet=True
     )
-    assert lines(page) >= 1000
+    assert lines(page) >= 500  # at most 12 of each token in sight
     # The strip of what each key receives: bars and numbers on the right of the tokens.
     inks = (
         "c => new Set(new Uint32Array(c.getContext('2d').getImageData(c.width * 0.85, 0, c.width * 0.14, 400)"
@@ -143,6 +148,22 @@ def pair(words: str, seed: int) -> Input:
     weights[1, 2, :, 4:] = (0.9, 0.1) if seed else (0.1, 0.9)
     axis = Tokens(pieces)
     return Input({"self": AttentionMaps(list(weights.astype(np.float32)), axis, axis)}, words)
+
+
+@pytest.mark.parametrize("width", [820, 1400])
+def test_a_long_input_leaves_the_other_its_half(open_page: Callable[..., Any], width: int):
+    short = pair("the keys of the door were", 1)
+    maps = pair("the key of the door was", 0).parts["self"]
+    axis = Tokens(
+        maps.query.pieces, texts=[f"{piece} that was found at last " for piece in maps.query.pieces]
+    )
+    long = Input(
+        {"self": AttentionMaps(list(maps.weights), axis, axis)}, "a name that is longer than most " * 4
+    )
+    page = open_page(explorer_page([long, short]), width=width, quiet=True)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    left, right = (pane.bounding_box()["width"] for pane in page.locator(".main > .pane").all())
+    assert left == pytest.approx(right, abs=1)
 
 
 def test_of_two_inputs_the_head_that_differs_opens_and_both_are_in_sight(open_page: Callable[..., Any]):
@@ -199,6 +220,16 @@ def test_one_name_is_one_number(open_page: Callable[..., Any]):
         "Over the corpus",
     ]
     assert page.locator(".say").inner_text().endswith("on the previous token, on this input")
+    for width in (1400, 1070, 390):  # no name is cut, and none stands on another
+        page.set_viewport_size({"width": width, "height": 900})
+        settled(page)
+        names = page.locator(".mrow:visible .link")
+        assert names.count() == 7
+        boxes = names.evaluate_all(
+            "all => all.map(e => [e.getBoundingClientRect().top, e.getBoundingClientRect().bottom, e.scrollWidth - e.clientWidth])"
+        )
+        assert all(over <= 0 for _, _, over in boxes)
+        assert all(one[1] <= other[0] + 1 for one, other in itertools.pairwise(boxes))
 
 
 def test_a_frame_that_may_store_nothing_begins_quiet(chromium: Any, html: str, tmp_path: Path):

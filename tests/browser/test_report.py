@@ -64,7 +64,7 @@ def test_the_page_says_what_was_measured(open_page: Any, html: str):
     assert page.locator("h1").inner_text() == "Where a-model looks"
     assert "52,341 tokens" in page.locator(".facts").inner_text()
     assert "headscope report --text text.txt" in page.locator("footer").text_content()
-    assert "no input is that long" in page.locator("[data-section=absent]").inner_text()
+    assert "no input is that long" in page.locator("[data-section=absent]").text_content()
     assert "22.7 M parameters" in page.locator("footer").text_content()
     assert page.locator(".chart").count() == 6
     assert page.locator(".thumb").count() == 6

@@ -8,6 +8,7 @@ from typing import Any
 
 import linguistics_sample as sample
 import pytest
+from small_models import small_bert, small_roberta
 
 import headscope as hs
 from headscope.models import Model
@@ -38,6 +39,7 @@ WALK = """async () => {
       example: document.querySelector('select.example').selectedIndex,
       pinned: [...pin].map(one => [one.closest('.toks').classList.contains('l') ? 'from' : 'to', one.textContent]),
       state: new URLSearchParams(location.hash.slice(1)).get('view.pin'),
+      neurons: document.querySelector('.explorer .cta:not([hidden])') !== null,
       links: document.querySelector('.explorer .goldkey:not([hidden])')?.textContent ?? '',
     });
   }
@@ -58,9 +60,27 @@ def html(demo: Model) -> str:
     )
 
 
+@pytest.fixture(scope="module")
+def compared(demo: Model, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Two small models of different tokenizers, and two groups of texts of different lengths."""
+    texts = ["The cat sat on the mat, and it purred.", "A dog barked at the moon.", "Anna saw her cat."]
+    path = tmp_path_factory.mktemp("groups") / "pairs.tsv"
+    lines = [f"{n % 2}\t{text}{' And so on.' * (n % 2)}" for n, text in enumerate(texts * 6)]
+    path.write_text("label\ttext\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    return hs.report(
+        small_roberta(layers=3),
+        hs.corpora.texts(texts * 2),
+        sections=["compare", "groups"],
+        against=small_bert(demo.tokenizer),
+        pairs=hs.corpora.pairs(path),
+        examples=1,
+    )
+
+
 def test_every_link_that_names_a_head_opens_it_on_what_it_said(open_page: Any, html: str) -> None:
     page = open_page(html)
     found = page.evaluate(WALK)
+    check(found)
     assert {one["section"] for one in found} >= {
         "summary",
         "syntax",
@@ -70,6 +90,24 @@ def test_every_link_that_names_a_head_opens_it_on_what_it_said(open_page: Any, h
         "compare",
         "measures",
     }
+    for one in found:
+        if one["section"] in {"syntax", "coref", "links", "cards"}:
+            assert one["neurons"], one
+
+
+def test_groups_and_models_of_other_tokenizers_open_a_head_on_a_token(open_page: Any, compared: str) -> None:
+    page = open_page(compared)
+    found = page.evaluate(WALK)
+    check(found)
+    for name in ("compare", "groups"):
+        own = [one["reason"] for one in found if one["section"] == name]
+        assert own
+        assert all(reason["example"] is not None and reason["pin"] for reason in own if reason["figure"]), own
+    assert page.locator(".explorer .gap:visible").count() == 0
+
+
+def check(found: list[Any]) -> None:
+    """What a link said stands in the header, the example and the pin."""
     for one in found:
         reason = one["reason"]
         assert one["head"] == one["named"], one

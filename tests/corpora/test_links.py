@@ -91,7 +91,7 @@ KEYS = "from, to, label, from_text, to_text, candidates, possible"
     [
         ({"text": "a"}, "'links': expected a list of objects, found none"),
         ({"text": "a", "links": {}}, "'links': expected a list of objects, found an object"),
-        ({"links": []}, "expected one of the keys 'text', 'words' and 'tokens', found 'links'"),
+        ({"links": []}, "expected one of the keys 'text', 'words', 'tokens', 'messages', 'prompt_token_ids', found 'links'"),
         ({"words": ["a"], "pair": "b", "links": []}, "expected 'pair' only beside 'text', found it beside 'words'"),
         ([5], "links[0]: expected an object, found a number"),
         ([{"from": 1}], "links[0]: expected a key 'to', found 'from'"),

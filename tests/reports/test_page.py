@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,10 @@ import xarray as xr
 from report_sample import NASTY, dataset, example, maps, report_payload
 
 from headscope.errors import InputError
+from headscope.heads import Head
 from headscope.maps import wrap
 from headscope.measures.dataset import interval_of
+from headscope.neurons import Neurons
 from headscope.reports import page
 from headscope.reports.summary import SummarySection
 from headscope.views.blobs import ArrayRef, Blobs, decode
@@ -18,7 +21,7 @@ from headscope.views.columns import measure_names
 from headscope.views.explorer import Input
 from headscope.views.page import script_json
 from headscope.views.payload import SectionInfo
-from headscope.views.section import Section
+from headscope.views.section import Beside, Section
 from headscope.views.sentences import percent
 
 
@@ -98,6 +101,46 @@ def test_sections_come_in_reading_order_and_empty_ones_are_left_out():
     some = some.drop_vars([name for name in some.data_vars if str(name).startswith("entropy")])
     kinds = ["summary", "measures", "layers", "heads", "methods"]
     assert [one["kind"] for one in report_payload(some)[0]["sections"]] == kinds
+
+
+def test_sections_take_turns_with_the_neurons_of_the_heads_they_name(monkeypatch: pytest.MonkeyPatch):
+    class Names(Section):
+        def __init__(self, *named: tuple[Head, int | str]) -> None:
+            self.some = named
+
+        def info(self, blobs: Blobs) -> None:
+            return None
+
+        def named(self) -> tuple[tuple[Head, int | str], ...]:
+            return self.some
+
+    random = np.random.default_rng(0)
+    vectors = [random.normal(size=(4, len(NASTY), 8)).astype(np.float32) for _ in range(3)]
+    none = [None] * 3
+    held = Neurons(vectors, vectors, [1.0] * 3, none, none, none)
+    one = replace(example(), neurons={"self": held}, opened=())
+    heads = [Head(layer, head) for layer in range(3) for head in range(4)]
+    first = Names(*((head, 0) for head in heads))
+    second = Names((Head(1, 2), "previous"), (Head(2, 1), 1), (Head(0, 3), "no_such"))
+
+    def there(examples: Any) -> list[list[Head]]:
+        payload, _ = report_payload(dataset(), examples, sections=[first, second])
+        found: list[list[Head]] = []
+        for explorer in payload["examples"]:
+            held = explorer["inputs"][0]["parts"][0]["neurons"]
+            layers = held or [None] * 3
+            found.append([Head(at, head) for at, each in enumerate(layers) if each for head in each["heads"]])
+        return found
+
+    assert there([one, one]) == [heads, [Head(2, 1)]]
+    assert there([one, replace(one, neurons={})]) == [heads, []]
+    assert there([one, replace(one, opened=None)]) == [heads, heads]
+    each = 2 * (len(NASTY) * 8 + 8 * 8)
+    monkeypatch.setattr(page, "NEURON_BYTES", 4 * each)
+    assert there([one, one]) == [[Head(0, 0), Head(0, 1), Head(1, 2)], [Head(2, 1)]]
+    monkeypatch.setattr(page, "NEURON_BYTES", 4 * each)
+    two = Beside(one, one)
+    assert there([two, one])[0] == [Head(0, 0)]  # of two models twice as much
 
 
 def test_a_section_of_your_own_stands_before_the_table_with_its_arrays():

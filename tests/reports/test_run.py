@@ -86,6 +86,9 @@ def test_queries_and_keys_come_while_there_is_room(demo: Model, monkeypatch: Any
     monkeypatch.setattr("headscope.analyses.cards.section.NEURON_BYTES", 6 * 12 * 4 * 32 * 2)
     first, second = payload(hs.report(demo, corpus, examples=["Why?", "Why not?"], sections=FEW))["examples"]
     assert part(first)["neurons"] is not None
+    monkeypatch.setattr("headscope.reports.page.NEURON_BYTES", 0)
+    first, second = payload(hs.report(demo, corpus, examples=["Why?", "Why not?"], sections=FEW))["examples"]
+    assert part(first)["neurons"] is not None
     assert part(second)["neurons"] is None
 
 
@@ -124,7 +127,8 @@ def test_the_sections_that_are_asked_for(demo: Model, whole: str) -> None:
     ]
     assert len(few["examples"]) == 1
     with pytest.raises(
-        InputError, match=r"unknown section 'all'; expected some of roles, syntax, .*gradients"
+        InputError,
+        match=r"unknown section 'all'; expected some of roles, retrieval, writes, syntax, .*gradients",
     ):
         hs.report(demo, corpus, sections=["all"])
 

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import xarray as xr
 
 from headscope.errors import HeadscopeWarning, InputError, ShapeError
+from headscope.heads import Head
 from headscope.maps import AttentionMaps
 from headscope.neurons import Neurons
 from headscope.tokens import Tokens
@@ -116,6 +118,19 @@ def test_vectors_are_off_by_at_most_half_a_step_of_their_neuron():
     wanted = data.q[1][[2, 3]]
     assert np.abs(vectors - wanted).max() <= (wanted.max(1) - wanted.min(1)).max() / 510 + 1e-6
     assert read(view, layer["k"]["codes"]).shape == (1, 6, 5)
+
+
+def test_queries_and_keys_of_opened_heads_alone():
+    data = neurons()
+    one = Input({"self": maps(index=(2, 5, 7))}, neurons={"self": data}, opened=[Head(5, 3), Head(5, 0)])
+    view = explorer_payload([one], exact=True)
+    first, layer, last = view[0]["inputs"][0]["parts"][0]["neurons"]
+    assert (first, last) == (None, None)
+    assert (layer["heads"], layer["keys"], layer["key_head"]) == ([0, 3], [0, 1], [0, 1])
+    assert np.allclose(read(view, layer["q"]["codes"]), data.q[1][[0, 3]])
+    assert np.allclose(read(view, layer["k"]["codes"]), data.k[1])
+    none = explorer_payload([replace(one, opened=())])[0]
+    assert none["inputs"][0]["parts"][0]["neurons"] is None
 
 
 def test_other_matrices_keep_their_sign_and_scale():
@@ -245,6 +260,20 @@ def test_a_page_of_several_views_keeps_their_arrays_apart():
     assert len(names) == len(set(names)) == sum(len(blobs.texts) for _, blobs in views)
     assert {name.split("-")[0] for name in names} == {"0", "1"}
     assert "default-src 'none'" in html
+
+
+@pytest.mark.parametrize("asked", [None, 2])
+def test_the_arrays_of_layers_that_are_not_open_come_last(
+    asked: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headscope.views.explorer._SMALL", 0)
+    inputs, state = [Input({"self": maps()})], {} if asked is None else {"layer": asked}
+    part = explorer_payload(inputs, state=state)[0]["inputs"][0]["parts"][0]
+    opened = part["index"].index(part["opening"]["layer"] if asked is None else asked)
+    names = re.findall(r'id="headscope-data-0-([^"]+)"', explorer_page(inputs, state=state))
+    others = [layer["data"] for place, layer in enumerate(part["layers"]) if place != opened]
+    assert names[-len(others) :] == others
+    assert part["layers"][opened]["data"] in names[: -len(others)]
 
 
 def test_nothing_in_a_token_can_break_the_page():

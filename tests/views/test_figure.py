@@ -16,7 +16,7 @@ from headscope.views.canvas import Canvas, label, readable, share
 from headscope.views.explorer import Input
 from headscope.views.figure import caption, figure, picture
 from headscope.views.figure_grid import Grid, pooled
-from headscope.views.figure_head import MOST, HeadLines, kept
+from headscope.views.figure_head import EACH, MOST, HeadLines, kept
 from headscope.views.palette import DARK, LIGHT, diverging, palette, ramp, sequential
 from headscope.views.selection import Selection, texts
 
@@ -277,9 +277,12 @@ def test_even_weights_are_drawn_evenly() -> None:
     axis = Tokens([f"patch {place}" for place in range(100)])
     maps = AttentionMaps([np.full((1, 100, 100), 0.01, np.float32)], axis, axis)
     drawing = HeadLines(Selection(Input({"self": maps}), {}), 400.0, Canvas(10, 10, palette("light")))
+    assert (len(drawing.drawn), drawing.left_out) == (EACH * 100, 100 * 100 - EACH * 100)
+    assert set(np.bincount(drawing.drawn[:, 1].astype(int), minlength=100)) == {EACH}
+    assert drawing.notes()[0] == "the 1,200 strongest of 10,000 lines of at least an even share, 1/100 = 0.01"
+    asked = Selection(Input({"self": maps}), {"threshold": 0.001})
+    drawing = HeadLines(asked, 400.0, Canvas(10, 10, palette("light")))
     assert (len(drawing.drawn), drawing.left_out) == (MOST, 100 * 100 - MOST)
-    assert set(np.bincount(drawing.drawn[:, 1].astype(int), minlength=100)) == {MOST // 100}
-    assert "lines of at least an even share, 1/100 = 0.01" in drawing.notes()[0]
 
 
 def test_pooling_keeps_the_largest_of_either_sign() -> None:

@@ -72,7 +72,7 @@ def test_data_stays_data(text: str):
     assert reader.tags.count("script") == 3
     assert "img" not in reader.tags
     assert json.loads(reader.scripts[0]) == payload
-    assert reader.scripts[1] == "AAAA"
+    assert reader.scripts[2] == "AAAA"
     assert reader.title == plain_text(text)
     assert not any(name.startswith("on") for name, _ in reader.attributes)
 

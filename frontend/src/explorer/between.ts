@@ -42,7 +42,7 @@ export type Way = "there" | "back";
 /** Whether both tokens are queries and keys, so that each can look at the other. */
 export const reversible = ({ part }: Scene): boolean => part.kind !== "cross" && part.query.pieces.length === part.key.pieces.length;
 
-/** All heads whose layers are decoded, the largest weight first; of equal ones the model's order. */
+/** All heads whose layers are decoded, the largest weight first, or the smallest; of equal ones the model's order, and hidden ones last. */
 export function ranked(scene: Scene, way: Way): Standing[] {
   const { pair, part, data, state, against } = scene;
   if (!pair) return [];
@@ -67,7 +67,8 @@ export function ranked(scene: Scene, way: Way): Standing[] {
     const mine = others?.get(`${each.layer}.${each.head}`);
     return mine ? { ...each, value: each.value - mine.value, hidden: each.hidden && mine.hidden } : each;
   });
-  return rows.sort((a, b) => Number(a.hidden) - Number(b.hidden) || Math.abs(b.value) - Math.abs(a.value));
+  const sign = state.ascending ? -1 : 1;
+  return rows.sort((a, b) => Number(a.hidden) - Number(b.hidden) || sign * (Math.abs(b.value) - Math.abs(a.value)));
 }
 
 /** The layers that are not decoded yet, as what decodes them. */
@@ -184,14 +185,16 @@ export class Between {
   private readonly there: List;
   private readonly back: List;
   private readonly note = h("p.dim", { role: "status" });
+  private readonly order: HTMLButtonElement;
   readonly root: HTMLElement;
   private filled = "";
 
   constructor(private readonly scene: Scene) {
     this.there = new List(scene, "there");
     this.back = new List(scene, "back");
+    this.order = h("button.link", { type: "button", onclick: () => scene.owner.set({ ascending: !scene.state.ascending }) });
     const close = h("button.link", { type: "button", title: "Let go of both tokens (Esc)", onclick: () => scene.owner.set({ between: null, pin: null }) }, "clear");
-    this.root = h("div.between", { role: "group", "aria-label": "All heads by the weight between two tokens" }, h("div.betweenhead", {}, this.title, close), h("div.ways", {}, this.there.root, this.back.root), this.note);
+    this.root = h("div.between", { role: "group", "aria-label": "All heads by the weight between two tokens" }, h("div.betweenhead", {}, this.title, this.order, close), h("div.ways", {}, this.there.root, this.back.root), this.note);
   }
 
   /** Rank the heads by the pair that is chosen now. */
@@ -200,10 +203,12 @@ export class Between {
     const { pair, part, state } = scene;
     if (!pair) return;
     const missing = needs(scene);
-    const key = JSON.stringify([scene.key, pair, missing.length]);
+    const key = JSON.stringify([scene.key, pair, state.ascending, missing.length]);
     if (key !== this.filled) {
       const started = this.filled;
       this.filled = key;
+      this.order.textContent = state.ascending ? "smallest first" : "largest first";
+      this.order.title = `Put the ${state.ascending ? "largest" : "smallest"} first`;
       const heads = part.heads.flat().length;
       const whose = scene.against ? "" : scene.whose();
       this.title.textContent = `All ${plural(heads, "head")} by ${scene.against ? "difference" : nameOf(state.quantity)}${whose && `, ${whose}`}`;

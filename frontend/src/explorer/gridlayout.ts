@@ -20,6 +20,8 @@ export interface Room {
   readonly letters?: readonly [number, number];
 }
 
+/** A large grid of many layers is rather taller than the screen than of cells smaller than this, where its width has room. */
+const LEGIBLE = 28;
 /** A letter of the small type below a cell, at its widest. */
 const LETTER = 6.1;
 
@@ -58,7 +60,8 @@ function boxOf({ layers, heads, width, room, kind, noted, sorted }: Room, line: 
   const most = width < 560 ? Math.max(17, 200 / layers) : Math.min(17, Math.max(9, 250 / heads));
   if (mini) cell = Math.min(cell, most);
   const tallest = kind === "large" ? Math.max(520, room) + layers * foot : layers > 12 ? 700 : Infinity;
-  cell = Math.min(cell, (tallest - layers * (gap + foot)) / layers, kind === "large" ? 220 : 120);
+  const fitting = (tallest - layers * (gap + foot)) / layers;
+  cell = Math.min(cell, kind === "large" ? Math.max(LEGIBLE, fitting) : fitting, kind === "large" ? 220 : 120);
   cell = Math.max(mini ? 4 : 8, Math.floor(cell));
   const [step, down] = [cell + gap, cell + gap + foot];
   return { cell, gap, step, down, gutter, top, width: gutter + heads * step - gap, height: top + layers * down - gap };

@@ -17,7 +17,8 @@ import type { Focus, Scene } from "./scene";
 import { TokenRows } from "./tokenrows";
 import { mark, placeOf } from "./tokens";
 
-const MOST = 4000;
+/** Lines that are drawn at most; and where none is asked for by its weight, so many a token and head, of which the eye can follow some. */
+const [MOST, EACH] = [4000, 12];
 /** What is drawn at once, in hairlines; the rest follows, a part a frame. */
 const AT_ONCE = 800;
 
@@ -116,7 +117,9 @@ export class HeadLines {
     const scrolled = this.scrolled;
     const [from, to] = this.rows.seen;
     const least = state.threshold === null ? maps.map((map) => evenCodes(map, scene.seen)) : Math.ceil(255 * Math.sqrt(state.threshold));
-    const lines = strongest(maps, { from, to, least, topK: state.top_k, most: MOST });
+    const rows = Math.min(to, scene.rows.items.length) - from;
+    const most = state.threshold === null ? Math.min(MOST, EACH * Math.max(1, rows) * maps.length) : MOST;
+    const lines = strongest(maps, { from, to, least, topK: state.top_k, most });
     this.lines = lines;
     const base = this.between(this.base);
     // The lower canvas is touched only when it has something, or had: every canvas that changes is composited anew.
@@ -159,9 +162,9 @@ export class HeadLines {
     const { scene, box } = this;
     const { state } = scene;
     const fixed = state.threshold === null ? this.even() : `${state.threshold.toFixed(3)}${state.quantity === "weights" ? "" : " of the largest"}`;
-    const parts = [`${plural(lines.count, "line")} of at least ${fixed}`];
+    const all = plural(lines.count + lines.left, "line");
+    const parts = [`${lines.left > 0 ? `the ${lines.count.toLocaleString("en-US")} strongest of ${all}` : all} of at least ${fixed}`];
     if (state.top_k > 0) parts[0] += `, the ${state.top_k} strongest of each token`;
-    if (lines.left > 0) parts[0] += `; ${lines.left.toLocaleString("en-US")} more are not drawn`;
     const rows = scene.rows.items.length;
     if (box.full > box.height) parts.push(`rows ${from + 1}–${Math.min(to, rows)} of ${rows}`);
     this.about = parts.join(" · ");

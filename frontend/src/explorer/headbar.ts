@@ -4,7 +4,7 @@ import { h } from "../dom";
 import { Segments, Slider, Switch } from "./controls";
 import { missing, offer } from "./quantities";
 import type { Owner, Scene } from "./scene";
-import { headsOf } from "./state";
+import { headsOf, unread } from "./state";
 
 /** What the slider of the strongest lines a token steps through; 0 for all. */
 const TOP = [1, 2, 3, 4, 5, 8, 10, 15, 20, 0];
@@ -107,11 +107,11 @@ export class HeadBar {
     for (const how of ["mean", "max"]) this.aggregate.disable(how, state.aggregate === how ? null : alone);
     this.picture.show(state);
     this.values.show(state);
-    const norms = part.neurons?.some((layer) => layer.v !== null) || part.quantities.some((quantity) => quantity.name === "norms");
+    const norms = part.neurons?.some((layer) => layer?.v) || part.quantities.some((quantity) => quantity.name === "norms");
     const offered = offer(scene.data.payload, "norms");
     if (!norms && !offered) this.values.root.hidden = true;
     this.values.disable(norms || scene.data.live || !offered ? null : missing(offered));
-    this.toggle.hidden = !part.neurons || state.side === "difference";
+    this.toggle.hidden = unread(part, state.layer, scene.head) !== null || state.side === "difference";
     this.toggle.classList.toggle("back", neurons);
     this.toggle.replaceChildren(...(neurons ? [h("span", {}, "←"), "Collapse to lines"] : ["Expand into q and k", h("span", {}, "→")]));
     this.toggle.title = neurons ? "Back to the head (Esc)" : "See how q and k make these weights (3)";

@@ -185,11 +185,14 @@ export class Matrix {
     const grey = rgba(scene.owner.ink("--line"));
     const edge = (at: number, size: number, count: number): number => Math.ceil((at * size) / count);
     for (let a = 0; a < zoom[1]; a++) {
+      const [top, bottom] = [edge(a, height, zoom[1]), edge(a + 1, height, zoom[1])];
+      if (top === bottom) continue; // of many tokens not each has a pixel
       for (let b = 0; b < zoom[3]; b++) {
+        const [left, right] = [edge(b, width, zoom[3]), edge(b + 1, width, zoom[3])];
+        if (left === right) continue;
         const [from, to] = [zoom[0] + a, zoom[2] + b];
         if (map.codes[from * map.columns + to] !== 0 || !scene.hides(from, to)) continue;
-        const [left, right] = [edge(b, width, zoom[3]), edge(b + 1, width, zoom[3])];
-        for (let y = edge(a, height, zoom[1]); y < edge(a + 1, height, zoom[1]); y++) pixels.fill(grey, y * width + left, y * width + right);
+        for (let y = top; y < bottom; y++) pixels.fill(grey, y * width + left, y * width + right);
       }
     }
   }

@@ -12,6 +12,7 @@ import { type NeuronBox, neuronBox } from "./neuronlayout";
 import { product, type Scores, scores, span, vector } from "./scores";
 import type { LayerNeurons } from "./source";
 import type { Scene } from "./scene";
+import { headsOf, unread } from "./state";
 import { TokenRows } from "./tokenrows";
 
 /** The shown keys of the query that is followed. */
@@ -53,13 +54,13 @@ export class Neuron {
   }
 
   private get layer(): LayerNeurons | undefined {
-    return this.scene.data.neurons(this.scene.part, this.scene.state.layer);
+    const { data, part, state, head } = this.scene;
+    return unread(part, state.layer, head) ? undefined : data.neurons(part, state.layer);
   }
 
-  /** The head's place among those of its layer here. */
+  /** The head's place among those of its layer whose queries are here. */
   private get place(): number {
-    const { part, state, head } = this.scene;
-    return part.heads[part.index.indexOf(state.layer)]?.indexOf(head) ?? 0;
+    return this.layer?.info.heads.indexOf(this.scene.head) ?? 0;
   }
 
   /** The query that is followed: pointed at, pinned, or the first that is no special token. */
@@ -221,11 +222,11 @@ export class Neuron {
 
   // What the sink of this head takes of a query's row.
   private sink(layer: LayerNeurons, query: number): Row["sink"] {
-    const { part, state, data } = this.scene;
+    const { part, state, data, head } = this.scene;
     const logit = layer.info.sinks?.[this.place];
     if (logit === undefined) return null;
     const given = part.sink?.[part.index.indexOf(state.layer)];
-    const byte = (given && data.array(given)?.[this.place * layer.q.shape[1] + query]) ?? 0;
+    const byte = (given && data.array(given)?.[headsOf(part, state.layer).indexOf(head) * layer.q.shape[1] + query]) ?? 0;
     return { logit, weight: given?.encoding === "sqrt" ? (byte / 255) ** 2 : byte };
   }
 

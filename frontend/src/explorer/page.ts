@@ -1,4 +1,5 @@
-// A saved page of explorers: each is built when it comes near the screen, and keeps its state in the address.
+// A saved page of explorers: each is built when it comes near the screen, or when there is time, as paper shows all; each keeps its state
+// in the address.
 
 import "../theme.css";
 import "../page.css";
@@ -13,10 +14,14 @@ import { DEFAULTS, read, settle, write } from "./state";
 const NEAR = "600px";
 const LATER = 120;
 
+/** When the browser has time; Safari does not say. */
+const whenIdle = (job: () => void): void => void ("requestIdleCallback" in window ? window.requestIdleCallback(job) : setTimeout(job, 200));
+
 class Page {
   private readonly views: (Explorer | null)[];
   private readonly fragments: string[];
   private readonly system = window.matchMedia("(prefers-color-scheme: dark)");
+  private readonly near: IntersectionObserver;
   private timer = 0;
   private written = window.location.hash;
   private last = 0;
@@ -28,28 +33,22 @@ class Page {
   ) {
     this.views = payload.views.map(() => null);
     this.fragments = payload.views.map(() => "");
-    const near = new IntersectionObserver(
-      (entries) => {
-        for (const entry of entries) {
-          if (!entry.isIntersecting) continue;
-          near.unobserve(entry.target);
-          this.build(entry.target as HTMLElement);
-        }
-      },
-      { rootMargin: NEAR },
-    );
+    this.near = new IntersectionObserver((entries) => entries.forEach(({ isIntersecting, target }) => isIntersecting && this.build(target as HTMLElement)), { rootMargin: NEAR });
     payload.views.forEach((_, place) => {
       const element = h("div.hs.hx.waiting", { "data-view": place });
       element.dataset.theme = this.system.matches ? "dark" : "light";
       root.append(element);
       if (place === 0) this.build(element);
-      else near.observe(element);
+      else this.near.observe(element);
     });
     this.entry = this.places;
     root.setAttribute("role", "main");
     root.firstElementChild?.prepend(h("h1.hidden", {}, document.title));
     this.system.addEventListener("change", () => this.views.forEach((view) => view?.surroundings()));
-    const print = (on: boolean): void => this.views.forEach((view) => view?.print(on));
+    const print = (on: boolean): void => {
+      if (on) this.waiting.forEach((element) => this.build(element));
+      this.views.forEach((view) => view?.print(on));
+    };
     window.matchMedia("print").addEventListener("change", ({ matches }) => print(matches));
     window.addEventListener("beforeprint", () => print(true));
     window.addEventListener("afterprint", () => print(false));
@@ -63,7 +62,23 @@ class Page {
     return this.payload.views.length > 1 ? `${place}.` : "";
   }
 
+  /** Where views stand that are not built yet. */
+  private get waiting(): readonly HTMLElement[] {
+    return [...this.root.querySelectorAll<HTMLElement>(".waiting")];
+  }
+
+  // One view after another is built while nothing else is to be done: a browser that prints does not wait for what it begins then.
+  private rest(): void {
+    const [next] = this.waiting;
+    if (!next) return;
+    whenIdle(() => {
+      if (this.settled && next.classList.contains("waiting")) this.build(next);
+      this.rest();
+    });
+  }
+
   private build(element: HTMLElement): void {
+    this.near.unobserve(element);
     const place = Number(element.dataset.view);
     const payload = this.payload.views[place]!;
     const store = new Store((name) => fromPage(`${place}-${name}`));
@@ -138,6 +153,7 @@ class Page {
   private done(): void {
     this.root.dataset.drawn = String(Math.round(performance.now()));
     this.root.dataset.ready = "true";
+    this.rest();
   }
 }
 

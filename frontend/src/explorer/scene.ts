@@ -7,7 +7,7 @@ import { combine, cut, difference, type Shown } from "./cut";
 import { type Gold, judge, type Judged, placed } from "./gold";
 import type { Data } from "./source";
 import { has, nameOf } from "./quantities";
-import { choices, type Full, headsOf, partOf, unequal } from "./state";
+import { choices, type Full, headsOf, partOf, unequal, unread } from "./state";
 
 /** Places of the tokens that are pointed at, on their shown axes; null for none. */
 export interface Focus {
@@ -106,7 +106,8 @@ export class Scene {
     const { against, state } = this;
     for (const one of [this, ...(against ? [against] : [])]) {
       if (one.rows.items.length === 0 || one.columns.items.length === 0) return one.part.query.pieces.length * one.part.key.pieces.length === 0 ? "This input has no tokens." : "No tokens are left: what is shown of this input is all hidden.";
-      if (state.scale === "neuron" && !one.part.neurons) return `Input ${one.place + 1} has no q and k: they were not captured.`;
+      const why = state.scale === "neuron" && unread(one.part, state.layer, one.head);
+      if (why) return `Input ${one.place + 1}: ${why}.`;
       if (!has(one.part, state.quantity)) return `Input ${one.place + 1} has no ${nameOf(state.quantity)}: it came as maps, and a ${nameOf(state.quantity)} needs a model or to be given with them.`;
     }
     const why = against && unequal(this.data.payload, state);
@@ -213,13 +214,14 @@ export class Scene {
     return there.length + (against?.decoded ?? 0);
   }
 
-  /** The maps that are open: one a head, or their aggregate; of the difference where two inputs are compared. */
+  /** The maps that are open: one a head, or their aggregate; of the difference where two inputs are compared, if they have as many tokens. */
   shown(): Shown[] {
     if (this.maps?.key === this.key) return this.maps.shown;
     let shown = this.own();
     if (this.against) {
       const others = this.against.own();
-      shown = shown.map((map, at) => (others[at] ? difference(map, others[at]) : map));
+      const alike = shown.every((map, at) => !others[at] || (others[at].rows === map.rows && others[at].columns === map.columns));
+      shown = alike ? shown.map((map, at) => (others[at] ? difference(map, others[at]) : map)) : [];
     }
     this.maps = { key: this.key, shown };
     return shown;

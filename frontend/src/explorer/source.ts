@@ -61,7 +61,7 @@ export class Data {
 
   neurons(part: PartInfo, index: number): LayerNeurons | undefined {
     const info = part.neurons?.[part.index.indexOf(index)];
-    return info && this.blocks.get(info);
+    return info ? this.blocks.get(info) : undefined;
   }
 
   async loadNeurons(part: PartInfo, index: number): Promise<void> {

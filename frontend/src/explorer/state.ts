@@ -14,6 +14,15 @@ export const partOf = (input: InputInfo, name: string): PartInfo => input.parts.
 /** The heads of a layer, by the model's own indices. */
 export const headsOf = (part: PartInfo, layer: number): readonly number[] => part.heads[part.index.indexOf(layer)] ?? [];
 
+/** Why the neurons of a head cannot be shown; null where they can. */
+export function unread(part: PartInfo, layer: number, head: number): string | null {
+  if (part.layers.length === 0) return "this page holds thumbnails only";
+  if (!part.neurons) return "q and k were not captured (neurons=True)";
+  if (part.neurons[part.index.indexOf(layer)]?.heads.includes(head)) return null;
+  const there = part.neurons.flatMap((each, at) => (each?.heads ?? []).map((one) => `L${part.index[at]}H${one}`));
+  return `of this input the page has q and k of ${there.join(", ")}`;
+}
+
 /** Which queries and which keys a state shows. Neurons are those of pieces: words have none. */
 export function choices({ filter, special, sinks, unit, scale }: Full): { rows: Choice; columns: Choice } {
   const one = (at: number): Choice => ({ sequence: filter === "all" ? null : filter[at] === "a" ? 0 : 1, special, unit: scale === "neuron" ? "pieces" : unit });
@@ -51,9 +60,8 @@ export function settle(asked: ExplorerState, payload: ExplorerPayload): Full {
   if (!part.query.words || !part.key.words) state.unit = "pieces";
   // A payload of thumbnails has the grid alone.
   if (part.layers.length === 0) [state.scale, state.unit, state.renormalise] = ["model", "pieces", false];
-  if (state.scale === "neuron" && (!part.neurons || state.side === "difference")) state.scale = "head";
+  if (state.scale === "neuron" && (unread(part, state.layer, state.heads.at(-1)!) || state.side === "difference")) state.scale = "head";
   if (!part.measures.some((measure) => measure.name === state.measure)) [state.measure, state.sort, state.least] = ["none", false, 0];
-  if (!state.sort) state.ascending = false;
   if (!part.quantities.some((quantity) => quantity.name === state.quantity)) state.quantity = "weights";
   if (state.pin) {
     const axis = state.pin[0] === "from" ? part.query : part.key;
@@ -64,6 +72,7 @@ export function settle(asked: ExplorerState, payload: ExplorerPayload): Full {
     if (query! >= part.query.pieces.length || key! >= part.key.pieces.length) state.between = null;
     else state.pin = null;
   }
+  if (!state.sort && !state.between) state.ascending = false;
   return state;
 }
 

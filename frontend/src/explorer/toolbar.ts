@@ -1,13 +1,13 @@
 // The bar above the pictures: scale, filters, what is drawn, thresholds, search; and the line below that says it in words.
 
 import { h } from "../dom";
-import { label } from "../format";
+import { label, shortened } from "../format";
 import type { ExplorerPayload, InputInfo, PartInfo } from "../protocol";
 import { hasPair } from "./axis";
 import { Segments, Select, type Set, Switch } from "./controls";
 import type { Scene } from "./scene";
 import { about, has, inWords, missing, names, offer, titleOf } from "./quantities";
-import { type Full, unequal } from "./state";
+import { type Full, unequal, unread } from "./state";
 
 const FILTERS = [["all", "All"], ["aa", "A→A"], ["ab", "A→B"], ["ba", "B→A"], ["bb", "B→B"]] as const;
 const PARTS: Record<string, string> = { self: "Self", encoder: "Encoder", decoder: "Decoder", cross: "Cross" };
@@ -24,9 +24,14 @@ export interface Bar {
   link?(): void;
 }
 
-export const nameOf = (input: InputInfo): string => input.label || label(input.parts[0]?.query.pieces ?? []);
+/** What an input is called but for its label: the first of its text. */
+export const beginsOf = (input: InputInfo): string => shortened(textOf(input)) || label(input.parts[0]?.query.pieces ?? []);
 
-const readsOf = (input: InputInfo): string => (input.text ?? []).map((run) => run.text).join("") || nameOf(input);
+export const nameOf = (input: InputInfo): string => input.label || beginsOf(input);
+
+const textOf = (input: InputInfo): string => (input.text ?? []).map((run) => run.text).join("");
+
+const readsOf = (input: InputInfo): string => textOf(input) || nameOf(input);
 
 /** What an input reads, with what the other of two has not got marked; before it its label, where that says something else. */
 export function reads(input: InputInfo): HTMLElement[] {
@@ -164,12 +169,13 @@ export class Toolbar {
     const scene = scenes[0]!;
     const { part } = scene;
     const heads = Math.max(...part.heads.map((each) => each.length));
-    const notes = [`${part.index.length}×${heads}`, scene.heads.length > 1 ? `L${state.layer} · ${scene.heads.length} heads` : `L${state.layer}H${scene.head}`, part.neurons ? "q · k" : "not captured"];
+    const unseen = unread(part, state.layer, scene.head);
+    const notes = [`${part.index.length}×${heads}`, scene.heads.length > 1 ? `L${state.layer} · ${scene.heads.length} heads` : `L${state.layer}H${scene.head}`, unseen ? (part.neurons ? "of other heads" : "not captured") : "q · k"];
     notes.forEach((text, at) => (this.scaleNotes[at]!.textContent = text));
     this.scale.show(state);
     const whole = part.layers.length > 0;
     this.scale.disable("head", whole ? null : "this page holds thumbnails only");
-    this.scale.disable("neuron", !whole ? "this page holds thumbnails only" : !part.neurons ? "q and k were not captured (neurons=True)" : state.side === "difference" ? "a difference has no neurons" : null);
+    this.scale.disable("neuron", unseen ?? (state.side === "difference" ? "a difference has no neurons" : null));
     this.filter.show(state);
     this.filters.hidden = !scenes.every((each) => hasPair(each.part.query) && hasPair(each.part.key));
     this.parts?.show(state);

@@ -57,7 +57,7 @@ function add(payload: ExplorerPayload, blobs: Record<string, DataView>, { added 
     const part = payload.inputs[input]?.parts.find((each) => each.name === name);
     if (!part) continue;
     part.quantities = [...part.quantities.filter((each) => each.name !== quantity.name), quantity];
-    if (values && part.neurons) part.neurons = part.neurons.map((neurons, at) => ({ ...neurons, v: values[at] ?? null }));
+    if (values && part.neurons) part.neurons = part.neurons.map((neurons, at) => neurons && { ...neurons, v: values[at] ?? null });
   }
 }
 

@@ -5,8 +5,7 @@ import { h } from "../dom";
 import { Explorer } from "../explorer/explorer";
 import { download } from "../explorer/save";
 import { DEFAULTS, type Full, headsOf, settle, unequal, write } from "../explorer/state";
-import { nameOf } from "../explorer/toolbar";
-import { label } from "../format";
+import { beginsOf, nameOf } from "../explorer/toolbar";
 import type { ExplorerPayload, ExplorerState, Reason } from "../protocol";
 import { same } from "./figures";
 import type { Host, Now } from "./host";
@@ -82,7 +81,7 @@ export class Opened {
   /** The head is to be seen where its reason is. */
   show(reason: Reason): void {
     const { layer, head } = this.open;
-    this.explorer?.update({ ...shows(reason), layer, heads: [head] });
+    this.explorer?.update({ ...shows(reason, this.payload?.state ?? {}), layer, heads: [head] });
   }
 
   /** Take over a state from the page's address. */
@@ -229,4 +228,4 @@ const labelOf = ({ reason, example }: OpenedNow): string | null => (reason?.exam
 
 /** What an example is called: its text; the labels of two models are their names. */
 const called = ({ inputs }: ExplorerPayload): string =>
-  inputs.length === 2 ? `A | B · ${label(inputs[0]!.parts[0]?.query.pieces ?? [])}` : nameOf(inputs[0]!);
+  inputs.length === 2 ? `A | B · ${beginsOf(inputs[0]!)}` : nameOf(inputs[0]!);

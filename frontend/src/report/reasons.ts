@@ -26,10 +26,10 @@ export function placed(reason: Reason, cell: Cell, figures: Figures): Reason {
 /** The same reason on one of its examples, and a token there; nothing is pinned where the page has not the example. */
 export const at = (reason: Reason, example: number | null, pin: Reason["pin"] = null): Reason => ({ ...reason, example, pin: example === null ? null : pin });
 
-/** What an explorer shows of a reason: its token pinned, and nothing hidden; without one the units stay, as two inputs may need words. */
-export const shows = ({ pin }: Reason): ExplorerState => ({
-  ...{ scale: "head", filter: "all", special: true, quantity: "weights", aggregate: "none", gold: true, zoom: null, between: null },
-  ...(pin ? { unit: "pieces", pin: [pin.side, pin.place] } : { pin: null }),
+/** What an explorer shows of a reason: its token pinned, and nothing hidden; two inputs may need words, without special tokens. */
+export const shows = ({ pin }: Reason, { unit = "pieces", special = true }: ExplorerState): ExplorerState => ({
+  ...{ scale: "head", filter: "all", special, unit, quantity: "weights", aggregate: "none", gold: true, zoom: null, between: null },
+  pin: pin && [pin.side, pin.place],
 });
 
 /** An example with the links of a reason alone, where it names some. */

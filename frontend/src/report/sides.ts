@@ -17,9 +17,9 @@ export const SIDES: readonly Side[] = [
   { text: "A − B", state: { side: "difference" }, on: ({ side }) => side === "difference" },
 ];
 
-/** What an explorer's state keeps on another example: between one model and two, each begins as it is made to. */
+/** What an explorer's state keeps on another example: between one model, two, and two groups each begins as it is made to. */
 export function carried(state: ExplorerState, from: ExplorerPayload | undefined, to: ExplorerPayload | undefined): ExplorerState {
-  if (!from || !to || from.inputs.length === to.inputs.length) return state;
+  if (!from || !to || (from.inputs.length === to.inputs.length && from.state.side === to.state.side)) return state;
   const initial = new Set([...Object.keys(from.state), ...Object.keys(to.state), "side", "input"]);
   return Object.fromEntries(Object.entries(state).filter(([key]) => !initial.has(key)));
 }

@@ -17,6 +17,7 @@ class Entry:
         name: what ``--sections`` calls it.
         title: what it is, for the help.
         order: where it stands on the page; sections are made in the order of their analyses.
+        decoder: where it stands on the page of a causal language model; None: where it stands on others.
         make: takes a `Study` and returns the `Section`s of the page.
         needs: the input of the report without which there is no such section, such as ``pairs``.
         reads: what it is made of: the ``text``, or another input of the report, such as ``treebank``.
@@ -38,6 +39,11 @@ class Entry:
     last: bool = False
     cost: float = 0.0
     doing: str = ""
+    decoder: int | None = None
+
+    def place(self, *, causal: bool) -> int:
+        """Where it stands on the page of a model."""
+        return self.order if self.decoder is None or not causal else self.decoder
 
     @property
     def language(self) -> bool:

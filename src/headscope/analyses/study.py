@@ -27,6 +27,7 @@ from headscope.stream.inputs import told_once as told_once
 from headscope.tokens import Tokens
 from headscope.views.explorer import Input
 from headscope.views.gold import of_parts
+from headscope.views.payload import Pin
 from headscope.views.section import Beside
 
 EXAMPLE_TOKENS = 32
@@ -37,6 +38,9 @@ EXAMPLE_BYTES = 1_500_000
 
 LEVEL = 0.05
 """The expected share of wrong roles among those named."""
+
+Seen = tuple[int, Pin]
+"""An example of the page, and the token that shows something there."""
 
 T = TypeVar("T")
 
@@ -68,7 +72,7 @@ class Gallery:
         """
         if self.show is None or example.tokens is None:
             return None
-        made = replace(self.show(example.tokens), neurons={})
+        made = replace(self.show(example.tokens), opened=())
         if links:
             with warnings.catch_warnings():  # of pieces that a span parts: the measuring says so
                 warnings.simplefilter("ignore", HeadscopeWarning)
@@ -109,6 +113,7 @@ class Study:
         inputs: the page's examples.
         failed: the sections that could not be made, and why.
         absent: what is not on the page, and why.
+        seen: where measures are seen that are taken on inputs of their own.
     """
 
     model: Model
@@ -128,6 +133,7 @@ class Study:
     inputs: list[Input | Beside] = field(default_factory=list[Input | Beside])
     failed: list[tuple[Entry, str]] = field(default_factory=list[tuple[Entry, str]])
     absent: dict[str, str] = field(default_factory=dict[str, str])
+    seen: dict[str, Seen] = field(default_factory=dict[str, Seen])
     _results: dict[str, Any] = field(default_factory=dict[str, Any])
 
     @property
@@ -221,9 +227,9 @@ def look_at_both(
     labels: Sequence[str],
     state: Mapping[str, Any],
 ) -> Beside:
-    """Two inputs beside each other, called A and B, without queries and keys."""
+    """Two inputs beside each other, called A and B, with queries and keys of no head but those that are named."""
     first, second = (
-        replace(look(model, tokens), neurons={}, label=f"{letter} · {label}")
+        replace(look(model, tokens), opened=(), label=f"{letter} · {label}")
         for model, tokens, letter, label in zip(models, inputs, "AB", labels, strict=True)
     )
     return Beside(first, second, state)

@@ -39,6 +39,11 @@ class Typed:
         """A command on the same corpus and model."""
         return self._line(name, *self.texts, *_words(self.options), words=words, limit=self.limit)
 
+    def alone(self, name: str, *words: str) -> str:
+        """A command on the same model and the built-in texts."""
+        options = {each: value for each, value in self.options.items() if each not in READING}
+        return self._line(name, *_words(options), words=words, limit=None)
+
     def section(self, name: str) -> str:
         """The report of one section."""
         owner = {option: entry.name for _, entry in entries(analyses()) for option in entry.options}

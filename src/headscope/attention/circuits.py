@@ -17,13 +17,13 @@ from torch import Tensor, nn
 
 from headscope.attention.one import prepare, running
 from headscope.attention.record import AttentionRecord
-from headscope.attention.recording import evaluating, recording
+from headscope.attention.recording import recording
 from headscope.attention.residual import (
     Block,
     Call,
     FrozenNorm,
-    Stream,
     attention_calls,
+    followed,
     frozen_norm,
     layer_and_attention,
     no_stream,
@@ -96,11 +96,8 @@ def circuits(model: Model, ids: Sequence[int], offsets: int) -> Circuits:
     head = unembedding(model)
     some = np.resize(np.asarray(ids), PROBED)
     ready = prepare(model, Tokens([str(number) for number in some], ids=some))[1]
-    calls = attention_calls(model, ready, PROBED - 1)
-    stream = Stream(model, calls, head)
-    with evaluating(model.module), stream.watching(), running(model, ready), torch.enable_grad():
-        model.module(**ready, **uncached(model.module))
-    blocks, final, _ = stream.ended(model)
+    calls = attention_calls(model, ready, slice(PROBED - 1, PROBED))
+    blocks, final, _, _ = followed(model, ready, calls, head)
     reads = [_reading(model, call, block) for call, block in zip(calls, blocks, strict=True)]
     centred = reads[0].centred
     if any(read.centred != centred for read in reads):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ from headscope.maps import AttentionMaps, FloatArray
 from headscope.models.model import Model, expect_model
 from headscope.models.untrained import seeded
 from headscope.tokens import BoolArray, Tokens
+
+_BEFORE = 8
+"""So many tokens are decoded with one that follows them: the first one of a text loses its space."""
 
 
 @validated
@@ -78,6 +82,12 @@ def generate(
     start = 0 if model.encoder_decoder else len(prompt)
     fed = from_ids(ids[:-1], model.tokenizer)
     query = fed.with_classes(**_classes(prompt, fed, start or 1))
+    if model.tokenizer is not None:
+        read: Sequence[str] | None = () if model.encoder_decoder else prompt.texts
+        if read is not None:
+            query = replace(
+                query, texts=[*read, *written_texts(model.tokenizer, ids[:-1].tolist(), len(read))]
+            )
     meta = {**describe(model), "written": _decode(model, ids[start:])}
     parts: dict[str, AttentionMaps] = {}
     for name, calls in group(records).items():
@@ -144,6 +154,24 @@ def _classes(prompt: Tokens, query: Tokens, start: int) -> dict[str, Any]:
             known[:start] = mask
             classes[name] = known
     return classes
+
+
+def written_texts(tokenizer: Any, ids: Sequence[int], start: int) -> list[str]:
+    """What each token from `start` on adds to the text; of a character in several tokens, the last one has it."""
+
+    def text(some: Sequence[int]) -> str:
+        return str(tokenizer.decode(some, skip_special_tokens=True, clean_up_tokenization_spaces=False))
+
+    texts: list[str] = []
+    first, done = max(0, start - _BEFORE), start
+    for end in range(start + 1, len(ids) + 1):
+        before, now = text(ids[first:done]), text(ids[first:end])
+        if now.endswith("\N{REPLACEMENT CHARACTER}") and end < len(ids):
+            texts.append("")  # a character's first bytes
+            continue
+        texts.append(now[len(before) :])
+        first, done = max(0, end - _BEFORE), end
+    return texts
 
 
 def _decode(model: Model, ids: Any) -> str | list[int]:

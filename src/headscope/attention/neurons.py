@@ -190,9 +190,13 @@ class Projections:
 
     def of(self, record: AttentionRecord) -> tuple[Tensor, Tensor | None] | None:
         """W_O ``[head · value_dim, out]`` and its bias ``[out]`` or None; None where W_O was not found."""
-        module = self._found.get(id(record))
+        module = self.module(record)
         matrix = None if module is None else _matrix(module)
         return None if matrix is None else (matrix, getattr(module, "bias", None))
+
+    def module(self, record: AttentionRecord) -> nn.Module | None:
+        """The module that holds W_O; None where it was not found."""
+        return self._found.get(id(record))
 
     def forget(self) -> None:
         """Let go of the calls so far."""

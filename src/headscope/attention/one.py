@@ -293,7 +293,7 @@ def decoder_tokens(model: Model, encoded: Tokens) -> Tokens:
         kept -= 1
     if kept and encoded.ids[0] == start:  # Whisper's tokenizer begins a text as its decoder does
         return encoded.take(slice(0, kept))
-    first = {"ids": start, "special_mask": True, "word_ids": -1, "sequence_ids": -1}
+    first = {"ids": start, "special_mask": True, "word_ids": -1, "sequence_ids": -1, "texts": ""}
 
     def shifted(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return np.concatenate([np.full_like(array[:1], first.get(name, 0)), array[:kept]])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -140,6 +140,27 @@ class AttentionRecord:
         for start in range(0, queries, step):
             rows = slice(start, min(start + step, queries))
             yield rows, self.weights(rows)
+
+    def seeing(self, seen: Tensor) -> AttentionRecord:
+        """The same call where queries see, of the keys that they saw, those alone that `seen` says.
+
+        Args:
+            seen: bool, broadcasts to ``[batch head query key]``. A query that sees no key gives no weight.
+
+        Of a call that cannot be recomputed (`followed`), the model's own weights are put to sum to 1 again.
+        """
+        hidden = self.mask
+        if hidden is None or hidden.dtype == torch.bool:
+            own = self.visible()
+            mask = seen if own is None else seen & own
+        else:  # it may hold more than what is hidden
+            mask = torch.where(seen, hidden, -torch.inf)
+        given = None
+        if self.given is not None and not self.followed:
+            given = self.given * seen
+            total = given.sum(-1, keepdim=True)
+            given = given / torch.where(total > 0, total, 1.0)
+        return replace(self, mask=mask, is_causal=False, given=given)
 
     def sink_mass(self) -> Tensor | None:
         """What each row gives to its sink, ``[batch head query]``; None without sinks."""

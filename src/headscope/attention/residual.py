@@ -57,7 +57,8 @@ class Written:
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """One attention call: the weights of one query ``[head key]``, the values ``[head key dim]``, W_O and its bias."""
+    """One attention call: the weights of some queries ``[head query key]``, the values ``[head key dim]``, W_O and its
+    bias."""
 
     layer: int
     module: str
@@ -71,7 +72,7 @@ class Call:
 class FrozenNorm:
     """A norm whose divisor stays what it is at one position: ``scale · (x − mean x, where it is centred) + bias``.
 
-    `scale` is `gain`, its own weights, over that divisor.
+    `scale` is `gain`, its own weights, over that divisor: ``[dim]``, or ``[query dim]`` for some positions.
     """
 
     scale: Tensor
@@ -81,8 +82,14 @@ class FrozenNorm:
 
     def back(self, direction: Tensor) -> Tensor:
         """What has the same product with x as `direction` has with the norm of x, its bias aside."""
-        direction = direction * self.scale
-        return direction - direction.mean() if self.centred else direction
+        return self._less_mean(direction * self.scale)
+
+    def through(self, part: Tensor) -> Tensor:
+        """What a part of x ``[... dim]`` is behind the norm."""
+        return self._less_mean(part) * self.scale
+
+    def _less_mean(self, x: Tensor) -> Tensor:
+        return x - x.mean(-1, keepdim=True) if self.centred else x
 
 
 @dataclass(eq=False)
@@ -109,12 +116,9 @@ def written(model: Model, ready: Mapping[str, Tensor], position: int, token: int
     unembedding, or whose terms do not add up to its logit.
     """
     head = unembedding(model)
-    calls = attention_calls(model, ready, position)
-    stream = Stream(model, calls, head)
-    with evaluating(model.module), stream.watching(), running(model, ready), torch.enable_grad():
-        output = model.module(**ready, **uncached(model.module))
-    blocks, final, logits = stream.ended(model)
-    scale, softcap = _after(model, logits[position], output.logits[0, position].detach())
+    calls = attention_calls(model, ready, slice(position, position + 1))
+    blocks, final, logits, given = followed(model, ready, calls, head)
+    scale, softcap = _after(model, logits[position], given[position])
     own = logits[position].double() * scale
     if not own.isfinite().all():
         raise not_finite(model.name, model.module, "logits")
@@ -145,7 +149,7 @@ def written(model: Model, ready: Mapping[str, Tensor], position: int, token: int
             constant = constant + inner @ call.bias.double()
         count, _, size = call.values.shape
         sent = call.matrix.double().reshape(count, size, -1) @ inner
-        heads.append(call.weights.double() * torch.einsum("hkd,hd->hk", call.values.double(), sent))
+        heads.append(call.weights[:, 0].double() * torch.einsum("hkd,hd->hk", call.values.double(), sent))
         biases.append(float(constant))
     embedding = float(direction @ blocks[0].before[0, position].double())
     terms = [
@@ -164,6 +168,38 @@ def written(model: Model, ready: Mapping[str, Tensor], position: int, token: int
     return Written(
         logit, number, [each.cpu() for each in heads], biases, rest, embedding, float(bias), layers, softcap
     )
+
+
+def effects(model: Model, ready: Mapping[str, Tensor], rows: slice, ids: Sequence[int]) -> list[Tensor]:
+    """What each head adds to the logits of some tokens at some positions: of each layer ``[head row token]``.
+
+    As the sum over sources of `Written.heads`, for a batch of one, but for a factor that a model may take of its
+    logits. Raises `RefusedError` as `written` does.
+    """
+    head = unembedding(model)
+    calls = attention_calls(model, ready, rows)
+    blocks, final, _, _ = followed(model, ready, calls, head)
+    last = frozen_norm(model, *final, rows)
+    tokens = head.weight.detach()[list(ids)].double()
+    found: list[Tensor] = []
+    for call, block in zip(calls, blocks, strict=True):
+        count, _, size = call.values.shape
+        mixed = call.weights.double() @ call.values.double()
+        part = (mixed @ call.matrix.double().reshape(count, size, -1)) * block.factor
+        for each in block.norms:
+            part = frozen_norm(model, *each, rows).through(part)
+        found.append((last.through(part) @ tokens.T).cpu())
+    return found
+
+
+def followed(
+    model: Model, ready: Mapping[str, Tensor], calls: Sequence[Call], head: nn.Linear
+) -> tuple[list[Block], tuple[nn.Module, Tensor, Tensor], Tensor, Tensor]:
+    """One forward pass, as `Stream.ended` tells it, and the logits that the model gave ``[query id]``."""
+    stream = Stream(model, calls, head)
+    with evaluating(model.module), stream.watching(), running(model, ready), torch.enable_grad():
+        output = model.module(**ready, **uncached(model.module))
+    return *stream.ended(model), output.logits[0].detach()
 
 
 def unembedding(model: Model) -> nn.Linear:
@@ -200,8 +236,8 @@ def token_id(model: Model, token: str | int) -> int:
     raise InputError(f"token: expected a text of one token, found {token!r}, which is {len(ids)}: {pieces}")
 
 
-def attention_calls(model: Model, ready: Mapping[str, Tensor], position: int) -> list[Call]:
-    """The attention calls of one forward pass, by layer."""
+def attention_calls(model: Model, ready: Mapping[str, Tensor], rows: slice) -> list[Call]:
+    """The attention calls of one forward pass, by layer, with the weights of some queries."""
     records: list[AttentionRecord] = []
     projections = Projections(model.module)
 
@@ -221,7 +257,7 @@ def attention_calls(model: Model, ready: Mapping[str, Tensor], position: int) ->
         found = projections.of(record)
         if found is None or record.kind != "self" or record.shape[2] != record.shape[3]:
             raise no_stream(model, f"no projection W_O that {record.module} gives its heads' values to")
-        weights = record.weights(slice(position, position + 1))[0, :, 0].detach()
+        weights = record.weights(rows)[0].detach()
         matrix, bias = (each if each is None else each.detach() for each in found)
         assert matrix is not None
         calls.append(Call(record.layer, record.module, weights, record.values[0], matrix, bias))
@@ -382,8 +418,10 @@ def _detached(output: Any) -> Any:
     return tuple(map(_detached, cast("tuple[Any, ...]", output))) if isinstance(output, tuple) else output
 
 
-def frozen_norm(model: Model, module: nn.Module, entered: Tensor, left: Tensor, position: int) -> FrozenNorm:
-    """A norm at one position, told by comparing what entered and left it, ``[query dim]``."""
+def frozen_norm(
+    model: Model, module: nn.Module, entered: Tensor, left: Tensor, position: int | slice
+) -> FrozenNorm:
+    """A norm at one position, or some, told by comparing what entered and left it, ``[query dim]``."""
     x, y = entered.double(), left.double()
     weight, shift = (getattr(module, name, None) for name in ("weight", "bias"))
     bias = torch.zeros_like(x[0]) if shift is None else shift.detach().double()

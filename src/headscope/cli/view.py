@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import webbrowser
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from headscope.console.options import PAGES, PICTURES, ModelOptions, ThemeName, check_places, say
 from headscope.errors import InputError
 
+if TYPE_CHECKING:
+    from headscope.corpora import Encoder
+    from headscope.tokens import Tokens
+
 
 def view(
     model: ModelOptions,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text to show.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text to show, or with --replay a file.")],
     text_b: Annotated[str | None, typer.Argument(metavar="TEXT_B", help="Text B of a pair.")] = None,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="The page or picture: .html, .svg, .png or .pdf.")
@@ -36,6 +40,15 @@ def view(
     against_text: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Beside the same model on this text.")
     ] = None,
+    replay: Annotated[
+        bool,
+        typer.Option(
+            "--replay",
+            help="TEXT is a file of JSON lines as a server logs them (prompt_token_ids and token_ids, or messages): "
+            "show what these weights do with the ids.",
+        ),
+    ] = False,
+    line: Annotated[int, typer.Option(min=1, help="With --replay, which line of the file, from 1.")] = 1,
     target: Annotated[str | None, typer.Option(help="What the decoder of an encoder-decoder reads.")] = None,
     theme: Annotated[ThemeName, typer.Option(help="Colours.")] = "auto",
     width: Annotated[
@@ -62,6 +75,10 @@ def view(
         raise InputError("--head: expected one of --head and --heads, found both")
     if against is not None and against_text is not None:
         raise InputError("--against: expected one of --against and --against-text, found both")
+    if replay and (text_b is not None or against_text is not None or target is not None):
+        raise InputError("--replay: expected one file, found another text beside it")
+    if line != 1 and not replay:
+        raise InputError("--line: expected --replay beside it")
     state: dict[str, Any] = {"scale": scale, "theme": theme}
     if layer is not None:
         state["layer"] = layer
@@ -74,7 +91,7 @@ def view(
     loaded = model.load()
     shown = run(
         loaded,
-        text,
+        _logged(loaded, text, line) if replay else text,
         pair=text_b,
         against=against_text if against is None else model.how.trained.named(against),
         target=target,
@@ -85,6 +102,27 @@ def view(
     print(output.resolve(), flush=True)
     if open_ and not webbrowser.open(output.resolve().as_uri()):
         say("--open: there is no browser here; open the file yourself")
+
+
+def _logged(model: Encoder, path: str, line: int) -> Tokens:
+    """The input on one line of a log."""
+    from headscope.corpora.readers import jsonl
+
+    log = jsonl(path)
+    for example in log.encoded(model):
+        number = int(example.source.rpartition(":")[2])
+        if number == line:
+            say(
+                "replayed by these weights here: a server's kernels and number formats may differ, and so may a weight"
+            )
+            assert example.tokens is not None
+            return example.tokens
+        if number > line:
+            break
+    for broken in log.broken:
+        if broken.line == line:
+            raise broken
+    raise InputError(f"--line: expected a line of {path} that holds an input, found {line}")
 
 
 def _numbers(heads: str) -> list[int]:

@@ -537,16 +537,22 @@ def say_left_out(described: Mapping[str, Any]) -> None:
         say(f"left out {left:,} {noun} that failed; the description lists them")
 
 
-def on_screen(rows: Any, few: Sequence[bool] = (), *, dropped: Sequence[str] = ()) -> str:
+def on_screen(
+    rows: Any,
+    few: Sequence[bool] = (),
+    *,
+    dropped: Sequence[str] = (),
+    head: str = "head",
+    name: Callable[[int, int], str] | None = None,
+) -> str:
     """A table of heads to read: their names first, three digits; rows of `few` instances grey on a terminal.
 
-    Columns in `dropped` are left out.
+    Columns in `dropped` are left out. `name` gives a name to a layer and what the column `head` has.
     """
-    from headscope.heads import Head
-
-    heads = zip(rows["layer"], rows["head"], strict=True)
-    names = ["" if rows["head"].isna()[place] else str(Head(*head)) for place, head in enumerate(heads)]
-    shown = rows.drop(columns=["head", *dropped]).rename(columns={"layer": "name"}).assign(name=names)
+    heads = zip(rows["layer"], rows[head], strict=True)
+    missing = rows[head].isna()
+    names = ["" if missing.iloc[place] else (name or _name)(*each) for place, each in enumerate(heads)]
+    shown = rows.drop(columns=[head, *dropped]).rename(columns={"layer": "name"}).assign(name=names)
     for column in shown.select_dtypes("float"):
         shown[column] = ["" if value != value else f"{value:.3f}" for value in shown[column]]
     lines: list[str] = shown.astype(object).where(shown.notna(), "").to_string(index=False).splitlines()
@@ -554,6 +560,12 @@ def on_screen(rows: Any, few: Sequence[bool] = (), *, dropped: Sequence[str] = (
         grey = [f"\x1b[90m{line}\x1b[0m" if one else line for line, one in zip(lines[1:], few, strict=True)]
         lines[1:] = grey
     return "\n".join(lines)
+
+
+def _name(layer: int, head: int) -> str:
+    from headscope.heads import Head
+
+    return str(Head(layer, head))
 
 
 def write_figure(figure: Any, place: Path | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -37,6 +37,14 @@ class Encoder(Protocol):
 
     def from_pieces(self, pieces: Sequence[str]) -> Tokens:
         """Tokens taken as they are."""
+        ...
+
+    def chat(self, messages: Sequence[Mapping[str, str]]) -> Tokens:
+        """Tokens of a conversation."""
+        ...
+
+    def from_ids(self, ids: Sequence[int], written: Sequence[int] = ()) -> Tokens:
+        """Tokens of vocabulary ids taken as they are, those written after a prompt marked."""
         ...
 
     def count(self, texts: Sequence[str]) -> list[int]:

@@ -22,7 +22,7 @@ class Mention(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
-    """One input of a corpus: a text (and its pair), or words, or pieces taken as they are.
+    """One input of a corpus: a text (and its pair), or words, or pieces taken as they are, or a conversation, or ids.
 
     Attributes:
         text: text A.
@@ -30,6 +30,8 @@ class Example:
         words: text A as words.
         pair_words: text B as words.
         pieces: tokens taken as they are, special ones included.
+        messages: a conversation, ``{"role": …, "content": …}`` each, for the model's chat template.
+        ids: vocabulary ids taken as they are: of a prompt, and of what was written after it.
         tokens: the input as the model reads it; None until the corpus is encoded.
         document: number of the document in the corpus, from 0; the examples of a document follow one another.
         document_known: whether the corpus says so; False where a file, or a sentence, is taken for a document.
@@ -54,6 +56,8 @@ class Example:
     words: Sequence[str] | None = None
     pair_words: Sequence[str] | None = None
     pieces: Sequence[str] | None = None
+    messages: Sequence[Mapping[str, str]] | None = None
+    ids: tuple[Sequence[int], Sequence[int]] | None = None
     tokens: Tokens | None = field(default=None, repr=False)
     document: int = 0
     document_known: bool = True

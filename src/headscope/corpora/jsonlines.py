@@ -9,6 +9,8 @@ from typing import Any, cast
 from headscope.corpora.files import Line
 from headscope.errors import InputError
 
+_MAIN = ("text", "words", "tokens", "messages", "prompt_token_ids")
+
 Fail = Callable[[str], InputError]
 """Makes an error of what is wrong."""
 
@@ -88,11 +90,16 @@ def fields(row: Mapping[str, Any], text: str | None, fail: Fail) -> dict[str, An
             raise fail(f"expected a key {text!r}, found {', '.join(map(repr, row)) or 'none'}")
         string(row[text], f"{text!r}", fail)
         row = {"text": row[text], **{key: row[key] for key in ("pair", "label") if key in row}}
-    main = [key for key in ("text", "words", "tokens") if key in row]
+    main = [key for key in _MAIN if key in row]
     if len(main) != 1:
         keys = " and ".join(map(repr, main)) or ", ".join(map(repr, row)) or "none"
-        raise fail(f"expected one of the keys 'text', 'words' and 'tokens', found {keys}")
-    for key, partner in (("pair", "text"), ("pair_words", "words"), ("tags", "words")):
+        raise fail(f"expected one of the keys {', '.join(map(repr, _MAIN))}, found {keys}")
+    for key, partner in (
+        ("pair", "text"),
+        ("pair_words", "words"),
+        ("tags", "words"),
+        ("token_ids", "prompt_token_ids"),
+    ):
         if key in row and main[0] != partner:
             raise fail(f"expected {key!r} only beside {partner!r}, found it beside {main[0]!r}")
     found: dict[str, Any] = {}
@@ -102,10 +109,42 @@ def fields(row: Mapping[str, Any], text: str | None, fail: Fail) -> dict[str, An
     for key in ("words", "pair_words", "tokens", "tags"):
         if key in row:
             found["pieces" if key == "tokens" else key] = strings(row[key], f"{key!r}", fail)
+    if "messages" in row:
+        found["messages"] = _messages(row["messages"], fail)
+    if "prompt_token_ids" in row:
+        prompt = _ids(row["prompt_token_ids"], "prompt_token_ids", fail)
+        if not prompt:
+            raise fail("'prompt_token_ids': expected at least one id, found none")
+        found["ids"] = prompt, _ids(row.get("token_ids", []), "token_ids", fail)
     if "tags" in found and len(found["tags"]) != len(found["words"]):
         raise fail(f"'tags': expected {len(found['words'])}, one a word, found {len(found['tags'])}")
     label = scalar(row, "label", fail)
     return found if label is None else {**found, "label": label}
+
+
+def _messages(value: Any, fail: Fail) -> list[dict[str, str]]:
+    """A conversation; what roles and contents must be, the chat template's reader says."""
+    if value == [] or not isinstance(value, list):
+        kind = "an empty list" if value == [] else KINDS[type(value)]
+        raise fail(f"'messages': expected a list of objects with 'role' and 'content', found {kind}")
+    found: list[dict[str, str]] = []
+    for index, one in enumerate(cast("list[Any]", value)):
+        if not isinstance(one, dict):
+            raise fail(f"'messages'[{index}]: expected an object, found {KINDS[type(one)]}")
+        given = cast("dict[str, Any]", one)
+        found.append(
+            {key: string(given.get(key), f"'messages'[{index}] {key!r}", fail) for key in ("role", "content")}
+        )
+    return found
+
+
+def _ids(value: Any, name: str, fail: Fail) -> list[int]:
+    if not isinstance(value, list):
+        raise fail(f"{name!r}: expected a list of ids, found {KINDS[type(value)]}")
+    for index, one in enumerate(cast("list[Any]", value)):
+        if type(one) is not int or one < 0:
+            raise fail(f"{name!r}[{index}]: expected an id from 0, found {one!r}")
+    return cast("list[int]", value)
 
 
 def each_of(document: str | None, line: str) -> str:

@@ -248,6 +248,8 @@ def _read(line: Line, document: str | None, numbers: Documents) -> Example:
         return of_object(row, line, numbers)
     name = named(row, document, line.error)
     example = Example(**fields(row, None, line.error), source=line.source)
+    if example.messages is not None or example.ids is not None:
+        raise line.error("expected links beside 'text', 'words' or 'tokens', found a conversation or ids")
     given: Any = row.get("links")
     if not isinstance(given, list):
         kind = KINDS[type(given)] if "links" in row else "none"

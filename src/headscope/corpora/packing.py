@@ -6,6 +6,7 @@ The packing is that of Clark et al. 2019 (section 3: ``[CLS] a [SEP] b [SEP]``),
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import accumulate, islice
 from typing import NamedTuple
@@ -168,7 +169,7 @@ def _pieces(model: Encoder, examples: Sequence[Example]) -> list[int]:
     """How many pieces each example has, without the special tokens that the tokenizer will add."""
     texts: list[str] = []
     owners: list[int] = []
-    counts = [len(example.pieces or ()) for example in examples]
+    counts = [_given(model, example) for example in examples]
     for index, example in enumerate(examples):
         for text in (example.text, example.pair, *map(_joined, (example.words, example.pair_words))):
             if text is not None:
@@ -179,13 +180,23 @@ def _pieces(model: Encoder, examples: Sequence[Example]) -> list[int]:
     return counts
 
 
+def _given(model: Encoder, example: Example) -> int:
+    """How many tokens are taken as they are; 0 for a conversation that the template refuses."""
+    if example.ids is not None:
+        return sum(map(len, example.ids))
+    if example.messages is not None:
+        with suppress(InputError):
+            return len(model.chat(example.messages))
+    return len(example.pieces or ())
+
+
 def _joined(words: Sequence[str] | None) -> str | None:
     return None if words is None else " ".join(words)
 
 
 def _around(example: Example, layout: _Layout) -> int:
     """How many special tokens the tokenizer puts around an example."""
-    if example.pieces is not None:
+    if any(each is not None for each in (example.pieces, example.messages, example.ids)):
         return 0
     return layout.single if example.pair is None and example.pair_words is None else layout.pair
 
@@ -203,11 +214,15 @@ def _parts(model: Encoder, example: Example, pieces: int, limit: int, layout: _L
         parts: list[Example] = []
         start = 0
         for words in _word_groups(model, example, example.words, room):
-            tags = None if example.tags is None else example.tags[start : start + len(words)]
-            parts.append(replace(example, words=words, tags=tags))
+            here = slice(start, start + len(words))
+            tags = None if example.tags is None else example.tags[here]
+            spaces = None if example.spaces is None else example.spaces[here]
+            parts.append(replace(example, words=words, tags=tags, spaces=spaces))
             start += len(words)
         return parts
-    what = "tokens taken as they are" if example.pieces is not None else "a pair of texts"
+    what = "a pair of texts" if _around(example, layout) else "tokens taken as they are"
+    if example.messages is not None:
+        what = "a conversation"
     raise example.error(f"expected at most {limit} tokens for {what}, found {size}")
 
 
@@ -250,7 +265,7 @@ def _encoded(
     """Examples with their tokens, of one these; those without any are left out."""
     for example in examples:
         try:
-            made = _tagged(_tokens(model, example) if tokens is None else tokens, example)
+            made = spaced(_tagged(_tokens(model, example) if tokens is None else tokens, example), example)
         except InputError as error:
             leave_out(example.error(error))
         else:
@@ -260,9 +275,27 @@ def _encoded(
 def _tokens(model: Encoder, example: Example) -> Tokens:
     if example.pieces is not None:
         return model.from_pieces(example.pieces)
+    if example.messages is not None:
+        return model.chat(example.messages)
+    if example.ids is not None:
+        return model.from_ids(*example.ids)
     if example.words is not None:
         return model.from_words(example.words, example.pair_words)
     return model.encode(example.text or "", example.pair)
+
+
+def spaced(tokens: Tokens, example: Example) -> Tokens:
+    """Tokens whose `texts` have white space between the words of text A only where the corpus does not deny it."""
+    if example.words is None or example.spaces is None or tokens.texts is None or tokens.word_ids is None:
+        return tokens
+    texts, begun = list(tokens.texts), -1
+    for place, word in enumerate(tokens.word_ids.tolist()):
+        if tokens.sequence_ids is not None and tokens.sequence_ids[place] != 0:
+            continue
+        if word > max(begun, 0) and not example.spaces[word - 1]:
+            texts[place] = texts[place].lstrip(" ")
+        begun = word if texts[place].strip() else begun
+    return replace(tokens, texts=texts)
 
 
 def _tagged(tokens: Tokens, example: Example) -> Tokens:

@@ -13,6 +13,7 @@ from typing import Any, get_args
 from headscope import lazy
 from headscope.errors import InputError
 from headscope.measures.confidence import CONFIDENCE, SYNTHETIC
+from headscope.measures.conversation import CONVERSATION
 from headscope.measures.gradients import FIGURE_3
 from headscope.measures.measure import Matrix, Measure, by_name
 from headscope.measures.patterns import PATTERNS
@@ -23,6 +24,7 @@ GROUPS: Mapping[str, Mapping[str, Measure]] = {
     "patterns": PATTERNS,
     "confidence": CONFIDENCE,
     "synthetic": SYNTHETIC,
+    "conversation": CONVERSATION,
     "gradients": by_name(*FIGURE_3),
 }
 """Measures that are asked for together, by the name of the group."""

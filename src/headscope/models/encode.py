@@ -157,6 +157,25 @@ def from_pieces(tokenizer: PreTrainedTokenizerBase, pieces: Sequence[str]) -> To
     return _assemble(tokenizer, ids, sequence, types)
 
 
+def from_ids(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], written: Sequence[int] = ()) -> Tokens:
+    """Tokens of ids taken as they are; the class `generated` holds those of `written`, where there are any.
+
+    Raises `InputError` for no ids and for one that the vocabulary does not have.
+    """
+    every = [*ids, *written]
+    if not every:
+        raise InputError("ids: expected at least one, found none")
+    for position, number in enumerate(every):
+        if not 0 <= number < len(tokenizer):
+            raise InputError(
+                f"ids[{position}]: expected an id below the {len(tokenizer):,} of the vocabulary, found {number}"
+            )
+    special = special_tokens(tokenizer).ids
+    sequence = np.array([-1 if number in special else 0 for number in every], np.int64)
+    tokens = _assemble(tokenizer, every, sequence, None)
+    return tokens.with_classes(generated=np.arange(len(every)) >= len(ids)) if written else tokens
+
+
 def chat(
     tokenizer: PreTrainedTokenizerBase,
     messages: Sequence[Mapping[str, str]],
@@ -323,7 +342,23 @@ def _tokens(
         word_ids=np.array(words, np.int64),
         sequence_ids=np.array(sequence, np.int64),
         classes=classes(tokenizer, ids, punctuation),
+        texts=_written(texts, offsets, sequence),
     )
+
+
+def _written(texts: Sequence[str], offsets: Sequence[tuple[int, int]], sequence: Sequence[int]) -> list[str]:
+    """The characters that each piece brings, with those before it of which there is no piece; the last has the rest."""
+    written: list[str] = []
+    ends, last = [0] * len(texts), [-1] * len(texts)
+    for place, (number, (_, end)) in enumerate(zip(sequence, offsets, strict=True)):
+        written.append("")
+        if number >= 0:
+            written[-1] = texts[number][ends[number] : end]
+            ends[number], last[number] = max(ends[number], end), place
+    for text, end, place in zip(texts, ends, last, strict=True):
+        if place >= 0:
+            written[place] += text[end:]
+    return written
 
 
 def _types(batch: Any) -> IntArray | None:

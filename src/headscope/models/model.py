@@ -171,6 +171,14 @@ class Model:
         return self._fits(_encode.from_pieces(self._tokenizer(), pieces))
 
     @validated
+    def from_ids(self, ids: Sequence[int], written: Sequence[int] = ()) -> Tokens:
+        """Tokens of vocabulary ids taken as they are, such as a server logged; `written` after them is `generated`.
+
+        Raises `InputError` for an id that the vocabulary does not have.
+        """
+        return self._fits(_encode.from_ids(self._tokenizer(), ids, written))
+
+    @validated
     def chat(self, messages: Sequence[Mapping[str, str]], *, add_generation_prompt: bool = False) -> Tokens:
         """Tokens of a conversation by the tokenizer's chat template, with classes `system`, `user`, `assistant`."""
         return self._fits(

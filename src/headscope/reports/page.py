@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import zip_longest
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from headscope.errors import InputError
+from headscope.heads import Head
 from headscope.measures.dataset import (
     count_of,
     description,
@@ -44,6 +48,9 @@ HALVES = (
 )
 """What texts A and B are called where the corpus has none: a model that was trained on two texts gets two stretches of
 one, each of whole lines."""
+
+NEURON_BYTES = 260_000
+"""Up to how many bytes of queries and keys of named heads come with the examples (a neuron travels as a byte)."""
 
 
 def report_page(
@@ -96,6 +103,8 @@ def report_payload(
         for figures in (figures_of, error_of, count_of, mean_chance_of)
     )
     blobs = Blobs()
+    _check(examples, layers, heads)
+    where = seen(examples, names, value, layers, heads)
     confidence = 1 - 0.05 / value[0].size  # Bonferroni: the intervals of all heads hold at once
     shown: list[Section] = [
         Summary(
@@ -112,8 +121,8 @@ def report_payload(
     ]
     beside = dataset[[str(name) for name in dataset.data_vars if measure_of(dataset, str(name)) in MEASURES]]
     opened = [
-        _example(example, place, beside if beside else dataset, layers, heads, model["name"], exact)
-        for place, example in enumerate(examples)
+        _example(example, beside if beside else dataset, model["name"], exact)
+        for example in _with_neurons(examples, sections, names, where, layers, heads)
     ]
     payload = ReportPayload(
         kind="report",
@@ -128,7 +137,7 @@ def report_payload(
         error=blobs.plain(error),
         count=blobs.plain(count),
         chance=blobs.plain(chance),
-        seen=blobs.plain(seen(examples, names, value, layers, heads), "int32"),
+        seen=blobs.plain(where, "int32"),
         sections=[info for section in shown if (info := section.info(blobs)) is not None],
         examples=[explorer for explorer, _ in opened],
         options=_texts(_mapping(meta, "options")),
@@ -158,27 +167,78 @@ def _measure(array: xr.DataArray, name: str, *, halves: bool) -> MeasureInfo:
     return MeasureInfo(name=name, **{key: str(attrs.get(key, "")) for key in keys})  # pyright: ignore[reportArgumentType]
 
 
-def _example(
-    one: Input | Beside,
-    place: int,
-    dataset: xr.Dataset,
+def _with_neurons(
+    examples: Sequence[Input | Beside],
+    sections: Sequence[Section],
+    names: Sequence[str],
+    where: npt.NDArray[np.int32],
     layers: Sequence[int],
     heads: Sequence[int],
-    model: str,
-    exact: bool,
+) -> list[Input | Beside]:
+    """The examples, with queries and keys of the heads that sections open on them, as long as `NEURON_BYTES` lasts.
+
+    The sections take turns, so that none uses it up.
+    """
+    room = NEURON_BYTES
+    opened: dict[int, set[Head]] = {}
+    for turn in zip_longest(*(section.named() for section in sections)):
+        for head, place in (one for one in turn if one is not None):
+            if not isinstance(place, int):
+                at = (
+                    (names.index(place), layers.index(head.layer), heads.index(head.head))
+                    if place in names
+                    else None
+                )
+                place = -1 if at is None else int(where[(*at, 0)])
+            if place < 0 or head in opened.get(place, ()):
+                continue
+            size = sum(_neuron_bytes(one, head) for one in _inputs(examples[place]))
+            if 0 < size <= room:
+                room -= size
+                opened.setdefault(place, set()).add(head)
+    return [_opened(example, opened.get(place, ())) for place, example in enumerate(examples)]
+
+
+def _neuron_bytes(one: Input, head: Head) -> int:
+    """What queries and keys of a head add to the page; 0 where there are none or all are there."""
+    neurons = one.neurons.get(one.part())
+    if neurons is None or one.opened is None or head.layer not in one.first.index:
+        return 0
+    place = list(one.first.index).index(head.layer)
+    vectors, bias = (neurons.q[place][0], neurons.k[place][0]), neurons.bias[place]
+    scales = sum(8 * each.shape[1] for each in vectors)  # each neuron's range, two float32
+    return sum(each.size for each in vectors) + scales + (0 if bias is None else 4 * bias[0].size)
+
+
+def _inputs(one: Input | Beside) -> list[Input]:
+    return [one.first, one.second] if isinstance(one, Beside) else [one]
+
+
+def _opened(one: Input | Beside, heads: Collection[Head]) -> Input | Beside:
+    if isinstance(one, Beside):
+        return replace(one, first=replace(one.first, opened=heads), second=replace(one.second, opened=heads))
+    return one if one.opened is None else replace(one, opened=heads)
+
+
+def _check(examples: Sequence[Input | Beside], layers: Sequence[int], heads: Sequence[int]) -> None:
+    """Refuse examples with a layer or head that the figures have not."""
+    for place, one in enumerate(examples):
+        maps = _inputs(one)[0].first
+        unknown = sorted(set(maps.index) - set(layers))
+        if unknown:
+            raise InputError(f"examples[{place}], axis layer: the figures have no layer {unknown[0]}")
+        widest = max(len(layer) for layer in maps.layers)
+        if widest > max(heads) + 1:
+            raise InputError(
+                f"examples[{place}], axis head: the figures have heads up to {max(heads)}, found {widest} heads"
+            )
+
+
+def _example(
+    one: Input | Beside, dataset: xr.Dataset, model: str, exact: bool
 ) -> tuple[ExplorerPayload, Blobs]:
-    first = one.first if isinstance(one, Beside) else one
-    maps = next(iter(first.parts.values()))
-    unknown = sorted(set(maps.index) - set(layers))
-    if unknown:
-        raise InputError(f"examples[{place}], axis layer: the figures have no layer {unknown[0]}")
-    widest = max(len(layer) for layer in maps.layers)
-    if widest > max(heads) + 1:
-        raise InputError(
-            f"examples[{place}], axis head: the figures have heads up to {max(heads)}, found {widest} heads"
-        )
-    inputs, state = ([one.first, one.second], one.state) if isinstance(one, Beside) else ([one], None)
-    return explorer_payload(inputs, model=model, measures=dataset, state=state, exact=exact)
+    state = one.state if isinstance(one, Beside) else None
+    return explorer_payload(_inputs(one), model=model, measures=dataset, state=state, exact=exact)
 
 
 def _model(model: Mapping[str, Any], layers: int, heads: int) -> ModelInfo:

@@ -163,8 +163,9 @@ def _page(study: Study, title: str | None) -> str:
     dataset = dataset.assign_attrs(describe({**description(dataset), "seconds": seconds}))
     shown: list[Section] = []
     unseen: list[Section] = []
-    for name in available():
-        for section in made.get(name, ()):
+    places = {name: entry.place(causal=study.model.causal) for name, (_, entry) in available().items()}
+    for name in sorted(made, key=places.__getitem__):
+        for section in made[name]:
             (shown if name in study.sections or isinstance(section, Failed) else unseen).append(section)
     halves = "other_sentence" in dataset or "a_to_b" in dataset
     return report_page(

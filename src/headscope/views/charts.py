@@ -301,6 +301,7 @@ def grid_of_heads(
     colours: Palette,
     *,
     root: bool = False,
+    across: str = "head",
 ) -> Any:
     """Draw a value of every head ``[layer head]`` as a map, layers down and heads across.
 
@@ -311,6 +312,7 @@ def grid_of_heads(
         limits: of the colours; they diverge from 0 where the first is negative.
         colours: of the ground.
         root: whether colours go by the square root.
+        across: the coordinate that names columns.
     """
     made = fonts.matplotlib().colors
     signed = limits[0] < -1e-9
@@ -323,12 +325,72 @@ def grid_of_heads(
     masked = np.ma.masked_invalid(values)
     ground = {"edgecolor": colours.ground, "linewidth": gap}
     mesh = ax.pcolormesh(np.arange(columns), np.arange(rows), masked, cmap=scale, norm=norm, **ground)
-    ax.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5), xlabel="head", ylabel="layer")
-    for axis, name, room, least in ((ax.xaxis, "head", wide, 9.5), (ax.yaxis, "layer", high, 8.0)):
+    ax.set(
+        xlim=(-0.5, columns - 0.5),
+        ylim=(rows - 0.5, -0.5),
+        xlabel=across.replace("_", " "),
+        ylabel="layer",
+    )
+    for axis, name, room, least in ((ax.xaxis, across, wide, 9.5), (ax.yaxis, "layer", high, 8.0)):
         every(axis, dataset[name].values, room, least)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
     return mesh
+
+
+_CELL = 16.0  # of a head in a map of its own, in points, at most
+
+
+def map_of_heads(
+    dataset: Any,
+    values: Floats,
+    limits: tuple[float, float],
+    edged: Any,
+    *,
+    heading_text: str,
+    scale: str,
+    caption: Sequence[str],
+    about_text: str,
+    theme: Theme,
+    width: Width,
+    title: str | None,
+    ax: Any,
+    root: bool = False,
+    across: str = "head",
+) -> Figure:
+    """One map of heads by itself, some of them with an edge.
+
+    Args:
+        dataset: whose coordinates name rows and columns, and whose description says what made it.
+        values, limits, root, across: as in `grid_of_heads`.
+        edged: which heads have an edge, bool ``[layer head]``.
+        heading_text: printed above the map.
+        scale: what the colours are of.
+        caption: what the numbers are, in parts, behind the model's name.
+        about_text: the figure's name in its file.
+        theme, width, title, ax: as in `headscope.figure`.
+    """
+    meta, colours = meta_of(dataset), palette(theme)
+    given(ax, 1)
+    layers, heads = values.shape
+    wide = inches(width) * POINTS - 2 * MARGIN - 64.0
+    with chart(
+        ax,
+        1,
+        high=layers * min(_CELL, max(wide / heads, 8.0)),
+        across=1,
+        pad=(26.0, 38.0, 16.0, 24.0),
+        theme=theme,
+        width=width,
+        title=title,
+        caption=" · ".join([model_name(meta["model"]), *caption]),
+        about=about(meta, about_text),
+    ) as drawn:
+        mesh = grid_of_heads(drawn.axes[0], values, dataset, limits, colours, root=root, across=across)
+        outline(drawn.axes[0], np.argwhere(edged), colours.ink)
+        heading(drawn.axes[0], heading_text)
+        colour_bar(drawn.axes[0], mesh, scale)
+    return drawn
 
 
 def layer_colours(count: int, colours: Palette) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
@@ -12,13 +12,14 @@ import numpy.typing as npt
 
 from headscope import words
 from headscope.errors import HeadscopeWarning, InputError, ShapeError
+from headscope.heads import Head
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.neurons import Neurons
 from headscope.tokens import Tokens
 from headscope.views import telling
 from headscope.views.blobs import ArrayRef, Blobs, Vectors
 from headscope.views.columns import from_corpus, from_input, from_scores
-from headscope.views.inputs import Included, Input, runs
+from headscope.views.inputs import Included, Input, piece_labels, runs, word_labels
 from headscope.views.page import page, plain_text
 from headscope.views.payload import (
     Added,
@@ -142,12 +143,29 @@ def views_page(views: Sequence[tuple[ExplorerPayload, Blobs]], *, title: str | N
         raise InputError("views: expected at least one view, found none")
     named = views[0][0]["title"] if title is None else plain_text(title)
     payload = ViewsPayload(kind="views", version=1, title=named, views=[one for one, _ in views])
-    texts = {
-        f"{place}-{name}": text
-        for place, (_, blobs) in enumerate(views)
-        for name, text in blobs.texts.items()
-    }
+    texts: dict[str, str] = {}
+    for place, (one, blobs) in enumerate(views):
+        later, found = set(_later(one)), blobs.texts
+        texts |= {f"{place}-{name}": found[name] for name in sorted(found, key=later.__contains__)}
     return page(payload, texts, bundle="explorer", title=named)
+
+
+def _later(payload: ExplorerPayload) -> list[str]:
+    """The arrays that the first picture does without: the weights of layers that are not open."""
+    later: list[str] = []
+    for part in (part for one in payload["inputs"] for part in one["parts"]):
+        opening = part.get("opening")
+        asked = payload["state"].get("layer")
+        if opening is None or part["thumbs"] is None:
+            continue  # the grid is made of all of them
+        first = asked if asked in part["index"] else opening["layer"]
+        # A page of thumbnails has no weights.
+        later += [
+            each["data"]
+            for number, each in zip(part["index"], part["layers"], strict=False)
+            if number != first
+        ]
+    return later
 
 
 def _part(
@@ -189,7 +207,7 @@ def _part(
         if maps.sink is None or thumbnails
         else [blobs.weights(row, exact=exact) for row in included.cut(maps.sink, "sink")],
         hidden=None if thumbnails else _hidden(blobs, included),
-        neurons=None if neurons is None else _neurons(blobs, neurons, included, exact),
+        neurons=None if neurons is None else _neurons(blobs, neurons, included, one.opened, exact),
         quantities=[
             _quantity(blobs, plain_text(kind), included.cut(matrix, kind), layers, exact, one.notes.get(kind))
             for kind, matrix in one.quantities(name).items()
@@ -221,9 +239,9 @@ def _axis(tokens: Tokens, sink_keys: Sequence[int] = ()) -> AxisInfo:
     special, sequences = tokens.special_mask, tokens.sequence_ids
     grouped = None
     if tokens.word_ids is not None:
-        grouped = WordsInfo(group=words.group(tokens).tolist(), texts=list(words.words(tokens).pieces))
+        grouped = WordsInfo(group=words.group(tokens).tolist(), texts=word_labels(words.words(tokens)))
     axis = AxisInfo(
-        pieces=list(tokens.pieces),
+        pieces=piece_labels(tokens),
         special=[False] * len(tokens) if special is None else [bool(flag) for flag in special],
         sequences=None if sequences is None else [int(number) for number in sequences],
         words=grouped,
@@ -300,24 +318,33 @@ def add_quantity(
         layers, exact = included.cut(maps.layers, name), payload["exact"]
         quantity = _quantity(blobs, name, matrices, layers, exact, one.notes.get(name))
         part["quantities"] = [*(each for each in part["quantities"] if each["name"] != name), quantity]
-        vectors: list[Vectors] | None = None
+        vectors: list[Vectors | None] | None = None
         if values is not None and part["name"] in values and part["neurons"] is not None:
             vectors = [
-                blobs.vectors(np.asarray(values[part["name"]][at])[neurons["keys"]], exact=exact)
+                neurons and blobs.vectors(np.asarray(values[part["name"]][at])[neurons["keys"]], exact=exact)
                 for at, neurons in zip(included.places, part["neurons"], strict=True)
             ]
             for neurons, v in zip(part["neurons"], vectors, strict=True):
-                neurons["v"] = v
+                if neurons is not None:
+                    neurons["v"] = v
         additions.append(Added(input=place, part=part["name"], quantity=quantity, values=vectors))
     return additions
 
 
-def _neurons(blobs: Blobs, neurons: Neurons, included: Included, exact: bool) -> list[NeuronsInfo]:
+def _neurons(
+    blobs: Blobs, neurons: Neurons, included: Included, opened: Collection[Head] | None, exact: bool
+) -> list[NeuronsInfo | None] | None:
+    """The queries and keys of each layer's opened heads; None for a layer, or a part, without any."""
+
     def vectors(layers: Sequence[FloatArray], place: int, heads: Sequence[int]) -> Vectors:
         return blobs.vectors(np.asarray(layers[place])[heads], exact=exact)
 
-    layers: list[NeuronsInfo] = []
-    for place, heads in zip(included.places, included.heads, strict=True):
+    layers: list[NeuronsInfo | None] = []
+    for index, place, shown in zip(included.index, included.places, included.heads, strict=True):
+        heads = [head for head in shown if opened is None or (index, head) in opened]
+        if not heads:
+            layers.append(None)
+            continue
         groups = neurons.groups(place)
         keys = sorted({head // groups for head in heads})
         bias, sinks, cap = neurons.bias[place], neurons.sinks[place], neurons.softcap[place]
@@ -326,6 +353,7 @@ def _neurons(blobs: Blobs, neurons: Neurons, included: Included, exact: bool) ->
                 q=vectors(neurons.q, place, heads),
                 k=vectors(neurons.k, place, keys),
                 v=None if neurons.v is None else vectors(neurons.v, place, keys),
+                heads=heads,
                 key_head=[keys.index(head // groups) for head in heads],
                 keys=keys,
                 groups=groups,
@@ -335,7 +363,7 @@ def _neurons(blobs: Blobs, neurons: Neurons, included: Included, exact: bool) ->
                 sinks=None if sinks is None else [float(sinks[head]) for head in heads],
             )
         )
-    return layers
+    return layers if any(layers) else None
 
 
 def _hidden(blobs: Blobs, included: Included) -> list[ArrayRef] | None:

@@ -17,6 +17,9 @@ from headscope.views.selection import Heads, Matrix, Pinned, Selection, is_pair,
 MOST = 4000
 """The most lines that are drawn; the strongest are."""
 
+EACH = 12
+"""So many for each token and head where no weight and no token is asked for: what the eye can follow."""
+
 THIN = 0.004
 """Above this share of the scale, or half of an even share, every line of a pinned token is drawn."""
 
@@ -88,11 +91,14 @@ class HeadLines:
     def notes(self) -> list[str]:
         """What the caption adds: which lines are drawn, and which tokens are named."""
         state = self.selection.state
-        said = [f"lines of at least {self._least()}"]
+        some = (
+            f"the {len(self.drawn):,} strongest of {len(self.drawn) + self.left_out:,} "
+            if self.left_out
+            else ""
+        )
+        said = [f"{some}lines of at least {self._least()}"]
         if state["top_k"]:
             said[0] += f", the {state['top_k']} strongest of each token"
-        if self.left_out:
-            said[0] += f"; {self.left_out:,} more are not drawn"
         if self.selection.signed and len(self.heads) == 1:
             said.append("blue positive, orange negative")
         if pinned := self.selection.pinned_in_words():
@@ -149,14 +155,17 @@ class HeadLines:
             lines.append(np.stack([np.full(len(row), place), row, col, matrix[row, col]], -1))
         drawn = np.concatenate(lines)
         drawn = drawn[np.argsort(drawn[:, 3], kind="stable")]
-        if len(drawn) <= MOST:
+        most = MOST
+        if state["threshold"] is None and mine is None:
+            most = min(MOST, EACH * len(self.heads) * len(self.selection.query))
+        if len(drawn) <= most:
             return drawn, 0
         # Of the weakest that are drawn, which are all as strong, an even choice.
-        least = float(drawn[-MOST, 3])
+        least = float(drawn[-most, 3])
         equal, above = (int(np.searchsorted(drawn[:, 3], least * by)) for by in (1 - 1e-6, 1 + 1e-6))
-        room = MOST - (len(drawn) - above)
+        room = most - (len(drawn) - above)
         chosen = equal + np.arange(room) * (above - equal) // max(1, room)
-        return np.concatenate([drawn[chosen], drawn[above:]]), len(drawn) - MOST
+        return np.concatenate([drawn[chosen], drawn[above:]]), len(drawn) - most
 
     def _of_pinned(self) -> tuple[int | slice, int | slice] | None:
         """Where the lines of the chosen tokens stand in a matrix; None where no token is chosen."""

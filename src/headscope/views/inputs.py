@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.errors import InputError, ShapeError
+from headscope.heads import Head
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.neurons import Neurons
 from headscope.tokens import Tokens
@@ -29,6 +30,7 @@ class Input:
         parts: maps by part: ``{"self": …}`` or ``{"encoder": …, "decoder": …, "cross": …}``.
         label: a few words that name it; by default the pieces do.
         neurons: queries and keys by part, for the neuron view.
+        opened: the heads whose queries and keys are shown; None: all.
         matrices: other matrices per pair by name (``gradient``, …), by part, ``[head query key]`` a layer;
             they may be negative.
         notes: what a matrix is of, by its name: ``{"gradient": "the loss on the input"}``.
@@ -41,6 +43,7 @@ class Input:
     matrices: Matrices = field(default_factory=dict[str, Mapping[str, Sequence[FloatArray]]])
     notes: Mapping[str, str] = field(default_factory=dict[str, str])
     links: Mapping[str, Sequence[LinkInfo]] = field(default_factory=dict[str, Sequence[LinkInfo]])
+    opened: Collection[Head] | None = None
 
     @property
     def first(self) -> AttentionMaps:
@@ -100,15 +103,36 @@ class Included:
         ]
 
 
+UNKNOWN = frozenset({"[UNK]", "<unk>", "<|unk|>"})
+"""Pieces that stand for what a tokenizer does not know."""
+
+
+def piece_labels(tokens: Tokens) -> list[str]:
+    """The pieces, those that stand for what is not known with what the text says there: ``[UNK]☃``."""
+    texts = tokens.texts or [""] * len(tokens)
+    return [
+        f"{piece}{text.strip()}" if piece in UNKNOWN and text.strip() else piece
+        for piece, text in zip(tokens.pieces, texts, strict=True)
+    ]
+
+
+def word_labels(words: Tokens) -> list[str]:
+    """The words of an axis (`headscope.words.words`) as the text has them; what is in no text as its pieces."""
+    if words.texts is None:
+        return list(words.pieces)
+    return [text.strip() or piece for piece, text in zip(words.pieces, words.texts, strict=True)]
+
+
 def in_words(tokens: Tokens) -> str:
-    """Tokens as a text, without special ones: what an input without a label is called."""
-    return "".join(text for text, _ in runs(tokens))
+    """Tokens as a text on one line, without special ones: what an input without a label is called."""
+    return re.sub(r"\s+", " ", "".join(text for text, _ in runs(tokens)))
 
 
 def runs(tokens: Tokens, changed: Container[int] = ()) -> list[tuple[str, bool]]:
     """Tokens as a text, without special ones, in stretches of pieces whose places are among `changed`, or are not.
 
-    Patches and frames, which are numbered, read ``patch 0 … patch 63``.
+    The text is as it was written, where that is known; between two texts stands a space. Patches and frames, which are
+    numbered, read ``patch 0 … patch 63``.
     """
     special = np.zeros(len(tokens), bool) if tokens.special_mask is None else tokens.special_mask
     places = np.flatnonzero(~special).tolist()
@@ -117,15 +141,30 @@ def runs(tokens: Tokens, changed: Container[int] = ()) -> list[tuple[str, bool]]
     if len(pieces) > 3 and len(stems) == 1 and pieces[0] not in stems:
         return [(f"{pieces[0]} … {pieces[-1]}", False)]
     found: list[tuple[str, bool]] = []
-    for place, piece in zip(places, pieces, strict=True):
-        text = piece if piece.startswith("##") else f" {piece}"
-        text = re.sub("^(##| [Ġ▁]+)", lambda mark: " " * (mark[0] != "##"), text)
-        mine = place in changed
-        if mine and text.startswith(" "):
-            found += [(" ", False), (text[1:], True)]
+    last = ""
+    for number, (place, piece) in enumerate(zip(places, pieces, strict=True)):
+        if tokens.texts is None:
+            text = piece if piece.startswith("##") else f" {piece}"
+            text = re.sub("^(##| [Ġ▁]+)", lambda mark: " " * (mark[0] != "##"), text)
         else:
-            found.append((text, mine))
-    joined = [("".join(text for text, _ in some), mine) for mine, some in groupby(found, itemgetter(1))]
-    if joined:
-        joined[0] = (joined[0][0].lstrip(), joined[0][1])
-    return [(text, mine) for text, mine in joined if text]
+            text = tokens.texts[place]
+            apart = (number and place > places[number - 1] + 1) or _other_text(tokens, place)
+            if apart and text[:1].strip() and last.strip():
+                text = f" {text}"
+        last = text[-1:] or last
+        own = text.lstrip()
+        found += [(text[: len(text) - len(own)], False), (own, place in changed)]
+    while found and not found[0][0].strip():
+        del found[0]
+    while found and not found[-1][0].strip():
+        found.pop()
+    if found:
+        found[-1] = (found[-1][0].rstrip(), found[-1][1])
+    said = [(text, mine) for text, mine in found if text]
+    return [("".join(text for text, _ in some), mine) for mine, some in groupby(said, itemgetter(1))]
+
+
+def _other_text(tokens: Tokens, place: int) -> bool:
+    """Whether a token is of another text than the one before it."""
+    sequence = tokens.sequence_ids
+    return place > 0 and sequence is not None and bool(sequence[place] != sequence[place - 1])

@@ -61,7 +61,8 @@ def page(payload: Mapping[str, Any], blobs: Mapping[str, str], *, bundle: str, t
     """An HTML page that shows `payload` with a bundle: ``report`` means ``report.js`` and ``report.css``.
 
     Everything that comes from a model or a text is JSON, read as data; the policy in the page lets only its
-    own script run and lets nothing load from anywhere.
+    own script run and lets nothing load from anywhere. The arrays come last, in the order of `blobs`: what the
+    first of them show is drawn while the browser still reads the others.
     """
     script, style = bundle_file(f"{bundle}.js"), bundle_file(f"{bundle}.css")
     if "</script" in script.lower() or "<!--" in script or "</style" in style.lower():
@@ -81,10 +82,11 @@ def page(payload: Mapping[str, Any], blobs: Mapping[str, str], *, bundle: str, t
         '<div id="headscope"></div>',
         "<noscript>This page draws its figures with JavaScript, which is turned off here.</noscript>",
         f'<script type="application/json" id="headscope-payload">{script_json(payload)}</script>',
+        f"<script>{script}</script>",
         *(
             f'<script type="text/plain" id="headscope-data-{html_text(name)}">{text}</script>'
             for name, text in blobs.items()
         ),
-        f"<script>{script}</script>\n</body>\n</html>\n",
+        "</body>\n</html>\n",
     ]
     return "\n".join(parts)

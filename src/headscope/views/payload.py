@@ -117,13 +117,15 @@ class AxisInfo(TypedDict):
 class NeuronsInfo(TypedDict):
     """What softmax is taken of in one layer: ``softcap(scaling · q kᵀ + bias)``.
 
-    `groups` query heads share one key head; `key_head` is the place of the key head that serves each query
-    head, `keys` the model's own index of each key head. `bias` is [head query key]; `sinks` is a logit a head.
+    `heads` are those whose queries are there, by the model's own indices. `groups` query heads share one key head;
+    `key_head` is the place of the key head that serves each query head, `keys` the model's own index of each key
+    head. `bias` is [head query key]; `sinks` is a logit a head.
     """
 
     q: Vectors
     k: Vectors
     v: Vectors | None
+    heads: list[int]
     key_head: list[int]
     keys: list[int]
     groups: int
@@ -188,6 +190,7 @@ class PartInfo(TypedDict):
     ``[head query key]``. `thumbs` holds ``[head row column]`` of all layers, pooled by the maximum: the grid of
     a large input is drawn from it. `sink` is ``[head query]`` a layer. `hidden` is 1 where a query cannot see
     a key, ``[head query key]`` a layer, or ``[1 query key]`` where its heads agree; None where `causal` says all.
+    `neurons` is None for a layer without them.
     """
 
     name: str
@@ -201,7 +204,7 @@ class PartInfo(TypedDict):
     thumbs: ArrayRef | None
     sink: list[ArrayRef] | None
     hidden: list[ArrayRef] | None
-    neurons: list[NeuronsInfo] | None
+    neurons: list[NeuronsInfo | None] | None
     quantities: list[QuantityInfo]
     measures: list[MeasureColumn]
     links: NotRequired[list[LinkInfo]]
@@ -258,7 +261,7 @@ class ExplorerState(TypedDict, total=False):
     picture: Annotated[Literal["lines", "matrix"], StateKey("lines", "'lines' or 'matrix': the head view")]
     measure: Annotated[str, StateKey("none", "'none' or a measure that the payload has")]
     sort: Annotated[bool, StateKey(False, "True or False: sort the heads by the measure")]
-    ascending: Annotated[bool, StateKey(False, "True or False: sort from the smallest")]
+    ascending: Annotated[bool, StateKey(False, "True or False: sort (and rank) from the smallest")]
     least: Annotated[float, StateKey(0.0, "a number: heads whose measure is below it are dimmed")]
     threshold: Annotated[
         float | None,
@@ -341,7 +344,7 @@ class Added(TypedDict):
     input: int
     part: str
     quantity: QuantityInfo
-    values: list[Vectors] | None
+    values: list[Vectors | None] | None
 
 
 class ViewsPayload(TypedDict):

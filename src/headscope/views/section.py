@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -38,6 +38,10 @@ class Section(ABC):
 
     def findings(self) -> Sequence[list[Part]]:
         """Sentences for the report's summary, the most telling first."""
+        return ()
+
+    def named(self) -> Iterable[tuple[Head, int | str]]:
+        """The heads that it opens, and the example of the page on which it does, or the measure that is seen there."""
         return ()
 
     def marks(self) -> Mapping[str, Sequence[Head]]:

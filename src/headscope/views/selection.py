@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from headscope.tokens import IntArray, Tokens
 from headscope.views.canvas import label
 from headscope.views.columns import Column, from_corpus, from_input
 from headscope.views.gold import Gold, placed
-from headscope.views.inputs import Included, Input
+from headscope.views.inputs import Included, Input, piece_labels, word_labels
 from headscope.views.state import DEFAULTS
 from headscope.views.telling import sinks
 
@@ -97,6 +97,8 @@ class Selection:
         if self.state["unit"] == "words":
             self._words = (_words.matrix(self.maps.query)[0], _words.matrix(self.maps.key)[1])
             whole = (_words.words(self.maps.query), _words.words(self.maps.key))
+        named = piece_labels if self._words is None else word_labels
+        whole = tuple(replace(axis, pieces=named(axis)) for axis in whole)
         sides = (None, None) if self.state["filter"] == "all" else tuple(self.state["filter"])
         self.rows, self.columns = (
             _kept(axis, side, self.state["special"]) for axis, side in zip(whole, sides, strict=True)

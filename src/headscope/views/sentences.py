@@ -32,10 +32,13 @@ def sentence(*parts: str | Part) -> list[Part]:
     return [text(part) if isinstance(part, str) else part for part in parts]
 
 
-def by_role(heads: Mapping[str, Sequence[Sequence[Part]]]) -> list[Part]:
-    """The heads of each role, such as ``previous token L0H2; broad L0H3, L1H0 and 3 more``: most heads first."""
+def by_role(heads: Mapping[str, Sequence[Sequence[Part]]], last: str = "") -> list[Part]:
+    """The heads of each role, such as ``previous token L0H2; broad L0H3, L1H0 and 3 more``: most heads first.
+
+    The role `last` stands behind all others.
+    """
     parts: list[Part] = []
-    for role, names in sorted(heads.items(), key=lambda item: -len(item[1])):
+    for role, names in sorted(heads.items(), key=lambda item: (item[0] == last, -len(item[1]))):
         parts.append(text(f"{'; ' if parts else ''}{role} "))
         for position, name in enumerate(names[:NAMED]):
             parts += [*comma(position), *name]

@@ -13,6 +13,7 @@ import pytest
 import headscope as hs
 from headscope.analyses.typed import Typed
 from headscope.errors import InputError
+from headscope.heads import Head
 from headscope.models import Model
 
 SIDES = [
@@ -91,6 +92,17 @@ def test_what_differs_is_what_the_command_finds(demo: Model, tmp_path: Path) -> 
     row = info["rows"][0]
     first, second = found["examples"][row["example"]]["inputs"]
     assert [first["label"], second["label"]] == ["A · 0", "B · 1"]
+    reason = row["reason"]
+    assert (reason["says"], reason["over"]) == (f"{row['title']}, A − B", "between the groups")
+    row = next(row for row in info["rows"] if row["measure"] == "previous" and row["example"] is not None)
+    head = Head(row["layer"], row["head"])
+    maps = hs.capture(demo, expected.typical("previous", head)[0])
+    back = np.abs(np.diagonal(maps.layers[head.layer][head.head], -1) - row["a"])
+    assert maps.query.special_mask is not None
+    assert row["reason"]["pin"] == {
+        "side": "from",
+        "place": 1 + int(np.where(maps.query.special_mask[1:], np.inf, back).argmin()),
+    }
     texts = {
         label: [
             ["[CLS]", *demo.tokenizer.tokenize(a)]

@@ -213,6 +213,13 @@ def test_other_tokenizers_are_compared_on_words() -> None:
     assert example["state"] == {"side": "difference", "unit": "words", "special": False}
     first, second = (one["parts"][0]["query"] for one in example["inputs"])
     assert first["pieces"] != second["pieces"]
+    for pin, place in zip(info["pin"], info["example"], strict=True):  # the first piece of a word
+        assert pin["side"] == "from"
+        pinned = found["examples"][place]["inputs"][0]["parts"][0]["query"]
+        assert not pinned["special"][pin["place"]]
+        own = pinned["words"]["group"]
+        assert own.index(own[pin["place"]]) == pin["place"]
+    assert len({pin["place"] for pin in info["pin"]}) > 1
     kept = [
         [word for word, place in zip(axis["words"]["texts"], range(999), strict=False) if word.isalpha()]
         for axis in (first, second)

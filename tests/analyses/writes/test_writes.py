@@ -217,7 +217,7 @@ def test_the_command(
     assert run(monkeypatch, *model) == 0
     printed = capsys.readouterr().out.splitlines()
     assert printed[0].startswith("copying: eigenvalues from -1 to 1, by chance within ±")
-    assert printed[1].split()[:5] == ["name", "paper", "copying", "positive", "itself"]
+    assert printed[1].split()[:5] == ["name", "paper", "copying", "q", "positive"]
     assert len(printed) == 2 + 8
     place = [str(tmp_path / "w.csv"), "--meta", str(tmp_path / "w.json")]
     assert run(monkeypatch, *model, "--head", "1.2", "--token", " the", "-o", *place) == 0

@@ -14,6 +14,8 @@ export { section as links } from "./links/links";
 export { section as measures } from "./measure/measures";
 export { section as methods } from "./reports/methods";
 export { section as probes } from "./probes/probes";
+export { section as retrieval } from "./retrieval/retrieval";
 export { section as roles } from "./roles/roles";
 export { section as summary } from "./reports/summary";
 export { section as syntax } from "./syntax/syntax";
+export { section as writes } from "./writes/writes";

@@ -15,6 +15,7 @@ ANALYSIS = Analysis(
             beside=("*",),
             cost=0.5,
             doing="examples for each head",
+            decoder=38,
         ),
     ),
 )

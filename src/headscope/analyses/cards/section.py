@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Literal, TypedDict
 
 import numpy as np
@@ -15,6 +16,7 @@ from headscope.analyses.roles.section import SHORT, known_roles
 from headscope.analyses.roles.statistics import ROLES, leading, roles_of, units_of
 from headscope.analyses.study import Gallery, Study, look
 from headscope.corpora import Example
+from headscope.heads import Head
 from headscope.maps import AttentionMaps
 from headscope.models import Model
 from headscope.tokens import Tokens
@@ -110,6 +112,13 @@ class Cards(Section):
             command=self.command,
         )
 
+    def named(self) -> Iterator[tuple[Head, int]]:
+        """The examples of the cards, the strongest of each first."""
+        for turn in zip_longest(*((*card.strongest, *card.sample) for card in self.cards)):
+            for card, each in zip(self.cards, turn, strict=True):
+                if each is not None:
+                    yield card.head, each.example
+
     def _examples(self, card: Card, examples: Sequence[Shown]) -> list[CardExample]:
         """Examples of a card, each with what is to be seen of the head there: the row that is nearest to its score."""
         return [
@@ -139,9 +148,9 @@ class Cards(Section):
 
 
 NEURON_BYTES = 400_000
-"""Up to how many bytes queries and keys come with the examples; the later ones go without."""
+"""Up to how many bytes queries and keys of all heads come with the examples; later ones have those of named heads."""
 
-_SILENT = ("rare_word",)  # needs a corpus that was read twice
+_SILENT = ("rare_word", "retrieval")  # need a corpus that was read twice, and needles
 
 
 def gallery(study: Study) -> Gallery:
@@ -191,10 +200,10 @@ def _tokens(model: Model, text: str | tuple[str, str]) -> Tokens:
 
 
 def _within(examples: Sequence[Input]) -> list[Input]:
-    """The examples, with queries and keys as long as `NEURON_BYTES` lasts (a neuron travels as a byte)."""
+    """The examples, with queries and keys of all heads as long as `NEURON_BYTES` lasts (a neuron travels as a byte)."""
     room = NEURON_BYTES
     kept: list[Input] = []
     for example in examples:
         room -= sum(array.size for each in example.neurons.values() for array in (*each.q, *each.k))
-        kept.append(example if room >= 0 else replace(example, neurons={}))
+        kept.append(example if room >= 0 else replace(example, opened=()))
     return kept

@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from headscope.analyses.cards.section import gallery
 from headscope.analyses.compare_groups.run import groups
 from headscope.analyses.compare_groups.section import Groups
 from headscope.analyses.study import Study, look_at_both
 from headscope.heads import Head
-from headscope.views.section import Section
+from headscope.maps import AttentionMaps
+from headscope.views.payload import Pin
+from headscope.views.reasons import definition, telling_rows
+from headscope.views.section import Beside, Section
 
 BYTES = 1_500_000
 """Up to how many bytes of maps the examples add to the page."""
@@ -33,6 +38,7 @@ def section(study: Study) -> list[Section]:
     labels = [str(group["label"]) for group in section.meta["groups"]]
     indices: dict[tuple[int, int], int | None] = {}
     examples: dict[tuple[str, Head], int] = {}
+    pins: dict[tuple[str, Head], Pin] = {}
     listed: Any = section.listed
     for row in listed.itertuples():
         head = Head(int(row.layer), int(row.head))
@@ -43,4 +49,16 @@ def section(study: Study) -> list[Section]:
             indices[key] = pages.put(look_at_both(both, typical, labels, {"side": "both"})) if fits else None
         if (index := indices[key]) is not None:
             examples[str(row.measure), head] = index
-    return [replace(section, examples=examples)]
+            view = pages.inputs[index]
+            assert isinstance(view, Beside)
+            if (pin := _pin(str(row.measure), view.first.first, head, float(row.group_a))) is not None:
+                pins[str(row.measure), head] = pin
+    return [replace(section, examples=examples, pins=pins)]
+
+
+def _pin(name: str, maps: AttentionMaps, head: Head, mean: float) -> Pin | None:
+    """The row of A's typical input whose figure is nearest to the mean of A; None for a measure that has no rows."""
+    measure = definition(name)
+    layer = list(maps.index).index(head.layer)
+    found = measure and telling_rows(measure, maps, layer, [head.head], np.array([mean]))
+    return None if found is None else Pin(side="from", place=int(found.query[0]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict
 
@@ -15,7 +15,7 @@ from headscope.heads import Head
 from headscope.measures.dataset import description
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
-from headscope.views.payload import Part, Reason, SectionInfo
+from headscope.views.payload import Part, Pin, Reason, SectionInfo
 from headscope.views.reasons import because
 from headscope.views.section import Section, not_measured, records
 from headscope.views.sentences import head_name, sentence
@@ -86,12 +86,14 @@ class Groups(Section):
     Attributes:
         figures: from `headscope.compare.groups`.
         examples: the place of an example with a typical input of each group, by measure and head.
+        pins: the token of the first whose row shows the measure there.
         level: up to which q a head is said to differ.
         command: what gives the same figures.
     """
 
     figures: xr.Dataset
     examples: Mapping[tuple[str, Head], int] = field(default_factory=dict[tuple[str, Head], int])
+    pins: Mapping[tuple[str, Head], Pin] = field(default_factory=dict[tuple[str, Head], Pin])
     level: float = two_groups.LEVEL
     command: str | None = None
 
@@ -137,6 +139,10 @@ class Groups(Section):
                 f" in “{self.figures.sel(measure=first.measure)['title'].item()}” (Hedges' g {first.effect:.2f}).",
             )
         ]
+
+    def named(self) -> Iterator[tuple[Head, int]]:
+        """The heads of the rows."""
+        return ((head, example) for (_, head), example in self.examples.items())
 
     def info(self, blobs: Blobs) -> GroupsSection:
         """The rows; nothing travels beside them."""
@@ -224,5 +230,9 @@ class Groups(Section):
         title, units = str(of["title"].item()), str(of["units"].item())
         figure = f"{difference:+.3f}" + ("" if units == "share" else f" {units}")
         return because(
-            f"{title}, A − B", figure, "between the groups", example=self.examples.get((measure, head))
+            f"{title}, A − B",
+            figure,
+            "between the groups",
+            example=self.examples.get((measure, head)),
+            pin=self.pins.get((measure, head)),
         )

@@ -26,12 +26,14 @@ from headscope.attention.load import load
 from headscope.corpora.whole import sentences
 from headscope.errors import InputError
 from headscope.heads import Head
+from headscope.maps import AttentionMaps
 from headscope.measures.dataset import description
 from headscope.models import Model
 from headscope.stream.batches import tokens_of
 from headscope.tokens import Tokens
 from headscope.views.payload import Pin
 from headscope.views.section import Beside, Section
+from headscope.words import group, matrix
 
 EXAMPLES = 4
 """How many examples have the maps of both models."""
@@ -103,7 +105,7 @@ def section(study: Study) -> list[Section]:
         if pages.show is not None:
             drawn = _drawn(_of_words(study, beside.model) if words else _of_pieces(study))
             examples = _examples(model, beside, drawn, figures, pages, words=words)
-            pins = {} if words else _pins(pages, examples)
+            pins = _pins(pages, examples, words=words)
     else:
         why.append(f"{differ}, so only their roles are compared")
     both: tuple[pd.DataFrame, pd.DataFrame] | None = None
@@ -182,19 +184,39 @@ def _examples(
     }
 
 
-def _pins(pages: Gallery, examples: Mapping[Head, int]) -> dict[Head, Pin]:
-    """Of each head, the token of its example whose rows in A and in B have least in common; special ones are none."""
+def _pins(pages: Gallery, examples: Mapping[Head, int], *, words: bool) -> dict[Head, Pin]:
+    """Of each head, the token of its example whose rows in A and in B have least in common; special ones are none.
+
+    Over words the first token of a word, and of special tokens neither rows nor columns.
+    """
     pins: dict[Head, Pin] = {}
     for head, index in examples.items():
         view = pages.inputs[index]
         assert isinstance(view, Beside)
-        a, b = view.first.first, view.second.first
-        layer = list(a.index).index(head.layer)
-        apart = np.abs(a.layers[layer][head.head] - b.layers[layer][head.head]).sum(-1)
-        if a.query.special_mask is not None and not a.query.special_mask.all():
-            apart = np.where(a.query.special_mask, -1.0, apart)
-        pins[head] = Pin(side="from", place=int(apart.argmax()))
+        a, b = (_rows(one.first, head, words=words) for one in (view.first, view.second))
+        apart = np.abs(a.weights - b.weights).sum(-1)
+        pins[head] = Pin(side="from", place=int(a.place[apart.argmax()]))
     return pins
+
+
+class _Rows(NamedTuple):
+    """Rows of a head, ``[row column]``, and of each the place of its token, or of its word's first."""
+
+    weights: npt.NDArray[np.float64]
+    place: npt.NDArray[np.int64]
+
+
+def _rows(maps: AttentionMaps, head: Head, *, words: bool) -> _Rows:
+    tokens, layer = maps.query, list(maps.index).index(head.layer)
+    weights = np.asarray(maps.layers[layer][head.head], np.float64)
+    special = np.zeros(len(tokens), bool) if tokens.special_mask is None else tokens.special_mask
+    kept = np.flatnonzero(~special) if not special.all() else np.arange(len(tokens))
+    if not words:
+        return _Rows(weights[kept], kept)
+    from_pieces, to_words = matrix(tokens)
+    first = np.unique(group(tokens), return_index=True)[1]
+    own = np.flatnonzero(np.isin(first, kept))
+    return _Rows((from_pieces @ weights @ to_words)[np.ix_(own, own)], first[own])
 
 
 def nearest(away: npt.NDArray[np.float64], count: int) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
@@ -107,6 +108,10 @@ class CompareSection(SectionInfo):
 @dataclass(frozen=True)
 class Compare(Comparison):
     """The section of two models."""
+
+    def named(self) -> Iterable[tuple[Head, int]]:
+        """The heads that were compared, each on its own example."""
+        return self.examples.items()
 
     def info(self, blobs: Blobs) -> CompareSection:
         """The figures; nothing travels beside them."""

@@ -141,7 +141,7 @@ def inserted(tokens: Tokens, index: int, piece: str, number: int) -> Tokens:
 
     kind = None if tokens.type_ids is None else tokens.type_ids[max(0, index - 1)]
     values: dict[str, Any] = {"ids": number, "type_ids": kind, "special_mask": True}
-    values |= {"word_ids": -1, "sequence_ids": -1}
+    values |= {"word_ids": -1, "sequence_ids": -1, "texts": ""}
     pieces = [*tokens.pieces[:index], piece, *tokens.pieces[index:]]
     return tokens.changed(pieces, lambda name, array: np.insert(array, index, values.get(name, 0), axis=0))
 

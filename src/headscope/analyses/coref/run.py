@@ -19,6 +19,7 @@ from headscope.analyses.links.sums import LinkSums
 from headscope.analyses.result import returns_result
 from headscope.corpora import Corpus, Example, Mention
 from headscope.corpora.corpus import leave_out, plain
+from headscope.corpora.packing import spaced
 from headscope.deprecated import unused
 from headscope.doors import Count, Seed, validated
 from headscope.link import Link, Span
@@ -226,7 +227,7 @@ def _joined(model: Model, run: Sequence[Example]) -> Example:
         for start, example in numbered
         for first, last, cluster in example.mentions or ()
     ]
-    return replace(
+    joined = replace(
         run[0],
         words=words,
         heads=heads,
@@ -235,8 +236,8 @@ def _joined(model: Model, run: Sequence[Example]) -> Example:
         features=features,
         mentions=mentions,
         spaces=spaces if len(spaces) == len(words) else None,
-        tokens=model.from_words(words),
     )
+    return replace(joined, tokens=spaced(model.from_words(words), joined))
 
 
 def estimate(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypedDict
 
 import xarray as xr
 
 from headscope.analyses.clusters import CHOSEN_ON, note
-from headscope.analyses.coref.statistics import RULES, TYPES, best_head, table
+from headscope.analyses.coref.statistics import CANDIDATES, RULES, TYPES, best_head, table
 from headscope.analyses.printed import TABLE_2, orientation
 from headscope.analyses.study import LEVEL
 from headscope.heads import Head
@@ -141,6 +141,13 @@ class Coref(Section):
     def findings(self) -> list[list[Part]]:
         """A sentence for the summary."""
         return [_finding(self.result, self._reason("preceding_mentions"))]
+
+    def named(self) -> Iterator[tuple[Head, int]]:
+        """The best heads, on the texts of their mentions."""
+        for kind in CANDIDATES:
+            for each in self.examples.get(kind, ()):
+                if (example := self.windows[each["window"]]["example"]) is not None:
+                    yield best_head(self.result, kind), example
 
     def marks(self) -> dict[str, list[Head]]:
         """The head that finds most antecedents."""

@@ -20,6 +20,7 @@ ANALYSIS = Analysis(
             "section:section",
             cost=2.0,
             doing="distances between all heads",
+            decoder=25,
         ),
     ),
 )

@@ -184,8 +184,10 @@ def _sentence(asked: Asked, example: int | None) -> LinkSentence:
     if axis.unit == "words":
         words = [*(asked.words or ())[:second], *(asked.pair_words or ())][: axis.own]
     else:
+        pieces, texts = axis.tokens.pieces, axis.tokens.texts or [""] * len(axis.tokens)
         words = [
-            "".join(strip_markers(axis.tokens.pieces[int(token)]) for token in group)
+            "".join(texts[int(token)] for token in group).strip()
+            or "".join(strip_markers(pieces[int(token)]) for token in group)
             for group in axis.groups[: axis.own]
         ]
     return LinkSentence(

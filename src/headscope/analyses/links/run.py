@@ -30,6 +30,7 @@ from headscope.attention.one import decoder_tokens
 from headscope.corpora import Corpus, Example
 from headscope.corpora.corpus import leave_out, plain
 from headscope.corpora.links import united
+from headscope.corpora.packing import spaced
 from headscope.doors import Count, Offset, Seed, validated
 from headscope.errors import InputError
 from headscope.link import Link
@@ -111,7 +112,7 @@ class Links(Engine):
                     yield example
                     continue
                 if example.words is not None:
-                    tokens = self.model.from_words(example.words)
+                    tokens = spaced(self.model.from_words(example.words), example)
                 else:
                     tokens = self.model.encode(example.text or "")
             except InputError as error:

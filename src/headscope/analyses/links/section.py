@@ -142,6 +142,15 @@ class Linked(Section):
         labels = [row for row in rows.itertuples() if row.label != ALL or len(rows) == 1]
         return [finding(labels, description(self.result), _TERMS, self._reason)]
 
+    def named(self) -> Iterator[tuple[Head, int]]:
+        """The best head of each label, on its inputs."""
+        rows: Any = table(self.result)
+        for row in rows.itertuples():
+            shown = self.examples.get(row.label, Drawn())
+            for each in (*shown.right, *shown.wrong):
+                if (example := self.sentences[each["sentence"]]["example"]) is not None:
+                    yield Head(int(row.layer), int(row.head)), example
+
     def info(self, blobs: Blobs) -> LinksSection:
         """The rows and the inputs; nothing travels beside them."""
         rows: Any = table(self.result)

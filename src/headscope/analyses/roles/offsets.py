@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import torch
@@ -20,14 +20,131 @@ from headscope.attention.record import AttentionRecord
 from headscope.corpora import Corpus, Example
 from headscope.measures.choose import choose
 from headscope.measures.measure import Measure
-from headscope.measures.sums import Documents, Floats
+from headscope.measures.sums import Documents, Floats, Sums
+from headscope.measures.surface import SMOOTHING
 from headscope.models import Model
 from headscope.stream.batches import examples, over_blocks, tokens_of
 from headscope.stream.forward import self_attention
-from headscope.stream.rows import Found, Rows
+from headscope.stream.rows import Rows
 
 INPUTS = 500
 """From so many inputs, at most, offsets are taken: where a head looks settles soon."""
+
+_WHOLE = 1e-5
+"""How far from 1 the sums of rows may be by rounding."""
+
+
+class Look:
+    """What is told of some inputs in one pass: what the heads' own offsets score, and, on request, measures.
+
+    Args:
+        model: from `headscope.load`.
+        of_tokens: names of the measures whose scores by offsets are told, from the first `INPUTS` inputs.
+        change: makes of each call of attention the one that is looked at in its place.
+        measures: what is measured of that over all inputs.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        of_tokens: Sequence[str],
+        *,
+        change: Callable[[AttentionRecord], AttentionRecord] | None = None,
+        measures: Sequence[Measure] = (),
+    ) -> None:
+        self._model, self._of_tokens, self._change, self._measures = model, of_tokens, change, measures
+        self._documents = Documents([measure.name for measure in measures])
+        self._profiles = Profiles()
+        self._kept: list[tuple[Sequence[Example], list[Seen]]] = []
+        self._inputs = 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether all inputs are looked at, or the first `INPUTS`."""
+        return bool(self._measures)
+
+    def add(self, batch: Sequence[Example], records: Sequence[AttentionRecord]) -> None:
+        """Take in the attention of one batch."""
+        if self._change is not None:
+            records = [self._change(record) for record in records]
+        if self._measures:
+
+            def put(rows: Rows) -> None:
+                for record in records:
+                    rows.reduce(record)
+
+            self._sum(self._documents, batch, self._measures, put)
+        before, self._inputs = self._inputs, self._inputs + len(batch)
+        if self._of_tokens and before < INPUTS:
+            lengths = [len(tokens_of(example)) for example in batch]
+            seen: list[Seen] = []
+            for record in records:
+                self._profiles.add(record, lengths)
+                seen.append(Seen.of(record, lengths, seen))
+            self._kept.append((batch, seen))
+
+    def sums(self) -> Sums:
+        """The sums of the measures."""
+        return self._documents.close()
+
+    def scores(self) -> dict[str, Floats]:
+        """What each head's own offsets score, ``[layer head]`` by measure; NaN where no row counts."""
+        if not self._of_tokens:
+            return {}
+        chosen = choose(self._of_tokens)
+        documents = Documents([measure.name for measure in chosen])
+        for batch, seen in self._kept:
+
+            def put(rows: Rows, layers: Sequence[Seen] = seen) -> None:
+                for one in layers:
+                    rows.reduce_matrix(one.record, self._profiles.matrix(one), "own offsets")
+
+            self._sum(documents, batch, chosen, put)
+        return dict(zip(documents.labels["measures"], documents.close().value(), strict=True))
+
+    def _sum(
+        self,
+        documents: Documents,
+        batch: Sequence[Example],
+        measures: Sequence[Measure],
+        put: Callable[[Rows], None],
+    ) -> None:
+        rows = Rows(
+            self._model, measures, [tokens_of(example) for example in batch], SMOOTHING[None], Counter()
+        )
+        put(rows)
+        found = rows.close()
+        for place, example in enumerate(batch):
+            of = (array[place] for array in (found.sums, found.chance, found.divisors))
+            documents.add(example.document, found.tokens[place], found.layers, *of)
+
+
+def look(
+    model: Model,
+    corpus: Corpus | Iterable[Example],
+    looks: Sequence[Look],
+    *,
+    batch_size: int = 32,
+    limit: int | None = None,
+) -> None:
+    """Show each look the attention of some inputs, in one pass.
+
+    Args:
+        model: from `headscope.load`.
+        corpus, batch_size, limit: as in `headscope.measure`.
+        looks: of this model.
+    """
+    inputs = examples(model, corpus, limit)
+    if not any(one.whole for one in looks):
+        inputs = islice(inputs, INPUTS)
+
+    def work(batch: Sequence[Example]) -> list[AttentionRecord]:
+        return self_attention(model, [tokens_of(example) for example in batch])
+
+    for block in over_blocks(model, corpus, work, inputs=inputs, batch_size=batch_size):
+        for batch, records in block:
+            for one in looks:
+                one.add(batch, records)
 
 
 def offset_scores(
@@ -37,7 +154,6 @@ def offset_scores(
     *,
     batch_size: int = 32,
     limit: int | None = None,
-    change: Callable[[AttentionRecord], AttentionRecord] | None = None,
 ) -> dict[str, Floats]:
     """What each head's own offsets score, ``[layer head]`` by measure; NaN where no row counts.
 
@@ -46,24 +162,41 @@ def offset_scores(
         corpus: as in `headscope.measure`; its first `INPUTS` inputs are read.
         measures: names.
         batch_size, limit: as in `headscope.measure`.
-        change: makes of each call of attention the one that is looked at in its place.
     """
-    look = partial(_look, model, change)
-    inputs = list(islice(examples(model, corpus, limit), INPUTS))
-    run = partial(over_blocks, model, inputs, inputs=inputs, batch_size=batch_size)
-    profiles = Profiles()
-    for block in run(work=look):
-        for batch, records in block:
-            for record in records:
-                profiles.add(record, [len(tokens_of(example)) for example in batch])
-    chosen = choose(measures)
-    documents = Documents([measure.name for measure in chosen])
-    for block in run(work=partial(_reduced, model, look, chosen, profiles)):
-        for batch, found in block:
-            for place, example in enumerate(batch):
-                of = (array[place] for array in (found.sums, found.chance, found.divisors))
-                documents.add(example.document, found.tokens[place], found.layers, *of)
-    return dict(zip(documents.labels["measures"], documents.close().value(), strict=True))
+    one = Look(model, measures)
+    look(model, corpus, [one], batch_size=batch_size, limit=limit)
+    return one.scores()
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What one call of attention sees and gives in all, without its weights.
+
+    Attributes:
+        record: the call, without queries and keys.
+        pairs: which keys each query sees, padding left out, ``[input head|1 query key]``.
+        totals: the sums of the rows ``[input head query]``; None for 1 where a row sees a key.
+    """
+
+    record: AttentionRecord
+    pairs: Tensor
+    totals: Tensor | None
+
+    @classmethod
+    def of(cls, record: AttentionRecord, lengths: Sequence[int], known: Sequence[Seen] = ()) -> Seen:
+        """That of a call; what is the same as in another layer is kept once."""
+        pairs = _seen(record, lengths)
+        totals = (record.weights().double() * pairs).sum(-1)
+        same = next((each for each in known if torch.equal(each.pairs, pairs)), None)
+        mask = record.mask
+        if same is not None:
+            pairs = same.pairs
+            if mask is not None and same.record.mask is not None and mask.dtype == same.record.mask.dtype:
+                mask = same.record.mask
+        q, k = (each.new_empty((*each.shape[:-1], 0)) for each in (record.q, record.k))
+        bare = replace(record, q=q, k=k, v=None, mask=mask, bias=None, given=None)
+        whole = (totals - pairs.any(-1).double()).abs().amax() < _WHOLE
+        return cls(bare, pairs, None if whole else totals)
 
 
 class Profiles:
@@ -82,36 +215,15 @@ class Profiles:
             before = kept.get(record.layer)
             kept[record.layer] = added if before is None else _sum(before, added)
 
-    def matrix(self, record: AttentionRecord, lengths: Sequence[int]) -> Tensor:
+    def matrix(self, seen: Seen) -> Tensor:
         """What the heads of a layer would give by their offsets alone, ``[input head query key]``."""
-        seen, width = _seen(record, lengths), record.shape[-1]
-        profile = self._given[record.layer] / self._seen[record.layer].clamp(min=1)
+        layer, width = seen.record.layer, seen.record.shape[-1]
+        profile = self._given[layer] / self._seen[layer].clamp(min=1)
         middle = (profile.shape[-1] - 1) // 2
-        given = profile[:, middle - width + 1 : middle + width][:, _offsets(width)] * seen
-        total = (record.weights().double() * seen).sum(-1, keepdim=True)
+        given = profile[:, middle - width + 1 : middle + width][:, _offsets(width)] * seen.pairs
         sums = given.sum(-1, keepdim=True)
-        return given / torch.where(sums > 0, sums, 1.0) * total
-
-
-def _look(
-    model: Model, change: Callable[[AttentionRecord], AttentionRecord] | None, batch: Sequence[Example]
-) -> list[AttentionRecord]:
-    records = self_attention(model, [tokens_of(example) for example in batch])
-    return records if change is None else [change(record) for record in records]
-
-
-def _reduced(
-    model: Model,
-    look: Callable[[Sequence[Example]], list[AttentionRecord]],
-    measures: Sequence[Measure],
-    profiles: Profiles,
-    batch: Sequence[Example],
-) -> Found:
-    tokens = [tokens_of(example) for example in batch]
-    rows = Rows(model, measures, tokens, 0.0, Counter())
-    for record in look(batch):
-        rows.reduce_matrix(record, profiles.matrix(record, list(map(len, tokens))), "own offsets")
-    return rows.close()
+        given = given / torch.where(sums > 0, sums, 1.0)
+        return given if seen.totals is None else given * seen.totals[..., None]
 
 
 def _seen(record: AttentionRecord, lengths: Sequence[int]) -> Tensor:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from functools import partial
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.measure.run import measure
+from headscope.analyses.retrieval.run import retrieval
 from headscope.analyses.roles import statistics as definitions
-from headscope.analyses.roles.off_sink import measured_off
-from headscope.analyses.roles.offsets import offset_scores
+from headscope.analyses.roles.copying import copying
+from headscope.analyses.roles.off_sink import look_off, measured_off
+from headscope.analyses.roles.offsets import Look, look, offset_scores
 from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.corpora import Corpus, Example
 from headscope.doors import Count, Level, Seed, validated
+from headscope.errors import InputError, RefusedError
 from headscope.measures.dataset import description
 from headscope.measures.patterns import SINK_TOKENS
+from headscope.measures.sums import Floats
 from headscope.models import Model, expect_model
 from headscope.stream.inputs import unwatched
 from headscope.stream.rare import with_rarest
@@ -24,6 +29,9 @@ from headscope.stream.rare import with_rarest
 _MEASURES = tuple(role.measure for role in definitions.ROLES if not role.causal)
 SEQUENCES = 64
 """Of repeated random tokens."""
+
+NEEDLES, NEEDLE_TEXT = 16, 256
+"""So many needles are hidden, in texts of about so many tokens."""
 
 _WINDOW = (
     2 * SINK_TOKENS
@@ -43,11 +51,15 @@ def roles(
 ) -> pd.DataFrame:
     """The roles of every head, with scores, confidence intervals, thresholds and q.
 
-    The corpus is read twice: for the frequencies of tokens, and to be measured. For a causal model it is read a third
-    time, in inputs of up to 256 tokens where lines are packed, to look for sinks (inputs of at least 128 tokens), and
-    induction and duplicate-token heads are told from 64 sequences of repeated random tokens. Where heads have a sink,
-    corpus and random tokens are read once more, to tell what these heads do off it: roles whose name ends so are of the
-    attention with the first token taken out, put to sum to 1 again.
+    The corpus is read three times: for the frequencies of tokens, to be measured, and for what the heads' own offsets
+    score. For a causal model it is read again,
+    in inputs of up to 256 tokens where lines are packed, to look for sinks (inputs of at least 128 tokens), and
+    induction and duplicate-token heads are told from 64 sequences of repeated random tokens. An induction head looks at
+    what followed the token before (prefix matching) and raises its logit (copying, from 16 of the sequences); one that
+    lowers it is named anti-induction, and one that does neither, or in a model whose layers do not add to one residual
+    stream, prefix matching. Retrieval heads are told from needles
+    (`headscope.retrieval`). Where heads have a sink, the same passes tell what these heads do off it: roles whose name
+    ends so are of the attention with the first token taken out, put to sum to 1 again.
 
     Args:
         model: from `headscope.load`.
@@ -81,29 +93,48 @@ def every_role(
     limit: int | None = None,
     seed: int = 0,
     progress: bool = False,
+    retrieved: Callable[[], xr.Dataset] | None = None,
 ) -> pd.DataFrame:
-    """Every head against every role, a row each, whether it has it or not; the rest as in `roles`."""
+    """Every head against every role, a row each, whether it has it or not; the rest as in `roles`.
+
+    `retrieved` gives what is known of retrieval; by default that is measured.
+    """
     expect_model(model)
     datasets: list[xr.Dataset] = []
-    read: list[tuple[Corpus | Iterable[Example], Sequence[str]]] = []
+    read: list[tuple[Corpus | list[Example], Sequence[str]]] = []
+    copies: xr.Dataset | str | None = None
     for place, (inputs, measures) in enumerate(readings(model, corpus, limit=limit, seed=seed)):
         inputs = inputs if isinstance(inputs, Corpus) else list(inputs)
         shown = progress and not place
         with unwatched():  # unknown pieces of the corpus are told where tokens are counted
-            dataset = measure(
-                model, inputs, measures=measures, batch_size=batch_size, limit=limit, progress=shown
+            datasets.append(
+                measure(model, inputs, measures=measures, batch_size=batch_size, limit=limit, progress=shown)
             )
-            datasets += with_offsets([dataset], model, inputs, batch_size=batch_size, limit=limit)
         read.append((inputs, measures))
-    if model.causal and "sink" in datasets[1] and definitions.sinks(datasets[1]).attrs["all"] > 0:
-        of_tokens = definitions.offset_measures()
-        for inputs, measures in read:
-            if names := definitions.off_measures(measures):
-                tokens = [each for each in names if each in of_tokens]
-                with unwatched():
-                    off = measured_off(model, inputs, names, tokens, batch_size=batch_size, limit=limit)
-                datasets.append(off)
+        if "induction" in measures and isinstance(inputs, list):
+            copies = copying(model, inputs)
+    sinks = model.causal and "sink" in datasets[1] and definitions.sinks(datasets[1]).attrs["all"] > 0
+    for place, (inputs, measures) in enumerate(read):
+        of_tokens = [name for name in definitions.offset_measures() if name in datasets[place]]
+        looks = [Look(model, of_tokens)]
+        if names := definitions.off_measures(measures) if sinks else []:
+            looks.append(look_off(model, names, definitions.offset_measures()))
+        with unwatched():
+            look(model, inputs, looks, batch_size=batch_size, limit=limit)
+        datasets[place] = _assigned(datasets[place], looks[0].scores())
+        datasets += [measured_off(model, names, off) for off in looks[1:]]
+    if isinstance(copies, xr.Dataset):
+        datasets.append(copies)
+    needled = _retrieved(retrieved or partial(needles, model, seed)) if model.causal else ""
+    if isinstance(needled, xr.Dataset):
+        datasets.append(needled)
     table = definitions.every(*datasets)
+    for role in definitions.ROLES:
+        if role.name in table.attrs["untested"]:
+            if role.also is not None and isinstance(copies, str):
+                table.attrs["untested"][role.name] = copies
+            if role.name == "retrieval" and model.causal and isinstance(needled, str):
+                table.attrs["untested"][role.name] = needled
     meta = description(datasets[0])
     meta["corpus"]["name"] = corpus.name
     if model.causal:
@@ -113,6 +144,23 @@ def every_role(
         meta["repeated_tokens"] = {"sequences": SEQUENCES, "seed": seed}
     table.attrs["meta"] = meta | {"untested": table.attrs["untested"]}
     return table
+
+
+def needles(model: Model, seed: int = 0, k: int = 0) -> xr.Dataset:
+    """What is known of a causal model's retrieval from `NEEDLES` needles, and without its top `k` heads."""
+    length = min(NEEDLE_TEXT, model.max_length or NEEDLE_TEXT)
+    return retrieval(model, needles=NEEDLES, lengths=(length,), k=k, seed=seed)
+
+
+def _retrieved(find: Callable[[], xr.Dataset]) -> xr.Dataset | str:
+    """Scores, or why there are none."""
+    try:
+        found = find()
+    except (InputError, RefusedError) as error:
+        return str(error)
+    if not int(found["produced"]):
+        return "the model produced no token of an answer to a needle"
+    return found
 
 
 def with_offsets(
@@ -125,13 +173,15 @@ def with_offsets(
 ) -> list[xr.Dataset]:
     """Datasets of the same inputs with what the heads' own offsets score, ``m_offsets``, where a role names tokens."""
     names = [name for name in definitions.offset_measures() if any(name in each for each in datasets)]
-    if not names:
-        return list(datasets)
-    scores = offset_scores(model, inputs, names, batch_size=batch_size, limit=limit)
-    return [
-        each.assign({f"{name}_offsets": (("layer", "head"), scores[name]) for name in names if name in each})
-        for each in datasets
-    ]
+    scores = offset_scores(model, inputs, names, batch_size=batch_size, limit=limit) if names else {}
+    return [_assigned(each, scores) for each in datasets]
+
+
+def _assigned(dataset: xr.Dataset, scores: Mapping[str, Floats]) -> xr.Dataset:
+    """A dataset with the scores of own offsets beside the measures that it has."""
+    return dataset.assign(
+        {f"{name}_offsets": (("layer", "head"), score) for name, score in scores.items() if name in dataset}
+    )
 
 
 def readings(

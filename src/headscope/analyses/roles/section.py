@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any, ClassVar, Literal, TypedDict
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import xarray as xr
 
 from headscope.analyses.measure.section import patterns
 from headscope.analyses.roles import statistics
 from headscope.analyses.roles.offsets import INPUTS
-from headscope.analyses.roles.run import every_role, with_offsets
-from headscope.analyses.roles.statistics import BROAD, NONE, ROLES, broad_heads, heads_in, roles_of, units_of
-from headscope.analyses.study import LEVEL, Study
+from headscope.analyses.roles.run import every_role, needles, with_offsets
+from headscope.analyses.roles.statistics import (
+    BROAD,
+    NONE,
+    ROLES,
+    SINK,
+    broad_heads,
+    heads_in,
+    roles_of,
+    units_of,
+)
+from headscope.analyses.study import LEVEL, Seen, Study
+from headscope.errors import RefusedError
 from headscope.heads import Head
 from headscope.measures.dataset import description
 from headscope.stream.rare import with_rarest
 from headscope.views.blobs import Blobs
 from headscope.views.payload import Absent, Part, Reason, SectionInfo
-from headscope.views.reasons import because
+from headscope.views.reasons import CORPUS, because
 from headscope.views.section import Section, records
 from headscope.views.sentences import by_role, head_name, percent, sentence, text
 
@@ -32,7 +44,8 @@ class RoleRow(TypedDict):
     """A role of a head: its score between `low` and `high`, the bar it passed, and how sure that is.
 
     `offsets` is what the head's own offsets alone would score, None where that was not asked; `documents` is how many
-    documents of equal size would tell as much, `family` the roles that it was tested with.
+    documents of equal size would tell as much, `family` the roles that it was tested with; `copying` is the second
+    score of a role that has two.
     """
 
     layer: int
@@ -51,6 +64,7 @@ class RoleRow(TypedDict):
     se: float
     documents: float
     family: str
+    copying: float | None
     reason: Reason
 
 
@@ -106,6 +120,7 @@ class Roles(Section):
         level: the expected share of wrong roles among those named.
         documents: of the corpus.
         command: what gives the same table.
+        seen: where measures are seen that are taken on inputs of their own.
     """
 
     table: pd.DataFrame
@@ -113,8 +128,16 @@ class Roles(Section):
     level: float = 0.05
     documents: int | None = None
     command: str | None = None
+    seen: Mapping[str, Seen] = field(default_factory=dict[str, Seen])
     opens: ClassVar[bool] = True
     pictured: ClassVar[str | None] = "roles"
+
+    def named(self) -> Iterator[tuple[Head, str]]:
+        """The heads that have a role, and its measure."""
+        table: Any = self.table
+        for row in table[table["role"] != NONE].itertuples():
+            if (measure := of_role(row.role, row.score, self.seen)["measure"]) is not None:
+                yield Head(int(row.layer), int(row.head)), measure
 
     def info(self, blobs: Blobs) -> RolesSection:
         """The rows; nothing travels beside them."""
@@ -123,7 +146,7 @@ class Roles(Section):
         named = table.loc[table["role"] != NONE, list(_TRAVEL)].rename(columns=names)
         rows: list[Any] = records(named.assign(units=named["role"].map(units_of)), ("p", "q"))
         for row in rows:
-            row["reason"] = of_role(row["role"], row["score"])
+            row["reason"] = of_role(row["role"], row["score"], self.seen)
         without = table.loc[table["role"] == NONE, ["layer", "head", "nearest", "nearest_score"]]
         given = {row["role"] for row in rows}
         return RolesSection(
@@ -131,8 +154,8 @@ class Roles(Section):
             title="Patterns and roles",
             about="A head has a role when its score is above the bar by more than luck. Choose a row to see the head.",
             rows=rows,
-            scores=_scores(self.tests),
-            without=[_without(row) for row in records(without)],
+            scores=_scores(self.tests, self.seen),
+            without=[_without(row, self.seen) for row in records(without)],
             why={name: str(why) for name, why in table.attrs.get("roles", {}).items() if name in given},
             not_found=_absent(table.attrs.get("not_found", {})),
             untested=_absent(table.attrs.get("untested", {})),
@@ -148,8 +171,8 @@ class Roles(Section):
         rows: Any = self.table.sort_values("score", ascending=False, kind="stable")
         for row in rows.itertuples():
             head = Head(row.layer, row.head)
-            if row.role == roles.get(head, [""])[0]:  # of several roles the first
-                reason = of_role(row.role, row.score)
+            if row.role == _first(roles.get(head, [""])):
+                reason = of_role(row.role, row.score, self.seen)
                 names.setdefault(row.role, []).append(
                     [head_name(head, reason), text(f" ({percent(row.score)})")]
                 )
@@ -165,7 +188,7 @@ class Roles(Section):
                 )
             ]
         having = "head has" if len(roles) == 1 else "heads have"
-        said = [sentence(f"{len(roles)} of {heads} {having} a role: ", *by_role(names), f".{rest}")]
+        said = [sentence(f"{len(roles)} of {heads} {having} a role: ", *by_role(names, SINK), f".{rest}")]
         return [*said, *self._off_the_sink()]
 
     def _off_the_sink(self) -> list[list[Part]]:
@@ -176,30 +199,32 @@ class Roles(Section):
         for row in (
             rows[rows["role"].isin(off)].sort_values("score", ascending=False, kind="stable").itertuples()
         ):
-            reason = of_role(row.role, row.score)
+            reason = of_role(row.role, row.score, self.seen)
             part = [head_name(Head(row.layer, row.head), reason), text(f" ({percent(row.score)})")]
             names.setdefault(str(off[row.role]), []).append(part)
         sinks = int((rows["role"] == "sink").sum())
         if not names:
             return []
         heads = len(rows.loc[rows["role"].isin(off), ["layer", "head"]].drop_duplicates())
-        said = f"Of {sinks} heads with a sink, {heads} have a role with the first token taken out: "
+        having = "has" if heads == 1 else "have"
+        said = f"Of {sinks} heads with a sink, {heads} {having} a role with the first token taken out: "
         return [sentence(said, *by_role(names), ".")]
 
     @property
     def told(self) -> set[str]:
         """The measures of the roles that were tested: the table and the notes below it tell what was found."""
         untested = self.table.attrs.get("untested", {})
-        return {role.measure for role in ROLES if role.name not in untested and role.name != BROAD}
+        parked = {"first"} if SINK in {*self.table["role"]} else set[str]()
+        return parked | {role.measure for role in ROLES if role.name not in untested and role.name != BROAD}
 
     def marks(self) -> dict[str, list[Head]]:
-        """The heads of each role."""
+        """The heads of each role; the sink, which says least of a head, last."""
         heads: dict[str, list[Head]] = {}
         for head, given in sorted(roles_of(self.table, broad=True).items()):
             for role in given:
                 heads.setdefault(role, []).append(head)
-        order = [role.name for role in ROLES if role.of is None]
-        return {role: heads[role] for role in order if role in heads}
+        order = [role.name for role in ROLES if role.of is None and role.name != SINK]
+        return {role: heads[role] for role in [*order, SINK] if role in heads}
 
     def _notes(self, tests: int) -> list[str]:
         counted = f"{self.documents:,} documents" if self.documents else "documents"
@@ -223,34 +248,56 @@ class Roles(Section):
         ]
 
 
+_OFF = {role.name for role in ROLES if role.of is not None}
+
+
+def _first(names: list[str]) -> str:
+    """Of several roles the first that says more than that a head parks its attention; those off the sink come apart."""
+    return next((name for name in names if name != SINK and name not in _OFF), names[0])
+
+
 _MEASURES = {role.name: role.measure for role in statistics.ROLES}
 SHORT = {"sink": "first"}
 """Measures that short inputs say nothing of, and what shows the same there."""
 
+_OVER = {
+    "induction": "on repeated random tokens",
+    "duplicate": "on repeated random tokens",
+    "retrieval": "of the copied tokens",
+}
+"""What measures are over that are taken on inputs of their own."""
+
 _NO_ROLE = because("none of the roles that are tested for", "", measure="entropy")
 
 
-def of_role(role: str, score: float) -> Reason:
+def of_role(role: str, score: float, seen: Mapping[str, Seen]) -> Reason:
     """A head is named for a role, with its score."""
-    measure = _MEASURES[role]
     units = units_of(role)
     figure = f"{score:.2f}" + ("" if units == "share" else f" {units}")
-    return because(role, figure, measure=SHORT.get(measure, measure))
+    return _shown(role, figure, role, seen)
 
 
-def _without(row: Any) -> Without:
+def _shown(says: str, figure: str, role: str, seen: Mapping[str, Seen]) -> Reason:
+    """A reason that is seen where the page shows the measure of a role."""
+    measure = _MEASURES[role]
+    if measure in seen:
+        example, pin = seen[measure]
+        return because(says, figure, _OVER[measure], example=example, pin=pin)
+    return because(says, figure, _OVER.get(measure, CORPUS), measure=SHORT.get(measure, measure))
+
+
+def _without(row: Any, seen: Mapping[str, Seen]) -> Without:
     """What travels of a head that has no role."""
     nearest, score = row["nearest"], row["nearest_score"]
     reason = _NO_ROLE
     if nearest is not None:
-        measure = SHORT.get(_MEASURES[nearest], _MEASURES[nearest])
-        reason = because(f"no role, nearest to {nearest}", f"{score:.2f}", measure=measure)
+        reason = _shown(f"no role, nearest to {nearest}", f"{score:.2f}", nearest, seen)
     return Without(layer=row["layer"], head=row["head"], nearest=nearest, score=score, reason=reason)
 
 
 _TRAVEL = (
     *("layer", "head", "role", "score", "ci_low", "ci_high", "threshold", "chance", "offsets"),
-    *("p", "q", "n", "se", "documents", "family"),
+    *("p", "q", "n", "se", "documents", "family", "copying"),
 )
 
 
@@ -258,7 +305,7 @@ def _absent(reasons: Mapping[str, Any]) -> list[Absent]:
     return [Absent(measure=str(name), reason=str(why)) for name, why in reasons.items()]
 
 
-def _scores(tests: Any) -> list[RoleScores]:
+def _scores(tests: Any, seen: Mapping[str, Seen]) -> list[RoleScores]:
     """Shares alone: the bar of an entropy is of other units."""
     if tests is None:
         return []
@@ -270,7 +317,7 @@ def _scores(tests: Any) -> list[RoleScores]:
         RoleScores(
             role=str(role),
             heads=[
-                RoleScore(**row, reason=of_role(str(role), row["score"]))
+                RoleScore(**row, reason=of_role(str(role), row["score"], seen))
                 for row in group[["layer", "head", "score", "low"]].to_dict("records")
             ],
         )
@@ -284,11 +331,26 @@ def role_tests(study: Study) -> pd.DataFrame:
     def run() -> pd.DataFrame:
         measured = patterns(study)
         if study.model.causal:  # sinks and induction have inputs of their own
-            return every_role(study.model, study.corpus, limit=study.limit)
+            return every_role(
+                study.model, study.corpus, limit=study.limit, retrieved=partial(retrieved, study)
+            )
         text = list(islice(with_rarest(study.model, study.corpus, limit=study.limit), INPUTS))
         return statistics.every(*with_offsets([study.surface, measured], study.model, text))
 
     return study.once("roles", run)
+
+
+def retrieved(study: Study) -> xr.Dataset:
+    """What is known of retrieval, with the ablation where heads can be switched off."""
+
+    def run() -> xr.Dataset:
+        heads = sum(study.model.checked.parts[0].heads) if study.model.checked is not None else 0
+        try:
+            return needles(study.model, k=min(10, heads // 4))
+        except RefusedError:
+            return needles(study.model)
+
+    return study.once("retrieval", run)
 
 
 def known_tests(study: Study) -> pd.DataFrame | None:
@@ -310,4 +372,4 @@ def section(study: Study) -> list[Section]:
     tests = role_tests(study)
     table = statistics.named(tests, LEVEL)
     documents = description(study.surface)["corpus"].get("documents")
-    return [Roles(table, tests, LEVEL, documents, study.again("roles"))]
+    return [Roles(table, tests, LEVEL, documents, study.again("roles"), study.seen)]

@@ -1,9 +1,10 @@
 """What each head does: the roles that its measures support, tested against stated thresholds.
 
 A role is a measure and a threshold. It is given to a head whose score is above the bar: the threshold, or a quarter of
-the way from chance to 1, whichever is more. Chance is uniform attention over the visible keys or, where that scores
-more, the head's own offsets: what a head would score that looks at places alone, each as often as this one does
-(`headscope.analyses.roles.offsets`). So a head that looks at the previous token has no role for the pieces of a word.
+the way from chance to 1, whichever is more (of retrieval the threshold, as published). Chance is uniform attention over
+the visible keys or, where that scores more, the head's own offsets: what a head would score that looks at places alone,
+each as often as this one does (`headscope.analyses.roles.offsets`). So a head that looks at the previous token has no
+role for the pieces of a word.
 
 Scores come with intervals of Student's t over documents (`headscope.measures.jackknife`); p is one-sided, of a score no
 higher than the bar, corrected for skewness. q is p after Benjamini and Hochberg (1995) over the roles of one family in
@@ -38,13 +39,16 @@ Family = Literal["position", "marks", "words", "sentence", "breadth", "copies", 
 
 TESTED = (
     *("layer", "head", "paper", "role", "score", "ci_low", "ci_high", "threshold", "chance"),
-    *("p", "q", "n", "offsets", "se", "documents", "family"),
+    *("p", "q", "n", "offsets", "se", "documents", "family", "copying"),
 )
 COLUMNS = (*TESTED, "nearest", "nearest_score")
 """Columns of the table; ``threshold`` is the bar that a score had to pass, ``role`` is ``none`` for a head without.
 
 Such a head has its ``nearest`` role, the one of whose way from chance (or its own offsets) to the bar it goes most, and
 ``nearest_score`` there; of other heads these are empty.
+
+A role of two scores (``induction``: prefix matching, and ``copying``) has the second in ``copying``; both had to pass,
+and p is the larger of theirs (Berger 1982, an intersection-union test).
 
 ``chance`` is what uniform attention scores, ``offsets`` what the head's own offsets do; ``documents`` is how many
 documents of equal size would tell as much.
@@ -54,7 +58,6 @@ NONE = "none"
 BROAD = "broad"
 EVIDENT = 0.9
 """A role that uniform attention has to this degree is not tested."""
-_ABOVE_CHANCE = 0.25
 
 
 _HALF = (
@@ -76,6 +79,8 @@ class Role:
         causal: a role in causal models only.
         doubt: as in `headscope.measures.jackknife.above`: where a few documents of another kind score far less.
         of: the role that this one is off the sink: of heads whose first token is one, with its mass taken out.
+        also: a second measure that must pass its bar as well, where there are figures of it.
+        way: the bar is at least so much of the way from chance to 1.
     """
 
     name: str
@@ -87,6 +92,8 @@ class Role:
     causal: bool = False
     doubt: float = 0.0
     of: str | None = None
+    also: str | None = None
+    way: float = 0.25
 
     @property
     def variable(self) -> str:
@@ -94,6 +101,10 @@ class Role:
         return f"{self.measure}_off" if self.of else self.measure
 
 
+_PREFIX = (
+    "more than half of the attention goes to the token that followed an earlier copy, on repeated random tokens "
+    "(Olsson et al. 2022)"
+)
 SINK = "sink"
 _ON: tuple[Role, ...] = (
     Role("previous token", "previous", "position"),
@@ -144,11 +155,38 @@ _ON: tuple[Role, ...] = (
         "induction",
         "induction",
         "copies",
-        why="more than half of the attention goes where an induction head looks, on repeated random tokens",
+        why=f"{_PREFIX}, and it raises the logit of that token",
+        causal=True,
+        also="copying",
+    ),
+    Role(
+        "anti-induction",
+        "induction",
+        "copies",
+        why=f"{_PREFIX}, and it lowers the logit of that token (McDougall et al. 2023)",
+        causal=True,
+        also="suppressing",
+    ),
+    Role(
+        "prefix matching",
+        "induction",
+        "copies",
+        unless=("induction", "anti-induction"),
+        why=f"{_PREFIX}; it neither raises nor lowers that token's logit enough",
         causal=True,
     ),
     Role(
         "duplicate token", "duplicate", "copies", why="more than half, on repeated random tokens", causal=True
+    ),
+    Role(
+        "retrieval",
+        "retrieval",
+        "copies",
+        why="looks most at the token that is copied from a needle far back, for more than a tenth of those that the "
+        "model copies (Wu et al. 2024)",
+        threshold=0.1,
+        causal=True,
+        way=0.0,
     ),
 )
 _SEEN_OFF = (
@@ -161,7 +199,7 @@ _SEEN_OFF = (
         "pieces of one word",
         "rare word",
     ),
-    *("bag of words", "induction", "duplicate token"),
+    *("bag of words", "induction", "anti-induction", "prefix matching", "duplicate token"),
 )
 
 
@@ -185,6 +223,8 @@ _OFF = tuple(
 )
 ROLES: tuple[Role, ...] = (*_ON, *_OFF)
 """The roles, in the order in which they are named."""
+
+_OF_TWO = [role.name for role in ROLES if role.also]
 
 
 def units_of(role: str) -> str:
@@ -223,7 +263,7 @@ def every(*datasets: xr.Dataset, confidence: float = 0.95) -> pd.DataFrame:
     Args:
         datasets: of one model, from `headscope.measure`; a measure is taken from the first that has it.
             Induction and duplicate token are meant to be measured on repeated random tokens
-            (`headscope.analyses.roles.synthetic`).
+            (`headscope.analyses.roles.synthetic`), retrieval on needles (`headscope.retrieval`).
         confidence: of the intervals.
 
     ``attrs["untested"]`` says which roles were not tested, and why. Raises `InputError` where none was: a test needs
@@ -236,18 +276,21 @@ def every(*datasets: xr.Dataset, confidence: float = 0.95) -> pd.DataFrame:
     found: list[float] = []
     for role in ROLES:
         dataset = next((each for each in datasets if role.variable in each.data_vars), None)
+        second = next((each for each in datasets if role.also in each.data_vars), None)
+        if role.also is not None and second is None:
+            dataset = None
         if role.of is not None:
             if dataset is not None and len(parked := _parked(tests)):
-                rows = _test(role, dataset, confidence)
+                rows = _test(role, dataset, confidence, second)
                 tests.append(rows.merge(parked) if len(rows) else rows)
         elif role.causal and description(datasets[0]).get("model", {}).get("causal") is False:
             untested[role.name] = "a role in causal models only"
         elif dataset is None:
-            untested[role.name] = _why_absent(role.measure, datasets)
+            untested[role.name] = _why_absent(role.also or role.measure, datasets)
         elif (most := _most(documents_of(dataset, role.measure))) < LEAST:
             found.append(most)
             untested[role.name] = f"{role.measure} from {_documents(most)}; a test needs {LEAST:.0f}"
-        elif len(rows := _test(role, dataset, confidence)):
+        elif len(rows := _test(role, dataset, confidence, second)):
             tests.append(rows)
         else:
             untested[role.name] = "uniform attention has it already"
@@ -319,12 +362,12 @@ OF_TOKENS = ("marks", "words", "copies")
 
 def offset_measures() -> list[str]:
     """The measures of these roles."""
-    return [role.measure for role in _ON if role.family in OF_TOKENS]
+    return list(dict.fromkeys(role.measure for role in _ON if role.family in OF_TOKENS))
 
 
 def off_measures(measures: Collection[str]) -> list[str]:
     """Those of some measures that are taken off the sink as well."""
-    return [role.measure for role in _OFF if role.measure in measures]
+    return list(dict.fromkeys(role.measure for role in _OFF if role.measure in measures))
 
 
 def named(tests: pd.DataFrame, level: float = 0.05) -> pd.DataFrame:
@@ -351,7 +394,9 @@ def named(tests: pd.DataFrame, level: float = 0.05) -> pd.DataFrame:
 
 def _nearest(tests: Any) -> pd.DataFrame:
     """Of each head the role that it comes nearest to, and its score there."""
-    shares = tests[(tests["role"].map(units_of) == "share") & tests["score"].notna()]
+    shares = tests[
+        (tests["role"].map(units_of) == "share") & tests["score"].notna() & ~tests["role"].isin(_OF_TWO)
+    ]
     start = np.fmax(shares["chance"], shares["offsets"])
     way = (shares["score"] - start) / (shares["threshold"] - start)
     best = shares.assign(way=way).sort_values("way", ascending=False, kind="stable")
@@ -368,8 +413,10 @@ def _not_found(tests: Any, named: Collection[str]) -> dict[str, str]:
             head = Head(int(best["layer"]), int(best["head"]))
             offsets = best.get("offsets", np.nan)
             beside = "its own offsets" if offsets > best["chance"] else "chance"
+            copying = best.get("copying", np.nan)
             found[str(role)] = (
                 f"highest {head} {best['score']:.3f}, {beside} {np.fmax(best['chance'], offsets):.3f}"
+                + ("" if np.isnan(copying) else f"; copying {copying:.3f}, chance 0.500")
             )
     return found
 
@@ -398,13 +445,26 @@ def bar(role: Role, chance: Floats) -> Floats:
     """What the score of a role must exceed, given what chance scores."""
     if role.measure == "entropy":
         return chance + math.log(role.threshold)
-    return np.maximum(role.threshold, chance + _ABOVE_CHANCE * (1 - chance))
+    return np.maximum(role.threshold, chance + role.way * (1 - chance))
 
 
-def _test(role: Role, dataset: xr.Dataset, confidence: float) -> pd.DataFrame:
+def _test(
+    role: Role, dataset: xr.Dataset, confidence: float, second: xr.Dataset | None = None
+) -> pd.DataFrame:
     """Every head against one role; none where uniform attention has it. p is not adjusted yet."""
+    rows: Any = _tested(role, role.variable, dataset, confidence)
+    if role.also is None or second is None:
+        return rows.assign(copying=np.nan)
+    also: Any = _tested(role, role.also, second, confidence)
+    also = also.rename(columns={"score": "copying", "p": "second"})[["layer", "head", "copying", "second"]]
+    both = rows.merge(also, on=["layer", "head"])
+    both["p"] = np.maximum(both["p"], both.pop("second"))
+    return both.assign(copying=1 - both["copying"]) if role.also == "suppressing" else both
+
+
+def _tested(role: Role, figure: str, dataset: xr.Dataset, confidence: float) -> pd.DataFrame:
+    """Every head's score in one figure of a role."""
     parts = ("se", "n", "chance", "documents", "skewness", "offsets")
-    figure = role.variable
     names = {figure: "score", **{f"{figure}_{part}": part for part in parts}}
     columns = ("layer", "head", "paper", *(name for name in names if name in dataset.data_vars))
     rows: Any = tidy(dataset, columns, figure, ("layer", "head")).rename(columns=names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple, TypedDict
 
@@ -131,6 +131,15 @@ class Syntax(Section):
             if row.relation not in (ALL, WITHOUT) and not row.few and row.q < LEVEL
         ]
         return {"dependencies": sorted({*heads})} if heads else {}
+
+    def named(self) -> Iterator[tuple[Head, int]]:
+        """The best head of each relation, on its sentences."""
+        rows: Any = table(self.result)
+        for row in rows.itertuples():
+            shown = self.examples.get(row.relation, Drawn())
+            for each in (*shown.right, *shown.wrong):
+                if (example := self.sentences[each["sentence"]]["example"]) is not None:
+                    yield Head(int(row.layer), int(row.head)), example
 
     def info(self, blobs: Blobs) -> SyntaxSection:
         """The rows and the sentences; nothing travels beside them."""

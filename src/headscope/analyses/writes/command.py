@@ -37,7 +37,11 @@ def writes(
         f"{told['sample']:,} sampled tokens among the {k} that they promote most, by chance "
         f"{float(result['itself_chance']):.2g}",
         console.on_screen(
-            shown, dropped=("copying_chance", "positive_chance", "itself_chance", "itself_low", "itself_high")
+            shown.rename(columns={"copying_q": "q"}),
+            dropped=(
+                *("copying_chance", "copying_p", "positive_chance"),
+                *("itself_chance", "itself_low", "itself_high"),
+            ),
         ),
     ]
     table.out(rows, "\n".join(lines), dataset=result)

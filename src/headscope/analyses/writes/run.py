@@ -49,7 +49,8 @@ def writes(
 
     - **copying score**: the eigenvalues of that map from tokens to tokens, their sum over the sum of their sizes; 1
       for a head that promotes what it looks at, -1 for one that suppresses it. Those of the small matrix
-      ``W_V W_E W_U W_O`` are the same. Its chance line comes from random rotations between reading and writing.
+      ``W_V W_E W_U W_O`` are the same. Its chance line, p and q come from random rotations between reading and
+      writing.
     - **positive**: the share of those eigenvalues that are positive, by chance a half. The score is often that of one
       large eigenvalue, of frequent against rare tokens; the share is not.
     - **itself**: of tokens sampled evenly from the vocabulary, the share that promote themselves among the top k.
@@ -70,7 +71,8 @@ def writes(
         seed: of the sample and the rotations.
 
     Returns:
-        A dataset over ``(layer, head)``: ``copying`` and ``positive`` with their chance, ``itself`` with its interval
+        A dataset over ``(layer, head)``: ``copying`` with its chance, p and q, ``positive`` with its
+        chance, ``itself`` with its interval
         and ``itself_chance``; over ``(layer, head, at)`` the ``token``; over ``(layer, head, at, rank)`` what is
         ``promoted`` with its ``logit`` and what is ``preferred`` with its ``score``; ``offset_score`` over
         ``(layer, head, offset)``, less its mean. Its table has one row a head and token.
@@ -148,6 +150,7 @@ def writes(
     figures["itself_low"], figures["itself_high"] = share_interval(
         figures["itself"], np.zeros(shape), count, count
     )
+    del figures["copying_q"]  # is taken of all heads at once
     values: dict[str, Any] = {name: (("layer", "head"), each) for name, each in figures.items()}
     values |= {name: (("layer", "head", "at", "rank"), each) for name, each in (names | sizes).items()}
     values["token"] = ("layer", "head", "at"), token

@@ -10,7 +10,9 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.heads import Head
+from headscope.lazy import module
 from headscope.measures.dataset import describe, description
+from headscope.measures.significance import false_discovery
 from headscope.measures.sums import Floats
 
 COLUMNS = (
@@ -19,6 +21,8 @@ COLUMNS = (
     "paper",
     "copying",
     "copying_chance",
+    "copying_p",
+    "copying_q",
     "positive",
     "positive_chance",
     "itself",
@@ -36,6 +40,8 @@ COLUMNS = (
 FIGURES = {
     "copying": "Sum of the eigenvalues of the OV circuit over the sum of their sizes: from -1 to 1.",
     "copying_chance": "Within ± this lie 95 % of such scores where what is read and what is written have no relation.",
+    "copying_p": "Two-sided, that what is read and what is written have no relation.",
+    "copying_q": "The same, adjusted for all heads.",
     "positive": "Share of those eigenvalues whose real part is positive.",
     "positive_chance": "Within 0.5 ± this lie 95 % of such shares by the same chance.",
     "itself": "Share of the sampled tokens that are among the k which the head promotes most on looking at them.",
@@ -49,7 +55,8 @@ def eigenvalue_scores(products: Floats, draws: int, seed: int) -> dict[str, Floa
     """The copying score of each head and its share of positive eigenvalues, each with its chance line.
 
     Chance is told by turning what the head reads at random within its own dimensions, which keeps how strongly it
-    reads and writes: by symmetry the scores then have mean 0, and the shares 1/2.
+    reads and writes: by symmetry the scores then have mean 0, and the shares 1/2. p is of Student's t with as many
+    degrees of freedom as there are rotations.
 
     Args:
         products: of each head ``W_V W_E W_U W_O``, ``[head value_dim value_dim]``.
@@ -57,7 +64,7 @@ def eigenvalue_scores(products: Floats, draws: int, seed: int) -> dict[str, Floa
         seed: of them.
 
     Returns:
-        The first four `FIGURES`, each ``[head]``; NaN for a head that writes nothing.
+        Of `FIGURES` those of eigenvalues, each ``[head]``, without q; NaN for a head that writes nothing.
 
     >>> found = eigenvalue_scores(np.array([np.eye(3), -np.eye(3)]), 4, 0)
     >>> found["copying"].tolist(), found["positive"].tolist()
@@ -67,10 +74,14 @@ def eigenvalue_scores(products: Floats, draws: int, seed: int) -> dict[str, Floa
     random = np.random.default_rng(seed)
     turned = np.stack([_scores(products @ _rotation(size, random)) for _ in range(draws)])
     copying, positive = _scores(products)
-    by_chance = 1.96 * np.sqrt(np.square(turned - np.array([0.0, 0.5])[:, None]).mean(0))
+    spread = np.sqrt(np.square(turned - np.array([0.0, 0.5])[:, None]).mean(0))
+    by_chance = 1.96 * spread
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = 2 * module("scipy.stats").t.sf(np.abs(copying / spread[0]), draws)
     return {
         "copying": copying,
         "copying_chance": by_chance[0],
+        "copying_p": p,
         "positive": positive,
         "positive_chance": by_chance[1],
     }
@@ -108,6 +119,8 @@ def dataset(
         chance: the share of tokens that would promote themselves by chance.
         meta: what made them.
     """
+    p = np.asarray(values["copying_p"][1], np.float64)
+    values = {**values, "copying_q": (("layer", "head"), false_discovery(p.ravel()).reshape(p.shape))}
     found = xr.Dataset(
         {**values, "itself_chance": ((), chance)},
         coords={"layer": list(layers), "head": list(heads)},

@@ -6,6 +6,7 @@ import { h, s } from "../../../dom";
 import { HEADS } from "../../../explorer/scene";
 import { code, paper } from "../../../format";
 import type { ClustersSection } from "../../../protocol";
+import { spaced } from "../../cells";
 import { captioned, redrawn } from "../../chart";
 import type { Now, Section } from "../../host";
 import { names } from "../../names";
@@ -100,7 +101,8 @@ export const section: Section<ClustersSection> = (element, info, host) => {
     const colors = HEADS[now.theme];
     drawMap(left, layer.map((index) => hues[layers.indexOf(index)]!), width, now);
     drawMap(right, groupOf.map((group) => (group < 0 ? null : colors[group]!)), width, now);
-    const swatches = layers.map((index, i) => h("span", { style: `--hue:${hues[i]}` }, String(index)));
+    const numbered = new Map(spaced(layers, Math.min(22, 280 / layers.length), 16));
+    const swatches = layers.map((_, i) => h("span", { style: `--hue:${hues[i]}` }, String(numbered.get(i) ?? "")));
     left.key.replaceChildren(h("span", {}, "layer", h("span.hues", { style: `--layers:${layers.length}` }, ...swatches)));
     const count = (group: number): HTMLElement => h("b.dim", {}, String(groupOf.filter((each) => each === group).length));
     const keys = groups.map((name, group) => h("span", {}, h("i", { style: `background:${colors[group]}` }), `${name} `, count(group)));

@@ -16,9 +16,9 @@ const NUMBERS = new Set(["score", "95 % interval", "bar", "chance", "offsets", "
 const BARS = [0.25, 0.95, 0.05] as const;
 
 function saved({ rows, without }: RolesSection): Table {
-  const columns = { role: "text", score: "float", ci_low: "float", ci_high: "float", threshold: "float", chance: "float", p: "float", q: "float", n: "int", offsets: "float", se: "float", documents: "float", family: "text", nearest: "text", nearest_score: "float" } as const;
+  const columns = { role: "text", score: "float", ci_low: "float", ci_high: "float", threshold: "float", chance: "float", p: "float", q: "float", n: "int", offsets: "float", se: "float", documents: "float", family: "text", copying: "float", nearest: "text", nearest_score: "float" } as const;
   const roles = rows.map((row) => ({ ...row, ci_low: row.low, ci_high: row.high, nearest: null, nearest_score: null }));
-  const none = without.map(({ layer, head, nearest, score }) => ({ nearest, nearest_score: score, layer, head, role: "none", score: null, ci_low: null, ci_high: null, threshold: null, chance: null, p: null, q: null, n: 0, offsets: null, se: null, documents: null, family: null }));
+  const none = without.map(({ layer, head, nearest, score }) => ({ nearest, nearest_score: score, layer, head, role: "none", score: null, ci_low: null, ci_high: null, threshold: null, chance: null, p: null, q: null, n: 0, offsets: null, se: null, documents: null, family: null, copying: null }));
   const sorted = [...roles, ...none].sort((a, b) => Number(a.layer) - Number(b.layer) || Number(a.head) - Number(b.head));
   return records({ ...HEAD, ...columns }, sorted);
 }

@@ -1,0 +1,117 @@
+"""Pairs of prompts that differ in what the answer hangs on: read, and checked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headscope.attention.residual import token_id
+from headscope.corpora.files import Files, Line, packaged
+from headscope.corpora.jsonlines import Fail, json_object, string
+from headscope.errors import InputError
+from headscope.models import Model
+from headscope.tokens import Tokens
+
+FIELDS = ("clean", "corrupted", "answer", "wrong")
+"""Of a pair: two prompts, the token that follows the clean one, and one that the corrupted one makes likelier."""
+
+DEMO = "indirect_objects.jsonl"
+"""The pairs that ship in the package, made by ``tools/indirect_objects.py``."""
+
+Given = str | os.PathLike[str] | Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two prompts of as many tokens, and the ids of two next tokens.
+
+    Attributes:
+        clean, corrupted: the prompts.
+        answer: the id of the token that the clean prompt asks for.
+        wrong: the id of the other.
+        place: the token after which they are compared: the last that is not special.
+    """
+
+    clean: Tokens
+    corrupted: Tokens
+    answer: int
+    wrong: int
+    place: int
+
+
+def read(model: Model, given: Given | None) -> tuple[list[Pair], str, str | None]:
+    """The pairs of a file, as given, or that ship in the package; what they are called; the first clean prompt.
+
+    Raises `InputError` (of a file `CorpusError`, with its line) for the first that is not as `headscope.patching` says:
+    none is left out.
+    """
+    if given is None or isinstance(given, str | os.PathLike):
+        lines: Sequence[Line] = packaged(DEMO) if given is None else list(Files(Path(given)))
+        named = [(json_object(line), line.error) for line in lines if line.text.strip()]
+        name = "demo pairs" if given is None else str(given)
+    else:
+        named = [(dict(row), _fail(number)) for number, row in enumerate(given)]
+        name = "pairs"
+    if not named:
+        raise InputError(f"{name}: expected at least one pair, found none")
+    first: Any = named[0][0].get("clean")
+    return [_pair(model, row, fail) for row, fail in named], name, first if isinstance(first, str) else None
+
+
+def _fail(number: int) -> Fail:
+    return lambda message: InputError(f"pairs[{number}]: {message}")
+
+
+def _pair(model: Model, row: Mapping[str, Any], fail: Fail) -> Pair:
+    if {*row} != {*FIELDS}:
+        raise fail(f"expected the keys {_listed(FIELDS)}, found {_listed(row)}")
+    clean, corrupted = (_prompt(model, row[key], key, fail) for key in FIELDS[:2])
+    answer, wrong = (_answer(model, row[key], key, fail) for key in FIELDS[2:])
+    if len(clean) != len(corrupted):
+        raise fail(
+            f"expected prompts of as many tokens, found {len(clean)} of 'clean' and {len(corrupted)} of 'corrupted'"
+        )
+    assert clean.ids is not None
+    assert corrupted.ids is not None
+    if np.array_equal(clean.ids, corrupted.ids):
+        raise fail("expected two prompts that differ, found 'clean' and 'corrupted' the same")
+    if answer == wrong:
+        raise fail(f"expected two tokens that differ, found {row['answer']!r} as 'answer' and as 'wrong'")
+    last = [int(np.flatnonzero(~_special(prompt)).max(initial=-1)) for prompt in (clean, corrupted)]
+    if last[0] != last[1] or last[0] < 0:
+        raise fail("expected prompts that end at the same token, found special tokens at different ends")
+    return Pair(clean, corrupted, answer, wrong, last[0])
+
+
+def _special(prompt: Tokens) -> Any:
+    return np.zeros(len(prompt), np.bool_) if prompt.special_mask is None else prompt.special_mask
+
+
+def _prompt(model: Model, value: Any, key: str, fail: Fail) -> Tokens:
+    if isinstance(value, Tokens):
+        if value.ids is None or not len(value):
+            raise fail(f"{key!r}: expected tokens with ids, found none")
+        return value
+    text = string(value, repr(key), fail)
+    try:
+        return model.encode(text)
+    except InputError as error:
+        raise fail(f"{key!r}: {error}") from None
+
+
+def _answer(model: Model, value: Any, key: str, fail: Fail) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        value = string(value, repr(key), fail)
+    try:
+        return token_id(model, value)
+    except InputError as error:
+        raise fail(f"{key!r}: {str(error).removeprefix('token: ')}") from None
+
+
+def _listed(keys: Any) -> str:
+    return ", ".join(repr(key) for key in keys) or "none"

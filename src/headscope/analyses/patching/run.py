@@ -1,0 +1,328 @@
+"""Activation patching and attribution patching of the outputs of heads."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import torch
+import xarray as xr
+from torch import Tensor
+
+from headscope.analyses.patching import statistics
+from headscope.analyses.patching.pairs import Given, Pair, read
+from headscope.analyses.result import returns_result
+from headscope.attention.outputs import Change, Kept, Outputs, Placed, Slopes
+from headscope.attention.residual import unembedding
+from headscope.doors import Count, Number, Seed, validated
+from headscope.errors import InputError
+from headscope.heads import Head
+from headscope.measures.sums import Floats
+from headscope.models import Model
+from headscope.models.finite import not_finite
+from headscope.stream.long import described
+from headscope.stream.progress import Progress, bar
+from headscope.stream.provenance import COMMAND
+
+Spot = tuple[int, int]
+"""The place of a layer among those with heads, and a head."""
+
+Edge = tuple[Spot, Spot | None]
+
+
+@returns_result
+@validated
+def patching(
+    model: Model,
+    pairs: Given | None = None,
+    *,
+    noising: bool = False,
+    positions: Literal["all", "last"] = "all",
+    exact: Number | Literal["all"] = 20,
+    edges: Number = 0,
+    batch_size: Count = 32,
+    seed: Seed = 0,
+    progress: bool = False,
+) -> xr.Dataset:
+    """Which heads carry the answer: activation patching of each head's output between two prompts.
+
+    Of each pair of prompts, the *gap* is how much larger the logit difference ``logit(answer) − logit(wrong)`` is after
+    the clean prompt than after the corrupted one. A head's output (``z``, before W_O) is then put from the one run into
+    the other, and all that comes after it is computed anew. Its **effect** is the share of the gap that this brings:
+    ``Σ change / Σ gap`` over the pairs, 0 for nothing and 1 for all of it; below 0 where it widens the gap.
+
+    - **Denoising**, the default: the clean run's output in the corrupted run, and how much of the answer comes back.
+      Noising: the corrupted run's output in the clean run, and how much is lost. The first asks what suffices, the
+      second what is needed.
+    - **estimate**: attribution patching, for every head at once from one backward pass a pair: the change of the output
+      times its gradient. It is the effect to the first order. Those with the largest estimates are patched
+      exactly; ``agreement`` is the correlation of both.
+    - **Edges**, on request, among the heads with the largest effects: path patching. Every head of the run that is
+      patched is held at its own output but the sender, which gets the other run's; what the receiver would then give
+      is put in its place, and nothing else. MLPs compute anew: an edge is what one head hands to another by the
+      residual stream, and what MLPs make of it. The receiver ``logits`` is the answer: the sender's direct effect.
+    - **Intervals**: a studentised bootstrap of pairs. **p**: that the effect is one that most heads of this model
+      have, with ``chance``, 1.4826 times the median size of all estimates, as their standard deviation. **q** is
+      adjusted for all heads, those not patched among them; of edges for all edges. Where the gap is not surely above
+      0 the model does not tell the prompts apart, and there is neither.
+
+    Source: Wang et al. 2022, "Interpretability in the Wild"; Zhang and Nanda 2024, "Towards Best Practices of
+    Activation Patching"; Nanda 2023, "Attribution Patching"; Kramár et al. 2024, "AtP*".
+
+    Args:
+        model: a causal language model from `headscope.load`, in float32 or float64, whose heads' outputs enter a W_O.
+        pairs: a file of JSON lines, or dictionaries, each with ``clean`` and ``corrupted``, prompts of as many tokens,
+            and ``answer`` and ``wrong``, texts of one token each (mind the space: ``" Paris"``), pieces or ids. In
+            Python prompts may be `Tokens`. By default the pairs that ship in the package.
+        noising: patch the other way.
+        positions: ``"last"`` patches outputs at the last token only, from which the answer is read.
+        exact: how many heads are patched one by one; ``"all"`` for all of them.
+        edges: among how many of those heads edges are measured.
+        batch_size: prompts that run at once; those of one length do.
+        seed: of the bootstrap.
+        progress: show a bar.
+
+    Returns:
+        A dataset over ``(layer, head)``: ``patching`` (NaN for heads that were not patched) and ``estimate``, each with
+        ``_low`` and ``_high``; ``p`` and ``q``; and ``clean`` and ``corrupted``, the mean logit differences;
+        ``solved``, the share of pairs in which that after the clean prompt is above 0; ``chance`` and ``agreement``.
+        With ``edges`` also ``edge``, ``edge_low``, ``edge_high``, ``edge_p`` and ``edge_q`` over ``(path)``, whose
+        coordinates are the ``sender`` and the ``receiver``. Its table has one row a head, then one an edge, whose
+        column ``to`` is the receiver.
+
+    Raises:
+        InputError: a pair that is none of that; the message names the line.
+        RefusedError: an encoder or encoder-decoder, weights of half precision, or heads whose outputs enter no W_O as
+            they are.
+
+    >>> import transformers
+    >>> config = transformers.GPT2Config(vocab_size=20, n_embd=8, n_layer=2, n_head=2, n_positions=8)
+    >>> small = headscope.load(transformers.GPT2LMHeadModel(config))
+    >>> one, other = (headscope.Tokens(list("abc"), ids=ids) for ids in ([3, 4, 5], [3, 6, 5]))
+    >>> found = patching(small, [{"clean": one, "corrupted": other, "answer": 4, "wrong": 6}], exact="all")
+    >>> found["patching"].shape, bool(found["patching"].isnull().any())
+    ((2, 2), False)
+    """
+    unembedding(model)
+    read_pairs, name, example = read(model, pairs)
+    first = model.inputs([read_pairs[0].clean])
+    runs = _Runs(model, Outputs(model, first), noising, positions == "last", batch_size)
+    many = [(place, head) for place, count in enumerate(runs.outputs.heads) for head in range(count)]
+    if exact != "all" and exact > len(many):
+        raise InputError(f"exact: expected at most the {len(many)} heads of {model.name}, found {exact}")
+    if edges > (most := len(many) if exact == "all" else exact):
+        raise InputError(f"edges: expected at most the {most} heads that are patched (exact), found {edges}")
+    gaps, clean = np.empty(len(read_pairs)), np.empty(len(read_pairs))
+    estimated = np.empty((len(read_pairs), len(many)))
+    with bar(None, len(read_pairs), progress, "estimating") as moved:
+        for batch in runs.batches(read_pairs):
+            difference, gap, change = runs.estimate([read_pairs[number] for number in batch])
+            clean[batch], gaps[batch], estimated[batch] = difference, gap, change
+            moved(len(batch))
+    estimates = statistics.effects(estimated, gaps, seed)
+    order = np.argsort(-np.abs(estimates.value), kind="stable")
+    chosen: list[int] = sorted(order[: len(many) if exact == "all" else exact].tolist())
+    changed = np.empty((len(read_pairs), len(chosen)))
+    with bar(None, len(read_pairs) * len(chosen), progress, "patching") as moved:
+        for batch in runs.batches(read_pairs):
+            changed[batch] = runs.patched(
+                [read_pairs[number] for number in batch], [many[which] for which in chosen], moved
+            )
+    found = statistics.effects(changed, gaps, seed)
+    spread = statistics.chance(estimates.value)
+    told_apart = statistics.told_apart(gaps)
+    p = statistics.p_values(found, spread, len(gaps), told_apart)
+    own = {"patching": found.value, "patching_low": found.low, "patching_high": found.high, "p": p}
+    own["q"] = statistics.adjusted(p, len(many))
+    shape = len(runs.outputs.layers), max(runs.outputs.heads)
+    figures = {each: np.full(shape, np.nan) for each in statistics.FIGURES}
+    for column, which in enumerate(chosen):
+        for each, values in own.items():
+            figures[each][many[which]] = values[column]
+    for which, spot in enumerate(many):
+        for each, values in zip(
+            ("", "_low", "_high"), (estimates.value, estimates.low, estimates.high), strict=True
+        ):
+            figures[f"estimate{each}"][spot] = values[which]
+    paths = None
+    if edges:
+        ranked: list[int] = np.argsort(-np.abs(found.value), kind="stable").tolist()
+        largest = [many[chosen[which]] for which in ranked[:edges]]
+        between = _edges(sorted(largest))
+        passed = np.empty((len(read_pairs), len(between)))
+        with bar(None, passed.size, progress, "paths") as moved:
+            for batch in runs.batches(read_pairs):
+                passed[batch] = runs.passed([read_pairs[number] for number in batch], between, moved)
+        along = statistics.effects(passed, gaps, seed)
+        names = [tuple(_named(runs.outputs.layers, spot) for spot in edge) for edge in between]
+        paths = statistics.Paths(names, along, statistics.p_values(along, spread, len(gaps), told_apart))
+    meta = {
+        "model": described(model, ())["model"],
+        "corpus": {"name": name},
+        "pairs": len(read_pairs),
+        "example": example,
+        "noising": noising,
+        "positions": positions,
+        "exact": exact,
+        "edges": edges,
+        "seed": seed,
+        "command": COMMAND.get(),
+    }
+    scalars = {
+        "clean": float(clean.mean()),
+        "corrupted": float((clean - gaps).mean()),
+        "solved": float((clean > 0).mean()),
+        "chance": spread,
+        "agreement": statistics.agreement(figures["patching"], figures["estimate"]),
+    }
+    return statistics.dataset(figures, scalars, runs.outputs.layers, meta, paths)
+
+
+def _edges(heads: Sequence[Spot]) -> list[Edge]:
+    """From each head to each of a later layer, and to the logits (None)."""
+    return [(one, other) for one in heads for other in (*heads, None) if other is None or one[0] < other[0]]
+
+
+def _named(layers: Sequence[int], spot: Spot | None) -> str:
+    return "logits" if spot is None else str(Head(layers[spot[0]], spot[1]))
+
+
+class _Runs:
+    """Runs of pairs in batches: `base` is the prompt that is patched, `source` the one that it is patched from."""
+
+    def __init__(self, model: Model, outputs: Outputs, noising: bool, last: bool, batch_size: int) -> None:
+        self._model = model
+        self.outputs = outputs
+        self._noising = noising
+        self._last = last
+        self._size = batch_size
+
+    def batches(self, pairs: Sequence[Pair]) -> list[list[int]]:
+        """The pairs by their numbers, in batches of prompts of one length."""
+        lengths: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+        for number, pair in enumerate(pairs):
+            lengths[len(pair.clean), pair.place].append(number)
+        return [
+            numbers[start : start + self._size]
+            for numbers in lengths.values()
+            for start in range(0, len(numbers), self._size)
+        ]
+
+    def queries(self, pairs: Sequence[Pair]) -> slice:
+        """Which of their tokens are patched."""
+        place = pairs[0].place
+        return slice(place, place + 1) if self._last else slice(None)
+
+    def ready(self, pairs: Sequence[Pair], clean: bool) -> dict[str, Tensor]:
+        """What the model takes of one side of some pairs."""
+        return self._model.inputs([pair.clean if clean else pair.corrupted for pair in pairs])
+
+    def difference(self, pairs: Sequence[Pair], logits: Tensor) -> Tensor:
+        """``logit(answer) − logit(wrong)`` of each pair."""
+        rows = torch.arange(len(pairs), device=logits.device)
+        at = logits[rows, [pair.place for pair in pairs]]
+        difference = at[rows, [pair.answer for pair in pairs]] - at[rows, [pair.wrong for pair in pairs]]
+        if not difference.isfinite().all():
+            raise not_finite(self._model.name, self._model.module, "logits")
+        return difference
+
+    def estimate(self, pairs: Sequence[Pair]) -> tuple[Floats, Floats, Floats]:
+        """Of each pair the clean logit difference, the gap, and what each head would change of it ``[pair head]``."""
+        source, slopes = Kept(), Slopes()
+        with torch.no_grad():
+            other = self.difference(pairs, self.outputs.run(self.ready(pairs, not self._noising), source))
+        with torch.enable_grad():
+            own = self.difference(pairs, self.outputs.run(self.ready(pairs, self._noising), slopes))
+            places = sorted(slopes.leaves)
+            gradients = torch.autograd.grad(own.sum(), [slopes.leaves[place] for place in places])
+        some = self.queries(pairs)
+        sign = -1.0 if self._noising else 1.0
+        changes = [
+            ((source.layers[place] - slopes.leaves[place].detach()) * gradient)[:, some].sum((1, 3)) * sign
+            for place, gradient in zip(places, gradients, strict=True)
+        ]
+        gap = (other - own.detach()) * sign
+        clean = own.detach() if self._noising else other
+        return (*(_numpy(each) for each in (clean, gap, torch.cat(changes, 1))),)  # type: ignore[return-value]
+
+    def patched(self, pairs: Sequence[Pair], heads: Sequence[tuple[int, int]], moved: Progress) -> Floats:
+        """What each head changes of each pair's gap, ``[pair head]``."""
+        source, _, own = self._both(pairs)
+        changes = np.empty((len(pairs), len(heads)))
+        for part in self._parts(pairs, len(heads)):
+            rows, at = [row for row, _ in part], [heads[which] for _, which in part]
+            outputs = [source[place][row, :, head] for row, (place, head) in zip(rows, at, strict=True)]
+            placed = Placed(at, outputs, self.queries(pairs))
+            changes[tuple(zip(*part, strict=True))] = self._change(pairs, rows, placed, own)
+            moved(len(part))
+        return changes
+
+    def passed(self, pairs: Sequence[Pair], edges: Sequence[Edge], moved: Progress) -> Floats:
+        """What each edge changes of each pair's gap, ``[pair edge]``."""
+        source, base, own = self._both(pairs)
+        changes = np.empty((len(pairs), len(edges)))
+        senders = sorted({sender for sender, _ in edges})
+        given: dict[tuple[int, Spot, Spot], Tensor] = {}
+        for part in self._parts(pairs, len(senders)):
+            rows, at = [row for row, _ in part], [senders[which] for _, which in part]
+            outputs = [source[place][row, :, head] for row, (place, head) in zip(rows, at, strict=True)]
+            held = {place: layer[rows] for place, layer in base.items()}
+            kept, placed = Kept(), Placed(at, outputs, self.queries(pairs), held)
+            direct = self._change(pairs, rows, _Seen(kept, placed), own)
+            for number, (row, sender) in enumerate(zip(rows, at, strict=True)):
+                for which, (one, receiver) in enumerate(edges):
+                    if one == sender and receiver is None:
+                        changes[row, which] = direct[number]
+                        moved(1)
+                    elif one == sender and receiver is not None:
+                        given[row, sender, receiver] = kept.layers[receiver[0]][number, :, receiver[1]]
+        between = [
+            (which, sender, receiver)
+            for which, (sender, receiver) in enumerate(edges)
+            if receiver is not None
+        ]
+        for part in self._parts(pairs, len(between)):
+            rows = [row for row, _ in part]
+            at = [between[which][2] for _, which in part]
+            placed = Placed(at, [given[row, between[which][1], between[which][2]] for row, which in part])
+            changes[rows, [between[which][0] for _, which in part]] = self._change(pairs, rows, placed, own)
+            moved(len(part))
+        return changes
+
+    def _both(self, pairs: Sequence[Pair]) -> tuple[dict[int, Tensor], dict[int, Tensor], Tensor]:
+        """The outputs of both runs by layer, first those that are put in; the logit differences of the patched run."""
+        source, base = Kept(), Kept()
+        with torch.no_grad():
+            self.outputs.run(self.ready(pairs, not self._noising), source)
+            own = self.difference(pairs, self.outputs.run(self.ready(pairs, self._noising), base))
+        return source.layers, base.layers, own
+
+    def _parts(self, pairs: Sequence[Pair], times: int) -> Iterator[list[tuple[int, int]]]:
+        """Rows of pairs and numbers of what is done to each, as many as run at once."""
+        every = [(row, which) for which in range(times) for row in range(len(pairs))]
+        return (every[start : start + self._size] for start in range(0, len(every), self._size))
+
+    def _change(self, pairs: Sequence[Pair], rows: Sequence[int], change: Change, own: Tensor) -> Floats:
+        """What a change of the heads' outputs makes of the gap, of these rows of the pairs."""
+        of = [pairs[row] for row in rows]
+        with torch.no_grad():
+            now = self.difference(of, self.outputs.run(self.ready(of, self._noising), change))
+        return _numpy((now - own[list(rows)]) * (-1.0 if self._noising else 1.0))
+
+
+class _Seen:
+    """Keeps what the heads would give, and puts something else in its place."""
+
+    def __init__(self, kept: Kept, placed: Placed) -> None:
+        self._kept, self._placed = kept, placed
+
+    def __call__(self, place: int, outputs: Tensor) -> Tensor | None:
+        """The layer's outputs as they are placed."""
+        self._kept(place, outputs)
+        return self._placed(place, outputs)
+
+
+def _numpy(values: Tensor) -> Any:
+    return values.detach().double().cpu().numpy()

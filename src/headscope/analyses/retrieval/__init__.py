@@ -1,0 +1,23 @@
+"""Which heads retrieve: they bring what the model copies from far back in its text."""
+
+from headscope.analyses.record import Analysis, Entry
+
+ANALYSIS = Analysis(
+    name="retrieval",
+    order=128,
+    function="run:retrieval",
+    command="retrieval",
+    axis="retrieval",
+    table="statistics:table",
+    figure="figure:figure",
+    sections=(
+        Entry(
+            "retrieval",
+            "heads that copy from far back",
+            30,
+            "section:section",
+            beside=("roles", "cards"),
+            cost=3.0,
+        ),
+    ),
+)

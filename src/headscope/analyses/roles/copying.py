@@ -1,0 +1,89 @@
+"""Whether heads copy: what each writes about the token that an induction head would copy, on repeated random tokens.
+
+An induction head looks where the present token stood before, at the token after it, and raises that token's logit
+(Olsson et al. 2022: prefix matching and copying). One that lowers it is an anti-induction head (Olsson et al. 2022;
+McDougall et al. 2023).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+
+from headscope.attention.residual import effects, written
+from headscope.corpora import Example
+from headscope.errors import RefusedError
+from headscope.measures.jackknife import effective, error, skewness
+from headscope.models import Model
+from headscope.stream.batches import tokens_of
+
+SEQUENCES = 16
+"""So many sequences are looked at."""
+
+
+def copying(model: Model, repeated: Sequence[Example]) -> xr.Dataset | str:
+    """How surely each head raises the logit of the token to be copied, or why that cannot be told of this model.
+
+    In the second copy, token *a* is to be followed by what followed the first *a*. ``copying`` is, of the other tokens
+    of the sequence, the share whose logit the head raises less (or lowers more) than the logit of that one, over the
+    tokens of the second copy: 1 where the head raises it most, 0 where it lowers it most, a half by chance. Ties count
+    half. It is the head's direct effect, with norms frozen (`headscope.attribute`). ``suppressing`` is 1 less that.
+
+    Args:
+        model: from `headscope.load`.
+        repeated: from `headscope.analyses.roles.synthetic.repeated_tokens`; the first `SEQUENCES` are read.
+
+    Returns:
+        Figures over ``(layer, head)`` as `headscope.measure` gives them.
+    """
+    sums: list[np.ndarray] = []
+    counts: list[int] = []
+    layers: Sequence[int] = ()
+    for example in repeated[:SEQUENCES]:
+        tokens = tokens_of(example)
+        ready = model.inputs([tokens])
+        assert tokens.ids is not None
+        text = np.flatnonzero(~tokens.mask("special"))
+        first, second = np.split(text, 2)
+        try:
+            if not sums:
+                layers = written(model, ready, int(text[-1]), None).layers  # that its parts add up
+            found = effects(model, ready, slice(int(second[0]), int(second[-1])), tokens.ids[first].tolist())
+        except RefusedError as error_:
+            return str(error_)
+        heads = max(len(layer) for layer in found)
+        share = np.full((len(found), heads), np.nan)
+        for place, layer in enumerate(found):
+            raised = layer.numpy()  # [head row token]; row i is to be followed by token i + 1
+            rows = np.arange(len(second) - 1)
+            own = raised[:, rows, rows + 1][..., None]
+            below = (own > raised).sum(-1) + ((own == raised).sum(-1) - 1) / 2
+            share[place, : len(layer)] = (below / (len(first) - 1)).sum(-1)
+        sums.append(share)
+        counts.append(len(second) - 1)
+    return _dataset(np.stack(sums), np.array(counts, np.float64)[:, None, None], layers)
+
+
+def _dataset(s: np.ndarray, n: np.ndarray, layers: Sequence[int]) -> xr.Dataset:
+    """Figures of sums by document ``[document layer head]`` and counts."""
+    shape = s.shape[1:]
+    parts = {
+        "_se": error(s, n),
+        "_n": np.full(shape, n.sum()),
+        "_documents": np.full(shape, effective(n)[0, 0]),
+        "_chance": np.full(shape, 0.5),
+    }
+    value, skew = s.sum(0) / n.sum(0), skewness(s, n)
+    figures = {
+        "copying": value,
+        "copying_skewness": skew,
+        "suppressing": 1 - value,
+        "suppressing_skewness": -skew,
+    }
+    figures |= {f"{name}{part}": each for name in ("copying", "suppressing") for part, each in parts.items()}
+    return xr.Dataset(
+        {name: (("layer", "head"), each) for name, each in figures.items()},
+        coords={"layer": list(layers), "head": np.arange(shape[1])},
+    )

@@ -1,0 +1,165 @@
+"""Which sentences receive a head's attention: kurtosis, chance, tables; no torch."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import xarray as xr
+
+from headscope.heads import Head
+from headscope.lazy import module
+from headscope.measures.dataset import describe
+from headscope.measures.jackknife import error, interval
+from headscope.measures.significance import false_discovery
+from headscope.measures.sums import Floats
+
+COLUMNS = (
+    *("layer", "head", "paper", "kurtosis", "ci_low", "ci_high", "chance", "p", "q"),
+    *("sentence", "received", "text"),
+)
+"""Columns of the table: ``sentence`` is the one that receives most, of one text."""
+
+FIGURES = {
+    "kurtosis": "Fisher's kurtosis of what sentences receive, a mean over texts.",
+    "kurtosis_low": "Lower end of its 95 % interval over texts.",
+    "kurtosis_high": "Upper end of its 95 % interval over texts.",
+    "p": "That sentences receive as if drawn from one normal distribution.",
+    "q": "p, adjusted for all heads.",
+}
+"""Variables over heads, and what they are."""
+
+LEAST = 5
+"""Of so many sentences at least a kurtosis can be tested."""
+
+SHORT = 60
+"""So many characters of a sentence are shown."""
+
+
+class Maps(NamedTuple):
+    """Attention between the sentences of one text, what each receives, and their texts."""
+
+    attention: Floats
+    received: Floats
+    texts: Sequence[str]
+
+
+def received(maps: Floats, seen: Floats, apart: int) -> Floats:
+    """What sentences receive ``[… sentence]``, as a multiple of an even share; the last `apart` are left out.
+
+    Args:
+        maps: mean weights ``[… later sentence]``.
+        seen: how many tokens each later sentence sees ``[later]``.
+        apart: a sentence and the next are 1 apart.
+    """
+    size = maps.shape[-1]
+    far: npt.NDArray[np.bool_] = np.tri(size, size, -max(apart, 1), dtype=np.bool_)
+    columns = far.any(0)
+    total = np.where(far, maps * seen[:, None], 0.0).sum(-2)
+    return total[..., columns] / far.sum(0)[columns]
+
+
+def kurtosis(values: Floats) -> Floats:
+    """Fisher's kurtosis over the last axis; 0 where all values are the same.
+
+    >>> kurtosis(np.array([0.0, 0.0, 0.0, 0.0, 1.0])).round(2).item()
+    0.25
+    """
+    away = values - values.mean(-1, keepdims=True)
+    second, fourth = (away**2).mean(-1), (away**4).mean(-1)
+    spread = second > 1e-24
+    return np.where(spread, fourth / np.where(spread, second, 1.0) ** 2 - 3.0, 0.0)
+
+
+def beyond_normal(values: Floats) -> Floats:
+    """z of a kurtosis over the last axis, of draws from a normal distribution (Anscombe and Glynn 1983)."""
+    spread = values.std(-1) > 1e-12
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # of few sentences
+        z = np.asarray(module("scipy.stats").kurtosistest(values, axis=-1).statistic)
+    return np.where(spread, z, np.where(np.isfinite(values).all(-1), -np.inf, np.nan))
+
+
+def dataset(
+    texts: Sequence[Floats], layers: Sequence[int], meta: Mapping[str, Any], maps: Maps | None
+) -> xr.Dataset:
+    """Label kurtoses.
+
+    Args:
+        texts: of each what its sentences receive ``[layer head sentence]``.
+        layers: the model's index of each layer.
+        meta: what made them.
+        maps: of one text.
+    """
+    values = np.stack([kurtosis(each) for each in texts])
+    mean = values.mean(0)
+    many = np.full(mean.shape, float(len(values)))
+    low, high = interval(mean, error(values, np.ones_like(values)), many)
+    z = sum(beyond_normal(each) for each in texts) / math.sqrt(len(texts))
+    p = np.asarray(module("scipy.stats").norm.sf(z))
+    figures = {
+        "kurtosis": mean,
+        "kurtosis_low": low,
+        "kurtosis_high": high,
+        "p": p,
+        "q": false_discovery(p.ravel()).reshape(p.shape),
+    }
+    variables: dict[str, Any] = {name: (("layer", "head"), each) for name, each in figures.items()}
+    variables["chance"] = ((), float(np.mean([-6 / (each.shape[-1] + 1) for each in texts])))
+    coords: dict[str, Any] = {"layer": list(layers), "head": list(range(mean.shape[1]))}
+    if maps is not None:
+        whole = np.full((*mean.shape, len(maps.texts)), np.nan)
+        whole[..., : maps.received.shape[-1]] = maps.received
+        variables["attention"] = ("layer", "head", "later", "sentence"), maps.attention.astype(np.float32)
+        variables["received"] = ("layer", "head", "sentence"), whole
+        coords |= {"sentence": np.arange(len(maps.texts)), "text": ("sentence", list(maps.texts))}
+    result = xr.Dataset(variables, coords=coords, attrs=describe(meta))
+    for name, about in FIGURES.items():
+        units = "probability" if name in ("p", "q") else "kurtosis"
+        result[name].attrs |= {"units": units, "description": about}
+    return result
+
+
+def table(result: xr.Dataset) -> pd.DataFrame:
+    """One row a head, with `COLUMNS`, the highest kurtosis first."""
+    rows: list[dict[str, Any]] = []
+    for place, layer in enumerate(result["layer"].values):
+        for head in result["head"].values:
+            figures = {name: float(result[name].values[place, head]) for name in FIGURES}
+            if np.isnan(figures["kurtosis"]):
+                continue
+            row: dict[str, Any] = {
+                "layer": int(layer),
+                "head": int(head),
+                "paper": Head(int(layer), int(head)).paper,
+            }
+            names = {"kurtosis_low": "ci_low", "kurtosis_high": "ci_high"}
+            row |= {names.get(name, name): value for name, value in figures.items()}
+            row["chance"] = float(result["chance"])
+            if "received" in result:
+                own = result["received"].values[place, head]
+                most = int(np.nanargmax(own))
+                said = str(result["text"].values[most])
+                row |= {
+                    "sentence": most,
+                    "received": float(own[most]),
+                    "text": said if len(said) <= SHORT else f"{said[: SHORT - 1].rstrip()}…",
+                }
+            rows.append(row)
+    rows.sort(key=lambda row: -row["kurtosis"])
+    frame: Any = pd.DataFrame(rows, columns=list(COLUMNS))
+    return frame.astype({"sentence": "Int64"})
+
+
+def receivers(result: xr.Dataset, level: float = 0.05, most: int = 8) -> list[tuple[int, int]]:
+    """The places of the heads with the highest kurtosis whose q is at most `level`; of none, those with the highest."""
+    scores = np.nan_to_num(result["kurtosis"].values, nan=-np.inf)
+    ranked = np.unravel_index(np.argsort(-scores, axis=None, kind="stable"), scores.shape)
+    order = [(int(layer), int(head)) for layer, head in zip(*ranked, strict=True)]
+    sure = [spot for spot in order if result["q"].values[spot] <= level]
+    return (sure or order)[:most]

@@ -1,0 +1,321 @@
+"""Streaming heads: what is lost when a head sees the first tokens and the last ones alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+import xarray as xr
+from torch import Tensor
+
+from headscope.analyses.result import returns_result
+from headscope.analyses.retrieval.needles import Needle, hidden, words_of
+from headscope.analyses.streaming import statistics
+from headscope.attention.edit import edit
+from headscope.attention.outputs import Outputs, Slopes
+from headscope.attention.record import AttentionRecord
+from headscope.attention.recording import recording
+from headscope.attention.residual import unembedding
+from headscope.corpora import Corpus, Example
+from headscope.corpora.readers import builtin
+from headscope.doors import Count, Level, Number, Seed, validated
+from headscope.errors import InputError
+from headscope.measures.sums import Floats
+from headscope.models import Model
+from headscope.models.model import uncached
+from headscope.stream.long import described
+from headscope.stream.progress import Progress, bar
+from headscope.stream.provenance import COMMAND
+
+Spot = tuple[int, int]
+"""The place of a layer among those with heads, and a key head."""
+
+
+@returns_result
+@validated
+def streaming(
+    model: Model,
+    corpus: Corpus | Iterable[Example] | None = None,
+    *,
+    sink: Number = 4,
+    recent: Count = 64,
+    needles: Count = 24,
+    lengths: Sequence[int] = (256,),
+    exact: Number | Literal["all"] = 8,
+    whole: Level = 0.1,
+    draws: Count = 3,
+    seed: Seed = 0,
+    progress: bool = False,
+) -> xr.Dataset:
+    """Which heads need the whole text, and which do with its first and last tokens (streaming heads).
+
+    The answers to needles (`headscope.retrieval`) that stand outside the window: its first `sink` tokens and the last
+    `recent` ones, the present token among them. What is told of each **key head**, with the heads that share it:
+
+    - ``loss``: by how many nats a token of the answer has less log-probability when these heads see the window alone
+      and all others everything. Measured for the `exact` key heads with the largest estimates. **p**: that it is no
+      more than .01 nats over all needles there could be; **q** over all key heads.
+    - ``estimate``: by how many nats it has more where these heads see everything and all others the window alone, to
+      first order, from one backward pass. It says which heads to measure.
+    - ``outside``: the share of attention beyond the window, over queries that have keys there.
+    - **The check**: half of the needles choose the key heads with the largest estimates, a share `whole` of them; the
+      other half is answered where all heads see everything, where all see the window alone, where all but these do,
+      and where all but as many others do.
+
+    Sources: Xiao et al. 2024, "Efficient Streaming Language Models with Attention Sinks"; Xiao et al. 2025,
+    "DuoAttention", whose trained gates tell the same heads apart.
+
+    Args:
+        model: a causal language model from `headscope.load`, with a tokenizer.
+        corpus: where the text around the needles is from; by default the built-in corpus.
+        sink, recent: the window, in tokens.
+        needles: how many.
+        lengths: of the texts, in tokens, about; in turn.
+        exact: how many key heads are measured, or "all".
+        whole: the share of key heads that see everything in the check.
+        draws: how often others are drawn.
+        seed: of needles, places and draws.
+        progress: show a bar.
+
+    Returns:
+        A dataset over ``(layer, key_head)``: ``loss`` and ``estimate`` with ``_low`` and ``_high``, ``p``, ``q``,
+        ``outside``; over ``condition`` ``accuracy``, the share of needles whose whole answer the model produces, and
+        ``nats``, what a token of the answer costs, each with ``_low`` and ``_high``; ``agreement``, the correlation of
+        losses and estimates. Its table has one row a key head; `headscope.save_duo_attention` writes DuoAttention's
+        files of it.
+
+    Raises:
+        InputError: too few words, a window as long as the texts, or a model without a tokenizer.
+        RefusedError: a model that is no causal language model, or whose heads' outputs cannot be told apart.
+
+    >>> import transformers
+    >>> reader = headscope.load().tokenizer
+    >>> config = transformers.GPT2Config(vocab_size=len(reader), n_embd=8, n_layer=2, n_head=2, n_positions=128)
+    >>> small = headscope.load((transformers.GPT2LMHeadModel(config), reader))
+    >>> found = streaming(small, recent=32, needles=6, lengths=(96,), exact="all", whole=0.25)
+    >>> found["loss"].shape, bool((found["q"] <= 0.05).any())
+    ((2, 2), False)
+    """
+    unembedding(model)
+    if not lengths or any(length < 1 for length in lengths):
+        raise InputError(f"lengths: expected one or more whole numbers above 0, found {list(lengths)}")
+    if needles < 2:
+        raise InputError(f"needles: expected at least 2, one of them to choose heads, found {needles}")
+    source = builtin(pack=None) if corpus is None else corpus
+    made = hidden(model, words_of(source), needles, lengths, seed, beyond=recent)
+    runs = _Runs(model, made, sink, recent)
+    spots = runs.spots
+    if exact != "all" and exact > len(spots):
+        raise InputError(f"exact: expected at most the {len(spots)} key heads of {model.name}, found {exact}")
+    with bar(None, len(made), progress, "estimating") as moved:
+        estimated, outside = runs.estimate(moved)
+    estimates = statistics.over_needles(estimated)
+    order = np.argsort(-estimates.value, kind="stable").tolist()
+    chosen: list[int] = order[: len(spots) if exact == "all" else exact]
+    answers = runs.answered(())
+    losses = np.empty((len(made), len(chosen)))
+    with bar(None, losses.size, progress, "measuring") as moved:
+        for column, which in enumerate(chosen):
+            losses[:, column] = runs.answered([spots[which]], moved=moved).nats - answers.nats
+    found = statistics.over_needles(losses)
+    p = statistics.p_values(losses)
+    shape = len(runs.layers), max(key for _, key in spots) + 1
+    figures = {name: np.full(shape, np.nan) for name in statistics.FIGURES}
+    for name, values in {
+        "estimate": estimates.value,
+        "estimate_low": estimates.low,
+        "estimate_high": estimates.high,
+        "outside": outside,
+    }.items():
+        figures[name][tuple(zip(*spots, strict=True))] = values
+    for name, values in {
+        "loss": found.value,
+        "loss_low": found.low,
+        "loss_high": found.high,
+        "p": p,
+        "q": statistics.adjusted(p, len(spots)),
+    }.items():
+        for column, which in enumerate(chosen):
+            figures[name][spots[which]] = values[column]
+    meta = {
+        **described(model, source),
+        "sink": sink,
+        "recent": recent,
+        "needles": needles,
+        "lengths": list(lengths),
+        "exact": exact,
+        "whole": whole,
+        "draws": draws,
+        "seed": seed,
+        "groups": runs.groups,
+        "command": COMMAND.get(),
+    }
+    checked = _checked(runs, answers, estimated, whole, draws, seed, progress)
+    return statistics.dataset(figures, runs.layers, meta, checked)
+
+
+class _Answers(NamedTuple):
+    """Of each needle, or of some, what a token of the answer costs, and whether the whole answer is produced."""
+
+    nats: Floats
+    right: Floats
+
+
+class _Runs:
+    """Runs of a model on needles, in which some key heads see the window alone."""
+
+    def __init__(self, model: Model, needles: Sequence[Needle], sink: int, recent: int) -> None:
+        self._model, self._needles = model, needles
+        self._sink, self._recent = sink, recent
+        outputs = Outputs(model, model.inputs([needles[0].tokens]))
+        self._outputs = outputs
+        seen: dict[int, int] = {}
+
+        def keep(record: AttentionRecord) -> None:
+            seen[record.layer] = record.groups
+
+        with torch.no_grad(), recording(model.module, keep, fused=True):
+            self._logits(needles[0])
+        self.layers = outputs.layers
+        self.groups = [seen[layer] for layer in self.layers]
+        self.spots = [
+            (place, key)
+            for place, heads in enumerate(outputs.heads)
+            for key in range(heads // self.groups[place])
+        ]
+
+    def estimate(self, moved: Progress) -> tuple[Floats, Floats]:
+        """What each key head would gain, to first order ``[needle spot]``, and its attention outside ``[spot]``."""
+        gains, shares = zip(*(self._estimated(needle, moved) for needle in self._needles), strict=True)
+        return np.stack(gains), np.mean(shares, 0)
+
+    def _estimated(self, needle: Needle, moved: Progress) -> tuple[Floats, Floats]:
+        changes: dict[int, Tensor] = {}
+
+        def keep(record: AttentionRecord) -> Tensor:
+            few = self._cut(record).weights()
+            with torch.no_grad():
+                changes[record.layer] = ((few - record.weights()) @ record.values)[0].transpose(0, 1)
+            return few
+
+        slopes = Slopes()
+        with torch.enable_grad(), recording(self._model.module, keep, fused=True):
+            ready = self._model.inputs([needle.tokens])
+            nats = _nats(needle, self._outputs.run(ready, slopes))
+            leaves = [slopes.leaves[place] for place in range(len(self.layers))]
+            gradients = torch.autograd.grad(nats, leaves)
+        gained = [
+            (gradient[0] * changes[layer]).sum((0, 2)).reshape(-1, groups).sum(-1)
+            for layer, groups, gradient in zip(self.layers, self.groups, gradients, strict=True)
+        ]
+        shares = self._outside(needle)
+        outside = [
+            shares[layer].reshape(-1, groups).mean(-1)
+            for layer, groups in zip(self.layers, self.groups, strict=True)
+        ]
+        moved(1)
+        return _numpy(torch.cat(gained)), _numpy(torch.cat(outside))
+
+    def _outside(self, needle: Needle) -> dict[int, Tensor]:
+        """The share of each layer's heads beyond the window ``[head]``, where all see everything."""
+        shares: dict[int, Tensor] = {}
+
+        def keep(record: AttentionRecord) -> None:
+            beyond = ~self._window(record)
+            shares[record.layer] = (record.weights() * beyond).sum(-1)[0, :, beyond.any(-1)].mean(-1)
+
+        with torch.no_grad(), recording(self._model.module, keep, fused=True):
+            self._logits(needle)
+        return shares
+
+    def answered(
+        self, cut: Collection[Spot], some: slice = slice(None), moved: Progress | None = None
+    ) -> _Answers:
+        """The answers where these key heads see the window alone."""
+        of = {
+            layer: [
+                key * groups + each for spot, key in sorted(cut) if spot == place for each in range(groups)
+            ]
+            for place, (layer, groups) in enumerate(zip(self.layers, self.groups, strict=True))
+        }
+
+        def change(record: AttentionRecord) -> Tensor | None:
+            heads = of[record.layer]
+            if not heads:
+                return None
+            weights = record.weights().clone()
+            weights[:, heads] = self._cut(record).weights()[:, heads]
+            return weights
+
+        nats: list[float] = []
+        right: list[bool] = []
+        for needle in self._needles[some]:
+            with torch.no_grad(), edit(self._model, change):
+                logits = self._logits(needle)
+            nats.append(float(_nats(needle, logits)))
+            assert needle.tokens.ids is not None
+            said = logits[0, needle.answer[0] - 1 : needle.answer[-1]].argmax(-1).cpu().numpy()
+            right.append(bool((said == needle.tokens.ids[list(needle.answer)]).all()))
+            if moved is not None:
+                moved(1)
+        return _Answers(np.array(nats), np.array(right, np.float64))
+
+    def _logits(self, needle: Needle) -> Tensor:
+        module = self._model.module
+        return module(**self._model.inputs([needle.tokens]), **uncached(module)).logits
+
+    def _window(self, record: AttentionRecord) -> Tensor:
+        """Which keys stand in the window of each query ``[query key]``."""
+        _, _, queries, keys = record.shape
+        key = torch.arange(keys, device=record.q.device)
+        query = torch.arange(queries, device=record.q.device)[:, None] + keys - queries
+        return (key + record.key_offset < self._sink) | (key > query - self._recent)
+
+    def _cut(self, record: AttentionRecord) -> AttentionRecord:
+        return record.seeing(self._window(record))
+
+
+def _nats(needle: Needle, logits: Tensor) -> Tensor:
+    """What a token of the answer costs, given those before."""
+    assert needle.tokens.ids is not None
+    said = logits[0, needle.answer[0] - 1 : needle.answer[-1]].double().log_softmax(-1)
+    ids = torch.as_tensor(needle.tokens.ids[list(needle.answer)], device=logits.device)
+    return -said.gather(-1, ids[:, None].long()).mean()
+
+
+def _checked(
+    runs: _Runs,
+    answers: _Answers,
+    estimated: Floats,
+    whole: float,
+    draws: int,
+    seed: int,
+    progress: bool,
+) -> statistics.Check:
+    """Answers to every other needle where few key heads see everything: those that the rest chose, and others."""
+    spots = runs.spots
+    order: list[int] = np.argsort(-estimated[::2].mean(0), kind="stable").tolist()
+    many = max(1, round(whole * len(spots)))
+    draw = np.random.default_rng(seed)
+    rest = order[many:]
+    kept = [
+        [],
+        order[:many],
+        *(draw.choice(rest, min(many, len(rest)), replace=False).tolist() for _ in range(draws)),
+    ]
+    asked = slice(1, None, 2)
+    found = [_Answers(answers.nats[asked], answers.right[asked])]
+    with bar(None, len(kept) * len(answers.nats[asked]), progress, "checking") as moved:
+        for each in kept:
+            stay = {spots[which] for which in each}
+            found.append(runs.answered([spot for spot in spots if spot not in stay], asked, moved))
+    names = [statistics.name_of(runs.layers[place], key) for place, key in (spots[each] for each in kept[1])]
+    return statistics.Check(
+        np.stack([each.right for each in found]), np.stack([each.nats for each in found]), names
+    )
+
+
+def _numpy(values: Tensor) -> Floats:
+    return values.detach().double().cpu().numpy()

@@ -1,0 +1,145 @@
+"""What key heads lose without the middle of a text, over needles: intervals, tests, tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import xarray as xr
+
+from headscope.analyses.patching.statistics import adjusted as adjusted
+from headscope.analyses.patching.statistics import agreement
+from headscope.measures.dataset import describe, description
+from headscope.measures.jackknife import above, error, interval
+from headscope.measures.resample import share_interval
+from headscope.measures.sums import Floats
+
+BAR = 0.01
+"""A key head that loses more nats a token needs the whole text."""
+
+COLUMNS = (
+    *("layer", "key_head", "heads", "loss", "ci_low", "ci_high", "p", "q"),
+    *("estimate", "estimate_low", "estimate_high", "outside"),
+)
+"""Columns of the table; ``heads`` are the heads that share the key head."""
+
+_COLUMN = {"loss_low": "ci_low", "loss_high": "ci_high"}
+
+FIGURES = {
+    "loss": ("nats", "What a token of an answer costs more when the head sees the window alone."),
+    "loss_low": ("nats", "Lower end of its 95 % interval."),
+    "loss_high": ("nats", "Upper end of its 95 % interval."),
+    "p": ("probability", f"That the loss is no more than {BAR:g} nats."),
+    "q": ("probability", "p, adjusted for all key heads."),
+    "estimate": ("nats", "What a token costs less when it alone sees everything, to first order."),
+    "estimate_low": ("nats", "Lower end of its 95 % interval."),
+    "estimate_high": ("nats", "Upper end of its 95 % interval."),
+    "outside": ("share", "Attention beyond the window, over queries that have keys there."),
+}
+"""Variables over key heads: their units, and what they are."""
+
+CONDITIONS = ("all see everything", "the window alone", "but the top", "but others")
+
+
+class Over(NamedTuple):
+    """Means over needles with the ends of their intervals."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+
+
+class Check(NamedTuple):
+    """Answers in each condition, the draws of others one by one.
+
+    Attributes:
+        right: whether the whole answer is produced, 0 or 1, ``[condition needle]``.
+        nats: what a token of it costs, ``[condition needle]``.
+        top: the names of the key heads that see everything.
+    """
+
+    right: Floats
+    nats: Floats
+    top: Sequence[str]
+
+
+def name_of(layer: int, key: int) -> str:
+    """What a key head is called.
+
+    >>> name_of(18, 2)
+    'L18K2'
+    """
+    return f"L{layer}K{key}"
+
+
+def over_needles(values: Floats) -> Over:
+    """Means of ``[needle …]`` with 95 % intervals."""
+    ones = np.ones_like(values)
+    mean = values.mean(0)
+    many = np.full(mean.shape, float(len(values)))
+    return Over(mean, *interval(mean, error(values, ones), many))
+
+
+def p_values(losses: Floats) -> Floats:
+    """One-sided, that a loss ``[needle head]`` is no more than `BAR`; never below what a test of signs gives."""
+    many = np.full(losses.shape[1:], float(len(losses)))
+    se = np.maximum(error(losses, np.ones_like(losses)), 1e-12)
+    return np.maximum(above(losses.mean(0), BAR, se, many), 0.5 ** len(losses))
+
+
+def dataset(
+    figures: Mapping[str, Floats], layers: Sequence[int], meta: Mapping[str, Any], check: Check
+) -> xr.Dataset:
+    """Label figures over key heads ``[layer key_head]`` and the answers of a check."""
+
+    def four(values: Floats) -> Floats:
+        return np.stack([*values[:3], values[3:].mean(0)])
+
+    right, nats = four(check.right), four(check.nats)
+    cost = over_needles(nats.T)
+    many = np.full(len(right), float(right.shape[1]))
+    low, high = share_interval(right.mean(1), error(right.T, np.ones_like(right.T)), many, many)
+    answers = {
+        "accuracy": right.mean(1),
+        "accuracy_low": low,
+        "accuracy_high": high,
+        "nats": cost.value,
+        "nats_low": cost.low,
+        "nats_high": cost.high,
+    }
+    result = xr.Dataset(
+        {name: (("layer", "key_head"), figures[name]) for name in FIGURES}
+        | {name: ("condition", values) for name, values in answers.items()}
+        | {"agreement": ((), agreement(figures["loss"], figures["estimate"]))},
+        coords={
+            "layer": list(layers),
+            "key_head": np.arange(figures["loss"].shape[1]),
+            "condition": list(CONDITIONS),
+            "top": list(check.top),
+        },
+        attrs=describe(meta),
+    )
+    for name, (units, about) in FIGURES.items():
+        result[name].attrs |= {"units": units, "description": about}
+    return result
+
+
+def table(result: xr.Dataset) -> pd.DataFrame:
+    """One row a key head, with `COLUMNS`: those that were measured first, the largest losses first."""
+    rows: list[dict[str, Any]] = []
+    groups = description(result)["groups"]
+    for place, layer in enumerate(result["layer"].values):
+        for key in result["key_head"].values:
+            if np.isnan(result["estimate"].values[place, key]):
+                continue
+            first, many = int(key) * groups[place], groups[place]
+            heads = f"H{first}" if many == 1 else f"H{first}–H{first + many - 1}"
+            own = {
+                _COLUMN.get(name, name): float(np.asarray(result[name].values[place, key]))
+                for name in FIGURES
+            }
+            rows.append({"layer": int(layer), "key_head": int(key), "heads": heads, **own})
+    rows.sort(key=lambda row: (np.isnan(row["loss"]), -np.nan_to_num(row["loss"]), -row["estimate"]))
+    return pd.DataFrame(rows, columns=list(COLUMNS))

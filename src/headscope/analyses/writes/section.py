@@ -1,0 +1,227 @@
+"""The section on what heads write: by their weights, and what they add to one token that the model says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict, cast
+
+import xarray as xr
+
+from headscope.analyses.attribute.run import attribute
+from headscope.analyses.attribute.statistics import table as terms_of
+from headscope.analyses.study import LEVEL, Seen, Study
+from headscope.analyses.writes import statistics
+from headscope.analyses.writes.run import writes
+from headscope.errors import InputError, RefusedError
+from headscope.heads import Head
+from headscope.measures.dataset import description
+from headscope.views.blobs import Blobs
+from headscope.views.explorer import Input
+from headscope.views.page import plain_text
+from headscope.views.payload import Part, Reason, SectionInfo
+from headscope.views.reasons import because
+from headscope.views.section import Section, number, rounded
+from headscope.views.sentences import comma, head_name, percent, sentence, text
+
+MOST = 8
+"""So many heads that copy are shown, as many that suppress, and as many terms of a logit."""
+
+COPIES = 0.1
+"""A head copies that surely raises more tokens when it looks at them than by chance, by this share."""
+
+_NAMED = 3
+
+
+class WritesRow(TypedDict):
+    """A head's copying score with q, tokens that promote themselves, and what it promotes for one token."""
+
+    layer: int
+    head: int
+    copying: float
+    chance: float
+    q: float
+    positive: float
+    itself: float
+    low: float | None
+    high: float | None
+    token: str
+    promotes: list[str]
+    reason: Reason
+
+
+class Term(TypedDict):
+    """What a head adds to a logit, and the token from which most of that comes."""
+
+    layer: int
+    head: int
+    adds: float
+    source: str
+    reason: Reason
+
+
+class Said(TypedDict):
+    """A token that the model says after another, its logit, and the largest terms of it; `rest` is all else."""
+
+    token: str
+    after: str
+    logit: float
+    terms: list[Term]
+    rest: float
+    example: int
+
+
+class WritesSection(SectionInfo):
+    """Heads that copy and that suppress, and the terms of one token."""
+
+    kind: Literal["writes"]
+    rows: list[WritesRow]
+    said: Said | None
+    notes: list[str]
+    command: str | None
+
+
+@dataclass(frozen=True)
+class Writes(Section):
+    """What heads write.
+
+    Attributes:
+        result: from `headscope.writes`.
+        terms: from `headscope.attribute`, of a token of an example; None for none.
+        seen: the example, and the token after which that one is said.
+        command: what gives the same scores.
+    """
+
+    result: xr.Dataset
+    terms: xr.Dataset | None = None
+    seen: Seen | None = None
+    command: str | None = None
+
+    def info(self, blobs: Blobs) -> WritesSection | None:
+        """The rows; nothing travels beside them."""
+        rows = self._rows()
+        chance = float(self.result["itself_chance"])
+        meta = description(self.result)
+        return WritesSection(
+            kind="writes",
+            title="What heads write",
+            about="By their weights: which heads raise the token that they look at (copy it), and which lower it. "
+            "And on an example: what heads add to the logit of the token that comes next.",
+            rows=[_row(row) for row in rows],
+            said=self._said(),
+            notes=[
+                f"Itself is the share of {meta['sample']:,} sampled tokens that are among the {meta['k']} which the "
+                f"head raises most, by chance {chance:.2g}; heads with an interval more than {COPIES:g} above that are "
+                "shown, and below them those that lower what they look at. Tokens are read as embeddings through the "
+                "norm of the head's layer.",
+                "Copying is the sum of the eigenvalues of W_U W_O W_V W_E over the sum of their sizes (Elhage et al. "
+                "2021), often that of one large eigenvalue; positive is the share of them that are above 0, by chance "
+                ".5. q is two-sided, of random rotations between what a head reads and what it writes.",
+                "What heads add to a logit is their direct effect, with the final norm frozen.",
+            ],
+            command=self.command,
+        )
+
+    def findings(self) -> list[list[Part]]:
+        """Which heads copy, by their weights."""
+        copy, _ = self._apart()
+        if copy.empty:
+            return []
+        names: list[Part] = []
+        for position, row in enumerate(copy.head(_NAMED).itertuples()):
+            head = Head(int(row.layer), int(row.head))
+            names += [
+                *comma(position),
+                head_name(head, _reason(row.itself)),
+                text(f" ({percent(row.itself)})"),
+            ]
+        more = f" and {len(copy) - _NAMED} more" if len(copy) > _NAMED else ""
+        verb = "head raises" if len(copy) == 1 else "heads raise"
+        said = f"By their weights {len(copy)} {verb} the very token that they look at: "
+        return [sentence(said, *names, f"{more}, of sampled tokens.")]
+
+    def _apart(self) -> tuple[Any, Any]:
+        """The heads that copy and those that suppress, each with the surest first."""
+        rows: Any = statistics.table(self.result).drop_duplicates(["layer", "head"])
+        copy = rows[rows["itself_low"] > rows["itself_chance"] + COPIES].sort_values(
+            "itself", ascending=False, kind="stable"
+        )
+        rest = rows[(rows["copying_q"] <= LEVEL) & (rows["copying"] < 0)]
+        below = rest[rest["positive"] < 0.5 - rest["positive_chance"]]
+        return copy, below.sort_values("positive", kind="stable")
+
+    def _rows(self) -> list[Any]:
+        copy, suppress = self._apart()
+        return [*copy.head(MOST).itertuples(), *suppress.head(MOST).iloc[::-1].itertuples()]
+
+    def _said(self) -> Said | None:
+        if self.terms is None or self.seen is None:
+            return None
+        meta = description(self.terms)
+        example, pin = self.seen
+        rows: Any = terms_of(self.terms)
+        rows = rows[rows["part"] == "head"].head(MOST)
+        logit = float(self.terms["logit"])
+        return Said(
+            token=plain_text(str(meta["token"])),
+            after=plain_text(str(meta["after"])),
+            logit=logit,
+            terms=[
+                Term(
+                    layer=int(row.layer),
+                    head=int(row.head),
+                    adds=rounded(row.contribution) or 0.0,
+                    source=plain_text(str(row.token)),
+                    reason=because(
+                        f"adds to the logit of {meta['token'].lstrip('Ġ▁')}",
+                        f"{row.contribution:+.2f}",
+                        "on this example",
+                        example=example,
+                        pin=pin,
+                    ),
+                )
+                for row in rows.itertuples()
+            ],
+            rest=logit - float(rows["contribution"].sum()),
+            example=example,
+        )
+
+
+def _reason(itself: float) -> Reason:
+    return because(
+        "raises the token that it looks at", percent(itself), "of sampled tokens", measure="largest"
+    )
+
+
+def _row(row: Any) -> WritesRow:
+    return WritesRow(
+        layer=int(row.layer),
+        head=int(row.head),
+        copying=rounded(row.copying) or 0.0,
+        chance=rounded(row.copying_chance) or 0.0,
+        q=float(row.copying_q),
+        positive=rounded(row.positive) or 0.0,
+        itself=rounded(row.itself) or 0.0,
+        low=number(row.itself_low),
+        high=number(row.itself_high),
+        token=plain_text(row.token),
+        promotes=[plain_text(each) for each in row.promotes.split(" ")],
+        reason=_reason(row.itself),
+    )
+
+
+def section(study: Study) -> list[Section]:
+    """What heads of a causal language model write; why where that cannot be told."""
+    if not study.model.causal or study.model.encoder_decoder:
+        return []
+    try:
+        result = writes(study.model, k=5)
+    except (InputError, RefusedError) as error:
+        study.absent["writes"] = str(error)
+        return []
+    terms, seen = None, study.seen.get("retrieval")
+    if seen is not None:
+        example, pin = seen
+        tokens = cast("Input", study.inputs[example]).first.query
+        terms = attribute(study.model, tokens, position=pin["place"])
+    command = study.typed and study.typed.alone("writes", "-k", "5")
+    return [Writes(result, terms, seen, command)]

@@ -1,0 +1,257 @@
+"""Retrieval heads: a planted one is found and needed, hits are those of plain eager attention, untrained models have none."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+import transformers
+from planted_induction import WORDS, circuit
+from planted_needles import HAY, reader
+from small_models import small
+
+import headscope as hs
+from headscope import cli
+from headscope.analyses.retrieval import needles, run, statistics
+from headscope.attention.outputs import Outputs
+from headscope.errors import InputError, RefusedError
+from headscope.measures.dataset import description
+from headscope.models import Model
+
+TEXT = hs.corpora.texts([" ".join([HAY] * 4)])
+OPTIONS: dict[str, Any] = {"needles": 12, "lengths": (48, 60), "k": 1}
+
+
+@pytest.fixture(scope="module")
+def planted() -> Model:
+    """An induction circuit: L1H0 brings what followed the present token before, which is the code."""
+    return hs.load((circuit().module, reader()))
+
+
+def noisy(seed: int) -> Model:
+    module: Any = circuit().module
+    torch.manual_seed(seed)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter += 0.02 * torch.randn_like(parameter)
+    return hs.load((module, reader()))
+
+
+def test_the_planted_head_is_found_and_needed(planted: Model) -> None:
+    found = hs.retrieval(planted, TEXT, **{**OPTIONS, "needles": 24})
+    np.testing.assert_allclose(found["retrieval"], [[0, 0], [1, 0]])
+    assert (found["q"].values <= 0.05).tolist() == [[False, False], [True, False]]
+    assert found["accuracy"].values.tolist() == [1, 0, 1]
+    assert found["top"].values.tolist() == ["L1H0"]
+    assert (float(found["loss"]), float(found["loss_high"])) == (1, 1)
+    assert float(found["loss_low"]) > 0.3
+    assert int(found["produced"]) == 24 * 6
+    first = found.table().iloc[0]
+    assert (first["layer"], first["head"], first["score"], first["n"]) == (1, 0, 1, 144)
+    assert 1 / 60 < first["chance"] < 1 / 30
+    assert tuple(found.table().columns) == statistics.COLUMNS
+    assert description(found)["answers"] == 144
+
+
+def test_hits_are_those_of_eager_attention_and_answers_those_of_generate() -> None:
+    model = noisy(0)
+    made = needles.hidden(model, HAY.split() * 4, 12, (48, 60), seed=0)
+    module: Any = transformers.GPT2LMHeadModel(model.module.config)
+    module.load_state_dict(model.module.state_dict())
+    module = module.eval().double()
+    module.set_attn_implementation("eager")
+    some = 0
+    for needle in made:
+        ids = torch.tensor(needle.tokens.ids)[None]
+        with torch.no_grad():
+            out = module(input_ids=ids, output_attentions=True)
+        hits = np.zeros((2, 2))
+        produced = 0
+        for inside, place in zip(needle.inside, needle.answer, strict=True):
+            if int(out.logits[0, place - 1].argmax()) != int(ids[0, place]):
+                continue
+            produced += 1
+            for layer in range(2):
+                for head in range(2):
+                    hits[layer, head] += int(out.attentions[layer][0, head, place - 1].argmax()) == inside
+        np.testing.assert_array_equal(run._looked(model, needle)[0], hits)
+        assert run._looked(model, needle)[1] == produced
+        some += produced
+        prompt = ids[:, : needle.answer[0]]
+        said = module.generate(prompt, max_new_tokens=len(needle.answer), do_sample=False, pad_token_id=1)
+        whole = said[0, prompt.shape[1] :].tolist() == ids[0, list(needle.answer)].tolist()
+        assert bool(run._answered(model, needle, lambda _: None).all()) == whole
+    assert some > 36
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_answers_without_heads_are_those_without_their_attention(seed: int) -> None:
+    model, spots = noisy(seed), [(0, 0), (1, 1)]
+    made = needles.hidden(model, HAY.split() * 4, 4, (48,), seed=0)
+    outputs = Outputs(model, model.inputs([made[0].tokens]))
+    for needle in made:
+        ready = model.inputs([needle.tokens])
+        with torch.no_grad():
+            found = outputs.run(ready, run._Silence(spots))
+            with hs.ablate(model, *(hs.Head(*spot) for spot in spots)):
+                expected = model.module(**ready).logits
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_needles_stand_where_they_are_said_to(planted: Model) -> None:
+    made = needles.hidden(planted, HAY.split() * 4, 40, (48, 60), seed=3)
+    for needle in made:
+        tokens = needle.tokens
+        assert tokens.ids is not None
+        code = [tokens.pieces[place] for place in needle.inside]
+        assert code == [tokens.pieces[place] for place in needle.answer]
+        assert len({*code}) == 6
+        assert all(piece.isdigit() for piece in code)
+        assert tokens.pieces[needle.inside[0] - 1] == tokens.pieces[needle.answer[0] - 1] == "is"
+        assert sum(piece.isdigit() for piece in tokens.pieces) == 12
+    lengths = np.array([len(needle.tokens) for needle in made])
+    assert (np.abs(lengths.reshape(-1, 4) - [48, 48, 60, 60]) <= 2).all()
+    depths = np.array([needle.inside[0] / len(needle.tokens) for needle in made])
+    assert np.histogram(depths, 3)[0].min() >= 10
+    again = needles.hidden(planted, HAY.split() * 4, 40, (48, 60), seed=3)
+    assert [one.tokens.pieces for one in again] == [one.tokens.pieces for one in made]
+
+
+def test_intervals_and_tests_are_over_needles() -> None:
+    hits = np.zeros((20, 1, 3))
+    hits[:, 0, 0] = 6
+    hits[::2, 0, 1] = 2
+    counts = np.full(20, 6.0)
+    found = statistics.scores(hits, counts, 0.01)
+    np.testing.assert_allclose(found["retrieval"], [[1, 1 / 6, 0]])
+    assert found["retrieval_high"][0, 0] == 1
+    assert found["retrieval_low"][0, 0] < 1
+    assert found["retrieval_se"][0, 1] == pytest.approx(np.std([2 / 6, 0] * 10, ddof=1) / np.sqrt(20))
+    assert found["q"][0, 0] < 1e-6
+    assert 0.01 < found["q"][0, 1] < 0.2
+    assert found["q"][0, 2] == 1
+    missing = statistics.scores(np.where(np.arange(3) == 2, np.nan, hits), counts, 0.01)
+    assert np.isnan(missing["q"][0, 2])
+    assert missing["q"][0, 1] == pytest.approx(found["q"][0, 1] * 2 / 3)
+
+
+def untrained(seed: int) -> Model:
+    torch.manual_seed(seed)
+    config = transformers.GPT2Config(
+        vocab_size=WORDS, n_embd=32, n_layer=4, n_head=4, n_positions=64, bos_token_id=0, eos_token_id=0
+    )
+    return hs.load((transformers.GPT2LMHeadModel(config), reader()))
+
+
+def test_an_untrained_model_has_no_retrieval_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither on the tokens that it happens to produce, nor were it to produce all."""
+    for seed in range(5):
+        found = hs.retrieval(untrained(seed), TEXT, **{**OPTIONS, "k": 0}, seed=seed)
+        assert not (found["q"] <= 0.05).any()
+        assert "accuracy" not in found
+    answered = run._answered
+    monkeypatch.setattr(run, "_answered", lambda *given: np.ones_like(answered(*given)))
+    for seed in range(20):
+        found = hs.retrieval(untrained(seed), TEXT, **{**OPTIONS, "k": 0}, seed=seed)
+        assert int(found["produced"]) == 72
+        assert not (found["q"] <= 0.05).any()
+
+
+def test_a_model_that_answers_nothing_has_no_scores(planted: Model) -> None:
+    with hs.ablate(planted, "L1H0"):
+        found = hs.retrieval(planted, TEXT, **{**OPTIONS, "k": 0})
+    assert int(found["produced"]) == 0
+    assert found["retrieval"].isnull().all()
+    assert found["q"].isnull().all()
+    with pytest.raises(InputError, match="the model produced no token of an answer"):
+        found.figure()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"lengths": ()}, r"lengths: expected one or more whole numbers above 0, found \[\]"),
+        ({"lengths": (20,)}, "lengths: expected more tokens than needle and question have, found 20"),
+        ({"needles": 1}, "needles: expected at least 2, one of them to choose heads, found 1"),
+        ({"k": 3}, "k: expected at most half of 4 heads, found 3"),
+        (
+            {"corpus": hs.corpora.texts(["a cat"])},
+            "corpus: expected at least 23 words for texts of 48 tokens, found 2",
+        ),
+        ({"lengths": (90,)}, "corpus: expected at least 65 words for texts of 90 tokens, found 60"),
+        ({"lengths": (90,), "corpus": hs.corpora.texts([" ".join([HAY] * 9)])}, "64"),
+    ],
+)
+def test_what_does_not_fit_is_said(planted: Model, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        hs.retrieval(planted, **{"corpus": TEXT, **OPTIONS, **options})
+
+
+def test_a_tokenizer_of_many_pieces_a_word_fits_as_well(stories: Model) -> None:
+    """It has 2.5 pieces a word and 512 places; and it copies nothing: 20 seeds have no retrieval head."""
+    corpus = hs.corpora.builtin(pack=None)
+    words = needles.words_of(corpus)
+    lengths = [len(one.tokens) for one in needles.hidden(stories, words, 8, (128, 500), seed=0)]
+    assert (np.abs(np.array(lengths).reshape(2, 4) - [128, 128, 500, 500]) <= 12).all()
+    for seed in range(20):
+        found = hs.retrieval(stories, corpus, needles=8, lengths=(96,), k=0, seed=seed)
+        assert not (found["q"] <= 0.05).any()
+
+
+def test_what_cannot_retrieve_is_refused() -> None:
+    with pytest.raises(RefusedError, match="expected a causal language model"):
+        hs.retrieval(small("bert"), TEXT)
+    with pytest.raises(InputError, match="no tokenizer"):
+        hs.retrieval(circuit(), TEXT)
+
+
+def test_the_command(
+    planted: Model, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    planted.module.save_pretrained(tmp_path / "model")
+    reader().save_pretrained(tmp_path / "model")
+    corpus = tmp_path / "text.txt"
+    corpus.write_text(f"{HAY}\n" * 4, encoding="utf-8")
+    places = tmp_path / "scores.csv", tmp_path / "scores.svg"
+
+    def command(*arguments: object) -> int:
+        monkeypatch.setattr("sys.argv", ["headscope", "retrieval", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        return int(stop.value.code or 0)
+
+    few = corpus, "-m", tmp_path / "model", "--needles", 12, "--length", 48, "-k", 1
+    assert command(*few) == 0
+    told = capsys.readouterr().out
+    assert (
+        "the model produces 72 of 72 tokens of answers to 12 needles; 1 of 4 heads score above 0.1, 1 of"
+        in told
+    )
+    assert re.search(
+        r"all heads 1\.00 \(0\.\d\d to 1\.00\); without the top 1 0\.00 .*; without 1 others 1\.00", told
+    )
+    assert command(*few, "-o", places[0], "--figure", places[1]) == 0
+    assert pd.read_csv(places[0])["score"].tolist() == [1, 0, 0, 0]
+    assert "retrieval score" in places[1].read_text(encoding="utf-8")
+    capsys.readouterr()
+    assert command(*few, "--length", 20) == 2
+    assert "lengths: expected more tokens" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_retrieval_heads_of_a_language_model(smollm: Any) -> None:
+    """The figures of docs/importance.md."""
+    found = hs.retrieval(smollm, needles=24, lengths=(256,))
+    assert (int(found["produced"]), description(found)["answers"]) == (192, 192)
+    rows = found.table()
+    assert (int((rows["score"] > 0.1).sum()), int((rows["q"] <= 0.05).sum())) == (11, 9)
+    first = rows.head(5)
+    assert {*zip(first["layer"], first["head"], strict=True)} == {(18, 6), (20, 6), (17, 3), (17, 4), (18, 7)}
+    np.testing.assert_allclose(first["score"], [0.974, 0.708, 0.703, 0.703, 0.547], atol=2e-3)
+    np.testing.assert_allclose(found["accuracy"], [1, 0, 0.97], atol=5e-3)
+    np.testing.assert_allclose(found["accuracy_low"], [0.71, 0, 0.78], atol=5e-3)

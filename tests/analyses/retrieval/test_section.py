@@ -1,0 +1,91 @@
+"""The section of the report on retrieval, and where roles of inputs of their own are seen."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+import pytest
+from planted_induction import circuit
+from planted_needles import HAY, reader
+from small_models import small
+
+import headscope as hs
+from headscope.analyses.retrieval.section import section
+from headscope.analyses.roles import statistics as roles
+from headscope.analyses.roles.section import Roles
+from headscope.analyses.study import Study
+from headscope.analyses.typed import Typed
+from headscope.models import Model
+from headscope.views.blobs import Blobs
+from headscope.views.explorer import Input
+
+TEXT = hs.corpora.texts([" ".join([HAY] * 4)])
+
+
+@pytest.fixture(scope="module")
+def planted() -> Model:
+    return hs.load((circuit().module, reader()))
+
+
+def study(model: Model, examples: int = 1) -> Study:
+    return Study(model, TEXT, ["retrieval"], examples, typed=Typed(options={"-m": "planted", "--pack": "9"}))
+
+
+def test_the_planted_head_and_what_is_lost_without_it(planted: Model) -> None:
+    asked = study(planted)
+    (made,) = section(asked)
+    info: Any = made.info(Blobs())
+    (row,) = info["rows"]
+    assert (row["layer"], row["head"], row["score"]) == (1, 0, 1)
+    assert row["q"] <= 0.05
+    every, top, others = (each["accuracy"] for each in info["answers"])
+    assert every == others > 0.5 > top == 0  # digits of the text lead the circuit astray
+    assert info["command"] == "headscope retrieval -m planted --needles 16 --length 64 -k 1"
+    (said,) = made.findings()
+    assert "".join(part["text"] for part in said) == (
+        "1 head looks at the token that the model copies from far back: L1H0 (100%). Of the questions for it the "
+        "model answers 62%, without the top head 0%, without another 62%."
+    )
+
+
+def test_a_row_opens_where_its_head_looks_at_what_is_copied(planted: Model) -> None:
+    asked = study(planted)
+    (made,) = section(asked)
+    info: Any = made.info(Blobs())
+    reason = info["rows"][0]["reason"]
+    shown = cast("Input", asked.inputs[reason["example"]])
+    maps = shown.first
+    weights = np.asarray(maps.layers[1][0][reason["pin"]["place"]])
+    pieces = maps.query.pieces
+    assert pieces[reason["pin"]["place"]] == "is"
+    assert pieces[int(weights.argmax())] == pieces[reason["pin"]["place"] + 1]
+
+
+def test_heads_of_copying_roles_open_on_the_same_example(planted: Model) -> None:
+    asked = study(planted)
+    columns = dict.fromkeys(roles.COLUMNS, 0.0) | {"layer": 1, "head": 0, "paper": "2-1", "score": 0.9}
+    table = pd.DataFrame([columns | {"role": "induction"}, columns | {"role": "previous token"}])
+    kept = Roles(table, seen=asked.seen)
+    section(asked)
+    info: Any = kept.info(Blobs())
+    first, second = (row["reason"] for row in info["rows"])
+    assert (first["example"], first["over"]) == (asked.seen["induction"][0], "on repeated random tokens")
+    assert (second["example"], second["measure"]) == (None, "previous")
+
+
+def test_a_page_without_examples_has_the_figures(planted: Model) -> None:
+    asked = study(planted, examples=0)
+    (made,) = section(asked)
+    info: Any = made.info(Blobs())
+    assert info["rows"][0]["reason"]["example"] is None
+    assert not asked.seen
+
+
+def test_what_cannot_be_told_is_said(planted: Model) -> None:
+    assert section(study(small("bert"))) == []
+    asked = study(planted)
+    with hs.ablate(planted, "L1H0"):
+        assert section(asked) == []
+    assert asked.absent == {"retrieval": "the model produced no token of an answer to a needle"}

@@ -1,0 +1,221 @@
+"""Attention between sentences: loops over the maps of tokens, a planted receiver head, chance."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from planted_induction import WORDS
+from planted_needles import HAY, reader
+from scipy import stats
+from small_models import small
+
+import headscope as hs
+from headscope import cli
+from headscope.analyses.sentences import statistics
+from headscope.analyses.sentences.split import split
+from headscope.attention.record import AttentionRecord
+from headscope.errors import InputError, RefusedError
+from headscope.models import Model
+
+SENTENCES = [f"{' '.join(HAY.split()[place % 9 :][:3])} ." for place in range(14)]
+TEXT = " ".join(SENTENCES)
+
+
+def model(seed: int = 0, **options: Any) -> Model:
+    torch.manual_seed(seed)
+    config = transformers.LlamaConfig(
+        vocab_size=WORDS,
+        hidden_size=32,
+        intermediate_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=128,
+        initializer_range=0.3,
+        bos_token_id=0,
+        eos_token_id=0,
+    )
+    for name, value in options.items():
+        setattr(config, name, value)
+    return hs.load((transformers.LlamaForCausalLM(config), reader()))
+
+
+def sliding(seed: int = 0) -> Model:
+    torch.manual_seed(seed)
+    config = transformers.MistralConfig(
+        vocab_size=WORDS,
+        hidden_size=32,
+        intermediate_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        sliding_window=20,
+        initializer_range=0.3,
+        bos_token_id=0,
+        eos_token_id=0,
+    )
+    return hs.load((transformers.MistralForCausalLM(config), reader()))
+
+
+@pytest.mark.parametrize("make", [model, sliding])
+def test_maps_are_means_over_pairs_of_tokens(make: Any) -> None:
+    found = hs.sentences(make(), TEXT)
+    maps = hs.capture(make(), TEXT)
+    tokens = maps.query
+    starts = np.cumsum([0, *(len(each) + 1 for each in SENTENCES)])
+    assert tokens.offsets is not None
+    of = np.searchsorted(starts, tokens.offsets[:, 0], "right") - 1
+    for layer in range(2):
+        weights = np.asarray(maps.layers[layer], np.float64)
+        for later in range(len(SENTENCES)):
+            for earlier in range(len(SENTENCES)):
+                got = found["attention"].values[layer, :, later, earlier]
+                if earlier > later:
+                    assert np.isnan(got).all()
+                    continue
+                rows = [place for place in range(1, len(tokens)) if of[place] == later]
+                keys = [place for place in range(1, len(tokens)) if of[place] == earlier]
+                np.testing.assert_allclose(got, weights[:, rows][:, :, keys].mean((1, 2)), atol=1e-6)
+
+
+def test_what_is_received_and_its_kurtosis_are_those_of_loops() -> None:
+    random = np.random.default_rng(0)
+    maps, seen = random.random((2, 3, 12, 12)), random.random(12)
+    got = statistics.received(maps, seen, 4)
+    assert got.shape == (2, 3, 8)
+    for column in range(8):
+        rows = range(column + 4, 12)
+        expected = np.mean([maps[:, :, row, column] * seen[row] for row in rows], 0)
+        np.testing.assert_allclose(got[..., column], expected)
+    np.testing.assert_allclose(statistics.kurtosis(got), stats.kurtosis(got, axis=-1))
+
+
+def test_even_attention_is_received_evenly() -> None:
+    given = model()
+    with hs.edit(given, lambda record: record.weights().fill_(1.0).tril() / torch.arange(1, 57)[:, None]):
+        found = hs.sentences(given, TEXT)
+    np.testing.assert_allclose(found["received"][..., :10], 1, atol=0.1)
+
+
+def test_draws_from_a_normal_distribution_are_seldom_beyond_it() -> None:
+    values = np.random.default_rng(0).standard_normal((2000, 40))
+    p = stats.norm.sf(statistics.beyond_normal(values))
+    assert 0.03 < (p <= 0.05).mean() < 0.07
+    assert statistics.beyond_normal(np.ones((1, 9)))[0] == -np.inf
+
+
+def looks_at(sentence: int) -> Any:
+    """L1H2 gives half of its attention to one sentence."""
+    first, last = sentence * 4, sentence * 4 + 4
+
+    def change(record: AttentionRecord) -> Any:
+        if record.layer != 1:
+            return None
+        weights = record.weights().clone()
+        weights[:, 2, last:] *= 0.5
+        weights[:, 2, last:, first:last] += 0.125
+        return weights
+
+    return change
+
+
+def test_the_planted_head_is_the_receiver_head() -> None:
+    given = model()
+    with hs.edit(given, looks_at(3)):
+        found = hs.sentences(given, TEXT)
+    first = found.table().iloc[0]
+    assert (first["layer"], first["head"], first["sentence"]) == (1, 2, 3)
+    assert first["text"] == SENTENCES[3]
+    assert first["q"] <= 0.05
+    assert first["kurtosis"] > first["chance"] + 1
+    assert statistics.receivers(found, most=1) == [(1, 2)]
+    both = given
+    with hs.edit(both, looks_at(3)):
+        several = hs.sentences(both, [TEXT, TEXT])
+    assert float(several["kurtosis"][1, 2]) == pytest.approx(float(found["kurtosis"][1, 2]))
+    assert "attention" not in several
+
+
+def test_an_untrained_head_receives_by_chance() -> None:
+    """Of 20 seeds; its weights hang on the words, so that the words differ."""
+    surely = 0
+    for seed in range(20):
+        words = np.random.default_rng(seed).choice(HAY.split()[:12], (16, 5))
+        text = " ".join(f"{' '.join(each)} ." for each in words)
+        found = hs.sentences(model(seed, initializer_range=0.02), text)
+        surely += bool((found["q"] <= 0.05).any())
+    assert surely <= 2
+
+
+def test_a_text_is_cut_without_loss() -> None:
+    text = 'He said: "No." Then 2.5 more!\n\n\nWell?  Yes… 好。是。\n'
+    for unit in ("sentence", "line", "paragraph"):
+        parts = split(text, unit)
+        assert "".join(text[start:end] for start, end in parts) == text
+    assert [text[start:end].strip() for start, end in split(text)] == [
+        'He said: "No."',
+        "Then 2.5 more!",
+        "Well?",
+        "Yes…",
+        "好。",
+        "是。",
+    ]
+    assert len(split(text, "paragraph")) == 2
+
+
+def test_spans_are_taken_as_they_are_given() -> None:
+    starts = np.cumsum([0, *(len(each) + 1 for each in SENTENCES)]).tolist()
+    spans = list(pairwise(starts))
+    spans[-1] = (spans[-1][0], len(TEXT))
+    given = hs.sentences(model(), TEXT, spans=spans)
+    np.testing.assert_allclose(given["attention"], hs.sentences(model(), TEXT)["attention"])
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("a cat .", {}, "text: expected at least 9 sentences, found 1"),
+        ([TEXT, "a ."], {}, "text 2: expected at least 9 sentences, found 1"),
+        ([], {}, "text: expected at least one, found none"),
+        (TEXT, {"spans": [(0, 5), (3, 9)]}, r"text: expected spans in order .* found \(3, 9\) behind 5"),
+        ([TEXT, TEXT], {"spans": [(0, 5)]}, "spans: expected one text, found 2"),
+        (" ".join([TEXT] * 3), {}, "128"),
+    ],
+)
+def test_what_does_not_fit_is_said(text: Any, options: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        hs.sentences(model(), text, **options)
+
+
+def test_what_sees_later_tokens_is_refused() -> None:
+    with pytest.raises(RefusedError, match="expected a causal model"):
+        hs.sentences(small("bert"), TEXT)
+
+
+def test_the_command_and_the_figure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    model().module.save_pretrained(tmp_path / "model")
+    reader().save_pretrained(tmp_path / "model")
+    text, picture = tmp_path / "text.txt", tmp_path / "map.svg"
+    text.write_text("\n".join(SENTENCES), encoding="utf-8")
+    words = ["headscope", "sentences", text, "-m", tmp_path / "model", "--figure", picture, "--head", "L1H2"]
+    monkeypatch.setattr("sys.argv", [*map(str, words)])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert not stop.value.code
+    told = capsys.readouterr().out
+    assert "14 sentences of 56 tokens; " in told
+    assert "kurtosis" in told
+    drawn = picture.read_text(encoding="utf-8")
+    assert "attention between sentences" in drawn
+    assert "L1H2" in drawn
+    found = hs.sentences(model(), TEXT)
+    with pytest.raises(InputError, match="head: expected one of 2 layers of 4, found L2H0"):
+        found.figure(head="L2H0")

@@ -1,0 +1,225 @@
+"""Streaming heads: the planted head that retrieves needs the whole text, losses are those of masks, untrained models lose nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+import transformers
+from planted_induction import WORDS, circuit
+from planted_needles import HAY, reader
+from small_models import small
+
+import headscope as hs
+from headscope import cli
+from headscope.analyses.retrieval import needles
+from headscope.analyses.streaming import statistics
+from headscope.errors import InputError, RefusedError
+from headscope.models import Model
+
+TEXT = hs.corpora.texts([" ".join([HAY] * 4)])
+OPTIONS: dict[str, Any] = {"recent": 20, "needles": 12, "lengths": (60,), "exact": "all", "whole": 0.25}
+
+
+@pytest.fixture(scope="module")
+def planted() -> Model:
+    return hs.load((circuit().module, reader()))
+
+
+def grouped(seed: int, **options: Any) -> Model:
+    torch.manual_seed(seed)
+    config = transformers.LlamaConfig(
+        vocab_size=WORDS,
+        hidden_size=32,
+        intermediate_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=64,
+        initializer_range=0.3,
+        bos_token_id=0,
+        eos_token_id=0,
+        **options,
+    )
+    return hs.load((transformers.LlamaForCausalLM(config), reader()))
+
+
+def test_the_planted_head_needs_the_whole_text(planted: Model) -> None:
+    found = hs.streaming(planted, TEXT, **OPTIONS)
+    assert (found["q"].values <= 0.05).tolist() == [[False, False], [True, False]]
+    assert found["top"].values.tolist() == ["L1K0"]
+    assert found["accuracy"].values.tolist() == [1, 0, 1, 0]
+    nats = found["nats"].values
+    np.testing.assert_allclose(nats[[0, 2]], 0, atol=1e-3)
+    assert (nats[[1, 3]] > 1).all()
+    first = found.table().iloc[0]
+    assert (first["layer"], first["key_head"], first["heads"]) == (1, 0, "H0")
+    assert first["ci_low"] < first["loss"] < first["ci_high"]
+    assert first["outside"] == pytest.approx(1, abs=0.7)
+    assert tuple(found.table().columns) == statistics.COLUMNS
+
+
+def test_losses_are_those_of_plain_masks() -> None:
+    """Of eager attention in float64 whose mask hides the middle from the heads that share a key head."""
+    model = grouped(3)
+    module: Any = transformers.LlamaForCausalLM(model.module.config)
+    module.load_state_dict(model.module.state_dict())
+    module = module.eval().double()
+    module.set_attn_implementation("eager")
+
+    def cost(needle: needles.Needle, layer: int | None, key: int) -> float:
+        ids = torch.tensor(needle.tokens.ids)[None]
+        place = torch.arange(ids.shape[1])
+        mask = torch.where(place[None] > place[:, None], -torch.inf, 0.0).double().repeat(1, 4, 1, 1)
+        mask[0, 2 * key : 2 * key + 2, (place[None] >= 4) & (place[None] <= place[:, None] - 20)] = -torch.inf
+        hooks = []
+        if layer is not None:
+            hooks = [
+                module.model.layers[layer].self_attn.register_forward_pre_hook(
+                    lambda _, args, kwargs: (args, {**kwargs, "attention_mask": mask}), with_kwargs=True
+                )
+            ]
+        with torch.no_grad():
+            said = module(input_ids=ids, use_cache=False).logits[0].log_softmax(-1)
+        for hook in hooks:
+            hook.remove()
+        return -float(np.mean([said[at - 1, ids[0, at]] for at in needle.answer]))
+
+    found = hs.streaming(model, TEXT, **{**OPTIONS, "needles": 4})
+    made = needles.hidden(model, needles.words_of(TEXT), 4, (60,), 0, beyond=20)
+    expected = [
+        [[cost(needle, layer, key) - cost(needle, None, 0) for key in range(2)] for layer in range(2)]
+        for needle in made
+    ]
+    np.testing.assert_allclose(found["loss"], np.mean(expected, 0), atol=2e-5)
+    assert np.abs(expected).max() > 0.01
+
+
+def test_estimates_are_slopes_of_losses() -> None:
+    """Of heads whose part is small, they are the losses."""
+    model = grouped(5)
+    with torch.no_grad():
+        for layer in model.module.model.layers:
+            layer.self_attn.o_proj.weight *= 0.001
+    found = hs.streaming(model, TEXT, **{**OPTIONS, "needles": 4})
+    np.testing.assert_allclose(found["estimate"], found["loss"], rtol=0.05, atol=3e-5)
+    assert float(found["agreement"]) > 0.99
+
+
+def test_the_share_outside_is_that_of_the_maps() -> None:
+    model = grouped(4)
+    found = hs.streaming(model, TEXT, **{**OPTIONS, "needles": 2})
+    shares = []
+    for needle in needles.hidden(model, needles.words_of(TEXT), 2, (60,), 0, beyond=20):
+        maps = hs.capture(model, needle.tokens)
+        place = np.arange(len(needle.tokens))
+        middle = (place[None] >= 4) & (place[None] <= place[:, None] - 20)
+        own = np.stack(
+            [(maps.layers[layer] * middle).sum(-1)[:, middle.any(-1)].mean(-1) for layer in range(2)]
+        )
+        shares.append(own.reshape(2, 2, 2).mean(-1))
+    np.testing.assert_allclose(found["outside"], np.mean(shares, 0), rtol=1e-5)
+
+
+def test_needles_stand_outside_the_window(planted: Model) -> None:
+    for recent in (8, 15, 20):
+        for needle in needles.hidden(planted, needles.words_of(TEXT), 24, (48, 60), 1, beyond=recent):
+            assert needle.answer[0] - 1 - needle.inside[-1] >= recent
+
+
+def test_a_head_of_an_untrained_model_loses_nothing() -> None:
+    for seed in range(20):
+        found = hs.streaming(grouped(seed), TEXT, **{**OPTIONS, "exact": 4}, seed=seed)
+        assert not (found["q"] <= 0.05).any()
+
+
+def test_tests_are_over_needles() -> None:
+    losses = np.stack([np.full(20, 0.5), np.linspace(-0.1, 0.12, 20), np.full(20, 0.005)], 1)
+    p = statistics.p_values(losses)
+    assert p[0] == pytest.approx(0.5**20)
+    assert 0.3 < p[1] < 0.7
+    assert p[2] > 0.99
+    over = statistics.over_needles(losses)
+    assert over.value[1] == pytest.approx(0.01)
+    assert over.low[1] < -0.01 < 0.03 < over.high[1]
+
+
+def test_the_files_are_those_that_duo_attention_reads(planted: Model, tmp_path: Path) -> None:
+    found = hs.streaming(planted, TEXT, **OPTIONS)
+    folder = hs.save_duo_attention(found, tmp_path / "pattern")
+    gates = np.loadtxt(folder / "full_attention_heads.tsv", dtype=float, delimiter="\t")
+    assert gates.shape == (2, 2)
+    assert gates[1, 0] == 1
+    assert ((gates >= 0) & (gates <= 1)).all()
+    config = json.loads((folder / "config.json").read_text())
+    assert (config["sink_size"], config["recent_size"]) == (4, 20)
+    with pytest.raises(
+        InputError, match=r"result: expected one of headscope\.streaming, found one with layer, head"
+    ):
+        hs.save_duo_attention(found.rename(key_head="head"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"lengths": ()}, r"lengths: expected one or more whole numbers above 0, found \[\]"),
+        ({"recent": 50}, "recent: expected fewer than 35 tokens in a text of 60, found 50"),
+        ({"needles": 1}, "needles: expected at least 2, one of them to choose heads, found 1"),
+        ({"exact": 5}, "exact: expected at most the 4 key heads"),
+    ],
+)
+def test_what_does_not_fit_is_said(planted: Model, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        hs.streaming(planted, TEXT, **{**OPTIONS, **options})
+
+
+def test_what_has_no_next_token_is_refused() -> None:
+    with pytest.raises(RefusedError, match="expected a causal language model"):
+        hs.streaming(small("bert"), TEXT)
+
+
+def test_the_command(
+    planted: Model, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    planted.module.save_pretrained(tmp_path / "model")
+    reader().save_pretrained(tmp_path / "model")
+    corpus = tmp_path / "text.txt"
+    corpus.write_text(f"{HAY}\n" * 4, encoding="utf-8")
+    places = tmp_path / "losses.csv", tmp_path / "losses.svg", tmp_path / "duo"
+    few = ["--needles", 12, "--length", 60, "--recent", 20, "--whole", 0.25, "--all"]
+    arguments = ["-o", places[0], "--figure", places[1], "--duo-attention", places[2]]
+    words = ["headscope", "streaming", corpus, "-m", tmp_path / "model", *few]
+    monkeypatch.setattr("sys.argv", [*map(str, words)])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert not stop.value.code
+    told = capsys.readouterr().out
+    assert "1 of 4 key heads measured, of 4, lose more than 0.01 nats a token" in told
+    assert re.search(r"all see everything: 1\.00 .*\n  all see the window alone: 0\.00", told)
+    monkeypatch.setattr("sys.argv", [*map(str, [*words, *arguments])])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert not stop.value.code
+    assert pd.read_csv(places[0])["heads"].tolist()[0] == "H0"
+    assert "sees the whole text" in places[1].read_text(encoding="utf-8")
+    assert (places[2] / "config.json").exists()
+
+
+@pytest.mark.slow
+def test_the_heads_of_a_language_model_that_need_the_whole_text(smollm: Any) -> None:
+    """What docs/importance.md says, of fewer needles."""
+    found = hs.streaming(smollm, needles=8, exact=1, whole=0.2, draws=1)
+    first = found.table().iloc[0]
+    assert (first["layer"], first["key_head"], first["heads"]) == (18, 2, "H6–H8")
+    assert first["loss"] == pytest.approx(1, abs=0.3)
+    every, window, top, others = found["accuracy"].values
+    assert every == 1
+    assert top >= 0.75
+    assert max(window, others) < 0.2
+    assert {"L18K2", "L20K2", "L23K0", "L17K1"} <= {*found["top"].values.tolist()}

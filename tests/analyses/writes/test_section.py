@@ -1,0 +1,94 @@
+"""The section of the report on what heads write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from planted_induction import circuit
+from planted_needles import HAY, reader
+from small_models import small
+
+import headscope as hs
+from headscope.analyses.retrieval.section import section as retrieval
+from headscope.analyses.study import Study
+from headscope.analyses.typed import Typed
+from headscope.analyses.writes import statistics
+from headscope.analyses.writes.section import section
+from headscope.models import Model
+from headscope.views.blobs import Blobs
+
+TEXT = hs.corpora.texts([" ".join([HAY] * 4)])
+
+
+@pytest.fixture(scope="module")
+def planted() -> Model:
+    """L1H0 brings what followed the present token before, and writes it as it is."""
+    return hs.load((circuit().module, reader()))
+
+
+def study(model: Model, examples: int = 1) -> Study:
+    return Study(model, TEXT, ["writes"], examples, typed=Typed(options={"-m": "planted"}))
+
+
+def test_the_head_that_copies(planted: Model) -> None:
+    (made,) = section(study(planted))
+    info: Any = made.info(Blobs())
+    (row,) = info["rows"]
+    assert (row["layer"], row["head"], row["itself"]) == (1, 0, 1)
+    assert row["positive"] > 0.9
+    assert row["q"] < 1e-6
+    assert row["promotes"][0] == row["token"]
+    (said,) = made.findings()
+    assert "".join(part["text"] for part in said) == (
+        "By their weights 1 head raises the very token that they look at: L1H0 (100%), of sampled tokens."
+    )
+    assert info["said"] is None
+    assert info["command"] == "headscope writes -m planted -k 5"
+
+
+def test_the_head_that_says_the_next_token(planted: Model) -> None:
+    asked = study(planted)
+    retrieval(asked)
+    (made,) = section(asked)
+    info: Any = made.info(Blobs())
+    said = info["said"]
+    terms = said["terms"]
+    assert said["after"] == "is"
+    assert said["token"] == terms[0]["source"]
+    assert (terms[0]["layer"], terms[0]["head"]) == (1, 0)
+    assert terms[0]["adds"] == pytest.approx(said["logit"], rel=1e-2)
+    assert sum(term["adds"] for term in terms) + said["rest"] == pytest.approx(said["logit"], rel=1e-4)
+    assert terms[0]["reason"]["example"] == said["example"] == asked.seen["retrieval"][0]
+
+
+def test_a_head_that_suppresses_stands_below() -> None:
+    (made,) = section(study(hs.load((circuit(sign=-1.0).module, reader()))))
+    info: Any = made.info(Blobs())
+    (row,) = info["rows"]
+    assert (row["layer"], row["head"], row["itself"]) == (1, 0, 0)
+    assert row["positive"] < 0.1
+    assert made.findings() == []
+
+
+def untrained(seed: int) -> Model:
+    torch.manual_seed(seed)
+    config = transformers.GPT2Config(vocab_size=90, n_embd=32, n_layer=2, n_head=4, n_positions=16)
+    return hs.load(transformers.GPT2LMHeadModel(config))
+
+
+def test_an_untrained_head_neither_copies_nor_suppresses() -> None:
+    for seed in range(20):
+        result = hs.writes(untrained(seed), k=5, sample=40)
+        rows: Any = statistics.table(result)
+        assert not (rows["copying_q"] <= 0.05 / 20).any()
+
+
+def test_models_of_other_kinds_have_none() -> None:
+    assert section(study(small("bert"))) == []
+    asked = study(untrained(0))
+    asked.model.module.half()
+    assert section(asked) == []
+    assert "expected weights in float32" in asked.absent["writes"]

@@ -1,0 +1,22 @@
+"""Words to hide needles among, and a tokenizer of them in the vocabulary of the planted circuit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planted_induction import WORDS
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
+
+HAY = "a cat sat and the dog ran over hills by night to find its home"
+
+
+def reader() -> Any:
+    """A tokenizer of the needle's words, of single digits and of some words of the text, in the circuit's vocabulary."""
+    words = ["[UNK]", "[PAD]", *"0123456789", *["The", "secret", "code", "of", "is", "."], *HAY.split()[:12]]
+    made = Tokenizer(models.WordLevel({word: id for id, word in enumerate(words)}, unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Digits(True)]
+    )
+    assert len(words) <= WORDS
+    return PreTrainedTokenizerFast(tokenizer_object=made, unk_token="[UNK]", pad_token="[PAD]")
