@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import copy
+import dis
 import gc
 import random
-import signal
+import sys
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -427,31 +429,76 @@ def test_an_interrupt_inside_the_model(model: Model) -> None:
         handle.remove()
 
 
+CHECKED = {
+    dis.opmap[name]
+    for name in ("CALL", "CALL_KW", "CALL_FUNCTION_EX", "RESUME", "JUMP_BACKWARD")
+    if name in dis.opmap
+}
+"""After these instructions Python looks whether Ctrl-C was pressed."""
+
+WATCHED = ("headscope/attention", "contextlib.py", "nn/modules/module.py", "utils/hooks.py", "weakref.py")
+
+
+class Moments:
+    """A trace of every moment at which Ctrl-C may come in the files of `WATCHED`; it comes at the one named `wanted`."""
+
+    def __init__(self, wanted: Hashable = None) -> None:
+        self.wanted = wanted
+        self.seen: dict[Hashable, None] = {}
+        self._last: dict[FrameType, int] = {}
+
+    def __call__(self, frame: FrameType, event: str, value: Any) -> Any:
+        if not any(part in frame.f_code.co_filename for part in WATCHED):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        return self._instruction
+
+    def _instruction(self, frame: FrameType, event: str, value: Any) -> Any:
+        if event == "return":
+            self._last.pop(frame, None)
+        elif event == "opcode":
+            last = self._last.get(frame)
+            self._last[frame] = frame.f_lasti
+            if last is not None and frame.f_code.co_code[last] in CHECKED:
+                caller = frame.f_back
+                moment = (frame.f_code, frame.f_lasti, caller and (caller.f_code, caller.f_lasti))
+                if moment not in self.seen:
+                    self.seen[moment] = None
+                    if moment == self.wanted:
+                        sys.settrace(None)
+                        self._last.clear()  # frames that we keep would keep what they hold
+                        raise KeyboardInterrupt
+        return self._instruction
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(
     "model", ["bert"], ids=["interface"], indirect=True
 )  # torch's stack of modes is not ours
 def test_interrupts_at_any_moment(model: Model) -> None:
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
+    """Ctrl-C at each moment of Python code at which it can come, one after the other."""
 
-    draw, plain, before, interrupted = random.Random(0), run(model), state(model.module), 0
-    handler = signal.signal(signal.SIGALRM, interrupt)
-    try:
-        for _ in range(400):
-            try:
-                signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-4, 2e-2))
-                with hs.ablate(model, "L0H1"):
-                    maps(model)
-                signal.setitimer(signal.ITIMER_REAL, 0)  # here, where an alarm that just went off is caught
-            except KeyboardInterrupt:
-                interrupted += 1
-            assert state(model.module) == before
-            assert torch.equal(run(model), plain)
-    finally:
-        signal.signal(signal.SIGALRM, handler)
-    assert interrupted > 20
+    def moments(wanted: Hashable = None) -> list[Hashable]:
+        trace = Moments(wanted)
+        tracer = sys.gettrace()
+        try:
+            sys.settrace(trace)
+            with hs.ablate(model, "L0H1"):
+                maps(model)
+        finally:
+            sys.settrace(tracer)
+        return list(trace.seen)
+
+    moments()  # what is imported or kept at the first time
+    plain, before, every = run(model), state(model.module), moments()
+    assert len(every) > 300
+    for moment in every:
+        with pytest.raises(KeyboardInterrupt):
+            moments(moment)
+        gc.collect()
+        assert state(model.module) == before, moment
+        assert torch.equal(run(model), plain), moment
 
 
 # ---- copies

@@ -25,7 +25,7 @@ from transformers.integrations import sdpa_attention
 
 from headscope.attention.places import Places
 from headscope.attention.record import AttentionRecord, Hook, shaped
-from headscope.attention.scope import Borrowed, Scope
+from headscope.attention.scope import Borrowed, Scope, before_forward
 from headscope.errors import RefusedError
 
 _functions: Any = AttentionInterface
@@ -72,17 +72,12 @@ def through_interface(model: nn.Module, hook: Hook, *, fused: bool = False) -> G
         if recording in _recordings.now():
             places.begin()
 
-    handle = None
-    try:
-        handle = model.register_forward_pre_hook(begin)
-        with _implementation.borrowed(configs), _recordings.entered(recording):
-            yield
-    finally:
-        if (
-            handle is not None
-        ):  # its remove() does nothing where the garbage collector closes an abandoned generator
-            hooks: dict[int, Any] = vars(model)["_forward_pre_hooks"]
-            hooks.pop(handle.id, None)
+    with (
+        before_forward(model, begin),
+        _implementation.borrowed(configs),
+        _recordings.entered(recording),
+    ):
+        yield
 
 
 def _attention(

@@ -9,6 +9,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 
+from torch import nn
+from torch.utils.hooks import RemovableHandle
+
 T = TypeVar("T")
 
 
@@ -120,6 +123,27 @@ class Borrowed:
                     else:
                         _attributes(owner)[self._name] = borrowed.found
                     del self._borrowed[id(owner)]
+
+
+@contextmanager
+def before_forward(module: nn.Module, hook: Callable[..., Any]) -> Generator[None]:
+    """Within it `hook` is called before each forward pass of a module.
+
+    Its number is known before it is in place, so that Ctrl-C inside torch's own `register_forward_pre_hook` cannot
+    leave a hook that nobody can name. A handle's `remove` would do nothing where the garbage collector closes an
+    abandoned generator.
+    """
+    hooks: dict[int, Any] = vars(module)["_forward_pre_hooks"]
+    number = RemovableHandle(hooks).id
+    try:
+        hooks[number] = hook
+        yield
+    finally:
+        try:
+            hooks.pop(number, None)
+        except BaseException:  # Ctrl-C at this very moment
+            hooks.pop(number, None)
+            raise
 
 
 def _attributes(owner: Any) -> dict[str, Any]:
