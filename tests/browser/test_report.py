@@ -127,6 +127,7 @@ def test_a_point_of_a_chart_opens_its_head(open_page: Any, html: str):
 def test_the_table_sorts_filters_and_opens(open_page: Any, html: str):
     page = open_page(html)
     rows = page.locator(".heads tbody tr")
+    page.get_by_role("button", name="All 12 rows").click()
     assert rows.count() == 12
     page.get_by_role("button", name="previous token").locator(
         "visible=true"
@@ -366,11 +367,62 @@ def test_on_a_narrow_window_the_head_is_a_drawer(open_page: Any, html: str):
 def test_models_of_every_size(open_page: Any, layers: int, heads: int):
     one = example(layers, heads, [f"t{i}" for i in range(6)])
     page = open_page(report_page(dataset(layers, heads), [one]))
-    assert page.locator(".heads tbody tr").count() == layers * heads
+    assert page.locator(".tablepart [role=status]").inner_text().split()[0] == f"{layers * heads:,}"
     page.evaluate(f"location.hash = '#head=L{layers - 1}H{heads - 1}'")
     opened(page, layers - 1, heads - 1)
     assert inked(page, ".gridbox .grid canvas") >= 2
     assert page.evaluate("document.documentElement.scrollWidth") <= 1400
+
+
+def test_rows_of_a_thousand_heads_are_made_as_they_are_looked_at(open_page: Any):
+    page = open_page(report_page(dataset(36, 32), [example(36, 32, list("abc"))]), fragment="#head=L35H31")
+    rows, box = page.locator(".tablepart tbody tr"), page.locator(".tablepart .tablebox")
+    names = rows.locator(".headname")
+    order = [f"L{layer}H{head}" for layer in range(36) for head in range(32)]
+    # The open head's row stands below the first ones.
+    assert names.all_inner_texts() == [*order[:5], "L35H31"]
+    assert rows.last.get_attribute("aria-selected") == "true"
+    page.get_by_role("button", name="All 1,152 rows").click()
+    assert names.all_inner_texts() == order[:100]
+    assert page.locator(".tablepart table").get_attribute("aria-rowcount") == "1153"
+    assert page.locator(".tablepart [tabindex='0'].headname").all_inner_texts() == ["L0H0"]
+    box.evaluate("box => box.scrollTo(0, box.scrollHeight)")
+    page.wait_for_function("() => document.querySelectorAll('.tablepart tbody tr').length === 200")
+    # The arrow keys go on beyond the rows that were made.
+    last = page.evaluate(
+        "() => { const last = [...document.querySelectorAll('.tablepart .headname')].at(-1);"
+        " last.focus({ preventScroll: true }); return last.textContent; }"
+    )
+    page.keyboard.press("ArrowDown")
+    after = order.index(last) + 1
+    opened(page, after // 32, after % 32)
+    assert page.evaluate("document.activeElement.textContent") == order[after]
+    made = names.all_inner_texts()
+    assert len(made) > after
+    assert made == order[: len(made)]
+    # A head that a link opened is found among them all, in its place.
+    page.evaluate("location.hash = '#head=L30H5'")
+    opened(page, 30, 5)
+    page.get_by_role("button", name="Row in the table").click()
+    assert page.evaluate("document.activeElement.textContent") == "L30H5"
+    assert page.locator("#row-L30H5").evaluate(
+        "row => { const [one, all] = [row, row.closest('.tablebox')].map(each => each.getBoundingClientRect());"
+        " return one.top >= all.top && one.bottom <= all.bottom; }"
+    )
+    made = names.all_inner_texts()
+    assert "L30H5" in made
+    assert made == order[: len(made)]
+    # What is sorted and searched is all of them.
+    header = page.locator(".heads thead th", has_text="previous token")
+    header.locator("button").click()
+    assert len(set(names.all_inner_texts())) == 100
+    measured = dataset(36, 32)["previous"].values
+    assert names.first.inner_text() == f"L{measured.argmax() // 32}H{measured.argmax() % 32}"
+    page.locator(".tablepart .find").fill("L35")
+    assert sorted(names.all_inner_texts()) == sorted(order[-32:])
+    page.locator(".tablepart .find").fill("")
+    page.get_by_role("button", name="The first 5 rows").click()
+    assert rows.count() == 6
 
 
 def test_heads_without_figures_are_empty_and_not_opened(open_page: Any):
@@ -380,6 +432,7 @@ def test_heads_without_figures_are_empty_and_not_opened(open_page: Any):
             data[name] = data[name].astype(float)
             data[name].values[2, 3] = np.nan
     page = open_page(report_page(data, [example()]))
+    page.get_by_role("button", name="All 11 rows").click()
     assert page.locator(".heads tbody tr").count() == 11
     box = page.locator(".grid").bounding_box()
     before = page.locator(".openhead h2").inner_text()

@@ -109,9 +109,8 @@ def test_twins_are_told_once(page: Any) -> None:
 def test_a_table_begins_with_its_first_rows(page: Any) -> None:
     section = page.locator("[data-section=heads]")
     rows = section.locator("tbody tr")
-    assert rows.count() == 72
-    assert rows.locator("visible=true").count() == 5
     button = section.get_by_role("button", name="All 72 rows")
+    assert rows.count() == 5
     button.click()
     assert rows.locator("visible=true").count() == 72
     section.get_by_role("button", name="The first 5 rows").click()
@@ -127,7 +126,7 @@ def test_a_table_begins_with_its_first_rows(page: Any) -> None:
 
 def test_paper_has_everything(page: Any) -> None:
     folded = page.locator("tr.later").count()
-    assert folded > 30
+    assert folded > 0
     page.emulate_media(media="print")
     page.wait_for_selector(".allheads")
     assert page.locator("details:not([open])").count() == 0

@@ -51,6 +51,8 @@ export interface Drawn {
   readonly settled?: () => boolean;
   /** Its data: tables by name, made when they are saved. */
   readonly tables?: { readonly [name: string]: () => Table };
+  /** Make the row of a head in its table and unfold it; null where the table has none. */
+  readonly row?: (cell: Cell) => HTMLElement | null;
   /** What its picture shows. */
   readonly picture?: HTMLElement;
 }

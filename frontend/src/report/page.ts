@@ -14,7 +14,6 @@ import { Opened, type OpenedNow } from "./opened";
 import { lead, provenance, shape } from "./prose";
 import { draw } from "./draw";
 import { copyLink, skip } from "../roving";
-import { reveal } from "./rows";
 import { placed } from "./reasons";
 import { readFragment, VIEW, writeFragment } from "./state";
 import { ThemeWatch } from "./theme";
@@ -160,8 +159,7 @@ class Report implements Host {
   row(cell: Cell): void {
     this.pull(false);
     this.set({ large: false });
-    const row = document.getElementById(`row-${this.figures.name(cell)}`);
-    if (row) reveal(row);
+    const row = this.sections.reduce<HTMLElement | null>((found, section) => found ?? section.row?.(cell) ?? null, null);
     (row ?? this.page.querySelector("[data-section=heads]"))?.scrollIntoView({ block: "center" });
     row?.querySelector("button")?.focus({ preventScroll: true });
   }

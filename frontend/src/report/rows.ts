@@ -13,38 +13,42 @@ export function table(host: Host, title: string, columns: readonly string[], num
   const head = h("tr", {}, ...columns.map((name) => h("th", { scope: "col", class: numbers.has(name) ? "n" : null }, h("span", { class: name ? null : "hidden" }, ...explained(name || "picture", host)))));
   const filled = bodies.filter((rows) => rows.length > 0).map((rows) => h("tbody", {}, ...rows));
   const box = h("div.tablebox", { class: `tablebox tables ${kind}`.trim(), tabindex: 0, role: "region", "aria-label": title }, h("table.heads", {}, h("thead", {}, head), ...filled));
-  const shortened = new Shortened();
-  shortened.show(bodies.flat());
+  const rows = bodies.flat();
+  const shortened = new Shortened((most) => rows.forEach((row, i) => row.classList.toggle("later", i >= most)));
+  for (const row of rows) shortenedBy.set(row, shortened);
+  shortened.count(rows.length);
   return h("div", {}, box, shortened.button, meanings(box));
 }
 
 /** So many rows are all shown; of more, the first few until the rest are asked for. */
 const [MOST, FIRST] = [8, 5];
 
-/** A table that begins short. On paper it is whole. */
+/** The button of a table that begins short, and how many rows it shows: `show` puts the first so many into it. On paper it is whole. */
 export class Shortened {
   readonly button: HTMLButtonElement = h("button.link.allrows.screen", { type: "button", "aria-expanded": "false", onclick: () => this.unfold(!this.all) });
-  private rows: readonly HTMLElement[] = [];
+  private rows = 0;
   private all = false;
 
-  /** Take over the rows of the table, in their order; those that were looked for are all shown. */
-  show(rows: readonly HTMLElement[], found = false): void {
-    this.rows = found ? [] : rows;
-    for (const row of rows) {
-      row.classList.remove("later");
-      shortenedBy.set(row, this);
-    }
+  constructor(private readonly show: (most: number) => void) {}
+
+  /** The table has so many rows now; those that were looked for are all shown. */
+  count(rows: number, found = false): void {
+    this.rows = found ? 0 : rows;
     this.unfold(this.all);
+  }
+
+  /** Only the first rows are shown. */
+  get short(): boolean {
+    return this.rows > MOST && !this.all;
   }
 
   /** Show all rows, or the first. */
   unfold(all = true): void {
     this.all = all;
-    const more = this.rows.length > MOST;
-    this.rows.forEach((row, i) => row.classList.toggle("later", more && !all && i >= FIRST));
-    this.button.hidden = !more;
+    this.button.hidden = this.rows <= MOST;
     this.button.setAttribute("aria-expanded", String(all));
-    this.button.textContent = all ? `The first ${FIRST} rows` : `All ${this.rows.length} rows`;
+    this.button.textContent = all ? `The first ${FIRST} rows` : `All ${this.rows.toLocaleString("en-US")} rows`;
+    this.show(this.short ? FIRST : Infinity);
   }
 }
 

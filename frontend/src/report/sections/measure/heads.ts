@@ -6,13 +6,15 @@ import type { HeadsSection } from "../../../protocol";
 import { type Cell, type Figures, type Measure, same, tidy } from "../../figures";
 import type { Host, Now, Section } from "../../host";
 import { ofMeasure } from "../../reasons";
-import { reveal, Shortened, toggle } from "../../rows";
+import { Shortened, toggle } from "../../rows";
 import { figureTip, pointing } from "../../tip";
 import { parseFilter } from "./filter";
 
 /** How many measures have room beside one another on paper, and how many heads are printed. */
 const ACROSS = 12;
 const DOWN = 200;
+/** Rows that are made at a time, and how near the last one must be, in pixels, for more of them. */
+const [STEP, NEAR] = [100, 800];
 
 interface Row {
   readonly cell: Cell;
@@ -76,8 +78,14 @@ class HeadTable {
   private readonly head = h("tr");
   private readonly body: HTMLElement;
   private readonly root: HTMLElement;
-  private readonly rows: readonly Row[];
-  private readonly shortened = new Shortened();
+  /** The rows that have been made: a large model has thousands of figures, of which few are looked at. */
+  private readonly rows = new Map<Cell, Row>();
+  private readonly scroll: HTMLElement;
+  private readonly table: HTMLElement;
+  private readonly shortened = new Shortened((most) => this.show(Math.min(most, STEP)));
+  /** The heads that were asked for, in their order, and how many of them stand in the table. */
+  private cells: readonly Cell[] = [];
+  private made = 0;
   private order: Order = { key: "head", down: false };
   private print: HTMLElement | null = null;
 
@@ -85,16 +93,11 @@ class HeadTable {
     element: HTMLElement,
     private readonly host: Host,
   ) {
-    const { figures } = host;
     const listeners = pointing(host, (event) => this.rowOf(event.target), (row, event) => this.tip(row, event), (row, event) => host.open(row.cell, ofMeasure(this.measureOf(row, event) ?? host.now.measure, row.cell)));
     this.body = h("tbody", { ...listeners, onkeydown: (event: KeyboardEvent) => this.key(event) });
-    this.rows = figures.cells.map((cell) => {
-      const button = h("button.headname", { type: "button", tabindex: -1 }, figures.name(cell));
-      const values = figures.told.map((measure) => figureCell(measure, cell));
-      const row = h("tr", { id: `row-${figures.name(cell)}` }, h("th", { scope: "row" }, button), h("td.dim", {}, figures.paper(cell)), ...values);
-      return { cell, element: row, button };
-    });
-    const scroll = h("div.tablebox", { tabindex: 0, role: "region", "aria-label": "Table of heads" }, h("table.heads", {}, h("thead", {}, this.head), this.body));
+    this.table = h("table.heads", {}, h("thead", {}, this.head), this.body);
+    const scroll = h("div.tablebox", { tabindex: 0, role: "region", "aria-label": "Table of heads", onscroll: () => this.more() }, this.table);
+    this.scroll = scroll;
     const errors = toggle("Standard errors", (on) => scroll.classList.toggle("errors", on));
     this.root = h("div.tablepart", {}, h("div.ctl", {}, this.input, errors, this.status), scroll, this.shortened.button);
     element.append(this.root);
@@ -102,28 +105,82 @@ class HeadTable {
   }
 
   readonly update = (now: Now): void => {
-    for (const row of this.rows) {
-      const on = same(row.cell, now.cell);
-      if (row.element.getAttribute("aria-selected") === String(on)) continue;
-      row.element.setAttribute("aria-selected", String(on));
-      row.button.tabIndex = on ? 0 : -1;
-    }
+    if (this.shortened.short) this.show(this.made);
+    else this.mark();
     if (now.printing === (this.print !== null)) return;
     this.print?.remove();
     this.print = now.printing ? printed(this.host.figures) : null;
     if (this.print) this.root.append(this.print);
   };
 
-  // Rows are put in order and filtered; the elements stay the same.
+  /** The row of a head, which is in sight then; null where it was not asked for. */
+  readonly find = (cell: Cell): HTMLElement | null => {
+    const at = this.cells.findIndex((other) => same(other, cell));
+    if (at < 0) return null;
+    if (this.shortened.short && at >= this.made) this.shortened.unfold();
+    if (at >= this.made) this.show(STEP * Math.ceil((at + 1) / STEP));
+    return this.row(this.cells[at]!).element;
+  };
+
+  private row(cell: Cell): Row {
+    const known = this.rows.get(cell);
+    if (known) return known;
+    const { figures } = this.host;
+    const button = h("button.headname", { type: "button", tabindex: -1 }, figures.name(cell));
+    const values = figures.told.map((measure) => figureCell(measure, cell));
+    const element = h("tr", { id: `row-${figures.name(cell)}` }, h("th", { scope: "row" }, button), h("td.dim", {}, figures.paper(cell)), ...values);
+    const made = { cell, element, button };
+    this.rows.set(cell, made);
+    return made;
+  }
+
+  // The first rows, and the open head's where it is not among them; those that stand there already stay.
+  private show(count: number): void {
+    this.made = Math.min(count, this.cells.length);
+    const cells = this.cells.slice(0, this.made);
+    if (this.shortened.short) cells.push(...this.cells.slice(this.made).filter((cell) => same(cell, this.host.now.cell)));
+    let next = this.body.firstElementChild;
+    for (const { element } of cells.map((cell) => this.row(cell))) {
+      if (element === next) next = next.nextElementSibling;
+      else this.body.insertBefore(element, next);
+    }
+    while (next) {
+      const after = next.nextElementSibling;
+      next.remove();
+      next = after;
+    }
+    this.mark();
+  }
+
+  // More rows as the last of them comes near.
+  private more(): void {
+    const { scroll } = this;
+    if (this.shortened.short || this.made >= this.cells.length || scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight > NEAR) return;
+    this.show(this.made + STEP);
+  }
+
+  // The open head's row is marked, and is the one that the Tab key reaches; where it is not there it is the first.
+  private mark(): void {
+    const { cell: open } = this.host.now;
+    const there = [...this.rows.values()].filter(({ element }) => element.isConnected);
+    const stop = there.find(({ cell }) => same(cell, open))?.element ?? this.body.firstElementChild;
+    for (const { cell, element, button } of there) {
+      const on = String(same(cell, open));
+      if (element.getAttribute("aria-selected") !== on) element.setAttribute("aria-selected", on);
+      button.tabIndex = element === stop ? 0 : -1;
+    }
+  }
+
+  // Heads are put in order and filtered.
   private arrange(): void {
     const { figures } = this.host;
     const test = parseFilter(this.input.value, figures);
     this.input.setAttribute("aria-invalid", String(test === null));
-    const cells = ordered(figures, this.order).filter((cell) => test?.(cell) ?? true);
-    const elements = new Map(this.rows.map(({ cell, element }) => [cell, element]));
-    const found = cells.map((cell) => elements.get(cell)!);
-    this.body.replaceChildren(...found);
-    this.shortened.show(found, this.input.value !== "");
+    this.cells = ordered(figures, this.order).filter((cell) => test?.(cell) ?? true);
+    const { cells } = this;
+    this.scroll.scrollTop = 0;
+    this.table.setAttribute("aria-rowcount", String(cells.length + 1));
+    this.shortened.count(cells.length, this.input.value !== "");
     const all = plural(figures.cells.length, "head");
     this.status.textContent = test === null ? "no such measure" : cells.length === figures.cells.length ? all : `${cells.length} of ${all}`;
     this.head.replaceChildren(
@@ -149,7 +206,7 @@ class HeadTable {
 
   private rowOf(target: EventTarget | null): Row | undefined {
     const element = target instanceof Element ? target.closest("tr") : null;
-    return this.rows.find((row) => row.element === element);
+    return [...this.rows.values()].find((row) => row.element === element);
   }
 
   private tip(row: Row, event: MouseEvent): Node | null {
@@ -169,15 +226,15 @@ class HeadTable {
     if (!row || (event.key !== "ArrowDown" && event.key !== "ArrowUp")) return;
     event.preventDefault();
     event.stopPropagation();
-    const next = this.rowOf(event.key === "ArrowDown" ? row.element.nextElementSibling : row.element.previousElementSibling);
+    const next = this.cells[this.cells.indexOf(row.cell) + (event.key === "ArrowDown" ? 1 : -1)];
     if (!next) return;
-    reveal(next.element);
-    this.host.set({ cell: next.cell });
-    next.button.focus();
+    this.find(next);
+    this.host.set({ cell: next });
+    this.row(next).button.focus();
   }
 }
 
 export const section: Section<HeadsSection> = (element, _, host) => {
-  const { update } = new HeadTable(element, host);
-  return { update, tables: { heads: () => tidy(host.figures) } };
+  const { update, find } = new HeadTable(element, host);
+  return { update, row: find, tables: { heads: () => tidy(host.figures) } };
 };
