@@ -25,15 +25,38 @@ export async function gunzip(bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffe
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
 }
 
-/** The numbers of an array. Throws when they are not as many as its shape says. */
-export async function decode(ref: ArrayRef, blob: string | Uint8Array<ArrayBuffer>): Promise<Numbers> {
+type Packed = string | Uint8Array<ArrayBuffer>;
+
+const length = (shape: readonly number[]): number => shape.reduce((a, b) => a * b, 1);
+
+/** Numbers of 0 for all of an array. */
+export const blank = (ref: ArrayRef): Numbers => new TYPES[ref.dtype](length(ref.shape));
+
+async function unpack(ref: ArrayRef, blob: Packed, expected: number): Promise<Numbers> {
   const buffer = await gunzip(typeof blob === "string" ? bytesOf(blob) : blob);
   const Type = TYPES[ref.dtype];
-  const expected = ref.shape.reduce((a, b) => a * b, 1);
   if (buffer.byteLength !== expected * Type.BYTES_PER_ELEMENT) {
     throw new Error(`array ${ref.data}: expected ${expected} × ${ref.dtype}, found ${buffer.byteLength} bytes`);
   }
   return new Type(buffer);
+}
+
+/** The numbers of one piece of an array that comes in pieces, such as a head of a layer. */
+export function decodePiece(ref: ArrayRef, blob: Packed, place: number): Promise<Numbers> {
+  const pieces = ref.pieces ?? [];
+  const threes = (bytes: number): number => Math.ceil(bytes / 3);
+  const start = pieces.slice(0, place).reduce((sum, bytes) => sum + threes(bytes), 0);
+  const bytes = pieces[place] ?? 0;
+  const part = typeof blob === "string" ? bytesOf(blob.slice(4 * start, 4 * (start + threes(bytes)))) : blob.subarray(3 * start);
+  return unpack(ref, part.subarray(0, bytes), length(ref.shape.slice(1)));
+}
+
+/** The numbers of an array. Throws when they are not as many as its shape says. */
+export async function decode(ref: ArrayRef, blob: Packed): Promise<Numbers> {
+  if (!ref.pieces) return unpack(ref, blob, length(ref.shape));
+  const numbers = blank(ref);
+  for (const place of ref.pieces.keys()) numbers.set(await decodePiece(ref, blob, place), place * length(ref.shape.slice(1)));
+  return numbers;
 }
 
 /** Where blobs come from: base64 in a page, one script element each; bytes in a notebook. */
@@ -75,5 +98,10 @@ export class Store {
       this.arrays.set(ref.data, array);
     }
     return array;
+  }
+
+  /** One piece of an array that comes in pieces; it is the asker's to keep. */
+  async piece(ref: ArrayRef, place: number): Promise<Numbers> {
+    return decodePiece(ref, await this.source(ref.data), place);
   }
 }

@@ -51,6 +51,32 @@ def test_a_sliced_array_travels_in_its_own_order():
     assert np.array_equal(decode(blobs.plain(array), blobs.texts), array)
 
 
+@pytest.mark.parametrize("scale", [None, 2.0])
+def test_a_layer_of_large_heads_travels_a_head_at_a_time(scale: float | None):
+    draw = np.random.default_rng(0)
+    weights = (draw.random((5, 400, 400)) > 0.99).astype(np.float32)
+    blobs = Blobs()
+    ref = blobs.weights(weights) if scale is None else blobs.shares(scale * weights, scale, signed=True)
+    assert np.abs(decode(ref, blobs.texts) - weights).max() < 0.004
+    sizes = ref.get("pieces", [])
+    assert len(sizes) == 5
+    text, at = blobs.texts[ref["data"]], 0
+    small = Blobs()
+    for size, head in zip(sizes, weights, strict=True):
+        letters = 4 * -(-size // 3)
+        stream = base64.b64decode(text[at : at + letters])
+        alone = small.weights(head) if scale is None else small.shares(scale * head, scale, signed=True)
+        assert gzip.decompress(stream[:size]) == gzip.decompress(small.buffers[alone["data"]])
+        assert not any(stream[size:])
+        at += letters
+    assert at == len(text)
+
+
+def test_many_small_heads_travel_together():
+    ref = Blobs().weights(np.zeros((1024, 64, 64)))
+    assert "pieces" not in ref
+
+
 @pytest.mark.parametrize("wrong", [[-0.1, 0.5], [0.5, 1.5], [np.nan, 0.5]])
 def test_what_is_no_weight_is_refused(wrong: list[float]):
     with pytest.raises(ShapeError, match="weights: expected values from 0 to 1, found"):

@@ -292,6 +292,7 @@ export class Explorer implements Owner {
   // Never a blank page, nor one that stays busy: what went wrong is said in its place.
   fail(error: unknown): void {
     this.form = "";
+    this.root.dataset.failed = "";
     this.main.replaceChildren(h("p.failure", { role: "alert" }, `This cannot be shown: ${error instanceof Error ? error.message : String(error)}.`));
     delete this.root.dataset.busy;
   }
@@ -363,12 +364,15 @@ export class Explorer implements Owner {
     const { state } = this;
     idle(() => {
       for (const { scene } of this.panes) {
+        const { heads } = scene;
         // Other matrices of the open layer: their numbers stand in the tip of a pair.
-        for (const quantity of ["weights", ...scene.part.quantities.map((each) => each.name)]) void this.data.load(scene.part, state.layer, quantity).catch(() => undefined);
+        for (const quantity of ["weights", ...scene.part.quantities.map((each) => each.name)]) void this.data.load(scene.part, state.layer, quantity, heads).catch(() => undefined);
+        // The heads beside the open one, where layers come a head at a time.
+        void this.data.load(scene.part, state.layer, state.quantity, [scene.head + 1, scene.head - 1]).catch(() => undefined);
         const at = scene.part.index.indexOf(state.layer);
         for (const next of [scene.part.index[at + 1], scene.part.index[at - 1]]) {
           if (next === undefined) continue;
-          void this.data.load(scene.part, next, state.quantity).catch(() => undefined);
+          void this.data.load(scene.part, next, state.quantity, heads).catch(() => undefined);
           if (state.scale === "neuron") void this.data.loadNeurons(scene.part, next).catch(() => undefined);
         }
       }

@@ -166,6 +166,7 @@ function main(): void {
   } catch (error) {
     // Never a blank page: say what is wrong.
     const text = error instanceof Error ? error.message : String(error);
+    root.dataset.failed = "";
     root.append(h("p.failure", { role: "alert" }, `This page cannot be shown: ${text}.`));
     throw error;
   }

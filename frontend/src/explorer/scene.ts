@@ -135,19 +135,19 @@ export class Scene {
 
   /** What must be decoded before the scene can be shown; empty when all is there. */
   missing(): Promise<void>[] {
-    const { data, part, state } = this;
+    const { data, part, state, heads } = this;
     if (this.lacking) return [];
     const layers = state.aggregate === "layers" ? part.index : [state.layer];
-    const wanted = layers.filter((layer) => !data.layer(part, layer, state.quantity)).map((layer) => data.load(part, layer, state.quantity));
+    const wanted = layers.filter((layer) => !data.layer(part, layer, state.quantity, heads)).map((layer) => data.load(part, layer, state.quantity, heads));
     for (const layer of layers) {
       const hidden = part.hidden?.[part.index.indexOf(layer)];
       if (hidden && !data.array(hidden)) wanted.push(data.loadArray(hidden));
     }
     if (state.scale === "neuron") {
       // The softmax beside q and k is that of the weights, whatever else is drawn.
-      if (!data.layer(part, state.layer, "weights")) wanted.push(data.load(part, state.layer, "weights"));
+      if (!data.layer(part, state.layer, "weights", heads)) wanted.push(data.load(part, state.layer, "weights", heads));
       const norms = state.values && part.quantities.some((quantity) => quantity.name === "norms");
-      if (norms && !data.layer(part, state.layer, "norms")) wanted.push(data.load(part, state.layer, "norms"));
+      if (norms && !data.layer(part, state.layer, "norms", heads)) wanted.push(data.load(part, state.layer, "norms", heads));
       if (part.neurons && !data.neurons(part, state.layer)) wanted.push(data.loadNeurons(part, state.layer));
       const sink = part.sink?.[part.index.indexOf(state.layer)];
       if (sink && !data.array(sink)) wanted.push(data.loadArray(sink));
@@ -157,7 +157,7 @@ export class Scene {
 
   /** One map of a head as it is filtered now. */
   map(layer: number, head: number, quantity = this.state.quantity): Shown | null {
-    const found = this.data.layer(this.part, layer, quantity);
+    const found = this.data.layer(this.part, layer, quantity, [head]);
     const place = headsOf(this.part, layer).indexOf(head);
     if (!found || place < 0) return null;
     return cut(found, place, head, this.rows, this.columns, this.state.renormalise && quantity === "weights");
@@ -168,9 +168,14 @@ export class Scene {
     const { data, part, state, against } = this;
     const [row, column] = [this.rows.items[from], this.columns.items[to]];
     if (!row || !column) return false;
-    const differ = part.hidden?.some((ref) => ref.shape[0] !== 1);
+    if (!part.hidden) {
+      // Later keys are unseen, and no others.
+      const last = row.end - 1 + part.key.pieces.length - part.query.pieces.length;
+      return part.causal && column.start > last && (against?.hides(from, to) ?? true);
+    }
+    const differ = part.hidden.some((ref) => ref.shape[0] !== 1);
     const heads = differ ? this.heads : [this.head];
-    for (const layer of part.hidden && state.aggregate === "layers" ? part.index : [state.layer]) {
+    for (const layer of state.aggregate === "layers" ? part.index : [state.layer]) {
       for (const head of heads) {
         for (let query = row.start; query < row.end; query++) {
           for (let key = column.start; key < column.end; key++) if (!data.unseen(part, layer, head, query, key)) return false;
@@ -209,7 +214,7 @@ export class Scene {
     const layers = state.aggregate === "layers" ? part.index : [state.layer];
     const there = layers.flatMap((layer) => {
       const hidden = part.hidden?.[part.index.indexOf(layer)];
-      return [data.layer(part, layer, state.quantity), hidden && data.array(hidden)].filter(Boolean);
+      return [data.layer(part, layer, state.quantity, this.heads), hidden && data.array(hidden)].filter(Boolean);
     });
     return there.length + (against?.decoded ?? 0);
   }

@@ -1,6 +1,6 @@
 // The maps of a payload, decoded when they are first asked for and kept.
 
-import type { Numbers, Store } from "../data";
+import { blank, type Numbers, type Store } from "../data";
 import type { ArrayRef, ExplorerPayload, ExplorerState, MeasureColumn, NeuronsInfo, PartInfo, Vectors } from "../protocol";
 import type { Layer } from "./cut";
 import { has, offer } from "./quantities";
@@ -19,8 +19,16 @@ export interface LayerNeurons {
   readonly bias: Block | null;
 }
 
+/** The places of some heads in their layer, or of all. */
+function placesOf(part: PartInfo, index: number, heads?: readonly number[]): number[] {
+  const all = part.heads[part.index.indexOf(index)] ?? [];
+  return (heads ?? all).map((head) => all.indexOf(head)).filter((place) => place >= 0);
+}
+
 export class Data {
   private readonly layers = new Map<string, Layer>();
+  /** Of layers that come a head at a time, when each of their heads is there. */
+  private readonly pieces = new Map<string, Map<number, Promise<void> | true>>();
   private readonly numbers = new Map<ArrayRef, Numbers>();
   private readonly blocks = new Map<NeuronsInfo, LayerNeurons>();
 
@@ -37,18 +45,40 @@ export class Data {
     return this.live && !has(part, name) && offer(this.payload, name) ? name : null;
   }
 
-  /** What has been decoded of a layer, or undefined; `load` first. */
-  layer(part: PartInfo, index: number, quantity: string): Layer | undefined {
-    return this.layers.get(this.ref(part, index, quantity)?.data ?? "");
+  /** A layer of which some heads, or all, have been decoded; undefined where they have not: `load` them first. */
+  layer(part: PartInfo, index: number, quantity: string, heads?: readonly number[]): Layer | undefined {
+    const ref = this.ref(part, index, quantity);
+    const found = this.layers.get(ref?.data ?? "");
+    if (!ref?.pieces || !found) return found;
+    const there = this.pieces.get(ref.data);
+    return placesOf(part, index, heads).every((place) => there?.get(place) === true) ? found : undefined;
   }
 
-  async load(part: PartInfo, index: number, quantity: string): Promise<void> {
+  /** Decode some heads of a layer, or all. Of a layer that comes in one piece it is all. */
+  async load(part: PartInfo, index: number, quantity: string, heads?: readonly number[]): Promise<void> {
     const ref = this.ref(part, index, quantity);
-    if (!ref || this.layers.has(ref.data)) return;
-    const numbers = await this.store.get(ref);
-    const found = part.quantities.find((each) => each.name === quantity);
-    const shape = ref.shape as [number, number, number];
-    this.layers.set(ref.data, { shape, numbers, encoding: ref.encoding, scale: found?.scale ?? 1, signed: found?.signed ?? false });
+    if (!ref || (this.layers.has(ref.data) && !ref.pieces)) return;
+    const whole = ref.pieces ? null : await this.store.get(ref);
+    if (!this.layers.has(ref.data)) {
+      const found = part.quantities.find((each) => each.name === quantity);
+      const shape = ref.shape as [number, number, number];
+      this.layers.set(ref.data, { shape, numbers: whole ?? blank(ref), encoding: ref.encoding, scale: found?.scale ?? 1, signed: found?.signed ?? false });
+    }
+    if (ref.pieces) await Promise.all(placesOf(part, index, heads).map((place) => this.piece(ref, place)));
+  }
+
+  private piece(ref: ArrayRef, place: number): Promise<void> | true {
+    const { numbers, shape } = this.layers.get(ref.data)!;
+    const there = this.pieces.get(ref.data) ?? new Map<number, Promise<void> | true>();
+    this.pieces.set(ref.data, there);
+    const known = there.get(place);
+    if (known !== undefined) return known;
+    const coming = this.store.piece(ref, place).then((found) => {
+      numbers.set(found, place * shape[1] * shape[2]);
+      there.set(place, true);
+    });
+    there.set(place, coming);
+    return coming;
   }
 
   async loadArray(ref: ArrayRef): Promise<void> {

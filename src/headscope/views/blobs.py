@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,10 @@ Encoding = Literal["plain", "sqrt", "signed"]
 class ArrayRef(TypedDict):
     """An array in a blob: little-endian, in C order, gzip, base64.
 
+    An array of large heads comes in `pieces`, a gzip stream a head, so that a page unpacks only those it shows:
+    each says how many bytes its stream has. Zeros fill up each stream to a multiple of three bytes, so that its
+    base64 stands apart too.
+
     With the encoding "sqrt" a byte b stands for the weight (b / 255)², which is off by less than 0.004. With
     "signed" it stands for ±((b - 127) / 127)², the sign that of b - 127: a share of a scale said beside it.
     """
@@ -26,6 +30,7 @@ class ArrayRef(TypedDict):
     shape: list[int]
     encoding: Encoding
     data: str
+    pieces: NotRequired[list[int]]
 
 
 class Vectors(TypedDict):
@@ -37,6 +42,10 @@ class Vectors(TypedDict):
     codes: ArrayRef
     low: ArrayRef | None
     step: ArrayRef | None
+
+
+# Bytes of a head from which an array of heads comes in pieces.
+_LARGE = 2**17
 
 
 class Blobs:
@@ -65,23 +74,23 @@ class Blobs:
         """Keep attention weights: a byte of the root each (off by less than 0.004), or `exact` float32."""
         weights = np.asarray(array)
         if exact:
-            return self._add(weights, "float32", "plain")
+            return self._add(weights, "float32", "plain", heads=True)
         if weights.size and not (weights.min() >= 0 and weights.max() <= 1 + 1e-3):
             raise ShapeError(
                 f"weights: expected values from 0 to 1, found {weights.min():.4g} to {weights.max():.4g}"
             )
         codes = np.rint(255 * np.sqrt(np.minimum(weights, 1.0)))
-        return self._add(codes, "uint8", "sqrt")
+        return self._add(codes, "uint8", "sqrt", heads=True)
 
     def shares(self, array: npt.ArrayLike, scale: float, *, signed: bool, exact: bool = False) -> ArrayRef:
         """Keep values as shares of `scale`, their largest magnitude: a byte each, or `exact` float32."""
         values = np.asarray(array) / scale
         if exact:
-            return self._add(values, "float32", "plain")
+            return self._add(values, "float32", "plain", heads=True)
         if not signed:
             return self.weights(values)
         codes = 127 + np.rint(127 * np.sign(values) * np.sqrt(np.minimum(np.abs(values), 1.0)))
-        return self._add(codes, "uint8", "signed")
+        return self._add(codes, "uint8", "signed", heads=True)
 
     def vectors(self, array: npt.ArrayLike, *, exact: bool = False) -> Vectors:
         """Keep vectors ``[head token dim]``: 256 steps over the range of each neuron, or `exact` float32."""
@@ -97,11 +106,19 @@ class Blobs:
             "step": self.plain(step[:, 0], "float32"),
         }
 
-    def _add(self, array: npt.NDArray[Any], dtype: DType, encoding: Encoding) -> ArrayRef:
+    def _add(
+        self, array: npt.NDArray[Any], dtype: DType, encoding: Encoding, *, heads: bool = False
+    ) -> ArrayRef:
         name = str(len(self.buffers))
-        raw = np.ascontiguousarray(array, dtype=np.dtype(dtype).newbyteorder("<")).tobytes()
-        self.buffers[name] = gzip.compress(raw, 6, mtime=0)
-        return {"dtype": dtype, "shape": list(array.shape), "encoding": encoding, "data": name}
+        raw = np.ascontiguousarray(array, dtype=np.dtype(dtype).newbyteorder("<"))
+        ref: ArrayRef = {"dtype": dtype, "shape": list(array.shape), "encoding": encoding, "data": name}
+        if heads and raw.ndim == 3 and raw.nbytes >= _LARGE * max(1, len(raw)):
+            streams = [gzip.compress(head.tobytes(), 6, mtime=0) for head in raw]
+            self.buffers[name] = b"".join(stream + bytes(-len(stream) % 3) for stream in streams)
+            ref["pieces"] = [len(stream) for stream in streams]
+        else:
+            self.buffers[name] = gzip.compress(raw.tobytes(), 6, mtime=0)
+        return ref
 
 
 def decode(ref: ArrayRef, texts: dict[str, str]) -> npt.NDArray[Any]:
