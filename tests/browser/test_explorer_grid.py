@@ -132,3 +132,51 @@ def test_a_layer_that_cannot_be_read_is_a_sentence(open_page: Callable[..., Any]
     page.locator(".failure").wait_for()
     assert page.locator(".failure").inner_text() == "This cannot be shown: a layer is missing."
     page.wait_for_selector(".hx[data-drawing]", state="detached")
+
+
+@pytest.fixture(scope="module")
+def wide() -> str:
+    """Three layers of 40 heads, the later ones with more on the previous token."""
+    tokens = Tokens([f"w{place}" for place in range(6)])
+    share = np.linspace(0.05, 0.95, 120).reshape(3, 40, 1, 1)
+    previous = np.eye(6, k=-1) + np.eye(6) * (np.arange(6) == 0)
+    weights = share * previous + (1 - share) / 6
+    maps = AttentionMaps(list(weights.astype(np.float32)), tokens, tokens)
+    return explorer.explorer_page([Input({"self": maps}, "wide")], state={"layer": 0, "heads": [0]})
+
+
+def test_a_grid_of_more_heads_than_have_room_moves_sideways(open_page: Callable[..., Any], wide: str) -> None:
+    page = open_page(wide, fragment="#scale=model")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.locator(".hx.tiny").wait_for()
+    drawn(page)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    box = page.locator(".gridscroll")
+    assert box.evaluate("box => box.scrollWidth - box.clientWidth") > 100
+    assert box.evaluate("box => box.scrollLeft") == 0
+    page.evaluate("location.hash = '#scale=model&layer=1&heads=39'")
+    page.wait_for_function("() => document.querySelector('.gridscroll').scrollLeft > 100")
+    ring, inside = page.locator(".ring:not(.hov)").bounding_box(), box.bounding_box()
+    assert inside["x"] <= ring["x"]
+    assert ring["x"] + ring["width"] <= inside["x"] + inside["width"]
+    page.set_viewport_size({"width": 1400, "height": 900})
+    page.locator(".hx.wide").wait_for()
+    drawn(page)
+    assert box.evaluate("box => box.scrollWidth - box.clientWidth") == 0
+
+
+def test_a_sorted_head_without_room_for_its_name_says_it_when_open_or_pointed_at(
+    open_page: Callable[..., Any], wide: str
+) -> None:
+    page = open_page(wide, fragment="#scale=model&measure=previous&sort=true&layer=2&heads=38")
+    drawn(page)
+    ring, canvas = page.locator(".ring:not(.hov)"), page.locator(".gridbox canvas")
+    named = "ring => getComputedStyle(ring, '::after').content"
+    assert ring.evaluate(named) == '"L2H38"'
+    assert "L2H38 is open, previous token 0.9" in canvas.get_attribute("aria-label")
+    assert "number 2 of 120" in canvas.get_attribute("aria-label")
+    canvas.hover(position={"x": 5, "y": 5})
+    assert page.locator(".tip b").first.inner_text() == "L2H39"
+    page.evaluate("location.hash = '#scale=model&layer=2&heads=38'")
+    page.wait_for_function("() => !document.querySelector('.ring[data-name]')")
+    assert ring.evaluate(named) == "none"

@@ -25,12 +25,16 @@ export class Grid {
   private readonly across = h("div.axisname", {}, "Heads");
   private readonly down = h("div.axisname.down", {}, "Layers");
   readonly root = h("div.gridbox", {}, this.across, this.down, this.top, this.left, this.canvas, this.hover, this.ring);
+  /** Of more heads than have room the grid moves sideways in a box of its own. */
+  private readonly scroller = h("div.gridscroll", {}, this.root);
   private readonly thumbs: Thumbs;
   private box!: Box;
   private order: { layer: number; head: number }[] = [];
   private job = 0;
   private drawn = "";
   private layout = "";
+  /** Where the open head stands: when that changes it is brought into sight. */
+  private stood = -1;
   /** The heads that any layer has, by the model's own indices. */
   private columns: number[] = [];
   /** The places that still show what was there before. */
@@ -45,7 +49,7 @@ export class Grid {
     private readonly scene: Scene,
   ) {
     this.thumbs = new Thumbs(scene);
-    element.append(this.root);
+    element.append(this.scroller);
     this.canvas.addEventListener("pointermove", (event) => this.move(event));
     this.canvas.addEventListener("pointerleave", () => this.leave());
     this.canvas.addEventListener("click", (event) => {
@@ -72,6 +76,10 @@ export class Grid {
     return draw === "lines" || (draw === "auto" && Math.max(this.scene.part.query.pieces.length, this.scene.part.key.pieces.length) <= LINES_UP_TO);
   }
 
+  private get sorted(): boolean {
+    return this.scene.state.sort && !!this.measure && this.kind !== "mini";
+  }
+
   missing(): Promise<void>[] {
     return this.thumbs.missing();
   }
@@ -81,7 +89,7 @@ export class Grid {
     const { state, part, owner } = this.scene;
     [this.width, this.kind] = [width, kind];
     this.columns = [...new Set(part.heads.flat())].sort((a, b) => a - b);
-    const sorted = state.sort && !!this.measure && kind !== "mini";
+    const { sorted } = this;
     const noted = !!this.measure && kind !== "mini";
     const letters = [`L${Math.max(...part.index)}H${Math.max(...this.columns)}`.length, this.measure?.units === "share" ? 4 : 5] as const;
     this.box = box({ layers: part.index.length, heads: this.columns.length, width, kind, room, noted, sorted, letters });
@@ -286,9 +294,16 @@ export class Grid {
   private mark(): void {
     const { scene } = this;
     const { layer } = scene.state;
-    this.canvas.setAttribute("aria-label", `Attention of ${scene.part.index.length} layers by ${this.columns.length} heads. ${scene.name(scene.head)} is open. Arrow keys move to the next head or layer, Enter comes closer.`);
     const find = (head: number): number => this.order.findIndex((cell) => cell.layer === layer && cell.head === head);
-    this.set(this.ring, find(scene.head));
+    const open = find(scene.head);
+    this.canvas.setAttribute("aria-label", `Attention of ${scene.part.index.length} layers by ${this.columns.length} heads. ${scene.name(scene.head)} is open${this.standing(open)}. Arrow keys move to the next head or layer, Enter comes closer.`);
+    this.set(this.ring, open);
+    // Sorted cells have no labels beside them: where names have no room in them either, the ring has that of the open head.
+    const unnamed = this.sorted && this.box.named === "none" && scene.head >= 0;
+    if (unnamed) this.ring.dataset.name = scene.name(scene.head);
+    else delete this.ring.dataset.name;
+    this.ring.classList.toggle("end", 2 * (open % this.columns.length) > this.columns.length);
+    this.show(open);
     this.root.querySelectorAll(".also").forEach((ring) => ring.remove());
     for (const head of scene.heads.slice(0, -1)) {
       const ring = h("div.ring.also");
@@ -297,6 +312,24 @@ export class Grid {
     }
     for (const span of this.top.children as Iterable<HTMLElement>) span.classList.toggle("on", scene.heads.includes(Number(span.dataset.head)));
     for (const span of this.left.children as Iterable<HTMLElement>) span.classList.toggle("on", Number(span.dataset.layer) === layer);
+  }
+
+  // Which figure the open head has, and how many have a larger one, where the heads are sorted.
+  private standing(place: number): string {
+    const { scene, measure, order } = this;
+    if (!this.sorted || !measure || place < 0) return "";
+    return `, ${scene.called(measure)} ${figure(scene.data.figure(scene.part, measure, scene.state.layer, scene.head))}, number ${place + 1} of ${order.length}`;
+  }
+
+  // The open head is in sight of a grid that moves sideways.
+  private show(place: number): void {
+    if (place === this.stood || place < 0) return;
+    this.stood = place;
+    const { box, scroller, width } = this;
+    if (box.width <= width) return;
+    const x = box.gutter + this.corner(place)[0];
+    const { scrollLeft } = scroller;
+    if (x < scrollLeft + box.gutter || x + box.step > scrollLeft + width) scroller.scrollLeft = x - width / 2;
   }
 
   private at(event: PointerEvent | MouseEvent): { layer: number; head: number; place: number } | null {
