@@ -47,7 +47,7 @@ def read_page(path: Path) -> Any:
             return [resolve(entry, prefix) for entry in value]
         if not isinstance(value, dict):
             return value
-        if value.keys() == ArrayRef.__annotations__.keys():
+        if {"data", "encoding", "shape"} <= value.keys() <= ArrayRef.__annotations__.keys():
             reference = ArrayRef(**{**value, "data": f"{prefix}{value['data']}"})
             if reference["data"] not in arrays:
                 raise ValueError(f"{path}: array {reference['data']} is missing")

@@ -40,7 +40,7 @@ def test_what_lies_ahead_is_counted_or_told_from_the_size_of_files(demo: Model, 
     assert estimate.ahead(more, more.encoded(demo), None).told("line") == "600 lines, 3,000 tokens"
     path = tmp_path / "long.txt"
     path.write_text("Two words.\n" * 4000)
-    long = corpora.text(path, pack=None)
+    long = corpora.text(path, pack=None, documents="line")
     found = estimate.ahead(long, long.encoded(demo), None)
     assert not found.exact
     assert found.inputs == pytest.approx(4000, rel=0.2)
