@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import view_sample
 from families import build, family
 
 from headscope.attention.load import load
 from headscope.live.view import view
 from headscope.models.model import Model
+from headscope.views.explorer import Input, explorer_page
 
 pytestmark = pytest.mark.browser
 
@@ -197,3 +199,30 @@ def test_pairs_of_other_lengths_are_linked(demo: Model, open_page: Callable[...,
     page.keyboard.press("3")
     settled(page)
     assert page.locator(".nv:visible").count() == 2
+
+
+def test_a_query_pointed_at_while_other_keys_are_on_their_way(open_page: Callable[..., Any]) -> None:
+    """The next layer's weights and neurons are there, its gradient is not, when all keys are shown again."""
+    maps = view_sample.some(layers=6, heads=4)
+    gradient = {"gradient": {"self": [layer * 1e-3 for layer in maps.layers]}}
+    one = Input({"self": maps}, "", {"self": view_sample.neurons(layers=6)}, gradient)
+    page = open_page(explorer_page([one], state={"scale": "neuron", "filter": "ab", "layer": 2}))
+    few = page.locator(".nv .toks.r .tok").count()
+    assert few < page.locator(".nv .toks.l .tok").count()
+    page.wait_for_timeout(500)  # the next layer is unpacked when nothing else is to be done
+    waited = page.evaluate(
+        """() => {
+          const all = () => [...document.querySelectorAll(".hx :is(button, [role=radio])")];
+          const press = (name) => all().find((each) => name === (each.ariaLabel || each.textContent)).click();
+          press("Next layer");
+          press("Gradient");
+          press("All");
+          const at = { bubbles: true, isPrimary: true, pointerType: "mouse" };
+          const token = document.querySelector(".nv .toks.l .tok");
+          for (const name of ["pointerover", "pointermove"]) token.dispatchEvent(new PointerEvent(name, at));
+          return document.querySelectorAll(".nv .toks.r .tok").length;
+        }"""
+    )
+    assert waited == few
+    settled(page)
+    assert page.locator(".nv .toks.r .tok").count() == 8

@@ -185,6 +185,7 @@ export class HeadLines {
   /** Only what is pointed at has changed. */
   focus(): void {
     const { scene, box } = this;
+    if (this.rows.stale) return;
     const { focus } = scene;
     this.focused = JSON.stringify(focus);
     const maps = scene.shown();

@@ -155,7 +155,7 @@ export class Neuron {
   /** Another query is followed, or a neuron pointed at. */
   focus(): void {
     const { scene, box, layer, place } = this;
-    if (!layer) return;
+    if (!layer || this.rows.stale) return;
     const { theme, ink } = scene.owner;
     const query = this.query;
     const item = scene.rows.items[query];

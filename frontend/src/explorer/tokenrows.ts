@@ -43,7 +43,7 @@ export class TokenRows {
       this.offset = this.scroller.scrollTop;
       this.frame ||= requestAnimationFrame(() => {
         this.frame = 0;
-        draw();
+        if (!this.stale) draw();
       });
     });
     this.body.addEventListener("pointerleave", () => scene.leave());
@@ -53,13 +53,17 @@ export class TokenRows {
   /** Show the scene's tokens; true when they are others than before. */
   fill(): boolean {
     const { scene } = this;
-    const key = this.key;
-    if (key === this.shown) return false;
-    this.shown = key;
+    if (!this.stale) return false;
+    this.shown = this.key;
     this.widest = widest(scene.rows.items, scene.columns.items);
     fill(this.left, scene.rows.items);
     fill(this.right, scene.columns.items);
     return true;
+  }
+
+  /** The scene has other tokens, which are drawn when their maps are there. */
+  get stale(): boolean {
+    return this.key !== this.shown;
   }
 
   /** What the columns show: it changes with the tokens. */
