@@ -98,7 +98,8 @@ def segments(demo: Model, shared: Path) -> list[Example]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-6), ("float64", 1e-8)])
+# The model runs in float32: its weights differ in their last bits from one processor to the next.
+@pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-6), ("float64", 1e-7)])
 def test_the_preset_gives_the_published_figures(
     demo: Model, shared: Path, segments: list[Example], precision: Any, tolerance: float
 ) -> None:
