@@ -631,6 +631,52 @@ export interface CardsSection {
 }
 
 /**
+ * A token on the planes: its piece, and where it stands: the example and its place there.
+ */
+export interface PlaneToken {
+  piece: string;
+  example: number;
+  place: number;
+}
+
+/**
+ * Queries and keys of every head on a plane of its own, in bytes.
+ *
+ * `query` and `key` are ``[head token 2]``: 0 to 255 over the square that holds both. `looks` is ``[head token]``, the
+ * token that a query looks at most, and `weight` the weight on it; it is itself with the weight 0 where there is none.
+ * `share` is what each plane shows of the variance.
+ */
+export interface PlanesInfo {
+  tokens: PlaneToken[];
+  query: ArrayRef;
+  key: ArrayRef;
+  looks: ArrayRef;
+  weight: ArrayRef;
+  share: (number | null)[];
+}
+
+/**
+ * Every head a point by any two figures of the page.
+ *
+ * `layer`, `head`, `roles` and `places` (x and y on the map by distances; None where there is none) are of the heads
+ * in their order. `cards` are there where the page has no section of cards.
+ */
+export interface AtlasSection {
+  title: string;
+  about: string;
+  kind: "atlas";
+  layer: number[];
+  head: number[];
+  roles: string[][];
+  places: ((number | null)[])[] | null;
+  planes: PlanesInfo | null;
+  cards: CardInfo[];
+  inputs: number;
+  notes: string[];
+  command: string | null;
+}
+
+/**
  * An input by its words or tokens, and its place among the examples.
  *
  * `spans` are units of several words, [first, last] each; their numbers go on after those of the words. `second` is
@@ -1197,6 +1243,7 @@ export type SectionInfo =
   | ClustersSection
   | RolesSection
   | CardsSection
+  | AtlasSection
   | LinksSection
   | SyntaxSection
   | CorefSection

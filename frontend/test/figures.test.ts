@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseFilter } from "../src/report/sections/measure/filter";
+import { parseFilter } from "../src/report/filter";
 import { Figures, Measure, scaleOf, tidy } from "../src/report/figures";
 import { letters } from "../src/report/sections/reports/model";
 import { readFragment, writeFragment } from "../src/report/state";

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { stripAlpha } from "../src/explorer/headdraw";
 import { ACCENT, HEADS, SIGNS } from "../src/explorer/scene";
-import { layerHues } from "../src/report/sections/distance/hues";
+import { layerHues } from "../src/report/hues";
 
 type Triple = readonly [number, number, number];
 type Matrix = readonly [Triple, Triple, Triple];

@@ -23,6 +23,7 @@ OPENERS = {
     "classes": {"point"},
     "roles": {"headname", "headlink"},
     "clusters": {"point"},
+    "atlas": {"point"},
     "syntax": {"headname", "sentence"},
     "coref": {"headname", "mentions"},
     "probes": set[str](),

@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 TALL, LONG = 8_500, 4_700
 """At most so many pixels at 1,400 across, and so many words."""
 
-STORY = ["summary", "roles", "syntax", "coref", "probes", "cards", "compare", "clusters"]
+STORY = ["summary", "roles", "syntax", "coref", "probes", "atlas", "cards", "compare", "clusters"]
 BY_LAYER = ["layers", "classes", "layers", "layers", "classes"]
 WORDS = "text => text.trim().split(/\\s+/).length"
 INSIDE = """one => { const box = one.getBoundingClientRect();

@@ -133,9 +133,12 @@ class Clusters(Section):
         return lines
 
 
+def distances(study: Study) -> xr.Dataset:
+    """The distances of all heads over the corpus."""
+    return study.once("distances", lambda: distance(study.model, study.corpus, **study.run))
+
+
 def section(study: Study) -> list[Section]:
     """The map of heads by their distances."""
-    distances = distance(study.model, study.corpus, **study.run)
-    return [
-        Clusters(distances, leading(known_roles(study)), command=study.again("distance", "--map", "map.csv"))
-    ]
+    command = study.again("distance", "--map", "map.csv")
+    return [Clusters(distances(study), leading(known_roles(study)), command=command)]

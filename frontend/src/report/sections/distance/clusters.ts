@@ -9,12 +9,12 @@ import type { ClustersSection } from "../../../protocol";
 import { spaced } from "../../cells";
 import { captioned, redrawn } from "../../chart";
 import type { Now, Section } from "../../host";
+import { layerHues } from "../../hues";
 import { names } from "../../names";
 import { type Point, Points } from "../../points";
 import { folded } from "../../rows";
 import { HEAD, records, type Table } from "../../table";
 import { headTip } from "../../tip";
-import { layerHues } from "./hues";
 
 const EDGE = 22;
 const NAMED = 24;
@@ -69,7 +69,9 @@ export const section: Section<ClustersSection> = (element, info, host) => {
   const [left, right] = [panel("By layer"), panel(byRole ? "By role" : "By cluster")];
   const [maps, between] = [h("div.maps", {}, left.root, right.root), h("div.between")];
   const lines = h("ul.findings", {}, ...info.lines.map((line) => h("li", {}, line)));
-  const picture = h("div.clusters", {}, maps, lines, folded("Layer by layer", between));
+  // The atlas has the same map, to be looked into.
+  const atlas = host.figures.payload.sections.some(({ kind }) => kind === "atlas");
+  const picture = h("div.clusters", {}, ...(atlas ? [lines, folded("On a map, by layer and by role", maps)] : [maps, lines]), folded("Layer by layer", between));
   element.append(picture);
 
   const drawMap = ({ points }: typeof left, fills: readonly (string | null)[], width: number, now: Now): void => {

@@ -8,7 +8,7 @@ import type { Host, Now, Section } from "../../host";
 import { ofMeasure } from "../../reasons";
 import { Shortened, toggle } from "../../rows";
 import { figureTip, pointing } from "../../tip";
-import { parseFilter } from "./filter";
+import { parseFilter } from "../../filter";
 
 /** How many measures have room beside one another on paper, and how many heads are printed. */
 const ACROSS = 12;

@@ -1,6 +1,6 @@
 // The colours of layers.
 
-import { css, oklab, ramp, type Theme } from "../../../color";
+import { css, oklab, ramp, type Theme } from "../color";
 
 /** From blue for the first layer to orange for the last, as in the printed figure. */
 const STOPS: Record<Theme, readonly string[]> = {

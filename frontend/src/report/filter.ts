@@ -1,6 +1,6 @@
 // The table's filter: names of heads, and comparisons such as `previous>.5 entropy<1`.
 
-import type { Cell, Figures } from "../../figures";
+import type { Cell, Figures } from "./figures";
 
 const COMPARISON = /^(.*?)(<=|>=|<|>)(-?(?:\d+\.?\d*|\.\d+))$/;
 

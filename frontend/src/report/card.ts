@@ -1,0 +1,88 @@
+// The card of a head: its roles, where it stands out, and real examples of what it does, each opened on a click.
+
+import "./card.css";
+import { css, inkOn, type Theme } from "../color";
+import { h } from "../dom";
+import { figure, whole } from "../format";
+import type { CardExample, CardInfo, CardsSection } from "../protocol";
+import type { Cell, Figures, Measure } from "./figures";
+import type { Host } from "./host";
+import { because, ofMeasure, opens } from "./reasons";
+import { headLink } from "./rows";
+import { tipOn } from "./tip";
+
+const FIGURES = 3;
+const TENTHS = [10, 9, 8, 7, 6, 5, 4, 3, 2, 1];
+
+interface Rank {
+  readonly measure: Measure;
+  readonly rank: number;
+  readonly of: number;
+}
+
+/** A head and what its card says. */
+export interface Known {
+  readonly cell: Cell;
+  readonly info: CardInfo;
+}
+
+/** The measures in which each head is nearest to the top, with its rank among all heads. */
+export function ranks(figures: Figures): (cell: Cell) => Rank[] {
+  const measures = figures.told.filter((measure) => measure.isShare || measure.name === "entropy");
+  const ranked = measures.map((measure) => ({ measure, order: figures.ranked(measure) }));
+  return (cell) => {
+    const all = ranked.flatMap(({ measure, order }) => (order.includes(cell) ? [{ measure, rank: order.indexOf(cell) + 1, of: order.length }] : []));
+    const best: Rank[] = [];
+    for (const rank of all.sort((a, b) => a.rank - b.rank)) {
+      if (best.length < FIGURES) best.push(rank);
+    }
+    return best;
+  };
+}
+
+const ordinal = (n: number): string => `${n}${["th", "st", "nd", "rd"][n % 100 > 10 && n % 100 < 14 ? 0 : n % 10] ?? "th"}`;
+
+/** The card of a head; `texts` are those of the examples. */
+export function cardOf({ cell, info }: Known, host: Host, { inputs }: Pick<CardsSection, "inputs">, texts: readonly string[], best: readonly Rank[], theme: Theme): HTMLElement {
+  const { figures } = host;
+  const measure = figures.measure(info.measure);
+  const title = figures.has(info.measure) ? measure.info.title : info.measure;
+  const standings = best.map(({ measure, rank, of }) =>
+    h("li", {}, h("span", {}, measure.info.title), h("b", {}, figure(measure.value(cell), measure.isShare ? 3 : 2)), h("span.dim", {}, `${rank} of ${of}`)),
+  );
+  const line = ({ example, score, rank, reason }: CardExample): HTMLElement =>
+    h(
+      "button.line",
+      { type: "button", "data-example": example, ...opens(host, cell, reason) },
+      h("b", {}, figure(score, 2)),
+      h("span.words", {}, texts[example] ?? ""),
+      h("span.dim", {}, rank === null ? "" : `${whole(rank)} of ${whole(inputs)}`),
+    );
+  const tenth = (decile: number): HTMLElement => {
+    const sample = info.sample.find((each) => each.decile === decile);
+    const name = `${ordinal(11 - decile)} tenth`;
+    if (!sample) return h("span.none", { title: `No example of the ${name} in this page` });
+    const { example, score, reason } = sample;
+    const pixel = measure.pixel(score, theme);
+    const text = texts[example] ?? "";
+    const attributes = {
+      type: "button",
+      "data-example": example,
+      "aria-label": `${name}, ${figure(score, 2)}: ${text}`,
+      style: `background:${css(pixel)};color:${inkOn(pixel)}`,
+      ...opens(host, cell, reason),
+      ...tipOn(host, () => h("div", {}, h("b", {}, figure(score, 3)), h("span.dim", {}, `  ${name}`), h("div", {}, text))),
+    };
+    return h("button.tenth", attributes, figure(score, info.units === "share" ? 2 : 1).replace(/^0\./, ".").replace(/^1\.0+$/, "1"));
+  };
+  return h(
+    "article.card",
+    { "aria-label": figures.name(cell), "data-head": figures.name(cell) },
+    h("header", {}, headLink(host, cell, figures.name(cell), figures.has(info.measure) ? ofMeasure(measure, cell) : because(title, "")), h("span.dim", {}, figures.paper(cell)), ...info.roles.map((role) => h("span.role", {}, role))),
+    h("ul.best", {}, ...standings),
+    h("h3.cap", {}, `strongest · ${info.least ? `lowest ${title} first` : title}`),
+    info.strongest.length > 0 ? h("div.lines", {}, ...info.strongest.map(line)) : h("p.dim", {}, "None of its strongest inputs is among the examples of this page."),
+    h("h3.cap", {}, "strongest tenth to weakest"),
+    h("div.tenths", {}, ...TENTHS.map(tenth)),
+  );
+}

@@ -1,0 +1,206 @@
+// The atlas of heads: every head a point by any two figures, with marks that stay, its card, and its queries and keys.
+
+import "./atlas.css";
+import { css } from "../../../color";
+import { fromPage, Store } from "../../../data";
+import { clamp, h } from "../../../dom";
+import { HEADS } from "../../../explorer/scene";
+import { nameOf as called } from "../../../explorer/toolbar";
+import { code, figure, paper, plural } from "../../../format";
+import type { AtlasSection, Reason } from "../../../protocol";
+import { cardOf, ranks } from "../../card";
+import { type Cell, type Measure, same } from "../../figures";
+import { parseFilter } from "../../filter";
+import type { Now, Section } from "../../host";
+import { layerHues } from "../../hues";
+import { Legend } from "../../legend";
+import { ofMeasure, opens } from "../../reasons";
+import { HEAD, records, type Table } from "../../table";
+import { headTip, tipTable } from "../../tip";
+import { Plane } from "./plane";
+import { type Axis, Scatter, type Window } from "./scatter";
+
+/** So many of the marked heads are listed. */
+const LISTED = 12;
+/** Between the two pictures, in pixels. */
+const GAP = 24;
+
+interface Choice extends Axis {
+  readonly id: string;
+  readonly measure: Measure | null;
+}
+
+function saved({ layer, head, roles, places }: AtlasSection): Table {
+  const rows = layer.map((_, i) => ({ layer: layer[i], head: head[i], roles: roles[i]!.join("; "), x: places?.[i]?.[0], y: places?.[i]?.[1] }));
+  return records({ ...HEAD, roles: "text", x: "float", y: "float" }, rows);
+}
+
+export const section: Section<AtlasSection> = (element, info, host) => {
+  const { figures } = host;
+  const { layer, head, roles, places } = info;
+  const cells = layer.map((_, i) => figures.find(layer[i]!, head[i]!));
+  const nameOf = (i: number): string => code(layer[i]!, head[i]!);
+  const onPage = figures.payload.sections.find((each) => each.kind === "cards");
+  const cards = new Map((onPage?.cards ?? info.cards).map((card) => [code(card.layer, card.head), card]));
+  const inputs = onPage?.inputs ?? info.inputs;
+
+  const measured = figures.told.map((measure): Choice => ({ id: measure.name, title: measure.info.title + (measure.isShare ? "" : `, ${measure.info.units}`), measure, values: cells.map((cell) => (cell ? measure.value(cell) : NaN)) }));
+  const placed = [0, 1].map((axis): Choice => ({ id: `map ${"xy"[axis]}`, title: `map by distances, ${"xy"[axis]}`, measure: null, place: true, values: layer.map((_, i) => places?.[i]?.[axis] ?? NaN) }));
+  // Heads of a layer stand beside one another.
+  const step = 0.6 / Math.max(1, Math.max(...head) - Math.min(...head));
+  const layered: Choice = { id: "layer", title: "layer", measure: null, whole: true, values: layer.map((own, i) => own + step * (head[i]! - (Math.max(...head) + Math.min(...head)) / 2)) };
+  const choices = [...(places ? placed : []), layered, ...measured];
+  const find = (id: string): Choice => choices.find((choice) => choice.id === id) ?? choices[0]!;
+
+  // By role where there are as many colours, and at first where a role says something of most; else by layer.
+  const leading = roles.map((own) => own[0] ?? null);
+  const groups = [...new Set(leading.filter((name) => name !== null))];
+  const byRole = groups.length > 0 && groups.length <= HEADS.light.length;
+
+  const many = 4 * leading.filter((name) => name !== null).length >= leading.length;
+  const state = { x: choices[0]!.id, y: (places ? choices[1]! : (measured[0] ?? layered)).id, color: byRole && many ? "role" : "layer" };
+  let marks: ReadonlySet<number> | null = null;
+  let [zoom, window]: [Window | null, Window | null] = [null, null];
+
+  const menu = (name: keyof typeof state, label: string, options: readonly (readonly [id: string, title: string])[]): HTMLElement => {
+    const select: HTMLSelectElement = h(
+      "select",
+      {
+        "aria-label": label,
+        onchange: () => {
+          state[name] = select.value;
+          if (name !== "color") [zoom, window] = [null, null];
+          redraw();
+        },
+      },
+      ...options.map(([value, title]) => h("option", { value, selected: value === state[name] }, title)),
+    );
+    return h("label.pick", {}, h("span.dim", {}, label), select);
+  };
+  const options = choices.map(({ id, title }) => [id, title] as const);
+  const colors = [...(byRole ? [["role", "role"] as const] : []), ["layer", "layer"] as const, ...measured.map(({ id, title }) => [id, title] as const)];
+  const filter: HTMLInputElement = h("input.find.short", { type: "search", placeholder: "L5 entropy<1", "aria-label": "Filter the heads of the atlas", spellcheck: "false", oninput: () => redraw() });
+  const [status, closer, clear] = [
+    h("span.dim", { role: "status" }),
+    h("button.link", { type: "button", onclick: () => ([zoom, window] = [window, null], redraw()) }, "Zoom in"),
+    h("button.link", { type: "button", onclick: () => reset() }, "Show all"),
+  ];
+  const scatter = new Scatter(
+    host,
+    ({ index }) => tip(index),
+    ({ cell, index }) => host.open(cell, reasonOf(index)),
+    (heads, spanned) => {
+      [marks, window] = [heads, spanned];
+      redraw();
+    },
+  );
+  const [key, list, card] = [h("div.key"), h("div.marked"), h("div.ownhead")];
+  const legend = new Legend();
+  const store = new Store(fromPage);
+  const plane = info.planes && new Plane(host, info.planes, (row) => cells[row] ?? null, store);
+  const none = h("p.note", {}, "There are no queries and keys: the page was made without examples.");
+  const upper = h("div.inner", {}, h("div", {}, h("h3", {}, "Heads"), scatter.points.box, key), plane?.root ?? none);
+  const picture = h("div.atlas", {}, upper, h("div.inner", {}, list, card));
+  element.append(h("div.ctl", {}, menu("x", "x", options), menu("y", "y", options), menu("color", "colour", colors), filter, status, closer, clear), picture);
+
+  const bestOf = ranks(figures);
+  const reasonOf = (i: number): Reason => {
+    const measure = [find(state.y), find(state.x)].find((choice) => choice.measure)?.measure ?? measured.find(({ id }) => id === state.color)?.measure;
+    return measure ? ofMeasure(measure, cells[i]!) : (cards.get(nameOf(i))?.strongest[0]?.reason ?? ofMeasure(host.now.measure, cells[i]!));
+  };
+  const tip = (i: number): Node => {
+    const shown = [find(state.x), find(state.y), measured.find(({ id }) => id === state.color)].filter((choice) => choice !== undefined && choice.measure !== null);
+    const rows = [...new Set(shown)].map((choice) => [choice!.measure!.info.title, figure(choice!.values[i]!)] as const);
+    return headTip(nameOf(i), paper(layer[i]!, head[i]!), roles[i]!.length > 0 && h("div", {}, roles[i]!.join(", ")), tipTable(...rows));
+  };
+  const reset = (): void => {
+    [marks, zoom, window] = [null, null, null];
+    filter.value = "";
+    redraw();
+  };
+  const passing = (): Set<number> => {
+    const test = parseFilter(filter.value, figures);
+    filter.setAttribute("aria-invalid", String(test === null));
+    return new Set(cells.flatMap((cell, i) => (cell && (test?.(cell) ?? true) && (marks?.has(i) ?? true) ? [i] : [])));
+  };
+
+  const painted = (now: Now): (string | null)[] => {
+    const measure = measured.find(({ id }) => id === state.color)?.measure;
+    if (measure) {
+      legend.show(measure.scale, now.theme, measure.info.units);
+      key.replaceChildren(legend.root);
+      return cells.map((cell) => (cell && Number.isFinite(measure.value(cell)) ? css(measure.pixel(measure.value(cell), now.theme)) : null));
+    }
+    if (state.color === "role") {
+      const hues = HEADS[now.theme];
+      const count = (name: string | null): HTMLElement => h("b.dim", {}, String(leading.filter((each) => each === name).length));
+      key.replaceChildren(...groups.map((name, group) => h("span", {}, h("i", { style: `background:${hues[group]}` }), `${name} `, count(name))), ...(leading.includes(null) ? [h("span", {}, h("i.ringed"), "none of these ", count(null))] : []));
+      return leading.map((name) => (name === null ? null : hues[groups.indexOf(name)]!));
+    }
+    const layers = [...new Set(layer)];
+    const hues = layerHues(layers.length, now.theme);
+    key.replaceChildren(h("span", {}, "layer", h("span.hues", { style: `--layers:${layers.length}` }, ...hues.map((hue, i) => h("span", { style: `--hue:${hue}` }, i % Math.ceil(layers.length / 12) === 0 ? String(layers[i]) : "")))));
+    return layer.map((own) => hues[layers.indexOf(own)]!);
+  };
+
+  // The heads that are marked, the highest first.
+  const listed = (shown: ReadonlySet<number>, now: Now): HTMLElement[] => {
+    const axes = [find(state.y), find(state.x)].filter(({ measure }) => measure !== null);
+    if (axes.length === 0 && shown.size === cells.length) return [];
+    const by = axes[0]?.values ?? layer.map((own) => -own);
+    const order = [...shown].sort((a, b) => (Number.isFinite(by[b]!) ? by[b]! : -Infinity) - (Number.isFinite(by[a]!) ? by[a]! : -Infinity) || a - b);
+    const row = (i: number): HTMLElement =>
+      h(
+        "button.entry",
+        { type: "button", "aria-current": same(cells[i]!, now.cell) ? "true" : null, ...opens(host, cells[i]!, reasonOf(i)) },
+        h("span.name", {}, nameOf(i)),
+        h("span.dim", {}, roles[i]!.join(", ")),
+        ...axes.map(({ values }) => h("span.val", {}, figure(values[i]!, 2))),
+      );
+    const heading = axes.length > 0 ? `by ${axes[0]!.title}` : "by layer";
+    const more = order.length > LISTED ? [h("p.dim", {}, `and ${order.length - LISTED} more`)] : [];
+    return [h("h4.cap", {}, `${plural(shown.size, "head")}, ${heading}`), ...order.slice(0, LISTED).map(row), ...more];
+  };
+
+  // The heads stand beside the open one's queries and keys where there is room.
+  const size = ({ width }: Now): [number, number] => {
+    const own = width >= 560 ? Math.floor((width - GAP) / 2) : width;
+    return [own, Math.round(clamp(0.78 * own, 250, 460))];
+  };
+
+  let last = "";
+  const draw = (now: Now): void => {
+    const [shown, [width, height]] = [passing(), size(now)];
+    picture.classList.toggle("stacked", width === now.width);
+    const scene = { x: find(state.x), y: find(state.y), fills: painted(now), names: layer.map((_, i) => nameOf(i)), roles, shown, window: zoom };
+    scatter.draw(scene, cells, now, width, height);
+    status.textContent = filter.getAttribute("aria-invalid") === "true" ? "no such measure" : shown.size < cells.length ? `${shown.size} of ${plural(cells.length, "head")}` : plural(cells.length, "head");
+    closer.hidden = window === null || shown.size === 0;
+    clear.hidden = marks === null && zoom === null && filter.value === "";
+    list.replaceChildren(...listed(shown, now));
+  };
+  const redraw = (): void => {
+    last = "";
+    update(host.now);
+  };
+  const own = (now: Now): void => {
+    const row = cells.findIndex((cell) => cell && same(cell, now.cell));
+    const known = row < 0 ? undefined : cards.get(nameOf(row));
+    plane?.update(row, now, ...size(now));
+    if (!onPage) card.replaceChildren(row < 0 ? h("p.note", {}, "The open head is not among these.") : known ? cardOf({ cell: cells[row]!, info: known }, host, { inputs }, texts, bestOf(cells[row]!), now.theme) : bare(cells[row]!));
+  };
+  const bare = (cell: Cell): HTMLElement => h("article.card", {}, h("header", {}, h("b", {}, figures.name(cell)), h("span.dim", {}, figures.paper(cell))), h("p.dim", {}, "The page has no examples of it."));
+  const texts = figures.payload.examples.map(({ inputs: [first] }) => (first ? called(first) : ""));
+
+  const update = (now: Now): void => {
+    const key = `${now.width} ${now.theme}`;
+    if (key !== last) draw(now);
+    else {
+      scatter.points.select(now.cell);
+      for (const entry of list.querySelectorAll<HTMLElement>("[data-opens]")) entry.ariaCurrent = entry.dataset.opens === figures.name(now.cell) ? "true" : null;
+    }
+    last = key;
+    own(now);
+  };
+  return { update, picture, settled: () => plane?.ready ?? true, tables: { heads: () => saved(info), ...(plane && { "queries and keys": () => plane.table() }) } };
+};
