@@ -114,6 +114,8 @@ FAMILIES = """## Any offset, any class of tokens
 | name | what it is |
 |---|---|
 | `offset-2`, `offset+3` | the weight that a token gives to the one so many places before or after it |
+| `offset-8..-5`, `offset+3..+4` | the share that goes to tokens so many places away, the first of the input left out |
+| `tokens2..4`, `tokens5..` | the share that goes to these tokens of the input, counted from 1 |
 | `to_<class>` | the mass that tokens give to a class of tokens |
 | `<class>_to_<class>` | the same of the tokens of a class, as in `noun_to_sep` |
 | `not_<class>_to_<class>` | the same of all tokens but those of a class, as in `not_noun_to_sep` |

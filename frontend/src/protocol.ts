@@ -1231,6 +1231,39 @@ export interface WritesSection {
   command: string | null;
 }
 
+/**
+ * One range of keys: its measure, and the figures of every head ``[layer][head]``.
+ *
+ * `label` is its distances or its tokens. `chance` is by layer. `example` and `place` say where a head's
+ * figure is seen: an example of the page and the query, -1 for none.
+ */
+export interface PositionColumn {
+  measure: string;
+  title: string;
+  label: string;
+  group: "tokens" | "before" | "itself" | "after";
+  value: ((number | null)[])[];
+  se: ((number | null)[])[];
+  n: ((number | null)[])[];
+  chance: (number | null)[];
+  example: number[][];
+  place: number[][];
+}
+
+/**
+ * Shares of attention by position and distance, by layer and head.
+ */
+export interface PositionsSection {
+  title: string;
+  about: string;
+  kind: "positions";
+  layers: number[];
+  heads: number[];
+  columns: PositionColumn[];
+  notes: string[];
+  command: string | null;
+}
+
 export type SectionInfo =
   | SummarySection
   | FailedSection
@@ -1251,7 +1284,8 @@ export type SectionInfo =
   | CompareSection
   | GroupsSection
   | RetrievalSection
-  | WritesSection;
+  | WritesSection
+  | PositionsSection;
 
 /** What the state says where it says nothing: part is then the first, layer and heads are telling ones. */
 export const STATE_DEFAULTS: Required<ExplorerState> = {

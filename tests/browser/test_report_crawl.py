@@ -27,6 +27,7 @@ OPENERS = {
     "syntax": {"headname", "sentence"},
     "coref": {"headname", "mentions"},
     "probes": set[str](),
+    "positions": {"range"},
     "compare": {"cell"},
     "cards": {"headlink", "line", "tenth"},
     "heads": {"headname"},
@@ -39,6 +40,7 @@ KINDS = {
     "grid": ".grid > canvas",
     "point": ".plot svg circle:not(.ring):not(.hov)",
     "cell": "rect.cell",
+    "range": ".ranges > canvas",
     **{
         name: f".{name}"
         for name in ("headlink", "headname", "entry", "line", "tenth", "sentence", "mentions")

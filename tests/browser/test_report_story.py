@@ -8,10 +8,21 @@ import pytest
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-TALL, LONG = 8_500, 4_700
+TALL, LONG = 9_200, 4_700
 """At most so many pixels at 1,400 across, and so many words."""
 
-STORY = ["summary", "roles", "syntax", "coref", "probes", "atlas", "cards", "compare", "clusters"]
+STORY = [
+    "summary",
+    "roles",
+    "syntax",
+    "coref",
+    "probes",
+    "atlas",
+    "positions",
+    "cards",
+    "compare",
+    "clusters",
+]
 BY_LAYER = ["layers", "classes", "layers", "layers", "classes"]
 WORDS = "text => text.trim().split(/\\s+/).length"
 INSIDE = """one => { const box = one.getBoundingClientRect();
@@ -26,7 +37,7 @@ def page(open_page: Any, built_in: str) -> Any:
     return open_page(built_in)
 
 
-def test_the_page_is_half_as_long_as_it_was(page: Any) -> None:
+def test_the_page_stays_short(page: Any) -> None:
     assert page.evaluate("document.documentElement.scrollHeight") < TALL
     assert page.evaluate(f"({WORDS})(document.body.innerText)") < LONG
 

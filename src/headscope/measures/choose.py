@@ -17,6 +17,7 @@ from headscope.measures.conversation import CONVERSATION
 from headscope.measures.gradients import FIGURE_3
 from headscope.measures.measure import Matrix, Measure, by_name
 from headscope.measures.patterns import PATTERNS
+from headscope.measures.positions import named
 from headscope.measures.surface import MEASURES, PRESETS, Preset, of_code, offset, to_class
 
 GROUPS: Mapping[str, Mapping[str, Measure]] = {
@@ -33,10 +34,10 @@ GROUPS: Mapping[str, Mapping[str, Measure]] = {
 def parse(name: str) -> list[Measure]:
     """The measures of a name.
 
-    One of a group or a whole group; ``offset-2`` or ``offset+3`` for any integer; ``to_<class>``,
-    ``<class>_to_<class>`` and ``not_<class>_to_<class>`` for classes of tokens; any of these after ``gradient_`` or
-    ``norm_`` for another matrix; ``module:name`` or ``file.py:name`` for a measure of your own (Python that is
-    run).
+    One of a group or a whole group; ``offset-2`` or ``offset+3`` for any integer, ``offset-8..-5`` for a range;
+    ``tokens2..4`` or ``tokens5..`` for tokens of the input, counted from 1; ``to_<class>``, ``<class>_to_<class>`` and
+    ``not_<class>_to_<class>`` for classes of tokens; any of these after ``gradient_`` or ``norm_`` for another matrix;
+    ``module:name`` or ``file.py:name`` for a measure of your own (Python that is run).
 
     Raises `InputError` for any other name.
     """
@@ -49,6 +50,8 @@ def parse(name: str) -> list[Measure]:
         return [_own(name)]
     if match := re.fullmatch(r"offset([+-]\d{1,9})", name):
         return [offset(int(match[1]), name)]
+    if (found := named(name)) is not None:
+        return [found]
     prefix, _, rest = name.partition("_")
     if prefix in get_args(Matrix) and rest:
         return [_of_matrix(measure, prefix) for measure in parse(rest)]
@@ -58,8 +61,8 @@ def parse(name: str) -> list[Measure]:
     near = get_close_matches(name, known, n=1)
     meant = f"; did you mean {near[0]!r}?" if near else ""
     raise InputError(
-        f"measures: expected {', '.join(known)}, offset-2 (any number), to_<class>, <class>_to_<class>, or "
-        f"file.py:name, found {name!r}{meant}"
+        f"measures: expected {', '.join(known)}, offset-2 (any number), offset-8..-5, tokens2..4, to_<class>, "
+        f"<class>_to_<class>, or file.py:name, found {name!r}{meant}"
     )
 
 

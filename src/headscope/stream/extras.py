@@ -12,7 +12,7 @@ from torch import Tensor
 
 from headscope.attention.rows import Extra
 from headscope.measures.measure import Measure
-from headscope.tokens import IntArray, Tokens
+from headscope.tokens import BoolArray, IntArray, Tokens
 
 _KEPT = 1 << 24
 """Pairs of a batch up to which what they are worth is kept for all layers; beyond, it is asked for again."""
@@ -43,11 +43,16 @@ class _Pairs:
         self._measure, self._tokens, self._width, self._device = measure, tokens, width, device
         small = len(tokens) * width * width <= _KEPT
         self._kept = self._worth(slice(0, len(tokens)), slice(0, width)) if small else None
+        self._some = None if self._kept is None else np.asarray((self._kept != 0).any(0).cpu())
 
     def __call__(self, weights: Tensor, items: slice, rows: slice, seen: Tensor) -> Tensor:
-        worth = self._worth(items, rows) if self._kept is None else self._kept[items, rows]
-        worth = worth[..., : weights.shape[-1]].to(weights.dtype)
-        return (weights * worth[:, None]).sum(-1)
+        if self._kept is None or self._some is None:
+            worth, some = self._worth(items, rows), None
+        else:
+            worth, some = self._kept[items, rows], self._some[rows]
+        keys = _span(some, weights.shape[-1])
+        worth = worth[..., keys].to(weights.dtype)
+        return (weights[..., keys] * worth[:, None]).sum(-1)
 
     def _worth(self, items: slice, rows: slice) -> Tensor:
         """What these pairs are worth, ``[item row key]``; nothing in padding."""
@@ -57,6 +62,14 @@ class _Pairs:
             queries = _queries(rows, tokens)
             own[: len(queries), : len(tokens)] = self._measure.worth(tokens, queries)
         return torch.as_tensor(worth, device=self._device)
+
+
+def _span(some: BoolArray | None, width: int) -> slice:
+    """From the first to the last key that is worth anything to any row ``[row key]``, within a width."""
+    if some is None:
+        return slice(0, width)
+    keys = np.flatnonzero(some[:, :width].any(0))
+    return slice(int(keys[0]), int(keys[-1]) + 1) if len(keys) else slice(0, 0)
 
 
 class _Rows:

@@ -14,6 +14,7 @@ export { section as layers } from "./measure/layers";
 export { section as links } from "./links/links";
 export { section as measures } from "./measure/measures";
 export { section as methods } from "./reports/methods";
+export { section as positions } from "./positions/positions";
 export { section as probes } from "./probes/probes";
 export { section as retrieval } from "./retrieval/retrieval";
 export { section as roles } from "./roles/roles";

@@ -1,0 +1,106 @@
+"""The section on where attention goes by distance and position."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headscope as hs
+from headscope.models import Model
+
+pytestmark = pytest.mark.browser
+
+TEXTS = [
+    "Once upon a time there was a little girl who had a small red ball and a very big dog.",
+    "One day they went to the park, and they saw a bird in the tall green tree by the lake.",
+]
+PART = "[data-section=positions]"
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Any:
+    return hs.corpora.texts(TEXTS)
+
+
+@pytest.fixture(scope="module")
+def html(demo: Model, corpus: Any) -> str:
+    return hs.report(demo, corpus, sections=["positions", "table"], examples=2)
+
+
+def rows(page: Any) -> list[dict[str, str]]:
+    with page.expect_download() as download:
+        page.locator(f"{PART} .saves").get_by_role("button", name="CSV").click()
+    return list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text(encoding="utf-8"))))
+
+
+def test_the_saved_figures_are_those_of_the_command(
+    open_page: Any, html: str, demo: Model, corpus: Any
+) -> None:
+    found = rows(open_page(html))
+    expected = hs.measure(demo, corpus, measures=["previous", "offset-8..-5", "offset+3..+4", "tokens5.."])
+    for row in found:
+        if row["measure"] in expected:
+            value = float(expected[row["measure"]].sel(layer=int(row["layer"]), head=int(row["head"])))
+            assert np.isclose(float(row["value"]), value, rtol=1e-4, atol=1e-6)
+    assert {name for name in expected if "_" not in name} <= {row["measure"] for row in found}
+    assert len(found) == 72 * len({row["measure"] for row in found})
+
+
+def test_a_cell_opens_a_head_on_the_figure_that_it_shows(open_page: Any, html: str) -> None:
+    page = open_page(html)
+    found = [row for row in rows(page) if row["measure"] == "offset-2" and row["layer"] == "4"]
+    best = max(found, key=lambda row: float(row["value"]))
+    columns = page.evaluate(
+        "() => JSON.parse(document.getElementById('headscope-payload').textContent)"
+        ".sections.find(one => one.kind === 'positions').columns.map(one => one.measure)"
+    )
+    at = columns.index("offset-2")
+    maps = page.locator(f"{PART} .ranges")
+    assert maps.count() == 2
+    assert not maps.nth(1).is_visible()
+    click(page, maps.nth(0), columns, at, 4)
+    page.wait_for_function(
+        "() => document.querySelector('.openhead h2').textContent.startsWith('L4') && "
+        "!document.querySelector('.hx[data-busy]')"
+    )
+    assert page.locator(".openhead h2").inner_text() == f"L4H{best['head']}"
+    header = page.locator(".openhead .figure > *").all_inner_texts()
+    assert header[:2] == ["2 before", f"{float(best['value']):.3f}"]
+    assert page.locator(".explorer .toks .tok.pin").count() > 0
+    assert page.locator(f"{PART} .positions summary").inner_text() == "Heads of layer 4"
+    assert maps.nth(1).is_visible()
+    click(page, maps.nth(1), columns, at, 7)
+    page.wait_for_function("() => document.querySelector('.openhead h2').textContent === 'L4H7'")
+    tip = page.locator(".report > .tip.on").inner_text()
+    assert "2 before" in tip
+    assert "even attention" in tip
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_it_has_room(open_page: Any, html: str, width: int) -> None:
+    page = open_page(html, width=width)
+    page.locator(f"{PART} .positions summary").click()
+    for map_ in page.locator(f"{PART} .ranges canvas").all():
+        map_.scroll_into_view_if_needed()
+        box = map_.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+
+
+def click(page: Any, map_: Any, columns: list[str], column: int, row: int) -> None:
+    """Click on a cell: columns are of one width, with a gap behind those by position."""
+    map_.scroll_into_view_if_needed()
+    box = map_.bounding_box()
+    step = (box["width"] - 34 - 14) / len(columns)
+    gap = 14 if not columns[column].startswith(("first", "tokens")) else 0
+    count = 6 if map_.evaluate("map => map.getAttribute('aria-label').endsWith('layers')") else 12
+    bottom = 6 + 22 if step >= 24 else 0
+    high = (box["height"] - 34 - 6) / (count + 1) if bottom else (box["height"] - 34) / count
+    x, y = 34 + gap + (column + 0.5) * step, 34 + (row + 0.5) * high
+    page.mouse.move(box["x"] + x, box["y"] + y)
+    page.mouse.click(box["x"] + x, box["y"] + y)
