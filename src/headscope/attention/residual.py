@@ -84,6 +84,10 @@ class FrozenNorm:
         """What has the same product with x as `direction` has with the norm of x, its bias aside."""
         return self._less_mean(direction * self.scale)
 
+    def along(self, direction: Tensor) -> Tensor:
+        """`back`, but for the divisor: the same way at every position."""
+        return self._less_mean(direction * self.gain)
+
     def through(self, part: Tensor) -> Tensor:
         """What a part of x ``[... dim]`` is behind the norm."""
         return self._less_mean(part) * self.scale

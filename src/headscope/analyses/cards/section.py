@@ -150,7 +150,7 @@ class Cards(Section):
 NEURON_BYTES = 400_000
 """Up to how many bytes queries and keys of all heads come with the examples; later ones have those of named heads."""
 
-_SILENT = ("rare_word", "retrieval")  # need a corpus that was read twice, and needles
+_SILENT = ("rare_word", "retrieval", "copy_suppression")  # need a corpus that was read twice, needles, logits
 
 
 def gallery(study: Study) -> Gallery:

@@ -7,7 +7,7 @@ McDougall et al. 2023).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
@@ -63,27 +63,29 @@ def copying(model: Model, repeated: Sequence[Example]) -> xr.Dataset | str:
             share[place, : len(layer)] = (below / (len(first) - 1)).sum(-1)
         sums.append(share)
         counts.append(len(second) - 1)
-    return _dataset(np.stack(sums), np.array(counts, np.float64)[:, None, None], layers)
+    every, n = np.stack(sums), np.array(counts, np.float64)[:, None, None]
+    return figures({"copying": (every, 0.5), "suppressing": (n - every, 0.5)}, n, layers)
 
 
-def _dataset(s: np.ndarray, n: np.ndarray, layers: Sequence[int]) -> xr.Dataset:
-    """Figures of sums by document ``[document layer head]`` and counts."""
-    shape = s.shape[1:]
-    parts = {
-        "_se": error(s, n),
-        "_n": np.full(shape, n.sum()),
-        "_documents": np.full(shape, effective(n)[0, 0]),
-        "_chance": np.full(shape, 0.5),
-    }
-    value, skew = s.sum(0) / n.sum(0), skewness(s, n)
-    figures = {
-        "copying": value,
-        "copying_skewness": skew,
-        "suppressing": 1 - value,
-        "suppressing_skewness": -skew,
-    }
-    figures |= {f"{name}{part}": each for name in ("copying", "suppressing") for part, each in parts.items()}
+def figures(
+    sums: Mapping[str, tuple[np.ndarray, np.ndarray | float]], n: np.ndarray, layers: Sequence[int]
+) -> xr.Dataset:
+    """Figures over ``(layer, head)``, as `headscope.measure` gives them, of sums ``[document layer head]`` and counts.
+
+    Args:
+        sums: of each figure, and its chance.
+        n: the counts, of a shape that broadcasts.
+        layers: the layers' indices.
+    """
+    found: dict[str, np.ndarray] = {}
+    for name, (s, chance) in sums.items():
+        shape, whole = s.shape[1:], np.broadcast_to(n, s.shape)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found |= {name: s.sum(0) / whole.sum(0), f"{name}_se": error(s, whole)}
+            found |= {f"{name}_skewness": skewness(s, whole), f"{name}_n": whole.sum(0)}
+        found |= {f"{name}_documents": effective(whole), f"{name}_chance": np.broadcast_to(chance, shape)}
+    heads = next(iter(found.values())).shape[1]
     return xr.Dataset(
-        {name: (("layer", "head"), each) for name, each in figures.items()},
-        coords={"layer": list(layers), "head": np.arange(shape[1])},
+        {name: (("layer", "head"), each) for name, each in found.items()},
+        coords={"layer": list(layers), "head": np.arange(heads)},
     )

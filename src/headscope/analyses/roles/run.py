@@ -15,6 +15,7 @@ from headscope.analyses.roles import statistics as definitions
 from headscope.analyses.roles.copying import copying
 from headscope.analyses.roles.off_sink import look_off, measured_off
 from headscope.analyses.roles.offsets import Look, look, offset_scores
+from headscope.analyses.roles.suppression import suppression
 from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.corpora import Corpus, Example
 from headscope.doors import Count, Level, Seed, validated
@@ -57,9 +58,10 @@ def roles(
     induction and duplicate-token heads are told from 64 sequences of repeated random tokens. An induction head looks at
     what followed the token before (prefix matching) and raises its logit (copying, from 16 of the sequences); one that
     lowers it is named anti-induction, and one that does neither, or in a model whose layers do not add to one residual
-    stream, prefix matching. Retrieval heads are told from needles
-    (`headscope.retrieval`). Where heads have a sink, the same passes tell what these heads do off it: roles whose name
-    ends so are of the attention with the first token taken out, put to sum to 1 again.
+    stream, prefix matching. Retrieval heads are told from needles (`headscope.retrieval`), copy suppression from 12
+    texts of the corpus, in such models (`headscope.analyses.roles.suppression`). Where heads have a sink, the same
+    passes tell what these heads do off it: roles whose name ends so are of the attention with the first token taken
+    out, put to sum to 1 again.
 
     Args:
         model: from `headscope.load`.
@@ -123,8 +125,8 @@ def every_role(
             look(model, inputs, looks, batch_size=batch_size, limit=limit)
         datasets[place] = _assigned(datasets[place], looks[0].scores())
         datasets += [measured_off(model, names, off) for off in looks[1:]]
-    if isinstance(copies, xr.Dataset):
-        datasets.append(copies)
+    lowered = suppression(model, corpus.encoded(model)) if model.causal else ""
+    datasets += [each for each in (copies, lowered) if isinstance(each, xr.Dataset)]
     needled = _retrieved(retrieved or partial(needles, model, seed)) if model.causal else ""
     if isinstance(needled, xr.Dataset):
         datasets.append(needled)
@@ -133,8 +135,9 @@ def every_role(
         if role.name in table.attrs["untested"]:
             if role.also is not None and isinstance(copies, str):
                 table.attrs["untested"][role.name] = copies
-            if role.name == "retrieval" and model.causal and isinstance(needled, str):
-                table.attrs["untested"][role.name] = needled
+            for name, why in (("retrieval", needled), ("copy suppression", lowered)):
+                if role.name == name and model.causal and isinstance(why, str):
+                    table.attrs["untested"][name] = why
     meta = description(datasets[0])
     meta["corpus"]["name"] = corpus.name
     if model.causal:

@@ -257,13 +257,14 @@ def _first(names: list[str]) -> str:
 
 
 _MEASURES = {role.name: role.measure for role in statistics.ROLES}
-SHORT = {"sink": "first"}
-"""Measures that short inputs say nothing of, and what shows the same there."""
+SHORT = {"sink": "first", "copy_suppression": "entropy"}
+"""Measures that one short input says nothing of, and what is shown there."""
 
 _OVER = {
     "induction": "on repeated random tokens",
     "duplicate": "on repeated random tokens",
     "retrieval": "of the copied tokens",
+    "copy_suppression": "of the corpus",
 }
 """What measures are over that are taken on inputs of their own."""
 

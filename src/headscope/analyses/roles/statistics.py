@@ -176,6 +176,14 @@ _ON: tuple[Role, ...] = (
         causal=True,
     ),
     Role(
+        "copy suppression",
+        "copy_suppression",
+        "copies",
+        why="of the tokens of the context it lowers, by looking there, what was predicted: more than the others, a "
+        "quarter of the way from chance to all (after McDougall et al. 2023)",
+        causal=True,
+    ),
+    Role(
         "duplicate token", "duplicate", "copies", why="more than half, on repeated random tokens", causal=True
     ),
     Role(

@@ -1,0 +1,162 @@
+"""Copy suppression: heads that lower a token that was about to be predicted, by looking at where it stands.
+
+Source: McDougall et al. 2023, "Copy Suppression: Comprehensively Understanding an Attention Head", sections 2 and 3:
+what earlier layers predict, and what is in the context, the head attends to, and lowers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import xarray as xr
+from scipy.stats import rankdata  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
+
+from headscope.analyses.roles.copying import figures
+from headscope.attention.residual import attention_calls, followed, frozen_norm, unembedding
+from headscope.corpora import Example
+from headscope.errors import RefusedError
+from headscope.models import Model
+from headscope.stream.batches import tokens_of
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.intp]
+
+TEXTS, TOKENS = 12, 128
+"""So many texts are looked at, one a document, and of each so many tokens."""
+LIKELY = 10
+"""A token counts as predicted where it is among so many of the vocabulary."""
+_LEAST = 8
+"""Fewer other tokens of the context tell little."""
+
+
+def suppression(model: Model, examples: Iterable[Example]) -> xr.Dataset | str:
+    """How surely each head lowers what earlier layers predict from the context, or why that cannot be told.
+
+    At each token of a text, take the token of the context (the first and the present one aside) that the stream before
+    the head's layer predicts most, through the final norm and the unembedding, where it is among the `LIKELY` first
+    of the vocabulary. ``copy_suppression`` is, of the other tokens of the context, the share that the head lowers less
+    by looking at them than it lowers that one by looking at it: its weight on all of a token's places, times what the
+    value there adds to that token's logit above the mean of all tokens of the text. 1 where no token is lowered more,
+    a half for a head that writes nothing. Ties count half. Chance is the same of what is predicted at the other places
+    of the text: what a head scores that lowers some tokens whatever is predicted.
+
+    The paper asks what is lost when all else that the head does is taken out; this asks for the order only.
+
+    Args:
+        model: from `headscope.load`.
+        examples: texts; the first of each document are read, at most `TEXTS`.
+
+    Returns:
+        Figures over ``(layer, head)`` as `headscope.measure` gives them.
+    """
+    sums: list[Floats] = []
+    documents: set[object] = set()
+    layers: list[int] = []
+    for example in examples:
+        if example.document in documents:
+            continue
+        tokens = tokens_of(example)
+        assert tokens.ids is not None
+        ids = np.array(tokens.ids[:TOKENS])
+        marked = tokens.special_mask
+        special = np.zeros(len(ids), bool) if marked is None else marked[:TOKENS]
+        if len(set(ids.tolist())) < _LEAST + 2:
+            continue
+        try:
+            found, layers = _of_text(model, ids, special)
+        except RefusedError as error:
+            return str(error)
+        documents.add(example.document)
+        sums.append(found)
+        if len(sums) == TEXTS:
+            break
+    if not sums:
+        return f"no text of {_LEAST + 2} different tokens"
+    every = np.stack(sums)  # [document 3 layer head]
+    score, chance, counts = every[:, 0], every[:, 1], every[:, 2]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return figures({"copy_suppression": (score, chance.sum(0) / counts.sum(0))}, counts, layers)
+
+
+@dataclass(frozen=True)
+class _Context:
+    """The different tokens of a text, and which of them each token of it has before it.
+
+    Attributes:
+        ids: of the different tokens.
+        places: ``[token type]``, 1 where a token is of a type, but for the first and special ones.
+        seen: ``[token type]``, the types that stand before a token, its own aside.
+    """
+
+    ids: list[int]
+    places: Floats
+    seen: Bools
+
+    @classmethod
+    def of(cls, ids: npt.NDArray[np.integer], special: Bools) -> _Context:
+        types, of = np.unique(ids, return_inverse=True)
+        places = np.eye(len(types))[of]
+        places[special | (np.arange(len(ids)) == 0)] = 0
+        seen = np.cumsum(places, 0) > 0
+        seen[np.arange(len(ids)), of] = False
+        return cls([int(each) for each in types], places, seen)
+
+
+def _of_text(model: Model, ids: npt.NDArray[np.integer], special: Bools) -> tuple[Floats, list[int]]:
+    """Of each head the sums of its score, of chance and of what counts, ``[3 layer head]``; and the layers."""
+    context = _Context.of(ids, special)
+    batch = torch.as_tensor(ids, device=model.device)[None]
+    ready = {"input_ids": batch, "attention_mask": torch.ones_like(batch)}
+    head = unembedding(model)
+    calls = attention_calls(model, ready, slice(0, len(ids)))
+    blocks, final, _, _ = followed(model, ready, calls, head)
+    norm = frozen_norm(model, *final, 0)
+    rows = head.weight.detach()[context.ids].double()
+    places = torch.as_tensor(context.places, device=rows.device)
+    # Within a row a norm's divisor is one number for all tokens: it does not change their order.
+    direction = norm.along(rows - rows.mean(0))
+    widest = max(len(call.values) for call in calls)
+    sums = np.full((3, len(calls), widest), np.nan)
+    for place, (call, block) in enumerate(zip(calls, blocks, strict=True)):
+        with torch.no_grad():
+            lens = head(final[0](block.before))[0]
+        predicted = _predicted(lens, context)
+        inner = direction * block.factor
+        for each in reversed(block.norms):
+            inner = frozen_norm(model, *each, 0).along(inner)
+        count, _, size = call.values.shape
+        sent = torch.einsum("hdm,tm->htd", call.matrix.double().reshape(count, size, -1), inner)
+        own = torch.einsum("hkd,htd,kt->hk", call.values.double(), sent, places)
+        lowered = (call.weights.double() * own[:, None]) @ places  # [head row type]
+        sums[:, place, :count] = _scores(lowered.cpu().numpy(), predicted, context.seen)
+    return sums, [call.layer for call in calls]
+
+
+def _predicted(lens: torch.Tensor, context: _Context) -> Ints:
+    """Of each token the type that is predicted most, of those that it has before it; -1 where none is likely."""
+    least = lens.topk(min(LIKELY, lens.shape[-1]), -1).values[:, -1].cpu().numpy()
+    logits = np.where(context.seen, lens[:, context.ids].cpu().numpy(), -np.inf)
+    best = logits.argmax(1)
+    enough = (context.seen.sum(1) > _LEAST) & (logits.max(1) >= least)
+    return np.where(enough, best, -1)
+
+
+def _scores(lowered: Floats, predicted: Ints, seen: Bools) -> Floats:
+    """The sums of one layer ``[3 head]``, of what each head adds to each type at each token, ``[head token type]``."""
+    rows = np.flatnonzero(predicted >= 0)
+    if not len(rows):
+        return np.zeros((3, len(lowered)))
+    seen, predicted = seen[rows], predicted[rows]
+    among = np.where(seen, lowered[:, rows], np.inf)
+    others = seen.sum(1)[:, None] - 1
+    share = 1 - (rankdata(among, axis=-1) - 1) / others  # [head row type]
+    # Types that a token has not before it count for nothing.
+    weights = np.bincount(predicted, minlength=seen.shape[1]) * seen
+    chance = (share * np.where(seen, weights, 0)).sum(-1) / weights.sum(-1)
+    score = share[:, np.arange(len(rows)), predicted]
+    return np.stack([score.sum(1), chance.sum(1), np.full(len(lowered), float(len(rows)))])
