@@ -117,7 +117,7 @@ def test_nothing_without_queries_and_keys() -> None:
 def test_special_tokens_and_sinks_are_left_out(demo: Any) -> None:
     found = planes([(4, look(demo, demo.encode("The cat sat on the mat.")))])
     assert found is not None
-    assert [point.piece for point in found.points] == ["the", "cat", "sat", "on", "the", "mat", "."]
+    assert [point.piece for point in found.points] == ["The", "cat", "sat", "on", "the", "mat", "."]
     assert {point.example for point in found.points} == {4}
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ POINTS = 256
 
 
 class Point(NamedTuple):
-    """A token on the planes: the example it is in, its place there and its piece."""
+    """A token on the planes: the example it is in, its place there, and what is written there, or its piece."""
 
     example: int
     place: int
@@ -108,8 +109,9 @@ def planes(examples: Iterable[tuple[int, Input]], most: int = POINTS) -> Planes 
         if not len(places):
             continue
         kept.append((example, places, len(points)))
-        pieces = piece_labels(maps.key)
-        points += [Point(number, int(place), pieces[place]) for place in places]
+        texts, pieces = maps.key.texts or (), piece_labels(maps.key)
+        written = [text.strip() or piece for text, piece in zip_longest(texts, pieces, fillvalue="")]
+        points += [Point(number, int(place), written[place]) for place in places]
     if len(points) < 2:
         return None
     found = Planes(points, {}, {}, {})
