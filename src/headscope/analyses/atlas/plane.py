@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from headscope.heads import Head
-from headscope.views.inputs import Included, Input, piece_labels
+from headscope.views.inputs import Included, Input, word_labels
 from headscope.views.telling import sinks
 
 Floats = npt.NDArray[np.float64]
@@ -109,8 +108,7 @@ def planes(examples: Iterable[tuple[int, Input]], most: int = POINTS) -> Planes 
         if not len(places):
             continue
         kept.append((example, places, len(points)))
-        texts, pieces = maps.key.texts or (), piece_labels(maps.key)
-        written = [text.strip() or piece for text, piece in zip_longest(texts, pieces, fillvalue="")]
+        written = word_labels(maps.key)
         points += [Point(number, int(place), written[place]) for place in places]
     if len(points) < 2:
         return None
