@@ -21,6 +21,13 @@ ANALYSIS = Analysis(
             doing="gradients, forward and backward",
         ),
         Entry(
+            "lookback",
+            "context or own words, in conversations and generated text",
+            57,
+            "section:lookback",
+            decoder=39,
+        ),
+        Entry(
             "figures",
             "every measure as a map of heads and by layer (figures 2 and 4)",
             90,

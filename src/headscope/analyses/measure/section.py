@@ -11,6 +11,7 @@ import xarray as xr
 from headscope.analyses.measure.run import measure
 from headscope.analyses.study import Study
 from headscope.measures.confidence import CONFIDENCE
+from headscope.measures.conversation import CONVERSATION
 from headscope.measures.dataset import description
 from headscope.measures.gradients import FIGURE_3
 from headscope.measures.patterns import PATTERNS
@@ -170,6 +171,30 @@ def gradients(study: Study) -> list[Section]:
     )
 
 
+def lookback(study: Study) -> list[Section]:
+    """Whether heads look at the context or at the answer so far; nothing where the corpus has no answers."""
+    shares = description(study.surface).get("corpus", {}).get("shares", {})
+    if not study.model.causal or not (shares.get("generated") or shares.get("assistant")):
+        return []
+    dataset = measure(study.model, study.corpus, measures=list(CONVERSATION), **study.run)
+    study.figures.append(dataset)
+    n = int(np.nan_to_num(dataset["lookback_n"]).max())
+    whose = "that were generated" if shares.get("generated") else "that the assistant said"
+    return layers(
+        "Context or own words, by layer",
+        "The lookback ratio: of what a token of an answer gives to a token of the context and to one of the answer so "
+        "far, each on average, the share of the context. At .5 a head does not tell them apart; above, it looks back.",
+        list(CONVERSATION),
+        [
+            f"Means over {n:,} tokens {whose}.",
+            "An answer that heads do not look at the context for is more often made up (Chuang et al. 2024): the "
+            "paper's classifier takes the ratios of all heads, and no head's ratio says it alone.",
+            "A head that rests its attention on the first token looks back by this, whatever the context says.",
+        ],
+        study.again("measure", "--measures", "conversation"),
+    )
+
+
 def figures(study: Study) -> list[Section]:
     """Every measure as a map of heads and by layer; those of gradients have their own section."""
     return by_layer(
@@ -190,6 +215,7 @@ def every_measure(study: Study) -> str | None:
     measured = {str(name) for dataset in study.figures[1:] for name in dataset.data_vars}
     groups = ["surface"]
     groups += [_TYPED] if measured & PATTERNS.keys() else []
+    groups += ["conversation"] if measured & CONVERSATION.keys() else []
     groups += ["gradients"] if measured & {one.name for one in FIGURE_3} else []
     return study.again("measure", "--measures", ",".join(groups))
 
@@ -219,7 +245,8 @@ def by_layer(
 
     names = [name for name in measure_names(dataset) if not name.startswith("gradient_")]
     shares = [name for name in names if dataset[name].attrs.get("units") == "share"]
-    looks = [name for name in shares if name not in PATTERNS and name not in CONFIDENCE]
+    own = {*PATTERNS, *CONFIDENCE, *CONVERSATION}
+    looks = [name for name in shares if name not in own]
     kinds = {
         "Attention to": {"separators": "sep", "[CLS]": "cls", "punctuation": "punctuation"},
         "Attention to separators from": {"separators": "sep_sep", "other tokens": "rest_sep"},
