@@ -33,10 +33,6 @@ def positions(
         corpus: from `headscope.corpora`.
         known: figures of the same corpus that need not be taken again.
         limit, progress: as in `headscope.measure`.
-
-    >>> shares = positions(model, corpus)
-    >>> [name for name in shares if "_" not in name][:4]
-    ['first', 'tokens2..4', 'tokens5..', 'offset-8..-5']
     """
     names = wanted(model)
     have = [name for name in names if known is not None and name in known]
