@@ -298,7 +298,7 @@ PLAIN: list[tuple[str, Callable[[SimpleNamespace], Any], type[HeadscopeError], s
     ("load-folder-revision", lambda _: hs.load("gpt2", revision="x"), InputError, "the name of a model on the hub beside it, found gpt2"),
     ("vectors", lambda of: hs.probe(of.model, of.trees, of.trees, vectors="none"), InputError, "a file of word vectors"),
     ("differing", lambda of: hs.compare.groups(of.model, hs.corpora.pairs("pairs.tsv"), measures=["previous"]).differing(2), InputError, "between 0 and 1"),
-    ("edit-number", edited(5), InputError, "change: expected a function"),
+    ("edit-number", edited(5), InputError, "expected a function, WhatIf or a string, found 5"),
     ("edit-nothing", edited(lambda: None), InputError, "a function of an AttentionRecord, found one that takes ()"),
     ("edit-returns-number", edited(lambda record: 5), InputError, "a tensor of floats [batch head query key] or None"),
     ("edit-returns-array", edited(lambda record: record.weights().numpy()), InputError, "a tensor of floats"),

@@ -32,6 +32,7 @@ from .attention.generate import generate as generate
 from .attention.load import load as load
 from .attention.one import capture as capture
 from .attention.one import gradients as gradients
+from .attention.whatif import WhatIf as WhatIf
 from .errors import HeadscopeError as HeadscopeError
 from .heads import Head as Head
 from .link import Link as Link

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headscope.attention.record import AttentionRecord, Hook
+from headscope.attention.record import AttentionRecord, Hook, shaped
 from headscope.attention.recording import edits, recording
+from headscope.attention.whatif import WhatIf
 from headscope.doors import validated
 from headscope.errors import InputError
 from headscope.failures import CALLERS, expect_call
@@ -20,12 +22,25 @@ from headscope.models.model import Model, expect_model
 
 @validated
 @contextmanager
-def edit(model: Model, change: Hook) -> Generator[None]:
-    """Within it the model runs with the attention weights that `change` returns.
+def edit(model: Model, *changes: Hook | WhatIf | str) -> Generator[None]:
+    """Within it the model runs with changed attention weights.
 
-    `change` gets each `AttentionRecord` and returns new weights ``[batch head query key]``, or None to leave them.
     Captures, gradients and `generate` within it see the changed weights. Other threads and tasks do not, save tasks
     that are started within it (`asyncio.to_thread` too); for them the model runs as it was found.
+
+    Args:
+        model: from `headscope.load`.
+        changes: one or more; each sees what those before it left. A `WhatIf` or its text, such as ``"L4H2 off"`` or
+            ``"all hide >0"``; or a function that gets each `AttentionRecord` and returns new weights
+            ``[batch head query key]``, or None to leave them.
+
+    Raises `InputError` for a change that is none, for weights that do not fit or are not finite, and at the end where a
+    `WhatIf` met no such head or token.
+
+    >>> with hs.edit(model, "L0H2 uniform", "all hide >0"):
+    ...     weights = hs.capture(model, "The cat sat.")["L0H2"]
+    >>> float(weights[1, 0]), float(weights[1, 1]) == float(weights[1, 2])
+    (0.0, True)
 
     >>> def first_layer_looks_at_nothing(record):
     ...     return record.weights() * 0 if record.layer == 0 else None
@@ -34,13 +49,19 @@ def edit(model: Model, change: Hook) -> Generator[None]:
     0.0
     """
     expect_model(model)
-    expect_call("change", change, "an AttentionRecord")
+    if not changes:
+        raise InputError("changes: expected at least one, such as 'L4H2 off', found none")
+    made = [WhatIf.parse(each) if isinstance(each, str) else each for each in changes]
+    for each in made:
+        expect_call("change", each, "an AttentionRecord")
+    met: set[int] = set()
 
-    def checked(record: AttentionRecord) -> Tensor | None:
+    def asked(change: Hook, record: AttentionRecord) -> Tensor | None:
         try:
             new: Any = change(record)
         except Exception as error:
-            vars(error)[CALLERS] = True
+            if not isinstance(change, WhatIf):
+                vars(error)[CALLERS] = True
             raise
         if new is None:
             return None
@@ -51,10 +72,23 @@ def edit(model: Model, change: Hook) -> Generator[None]:
             )
         if not new.isfinite().all():
             raise InputError("change: expected finite weights, found NaN or infinity")
-        return new
+        return shaped(new, record)
 
-    with edits.entered(checked), recording(model.module, checked):
+    def changed(record: AttentionRecord) -> Tensor | None:
+        left = None
+        for place, change in enumerate(made):
+            if (new := asked(change, record)) is not None:
+                met.add(place)
+                left, record = new, dataclasses.replace(record, given=new, followed=False)
+        return left
+
+    with edits.entered(changed), recording(model.module, changed):
         yield
+    missed = [str(each) for place, each in enumerate(made) if isinstance(each, WhatIf) and place not in met]
+    if missed:
+        raise InputError(
+            f"{', '.join(missed)}: this model has no such head, its input no such token, or it did not run"
+        )
 
 
 @validated

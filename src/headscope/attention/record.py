@@ -149,12 +149,10 @@ class AttentionRecord:
 
         Of a call that cannot be recomputed (`followed`), the model's own weights are put to sum to 1 again.
         """
-        hidden = self.mask
-        if hidden is None or hidden.dtype == torch.bool:
-            own = self.visible()
-            mask = seen if own is None else seen & own
-        else:  # it may hold more than what is hidden
-            mask = torch.where(seen, hidden, -torch.inf)
+        own, mask = self.visible(), self.mask
+        seen = seen if own is None else seen & own
+        # A mask of floats may hold more than what is hidden; a row of which all is hidden by a large number is even.
+        mask = seen if mask is None or mask.dtype == torch.bool else torch.where(seen, mask, -torch.inf)
         given = None
         if self.given is not None and not self.followed:
             given = self.given * seen

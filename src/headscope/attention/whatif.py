@@ -1,0 +1,181 @@
+"""What if: changes of attention as values, which can be kept, ordered, written down and read again."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal, NoReturn
+
+import torch
+from torch import Tensor
+
+from headscope.attention.record import AttentionRecord
+from headscope.doors import validated
+from headscope.errors import InputError
+
+Deed = Literal["off", "mean", "uniform", "previous", "hide", "temperature"]
+
+_DEEDS = "off, mean, uniform, previous, hide, temperature"
+_TEXT = re.compile(
+    r"(?:(?P<all>all)|L(?P<layer>\d+)(?:H(?P<head>\d+))?)\s+(?P<deed>[a-z]+)(?:\s+(?P<rest>.+))?",
+    re.IGNORECASE,
+)
+_PAIR = re.compile(r"(?P<query>\d+)?\s*>\s*(?P<key>\d+)?")
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """A change of some heads' attention; its text says all of it.
+
+    ======================= ============================================================================================
+    ``L4H2 off``            the head gives nothing: its weights are 0 (`headscope.ablate`); ``L4 off`` all of a layer
+    ``L4H2 mean``           each query gives a key the mean of what all queries that see it give it
+    ``L4H2 uniform``        each query gives all keys that it sees the same
+    ``L4H2 previous``       each query gives all to the token before it, the first to itself
+    ``L4H2 hide 3>5``       query 3 does not see key 5; ``all hide >0``: no query of any head sees key 0;
+                            ``L4 hide 3>``: query 3 sees nothing in that layer
+    ``L4H2 temperature .5`` what softmax is taken of, divided by .5: sharper; above 1: flatter
+    ======================= ============================================================================================
+
+    After `mean`, `uniform` and `previous` a row has the sum that it had: what a learned sink takes, it still takes.
+    After `hide` softmax is taken of what is left, as in an attention knockout (Geva et al. 2023, section 4); a query
+    that sees no key gives no weight.
+
+    Attributes:
+        deed: what is done.
+        layer: by the model's own index; None: every layer.
+        head: None: every head of the layer.
+        query, key: of `hide`: places of tokens from 0; None: every.
+        value: of `temperature`.
+
+    Raises `InputError` for what is no such change.
+
+    >>> change = hs.WhatIf.parse("L0H2 uniform")
+    >>> change.head, str(change)
+    (2, 'L0H2 uniform')
+    """
+
+    deed: Deed
+    layer: int | None = None
+    head: int | None = None
+    query: int | None = None
+    key: int | None = None
+    value: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.deed not in _DEEDS.split(", "):
+            raise InputError(f"what if: expected one of {_DEEDS}, found {self.deed!r}")
+        if self.head is not None and self.layer is None:
+            raise InputError(f"what if: expected a layer for head {self.head}, found none")
+        if self.deed != "hide" and (self.query is not None or self.key is not None):
+            raise InputError(f"what if: expected query and key of hide alone, found them of {self.deed}")
+        if self.deed == "hide" and self.query is None and self.key is None:
+            raise InputError("what if: expected what hide hides, such as 'all hide >0', found nothing")
+        if (self.deed == "temperature") != (self.value is not None):
+            raise InputError(
+                f"what if: expected a value of temperature alone, found {self.value} of {self.deed}"
+            )
+        if self.value is not None and not 0 < self.value < float("inf"):
+            raise InputError(f"what if: expected a temperature above 0, found {self.value:g}")
+
+    @classmethod
+    @validated
+    def parse(cls, text: str) -> WhatIf:
+        """Read what `str` gives. Raises `InputError` for a text that is no change."""
+        match = _TEXT.fullmatch(text.strip())
+        if match is None:
+            _unreadable(text)
+        deed, rest = match["deed"].lower(), (match["rest"] or "").strip()
+        layer, head = (None if match[name] is None else int(match[name]) for name in ("layer", "head"))
+        if deed == "hide":
+            pair = _PAIR.fullmatch(rest)
+            if pair is None:
+                _unreadable(text)
+            query, key = (None if pair[name] is None else int(pair[name]) for name in ("query", "key"))
+            return cls("hide", layer, head, query, key)
+        if deed == "temperature":
+            try:
+                return cls("temperature", layer, head, value=float(rest))
+            except ValueError:
+                _unreadable(text)
+        if rest or deed not in ("off", "mean", "uniform", "previous"):
+            _unreadable(text)
+        return cls(deed, layer, head)
+
+    def __str__(self) -> str:
+        where = (
+            "all" if self.layer is None else f"L{self.layer}" + ("" if self.head is None else f"H{self.head}")
+        )
+        places = [("" if place is None else str(place)) for place in (self.query, self.key)]
+        rest = f" {'>'.join(places)}" if self.deed == "hide" else ""
+        return f"{where} {self.deed}{rest}" + ("" if self.value is None else f" {self.value!r}")
+
+    def __call__(self, record: AttentionRecord) -> Tensor | None:
+        """The weights of a call as they would be; None where it is not concerned: a `Hook`."""
+        if self.layer is not None and record.layer != self.layer:
+            return None
+        heads = record.shape[1]
+        if self.head is not None and self.head >= heads:
+            raise InputError(f"{self}: no head {self.head} in layer {record.layer}; it has {heads}")
+        seen = self._seen(record)
+        if seen is None:
+            return None
+        weights = record.weights()
+        changed = record.seeing(seen).weights() if self.deed == "hide" else self._changed(record, weights)
+        own = torch.zeros(heads, dtype=torch.bool, device=weights.device)
+        own[slice(None) if self.head is None else self.head] = True
+        return torch.where(own[:, None, None], changed.to(weights.dtype), weights)
+
+    def _seen(self, record: AttentionRecord) -> Tensor | None:
+        """Which pairs are not hidden, ``[query key]``; None where `hide` hides none."""
+        rows, columns = _places(record)
+        seen = torch.zeros(len(rows), len(columns), dtype=torch.bool, device=rows.device)
+        if self.query is not None:
+            seen = seen | (rows != self.query)[:, None]
+        if self.key is not None:
+            seen = seen | (columns != self.key)
+        return None if self.deed == "hide" and bool(seen.all()) else seen
+
+    def _changed(self, record: AttentionRecord, weights: Tensor) -> Tensor:
+        seen = record.visible()
+        there = (torch.ones((), dtype=torch.bool, device=weights.device) if seen is None else seen).expand_as(
+            weights
+        )
+        total = weights.sum(-1, keepdim=True)
+        if self.deed == "off":
+            return torch.zeros_like(weights)
+        if self.deed == "temperature":
+            assert self.value is not None
+            power = weights.double() ** (1 / self.value)
+            rest = torch.zeros_like(total) if record.sinks is None else (1.0 - total).clamp(min=0)
+            whole = power.sum(-1, keepdim=True) + rest.double() ** (1 / self.value)
+            return power / torch.where(whole > 0, whole, 1.0)
+        if self.deed == "mean":
+            pattern = (weights * there).sum(-2, keepdim=True) / there.sum(-2, keepdim=True).clamp(min=1)
+            pattern = torch.where(there, pattern.expand_as(weights), 0.0)
+        elif self.deed == "uniform":
+            pattern = there.to(weights.dtype)
+        else:
+            if record.kind == "cross":
+                raise InputError(f"{self}: expected queries and keys of one text, found cross attention")
+            rows, columns = _places(record)
+            pattern = (columns == (rows - 1).clamp(min=0)[:, None]).to(weights.dtype).expand_as(weights)
+            lost = (pattern * there).sum(-1, keepdim=True) == 0  # the token before is not seen
+            pattern = torch.where(lost, (columns == rows[:, None]).to(weights.dtype), pattern) * there
+        whole = pattern.sum(-1, keepdim=True)
+        return pattern / torch.where(whole > 0, whole, 1.0) * total
+
+
+def _places(record: AttentionRecord) -> tuple[Tensor, Tensor]:
+    """Where the queries and the keys of a call stand in the text."""
+    _, _, queries, keys = record.shape
+    columns = torch.arange(keys, device=record.q.device) + record.key_offset
+    first = int(columns[-1]) + 1 - queries if record.kind == "self" and keys else 0
+    return torch.arange(queries, device=record.q.device) + first, columns
+
+
+def _unreadable(text: str) -> NoReturn:
+    raise InputError(
+        f"what if: expected 'L4H2 off', 'L4 uniform', 'L4H2 mean', 'L4H2 previous', 'L4H2 hide 3>5', 'all hide >0' or "
+        f"'L4H2 temperature 0.5', found {text!r}"
+    )

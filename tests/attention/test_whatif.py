@@ -1,0 +1,226 @@
+"""Changes of attention as values, against the same change of plain arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from families import build, family
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+import headscope as hs
+from headscope.attention.edit import edit
+from headscope.errors import InputError
+from headscope.models import Model
+
+FAMILIES = ("BERT", "Llama", "gpt-oss", "BLOOM", "DeBERTa", "ESM", "XLNet")
+LAYER, HEAD = 0, 1
+
+
+def model_of(name: str) -> tuple[Model, dict[str, Any]]:
+    found = family(name)
+    return Model(build(found)), {key: value[:1] for key, value in found.inputs.items()}
+
+
+def maps(model: Model, inputs: dict[str, Any], *changes: Any) -> np.ndarray:
+    """Weights of the edited layer ``[head query key]``."""
+    if not changes:
+        return np.asarray(hs.capture(model, inputs=inputs).layers[LAYER], np.float64)
+    with hs.edit(model, *changes):
+        return np.asarray(hs.capture(model, inputs=inputs).layers[LAYER], np.float64)
+
+
+def by_hand(deed: str, weights: np.ndarray, value: float, seen: np.ndarray) -> np.ndarray:
+    """One head's weights ``[query key]`` after a change."""
+    total = weights.sum(-1, keepdims=True)
+    sink = 1 - total
+    if deed == "off":
+        return np.zeros_like(weights)
+    if deed == "uniform":
+        return seen / seen.sum(-1, keepdims=True) * total
+    if deed == "previous":
+        place = np.maximum(np.arange(len(weights)) - 1, 0)
+        return np.eye(weights.shape[1])[place] * total
+    if deed == "mean":
+        column = (weights * seen).sum(0) / np.maximum(seen.sum(0), 1)
+        return column * seen / (column * seen).sum(-1, keepdims=True) * total
+    if deed == "temperature":
+        power, rest = weights ** (1 / value), np.where(sink > 1e-5, sink, 0) ** (1 / value)
+        return power / (power.sum(-1, keepdims=True) + np.where(sink > 1e-5, rest, 0))
+    left = weights.copy()  # hide 3>2
+    left[3, 2] = 0
+    whole = left.sum(-1, keepdims=True) + np.where(sink > 1e-5, sink, 0)
+    return left / whole
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize(
+    "text", ["off", "mean", "uniform", "previous", "temperature 0.5", "temperature 3.0", "hide 3>2"]
+)
+def test_a_changed_head_is_what_plain_arrays_give(name: str, text: str) -> None:
+    model, inputs = model_of(name)
+    before = maps(model, inputs)
+    after = maps(model, inputs, f"L{LAYER}H{HEAD} {text}")
+    seen = before[HEAD] > 0
+    deed, _, value = text.partition(" ")
+    expected = by_hand(deed, before[HEAD], float(value) if deed == "temperature" else 0.0, seen)
+    assert_allclose(after[HEAD], expected, atol=2e-6)
+    others = [head for head in range(len(before)) if head != HEAD]
+    assert_allclose(after[others], before[others], atol=1e-6)
+    assert abs(after[HEAD] - before[HEAD]).max() > 1e-3
+
+
+def logits(model: Model, ids: torch.Tensor) -> torch.Tensor:
+    with torch.no_grad():
+        return model.module(ids).logits
+
+
+@pytest.fixture(scope="module")
+def llama() -> Model:
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=50,
+        hidden_size=32,
+        intermediate_size=32,
+        num_hidden_layers=3,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+    )
+    return hs.load(transformers.LlamaForCausalLM(config))
+
+
+IDS = torch.tensor([[3, 1, 4, 1, 5, 9]])
+
+
+def test_what_the_model_says_is_that_of_the_changed_weights(llama: Model) -> None:
+    with hs.ablate(llama, "L1H2"):
+        expected = logits(llama, IDS)
+    with hs.edit(llama, "L1H2 off"):
+        assert torch.equal(logits(llama, IDS), expected)
+    assert not torch.allclose(logits(llama, IDS), expected, atol=1e-5)
+    with hs.ablate(llama, *(f"L1H{head}" for head in range(4))):
+        expected = logits(llama, IDS)
+    with hs.edit(llama, "L1 off"):
+        assert torch.equal(logits(llama, IDS), expected)
+    # Hidden from all: the model does not know of that token.
+    with hs.edit(llama, "all hide >2"):
+        one, other = (logits(llama, torch.tensor([[3, 1, token, 1, 5]]))[0, 3:] for token in (4, 7))
+    assert torch.allclose(one, other, atol=1e-5)
+
+
+def test_each_change_sees_what_the_one_before_it_left(llama: Model) -> None:
+    inputs = {"input_ids": IDS}
+    uniform_first = maps(llama, inputs, "L0H1 uniform", "L0H1 hide 4>1")[1]
+    assert_allclose(uniform_first[4], np.array([1, 0, 1, 1, 1, 0]) / 4, atol=1e-6)
+    hide_first = maps(llama, inputs, "L0H1 hide 4>1", "L0H1 uniform")[1]
+    assert_allclose(hide_first[4], np.array([1, 1, 1, 1, 1, 0]) / 5, atol=1e-6)
+    off_first = maps(llama, inputs, "L0H1 off", "L0H1 hide 4>1", "L0H1 temperature 2")[1]
+    assert not off_first.any()
+    both = maps(llama, inputs, "L0H1 hide 4>1", lambda record: record.weights() / 2)
+    assert_allclose(both[1].sum(-1), 0.5, atol=1e-6)
+    assert both[1, 4, 1] == 0
+
+
+def test_while_a_model_writes(llama: Model) -> None:
+    """Places are those of the text, in the steps as in the prompt."""
+    prompt = hs.Tokens([str(one) for one in IDS[0].tolist()], ids=IDS[0].numpy())
+    with hs.edit(llama, "L0H1 previous", "all hide >0", "L1H0 hide 7>6"):
+        made: Any = hs.generate(llama, prompt, max_new_tokens=4)
+        whole: Any = hs.capture(llama, inputs={"input_ids": torch.as_tensor(np.array(made.query.ids))[None]})
+    assert len(made.query) == 9
+    for layer in range(3):
+        assert_allclose(made.layers[layer], whole.layers[layer], atol=1e-5)
+    assert made["L1H0"][7, 6] == 0 < made["L1H1"][7, 6]
+    assert_allclose(made["L0H1"][8], np.eye(9)[7], atol=1e-6)
+
+
+@given(
+    st.builds(
+        hs.WhatIf,
+        st.sampled_from(["off", "mean", "uniform", "previous"]),
+        layer=st.integers(0, 99),
+        head=st.none() | st.integers(0, 99),
+    )
+    | st.builds(
+        hs.WhatIf,
+        st.just("temperature"),
+        layer=st.none() | st.integers(0, 9),
+        value=st.floats(1e-6, 1e6),
+    )
+    | st.builds(
+        hs.WhatIf,
+        st.just("hide"),
+        layer=st.none() | st.integers(0, 9),
+        query=st.none() | st.integers(0, 9999),
+        key=st.integers(0, 9999),
+    )
+)
+def test_its_text_says_all_of_it(change: hs.WhatIf) -> None:
+    assert hs.WhatIf.parse(str(change)) == change
+    assert hs.WhatIf.parse(f"  {str(change).upper().replace('>', ' > ')} ") == change
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "L4H2",
+        "H2 off",
+        "L4H2 gone",
+        "L4H2 off 3",
+        "L4H2 hide",
+        "L4H2 hide >",
+        "L4H2 hide 3",
+        "L4H2 hide a>b",
+        "L4H2 temperature",
+        "L4H2 temperature hot",
+        "L4H2 temperature 0",
+        "L4H2 temperature inf",
+        "L4H2 temperature nan",
+        "L-1H2 off",
+    ],
+)
+def test_a_text_that_is_no_change(text: str) -> None:
+    with pytest.raises(InputError, match=r"what if: expected .*, found"):
+        hs.WhatIf.parse(text)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"deed": "gone"},
+        {"deed": "off", "head": 2},
+        {"deed": "off", "layer": 1, "key": 2},
+        {"deed": "off", "layer": 1, "value": 2.0},
+        {"deed": "hide", "layer": 1},
+        {"deed": "temperature"},
+        {"deed": "temperature", "value": -1.0},
+    ],
+)
+def test_a_value_that_is_no_change(values: Any) -> None:
+    with pytest.raises(InputError, match=r"what if: expected .*, found"):
+        hs.WhatIf(**values)
+
+
+@pytest.mark.parametrize("text", ["L9H0 off", "L9 uniform", "all hide >80"])
+def test_what_was_not_met_is_said(llama: Model, text: str) -> None:
+    with pytest.raises(InputError, match=f"{text}: this model has no such head"), hs.edit(llama, text):
+        logits(llama, IDS)
+    with pytest.raises(InputError, match="no head 7 in layer 0; it has 4"), hs.edit(llama, "L0H7 off"):
+        logits(llama, IDS)
+    with pytest.raises(InputError, match="expected at least one"), edit(llama):
+        pass
+
+
+def test_cross_attention_has_no_previous_token() -> None:
+    model, inputs = model_of("BART")
+    with (
+        pytest.raises(InputError, match="found cross attention"),
+        hs.edit(model, "all previous"),
+    ):
+        hs.capture(model, inputs=inputs)
