@@ -88,10 +88,10 @@ def payload_types() -> list[Any]:
     sys.path.insert(0, str(ROOT / "src"))
     from headscope.analyses import analyses
     from headscope.reports import sections, summary
-    from headscope.views import blobs, payload
+    from headscope.views import blobs, payload, wire
 
     rooms = [f"headscope.analyses.{name}.section" for name, one in analyses().items() if one.sections]
-    modules = (blobs, payload, summary, sections, *map(importlib.import_module, rooms))
+    modules = (blobs, payload, wire, summary, sections, *map(importlib.import_module, rooms))
     values = [value for module in modules for value in vars(module).values()]
     classes = list(dict.fromkeys(value for value in values if is_typeddict(value)))
     return [cls for cls in classes if cls is not payload.SectionInfo]

@@ -377,6 +377,147 @@ export interface ReportPayload {
 }
 
 /**
+ * A turn of a conversation.
+ */
+export interface Message {
+  role: string;
+  content: string;
+}
+
+/**
+ * What the model is to read: a text (and `pair`, or a decoder's `target`), or `messages`, and ids `written` after.
+ */
+export interface LiveInput {
+  text?: string;
+  pair?: string;
+  target?: string;
+  messages?: Message[];
+  written?: number[];
+}
+
+/**
+ * A live model: what it can be given. `against` is another one that reads the same; `longest` is in tokens.
+ */
+export interface LiveInfo {
+  model: string;
+  against: string | null;
+  chat: boolean;
+  target: boolean;
+  longest: number;
+  examples: LiveInput[];
+}
+
+/**
+ * A token or a class with its probability.
+ */
+export interface Candidate {
+  id: number;
+  text: string;
+  p: number;
+}
+
+/**
+ * What a model says of an input.
+ *
+ * ``next``: the token after `place`; ``mask``: the token at `place`; ``class``: the class of the input, or of the
+ * token at `place`; ``cosine``: `number` is that of the two texts. `top` are the likeliest, `entropy` is in nats,
+ * `chosen` the one whose probability is followed. `note` says why there is nothing.
+ */
+export interface Prediction {
+  kind: "next" | "mask" | "class" | "cosine" | "none";
+  place: number | null;
+  after: string;
+  entropy: number | null;
+  top: Candidate[];
+  chosen: Candidate | null;
+  number: number | null;
+  note: string;
+}
+
+/**
+ * What a head adds to the followed number: estimated from its gradient, gradient × attention summed over pairs.
+ */
+export interface Effect {
+  layer: number;
+  head: number;
+  estimate: number;
+}
+
+/**
+ * The answer to an input: the explorer's payload, what each of its inputs says, and notes. `turn` names it.
+ */
+export interface Shown {
+  kind: "shown";
+  id: number;
+  turn: number;
+  payload: ExplorerPayload;
+  says: Prediction[];
+  tokens: number;
+  notes: string[];
+  changes: string[];
+  python: string;
+  arrays: string[];
+}
+
+/**
+ * What each input says at another place, or of another candidate.
+ */
+export interface SaysAnswer {
+  kind: "says";
+  id: number;
+  says: Prediction[];
+}
+
+/**
+ * The heads by what they add to the followed number, the largest first, and what that number is.
+ */
+export interface WhoAnswer {
+  kind: "who";
+  id: number;
+  of: string;
+  number: number;
+  heads: Effect[];
+}
+
+/**
+ * The followed number without a head.
+ */
+export interface WithoutAnswer {
+  kind: "without";
+  id: number;
+  number: number;
+}
+
+/**
+ * Arrays by name, in the buffers.
+ */
+export interface ArraysAnswer {
+  kind: "arrays";
+  id: number;
+  arrays: string[];
+}
+
+/**
+ * A matrix per pair that was computed, with its arrays in the buffers.
+ */
+export interface QuantityAnswer {
+  kind: "quantity";
+  id: number;
+  added: Added[];
+  arrays: string[];
+}
+
+/**
+ * Why a question has no answer; `stale`: its input is no longer the one that is shown.
+ */
+export interface LiveError {
+  kind: "error";
+  id: number;
+  error: string;
+  stale: boolean;
+}
+
+/**
  * What heads are known to do, and which: [layer, head] each, the model's own indices.
  */
 export interface Mark {

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from headscope.maps import FloatArray
 from headscope.models.finite import not_finite
 from headscope.models.model import Model
 from headscope.neurons import Neurons
-from headscope.tokens import BoolArray
+from headscope.tokens import BoolArray, Tokens
 
 
 def neurons(
@@ -84,23 +84,53 @@ def capture_with_neurons(
     """The maps and the neurons of one input, from one forward pass. Arguments as in `neurons`."""
     axes, ready = prepare(model, text, **given)
     expect_one_row(ready, "neurons are")
+    seen = watch(model, axes, ready, values=values)
+    return seen.captured, seen.neurons
+
+
+class Seen(NamedTuple):
+    """What one forward pass of one input shows."""
+
+    captured: Captured
+    neurons: dict[str, Neurons]
+    output: Any
+    """What the module returned."""
+
+
+def watch(
+    model: Model,
+    axes: Mapping[str, Tokens],
+    ready: Mapping[str, Tensor],
+    *,
+    values: bool = False,
+    each: Callable[[], None] = lambda: None,
+) -> Seen:
+    """The maps, the neurons and the output of one forward pass.
+
+    Args:
+        model: from `headscope.load`.
+        axes, ready: one input, as `headscope.attention.one.prepare` gives it.
+        values: as in `neurons`.
+        each: called at every attention call; what it raises ends the pass.
+    """
     records: list[AttentionRecord] = []
     projections = Projections(model.module) if values else None
 
     def keep(record: AttentionRecord) -> None:
+        each()
         records.append(record)
         if projections is not None:
             projections.expect(record)
 
     watching = nullcontext() if projections is None else projections.watching()
     with torch.no_grad(), watching, recording(model.module, keep), running(model, ready):
-        model.module(**ready)
+        output = model.module(**ready)
     captured = assembled(model, records, 0, ready, axes)
     parts: dict[str, Neurons] = {}
     for name, calls in group(records).items():
         (_, keep_query), (_, keep_key) = sides(model, name, calls, 0, ready, axes)
         parts[name] = _neurons(calls, keep_query, keep_key, projections)
-    return captured, parts
+    return Seen(captured, parts, output)
 
 
 def _neurons(

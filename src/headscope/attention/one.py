@@ -281,13 +281,9 @@ def decoder_tokens(model: Model, encoded: Tokens) -> Tokens:
 
     Raises `InputError` for a model whose configuration names no start.
     """
-    start = getattr(model.config, "decoder_start_token_id", None)
-    if start is None:
-        start = getattr(model.config, "bos_token_id", None)
-    if start is None or encoded.ids is None:
-        raise InputError(
-            f"{model.name}: its configuration names no decoder_start_token_id; give inputs={{...}}"
-        )
+    start = decoder_start(model)
+    if encoded.ids is None:
+        raise InputError("target: expected a text with ids, found pieces without")
     kept = len(encoded)
     if kept and encoded.ids[-1] == getattr(model.tokenizer, "eos_token_id", None):
         kept -= 1
@@ -300,6 +296,18 @@ def decoder_tokens(model: Model, encoded: Tokens) -> Tokens:
 
     piece = str(model.tokenizer.convert_ids_to_tokens(int(start)))
     return encoded.changed([piece, *encoded.pieces[:kept]], shifted)
+
+
+def decoder_start(model: Model) -> int:
+    """The id that an encoder-decoder's decoder reads first. Raises `InputError` where the configuration names none."""
+    start = getattr(model.config, "decoder_start_token_id", None)
+    if start is None:
+        start = getattr(model.config, "bos_token_id", None)
+    if start is None:
+        raise InputError(
+            f"{model.name}: its configuration names no decoder_start_token_id; give inputs={{...}}"
+        )
+    return int(start)
 
 
 def _tensors(model: Model, inputs: Mapping[str, Any]) -> dict[str, Tensor]:

@@ -16,6 +16,7 @@ from headscope.analyses import analyses
 from headscope.cli.check import check
 from headscope.cli.merge import merge
 from headscope.cli.report import report
+from headscope.cli.serve import serve
 from headscope.cli.view import view
 from headscope.console.groups import command
 from headscope.console.options import say
@@ -54,7 +55,7 @@ def _options(
 
 def _collect() -> None:
     """Add the commands: those of every analysis, between those that show and the report."""
-    for function in (check, view):
+    for function in (check, view, serve):
         _add(app, function.__name__, function)
     groups: dict[str, typer.Typer] = {}
     for analysis in analyses().values():

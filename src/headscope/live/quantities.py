@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,7 +84,12 @@ def with_quantities(
             offers.remove(name)
             continue
         inputs = [with_quantity(one, name, each) for one, each in zip(inputs, matrices, strict=True)]
-    return inputs, [Offer(name=name, how=_how(name)) for name in offers]
+    return inputs, offered(offers)
+
+
+def offered(names: Iterable[str]) -> list[Offer]:
+    """What a page says of matrices that the model can give."""
+    return [Offer(name=name, how=_how(name)) for name in dict.fromkeys(names)]
 
 
 def _little(shown: Sequence[Input], origins: Sequence[Origin]) -> list[str]:

@@ -62,6 +62,7 @@ class Options(TypedDict, total=False):
     include_heads: Sequence[int] | None
     thumbnails: bool
     offers: Sequence[Offer]
+    blobs: Blobs | None
 
 
 def explorer_payload(
@@ -76,6 +77,7 @@ def explorer_payload(
     include_heads: Sequence[int] | None = None,
     thumbnails: bool = False,
     offers: Sequence[Offer] = (),
+    blobs: Blobs | None = None,
 ) -> tuple[ExplorerPayload, Blobs]:
     """What the explorer is given: the payload, and the arrays beside it.
 
@@ -89,13 +91,14 @@ def explorer_payload(
         include_layers, include_heads: the model's own indices of what to show; they keep their numbers.
         thumbnails: only the grid, in pictures of at most 64 × 64: no head can be opened, and the page stays small.
         offers: the matrices per pair that the model can give, there or not.
+        blobs: what takes the arrays; by default a new `Blobs`.
 
     Raises:
         InputError: there is no input, a layer or head that is not there, or a state that cannot be shown.
     """
     if not inputs:
         raise InputError("inputs: expected at least one input, found none")
-    blobs = Blobs()
+    blobs = Blobs() if blobs is None else blobs
     include = (include_layers, include_heads)
     shown: list[InputInfo] = []
     for one, other in zip(inputs, inputs[::-1] if len(inputs) == 2 else [None] * len(inputs), strict=True):

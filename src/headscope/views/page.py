@@ -57,12 +57,15 @@ def bundle_file(name: str) -> str:
         ) from None
 
 
-def page(payload: Mapping[str, Any], blobs: Mapping[str, str], *, bundle: str, title: str) -> str:
+def page(
+    payload: Mapping[str, Any], blobs: Mapping[str, str], *, bundle: str, title: str, connect: bool = False
+) -> str:
     """An HTML page that shows `payload` with a bundle: ``report`` means ``report.js`` and ``report.css``.
 
     Everything that comes from a model or a text is JSON, read as data; the policy in the page lets only its
-    own script run and lets nothing load from anywhere. The arrays come last, in the order of `blobs`: what the
-    first of them show is drawn while the browser still reads the others.
+    own script run and lets nothing load from anywhere; with `connect` it may speak to the server that it comes from.
+    The arrays come last, in the order of `blobs`: what the first of them show is drawn while the browser still
+    reads the others.
     """
     script, style = bundle_file(f"{bundle}.js"), bundle_file(f"{bundle}.css")
     if "</script" in script.lower() or "<!--" in script or "</style" in style.lower():
@@ -71,7 +74,7 @@ def page(payload: Mapping[str, Any], blobs: Mapping[str, str], *, bundle: str, t
     policy = (
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data: blob:; "
         "font-src data:; base-uri 'none'; form-action 'none'"
-    )
+    ) + ("; connect-src 'self'" if connect else "")
     parts = [
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">',

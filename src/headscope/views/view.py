@@ -186,6 +186,10 @@ class View:
         Raises:
             InputError: the view has no model behind it, or the model does not offer this.
         """
+        self.extend(name)
+
+    def extend(self, name: str) -> tuple[list[Added], list[str]]:
+        """`add`, and what was added: to the payload, and the names of its arrays."""
         if self._compute is None or not self._offers(name):
             offered = [offer["name"] for offer in self._payload["offers"]]
             raise InputError(
@@ -197,10 +201,10 @@ class View:
             self.inputs[place] = one = with_quantity(self.inputs[place], name, computed)
             options: dict[str, Any] = {"values": computed.values, **self._include}
             added += add_quantity(self._payload, self.blobs, place, one, name, **options)
+        names = [key for key in self.blobs.buffers if key not in before]
         if self._widget is not None:
-            send_added(
-                self._widget, added, self.blobs, [key for key in self.blobs.buffers if key not in before]
-            )
+            send_added(self._widget, added, self.blobs, names)
+        return added, names
 
     def _offers(self, name: str) -> bool:
         return any(offer["name"] == name for offer in self._payload["offers"])

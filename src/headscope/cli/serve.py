@@ -1,0 +1,94 @@
+"""`headscope serve`: type, look, and change what the heads do."""
+
+from __future__ import annotations
+
+import json
+import re
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headscope.console.options import ModelOptions, say
+from headscope.errors import CorpusError, InputError, RunError
+
+if TYPE_CHECKING:
+    from headscope.views.wire import LiveInput
+
+
+def serve(
+    model: ModelOptions,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="A second model that reads the same (hub name, folder or demo; @REVISION)."
+        ),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Where to listen; by default any port that is free.")
+    ] = None,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Print the address, and open nothing.")
+    ] = False,
+    read_only_text: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Texts to offer: a line each (a tab before text B), or .jsonl with text, pair, target or messages.",
+        ),
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            envvar="HEADSCOPE_TOKEN", help="What the address must hold; by default a new one each time."
+        ),
+    ] = None,
+) -> None:
+    """Type and look: a page on this machine that follows as you type, and shows what changes of attention do."""
+    if token is not None and not re.fullmatch(r"[A-Za-z0-9_-]{8,}", token):
+        raise InputError("--token: expected at least 8 letters, digits, - or _")
+    examples = [] if read_only_text is None else _texts(read_only_text)
+    try:
+        from headscope.live.server import serve as run
+    except ModuleNotFoundError as error:
+        raise RunError(f"headscope serve needs {error.name}: pip install 'headscope[serve]'") from None
+
+    loaded = model.load()
+    models = [loaded] if against is None else [loaded, model.how.trained.named(against)]
+
+    def opened(address: str) -> None:
+        print(address, flush=True)
+        say("Ctrl-C ends it")
+        if not no_browser and not webbrowser.open(address):
+            say("there is no browser here; open the address yourself")
+
+    run(models, port=port, token=token, opened=opened, examples=examples, loaded=model.model or "demo")
+
+
+def _texts(path: Path) -> list[LiveInput]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = "no UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
+        raise InputError(f"{path}: expected a file of texts ({why})") from None
+    found = [_line(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    if not found:
+        raise InputError(f"{path}: expected a text on each line, found none")
+    return found
+
+
+def _line(path: Path, number: int, line: str) -> LiveInput:
+    if path.suffix != ".jsonl":
+        text, _, pair = line.partition("\t")
+        return {"text": text, "pair": pair} if pair else {"text": text}
+    try:
+        found: Any = json.loads(line)
+    except ValueError:
+        raise CorpusError(path, number, "expected JSON") from None
+    from headscope.live.session import read_input
+
+    try:
+        return read_input(found)
+    except InputError as error:
+        raise CorpusError(path, number, str(error)) from None

@@ -1,0 +1,145 @@
+"""What a model says of an input: the next token, that of a mask, a class, or how alike two texts are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headscope.attention.scalar import natural_number
+from headscope.models import Model
+from headscope.tokens import Tokens
+from headscope.views.wire import Candidate, Prediction
+
+TOP = 10
+"""How many of the likeliest candidates are given."""
+
+Kind = Literal["next", "mask", "class", "cosine", "none"]
+
+
+@dataclass(frozen=True)
+class Says:
+    """What a model said of an input.
+
+    Attributes:
+        model: the model.
+        tokens: what it read; of an encoder-decoder the decoder's tokens.
+        kind: as in `Prediction`.
+        logits: ``[token candidate]``, or ``[1 candidate]`` of the whole input; None where there are none.
+        number: the cosine, where that is what is said.
+    """
+
+    model: Model
+    tokens: Tokens | None
+    kind: Kind
+    logits: Tensor | None
+    number: Tensor | None = None
+
+    def place(self, asked: int | None) -> int | None:
+        """The token that is asked about, or else the one that a reader asks about first; None for none."""
+        if self.logits is None:
+            return None
+        if self.tokens is None or (self.kind == "class" and len(self.logits) == 1):
+            return 0
+        if asked is not None and 0 <= asked < len(self.logits):
+            return asked
+        if self.kind != "mask":
+            return len(self.logits) - 1 if self.kind == "next" else 0
+        mask = self.model.tokenizer.mask_token_id
+        found = np.flatnonzero(self.tokens.ids == mask)
+        return int(found[0]) if len(found) else None
+
+    def followed(self, asked: int | None, chosen: int | None) -> tuple[Tensor, str] | None:
+        """The number that changes are judged by, and what it is: a log probability in nats, or the cosine."""
+        if self.number is not None:
+            return self.number, "the cosine of A and B"
+        place = self.place(asked)
+        if self.logits is None or place is None:
+            return None
+        row = torch.log_softmax(self.logits[place].float(), -1)
+        best = int(row.argmax()) if chosen is None or not 0 <= chosen < len(row) else chosen
+        return row[best], f"log p({self.named(best).strip() or self.named(best)!r}), in nats"
+
+    def prediction(self, asked: int | None, chosen: int | None) -> Prediction:
+        """What is said at a place, and of a candidate."""
+        place = self.place(asked)
+        found = Prediction(
+            kind=self.kind,
+            place=None if len(self.logits if self.logits is not None else ()) == 1 else place,
+            after="",
+            entropy=None,
+            top=[],
+            chosen=None,
+            number=None if self.number is None else float(self.number),
+            note=self._note(place),
+        )
+        if self.logits is None or place is None:
+            return found
+        if found["place"] is not None and self.tokens is not None:
+            texts = self.tokens.texts or self.tokens.pieces
+            found["after"] = texts[place] or self.tokens.pieces[place]
+        row = torch.log_softmax(self.logits[place].float(), -1)
+        shares = row.exp()
+        found["entropy"] = float(-(shares * row.clamp(min=-1e9)).sum())
+        best = shares.topk(min(TOP, len(shares))).indices
+        found["top"] = [self._candidate(int(number), float(shares[number])) for number in best]
+        if chosen is not None and 0 <= chosen < len(row):
+            found["chosen"] = self._candidate(chosen, float(shares[chosen]))
+        return found
+
+    def named(self, number: int) -> str:
+        """What a candidate reads."""
+        if self.kind == "class":
+            named: Mapping[int, Any] = getattr(self.model.config, "id2label", None) or {}
+            return str(named.get(number, number))
+        if self.model.tokenizer is None:
+            return str(number)
+        text = str(self.model.tokenizer.decode([number], clean_up_tokenization_spaces=False))
+        return text if text.strip("\N{REPLACEMENT CHARACTER}") else self._piece(number)
+
+    def _piece(self, number: int) -> str:
+        return str(self.model.tokenizer.convert_ids_to_tokens(number) or number)
+
+    def _candidate(self, number: int, share: float) -> Candidate:
+        return Candidate(id=number, text=self.named(number), p=share)
+
+    def _note(self, place: int | None) -> str:
+        if self.kind == "none":
+            return (
+                "This encoder has no head that predicts: give it a pair, and it says how alike the two are."
+            )
+        if self.kind == "mask" and place is None:
+            return f"Write {self.model.tokenizer.mask_token} where a token is to be told, or pin a token."
+        return ""
+
+
+def says(model: Model, axes: Mapping[str, Tokens], ready: Mapping[str, Tensor], output: Any) -> Says:
+    """What a model says, from what it returned for one input."""
+    tokens = axes.get("decoder") or axes.get("self")
+    logits: Any = getattr(output, "logits", None)
+    if isinstance(logits, Tensor) and logits.ndim in (2, 3) and len(logits) == 1:
+        rows = logits[0] if logits.ndim == 3 else logits
+        words = getattr(model.text_config, "vocab_size", None)
+        if logits.ndim == 3 and words is not None and rows.shape[-1] >= int(words):
+            follows = model.causal or "decoder" in axes
+            can = follows or getattr(model.tokenizer, "mask_token_id", None) is not None
+            return Says(
+                model, tokens, "next" if follows else "mask" if can else "none", rows if can else None
+            )
+        return Says(model, tokens, "class", rows)
+    number, name = natural_number(output, model, axes, ready)
+    if name == "the cosine of the two texts":
+        return Says(model, tokens, "cosine", None, number)
+    return Says(model, tokens, "none", None)
+
+
+def predictions(each: Sequence[Says], place: int | None, chosen: int | None) -> list[Prediction]:
+    """What is said of each input, of the same candidate: the one chosen, or the likeliest of the first."""
+    first = each[0].prediction(place, chosen)
+    if chosen is None and first["top"]:
+        chosen = first["top"][0]["id"]
+    return [one.prediction(place, chosen) for one in each]

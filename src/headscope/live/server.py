@@ -1,0 +1,213 @@
+"""A live model behind a page on this machine: one page, one socket, one model that all pages share."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import socket
+from collections.abc import AsyncGenerator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from headscope.errors import InputError
+from headscope.live.frames import pack, unpack
+from headscope.live.session import Live
+from headscope.views.page import page
+from headscope.views.wire import LiveError
+
+HOST = "127.0.0.1"
+NAMES = (HOST, "localhost")
+"""By what names a browser on this machine may ask."""
+
+LONGEST_FRAME = 1_000_000
+"""Bytes of a question at most."""
+
+WAITING = 64
+"""Questions of a page that may wait for an answer at once."""
+
+POLICY = 1008
+"""The code with which a socket is closed to one who may not ask."""
+
+
+def application(open_: Callable[[], Live], token: str, *, title: str = "headscope") -> Starlette:
+    """The application: ``/`` is the page, ``/live`` its socket; both want the token.
+
+    Args:
+        open_: a new session of the models, for a page that has connected.
+        token: what an address must hold.
+        title: of the page.
+    """
+    pool = ThreadPoolExecutor(1, "headscope-model")
+    html = page({"kind": "live", "version": 1}, {}, bundle="live", title=title, connect=True)
+
+    def known(given: str | None) -> bool:
+        return given is not None and secrets.compare_digest(given.encode(), token.encode())
+
+    def here(host: str | None) -> bool:
+        return host is not None and urlsplit(f"//{host}").hostname in NAMES
+
+    async def show(request: Request) -> Response:
+        headers = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY"}
+        if not here(request.headers.get("host")) or not known(request.query_params.get("token")):
+            return PlainTextResponse(
+                "headscope: this address needs the token that `headscope serve` printed\n", 403, headers
+            )
+        return HTMLResponse(html, headers=headers)
+
+    async def answer(websocket: WebSocket) -> None:
+        origin = websocket.headers.get("origin")
+        host = websocket.headers.get("host")
+        same = origin is not None and urlsplit(origin).netloc == host
+        if not (here(host) and same and known(websocket.query_params.get("token"))):
+            await websocket.close(POLICY)
+            return
+        await websocket.accept()
+        await _Page(websocket, open_(), pool).run()
+
+    @contextlib.asynccontextmanager
+    async def life(_: Starlette) -> AsyncGenerator[None]:
+        yield
+        pool.shutdown(wait=False, cancel_futures=True)
+
+    routes = [Route("/", show), WebSocketRoute("/live", answer)]
+    return Starlette(routes=routes, lifespan=life)
+
+
+class _Page:
+    """A page that is connected: its questions are answered in turn, in the one thread that the model has.
+
+    Of several inputs that wait, the last is run, and what was asked before it is answered as stale; ``stop`` ends what
+    runs.
+    """
+
+    def __init__(self, websocket: WebSocket, live: Live, pool: ThreadPoolExecutor) -> None:
+        self._websocket, self._live, self._pool = websocket, live, pool
+        self._waiting: list[dict[str, Any]] = []
+        self._come = asyncio.Event()
+        self._stopped = False
+
+    async def run(self) -> None:
+        """Answer until the page is gone."""
+        await self._websocket.send_bytes(pack({"kind": "info", "id": 0, "info": self._live.info}))
+        working = asyncio.create_task(self._work())
+        try:
+            while True:
+                self._take(await self._frame())
+        except (WebSocketDisconnect, RuntimeError):
+            pass
+        except InputError as error:
+            with contextlib.suppress(Exception):
+                await self._websocket.close(POLICY, str(error)[:120])
+        finally:
+            self._stopped = True
+            working.cancel()
+
+    async def _frame(self) -> dict[str, Any]:
+        message = await self._websocket.receive()
+        if message["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect(message.get("code", 1000))
+        return unpack(message.get("bytes") or b"")
+
+    def _take(self, asked: dict[str, Any]) -> None:
+        if asked.get("kind") == "stop":
+            self._stopped = True
+            return
+        if asked.get("kind") == "show":  # what waits is of the input before
+            for each in self._waiting:
+                each["kind"] = "stale"
+        if sum(each["kind"] != "stale" for each in self._waiting) >= WAITING:
+            raise InputError(f"expected at most {WAITING} questions at once")
+        asked.setdefault("kind", "")
+        self._waiting.append(asked)
+        self._come.set()
+
+    async def _work(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._come.wait()
+            if not self._waiting:
+                self._come.clear()
+                continue
+            asked = self._waiting.pop(0)
+            self._stopped = False
+            if asked["kind"] == "stale":
+                number = asked.get("id")
+                told = LiveError(
+                    kind="error", id=number if isinstance(number, int) else 0, error="", stale=True
+                )
+                await self._websocket.send_bytes(pack(told))
+                continue
+            content, buffers = await loop.run_in_executor(
+                self._pool, self._live.answer, asked, lambda: self._stopped
+            )
+            await self._websocket.send_bytes(pack(content, buffers))
+
+
+def free_socket(port: int | None) -> socket.socket:
+    """A socket that listens on this machine alone.
+
+    Raises `InputError` where the port is in use; without one, any that is free is taken.
+    """
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    if (
+        os.name != "nt"
+    ):  # a port of which the last server has just ended; on Windows it would mean another thing
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((HOST, port or 0))
+    except (OSError, OverflowError) as error:
+        found.close()
+        why = error.strerror if isinstance(error, OSError) else "no such port"
+        raise InputError(f"--port: cannot listen on {port} ({why}); take another one, or none") from None
+    return found
+
+
+def serve(
+    models: Sequence[Any],
+    *,
+    port: int | None = None,
+    token: str | None = None,
+    opened: Callable[[str], None] = lambda address: None,
+    **options: Any,
+) -> None:
+    """Serve until Ctrl-C.
+
+    Args:
+        models: one from `headscope.load`, or two that read the same.
+        port: where to listen; None: any that is free.
+        token: what the address holds; None: a new one.
+        opened: is given the address once the page can be asked for.
+        options: for `Live`.
+    """
+    import uvicorn
+
+    token = secrets.token_urlsafe(24) if token is None else token
+    listening = free_socket(port)
+    address = f"http://{HOST}:{listening.getsockname()[1]}/?token={token}"
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            opened(address)
+
+    names = " | ".join(model.name for model in models)
+    config = uvicorn.Config(
+        application(lambda: Live(*models, **options), token, title=f"headscope: {names}"),
+        log_level="warning",
+        access_log=False,
+        ws="websockets-sansio",
+        ws_max_size=LONGEST_FRAME,
+        ws_per_message_deflate=False,
+        timeout_graceful_shutdown=2,
+    )
+    with contextlib.suppress(KeyboardInterrupt):
+        Server(config).run(sockets=[listening])

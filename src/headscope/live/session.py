@@ -1,0 +1,464 @@
+"""One live object behind every host: a model, an input and changes; it answers what a page asks."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from headscope.attention.edit import edit
+from headscope.attention.neurons import watch
+from headscope.attention.one import decoder_start, decoder_tokens, gradients, running, tokens_of
+from headscope.attention.whatif import WhatIf
+from headscope.errors import HeadscopeError, HeadscopeWarning, InputError
+from headscope.failures import out_of_memory
+from headscope.live.predictions import Says, predictions, says
+from headscope.live.quantities import NAMES, Origin, offered
+from headscope.maps import AttentionMaps
+from headscope.models import Model, expect_model
+from headscope.tokens import Tokens
+from headscope.views.blobs import LiveBlobs
+from headscope.views.inputs import Input
+from headscope.views.view import Computed, View
+from headscope.views.widget import exact
+from headscope.views.wire import (
+    ArraysAnswer,
+    Effect,
+    LiveError,
+    LiveInfo,
+    LiveInput,
+    QuantityAnswer,
+    SaysAnswer,
+    Shown,
+    WhoAnswer,
+    WithoutAnswer,
+)
+
+LONGEST = 1024
+"""How many tokens are read as somebody types, where the model takes as many."""
+
+NEURON_BYTES = 32_000_000
+"""Up to how many bytes of queries and keys are kept for the neuron view."""
+
+AT_ONCE = 8_000_000
+"""Up to how many bytes of maps come with the answer; of more, thumbnails and the layer that is open."""
+
+Answer = tuple[Mapping[str, Any], list[bytes]]
+
+
+class StoppedError(HeadscopeError):
+    """The answer is no longer wanted."""
+
+
+class StaleError(InputError):
+    """A question about an input that is no longer the one shown."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A model, what it reads, and how its attention is changed."""
+
+    model: Model
+    axes: Mapping[str, Tokens]
+    ready: Mapping[str, Tensor]
+    changes: Sequence[WhatIf]
+    label: str
+
+    def within(self, *more: WhatIf) -> ExitStack:
+        """The context in which the model runs with the changes."""
+        stack = ExitStack()
+        if changes := [*self.changes, *more]:
+            stack.enter_context(edit(self.model, *changes))
+        return stack
+
+    def says(self, output: Any) -> Says:
+        """What the model says, from what it returned."""
+        return says(self.model, self.axes, self.ready, output)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A reading, what its attention was, and what the model said."""
+
+    reading: Reading
+    input: Input
+    said: Says
+
+    def compute(self, name: str) -> Computed:
+        """A matrix per pair, under the same changes."""
+        with self.reading.within():
+            return Origin(self.reading.model, None, {"inputs": self.reading.ready}).compute(name)
+
+
+class Live:
+    """A model that can be asked, over and over: maps, neurons, predictions, and what changes of attention do to them.
+
+    A question is a mapping with a ``kind`` and an ``id``; `answer` gives a message and its buffers. The kinds are
+    ``show``, ``arrays``, ``says``, ``who``, ``without``, ``exact`` and ``quantity`` (docs/protocol.md).
+
+    Args:
+        model: from `headscope.load`.
+        against: another model that reads the same.
+        longest: the most tokens of an input.
+        examples: inputs to offer.
+        loaded: what `headscope.load` takes to give this model, where somebody is to be told.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        against: Model | None = None,
+        *,
+        longest: int = LONGEST,
+        examples: Sequence[LiveInput] = (),
+        loaded: str | None = None,
+    ) -> None:
+        expect_model(model)
+        self.models = [model] if against is None else [model, against]
+        limits = [one.max_length for one in self.models]
+        self.longest = min([longest, *(limit for limit in limits if limit is not None)])
+        self._examples, self._loaded = list(examples), loaded
+        self._turn = 0
+        self._ran: list[Ran] = []
+        self._view: View | None = None
+        self._plain: tuple[object, Ran] | None = None
+
+    @property
+    def info(self) -> LiveInfo:
+        """What a page should know before it asks."""
+        first = self.models[0]
+        return LiveInfo(
+            model=first.name,
+            against=self.models[1].name if len(self.models) == 2 else None,
+            chat=bool(getattr(first.tokenizer, "chat_template", None)),
+            target=first.encoder_decoder,
+            longest=self.longest,
+            examples=self._examples,
+        )
+
+    def answer(self, asked: Mapping[str, Any], stopped: Callable[[], bool] = lambda: False) -> Answer:
+        """The answer to a question; one of the kind ``error`` where there is none."""
+        kind = asked.get("kind")
+        ways: dict[Any, Callable[[Mapping[str, Any], Callable[[], bool]], Answer]] = {
+            "show": self._show,
+            "arrays": self._arrays,
+            "says": self._says,
+            "who": self._who,
+            "without": self._without,
+            "exact": self._exact,
+            "quantity": self._quantity,
+        }
+        stale = False
+        try:
+            if kind not in ways:
+                raise InputError(f"kind: expected one of {', '.join(ways)}, found {str(kind)[:40]!r}")
+            return ways[kind](asked, stopped)
+        except (StaleError, StoppedError) as error:
+            told, stale = str(error), True
+        except HeadscopeError as error:
+            told = str(error)
+        except Exception as error:
+            told = out_of_memory(error) or f"{type(error).__name__}: {error}"
+        number = asked.get("id")
+        return LiveError(
+            kind="error", id=number if isinstance(number, int) else 0, error=told, stale=stale
+        ), []
+
+    def _show(self, asked: Mapping[str, Any], stopped: Callable[[], bool]) -> Answer:
+        given = read_input(asked.get("input"))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", HeadscopeWarning)
+            changes, notes = self._changes(asked.get("changes"), given)
+            ran = self._run(given, changes, stopped)
+        view = View(
+            [one.input for one in ran],
+            model=" and ".join(dict.fromkeys(model.name for model in self.models)),
+            offers=offered(NAMES.values()),
+            blobs=LiveBlobs(),
+            compute=lambda name: [one.compute(name) for one in ran],
+        )
+        self._ran, self._view, self._turn = ran, view, self._turn + 1
+        names = _first(view, asked.get("layer"))
+        told = Shown(
+            kind="shown",
+            id=_number(asked, "id"),
+            turn=self._turn,
+            payload=view.payload,
+            says=self._said(asked),
+            tokens=max(len(tokens) for one in ran for tokens in one.reading.axes.values()),
+            notes=[*notes, *dict.fromkeys(str(each.message) for each in caught)],
+            changes=[str(change) for change in changes],
+            python=_python(given, ran[0].reading, changes, self._loaded),
+            arrays=names,
+        )
+        return told, self._packed(names)
+
+    def _run(self, given: LiveInput, changes: Sequence[WhatIf], stopped: Callable[[], bool]) -> list[Ran]:
+        if len(self.models) == 2:
+            return [self._one(model, given, changes, model.name, stopped) for model in self.models]
+        first, key = self.models[0], repr(given)
+        if self._plain is None or self._plain[0] != key:
+            self._plain = (key, self._one(first, given, (), "as it is" if changes else "", stopped))
+        plain = self._plain[1]
+        if not changes:
+            return [plain]
+        return [
+            Ran(plain.reading, _named(plain.input, "as it is"), plain.said),
+            self._one(first, given, changes, "changed", stopped),
+        ]
+
+    def _one(
+        self,
+        model: Model,
+        given: LiveInput,
+        changes: Sequence[WhatIf],
+        label: str,
+        stopped: Callable[[], bool],
+    ) -> Ran:
+        axes, ready = _read(model, given)
+        longest = max(len(tokens) for tokens in axes.values())
+        if longest > self.longest:
+            raise InputError(f"{longest} tokens: at most {self.longest} are read here as you type")
+        reading = Reading(model, axes, ready, changes, label)
+
+        def look() -> None:
+            if stopped():
+                raise StoppedError("stopped")
+
+        with reading.within():
+            seen = watch(model, axes, ready, each=look)
+            if isinstance(seen.captured, list):
+                raise InputError("expected one input, found several")
+        parts = (
+            {seen.captured.kind: seen.captured}
+            if isinstance(seen.captured, AttentionMaps)
+            else dict(seen.captured)
+        )
+        size = sum(array.nbytes for each in seen.neurons.values() for array in (*each.q, *each.k))
+        shown = Input(parts, label, neurons=seen.neurons if size <= NEURON_BYTES else {})
+        return Ran(reading, shown, reading.says(seen.output))
+
+    def _changes(self, texts: Any, given: LiveInput) -> tuple[list[WhatIf], list[str]]:
+        """The changes that concern an input, and what is said of those that name a token that it has not."""
+        if texts is None:
+            return [], []
+        if not isinstance(texts, list) or len(cast("list[Any]", texts)) > 256:
+            raise InputError("changes: expected at most 256 texts such as 'L4H2 off'")
+        kept: list[WhatIf] = []
+        notes: list[str] = []
+        made = [WhatIf.parse(str(text)) for text in cast("list[Any]", texts)]
+        if any(change.deed == "hide" for change in made):
+            axes, _ = _read(self.models[0], given)
+            most = max(len(tokens) for tokens in axes.values())
+            for change in made:
+                places = [place for place in (change.query, change.key) if place is not None]
+                if places and max(places) >= most:
+                    notes.append(f"{change}: left out, as there are {most} tokens")
+                else:
+                    kept.append(change)
+            return kept, notes
+        return made, notes
+
+    def _said(self, asked: Mapping[str, Any]) -> list[Any]:
+        return predictions([one.said for one in self._ran], _place(asked, "at"), _place(asked, "chosen"))
+
+    def _says(self, asked: Mapping[str, Any], _: Callable[[], bool]) -> Answer:
+        self._current(asked)
+        return SaysAnswer(kind="says", id=_number(asked, "id"), says=self._said(asked)), []
+
+    def _who(self, asked: Mapping[str, Any], stopped: Callable[[], bool]) -> Answer:
+        self._current(asked)
+        last = self._ran[-1] if len(self.models) == 1 else self._ran[0]
+        followed, reading = self._followed(asked, last), last.reading
+        if stopped():
+            raise StoppedError("stopped")
+        with reading.within():
+            slopes = gradients(
+                reading.model,
+                None,
+                lambda output: _followed(reading.says(output), *followed[2:])[0],
+                inputs=reading.ready,
+            )
+        total: dict[tuple[int, int], float] = {}
+        for part, maps in last.input.parts.items():
+            for place, layer in enumerate(maps.index):
+                added = (maps.layers[place] * slopes[part][place]).sum((1, 2))
+                for head, value in enumerate(added.tolist()):
+                    total[layer, head] = total.get((layer, head), 0.0) + value
+        rows = [Effect(layer=layer, head=head, estimate=value) for (layer, head), value in total.items()]
+        rows.sort(key=lambda row: -abs(row["estimate"]))
+        told = WhoAnswer(
+            kind="who", id=_number(asked, "id"), of=followed[1], number=float(followed[0]), heads=rows
+        )
+        return told, []
+
+    def _without(self, asked: Mapping[str, Any], stopped: Callable[[], bool]) -> Answer:
+        self._current(asked)
+        last = self._ran[-1] if len(self.models) == 1 else self._ran[0]
+        followed, reading = self._followed(asked, last), last.reading
+        off = WhatIf("off", _number(asked, "layer"), _number(asked, "head"))
+        if stopped():
+            raise StoppedError("stopped")
+        with torch.no_grad(), reading.within(off), running(reading.model, reading.ready):
+            output = reading.model.module(**reading.ready)
+        number, _ = _followed(reading.says(output), *followed[2:])
+        return WithoutAnswer(kind="without", id=_number(asked, "id"), number=float(number)), []
+
+    def _followed(self, asked: Mapping[str, Any], ran: Ran) -> tuple[Tensor, str, int | None, int | None]:
+        """The number that is followed, what it is, and the place and the candidate that it is of."""
+        at, chosen = _place(asked, "at"), _place(asked, "chosen")
+        if chosen is None:
+            top = self._ran[0].said.prediction(at, None)["top"]
+            chosen = top[0]["id"] if top else None
+        return (*_followed(ran.said, at, chosen), at, chosen)
+
+    def _arrays(self, asked: Mapping[str, Any], _: Callable[[], bool]) -> Answer:
+        self._current(asked)
+        names = [str(name) for name in cast("Sequence[Any]", asked.get("names") or [])]
+        return ArraysAnswer(kind="arrays", id=_number(asked, "id"), arrays=names), self._packed(names)
+
+    def _exact(self, asked: Mapping[str, Any], _: Callable[[], bool]) -> Answer:
+        return exact(asked, self._current(asked).matrix)
+
+    def _quantity(self, asked: Mapping[str, Any], _: Callable[[], bool]) -> Answer:
+        added, names = self._current(asked).extend(str(asked.get("name")))
+        told = QuantityAnswer(kind="quantity", id=_number(asked, "id"), added=added, arrays=names)
+        return told, self._packed(names)
+
+    def _current(self, asked: Mapping[str, Any]) -> View:
+        if self._view is None or asked.get("turn") != self._turn:
+            raise StaleError("this input is no longer the one that is shown")
+        return self._view
+
+    def _packed(self, names: Sequence[str]) -> list[bytes]:
+        assert self._view is not None
+        blobs = cast(LiveBlobs, self._view.blobs)
+        if unknown := [name for name in names if name not in blobs.buffers]:
+            raise InputError(f"names: no array {unknown[0][:40]!r}")
+        return [blobs.packed(name) for name in names]
+
+
+def _followed(said: Says, at: int | None, chosen: int | None) -> tuple[Tensor, str]:
+    found = said.followed(at, chosen)
+    if found is None:
+        raise InputError(
+            said.prediction(at, chosen)["note"]
+            or "there is no prediction here whose heads could be asked for"
+        )
+    return found
+
+
+def _first(view: View, layer: Any) -> list[str]:
+    """The arrays of the first picture: figures and what is hidden, and maps (of large ones the open layer's)."""
+    names: list[str] = []
+    parts = [part for one in view.payload["inputs"] for part in one["parts"]]
+    size = sum(len(view.blobs.buffers[each["data"]]) for part in parts for each in part["layers"])
+    for part in parts:
+        refs = [measure["values"] for measure in part["measures"]]
+        refs += part["hidden"] or []
+        refs += part["sink"] or []
+        if part["thumbs"] is None and size <= AT_ONCE:
+            refs += part["layers"]
+        else:
+            opens = (
+                layer if layer in part["index"] else part.get("opening", {"layer": part["index"][0]})["layer"]
+            )
+            refs.append(part["layers"][part["index"].index(opens)])
+            refs += [part["thumbs"]] if part["thumbs"] is not None else []
+        names += [ref["data"] for ref in refs]
+    return list(dict.fromkeys(names))
+
+
+def _read(model: Model, given: LiveInput) -> tuple[dict[str, Tokens], dict[str, Tensor]]:
+    """The axes of an input, and what the module takes."""
+    messages, written = given.get("messages"), given.get("written", [])
+    if messages:
+        tokens = model.chat(cast(Any, messages), add_generation_prompt=True)
+    else:
+        if not given.get("text", "").strip():
+            raise InputError("Text: type something; there is nothing to read")
+        tokens = tokens_of(model, given.get("text", ""), given.get("pair") or None)
+    if model.encoder_decoder:
+        target = given.get("target", "")
+        decoder = decoder_tokens(model, model.encode(target)) if target.strip() else None
+        ids = [decoder_start(model)] if decoder is None or decoder.ids is None else decoder.ids.tolist()
+        decoder = decoder if decoder is not None and not written else model.from_ids(ids, written)
+        ready = model.inputs([tokens])
+        ready["decoder_input_ids"] = torch.as_tensor([[*ids, *written]], device=model.device)
+        return {"self": tokens, "encoder": tokens, "decoder": decoder}, ready
+    if written and tokens.ids is not None:
+        tokens = model.from_ids(tokens.ids.tolist(), written)
+    return {"self": tokens}, model.inputs([tokens])
+
+
+def read_input(given: Any) -> LiveInput:
+    """An input as a page sends it. Raises `InputError` for what is none."""
+    if not isinstance(given, Mapping):
+        raise InputError(f"input: expected an object, found {type(given).__name__}")
+    mine = cast("Mapping[str, Any]", given)
+    found = LiveInput()
+    for name in ("text", "pair", "target"):
+        value = mine.get(name)
+        if value is not None and not isinstance(value, str):
+            raise InputError(f"input, {name}: expected a text, found {type(value).__name__}")
+        if value:
+            found[name] = value
+    written: Any = mine.get("written") or []
+    if not isinstance(written, list) or not all(type(one) is int for one in cast("list[Any]", written)):
+        raise InputError("input, written: expected ids")
+    if written:
+        found["written"] = written
+    messages: Any = mine.get("messages") or []
+    if not isinstance(messages, list):
+        raise InputError("input, messages: expected a list")
+    for message in cast("list[Any]", messages):
+        if not isinstance(message, Mapping) or not all(
+            isinstance(cast("Mapping[str, Any]", message).get(name), str) for name in ("role", "content")
+        ):
+            raise InputError("input, messages: expected a role and a content of each, both texts")
+        turn = cast("Mapping[str, str]", message)
+        found.setdefault("messages", []).append({"role": turn["role"], "content": turn["content"]})
+    return found
+
+
+def _named(one: Input, label: str) -> Input:
+    return Input(one.parts, label, neurons=one.neurons)
+
+
+def _number(asked: Mapping[str, Any], name: str) -> int:
+    value = asked.get(name)
+    if type(value) is not int:
+        raise InputError(f"{name}: expected a whole number, found {str(value)[:40]!r}")
+    return value
+
+
+def _place(asked: Mapping[str, Any], name: str) -> int | None:
+    return None if asked.get(name) is None else _number(asked, name)
+
+
+def _python(given: LiveInput, reading: Reading, changes: Sequence[WhatIf], loaded: str | None) -> str:
+    """What gives the same maps in Python."""
+    written, messages = given.get("written"), given.get("messages")
+    said: list[str] = []
+    if "decoder" in reading.axes:
+        said = [repr(given.get("text", "")), f"target={given.get('target', '')!r}"]
+    elif written:
+        ids = reading.axes["self"].ids
+        assert ids is not None
+        before = ids.tolist()[: len(ids) - len(written)]
+        said = [f"model.from_ids({before}, written={written})"]
+    elif messages:
+        said = [f"model.chat({messages!r}, add_generation_prompt=True)"]
+    else:
+        said = [repr(given.get("text", "")), *([f"pair={given['pair']!r}"] if "pair" in given else [])]
+    capture = f"maps = hs.capture(model, {', '.join(said)})"
+    lines = [] if loaded is None else ["import headscope as hs", "", f"model = hs.load({loaded!r})"]
+    if not changes:
+        return "\n".join([*lines, capture])
+    made = ", ".join(f'"{change}"' for change in changes)
+    return "\n".join([*lines, f"with hs.edit(model, {made}):", f"    {capture}"])
