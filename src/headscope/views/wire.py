@@ -15,7 +15,7 @@ class Message(TypedDict):
 
 
 class LiveInput(TypedDict):
-    """What the model is to read: a text (and `pair`, or a decoder's `target`), or `messages`; ids `written` after it."""
+    """What the model is to read: a text (and `pair`, or a decoder's `target`), or `messages`; then ids `written`."""
 
     text: NotRequired[str]
     pair: NotRequired[str]
