@@ -71,7 +71,7 @@ const finish = {
 mkdirSync(target, { recursive: true });
 // Pages run a plain script; a notebook imports a module.
 const contexts = await Promise.all([
-  esbuild.context({ ...shared, entryPoints: { report: "src/report/page.ts", explorer: "src/explorer/page.ts" }, format: "iife", plugins: [finish] }),
+  esbuild.context({ ...shared, entryPoints: { report: "src/report/page.ts", explorer: "src/explorer/page.ts", live: "src/live/page.ts" }, format: "iife", plugins: [finish] }),
   esbuild.context({ ...shared, entryPoints: { widget: "src/explorer/widget.ts" }, format: "esm", plugins: [finish] }),
 ]);
 for (const context of contexts) {

@@ -60,7 +60,7 @@ export async function decode(ref: ArrayRef, blob: Packed): Promise<Numbers> {
 }
 
 /** Where blobs come from: base64 in a page, one script element each; bytes in a notebook. */
-export type Source = (name: string) => string | Uint8Array<ArrayBuffer> | Promise<string>;
+export type Source = (name: string) => Packed | Promise<Packed>;
 
 /** The text of an array of this page, as soon as the browser has read it: the arrays stand behind the script. */
 export const fromPage = (name: string): Promise<string> =>

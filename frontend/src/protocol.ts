@@ -385,7 +385,7 @@ export interface Message {
 }
 
 /**
- * What the model is to read: a text (and `pair`, or a decoder's `target`), or `messages`, and ids `written` after.
+ * What the model is to read: a text (and `pair`, or a decoder's `target`), or `messages`; then ids `written`.
  */
 export interface LiveInput {
   text?: string;

@@ -60,21 +60,27 @@ const PAPER = 687;
 /** Changes of these touch the grid alone. */
 const OF_GRID: ReadonlySet<keyof Full> = new Set(["draw", "measure", "sort", "ascending", "least"]);
 
+/** What of a payload the controls are made of. */
+const controlled = ({ model, inputs, offers }: ExplorerPayload): string =>
+  JSON.stringify([model, inputs.length, offers, inputs.map(({ parts }) => parts.map(({ name, index, heads, quantities }) => [name, index.length, heads[0]?.length, quantities.map((each) => each.name)]))]);
+
 export class Explorer implements Owner {
   state: Full;
   theme: Theme = "light";
   printing = false;
-  private readonly data: Data;
+  private data: Data;
   private readonly tipBox: Tip;
-  private readonly toolbar: Toolbar;
+  private toolbar: Toolbar;
   private readonly headbar: HeadBar;
   private readonly shared = h("div.shared");
   private readonly main = h("div.main");
   private readonly help = keysDialog();
   private readonly live = h("div.hidden", { role: "status", "aria-live": "polite" });
   private readonly sizes: ResizeObserver;
-  private readonly stops: readonly (() => void)[];
+  private stops: readonly (() => void)[];
   private panes: Pane[] = [];
+  /** Of how many payloads this is the last. */
+  private version = 0;
   private inks = new Map<string, string>();
   private inkTheme = "";
   private readonly answers = new Map<string, Promise<Float32Array>>();
@@ -98,10 +104,9 @@ export class Explorer implements Owner {
     this.state = settle(props.state ?? payload.state, payload);
     root.classList.add("hs", "hx");
     root.tabIndex = -1;
-    this.toolbar = new Toolbar(payload, this.set, { find: (text, next) => this.find(text, next), help: () => this.help.showModal(), more: () => this.more(), save: (kind) => void this.save(kind), ...(host.address && { link: () => void this.link() }) });
+    this.toolbar = this.controls(payload);
     this.headbar = new HeadBar(this);
-    const { controls, tools } = this.toolbar;
-    this.stops = [toolbar(controls, "Page"), toolbar(tools, "What is shown"), toolbar(this.headbar.root, "Layer and heads")];
+    this.stops = this.toolbars();
     root.append(skip("Skip to the picture", () => this.picture), this.toolbar.bar, this.toolbar.tools, this.shared, this.main, this.toolbar.status, this.live, this.help);
     this.tipBox = new Tip(root);
     root.addEventListener("keydown", this.onKey);
@@ -112,6 +117,36 @@ export class Explorer implements Owner {
     this.sizes.observe(root);
     this.applyTheme();
     void this.render();
+  }
+
+  /** Show another payload in the place of this one: what is drawn stands until the new pictures do. */
+  renew({ payload, store, state }: ExplorerProps): void {
+    const before = this.data.payload;
+    this.version++;
+    this.data = new Data(payload, store, this.host.compute !== undefined);
+    this.answers.clear();
+    this.tip(null);
+    if (controlled(before) === controlled(payload)) this.toolbar.payload = payload;
+    else {
+      const old = this.toolbar;
+      this.toolbar = this.controls(payload);
+      old.bar.replaceWith(this.toolbar.bar);
+      old.tools.replaceWith(this.toolbar.tools);
+      old.status.replaceWith(this.toolbar.status);
+      this.stops = this.toolbars();
+    }
+    this.state = settle({ ...this.state, zoom: null, ...state }, payload);
+    void this.render();
+  }
+
+  private controls(payload: ExplorerPayload): Toolbar {
+    const link = this.host.address && { link: () => void this.link() };
+    return new Toolbar(payload, this.set, { find: (text, next) => this.find(text, next), help: () => this.help.showModal(), more: () => this.more(), save: (kind) => void this.save(kind), ...link });
+  }
+
+  private toolbars(): (() => void)[] {
+    const { controls, tools } = this.toolbar;
+    return [toolbar(controls, "Page"), toolbar(tools, "What is shown"), toolbar(this.headbar.root, "Layer and heads")];
   }
 
   /** Take over a state from outside. */
@@ -259,33 +294,46 @@ export class Explorer implements Owner {
     return true;
   }
 
-  // The panes that the state asks for.
-  private build(): void {
+  // The panes that the state asks for: those that are there, or new ones.
+  private build(): { readonly form: string; readonly panes: Pane[] } {
     const { side, input } = this.state;
-    const form = `${side}|${side === "one" ? input : ""}`;
-    if (form === this.form) return;
+    const form = `${this.version}|${side}|${side === "one" ? input : ""}`;
+    if (form === this.form) return { form, panes: this.panes };
+    const scene = (place: number, against: Scene | null = null): Scene => new Scene(this.data, place, this, against);
+    const places = side === "one" ? [scene(input)] : side === "both" ? [scene(0), scene(1)] : [scene(0, scene(1))];
+    return { form, panes: places.map((each) => new Pane(each)) };
+  }
+
+  private take({ form, panes }: { readonly form: string; readonly panes: Pane[] }): void {
+    if (panes === this.panes) return;
     this.form = form;
     for (const pane of this.panes) pane.destroy();
-    const scene = (place: number, against: Scene | null = null): Scene => new Scene(this.data, place, this, against);
-    if (side === "one") this.panes = [new Pane(scene(input))];
-    else if (side === "both") this.panes = [new Pane(scene(0)), new Pane(scene(1))];
-    else this.panes = [new Pane(scene(0, scene(1)))];
-    this.main.replaceChildren(...this.panes.map((pane) => pane.root));
+    this.panes = panes;
+    delete this.root.dataset.failed;
+    this.main.replaceChildren(...panes.map((pane) => pane.root));
   }
 
   private async render(keys: readonly (keyof Full)[] = []): Promise<void> {
     const turn = ++this.turn;
     const first = this.panes.length === 0;
     this.root.dataset.busy = "true";
+    let built: { readonly form: string; readonly panes: Pane[] } | null = null;
     try {
-      this.build();
-      for (const pane of this.panes) pane.scene.refresh();
-      const missing = this.panes.flatMap((pane) => pane.missing());
+      built = this.build();
+      const renewed = !first && !this.form.startsWith(`${this.version}|`);
+      for (const pane of built.panes) pane.scene.refresh();
+      const missing = built.panes.flatMap((pane) => pane.missing());
       if (missing.length > 0) await Promise.all(missing);
       if (first) await document.fonts.load("400 13px Inter").catch(() => undefined);
-      if (turn === this.turn) this.draw(keys.every((key) => OF_GRID.has(key)));
+      if (turn !== this.turn) return;
+      this.take(built);
+      built = null;
+      this.draw(renewed || keys.every((key) => OF_GRID.has(key)));
     } catch (error) {
-      this.fail(error);
+      if (turn === this.turn) this.fail(error);
+    } finally {
+      // Another picture was asked for while this one's maps were on their way.
+      if (built && built.panes !== this.panes) for (const pane of built.panes) pane.destroy();
     }
   }
 

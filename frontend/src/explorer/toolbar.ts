@@ -73,7 +73,7 @@ export class Toolbar {
   private state!: Full;
 
   constructor(
-    private readonly payload: ExplorerPayload,
+    public payload: ExplorerPayload,
     set: Set,
     act: Bar,
   ) {

@@ -7,6 +7,7 @@ import "./explorer.css";
 import { Store } from "../data";
 import { h } from "../dom";
 import type { Added, ExplorerPayload } from "../protocol";
+import { join } from "./added";
 import { Explorer, type Question } from "./explorer";
 import { download } from "./save";
 import { type Holder, Shared } from "./shared";
@@ -53,12 +54,7 @@ function darkAround(): boolean {
 /** Put what the kernel has computed into the payload and the arrays, which all views of a widget share. */
 function add(payload: ExplorerPayload, blobs: Record<string, DataView>, { added = [], arrays = [] }: Answer, buffers: DataView[]): void {
   arrays.forEach((name, at) => (blobs[name] = buffers[at]!));
-  for (const { input, part: name, quantity, values } of added) {
-    const part = payload.inputs[input]?.parts.find((each) => each.name === name);
-    if (!part) continue;
-    part.quantities = [...part.quantities.filter((each) => each.name !== quantity.name), quantity];
-    if (values && part.neurons) part.neurons = part.neurons.map((neurons, at) => neurons && { ...neurons, v: values[at] ?? null });
-  }
+  join(payload, added);
 }
 
 function render({ model, el }: { model: Model; el: HTMLElement }): () => void {

@@ -1,0 +1,89 @@
+// What a reader asks of a live model, as a value: it stands in the address, and can be undone.
+
+import type { LiveInput, Message } from "../protocol";
+
+export interface Asked {
+  readonly input: LiveInput;
+  /** Changes of attention, each as its text. */
+  readonly changes: readonly string[];
+  /** The candidate whose probability is followed; null: the likeliest. */
+  readonly chosen: number | null;
+}
+
+export const NOTHING: Asked = { input: {}, changes: [], chosen: null };
+
+/** The fragment of what is asked. */
+export function write({ input, changes, chosen }: Asked): string {
+  const found = new URLSearchParams();
+  for (const name of ["text", "pair", "target"] as const) if (input[name]) found.set(name, input[name]);
+  if (input.messages) found.set("chat", JSON.stringify(input.messages.map(({ role, content }) => [role, content])));
+  if (input.written?.length) found.set("written", input.written.join(","));
+  for (const change of changes) found.append("change", change);
+  if (chosen !== null) found.set("chosen", String(chosen));
+  return found.toString();
+}
+
+const whole = (text: string): boolean => /^\d{1,9}$/.test(text);
+
+/** What a fragment asks; what makes no sense is left out. */
+export function read(hash: string): Asked {
+  const found = new URLSearchParams(hash.replace(/^#/, ""));
+  const input: LiveInput = {};
+  for (const name of ["text", "pair", "target"] as const) {
+    const value = found.get(name);
+    if (value) input[name] = value;
+  }
+  const messages = turns(found.get("chat"));
+  if (messages.length > 0) input.messages = messages;
+  const written = (found.get("written") ?? "").split(",");
+  if (written.every(whole)) input.written = written.map(Number);
+  const chosen = found.get("chosen") ?? "";
+  return { input, changes: found.getAll("change").slice(0, 256), chosen: whole(chosen) ? Number(chosen) : null };
+}
+
+function turns(text: string | null): Message[] {
+  try {
+    const found: unknown = JSON.parse(text ?? "[]");
+    if (!Array.isArray(found)) return [];
+    const pairs = found.filter((turn): turn is [string, string] => Array.isArray(turn) && turn.length === 2 && turn.every((each) => typeof each === "string"));
+    return pairs.map(([role, content]) => ({ role, content }));
+  } catch {
+    return [];
+  }
+}
+
+/** Changes, what was there before, and what was taken back. */
+export class History {
+  private readonly before: (readonly string[])[] = [];
+  private readonly after: (readonly string[])[] = [];
+
+  constructor(public changes: readonly string[]) {}
+
+  get undoable(): boolean {
+    return this.before.length > 0;
+  }
+
+  get redoable(): boolean {
+    return this.after.length > 0;
+  }
+
+  set(changes: readonly string[]): void {
+    this.before.push(this.changes);
+    this.after.length = 0;
+    this.changes = changes;
+  }
+
+  undo(): void {
+    const last = this.before.pop();
+    if (!last) return;
+    this.after.push(this.changes);
+    this.changes = last;
+  }
+
+  redo(): void {
+    const next = this.after.pop();
+    if (!next) return;
+    this.before.push(this.changes);
+    this.changes = next;
+  }
+}

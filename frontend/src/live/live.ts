@@ -1,0 +1,269 @@
+// Type and look: the boxes, the explorer that follows, what the model says, what if, and who did it.
+
+import type { Store } from "../data";
+import { h } from "../dom";
+import { Explorer, type ExplorerHost } from "../explorer/explorer";
+import { download } from "../explorer/save";
+import { DEFAULTS, type Full, partOf } from "../explorer/state";
+import type { ExplorerState, LiveInfo, LiveInput, Prediction, Shown } from "../protocol";
+import { copyLink } from "../roving";
+import { type Asked, History } from "./asked";
+import { ChangesBox } from "./changes";
+import { SaysBox } from "./says";
+import { Session } from "./session";
+import { TextsBox } from "./texts";
+import { WhoBox } from "./who";
+import { type Carrier, StaleError } from "./wire";
+
+const WIDE = 1180;
+const TOP = 1;
+
+export interface LiveHost {
+  /** What is asked or shown has changed. */
+  changed(asked: Asked, state: Full): void;
+  address?(): string;
+  dark(): boolean;
+}
+
+export class Live {
+  private readonly session: Session;
+  private readonly history: History;
+  private readonly texts: TextsBox;
+  private readonly says: SaysBox;
+  private readonly changes: ChangesBox;
+  private readonly who: WhoBox;
+  private readonly stage = h("div.stage");
+  private readonly lost = h("p.lost", { role: "status" });
+  private readonly sizes: ResizeObserver;
+  private explorer: Explorer | null = null;
+  private shown: Shown | null = null;
+  private input: LiveInput;
+  private chosen: number | null;
+  private begin: ExplorerState;
+
+  constructor(
+    readonly root: HTMLElement,
+    carrier: Carrier,
+    private readonly host: LiveHost,
+    asked: Asked,
+    state: ExplorerState,
+  ) {
+    this.input = asked.input;
+    this.chosen = asked.chosen;
+    this.begin = state;
+    this.history = new History(asked.changes);
+    root.classList.add("hs", "live");
+    this.texts = new TextsBox({ typed: (input) => this.typed(input), stop: () => this.session.stop() });
+    this.says = new SaysBox({ follow: (id) => this.follow(id), take: (id) => this.take(id) });
+    this.changes = new ChangesBox({ history: this.history, changed: () => this.changed(), copy: () => void this.copy() });
+    this.who = new WhoBox({
+      rank: () => this.session.who(this.at, this.chosen),
+      without: (layer, head) => this.session.without(this.at, this.chosen, layer, head),
+      open: (layer, head) => this.explorer?.open(layer, head, false),
+    });
+    const side = h("aside.side", { "aria-label": "What the model says" }, this.says.root, this.changes.root, this.who.root);
+    side.hidden = true;
+    this.lost.hidden = true;
+    root.append(h("h1.hidden", {}, "headscope"), this.lost, this.texts.root, h("div.body", {}, this.stage, side));
+    root.addEventListener("keydown", (event) => this.key(event));
+    this.sizes = new ResizeObserver(() => root.classList.toggle("wide", root.clientWidth >= WIDE));
+    this.sizes.observe(root);
+    this.theme();
+    this.texts.show(this.input);
+    this.session = new Session(carrier, {
+      info: (info) => this.told(info),
+      lost: (why) => {
+        this.lost.hidden = why === null;
+        this.lost.textContent = why ?? "";
+      },
+      shown: (shown, store, milliseconds) => this.draw(shown, store, milliseconds),
+      problem: (text) => this.texts.fail(text),
+      busy: (busy) => {
+        this.texts.busy(busy);
+        if (busy) root.dataset.reading = "true";
+        else delete root.dataset.reading;
+      },
+    });
+    this.ask();
+    this.texts.focus();
+  }
+
+  /** The surroundings have become light or dark. */
+  surroundings(): void {
+    this.explorer?.surroundings();
+    this.theme();
+  }
+
+  /** Take over what is asked and shown from outside. */
+  update(asked: Asked, state: ExplorerState): void {
+    this.input = asked.input;
+    this.chosen = asked.chosen;
+    if (asked.changes.join("\n") !== this.history.changes.join("\n")) this.history.set(asked.changes);
+    this.texts.show(this.input);
+    this.explorer?.update({ ...DEFAULTS, ...state });
+    this.ask();
+  }
+
+  get asked(): Asked {
+    return { input: this.input, changes: this.history.changes, chosen: this.chosen };
+  }
+
+  destroy(): void {
+    this.session.close();
+    this.sizes.disconnect();
+    this.explorer?.destroy();
+    this.root.replaceChildren();
+  }
+
+  private told(info: LiveInfo): void {
+    this.texts.tell(info);
+    document.title = document.title || `headscope: ${info.model}`;
+  }
+
+  // The place that is asked about: that of the pinned token, where the model says something of each.
+  private get at(): number | null {
+    const { pin, between } = this.explorer?.state ?? {};
+    return pin ? Number(pin[1]) : between ? between[0]! : null;
+  }
+
+  private ask(): void {
+    const empty = !this.input.text?.trim() && !this.input.messages?.some(({ content }) => content.trim());
+    if (empty) return this.texts.fail(this.shown ? "Type something: there is nothing to read." : "");
+    this.session.show({ ...this.asked, at: this.at, layer: this.explorer?.state.layer ?? this.begin.layer ?? -1 });
+  }
+
+  private tell(): void {
+    if (this.explorer) this.host.changed(this.asked, this.explorer.state);
+  }
+
+  private typed(input: LiveInput): void {
+    this.input = input;
+    this.chosen = null;
+    this.ask();
+  }
+
+  private changed(): void {
+    this.changes.say("");
+    this.ask();
+    if (this.explorer) this.panel(this.explorer.state);
+  }
+
+  // A token is written after the text, or in the place of one that was.
+  private take(id: number): void {
+    const { shown } = this;
+    if (!shown || shown.says[0]?.kind !== "next") return;
+    const place = shown.says[0].place ?? 0;
+    const written = this.input.written ?? [];
+    const kept = place - (this.tokens - written.length) + 1;
+    if (kept < 0) return this.texts.fail("This token stands in the text: change the text itself, or let the pin go.");
+    this.input = { ...this.input, written: [...written.slice(0, kept), id] };
+    this.chosen = null;
+    this.explorer?.set({ pin: null, between: null });
+    this.ask();
+  }
+
+  private get tokens(): number {
+    const parts = this.shown?.payload.inputs[0]?.parts ?? [];
+    return (parts.find(({ name }) => name === "decoder") ?? parts[0])?.query.pieces.length ?? 0;
+  }
+
+  private follow(id: number | null): void {
+    this.chosen = id;
+    void this.say();
+  }
+
+  private async say(): Promise<void> {
+    this.who.clear();
+    try {
+      const says = await this.session.says(this.at, this.chosen);
+      this.predicted(says);
+    } catch (error) {
+      if (!(error instanceof StaleError)) this.texts.fail(error instanceof Error ? error.message : String(error));
+    }
+    this.tell();
+  }
+
+  private predicted(says: readonly Prediction[]): void {
+    const inputs = this.shown?.payload.inputs ?? [];
+    this.says.show(says, inputs.map(({ label }) => label));
+  }
+
+  private draw(shown: Shown, store: Store, milliseconds: number): void {
+    const before = this.shown;
+    this.shown = shown;
+    const { payload } = shown;
+    this.texts.counted(shown.tokens, milliseconds);
+    if (shown.notes.length > 0) this.texts.fail(shown.notes.join(" "));
+    const written = this.input.written?.length ?? 0;
+    const parts = payload.inputs[0]!.parts;
+    const axis = (parts.find(({ name }) => name === "decoder") ?? parts[0]!).query.pieces;
+    this.texts.wrote(axis.slice(axis.length - written));
+    if (this.explorer) {
+      // A first change puts what was beside what is; without one there is one picture.
+      const two = payload.inputs.length === 2;
+      const had = before?.payload.inputs.length === 2;
+      const side = two === had ? {} : { side: two ? ("both" as const) : ("one" as const), input: 0 };
+      this.explorer.renew({ payload, store, state: side });
+    } else {
+      const element = h("div");
+      this.stage.append(element);
+      this.explorer = new Explorer(element, { payload, store, state: { ...payload.state, ...this.begin } }, this.explorerHost());
+      this.root.querySelector<HTMLElement>(".side")!.hidden = false;
+    }
+    this.theme();
+    this.predicted(shown.says);
+    this.panel(this.explorer.state);
+    this.who.clear();
+    this.tell();
+  }
+
+  private explorerHost(): ExplorerHost {
+    return {
+      changed: (state) => this.looked(state),
+      ...(this.host.address && { address: () => this.host.address!() }),
+      dark: () => this.host.dark(),
+      save: download,
+      exact: (question) => this.session.exact(question),
+      compute: (name) => this.session.compute(name),
+    };
+  }
+
+  private pinned = "";
+
+  private looked(state: Full): void {
+    this.theme();
+    this.panel(state);
+    const pinned = JSON.stringify([state.pin, state.between]);
+    if (pinned !== this.pinned) {
+      this.pinned = pinned;
+      void this.say();
+    } else this.tell();
+  }
+
+  private panel(state: Full): void {
+    const payload = this.shown?.payload;
+    if (payload) this.changes.show(state, partOf(payload.inputs[state.input] ?? payload.inputs[0]!, state.part));
+  }
+
+  private theme(): void {
+    const theme = this.explorer?.state.theme ?? this.begin.theme ?? "auto";
+    this.root.dataset.theme = theme === "auto" ? (this.host.dark() ? "dark" : "light") : theme;
+  }
+
+  private async copy(): Promise<void> {
+    const said = await copyLink(this.shown?.python ?? "");
+    this.changes.say(said === "Link copied" ? "Copied." : (this.shown?.python ?? ""));
+  }
+
+  // Space writes the likeliest token, where nothing else wants it.
+  private key(event: KeyboardEvent): void {
+    const target = event.target instanceof Element ? event.target : null;
+    if (event.key !== " " || event.ctrlKey || event.metaKey || event.altKey || target?.matches("input, textarea, select, button, a, [role=option], [role=listbox]")) return;
+    const says = this.shown?.says[0];
+    if (says?.kind !== "next" || this.root.dataset.reading !== undefined) return;
+    event.preventDefault();
+    if (this.explorer?.state.pin) this.explorer.set({ pin: null });
+    const best = says.top.slice(0, TOP)[0];
+    if (best) this.take(best.id);
+  }
+}

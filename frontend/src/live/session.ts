@@ -1,0 +1,144 @@
+// A page's side of a live model: one question for pictures is on its way at a time, and the latest waits behind it.
+
+import { Store } from "../data";
+import { join } from "../explorer/added";
+import type { ArraysAnswer, ExplorerPayload, LiveInfo, Prediction, QuantityAnswer, SaysAnswer, Shown, WhoAnswer, WithoutAnswer } from "../protocol";
+import type { Question } from "../explorer/explorer";
+import type { Asked } from "./asked";
+import { type Carrier, StaleError, Wire } from "./wire";
+
+/** After so long what is computed is stopped if something newer waits. */
+const PATIENCE = 1000;
+
+export interface Listener {
+  info(info: LiveInfo): void;
+  /** The connection is lost; null: it is back. */
+  lost(why: string | null): void;
+  shown(shown: Shown, store: Store, milliseconds: number): void;
+  problem(text: string): void;
+  /** Whether something is being computed. */
+  busy(busy: boolean): void;
+}
+
+/** What is asked, where the picture opens. */
+export interface Wanted extends Asked {
+  readonly at: number | null;
+  readonly layer: number;
+}
+
+export class Session {
+  private readonly wire: Wire;
+  private wanted: Wanted | null = null;
+  private running: Wanted | null = null;
+  private last: Wanted | null = null;
+  private began = 0;
+  private turn = 0;
+  private payload: ExplorerPayload | null = null;
+  private blobs = new Map<string, Uint8Array<ArrayBuffer>>();
+  private readonly missing = new Map<string, { readonly done: (bytes: Uint8Array<ArrayBuffer>) => void; readonly fail: (error: Error) => void }>();
+  private timer = 0;
+  private up = false;
+
+  constructor(
+    carrier: Carrier,
+    private readonly listener: Listener,
+  ) {
+    this.wire = new Wire(carrier, (state) => {
+      this.up = state.up;
+      if (!state.up) return listener.lost(state.why);
+      listener.lost(null);
+      listener.info(state.info);
+      // Another server knows nothing of what was shown.
+      this.wanted ??= this.last;
+      void this.next();
+    });
+  }
+
+  /** Have an input read and shown, in place of any that waits. */
+  show(wanted: Wanted): void {
+    this.wanted = this.last = wanted;
+    window.clearTimeout(this.timer);
+    if (!this.running) return void this.next();
+    this.timer = window.setTimeout(() => this.wanted && this.running && this.wire.stop(), Math.max(0, PATIENCE - (performance.now() - this.began)));
+  }
+
+  /** Give up what is being computed. */
+  stop(): void {
+    this.wanted = null;
+    this.wire.stop();
+  }
+
+  close(): void {
+    window.clearTimeout(this.timer);
+    this.wire.close();
+  }
+
+  private async next(): Promise<void> {
+    if (this.running || !this.wanted || !this.up) return;
+    const { input, changes, at, chosen, layer } = this.wanted;
+    this.running = this.wanted;
+    this.wanted = null;
+    this.began = performance.now();
+    this.listener.busy(true);
+    try {
+      const { content, buffers } = await this.wire.ask<Shown>("show", { input, changes, at, chosen, layer });
+      const blobs = new Map(content.arrays.map((name, place) => [name, buffers[place]!]));
+      const store = new Store((name) => blobs.get(name) ?? this.fetch(name, blobs));
+      this.turn = content.turn;
+      this.payload = content.payload;
+      this.blobs = blobs;
+      this.listener.shown(content, store, performance.now() - this.began);
+    } catch (error) {
+      if (!(error instanceof StaleError) && !this.wanted) this.listener.problem(error instanceof Error ? error.message : String(error));
+    } finally {
+      this.running = null;
+      if (this.wanted && this.up) void this.next();
+      else this.listener.busy(false);
+    }
+  }
+
+  // Arrays that are asked for at once travel at once.
+  private fetch(name: string, blobs: Map<string, Uint8Array<ArrayBuffer>>): Promise<Uint8Array<ArrayBuffer>> {
+    if (blobs !== this.blobs) return new Promise(() => undefined); // of a picture that nobody sees any more
+    return new Promise((done, fail) => {
+      if (this.missing.size === 0) queueMicrotask(() => void this.collect(blobs));
+      this.missing.set(name, { done, fail });
+    });
+  }
+
+  private async collect(blobs: Map<string, Uint8Array<ArrayBuffer>>): Promise<void> {
+    const asked = [...this.missing];
+    this.missing.clear();
+    try {
+      const { buffers } = await this.wire.ask<ArraysAnswer>("arrays", { turn: this.turn, names: asked.map(([name]) => name) });
+      asked.forEach(([name, { done }], place) => (blobs.set(name, buffers[place]!), done(buffers[place]!)));
+    } catch (error) {
+      if (!(error instanceof StaleError)) for (const [, { fail }] of asked) fail(error as Error);
+    }
+  }
+
+  async exact(question: Question): Promise<Float32Array> {
+    const { buffers } = await this.wire.ask("exact", { turn: this.turn, ...question });
+    const bytes = buffers[0]!;
+    return new Float32Array(bytes.slice().buffer);
+  }
+
+  async compute(name: string): Promise<void> {
+    const { payload, blobs } = this;
+    const { content, buffers } = await this.wire.ask<QuantityAnswer>("quantity", { turn: this.turn, name });
+    content.arrays.forEach((each, place) => blobs.set(each, buffers[place]!));
+    if (payload) join(payload, content.added);
+  }
+
+  async says(at: number | null, chosen: number | null): Promise<Prediction[]> {
+    return (await this.wire.ask<SaysAnswer>("says", { turn: this.turn, at, chosen })).content.says;
+  }
+
+  async who(at: number | null, chosen: number | null): Promise<WhoAnswer> {
+    return (await this.wire.ask<WhoAnswer>("who", { turn: this.turn, at, chosen })).content;
+  }
+
+  async without(at: number | null, chosen: number | null, layer: number, head: number): Promise<number> {
+    return (await this.wire.ask<WithoutAnswer>("without", { turn: this.turn, at, chosen, layer, head })).content.number;
+  }
+}

@@ -1,0 +1,175 @@
+// The boxes that a reader types in: a text and a pair, a decoder's text, or the turns of a conversation; and what was written after.
+
+import { h } from "../dom";
+import { plural, shown, whole } from "../format";
+import type { LiveInfo, LiveInput, Message } from "../protocol";
+
+const ROLES = ["system", "user", "assistant"] as const;
+
+export interface TextsOwner {
+  /** Another input. */
+  typed(input: LiveInput): void;
+  stop(): void;
+}
+
+export class TextsBox {
+  readonly root = h("div.texts");
+  private readonly text = this.box("Text", 2);
+  private readonly pair = this.box("Pair", 2);
+  private readonly target = this.box("Target", 2);
+  private readonly turns = h("div.turns", { role: "group", "aria-label": "Conversation" });
+  private readonly talk: HTMLButtonElement;
+  private readonly examples: HTMLSelectElement;
+  private readonly written = h("div.written", { role: "group", "aria-label": "Written" });
+  private readonly count = h("span.count");
+  private readonly state = h("span.state", { role: "status" });
+  private readonly stop: HTMLButtonElement;
+  private readonly problem = h("p.problem", { role: "alert" });
+  private info: LiveInfo | null = null;
+  private input: LiveInput = {};
+  private slow = 0;
+
+  constructor(private readonly owner: TextsOwner) {
+    this.talk = h("button.link", { type: "button", title: "Turns of a conversation in place of a text, by the model's own template", onclick: () => this.chat(!this.input.messages) }, "Conversation");
+    this.examples = h("select", { "aria-label": "Examples" });
+    this.examples.addEventListener("change", () => this.example());
+    this.stop = h("button.link", { type: "button", onclick: () => owner.stop() }, "Stop");
+    this.problem.hidden = this.stop.hidden = true;
+    this.turns.addEventListener("input", () => this.talked());
+    this.turns.addEventListener("change", () => this.talked());
+    this.root.append(h("div.boxes", {}, this.text.label, this.pair.label, this.target.label, this.turns), this.written, h("div.under", {}, this.count, this.state, this.stop, h("span.grow"), this.talk, this.examples), this.problem);
+    this.show({});
+  }
+
+  /** What the model can be given. */
+  tell(info: LiveInfo): void {
+    this.info = info;
+    this.talk.hidden = !info.chat;
+    this.examples.hidden = info.examples.length === 0;
+    const named = ({ text, messages }: LiveInput): string => (text ?? messages?.at(-1)?.content ?? "").slice(0, 60);
+    this.examples.replaceChildren(h("option", { value: "" }, "Examples"), ...info.examples.map((each, place) => h("option", { value: place }, named(each))));
+    this.show(this.input);
+  }
+
+  show(input: LiveInput): void {
+    this.input = input;
+    const talks = input.messages !== undefined;
+    const fill = (box: HTMLTextAreaElement, value = ""): void => {
+      if (box.value !== value) box.value = value;
+    };
+    fill(this.text.box, input.text);
+    fill(this.pair.box, input.pair);
+    fill(this.target.box, input.target);
+    this.text.label.hidden = talks;
+    this.pair.label.hidden = talks || this.info?.target === true;
+    this.target.label.hidden = this.info?.target !== true;
+    this.turns.hidden = !talks;
+    this.talk.textContent = talks ? "One text" : "Conversation";
+    if (talks && JSON.stringify(this.messages()) !== JSON.stringify(input.messages)) this.draw(input.messages!);
+  }
+
+  /** The tokens that were written after the text, and the ways to take them back. */
+  wrote(pieces: readonly string[]): void {
+    this.written.hidden = pieces.length === 0;
+    const drop = (kept: number): void => this.owner.typed({ ...this.input, written: (this.input.written ?? []).slice(0, kept) });
+    this.written.replaceChildren(
+      h("span.cap", {}, "Written"),
+      ...pieces.map((piece, place) => h("button.word", { type: "button", title: "Take this token and those after it back", onclick: () => drop(place) }, h("bdi", {}, shown(piece)))),
+      h("button.link", { type: "button", onclick: () => drop(0) }, "Take all back"),
+    );
+  }
+
+  counted(tokens: number, milliseconds: number): void {
+    const most = this.info?.longest;
+    this.count.textContent = `${plural(tokens, "token")}${most ? ` of at most ${whole(most)}` : ""}`;
+    this.count.title = `read and sent in ${Math.round(milliseconds)} ms`;
+    this.fail("");
+  }
+
+  fail(text: string): void {
+    this.problem.textContent = text;
+    this.problem.hidden = text === "";
+  }
+
+  busy(busy: boolean): void {
+    window.clearTimeout(this.slow);
+    if (!busy) {
+      this.state.textContent = "";
+      this.stop.hidden = true;
+      return;
+    }
+    this.slow = window.setTimeout(() => {
+      this.state.textContent = "The model is reading…";
+      this.stop.hidden = false;
+    }, 400);
+  }
+
+  focus(): void {
+    (this.input.messages ? this.turns.querySelector("textarea") : this.text.box)?.focus();
+  }
+
+  private box(name: string, rows: number): { readonly label: HTMLLabelElement; readonly box: HTMLTextAreaElement } {
+    const box = h("textarea", { rows, spellcheck: "false", autocomplete: "off", dir: "auto" });
+    box.addEventListener("input", () => {
+      const { text: _, pair: __, target: ___, written: ____, ...rest } = this.input;
+      const input: LiveInput = { ...rest };
+      if (this.text.box.value) input.text = this.text.box.value;
+      if (this.pair.box.value) input.pair = this.pair.box.value;
+      if (this.target.box.value) input.target = this.target.box.value;
+      this.take(input);
+    });
+    return { label: h("label.box", {}, h("span.cap", {}, name), box), box };
+  }
+
+  private take(input: LiveInput): void {
+    this.input = input;
+    this.owner.typed(input);
+  }
+
+  private example(): void {
+    const found = this.info?.examples[Number(this.examples.value)];
+    if (this.examples.value === "" || !found) return;
+    this.examples.value = "";
+    this.show({ ...found });
+    this.take({ ...found });
+  }
+
+  private chat(on: boolean): void {
+    const { text = "", messages, target } = this.input;
+    const kept = target === undefined ? {} : { target };
+    const input: LiveInput = on ? { ...kept, messages: [{ role: "user", content: text }] } : { ...kept, text: messages?.findLast(({ role }) => role === "user")?.content ?? "" };
+    this.show(input);
+    this.take(input);
+  }
+
+  private draw(messages: readonly Message[]): void {
+    const row = ({ role, content }: Message, place: number): HTMLElement => {
+      const named = h("select", { "aria-label": `Role of turn ${place + 1}` }, ...ROLES.map((each) => h("option", { value: each, selected: each === role }, each)));
+      const said = h("textarea", { rows: 1, "aria-label": `Turn ${place + 1}`, dir: "auto" });
+      said.value = content;
+      const drop = h("button.icon", { type: "button", "aria-label": `Take turn ${place + 1} away`, title: "Take this turn away", disabled: messages.length === 1, onclick: () => this.turn(messages, place, false) }, "×");
+      return h("div.turn", {}, named, said, drop);
+    };
+    this.turns.replaceChildren(...messages.map(row), h("button.link", { type: "button", onclick: () => this.turn(this.messages(), this.messages().length, true) }, "Add a turn"));
+  }
+
+  private turn(_: readonly Message[], place: number, add: boolean): void {
+    const messages = this.messages();
+    if (add) messages.push({ role: messages.at(-1)?.role === "user" ? "assistant" : "user", content: "" });
+    else messages.splice(place, 1);
+    const { written: __, ...rest } = this.input;
+    const input = { ...rest, messages };
+    this.draw(messages);
+    this.show(input);
+    this.take(input);
+  }
+
+  private talked(): void {
+    const { written: _, ...rest } = this.input;
+    this.take({ ...rest, messages: this.messages() });
+  }
+
+  private messages(): Message[] {
+    return [...this.turns.querySelectorAll<HTMLElement>(".turn")].map((turn) => ({ role: turn.querySelector("select")!.value, content: turn.querySelector("textarea")!.value }));
+  }
+}

@@ -1,0 +1,78 @@
+// Questions to a live model and their answers, whatever carries them.
+
+import type { LiveError, LiveInfo } from "../protocol";
+import type { Buffers } from "./frames";
+
+/** What carries messages: a socket, a notebook's kernel. */
+export interface Carrier {
+  send(content: object): void;
+  /** Hear what comes; called once. */
+  hear(message: (content: Record<string, unknown>, buffers: Buffers) => void, state: (state: Connection) => void): void;
+  close(): void;
+}
+
+/** `info` comes with a connection: what the model behind it is. */
+export type Connection = { readonly up: true; readonly info: LiveInfo } | { readonly up: false; readonly why: string };
+
+export class StaleError extends Error {}
+
+interface Waiting {
+  readonly kind: string;
+  readonly resolve: (answer: Answered<never>) => void;
+  readonly reject: (error: Error) => void;
+}
+
+export interface Answered<T> {
+  readonly content: T;
+  readonly buffers: Buffers;
+}
+
+export class Wire {
+  private readonly waiting = new Map<number, Waiting>();
+  private asked = 0;
+
+  constructor(
+    private readonly carrier: Carrier,
+    state: (state: Connection) => void,
+  ) {
+    carrier.hear(
+      (content, buffers) => this.answer(content, buffers),
+      (now) => {
+        if (!now.up) this.lose();
+        state(now);
+      },
+    );
+  }
+
+  ask<T>(kind: string, question: object): Promise<Answered<T>> {
+    return new Promise((resolve, reject) => {
+      const id = ++this.asked;
+      this.waiting.set(id, { kind, resolve: resolve as Waiting["resolve"], reject });
+      this.carrier.send({ ...question, kind, id });
+    });
+  }
+
+  /** Nobody waits for what is being computed. */
+  stop(): void {
+    this.carrier.send({ kind: "stop" });
+  }
+
+  close(): void {
+    this.carrier.close();
+    this.lose();
+  }
+
+  private lose(): void {
+    for (const { reject } of this.waiting.values()) reject(new StaleError("the connection was lost"));
+    this.waiting.clear();
+  }
+
+  private answer(content: Record<string, unknown>, buffers: Buffers): void {
+    const who = this.waiting.get(Number(content.id));
+    if (!who) return;
+    this.waiting.delete(Number(content.id));
+    if (typeof content.error !== "string") return who.resolve({ content: content as never, buffers });
+    const { error, stale } = content as unknown as LiveError;
+    who.reject(stale ? new StaleError(error) : new Error(error));
+  }
+}
