@@ -397,12 +397,15 @@ export interface LiveInput {
 
 /**
  * A live model: what it can be given. `against` is another one that reads the same; `longest` is in tokens.
+ *
+ * `pair`: a second text beside the first; `target`: what a decoder reads; `chat`: turns of a conversation.
  */
 export interface LiveInfo {
   model: string;
   against: string | null;
-  chat: boolean;
+  pair: boolean;
   target: boolean;
+  chat: boolean;
   longest: number;
   examples: LiveInput[];
 }
@@ -420,8 +423,8 @@ export interface Candidate {
  * What a model says of an input.
  *
  * ``next``: the token after `place`; ``mask``: the token at `place`; ``class``: the class of the input, or of the
- * token at `place`; ``cosine``: `number` is that of the two texts. `top` are the likeliest, `entropy` is in nats,
- * `chosen` the one whose probability is followed. `note` says why there is nothing.
+ * token at `place`; ``cosine``: `number` is that of the two texts. `top` are the likeliest, of several inputs those of
+ * each; `entropy` is in nats, `chosen` the one whose probability is followed. `note` says why there is nothing.
  */
 export interface Prediction {
   kind: "next" | "mask" | "class" | "cosine" | "none";

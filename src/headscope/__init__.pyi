@@ -37,6 +37,7 @@ from .errors import HeadscopeError as HeadscopeError
 from .heads import Head as Head
 from .link import Link as Link
 from .link import Span as Span
+from .live.explore import explore as explore
 from .live.view import head_view as head_view
 from .live.view import model_view as model_view
 from .live.view import neuron_view as neuron_view

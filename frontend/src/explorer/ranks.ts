@@ -8,6 +8,7 @@ import type { MeasureColumn } from "../protocol";
 import { area, ratio, surface } from "./canvas";
 import { NAME_AND_FIGURE } from "./gridlayout";
 import type { Scene } from "./scene";
+import { headsOf } from "./state";
 
 const SAY: Record<string, string> = { previous: "the previous token", next: "the next token", current: "itself", first: "the first token", sep: "separators" };
 
@@ -20,8 +21,18 @@ export function phrase(scene: Scene): string {
     .map((name) => [name, found.get(name) ?? -1] as const)
     .sort((a, b) => b[1] - a[1])[0];
   if (!best) return "";
+  if (best[1] === 0 && off(scene)) return "switched off: its weights are 0";
   if (best[1] < 0.2) return found.has("entropy") ? `spread out, entropy ${found.get("entropy")!.toFixed(1)} nats on this input` : "";
   return `${percent(best[1])} on ${SAY[best[0]]}, on this input`;
+}
+
+/** Whether all weights of the open head are 0. */
+function off({ data, part, state, head }: Scene): boolean {
+  const layer = data.layer(part, state.layer, "weights", [head]);
+  if (!layer) return false;
+  const [, queries, keys] = layer.shape;
+  const start = headsOf(part, state.layer).indexOf(head) * queries * keys;
+  return layer.numbers.subarray(start, start + queries * keys).every((value) => value === 0);
 }
 
 interface Row {

@@ -4,10 +4,13 @@
 // theme "auto" follows the notebook's.
 import "../theme.css";
 import "./explorer.css";
+import "../live/live.css";
 import { Store } from "../data";
 import { h } from "../dom";
+import { type Here, renderLive } from "../live/notebook";
 import type { Added, ExplorerPayload } from "../protocol";
 import { join } from "./added";
+import { darkAround, onTheme, shareKeys } from "./notebook";
 import { Explorer, type Question } from "./explorer";
 import { download } from "./save";
 import { type Holder, Shared } from "./shared";
@@ -33,23 +36,12 @@ interface Waiting {
 /** The part of anywidget's model that is used. */
 type Model = Holder & {
   get(name: "payload"): ExplorerPayload;
+  get(name: "live"): unknown;
   get(name: "blobs"): Record<string, DataView>;
   on(event: "msg:custom", run: (answer: Answer, buffers: DataView[]) => void): void;
   off(event: "msg:custom", run: (answer: Answer, buffers: DataView[]) => void): void;
   send(content: unknown): void;
 };
-
-/** Whether the notebook around an element is dark: JupyterLab, Notebook 7, VS Code, marimo, Colab, or the system. */
-function darkAround(): boolean {
-  const { body, documentElement: html } = document;
-  const lab = body.dataset.jpThemeLight;
-  if (lab !== undefined) return lab === "false";
-  const code = body.dataset.vscodeThemeKind;
-  if (code !== undefined) return code.includes("dark") || code === "vscode-high-contrast";
-  if (html.getAttribute("theme") === "dark" || html.classList.contains("dark") || body.classList.contains("dark")) return true;
-  if (html.hasAttribute("theme") || html.classList.contains("light")) return false;
-  return window.matchMedia("(prefers-color-scheme: dark)").matches;
-}
 
 /** Put what the kernel has computed into the payload and the arrays, which all views of a widget share. */
 function add(payload: ExplorerPayload, blobs: Record<string, DataView>, { added = [], arrays = [] }: Answer, buffers: DataView[]): void {
@@ -57,7 +49,12 @@ function add(payload: ExplorerPayload, blobs: Record<string, DataView>, { added 
   join(payload, added);
 }
 
-function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
+function render(here: { model: Model; el: HTMLElement }): () => void {
+  // A widget with a model behind it has no payload of its own.
+  return here.model.get("live") ? renderLive(here as unknown as Here) : renderView(here);
+}
+
+function renderView({ model, el }: { model: Model; el: HTMLElement }): () => void {
   const root = h("div.inbook", { "data-lm-suppress-shortcuts": "true" });
   el.append(root);
   const payload = model.get("payload");
@@ -86,9 +83,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     who.resolve(bytes ? new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength)) : new Float32Array());
   };
   model.on("msg:custom", answer);
-  // A letter alone is the view's; what is pressed with Ctrl or ⌘ (save, undo) is the notebook's, which asks before the view is told.
-  const share = (event: KeyboardEvent): void => void root.toggleAttribute("data-lm-suppress-shortcuts", !event.ctrlKey && !event.metaKey);
-  window.addEventListener("keydown", share, { capture: true });
+  const unshare = shareKeys(root);
   // A state from Python is whole: what it leaves out goes back to its default.
   const shared = new Shared(model, (state) => explorer.update({ ...DEFAULTS, ...state }));
   const explorer = new Explorer(root, { payload, store, state: { ...payload.state, ...shared.state } }, {
@@ -102,17 +97,12 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     compute: async (name: string) => void (await ask({ kind: "quantity", name })),
     save: download,
   });
-  const around = new MutationObserver(() => explorer.surroundings());
-  for (const element of [document.body, document.documentElement]) around.observe(element, { attributes: true, attributeFilter: ["class", "theme", "data-jp-theme-light", "data-vscode-theme-kind"] });
-  const system = window.matchMedia("(prefers-color-scheme: dark)");
-  const follow = (): void => explorer.surroundings();
-  system.addEventListener("change", follow);
+  const left = onTheme(() => explorer.surroundings());
   return () => {
     shared.destroy();
     model.off("msg:custom", answer);
-    around.disconnect();
-    window.removeEventListener("keydown", share, { capture: true });
-    system.removeEventListener("change", follow);
+    left();
+    unshare();
     explorer.destroy();
     root.remove();
   };

@@ -71,7 +71,7 @@ export class SaysBox {
       top.slice(0, says.length > 1 ? 7 : 10).forEach(add);
       if (chosen) add(chosen);
     }
-    return [...rows.values()].slice(0, 14);
+    return [...rows.values()];
   }
 
   private cosine(says: readonly Prediction[], names: readonly string[]): void {

@@ -61,7 +61,7 @@ export class TextsBox {
     fill(this.pair.box, input.pair);
     fill(this.target.box, input.target);
     this.text.label.hidden = talks;
-    this.pair.label.hidden = talks || this.info?.target === true;
+    this.pair.label.hidden = talks || this.info?.pair === false;
     this.target.label.hidden = this.info?.target !== true;
     this.turns.hidden = !talks;
     this.talk.textContent = talks ? "One text" : "Conversation";

@@ -64,8 +64,16 @@ class Says:
         best = int(row.argmax()) if chosen is None or not 0 <= chosen < len(row) else chosen
         return row[best], f"log p({self.named(best).strip() or self.named(best)!r}), in nats"
 
-    def prediction(self, asked: int | None, chosen: int | None) -> Prediction:
-        """What is said at a place, and of a candidate."""
+    def best(self, asked: int | None) -> list[int]:
+        """The likeliest candidates at a place."""
+        place = self.place(asked)
+        if self.logits is None or place is None:
+            return []
+        row = self.logits[place]
+        return [int(number) for number in row.float().topk(min(TOP, len(row))).indices]
+
+    def prediction(self, asked: int | None, chosen: int | None, of: Sequence[int] = ()) -> Prediction:
+        """What is said at a place, of a candidate, and of others beside the likeliest."""
         place = self.place(asked)
         found = Prediction(
             kind=self.kind,
@@ -85,8 +93,9 @@ class Says:
         row = torch.log_softmax(self.logits[place].float(), -1)
         shares = row.exp()
         found["entropy"] = float(-(shares * row.clamp(min=-1e9)).sum())
-        best = shares.topk(min(TOP, len(shares))).indices
-        found["top"] = [self._candidate(int(number), float(shares[number])) for number in best]
+        known = {number for number in (*self.best(asked), *of) if number < len(shares)}
+        best = sorted(known, key=lambda number: (-float(shares[number]), number))
+        found["top"] = [self._candidate(number, float(shares[number])) for number in best]
         if chosen is not None and 0 <= chosen < len(row):
             found["chosen"] = self._candidate(chosen, float(shares[chosen]))
         return found
@@ -138,8 +147,11 @@ def says(model: Model, axes: Mapping[str, Tokens], ready: Mapping[str, Tensor], 
 
 
 def predictions(each: Sequence[Says], place: int | None, chosen: int | None) -> list[Prediction]:
-    """What is said of each input, of the same candidate: the one chosen, or the likeliest of the first."""
-    first = each[0].prediction(place, chosen)
-    if chosen is None and first["top"]:
-        chosen = first["top"][0]["id"]
-    return [one.prediction(place, chosen) for one in each]
+    """What is said of each input, of the same candidates: the likeliest of each, and the one chosen.
+
+    Where none is chosen it is the likeliest of the first.
+    """
+    best = [number for one in each for number in one.best(place)]
+    if chosen is None and best:
+        chosen = best[0]
+    return [one.prediction(place, chosen, best) for one in each]

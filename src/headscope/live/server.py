@@ -207,7 +207,7 @@ def serve(
         ws="websockets-sansio",
         ws_max_size=LONGEST_FRAME,
         ws_per_message_deflate=False,
-        timeout_graceful_shutdown=2,
+        timeout_graceful_shutdown=1,
     )
     with contextlib.suppress(KeyboardInterrupt):
         Server(config).run(sockets=[listening])

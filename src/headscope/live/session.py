@@ -107,6 +107,10 @@ class Live:
         longest: the most tokens of an input.
         examples: inputs to offer.
         loaded: what `headscope.load` takes to give this model, where somebody is to be told.
+
+    Attributes:
+        models: the model, and the other one.
+        view: what is shown now; None before anything is.
     """
 
     def __init__(
@@ -125,7 +129,7 @@ class Live:
         self._examples, self._loaded = list(examples), loaded
         self._turn = 0
         self._ran: list[Ran] = []
-        self._view: View | None = None
+        self.view: View | None = None
         self._plain: tuple[object, Ran] | None = None
 
     @property
@@ -135,8 +139,9 @@ class Live:
         return LiveInfo(
             model=first.name,
             against=self.models[1].name if len(self.models) == 2 else None,
-            chat=bool(getattr(first.tokenizer, "chat_template", None)),
+            pair=not first.causal and not first.encoder_decoder,
             target=first.encoder_decoder,
+            chat=bool(getattr(first.tokenizer, "chat_template", None)),
             longest=self.longest,
             examples=self._examples,
         )
@@ -182,7 +187,7 @@ class Live:
             blobs=LiveBlobs(),
             compute=lambda name: [one.compute(name) for one in ran],
         )
-        self._ran, self._view, self._turn = ran, view, self._turn + 1
+        self._ran, self.view, self._turn = ran, view, self._turn + 1
         names = _first(view, asked.get("layer"))
         told = Shown(
             kind="shown",
@@ -313,8 +318,7 @@ class Live:
         """The number that is followed, what it is, and the place and the candidate that it is of."""
         at, chosen = _place(asked, "at"), _place(asked, "chosen")
         if chosen is None:
-            top = self._ran[0].said.prediction(at, None)["top"]
-            chosen = top[0]["id"] if top else None
+            chosen = next(iter(self._ran[0].said.best(at)), None)
         return (*_followed(ran.said, at, chosen), at, chosen)
 
     def _arrays(self, asked: Mapping[str, Any], _: Callable[[], bool]) -> Answer:
@@ -331,13 +335,13 @@ class Live:
         return told, self._packed(names)
 
     def _current(self, asked: Mapping[str, Any]) -> View:
-        if self._view is None or asked.get("turn") != self._turn:
+        if self.view is None or asked.get("turn") != self._turn:
             raise StaleError("this input is no longer the one that is shown")
-        return self._view
+        return self.view
 
     def _packed(self, names: Sequence[str]) -> list[bytes]:
-        assert self._view is not None
-        blobs = cast(LiveBlobs, self._view.blobs)
+        assert self.view is not None
+        blobs = cast(LiveBlobs, self.view.blobs)
         if unknown := [name for name in names if name not in blobs.buffers]:
             raise InputError(f"names: no array {unknown[0][:40]!r}")
         return [blobs.packed(name) for name in names]

@@ -25,12 +25,16 @@ class LiveInput(TypedDict):
 
 
 class LiveInfo(TypedDict):
-    """A live model: what it can be given. `against` is another one that reads the same; `longest` is in tokens."""
+    """A live model: what it can be given. `against` is another one that reads the same; `longest` is in tokens.
+
+    `pair`: a second text beside the first; `target`: what a decoder reads; `chat`: turns of a conversation.
+    """
 
     model: str
     against: str | None
-    chat: bool
+    pair: bool
     target: bool
+    chat: bool
     longest: int
     examples: list[LiveInput]
 
@@ -47,8 +51,8 @@ class Prediction(TypedDict):
     """What a model says of an input.
 
     ``next``: the token after `place`; ``mask``: the token at `place`; ``class``: the class of the input, or of the
-    token at `place`; ``cosine``: `number` is that of the two texts. `top` are the likeliest, `entropy` is in nats,
-    `chosen` the one whose probability is followed. `note` says why there is nothing.
+    token at `place`; ``cosine``: `number` is that of the two texts. `top` are the likeliest, of several inputs those of
+    each; `entropy` is in nats, `chosen` the one whose probability is followed. `note` says why there is nothing.
     """
 
     kind: Literal["next", "mask", "class", "cosine", "none"]

@@ -1,0 +1,159 @@
+"""Type and look in a notebook."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from typing import Any, cast
+
+from headscope.attention.load import load
+from headscope.attention.whatif import WhatIf
+from headscope.doors import validated
+from headscope.errors import InputError, RunError
+from headscope.live.session import Live, read_input
+from headscope.live.view import Source, check_keywords
+from headscope.maps import AttentionMaps
+from headscope.models import Model
+from headscope.views.page import bundle_file
+from headscope.views.view import NOTEBOOK_DOTS, View
+from headscope.views.widget import SENT
+from headscope.views.wire import LiveInput
+
+
+class Exploration:
+    """An explorer with its model behind it, as a widget (with the extra ``notebook``).
+
+    Attributes:
+        live: what answers it.
+    """
+
+    def __init__(
+        self, live: Live, given: LiveInput, changes: Sequence[str], state: Mapping[str, Any]
+    ) -> None:
+        self.live = live
+        self._asked: dict[str, Any] = {"input": given, "changes": list(changes), "chosen": None}
+        self._state = dict(state)
+        self._widget: Any = None
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What is read and changed now: ``input``, ``changes``, and the candidate ``chosen``; it follows the widget."""
+        return self._asked if self._widget is None else dict(self._widget.asked)
+
+    @property
+    def changes(self) -> list[str]:
+        """The changes that are made now: ``with hs.edit(model, *exploration.changes)`` does the same."""
+        return [str(change) for change in self.asked["changes"]]
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What is shown now, as in `headscope.views.view.View.state`."""
+        state = self._state if self._widget is None else self._widget.state
+        return {key: value for key, value in state.items() if key != SENT}
+
+    def widget(self) -> Any:
+        """The widget (`anywidget.AnyWidget`). `RunError` where the extra ``notebook`` is not installed."""
+        if self._widget is None:
+            self._widget = _widget_class()(live=dict(self.live.info), asked=self._asked, state=self._state)
+            self._widget.on_msg(self._answer)
+        return self._widget
+
+    def _answer(self, _: Any, content: Mapping[str, Any], __: Any) -> None:
+        if content.get("kind") != "stop":  # a kernel hears it when it is done
+            self._widget.send(*self.live.answer(content))
+
+    def __repr__(self) -> str:
+        names = ", ".join(model.name for model in self.live.models)
+        changes = f", {', '.join(self.changes)}" if self.changes else ""
+        return f"Exploration({names}{changes})"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        data: dict[str, Any] = {"text/plain": repr(self)}
+        view = self._view()
+        if view is not None:
+            with suppress(RunError, InputError):  # no matplotlib, or a state of which there is no picture
+                data["image/png"] = base64.b64encode(view.picture("png", dots=NOTEBOOK_DOTS)).decode("ascii")
+        with suppress(RunError):  # no anywidget
+            bundle: Any = self.widget()._repr_mimebundle_()  # data, or data and metadata
+            kinds = cast(Mapping[str, Any], bundle[0] if isinstance(bundle, tuple) else bundle)
+            data |= {kind: value for kind, value in kinds.items() if kind != "text/plain"}
+        return data
+
+    def _view(self) -> View | None:
+        """What a notebook without its kernel shows: the input as it began."""
+        if not self._asked["input"]:
+            return None
+        if self.live.view is None:
+            self.show()
+        return self.live.view
+
+    def show(self) -> None:
+        """Read what is asked. Raises `InputError` where it cannot be."""
+        told, _ = self.live.answer({"kind": "show", "id": 0, **self.asked})
+        if "error" in told:
+            raise InputError(told["error"])
+
+    def _display_(self) -> Any:
+        """What marimo shows."""
+        return self.widget()
+
+
+@validated
+def explore(
+    model: Source = None,
+    text: str | list[Any] | None = None,
+    *,
+    pair: str | None = None,
+    target: str | None = None,
+    against: Model | None = None,
+    changes: Sequence[str | WhatIf] = (),
+    **state: Any,
+) -> Exploration:
+    """Type and look: the explorer with its model behind it, in a notebook.
+
+    It follows as one types, says what the model predicts, and shows what changes of attention do to both. In the shell
+    the same is ``headscope serve``.
+
+    Args:
+        model: from `headscope.load`, or what it takes (None: the demo model).
+        text: what to begin with, or a conversation (a list of ``{"role": …, "content": …}``).
+        pair: text B.
+        target: the decoder's text, for an encoder-decoder.
+        against: a second model that reads the same.
+        changes: to begin with: `headscope.WhatIf` or their texts, such as ``"L4H2 off"``.
+        **state: what to begin with, as in `headscope.view`.
+
+    Raises:
+        InputError: maps in place of a model, an input that cannot be read, a change or a keyword that is none.
+
+    >>> exploration = hs.explore(model, "The cat sat.", changes=["L0H2 off"])
+    >>> exploration.changes
+    ['L0H2 off']
+    """
+    check_keywords(state)
+    if isinstance(model, (AttentionMaps, Mapping)):
+        raise InputError("explore: expected a model, found maps; headscope.view shows them")
+    ready = model if isinstance(model, Model) else load(model)
+    asked = {"messages" if isinstance(text, list) else "text": text, "pair": pair, "target": target}
+    given = read_input({name: value for name, value in asked.items() if value is not None})
+    made = [str(WhatIf.parse(each) if isinstance(each, str) else each) for each in changes]
+    found = Exploration(Live(ready, against), given, made, state)
+    if given:
+        found.show()
+    return found
+
+
+@cache
+def _widget_class() -> Any:
+    try:
+        import anywidget
+        import traitlets
+    except ImportError:
+        raise RunError("a notebook widget needs anywidget: pip install 'headscope[notebook]'") from None
+    traits: dict[str, Any] = {
+        name: cast(Any, traitlets).Dict().tag(sync=True) for name in ("live", "asked", "state")
+    }
+    files = {"_esm": bundle_file("widget.js"), "_css": bundle_file("widget.css")}
+    return type("LiveWidget", (anywidget.AnyWidget,), {**files, **traits, "__module__": __name__})
