@@ -15,8 +15,8 @@ import { TextsBox } from "./texts";
 import { WhoBox } from "./who";
 import { type Carrier, StaleError } from "./wire";
 
+/** From this width on what the model says stands beside the pictures. */
 const WIDE = 1180;
-const TOP = 1;
 
 export interface LiveHost {
   /** What is asked or shown has changed. */
@@ -157,6 +157,7 @@ export class Live {
     const kept = place - (this.tokens - written.length) + 1;
     if (kept < 0) return this.texts.fail("This token stands in the text: change the text itself, or let the pin go.");
     this.input = { ...this.input, written: [...written.slice(0, kept), id] };
+    this.texts.show(this.input);
     this.chosen = null;
     this.explorer?.set({ pin: null, between: null });
     this.ask();
@@ -263,7 +264,7 @@ export class Live {
     if (says?.kind !== "next" || this.root.dataset.reading !== undefined) return;
     event.preventDefault();
     if (this.explorer?.state.pin) this.explorer.set({ pin: null });
-    const best = says.top.slice(0, TOP)[0];
+    const best = says.top[0];
     if (best) this.take(best.id);
   }
 }

@@ -111,7 +111,7 @@ export class TextsBox {
   private box(name: string, rows: number): { readonly label: HTMLLabelElement; readonly box: HTMLTextAreaElement } {
     const box = h("textarea", { rows, spellcheck: "false", autocomplete: "off", dir: "auto" });
     box.addEventListener("input", () => {
-      const { text: _, pair: __, target: ___, written: ____, ...rest } = this.input;
+      const { text: _, pair: __, target: ___, ...rest } = this.input;
       const input: LiveInput = { ...rest };
       if (this.text.box.value) input.text = this.text.box.value;
       if (this.pair.box.value) input.pair = this.pair.box.value;
@@ -147,26 +147,24 @@ export class TextsBox {
       const named = h("select", { "aria-label": `Role of turn ${place + 1}` }, ...ROLES.map((each) => h("option", { value: each, selected: each === role }, each)));
       const said = h("textarea", { rows: 1, "aria-label": `Turn ${place + 1}`, dir: "auto" });
       said.value = content;
-      const drop = h("button.icon", { type: "button", "aria-label": `Take turn ${place + 1} away`, title: "Take this turn away", disabled: messages.length === 1, onclick: () => this.turn(messages, place, false) }, "×");
+      const drop = h("button.icon", { type: "button", "aria-label": `Take turn ${place + 1} away`, title: "Take this turn away", disabled: messages.length === 1, onclick: () => this.turn(place, false) }, "×");
       return h("div.turn", {}, named, said, drop);
     };
-    this.turns.replaceChildren(...messages.map(row), h("button.link", { type: "button", onclick: () => this.turn(this.messages(), this.messages().length, true) }, "Add a turn"));
+    this.turns.replaceChildren(...messages.map(row), h("button.link", { type: "button", onclick: () => this.turn(messages.length, true) }, "Add a turn"));
   }
 
-  private turn(_: readonly Message[], place: number, add: boolean): void {
+  private turn(place: number, add: boolean): void {
     const messages = this.messages();
     if (add) messages.push({ role: messages.at(-1)?.role === "user" ? "assistant" : "user", content: "" });
     else messages.splice(place, 1);
-    const { written: __, ...rest } = this.input;
-    const input = { ...rest, messages };
+    const input = { ...this.input, messages };
     this.draw(messages);
     this.show(input);
     this.take(input);
   }
 
   private talked(): void {
-    const { written: _, ...rest } = this.input;
-    this.take({ ...rest, messages: this.messages() });
+    this.take({ ...this.input, messages: this.messages() });
   }
 
   private messages(): Message[] {

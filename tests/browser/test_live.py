@@ -1,0 +1,456 @@
+"""`headscope serve` in a real Chromium: typing, what if, generation, the address, other tabs, a server that goes away."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import headscope as hs
+from headscope.models import Model
+
+SRC = Path(__file__).resolve().parents[2] / "src"
+TOKEN = "a-token-for-tests"
+TEXT, PAIR = "The cat sat on the mat because it was tired.", "It slept."
+SETTLED = (
+    "() => { const live = document.querySelector('.live'), hx = document.querySelector('.hx');"
+    " return hx && !hx.dataset.busy && !hx.dataset.drawing && !live.dataset.reading"
+    " && document.querySelector('.side:not([hidden])') !== null; }"
+)
+
+Start = Callable[..., str]
+
+
+class Server:
+    """`headscope serve` as a process."""
+
+    def __init__(self, *options: str) -> None:
+        self.options = options
+        self.process: subprocess.Popen[str] | None = None
+
+    def start(self) -> str:
+        """Start it, and return the first line that it prints: the address."""
+        call = "import sys; sys.argv[0] = 'headscope'; from headscope.cli import main; main()"
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", call, "serve", "--no-browser", *self.options],
+            env={**os.environ, "PYTHONPATH": str(SRC), "HF_HUB_OFFLINE": "1", "HEADSCOPE_TOKEN": TOKEN},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def stop(self) -> int:
+        """End it as Ctrl-C does, and return its exit code."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(30)
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[str]:
+    """The demo model's page."""
+    server = Server()
+    yield server.start()
+    assert server.stop() == 0
+
+
+@pytest.fixture
+def written(smollm: Model) -> Iterator[str]:
+    """The page of a language model."""
+    server = Server("-m", "demo-lm")
+    yield server.start()
+    assert server.stop() == 0
+
+
+@pytest.fixture
+def tab(chromium: Any) -> Iterator[Callable[..., Any]]:
+    """Open an address; at the end nothing may have been complained of."""
+    contexts: list[Any] = []
+    errors: list[str] = []
+
+    def open_tab(address: str, *, dark: bool = False, width: int = 1440, errors_allowed: bool = False) -> Any:
+        context = chromium.new_context(
+            viewport={"width": width, "height": 960}, color_scheme="dark" if dark else "light"
+        )
+        contexts.append(context)
+        page = context.new_page()
+        if not errors_allowed:
+            page.on("pageerror", lambda error: errors.append(str(error)))
+            page.on("console", lambda told: told.type == "error" and errors.append(told.text))
+        page.goto(address)
+        return page
+
+    yield open_tab
+    for context in contexts:
+        context.close()
+    assert errors == []
+
+
+def settle(page: Any) -> None:
+    """Until the page shows what was asked last."""
+    page.wait_for_timeout(30)
+    page.wait_for_function(SETTLED, timeout=60_000)
+
+
+def type_in(page: Any, text: str = TEXT, pair: str = PAIR) -> None:
+    page.get_by_label("Text", exact=True).fill(text)
+    if pair:
+        page.get_by_label("Pair", exact=True).fill(pair)
+    settle(page)
+
+
+def pieces(page: Any) -> list[str]:
+    """The tokens of the open head's keys."""
+    return page.locator(".hv .toks.r").first.locator(".tok").all_inner_texts()
+
+
+def numbers(page: Any) -> list[float]:
+    """The figures that the model says of each input: here cosines."""
+    return [float(text) for text in page.locator(".says td.number").all_text_contents()]
+
+
+def exact(page: Any, asked: dict[str, Any]) -> dict[str, Any]:
+    """What the server answers to an input and a question for all rows of one head, over a socket of the page's own."""
+    return page.evaluate(
+        """async ([token, asked]) => {
+          const socket = new WebSocket(`ws://${location.host}/live?token=${token}`);
+          socket.binaryType = "arraybuffer";
+          const frames = [], waiting = [];
+          socket.onmessage = ({ data }) => (waiting.length ? waiting.shift()(data) : frames.push(data));
+          const next = () => (frames.length ? Promise.resolve(frames.shift()) : new Promise((done) => waiting.push(done)));
+          const read = (frame) => {
+            const size = new DataView(frame).getUint32(0, true);
+            const content = JSON.parse(new TextDecoder().decode(new Uint8Array(frame, 4, size)));
+            return [content, frame.slice(4 + size)];
+          };
+          const send = (content) => {
+            const text = new TextEncoder().encode(JSON.stringify(content));
+            const frame = new Uint8Array(4 + text.length);
+            new DataView(frame.buffer).setUint32(0, text.length, true);
+            frame.set(text, 4);
+            socket.send(frame);
+          };
+          await next();
+          send({ kind: "show", id: 1, ...asked });
+          const [shown] = read(await next());
+          if (shown.error) return shown;
+          const last = shown.payload.inputs.length - 1;
+          const count = shown.payload.inputs[last].parts[0].query.pieces.length;
+          const found = [];
+          for (const [layer, head] of asked.heads) {
+            const rows = [];
+            for (let place = 0; place < count; place++) {
+              send({ kind: "exact", id: 2, turn: shown.turn, input: last, part: "self", layer, head, place, quantity: "weights", side: "from" });
+              rows.push([...new Float32Array(read(await next())[1])]);
+            }
+            found.push(rows);
+          }
+          socket.close();
+          return { heads: found, says: shown.says };
+        }""",
+        [TOKEN, asked],
+    )
+
+
+def test_the_explorer_follows_as_one_types(served: str, tab: Callable[..., Any], demo: Model) -> None:
+    page = tab(served)
+    box = page.get_by_label("Text", exact=True)
+    box.press_sequentially("The cat sat.", delay=15)
+    settle(page)
+    words = ["[CLS]", "the", "cat", "sat", ".", "[SEP]"]
+    page.wait_for_function("() => document.querySelector('.count').textContent.startsWith('6 tokens')")
+    assert pieces(page) == words
+    box.press("Backspace")
+    box.press_sequentially(" down", delay=5)
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('.hv .toks.r .tok')].some((each) => each.textContent === 'down')"
+    )
+    settle(page)
+    page.get_by_label("Pair", exact=True).fill("It slept.")
+    settle(page)
+    maps = hs.capture(demo, "The cat sat down", pair="It slept.")
+    assert pieces(page) == list(maps.query.pieces)
+
+
+CHANGES = [
+    ["L2H9 off"],
+    ["L2H9 mean"],
+    ["L1H4 uniform"],
+    ["L1H4 previous"],
+    ["L3 off"],
+    ["L1H4 hide 3>2"],
+    ["all hide >0"],
+    ["L4H2 temperature 0.5", "L2H1 off"],
+]
+
+
+@pytest.mark.parametrize("changes", CHANGES, ids=" and ".join)
+def test_changes_are_those_of_edit(
+    served: str, tab: Callable[..., Any], demo: Model, changes: list[str]
+) -> None:
+    page = tab(served)
+    asked = {"input": {"text": TEXT, "pair": PAIR}, "changes": changes, "heads": [[2, 9], [4, 2], [5, 11]]}
+    found = exact(page, asked)
+    with hs.edit(demo, *changes):
+        maps = hs.capture(demo, TEXT, pair=PAIR)
+    for (layer, head), rows in zip(asked["heads"], found["heads"], strict=True):
+        np.testing.assert_allclose(rows, maps[layer, head], atol=1e-6)
+    # The page shows the same: what it says of the pair is the server's figure.
+    type_in(page)
+    for change in changes:
+        page.get_by_label("A change").fill(change)
+        page.get_by_label("A change").press("Enter")
+        settle(page)
+    assert numbers(page) == pytest.approx([said["number"] for said in found["says"]], abs=0.0006)
+
+
+def test_a_head_is_switched_off_by_its_button_and_that_is_taken_back(
+    served: str, tab: Callable[..., Any], demo: Model
+) -> None:
+    page = tab(f"{served}#layer=5&heads=11")
+    type_in(page)
+    before = numbers(page)
+    assert len(before) == 1
+    page.locator(".offers").get_by_role("button", name="off", exact=True).click()
+    settle(page)
+    with hs.ablate(demo, "L5H11"):
+        assert not hs.capture(demo, TEXT, pair=PAIR)["L5H11"].any()
+    assert page.locator(".changes code").all_text_contents() == ["L5H11 off"]
+    assert page.locator(".which .whose").all_text_contents() == ["as it is", "changed"]
+    assert page.locator(".rightpane .say").nth(1).text_content() == "switched off: its weights are 0"
+    after = numbers(page)
+    assert after[0] == before[0]
+    assert after[1] != before[0]
+    page.get_by_role("radio", name="1 − 2").click()
+    settle(page)
+    assert page.locator(".hx").get_attribute("data-side") == "difference"
+    page.get_by_role("button", name="Undo").click()
+    settle(page)
+    assert numbers(page) == before
+    page.get_by_role("button", name="Redo").click()
+    settle(page)
+    assert numbers(page) == after
+    page.get_by_label("A change").fill("L0 uniform")
+    page.get_by_label("A change").press("Enter")
+    settle(page)
+    page.get_by_role("button", name="Later: L5H11 off").click()
+    settle(page)
+    assert page.locator(".changes code").all_text_contents() == ["L0 uniform", "L5H11 off"]
+    page.get_by_role("button", name="Take away: L0 uniform").click()
+    settle(page)
+    assert numbers(page) == after
+
+
+def test_a_change_that_is_none_is_said_and_the_picture_stays(served: str, tab: Callable[..., Any]) -> None:
+    page = tab(served)
+    type_in(page)
+    before = pieces(page)
+    page.get_by_label("A change").fill("L4H2 of")
+    page.get_by_label("A change").press("Enter")
+    page.wait_for_function("() => !document.querySelector('.problem').hidden")
+    assert "expected 'L4H2 off'" in page.locator(".problem").text_content()
+    assert pieces(page) == before
+    page.get_by_role("button", name="Undo").click()
+    page.wait_for_function("() => document.querySelector('.problem').hidden")
+
+
+def test_what_hides_a_token_is_offered_for_what_is_pinned(served: str, tab: Callable[..., Any]) -> None:
+    page = tab(f"{served}#layer=1&heads=4&pin=to,2")
+    type_in(page)
+    page.get_by_role("button", name="hide cat from all").click()
+    settle(page)
+    assert page.locator(".changes code").all_text_contents() == ["all hide >2"]
+    page.get_by_label("Text", exact=True).fill("Hm")
+    page.get_by_label("Pair", exact=True).fill("")
+    page.wait_for_function("() => document.querySelector('.count').textContent.startsWith('3 tokens')")
+    settle(page)
+    page.get_by_label("Text", exact=True).fill("")
+    assert "nothing to read" in page.locator(".problem").text_content()
+
+
+def test_who_did_it_ranks_heads_and_opens_them(served: str, tab: Callable[..., Any], demo: Model) -> None:
+    page = tab(served)
+    type_in(page)
+    whole = numbers(page)[0]
+    page.get_by_role("button", name="Rank the heads").click()
+    page.wait_for_function(
+        "() => { const cells = [...document.querySelectorAll('.who .exact')];"
+        " return cells.length === 10 && cells.every((cell) => cell.textContent !== '…'); }"
+    )
+    name = page.locator(".who tbody .word").first.text_content()
+    told = float(page.locator(".who .exact").first.text_content().replace("−", "-"))
+    asked = {"input": {"text": TEXT, "pair": PAIR}, "changes": [f"{name} off"], "heads": []}
+    without = exact(page, asked)["says"][-1]["number"]
+    assert told == pytest.approx(whole - without, abs=0.0011)
+    page.locator(".who tbody .word").first.click()
+    settle(page)
+    layer, head = re.fullmatch(r"L(\d+)H(\d+)", name).groups()  # type: ignore[union-attr]
+    assert f"Layer {layer}, head {head}" in page.locator(".rightpane h2").first.text_content()
+
+
+def test_the_address_keeps_what_is_asked(served: str, tab: Callable[..., Any]) -> None:
+    page = tab(f"{served}#layer=2&heads=9")
+    type_in(page, "<b>cats</b> & </script> dogs", PAIR)
+    page.locator(".offers").get_by_role("button", name="uniform", exact=True).click()
+    settle(page)
+    page.wait_for_function("() => location.hash.includes('change=')")
+    said, shown, address = numbers(page), pieces(page), page.url
+    page.reload()
+    settle(page)
+    assert page.get_by_label("Text", exact=True).input_value() == "<b>cats</b> & </script> dogs"
+    assert (numbers(page), pieces(page)) == (said, shown)
+    assert page.locator(".changes code").all_text_contents() == ["L2H9 uniform"]
+    other = tab(address, dark=True)
+    settle(other)
+    assert (numbers(other), pieces(other)) == (said, shown)
+    assert other.locator(".live").get_attribute("data-theme") == "dark"
+
+
+def test_two_tabs_have_an_input_each(served: str, tab: Callable[..., Any]) -> None:
+    first, second = tab(served), tab(served)
+    type_in(first, "One text.", "")
+    type_in(second, "Another text, longer.", "")
+    type_in(first, "One text again.", "")
+    assert pieces(first) == ["[CLS]", "one", "text", "again", ".", "[SEP]"]
+    assert "longer" in pieces(second)
+    second.keyboard.press("Escape")
+    second.locator(".hx").press("ArrowDown")  # a layer of its own input, whose maps the server still has
+    settle(second)
+    assert "longer" in pieces(second)
+
+
+def test_layers_of_a_long_text_come_when_they_are_looked_at(served: str, tab: Callable[..., Any]) -> None:
+    page = tab(f"{served}#layer=0&heads=0")
+    type_in(page, "word " * 360, "")
+    page.wait_for_function("() => document.querySelector('.count').textContent.startsWith('362 tokens')")
+    page.evaluate(
+        "() => { window.asked = []; const send = WebSocket.prototype.send;"
+        " WebSocket.prototype.send = function (frame) { window.asked.push(new TextDecoder().decode(frame.slice(4))); send.call(this, frame); }; }"
+    )
+    page.locator(".hx").press("ArrowDown")
+    page.locator(".hx").press("ArrowDown")
+    settle(page)
+    sent = [json.loads(text) for text in page.evaluate("() => window.asked")]
+    assert "arrays" in {each["kind"] for each in sent}
+    assert "show" not in {each["kind"] for each in sent}
+    assert "Layer 2" in page.locator(".rightpane h2").first.text_content()
+    page.get_by_label("Text", exact=True).fill("word " * 600)
+    page.wait_for_function("() => !document.querySelector('.problem').hidden")
+    assert re.search(r"602 tokens.*at most 512", page.locator(".problem").text_content())
+
+
+def test_a_server_that_was_ended_and_started_again_is_found(tab: Callable[..., Any]) -> None:
+    server = Server()
+    address = server.start()
+    port = re.search(r":(\d+)/", address).group(1)  # type: ignore[union-attr]
+    page = tab(address, errors_allowed=True)  # the browser says that it cannot connect
+    type_in(page)
+    shown = pieces(page)
+    assert server.stop() == 0
+    page.wait_for_function("() => !document.querySelector('.lost').hidden")
+    assert "connection" in page.locator(".lost").text_content()
+    assert pieces(page) == shown
+    page.get_by_label("Text", exact=True).fill("Typed while nobody listens.")
+    server.options = ("--port", port)
+    assert server.start() == address
+    page.wait_for_function("() => document.querySelector('.lost').hidden", timeout=30_000)
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('.hv .toks.r .tok')].some((each) => each.textContent === 'typed')"
+    )
+    assert server.stop() == 0
+
+
+def test_two_hundred_random_actions_without_a_complaint(served: str, tab: Callable[..., Any]) -> None:
+    page = tab(f"{served}#text={TEXT}&pair={PAIR}")
+    settle(page)
+    draw = random.Random(0)
+    words = TEXT.split()
+    for _ in range(200):
+        match draw.randrange(6):
+            case 0:
+                box = page.get_by_label(draw.choice(["Text", "Pair"]), exact=True)
+                box.fill(" ".join(draw.sample(words, draw.randint(1, len(words)))))
+            case 1:
+                page.locator(".hx").press(
+                    draw.choice(
+                        ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "1", "2", "3", "m", "a", "s"]
+                    )
+                )
+            case 2:
+                change = f"L{draw.randrange(6)}H{draw.randrange(12)} {draw.choice(['off', 'mean', 'uniform', 'previous', 'hide 1>0', 'hide >2'])}"
+                page.get_by_label("A change").fill(change)
+                page.get_by_label("A change").press("Enter")
+            case _:
+                page.evaluate(
+                    """(at) => {
+                      const skip = ["SVG", "PNG", "Link", "Copy as Python", "?"];
+                      const buttons = [...document.querySelectorAll(".live button")].filter(
+                        (each) => !each.disabled && each.checkVisibility() && !skip.includes(each.textContent));
+                      buttons[Math.floor(at * buttons.length)].click();
+                    }""",
+                    draw.random(),
+                )
+    page.keyboard.press("Escape")
+    page.get_by_label("Text", exact=True).fill(TEXT)
+    settle(page)
+    assert page.locator(".failure").count() == 0
+
+
+@pytest.mark.slow
+def test_a_language_model_writes(written: str, tab: Callable[..., Any], smollm: Model) -> None:
+    page = tab(written)
+    prompt = "The capital of France is"
+    page.get_by_label("Text", exact=True).fill(prompt)
+    settle(page)
+    assert not page.get_by_label("Pair", exact=True).is_visible()
+    with torch.no_grad():
+        ids = smollm.inputs([smollm.encode(prompt)])
+        logits = smollm.module(**ids).logits[0, -1]
+    best = logits.softmax(-1).topk(10)
+    shown = page.locator(".says tbody tr")
+    assert [
+        int(each) for each in shown.evaluate_all("(rows) => rows.map((row) => row.dataset.id)")
+    ] == best.indices.tolist()
+    told = [float(text.rstrip("%")) for text in page.locator(".says td.p span").all_text_contents()]
+    assert told == pytest.approx((100 * best.values).tolist(), abs=0.51)
+    # Space writes the likeliest; a click on another one writes that.
+    page.locator(".stage h2").first.click()
+    page.keyboard.press(" ")
+    settle(page)
+    assert page.locator(".written .word").all_text_contents() == ["␣Paris"]
+    page.locator(".says .word").nth(3).click()
+    settle(page)
+    said = page.locator(".written .word").all_text_contents()
+    assert len(said) == 2
+    assert pieces(page)[-2:] == said
+    # The same maps as of those ids in Python.
+    asked = json.loads(
+        page.evaluate(
+            "() => JSON.stringify(new URLSearchParams(location.hash.slice(1)).get('written').split(',').map(Number))"
+        )
+    )
+    found = exact(page, {"input": {"text": prompt, "written": asked}, "changes": [], "heads": [[29, 8]]})
+    tokens = smollm.encode(prompt).ids
+    assert tokens is not None
+    maps = hs.capture(smollm, smollm.from_ids(tokens.tolist(), asked))
+    np.testing.assert_allclose(found["heads"][0], maps[29, 8], atol=1e-5)
+    page.locator(".written .word").nth(1).click()
+    settle(page)
+    assert page.locator(".written .word").all_text_contents() == ["␣Paris"]
+    page.get_by_role("button", name="Conversation").click()
+    page.get_by_role("textbox", name="Turn 1").fill("Say hello.")
+    settle(page)
+    assert "user" in "".join(pieces(page))
