@@ -91,8 +91,11 @@ class Ran:
 
     def compute(self, name: str) -> Computed:
         """A matrix per pair, under the same changes."""
+        model, axes, ready = self.reading.model, self.reading.axes, self.reading.ready
+        two = "decoder" in axes
+        origin = Origin(model, None, {"inputs": ready}) if two else Origin(model, axes["self"], {})
         with self.reading.within():
-            return Origin(self.reading.model, None, {"inputs": self.reading.ready}).compute(name)
+            return origin.compute(name)
 
 
 class Live:
@@ -187,14 +190,16 @@ class Live:
             blobs=LiveBlobs(),
             compute=lambda name: [one.compute(name) for one in ran],
         )
-        self._ran, self.view, self._turn = ran, view, self._turn + 1
+        said = predictions([one.said for one in ran], _place(asked, "at"), _place(asked, "chosen"))
         names = _first(view, asked.get("layer"))
+        number = _number(asked, "id")
+        self._ran, self.view, self._turn = ran, view, self._turn + 1
         told = Shown(
             kind="shown",
-            id=_number(asked, "id"),
+            id=number,
             turn=self._turn,
             payload=view.payload,
-            says=self._said(asked),
+            says=said,
             tokens=max(len(tokens) for one in ran for tokens in one.reading.axes.values()),
             notes=[*notes, *dict.fromkeys(str(each.message) for each in caught)],
             changes=[str(change) for change in changes],
@@ -269,12 +274,10 @@ class Live:
             return kept, notes
         return made, notes
 
-    def _said(self, asked: Mapping[str, Any]) -> list[Any]:
-        return predictions([one.said for one in self._ran], _place(asked, "at"), _place(asked, "chosen"))
-
     def _says(self, asked: Mapping[str, Any], _: Callable[[], bool]) -> Answer:
         self._current(asked)
-        return SaysAnswer(kind="says", id=_number(asked, "id"), says=self._said(asked)), []
+        said = predictions([one.said for one in self._ran], _place(asked, "at"), _place(asked, "chosen"))
+        return SaysAnswer(kind="says", id=_number(asked, "id"), says=said), []
 
     def _who(self, asked: Mapping[str, Any], stopped: Callable[[], bool]) -> Answer:
         self._current(asked)

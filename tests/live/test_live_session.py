@@ -1,0 +1,381 @@
+"""What a live model answers, against the same question in plain Python."""
+
+from __future__ import annotations
+
+import gc
+import gzip
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from numpy.testing import assert_allclose
+from small_models import sharpen, translator
+from small_tokenizers import byte_level, roberta
+
+import headscope as hs
+from headscope.attention.objective import objective
+from headscope.live.session import Live
+from headscope.maps import AttentionMaps
+from headscope.models import Model
+from headscope.models.untrained import reinitialise
+
+TEXT, PAIR = "The cat sat on the mat because it was tired.", "It slept."
+
+
+def ask(live: Live, kind: str, **question: Any) -> tuple[dict[str, Any], list[bytes]]:
+    """An answer that is no error."""
+    told, buffers = live.answer({"kind": kind, "id": 7, **question})
+    assert "error" not in told, told
+    assert (told["kind"], told["id"]) == ({"show": "shown"}.get(kind, kind), 7)
+    return dict(told), buffers
+
+
+def show(live: Live, text: str = TEXT, *changes: str, **more: Any) -> dict[str, Any]:
+    given = {name: more.pop(name) for name in ("pair", "target", "written", "messages") if name in more}
+    return ask(live, "show", input={"text": text, **given}, changes=list(changes), **more)[0]
+
+
+def error(live: Live, **question: Any) -> str:
+    """Why there is no answer: one line."""
+    told, buffers = live.answer({"id": 7, **question})
+    assert told["kind"] == "error"
+    assert buffers == []
+    assert "\n" not in told["error"]
+    return told["error"]
+
+
+def rows(live: Live, shown: dict[str, Any], input_: int, part: str, layer: int, head: int) -> np.ndarray:
+    """All rows of a head, as they are asked for one after another."""
+    parts = {each["name"]: each for each in shown["payload"]["inputs"][input_]["parts"]}
+    found = []
+    for place in range(len(parts[part]["query"]["pieces"])):
+        asked = {"turn": shown["turn"], "input": input_, "part": part, "layer": layer, "head": head}
+        told, buffers = live.answer({"kind": "exact", "id": 7, **asked, "place": place})
+        assert "error" not in told, told
+        found.append(np.frombuffer(buffers[0], "<f4"))
+    return np.array(found)
+
+
+def expect_maps(live: Live, shown: dict[str, Any], input_: int, captured: Any) -> None:
+    """The maps of an input are these, in its first and last layer."""
+    parts = {captured.kind: captured} if isinstance(captured, AttentionMaps) else captured
+    assert [each["name"] for each in shown["payload"]["inputs"][input_]["parts"]] == list(parts)
+    for name, maps in parts.items():
+        for layer in (maps.index[0], maps.index[-1]):
+            heads = len(maps.layers[maps.index.index(layer)])
+            for head in (0, heads - 1):
+                assert_allclose(rows(live, shown, input_, name, layer, head), maps[layer, head], atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def writer() -> Model:
+    """A small random language model with a tokenizer that knows every text."""
+    torch.manual_seed(1)
+    tokenizer = byte_level()
+    config = transformers.GPT2Config(
+        vocab_size=len(tokenizer), n_embd=32, n_layer=3, n_head=4, n_positions=128
+    )
+    return hs.load((sharpen(transformers.GPT2LMHeadModel(config)), tokenizer))
+
+
+@pytest.fixture(scope="module")
+def filler() -> Model:
+    """A small random masked language model."""
+    torch.manual_seed(2)
+    tokenizer = roberta()
+    config = transformers.RobertaConfig(
+        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
+        max_position_embeddings=200, pad_token_id=1,
+    )  # fmt: skip
+    return hs.load((sharpen(transformers.RobertaForMaskedLM(config)), tokenizer))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        (),
+        ("L2H9 off",),
+        ("L1H4 uniform", "all hide >0"),
+        ("L3 mean", "L4H2 temperature 0.5", "L5H1 hide 3>2"),
+    ],
+    ids=lambda changes: " and ".join(changes) or "none",
+)
+def test_maps_are_those_of_capture(demo: Model, changes: tuple[str, ...]) -> None:
+    live = Live(demo)
+    shown = show(live, TEXT, *changes, pair=PAIR)
+    expect_maps(live, shown, 0, hs.capture(demo, TEXT, pair=PAIR))
+    if changes:
+        with hs.edit(demo, *changes):
+            expect_maps(live, shown, 1, hs.capture(demo, TEXT, pair=PAIR))
+        assert [each["label"] for each in shown["payload"]["inputs"]] == ["as it is", "changed"]
+    assert shown["changes"] == list(changes)
+    names: dict[str, Any] = {"hs": hs, "model": demo}
+    exec(shown["python"], names)  # what a reader copies does the same
+    expect_maps(live, shown, len(shown["says"]) - 1, names["maps"])
+
+
+def test_arrays_that_come_along_are_those_of_a_view(demo: Model) -> None:
+    live = Live(demo)
+    told, buffers = ask(live, "show", input={"text": TEXT})
+    sent = dict(zip(told["arrays"], buffers, strict=True))
+    part = told["payload"]["inputs"][0]["parts"][0]
+    whole = hs.view(demo, TEXT, quantities=()).payload["inputs"][0]["parts"][0]
+    assert [each["shape"] for each in part["layers"]] == [each["shape"] for each in whole["layers"]]
+    maps = hs.capture(demo, TEXT)
+    for layer, ref in enumerate(part["layers"]):
+        codes = np.frombuffer(gzip.decompress(sent[ref["data"]]), np.uint8).reshape(ref["shape"])
+        assert_allclose((codes / 255) ** 2, maps.layers[layer], atol=0.004)
+    codes = part["neurons"][0]["q"]["codes"]["data"]
+    assert codes not in sent  # nobody looks at neurons yet
+    _, buffers = ask(live, "arrays", turn=told["turn"], names=[codes])
+    assert len(gzip.decompress(buffers[0])) == np.prod(part["neurons"][0]["q"]["codes"]["shape"])
+    assert "no array" in error(live, kind="arrays", turn=told["turn"], names=["x"])
+
+
+def test_of_a_long_input_the_open_layer_comes_first(demo: Model) -> None:
+    live = Live(demo)
+    told, _ = ask(live, "show", input={"text": "word " * 380}, layer=3)
+    part = told["payload"]["inputs"][0]["parts"][0]
+    layers = [each["data"] for each in part["layers"]]
+    assert [name for name in told["arrays"] if name in layers] == [layers[3]]
+    assert part["thumbs"]["data"] in told["arrays"]
+
+
+def test_a_decoder_says_the_next_token(writer: Model) -> None:
+    live = Live(writer)
+    shown = show(live, "cat sat")
+    with torch.no_grad():
+        logits = writer.module(**writer.inputs([writer.encode("cat sat")])).logits[0]
+    shares = logits.double().softmax(-1)
+    (said,) = shown["says"]
+    best = shares[-1].topk(10)
+    assert (said["kind"], said["place"]) == ("next", len(shares) - 1)
+    assert [each["id"] for each in said["top"]] == best.indices.tolist()
+    assert_allclose([each["p"] for each in said["top"]], best.values.numpy(), rtol=1e-4)
+    assert said["entropy"] == pytest.approx(float(-(shares[-1] * shares[-1].log()).sum()), rel=1e-4)
+    assert said["chosen"] == said["top"][0]
+    told, _ = ask(live, "says", turn=shown["turn"], at=2, chosen=5)
+    (other,) = told["says"]
+    assert other["place"] == 2
+    assert other["chosen"]["p"] == pytest.approx(float(shares[2, 5]), rel=1e-4)
+
+
+def test_written_ids_stand_after_the_text(writer: Model) -> None:
+    live = Live(writer)
+    ids = writer.encode("cat sat").ids
+    assert ids is not None
+    shown = show(live, "cat sat", "L1H2 off", written=[5, 9, 11])
+    tokens = writer.from_ids(ids.tolist(), [5, 9, 11])
+    part = shown["payload"]["inputs"][0]["parts"][0]
+    assert len(part["query"]["pieces"]) == len(ids) + 3
+    assert part["query"]["written"] == len(ids)
+    with hs.edit(writer, "L1H2 off"):
+        expect_maps(live, shown, 1, hs.capture(writer, tokens))
+
+
+def test_a_masked_model_says_what_is_hidden(filler: Model) -> None:
+    live = Live(filler)
+    text = f"cat {filler.tokenizer.mask_token} sat"
+    shown = show(live, text)
+    tokens = filler.encode(text)
+    assert tokens.ids is not None
+    place = tokens.ids.tolist().index(filler.tokenizer.mask_token_id)
+    with torch.no_grad():
+        shares = filler.module(**filler.inputs([tokens])).logits[0, place].softmax(-1)
+    (said,) = shown["says"]
+    assert (said["kind"], said["place"]) == ("mask", place)
+    assert [each["id"] for each in said["top"]] == shares.topk(10).indices.tolist()
+    nothing = show(live, "cat sat")["says"][0]
+    assert nothing["top"] == []
+    assert filler.tokenizer.mask_token in nothing["note"]
+    assert show(live, "cat sat", at=1)["says"][0]["place"] == 1
+
+
+def test_a_classifier_says_its_classes() -> None:
+    torch.manual_seed(3)
+    tokenizer = roberta()
+    config = transformers.RobertaConfig(
+        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
+        max_position_embeddings=200, pad_token_id=1, id2label={0: "bad", 1: "so so", 2: "good"},
+    )  # fmt: skip
+    model = hs.load((sharpen(transformers.RobertaForSequenceClassification(config)), tokenizer))
+    live = Live(model)
+    shown = show(live, "cat sat", "L0H1 off")
+    with torch.no_grad():
+        ready = model.inputs([model.encode("cat sat")])
+        before = model.module(**ready).logits[0].softmax(-1)
+        with hs.edit(model, "L0H1 off"):
+            after = model.module(**ready).logits[0].softmax(-1)
+    for said, shares in zip(shown["says"], (before, after), strict=True):
+        assert said["kind"] == "class"
+        assert {each["text"]: each["p"] for each in said["top"]} == pytest.approx(
+            dict(zip(("bad", "so so", "good"), shares.tolist(), strict=True)), rel=1e-5
+        )
+    chosen = before.argmax()
+    told, _ = ask(live, "without", turn=shown["turn"], layer=1, head=3)
+    with torch.no_grad(), hs.edit(model, "L0H1 off", "L1H3 off"):
+        expected = model.module(**ready).logits[0].log_softmax(-1)[chosen]
+    assert told["number"] == pytest.approx(float(expected), abs=1e-6)
+
+
+def test_an_encoder_says_the_cosine_of_a_pair(demo: Model) -> None:
+    live = Live(demo)
+    shown = show(live, TEXT, pair=PAIR)
+    cosine = objective(demo, "cosine").prepare([demo.encode(TEXT, PAIR)])
+    with torch.no_grad():
+        assert shown["says"][0]["number"] == pytest.approx(float(cosine.run()[0]), abs=1e-6)
+    alone = show(live, TEXT)["says"][0]
+    assert (alone["kind"], alone["number"]) == ("none", None)
+    assert "pair" in alone["note"]
+    assert "pair" in error(live, kind="who", turn=2)
+
+
+@pytest.mark.parametrize("target", ["", "b a"], ids=["no target", "a target"])
+def test_an_encoder_decoder(target: str) -> None:
+    model = translator()
+    live = Live(model)
+    shown = show(live, "a b c", "L1H1 off", target=target)
+    assert shown["says"][0]["kind"] == "next"
+    parts = {each["name"]: each for each in shown["payload"]["inputs"][1]["parts"]}
+    assert set(parts) == {"encoder", "decoder", "cross"}
+    if target:
+        with hs.edit(model, "L1H1 off"):
+            expect_maps(live, shown, 1, hs.capture(model, "a b c", target=target))
+    longer = show(live, "a b c", target=target, written=[shown["says"][0]["top"][0]["id"]])
+    found = {each["name"]: each for each in longer["payload"]["inputs"][0]["parts"]}
+    assert len(found["decoder"]["query"]["pieces"]) == len(parts["decoder"]["query"]["pieces"]) + 1
+    assert found["encoder"]["query"]["pieces"] == parts["encoder"]["query"]["pieces"]
+
+
+def test_two_models_read_the_same(demo: Model) -> None:
+    other = Model(reinitialise(demo.module, seed=0), demo.tokenizer, "untrained")
+    live = Live(demo, other)
+    assert live.info["against"] == other.name
+    shown = show(live, TEXT, "L2H9 off", pair=PAIR)
+    for place, model in enumerate((demo, other)):
+        with hs.edit(model, "L2H9 off"):
+            expect_maps(live, shown, place, hs.capture(model, TEXT, pair=PAIR))
+    told, _ = ask(live, "who", turn=shown["turn"])
+    assert told["number"] == pytest.approx(shown["says"][0]["number"], abs=1e-6)
+
+
+def test_who_did_it_is_gradient_times_attention(writer: Model) -> None:
+    live = Live(writer)
+    shown = show(live, "cat sat on", "L0H3 uniform")
+    told, _ = ask(live, "who", turn=shown["turn"], at=3, chosen=7)
+
+    def number(output: Any) -> torch.Tensor:
+        return output.logits[0, 3].log_softmax(-1)[7]
+
+    with hs.edit(writer, "L0H3 uniform"):
+        slopes = hs.gradients(writer, "cat sat on", number)["self"]
+        maps = hs.capture(writer, "cat sat on")
+    expected = {
+        (layer, head): float((maps.layers[layer][head] * slopes[layer][head]).sum())
+        for layer in range(3)
+        for head in range(4)
+    }
+    assert {(row["layer"], row["head"]): row["estimate"] for row in told["heads"]} == pytest.approx(
+        expected, abs=1e-6
+    )
+    sizes = [abs(row["estimate"]) for row in told["heads"]]
+    assert sizes == sorted(sizes, reverse=True)
+    assert "log p" in told["of"]
+    ready = writer.inputs([writer.encode("cat sat on")])
+    with torch.no_grad(), hs.edit(writer, "L0H3 uniform", "L1H2 off"):
+        expected_without = float(number(writer.module(**ready)))
+    found, _ = ask(live, "without", turn=shown["turn"], at=3, chosen=7, layer=1, head=2)
+    assert found["number"] == pytest.approx(expected_without, abs=1e-6)
+
+
+def test_a_gradient_is_of_the_changed_model(demo: Model) -> None:
+    live = Live(demo)
+    shown = show(live, TEXT, "L1H4 uniform", pair=PAIR)
+    told, buffers = ask(live, "quantity", turn=shown["turn"], name="gradient")
+    assert len(told["arrays"]) == len(buffers)
+    assert [each["input"] for each in told["added"]] == [0, 1]
+    with hs.edit(demo, "L1H4 uniform"):
+        view = hs.view(demo, TEXT, pair=PAIR, quantities=("gradient",))
+    expected = view.payload["inputs"][0]["parts"][0]["quantities"][0]
+    assert told["added"][1]["quantity"]["scale"] == pytest.approx(expected["scale"], rel=1e-5)
+    assert "cannot compute" in error(live, kind="quantity", turn=shown["turn"], name="x")
+
+
+def test_a_question_about_another_input_is_stale(demo: Model) -> None:
+    live = Live(demo)
+    first = show(live, TEXT)
+    show(live, "Another text.")
+    told, _ = live.answer({"kind": "arrays", "id": 3, "turn": first["turn"], "names": []})
+    assert (told["kind"], told["stale"], told["id"]) == ("error", True, 3)
+    told, _ = Live(demo).answer({"kind": "says", "id": 4, "turn": 0})
+    assert told["stale"]
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ({"kind": "sing"}, "kind: expected one of show, arrays"),
+        ({}, "kind: expected"),
+        ({"kind": "show"}, "input: expected an object"),
+        ({"kind": "show", "input": {"text": 3}}, "input, text: expected a text, found int"),
+        ({"kind": "show", "input": {"text": "  "}}, "there is nothing to read"),
+        ({"kind": "show", "input": {"text": "a", "written": ["x"]}}, "written: expected ids"),
+        ({"kind": "show", "input": {"text": "a", "written": [10**9]}}, "expected an id below"),
+        ({"kind": "show", "input": {"messages": [{"role": "user"}]}}, "expected a role and a content"),
+        ({"kind": "show", "input": {"messages": [{"role": "user", "content": "a"}]}}, "chat template"),
+        ({"kind": "show", "input": {"text": "word " * 600}}, "602 tokens"),
+        ({"kind": "show", "input": {"text": "a"}, "changes": ["L9H2 off"]}, "L9H2 off: this model has no such head"),
+        ({"kind": "show", "input": {"text": "a"}, "changes": ["L1H2 of"]}, "what if: expected 'L4H2 off'"),
+        ({"kind": "show", "input": {"text": "a"}, "changes": ["L1H2 off"] * 300}, "at most 256"),
+        ({"kind": "show", "input": {"text": "a"}, "changes": "L1H2 off"}, "changes: expected at most 256 texts"),
+        ({"kind": "show", "input": {"text": "a"}, "at": "x"}, "at: expected a whole number"),
+    ],
+    ids=lambda value: None if isinstance(value, str) else str(value)[:50],
+)  # fmt: skip
+def test_bad_questions_are_answered_in_a_line(demo: Model, question: dict[str, Any], said: str) -> None:
+    live = Live(demo)
+    before = show(live, TEXT)
+    assert said in error(live, **question)
+    assert ask(live, "arrays", turn=before["turn"], names=[])[0]["arrays"] == []  # what is shown still stands
+
+
+def test_what_hides_a_token_that_is_not_there_is_left_out_and_said(demo: Model) -> None:
+    shown = show(Live(demo), "Hm", "all hide >9", "L1H1 off")
+    assert shown["changes"] == ["L1H1 off"]
+    assert shown["notes"] == ["all hide >9: left out, as there are 3 tokens"]
+
+
+def test_a_length_can_be_set(demo: Model) -> None:
+    live = Live(demo, longest=8)
+    assert live.info["longest"] == 8
+    assert "at most 8 are read here" in error(live, kind="show", input={"text": TEXT})
+
+
+def test_what_is_no_longer_wanted_is_stopped(demo: Model) -> None:
+    live = Live(demo)
+    calls = 0
+
+    def stopped() -> bool:
+        nonlocal calls
+        calls += 1
+        return calls > 3
+
+    told, _ = live.answer({"kind": "show", "id": 1, "input": {"text": TEXT}}, stopped)
+    assert (told["kind"], told["stale"]) == ("error", True)
+    assert calls == 4  # in the fourth layer
+    assert show(live, TEXT)["tokens"] == 13
+
+
+def test_memory_stays_what_it_is(demo: Model) -> None:
+    live = Live(demo)
+
+    def edits(count: int) -> int:
+        for number in range(count):
+            show(live, f"{TEXT} {number % 7}", f"L{number % 6}H{number % 12} off")
+        gc.collect()
+        return len(gc.get_objects())
+
+    first = edits(10)
+    assert edits(60) < first + 300
