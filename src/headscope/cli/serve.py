@@ -50,10 +50,12 @@ def serve(
         raise InputError("--token: expected at least 8 letters, digits, - or _")
     examples = [] if read_only_text is None else _texts(read_only_text)
     try:
+        from headscope.live.server import free_socket
         from headscope.live.server import serve as run
     except ModuleNotFoundError as error:
         raise RunError(f"headscope serve needs {error.name}: pip install 'headscope[serve]'") from None
 
+    listening = free_socket(port)
     loaded = model.load()
     models = [loaded] if against is None else [loaded, model.how.trained.named(against)]
 
@@ -63,7 +65,7 @@ def serve(
         if not no_browser and not webbrowser.open(address):
             say("there is no browser here; open the address yourself")
 
-    run(models, port=port, token=token, opened=opened, examples=examples, loaded=model.model or "demo")
+    run(models, listening, token=token, opened=opened, examples=examples, loaded=model.model or "demo")
 
 
 def _texts(path: Path) -> list[LiveInput]:

@@ -173,8 +173,8 @@ def free_socket(port: int | None) -> socket.socket:
 
 def serve(
     models: Sequence[Any],
+    listening: socket.socket,
     *,
-    port: int | None = None,
     token: str | None = None,
     opened: Callable[[str], None] = lambda address: None,
     **options: Any,
@@ -183,7 +183,7 @@ def serve(
 
     Args:
         models: one from `headscope.load`, or two that read the same.
-        port: where to listen; None: any that is free.
+        listening: from `free_socket`.
         token: what the address holds; None: a new one.
         opened: is given the address once the page can be asked for.
         options: for `Live`.
@@ -191,7 +191,6 @@ def serve(
     import uvicorn
 
     token = secrets.token_urlsafe(24) if token is None else token
-    listening = free_socket(port)
     address = f"http://{HOST}:{listening.getsockname()[1]}/?token={token}"
 
     class Server(uvicorn.Server):
