@@ -45,6 +45,17 @@ ASKS = (
     "slopes = hs.gradients(hs.load(), 'The cat sat on the mat.', lambda out: 0.5 * out[0].mean(1).square().sum())\n"
     "print([float(view.matrix(3, 4)[2, 3]), float(slopes['self'][3][4, 2, 3]), list(view.inputs[0].matrices)])",
 )
+EXPLORES = (
+    "import headscope as hs\n"
+    "model = hs.load()\n"
+    "found = hs.explore(model, 'The cat sat.', pair='It slept.', layer=5, heads=[11])\nfound",
+    "from headscope.attention.objective import objective\n"
+    "import torch\n"
+    "number = objective(model, 'cosine').prepare([model.encode(found.asked['input']['text'], 'It slept.')])\n"
+    "with torch.no_grad(), hs.edit(model, *found.changes):\n"
+    "    after = float(number.run()[0])\n"
+    "print([found.asked['input'], found.changes, found.state['layer'], after])",
+)
 KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
 
 
@@ -235,6 +246,30 @@ def test_python_gives_what_is_asked_for(jupyter: Server, tab: Any) -> None:
     tab.locator(".inbook .status", has_text="gradient of half the squared norm of the mean").wait_for(
         timeout=60_000
     )
+    assert errors == []
+
+
+def test_one_types_and_looks(jupyter: Server, tab: Any) -> None:
+    errors = complaints(tab)
+    tab.goto(jupyter.write(EXPLORES)[1])
+    tab.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
+    run_cell(tab, 0)
+    box = tab.locator(".inbook.live").get_by_label("Text", exact=True)
+    box.wait_for(timeout=60_000)
+    assert box.input_value() == "The cat sat."
+    box.click()
+    box.press("End")
+    box.press_sequentially(" Then it ate", delay=20)  # keys that the notebook would take for commands
+    tab.locator(".inbook .hv .toks.r .tok", has_text="ate").wait_for(timeout=60_000)
+    tab.locator(".inbook .offers").get_by_role("button", name="off", exact=True).click()
+    tab.locator(".inbook .which .whose", has_text="changed").wait_for(timeout=60_000)
+    said = [float(text) for text in tab.locator(".inbook .says td.number").all_text_contents()]
+    tab.keyboard.press("Control+s")
+    asked, changes, layer, after = ast.literal_eval(run_cell(tab, 1))
+    assert asked == {"text": "The cat sat. Then it ate", "pair": "It slept."}
+    assert (changes, layer) == (["L5H11 off"], 5)
+    assert said[1] == pytest.approx(after, abs=0.0006)
+    assert said[0] != said[1]
     assert errors == []
 
 

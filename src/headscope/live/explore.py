@@ -17,7 +17,7 @@ from headscope.live.view import Source, check_keywords
 from headscope.maps import AttentionMaps
 from headscope.models import Model
 from headscope.views.page import bundle_file
-from headscope.views.view import NOTEBOOK_DOTS, View
+from headscope.views.view import NOTEBOOK_DOTS, View, display_to_keep
 from headscope.views.widget import SENT
 from headscope.views.wire import LiveInput
 
@@ -71,23 +71,25 @@ class Exploration:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         data: dict[str, Any] = {"text/plain": repr(self)}
-        view = self._view()
-        if view is not None:
+        still = self._still()
+        if still is not None:
             with suppress(RunError, InputError):  # no matplotlib, or a state of which there is no picture
-                data["image/png"] = base64.b64encode(view.picture("png", dots=NOTEBOOK_DOTS)).decode("ascii")
+                data["image/png"] = base64.b64encode(still.picture("png", dots=NOTEBOOK_DOTS)).decode("ascii")
         with suppress(RunError):  # no anywidget
             bundle: Any = self.widget()._repr_mimebundle_()  # data, or data and metadata
             kinds = cast(Mapping[str, Any], bundle[0] if isinstance(bundle, tuple) else bundle)
             data |= {kind: value for kind, value in kinds.items() if kind != "text/plain"}
         return data
 
-    def _view(self) -> View | None:
-        """What a notebook without its kernel shows: the input as it began."""
-        if not self._asked["input"]:
-            return None
+    def _ipython_display_(self) -> None:
+        still = self._still()
+        display_to_keep(self._repr_mimebundle_(), lambda: "" if still is None else still.html())
+
+    def _still(self) -> View | None:
+        """The input as it is now, for a notebook without its kernel; None where nothing is read."""
         if self.live.view is None:
-            self.show()
-        return self.live.view
+            return None
+        return View(self.live.view.inputs, self._state, model=self.live.view.payload["model"])
 
     def show(self) -> None:
         """Read what is asked. Raises `InputError` where it cannot be."""

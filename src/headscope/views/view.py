@@ -240,14 +240,7 @@ class View:
         return data
 
     def _ipython_display_(self) -> None:
-        from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
-
-        data = self._repr_mimebundle_()
-        display(data, raw=True)
-        if WIDGET in data:
-            page = self.html()
-            shown = framed(page) if len(page) <= REOPENED_BYTES else _image(data.get("image/png", ""))
-            display({"text/html": reopened(shown)}, raw=True)
+        display_to_keep(self._repr_mimebundle_(), self.html)
 
     def _display_(self) -> Any:
         """What marimo shows."""
@@ -257,6 +250,17 @@ class View:
 def page_of(views: Sequence[View], *, title: str | None = None) -> str:
     """Several views on one page, each drawn when it comes near the screen."""
     return views_page([(view.payload, view.blobs) for view in views], title=title)
+
+
+def display_to_keep(data: Mapping[str, Any], page: Callable[[], str]) -> None:
+    """Show a widget in a notebook, and keep a page beside it for when its kernel is gone: a picture of a large one."""
+    from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
+
+    display(data, raw=True)
+    if WIDGET in data:
+        text = page()
+        shown = framed(text) if len(text) <= REOPENED_BYTES else _image(data.get("image/png", ""))
+        display({"text/html": reopened(shown)}, raw=True)
 
 
 def reopened(shown: str) -> str:
