@@ -22,6 +22,8 @@ OLDEST_NODE = 18
 WANTED = (
     "explorer.css",
     "explorer.js",
+    "live.css",
+    "live.js",
     "report.css",
     "report.js",
     "widget.css",

@@ -3,6 +3,7 @@
 python tools/pictures.py                     the report of the demo model on the built-in corpus, and the gallery
 python tools/pictures.py --report FILE.html  the picture of a report that is there already
 python tools/pictures.py --gallery           the gallery alone
+python tools/pictures.py --live              the pictures of the live page alone
 
 Needs playwright and a Chromium ($CHROMIUM, else the system's); pngquant, where it is there, makes the files smaller.
 Look at each picture before it is committed.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -114,6 +116,11 @@ def draw(
     page.wait_for_function("() => !document.querySelector('.hx[data-busy], .hx[data-drawing]')")
     page.screenshot(path=target, full_page=whole)
     page.close()
+    smaller(target)
+
+
+def smaller(target: Path) -> None:
+    """Make a picture's file smaller, where there is something to do it with."""
     if shutil.which("pngquant"):
         subprocess.run(["pngquant", "--force", "--ext", ".png", "--speed", "1", str(target)], check=True)
     print(target)
@@ -136,12 +143,61 @@ def gallery(browser: Browser, folder: Path) -> None:
         draw(browser, place, DOCS / "gallery" / f"{name}.png", name.rpartition("-")[2], size, whole=True)
 
 
+LIVE: dict[str, tuple[str | None, str, tuple[int, int]]] = {
+    "live": (
+        "demo-lm",
+        "text=The capital of France is&change=L23H4 off&layer=23&heads=4&pin=from,4&side=one",
+        (1440, 940),
+    ),
+    "gallery/live-pair-dark": (
+        None,
+        f"text={DOG}&pair=It wanted food.&change=all hide >0&layer=4&heads=8&side=difference",
+        (1440, 940),
+    ),
+    "gallery/live-phone-light": (None, f"text={DOG}&pair=It wanted food.&layer=4&heads=8", (390, 844)),
+}
+"""Of each picture of a live model the model (None: the demo model), the fragment of the address, and the size of the window."""
+
+
+def live(browser: Browser) -> None:
+    """The pictures of the page of `headscope serve`."""
+    for name, (model, fragment, size) in LIVE.items():
+        named = [] if model is None else ["-m", model]
+        served = subprocess.Popen(
+            [sys.executable, "-c", "from headscope.cli import main; main()", "serve", "--no-browser", *named],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert served.stdout is not None
+        theme: Any = "dark" if name.endswith("dark") else "light"
+        page = browser.new_page(viewport={"width": size[0], "height": size[1]}, color_scheme=theme)
+        page.goto(f"{served.stdout.readline().strip()}#{fragment}")
+        page.wait_for_selector(".live .side:not([hidden])", timeout=60_000)
+        page.get_by_role("button", name="Rank the heads").click()
+        page.wait_for_function(
+            "() => { const cells = [...document.querySelectorAll('.who .exact')];"
+            " return cells.length > 0 && cells.every((cell) => cell.textContent !== '…'); }",
+            timeout=60_000,
+        )
+        page.mouse.move(0, 0)
+        page.evaluate("() => document.activeElement.blur()")
+        page.wait_for_function("() => !document.querySelector('.hx[data-busy], .hx[data-drawing]')")
+        target = DOCS / f"{name}.png"
+        page.screenshot(path=target, full_page=size[0] < 600)
+        page.close()
+        served.send_signal(signal.SIGINT)
+        served.wait()
+        smaller(target)
+
+
 def main(given: list[str]) -> None:
     """Draw what is asked for."""
     with tempfile.TemporaryDirectory() as name, chromium() as browser:
-        if given[:1] != ["--gallery"]:
+        if given[:1] in ([], ["--live"]):
+            live(browser)
+        if given[:1] in ([], ["--report"]):
             report(browser, Path(name), given[1] if given[:1] == ["--report"] else None)
-        if given[:1] != ["--report"]:
+        if given[:1] in ([], ["--gallery"]):
             gallery(browser, Path(name))
 
 

@@ -270,7 +270,7 @@ def test_a_change_that_is_none_is_said_and_the_picture_stays(served: str, tab: C
 def test_what_hides_a_token_is_offered_for_what_is_pinned(served: str, tab: Callable[..., Any]) -> None:
     page = tab(f"{served}#layer=1&heads=4&pin=to,2")
     type_in(page)
-    page.get_by_role("button", name="hide cat from all").click()
+    page.get_by_role("button", name="hide “cat” from all").click()
     settle(page)
     assert page.locator(".changes code").all_text_contents() == ["all hide >2"]
     page.get_by_label("Text", exact=True).fill("Hm")

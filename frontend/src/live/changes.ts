@@ -87,7 +87,7 @@ export class ChangesBox {
   }
 
   private offers(state: Full, part: PartInfo, name: string): Offer[] {
-    const token = (place: number, side: "query" | "key" = "key"): string => shown(part[side].pieces[place] ?? "", false);
+    const token = (place: number, side: "query" | "key" = "key"): string => `“${shown(part[side].pieces[place] ?? "", false)}”`;
     const found: Offer[] = [];
     if (state.between) {
       const [query, key] = state.between as [number, number];

@@ -54,7 +54,7 @@ export class SaysBox {
     const word = take ? h("button.word", { type: "button", title: "Write this token, and read on", onclick: () => take(candidate.id) }, name) : h("span.word", {}, name);
     const follow = h("button.follow", { type: "button", "aria-pressed": String(followed), title: "Follow this one: changes and heads are judged by its probability", "aria-label": `Follow ${candidate.text.trim() || "this one"}`, onclick: () => owner.follow(candidate.id) }, followed ? "◉" : "○");
     const cells = shares.map((p, place) => {
-      const bar = h("i", { style: `width:${p === null ? 0 : Math.round((100 * p) / most)}%` });
+      const bar = h("i", { style: `width:${p === null ? 0 : Math.round((92 * p) / most)}%` });
       return h("td.p", { class: place > 0 ? "p after" : "p" }, bar, h("span", {}, p === null ? "–" : percent(p)));
     });
     return h("tr", { class: followed ? "on" : null, "data-id": candidate.id }, h("th", { scope: "row" }, word), ...cells, h("td", {}, follow));

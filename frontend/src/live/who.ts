@@ -47,7 +47,7 @@ export class WhoBox {
       const top = heads.slice(0, EXACT);
       const most = Math.max(...top.map(({ estimate }) => Math.abs(estimate)), 1e-9);
       const cells = top.map(() => h("td.exact", {}, "…"));
-      const bar = (value: number): HTMLElement => h("i", { class: value < 0 ? "minus" : "plus", style: `width:${Math.min(100, Math.round((100 * Math.abs(value)) / most))}%` });
+      const bar = (value: number): HTMLElement => h("i", { class: value < 0 ? "minus" : "plus", style: `width:${Math.min(92, Math.round((92 * Math.abs(value)) / most))}%` });
       this.table.hidden = false;
       this.table.replaceChildren(
         h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "head"), h("th", { scope: "col", title: "gradient × attention, summed over its pairs" }, "estimate"), h("th", { scope: "col", title: "the number, minus the number with the head switched off" }, "exact"))),

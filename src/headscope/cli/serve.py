@@ -65,7 +65,14 @@ def serve(
         if not no_browser and not webbrowser.open(address):
             say("there is no browser here; open the address yourself")
 
-    run(models, listening, token=token, opened=opened, examples=examples, loaded=model.model or "demo")
+    run(
+        models,
+        listening,
+        token=token,
+        opened=opened,
+        examples=examples,
+        loaded=f"hs.load({'' if model.model is None else repr(model.model)})",
+    )
 
 
 def _texts(path: Path) -> list[LiveInput]:

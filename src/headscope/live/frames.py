@@ -15,7 +15,7 @@ def pack(content: Mapping[str, Any], buffers: Sequence[bytes] = ()) -> bytes:
     r"""A frame. The JSON has the key ``lengths``: of the buffers, in bytes.
 
     >>> pack({"kind": "arrays"}, [b"ab"])
-    b'&\x00\x00\x00{"kind":"arrays","lengths":[2]}ab'
+    b'\x1f\x00\x00\x00{"kind":"arrays","lengths":[2]}ab'
     """
     text = json.dumps(
         {**content, "lengths": [len(buffer) for buffer in buffers]}, allow_nan=False, separators=(",", ":")

@@ -109,7 +109,7 @@ class Live:
         against: another model that reads the same.
         longest: the most tokens of an input.
         examples: inputs to offer.
-        loaded: what `headscope.load` takes to give this model, where somebody is to be told.
+        loaded: the call that gives this model in Python, such as ``hs.load()``, where somebody is to be told.
 
     Attributes:
         models: the model, and the other one.
@@ -464,7 +464,7 @@ def _python(given: LiveInput, reading: Reading, changes: Sequence[WhatIf], loade
     else:
         said = [repr(given.get("text", "")), *([f"pair={given['pair']!r}"] if "pair" in given else [])]
     capture = f"maps = hs.capture(model, {', '.join(said)})"
-    lines = [] if loaded is None else ["import headscope as hs", "", f"model = hs.load({loaded!r})"]
+    lines = [] if loaded is None else ["import headscope as hs", "", f"model = {loaded}"]
     if not changes:
         return "\n".join([*lines, capture])
     made = ", ".join(f'"{change}"' for change in changes)

@@ -125,7 +125,7 @@ class Blobs:
 
 
 class LiveBlobs(Blobs):
-    """Arrays that are packed when they are asked for, by one who is near: `buffers` holds them as they are.
+    r"""Arrays that are packed when they are asked for, by one who is near: `buffers` holds them as they are.
 
     >>> blobs = LiveBlobs()
     >>> ref = blobs.weights(np.eye(2))
