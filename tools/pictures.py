@@ -156,7 +156,7 @@ LIVE: dict[str, tuple[str | None, str, tuple[int, int]]] = {
     ),
     "gallery/live-phone-light": (None, f"text={DOG}&pair=It wanted food.&layer=4&heads=8", (390, 844)),
 }
-"""Of each picture of a live model the model (None: the demo model), the fragment of the address, and the size of the window."""
+"""Of each picture of a live model: the model (None: the demo model), the fragment of its address, the window's size."""
 
 
 def live(browser: Browser) -> None:
