@@ -1,0 +1,78 @@
+import { expect, test } from "vitest";
+import { type Asked, History, NOTHING, read, write } from "../src/live/asked";
+import { pack, unpack } from "../src/live/frames";
+import { type Carrier, type Connection, StaleError, Wire } from "../src/live/wire";
+
+test("what is asked goes into an address and back", () => {
+  const asked: Asked = {
+    input: { text: "<b>a & b</b> #1 = 100 %\n日本", pair: "c+d", target: "e", written: [3, 0, 17] },
+    changes: ["L4H2 off", "all hide >0", "L1H0 temperature 0.5"],
+    chosen: 12,
+  };
+  expect(read(`#${write(asked)}`)).toEqual(asked);
+  expect(read(write({ ...NOTHING, input: { messages: [{ role: "user", content: "[\"a\"]" }] } })).input.messages).toEqual([{ role: "user", content: "[\"a\"]" }]);
+  expect(write(NOTHING)).toBe("");
+  expect(read("")).toEqual(NOTHING);
+});
+
+test.each(["written=1,x", "written=-1", "chosen=x", "chosen=1e3", "chat={", "chat=[[1,2]]", "chat=3", "text="])("what makes no sense in an address is left out: %s", (hash) => {
+  expect(read(hash)).toEqual(NOTHING);
+});
+
+test("changes are undone and made again; a new one ends what could be made again", () => {
+  const history = new History([]);
+  history.set(["a"]);
+  history.set(["a", "b"]);
+  history.undo();
+  expect([history.changes, history.undoable, history.redoable]).toEqual([["a"], true, true]);
+  history.redo();
+  expect(history.changes).toEqual(["a", "b"]);
+  history.undo();
+  history.undo();
+  history.undo();
+  expect([history.changes, history.undoable]).toEqual([[], false]);
+  history.set(["c"]);
+  expect(history.redoable).toBe(false);
+});
+
+test("frames are those of Python", () => {
+  const asked = new Uint8Array(pack({ kind: "é" }));
+  expect([...asked.subarray(0, 4)]).toEqual([13, 0, 0, 0]);
+  const text = new TextEncoder().encode('{"kind":"arrays","lengths":[2,0,1]}');
+  const frame = new Uint8Array([text.length, 0, 0, 0, ...text, 7, 8, 9]);
+  const { content, buffers } = unpack(frame.buffer);
+  expect(content).toEqual({ kind: "arrays" });
+  expect(buffers.map((buffer) => [...buffer])).toEqual([[7, 8], [], [9]]);
+});
+
+class Loop implements Carrier {
+  readonly sent: Record<string, unknown>[] = [];
+  answer!: (content: Record<string, unknown>) => void;
+  state!: (state: Connection) => void;
+
+  hear(message: (content: Record<string, unknown>, buffers: []) => void, state: (state: Connection) => void): void {
+    this.answer = (content) => message(content, []);
+    this.state = state;
+  }
+
+  send(content: object): void {
+    this.sent.push(content as Record<string, unknown>);
+  }
+
+  close(): void {}
+}
+
+test("answers find their questions; what is stale or lost is told apart from what is wrong", async () => {
+  const loop = new Loop();
+  const wire = new Wire(loop, () => undefined);
+  const [first, second, third, lost] = [wire.ask("says", {}), wire.ask("who", { at: 1 }), wire.ask("show", {}), wire.ask("arrays", {})];
+  expect(loop.sent[1]).toEqual({ kind: "who", id: 2, at: 1 });
+  loop.answer({ kind: "who", id: 2, of: "x" });
+  loop.answer({ kind: "error", id: 1, error: "no", stale: false });
+  loop.answer({ kind: "error", id: 3, error: "old", stale: true });
+  loop.answer({ kind: "error", id: 99, error: "of nobody", stale: true });
+  loop.state({ up: false, why: "gone" });
+  await expect(second).resolves.toMatchObject({ content: { of: "x" } });
+  const failed = await Promise.allSettled([first, third, lost]);
+  expect(failed.map((each) => each.status === "rejected" && each.reason instanceof StaleError)).toEqual([false, true, true]);
+});
