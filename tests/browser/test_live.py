@@ -21,6 +21,7 @@ import headscope as hs
 from headscope.models import Model
 
 SRC = Path(__file__).resolve().parents[2] / "src"
+AXE = SRC.parent / "frontend/node_modules/axe-core/axe.min.js"
 TOKEN = "a-token-for-tests"
 TEXT, PAIR = "The cat sat on the mat because it was tired.", "It slept."
 SETTLED = (
@@ -81,9 +82,17 @@ def tab(chromium: Any) -> Iterator[Callable[..., Any]]:
     contexts: list[Any] = []
     errors: list[str] = []
 
-    def open_tab(address: str, *, dark: bool = False, width: int = 1440, errors_allowed: bool = False) -> Any:
+    def open_tab(
+        address: str,
+        *,
+        dark: bool = False,
+        width: int = 1440,
+        errors_allowed: bool = False,
+        bypass_csp: bool = False,
+    ) -> Any:
         context = chromium.new_context(
-            viewport={"width": width, "height": 960}, color_scheme="dark" if dark else "light"
+            viewport={"width": width, "height": 960},
+            color_scheme="dark" if dark else "light",
         )
         contexts.append(context)
         page = context.new_page()
@@ -407,6 +416,24 @@ def test_two_hundred_random_actions_without_a_complaint(served: str, tab: Callab
     page.get_by_label("Text", exact=True).fill(TEXT)
     settle(page)
     assert page.locator(".failure").count() == 0
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_finds_nothing(served: str, tab: Callable[..., Any], dark: bool, width: int) -> None:
+    if not AXE.is_file():
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no {AXE}: run npm ci in frontend/")
+    page = tab(
+        f"{served}#text={TEXT}&pair={PAIR}&change=L2H9 off&layer=2&heads=9&pin=from,3",
+        dark=dark,
+        width=width,
+    )
+    settle(page)
+    page.get_by_role("button", name="Rank the heads").click()
+    page.wait_for_selector(".who tbody tr")
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("() => axe.run()")["violations"]
+    assert [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in found] == []
 
 
 @pytest.mark.slow
