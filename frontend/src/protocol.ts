@@ -398,11 +398,13 @@ export interface LiveInput {
 /**
  * A live model: what it can be given. `against` is another one that reads the same; `longest` is in tokens.
  *
- * `pair`: a second text beside the first; `target`: what a decoder reads; `chat`: turns of a conversation.
+ * `shared`: both have one vocabulary; `pair`: a second text beside the first; `target`: what a decoder reads;
+ * `chat`: turns of a conversation.
  */
 export interface LiveInfo {
   model: string;
   against: string | null;
+  shared: boolean;
   pair: boolean;
   target: boolean;
   chat: boolean;

@@ -261,6 +261,18 @@ def test_two_models_read_the_same(demo: Model) -> None:
     assert told["number"] == pytest.approx(shown["says"][0]["number"], abs=1e-6)
 
 
+def test_models_with_vocabularies_of_their_own_each_say_their_own(writer: Model, stories: Model) -> None:
+    live = Live(writer, stories)
+    assert not live.info["shared"]
+    shown = show(live, "The cat sat", at=1, chosen=5)
+    alone = show(Live(stories), "The cat sat")["says"][0]
+    first, second = shown["says"]
+    assert (first["place"], first["chosen"]["id"]) == (1, 5)
+    assert second == alone | {"chosen": None}
+    told = error(live, kind="show", input={"text": "The cat sat", "written": [5]})
+    assert "vocabularies of their own" in told
+
+
 def test_who_did_it_is_gradient_times_attention(writer: Model) -> None:
     live = Live(writer)
     shown = show(live, "cat sat on", "L0H3 uniform")

@@ -117,6 +117,7 @@ export class Live {
 
   private told(info: LiveInfo): void {
     this.texts.tell(info);
+    this.says.shared = info.shared;
     document.title = document.title || `headscope: ${info.model}`;
   }
 

@@ -22,6 +22,8 @@ export class SaysBox {
   private readonly about = h("p.about");
   private readonly table = h("table");
   private readonly note = h("p.note");
+  /** Inputs have one vocabulary; of two that differ, candidates are those that read alike, and none can be written. */
+  shared = true;
 
   constructor(private readonly owner: SaysOwner) {
     this.root.append(this.title, this.about, this.table, this.note);
@@ -50,7 +52,7 @@ export class SaysBox {
   private row({ candidate, shares }: Row, most: number, followed: boolean): HTMLElement {
     const { owner } = this;
     const name = h("bdi", {}, readable(candidate));
-    const take = owner.take;
+    const take = this.shared ? owner.take : null;
     const word = take ? h("button.word", { type: "button", title: "Write this token, and read on", onclick: () => take(candidate.id) }, name) : h("span.word", {}, name);
     const follow = h("button.follow", { type: "button", "aria-pressed": String(followed), title: "Follow this one: changes and heads are judged by its probability", "aria-label": `Follow ${candidate.text.trim() || "this one"}`, onclick: () => owner.follow(candidate.id) }, followed ? "◉" : "○");
     const cells = shares.map((p, place) => {
@@ -61,11 +63,12 @@ export class SaysBox {
   }
 
   private union(says: readonly Prediction[]): Row[] {
-    const rows = new Map<number, Row>();
+    const rows = new Map<number | string, Row>();
+    const key = ({ id, text }: Candidate): number | string => (this.shared ? id : text);
     const add = (candidate: Candidate): void => {
-      if (rows.has(candidate.id)) return;
-      const shares = says.map(({ top, chosen }) => [...top, ...(chosen ? [chosen] : [])].find(({ id }) => id === candidate.id)?.p ?? null);
-      rows.set(candidate.id, { candidate, shares });
+      if (rows.has(key(candidate))) return;
+      const shares = says.map(({ top, chosen }) => [...top, ...(chosen ? [chosen] : [])].find((each) => key(each) === key(candidate))?.p ?? null);
+      rows.set(key(candidate), { candidate, shares });
     };
     for (const { top, chosen } of says) {
       top.slice(0, says.length > 1 ? 7 : 10).forEach(add);

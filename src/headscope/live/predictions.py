@@ -146,11 +146,17 @@ def says(model: Model, axes: Mapping[str, Tokens], ready: Mapping[str, Tensor], 
     return Says(model, tokens, "none", None)
 
 
-def predictions(each: Sequence[Says], place: int | None, chosen: int | None) -> list[Prediction]:
+def predictions(
+    each: Sequence[Says], place: int | None, chosen: int | None, *, shared: bool = True
+) -> list[Prediction]:
     """What is said of each input, of the same candidates: the likeliest of each, and the one chosen.
 
-    Where none is chosen it is the likeliest of the first.
+    Where none is chosen it is the likeliest of the first. Inputs whose places and candidates are not those of the first
+    (`shared` is false: models with other vocabularies) say what is likeliest at a place of their own.
     """
+    if not shared:
+        first, *others = each
+        return [*predictions([first], place, chosen), *(one.prediction(None, None) for one in others)]
     best = [number for one in each for number in one.best(place)]
     if chosen is None and best:
         chosen = best[0]

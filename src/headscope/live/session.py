@@ -32,6 +32,7 @@ from headscope.views.wire import (
     LiveError,
     LiveInfo,
     LiveInput,
+    Prediction,
     QuantityAnswer,
     SaysAnswer,
     Shown,
@@ -130,6 +131,7 @@ class Live:
         limits = [one.max_length for one in self.models]
         self.longest = min([longest, *(limit for limit in limits if limit is not None)])
         self._examples, self._loaded = list(examples), loaded
+        self._shared = _vocabulary(self.models[0]) == _vocabulary(self.models[-1])
         self._turn = 0
         self._ran: list[Ran] = []
         self.view: View | None = None
@@ -142,6 +144,7 @@ class Live:
         return LiveInfo(
             model=first.name,
             against=self.models[1].name if len(self.models) == 2 else None,
+            shared=self._shared,
             pair=not first.causal and not first.encoder_decoder,
             target=first.encoder_decoder,
             chat=bool(getattr(first.tokenizer, "chat_template", None)),
@@ -179,6 +182,10 @@ class Live:
 
     def _show(self, asked: Mapping[str, Any], stopped: Callable[[], bool]) -> Answer:
         given = read_input(asked.get("input"))
+        if given.get("written") and not self._shared:
+            raise InputError(
+                "these two models have vocabularies of their own: a token cannot be written for both"
+            )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", HeadscopeWarning)
             changes, notes = self._changes(asked.get("changes"), given)
@@ -190,7 +197,7 @@ class Live:
             blobs=LiveBlobs(),
             compute=lambda name: [one.compute(name) for one in ran],
         )
-        said = predictions([one.said for one in ran], _place(asked, "at"), _place(asked, "chosen"))
+        said = self._said(ran, asked)
         names = _first(view, asked.get("layer"))
         number = _number(asked, "id")
         self._ran, self.view, self._turn = ran, view, self._turn + 1
@@ -276,8 +283,11 @@ class Live:
 
     def _says(self, asked: Mapping[str, Any], _: Callable[[], bool]) -> Answer:
         self._current(asked)
-        said = predictions([one.said for one in self._ran], _place(asked, "at"), _place(asked, "chosen"))
-        return SaysAnswer(kind="says", id=_number(asked, "id"), says=said), []
+        return SaysAnswer(kind="says", id=_number(asked, "id"), says=self._said(self._ran, asked)), []
+
+    def _said(self, ran: Sequence[Ran], asked: Mapping[str, Any]) -> list[Prediction]:
+        at, chosen = _place(asked, "at"), _place(asked, "chosen")
+        return predictions([one.said for one in ran], at, chosen, shared=self._shared)
 
     def _who(self, asked: Mapping[str, Any], stopped: Callable[[], bool]) -> Answer:
         self._current(asked)
@@ -348,6 +358,10 @@ class Live:
         if unknown := [name for name in names if name not in blobs.buffers]:
             raise InputError(f"names: no array {unknown[0][:40]!r}")
         return [blobs.packed(name) for name in names]
+
+
+def _vocabulary(model: Model) -> Mapping[str, int]:
+    return {} if model.tokenizer is None else cast("Mapping[str, int]", model.tokenizer.get_vocab())
 
 
 def _followed(said: Says, at: int | None, chosen: int | None) -> tuple[Tensor, str]:

@@ -27,11 +27,13 @@ class LiveInput(TypedDict):
 class LiveInfo(TypedDict):
     """A live model: what it can be given. `against` is another one that reads the same; `longest` is in tokens.
 
-    `pair`: a second text beside the first; `target`: what a decoder reads; `chat`: turns of a conversation.
+    `shared`: both have one vocabulary; `pair`: a second text beside the first; `target`: what a decoder reads;
+    `chat`: turns of a conversation.
     """
 
     model: str
     against: str | None
+    shared: bool
     pair: bool
     target: bool
     chat: bool
