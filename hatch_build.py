@@ -20,6 +20,9 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 STATIC = "src/headscope/views/static"
 OLDEST_NODE = 18
 WANTED = (
+    "carried.css",
+    "carried.js",
+    "engine.wasm",
     "explorer.css",
     "explorer.js",
     "live.css",
@@ -28,6 +31,7 @@ WANTED = (
     "report.js",
     "widget.css",
     "widget.js",
+    "worker.js",
     "LICENSES.txt",
 )
 

@@ -1,7 +1,7 @@
 // Bundles the pages (report, explorer) and the notebook's widget into the Python package: a .js and a .css each (with
 // the font), the licences of what is in them, and a stamp of the sources that hatch_build.py reads to know whether the bundle is up to date.
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as esbuild from "esbuild";
@@ -36,11 +36,12 @@ function licences(inputs) {
   }
   const parts = [...packages].sort().map(([name, folder]) => {
     const version = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")).version;
-    const file = ["LICENSE", "LICENSE.md", "LICENSE.txt", "license"].map((n) => join(folder, n)).find(existsSync);
+    const own = join(root, "licences", `${name}.txt`); // of a package that comes without
+    const file = [...["LICENSE", "LICENSE.md", "LICENSE.txt", "license"].map((n) => join(folder, n)), own].find(existsSync);
     if (!file) throw new Error(`${name} has no licence file`);
     return `${name} ${version}\n\n${readFileSync(file, "utf8").trim()}\n`;
   });
-  return `The .js and .css files beside this one contain parts of these packages.\n\n${parts.join(`\n${"-".repeat(72)}\n\n`)}`;
+  return `The .js, .css and .wasm files beside this one contain parts of these packages.\n\n${parts.join(`\n${"-".repeat(72)}\n\n`)}`;
 }
 
 const shared = {
@@ -69,9 +70,11 @@ const finish = {
 };
 
 mkdirSync(target, { recursive: true });
+// What runs a model inside a page.
+copyFileSync(join(root, "node_modules", "onnxruntime-web", "dist", "ort-wasm-simd-threaded.wasm"), join(target, "engine.wasm"));
 // Pages run a plain script; a notebook imports a module.
 const contexts = await Promise.all([
-  esbuild.context({ ...shared, entryPoints: { report: "src/report/page.ts", explorer: "src/explorer/page.ts", live: "src/live/page.ts" }, format: "iife", plugins: [finish] }),
+  esbuild.context({ ...shared, entryPoints: { report: "src/report/page.ts", explorer: "src/explorer/page.ts", live: "src/live/page.ts", carried: "src/live/carried/page.ts", worker: "src/live/carried/worker.ts" }, format: "iife", plugins: [finish] }),
   esbuild.context({ ...shared, entryPoints: { widget: "src/explorer/widget.ts" }, format: "esm", plugins: [finish] }),
 ]);
 for (const context of contexts) {

@@ -32,8 +32,9 @@ const length = (shape: readonly number[]): number => shape.reduce((a, b) => a * 
 /** Numbers of 0 for all of an array. */
 export const blank = (ref: ArrayRef): Numbers => new TYPES[ref.dtype](length(ref.shape));
 
-async function unpack(ref: ArrayRef, blob: Packed, expected: number): Promise<Numbers> {
-  const buffer = await gunzip(typeof blob === "string" ? bytesOf(blob) : blob);
+async function unpack(ref: ArrayRef, blob: Packed, expected: number, packed = true): Promise<Numbers> {
+  const bytes = typeof blob === "string" ? bytesOf(blob) : blob;
+  const buffer = packed ? await gunzip(bytes) : bytes.slice().buffer;
   const Type = TYPES[ref.dtype];
   if (buffer.byteLength !== expected * Type.BYTES_PER_ELEMENT) {
     throw new Error(`array ${ref.data}: expected ${expected} × ${ref.dtype}, found ${buffer.byteLength} bytes`);
@@ -52,8 +53,8 @@ export function decodePiece(ref: ArrayRef, blob: Packed, place: number): Promise
 }
 
 /** The numbers of an array. Throws when they are not as many as its shape says. */
-export async function decode(ref: ArrayRef, blob: Packed): Promise<Numbers> {
-  if (!ref.pieces) return unpack(ref, blob, length(ref.shape));
+export async function decode(ref: ArrayRef, blob: Packed, packed = true): Promise<Numbers> {
+  if (!ref.pieces) return unpack(ref, blob, length(ref.shape), packed);
   const numbers = blank(ref);
   for (const place of ref.pieces.keys()) numbers.set(await decodePiece(ref, blob, place), place * length(ref.shape.slice(1)));
   return numbers;
@@ -89,12 +90,16 @@ export const fromPage = (name: string): Promise<string> =>
 export class Store {
   private readonly arrays = new Map<string, Promise<Numbers>>();
 
-  constructor(private readonly source: Source) {}
+  /** `packed`: whether arrays come in gzip. */
+  constructor(
+    private readonly source: Source,
+    private readonly packed = true,
+  ) {}
 
   get(ref: ArrayRef): Promise<Numbers> {
     let array = this.arrays.get(ref.data);
     if (!array) {
-      array = Promise.resolve().then(async () => decode(ref, await this.source(ref.data)));
+      array = Promise.resolve().then(async () => decode(ref, await this.source(ref.data), this.packed));
       this.arrays.set(ref.data, array);
     }
     return array;

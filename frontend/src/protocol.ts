@@ -441,11 +441,13 @@ export interface Prediction {
 
 /**
  * What a head adds to the followed number: estimated from its gradient, gradient × attention summed over pairs.
+ *
+ * None where there is no gradient: each head is to be taken out.
  */
 export interface Effect {
   layer: number;
   head: number;
-  estimate: number;
+  estimate: number | null;
 }
 
 /**
@@ -520,6 +522,124 @@ export interface LiveError {
   id: number;
   error: string;
   stale: boolean;
+}
+
+/**
+ * Weights of a model in a page, ``[…]``: float32, or float16 or int8 as bytes.
+ *
+ * A row along `axis` of an int8 matrix is ``scale · code``; `scale` is float32, a number a row.
+ */
+export interface StoredWeights {
+  name: string;
+  kind: "float32" | "float16" | "int8";
+  shape: number[];
+  codes: ArrayRef;
+  scale: ArrayRef | null;
+  axis: number;
+}
+
+/**
+ * A part of a model: an ONNX graph (bytes), its tensors, and the weights that stand one behind the other.
+ */
+export interface SegmentInfo {
+  graph: ArrayRef;
+  inputs: string[];
+  outputs: string[];
+  weights: string[];
+}
+
+/**
+ * What a layer's tensors are called: its weights, queries, keys, and what each query sees (None: all).
+ */
+export interface LayerTensors {
+  layer: number;
+  scaling: number;
+  weights: string;
+  q: string;
+  k: string;
+  seen: string | null;
+}
+
+/**
+ * A tokenizer: `json` is its tokenizer.json (bytes); ids of special, unknown and named tokens.
+ *
+ * `probes` are texts and the ids that Python gives: what the page's own must give as well.
+ */
+export interface TokenizerInfo {
+  json: ArrayRef;
+  config: Record<string, unknown>;
+  special: number[];
+  unknown: number[];
+  named: Record<string, number>;
+  mask: number | null;
+  types: boolean;
+  probes: Probe[];
+}
+
+/**
+ * A text, and its ids.
+ */
+export interface Probe {
+  text: string;
+  pair: string | null;
+  ids: number[];
+}
+
+/**
+ * What stored weights do to the attention maps, beside float32: over so many texts and weights of attention.
+ *
+ * `largest` and `mean` are of the absolute differences, `same` is the share of rows whose largest weight stays.
+ */
+export interface Rounded {
+  kind: "float32" | "float16" | "int8";
+  largest: number;
+  mean: number;
+  same: number;
+  texts: number;
+  weights: number;
+}
+
+/**
+ * A model in a page (`headscope.live.carried`).
+ *
+ * `said` is the tensor of `predicts`: logits of the next token, of the masked one or of classes, or hidden states
+ * whose means give a cosine. `inputs` are the model's own; `words` is how many tokens the vocabulary has.
+ */
+export interface CarriedModel {
+  info: LiveInfo;
+  causal: boolean;
+  loaded: string;
+  tokenizer: TokenizerInfo;
+  inputs: string[];
+  layers: LayerTensors[];
+  segments: SegmentInfo[];
+  weights: StoredWeights[];
+  said: string;
+  predicts: "next" | "mask" | "class" | "cosine" | "none";
+  classes: string[];
+  rounded: Rounded;
+  parameters: number;
+  engine: ArrayRef;
+}
+
+/**
+ * What a page reads first, and the changes that are made.
+ */
+export interface Asking {
+  input: LiveInput;
+  changes: string[];
+}
+
+/**
+ * A page that carries its model: the picture that it opens with, and what it reads.
+ */
+export interface CarriedPayload {
+  kind: "carried";
+  version: 1;
+  title: string;
+  view: ExplorerPayload;
+  model: CarriedModel;
+  asked: Asking;
 }
 
 /**

@@ -9,11 +9,11 @@ const ROOM = /^report\/sections\/[^/]+\//;
 const LAYERS: readonly (readonly [name: string, files: RegExp])[] = [
   ["shared", /^[^/]+$/],
   ["explorer", /^explorer\/(?!(page|widget)\.ts$)/],
-  ["live", /^live\/(?!page\.ts$)/],
+  ["live", /^live\/(?!(carried\/)?page\.ts$)/],
   ["parts of the report", /^report\/(?!(page|draw)\.ts$)[^/]+$/],
   ["sections", ROOM],
   ["the list of sections", /^report\/(sections\/index|draw)\.ts$/],
-  ["pages", /^(report\/page|live\/page|explorer\/(page|widget))\.ts$/],
+  ["pages", /^(report\/page|live\/page|live\/carried\/page|explorer\/(page|widget))\.ts$/],
 ];
 
 /** Imports from one section's folder into another's, each with its reason. */

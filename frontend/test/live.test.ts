@@ -46,6 +46,7 @@ test("frames are those of Python", () => {
 });
 
 class Loop implements Carrier {
+  readonly packed = true;
   readonly sent: Record<string, unknown>[] = [];
   answer!: (content: Record<string, unknown>) => void;
   state!: (state: Connection) => void;

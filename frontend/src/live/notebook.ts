@@ -30,6 +30,7 @@ export interface Here {
 }
 
 class Kernel implements Carrier {
+  readonly packed = true;
   private heard: Heard | null = null;
 
   constructor(private readonly model: Model) {}

@@ -5,12 +5,9 @@ import "../page.css";
 import "../explorer/explorer.css";
 import "./live.css";
 import { h } from "../dom";
-import { DEFAULTS, read as readState, write as writeState } from "../explorer/state";
-import { read, write } from "./asked";
+import { Address } from "./address";
 import { Live } from "./live";
 import { Socket } from "./socket";
-
-const LATER = 120;
 
 function main(): void {
   const root = document.getElementById("headscope");
@@ -19,42 +16,12 @@ function main(): void {
   root.setAttribute("role", "main");
   root.append(element);
   const system = window.matchMedia("(prefers-color-scheme: dark)");
-  let timer = 0;
-  let written = window.location.hash;
-  let next = written;
-  const keep = (): void => {
-    window.clearTimeout(timer);
-    if (next !== window.location.hash) history.replaceState(null, "", next || window.location.pathname + window.location.search);
-    written = window.location.hash;
-  };
   const { host, protocol, search } = window.location;
   const token = new URLSearchParams(search).get("token") ?? "";
   const socket = new Socket(`${protocol === "https:" ? "wss" : "ws"}://${host}/live?token=${encodeURIComponent(token)}`);
-  const live = new Live(
-    element,
-    socket,
-    {
-      changed: (asked, state) => {
-        const fragment = [write(asked), writeState(state, DEFAULTS)].filter(Boolean).join("&");
-        next = fragment && `#${fragment}`;
-        window.clearTimeout(timer);
-        timer = window.setTimeout(keep, LATER);
-      },
-      address: () => {
-        keep();
-        return window.location.href;
-      },
-      dark: () => system.matches,
-    },
-    read(window.location.hash),
-    readState(window.location.hash),
-  );
+  const place = new Address((asked, state) => live.update(asked, state));
+  const live = new Live(element, socket, { changed: place.changed, address: place.address, dark: () => system.matches }, place.asked, place.state);
   system.addEventListener("change", () => live.surroundings());
-  window.addEventListener("hashchange", () => {
-    if (window.location.hash === written) return;
-    written = window.location.hash;
-    live.update(read(window.location.hash), readState(window.location.hash));
-  });
 }
 
 main();

@@ -40,7 +40,7 @@ export class Session {
   private up = false;
 
   constructor(
-    carrier: Carrier,
+    private readonly carrier: Carrier,
     private readonly listener: Listener,
   ) {
     this.wire = new Wire(carrier, (state) => {
@@ -83,7 +83,7 @@ export class Session {
     try {
       const { content, buffers } = await this.wire.ask<Shown>("show", { input, changes, at, chosen, layer });
       const blobs = new Map(content.arrays.map((name, place) => [name, buffers[place]!]));
-      const store = new Store((name) => blobs.get(name) ?? this.fetch(name, blobs));
+      const store = new Store((name) => blobs.get(name) ?? this.fetch(name, blobs), this.carrier.packed);
       this.turn = content.turn;
       this.payload = content.payload;
       this.blobs = blobs;

@@ -8,6 +8,7 @@ const FIRST = 300;
 const LONGEST = 5000;
 
 export class Socket implements Carrier {
+  readonly packed = true;
   private socket: WebSocket | null = null;
   private pause = FIRST;
   private timer = 0;

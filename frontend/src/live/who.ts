@@ -14,6 +14,12 @@ export interface WhoOwner {
   open(layer: number, head: number): void;
 }
 
+interface Row {
+  readonly layer: number;
+  readonly head: number;
+  readonly value: number;
+}
+
 export class WhoBox {
   readonly root = h("section.who", { "aria-label": "Who did it?" });
   private readonly rank: HTMLButtonElement;
@@ -33,36 +39,63 @@ export class WhoBox {
     this.table.replaceChildren();
     this.table.hidden = true;
     this.rank.disabled = false;
-    this.about.textContent = "Which heads made this: by gradient × attention, then by switching each of the first ones off.";
+    this.about.textContent = "Which heads made this: by what it loses without each of them.";
   }
 
   private async run(): Promise<void> {
     const turn = ++this.turn;
     this.rank.disabled = true;
-    this.about.textContent = "Taking the gradient…";
+    this.about.textContent = "Ranking…";
     try {
-      const { of, number, heads } = await this.owner.rank();
+      const answer = await this.owner.rank();
       if (turn !== this.turn) return;
-      this.about.textContent = `What each head adds to ${of} (now ${figure(number)})`;
-      const top = heads.slice(0, EXACT);
-      const most = Math.max(...top.map(({ estimate }) => Math.abs(estimate)), 1e-9);
-      const cells = top.map(() => h("td.exact", {}, "…"));
-      const bar = (value: number): HTMLElement => h("i", { class: value < 0 ? "minus" : "plus", style: `width:${Math.min(92, Math.round((92 * Math.abs(value)) / most))}%` });
-      this.table.hidden = false;
-      this.table.replaceChildren(
-        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "head"), h("th", { scope: "col", title: "gradient × attention, summed over its pairs" }, "estimate"), h("th", { scope: "col", title: "the number, minus the number with the head switched off" }, "exact"))),
-        h("tbody", {}, ...top.map(({ layer, head, estimate }, place) => h("tr", {}, h("th", { scope: "row" }, h("button.word", { type: "button", title: "Open this head", onclick: () => this.owner.open(layer, head) }, code(layer, head))), h("td.p", {}, bar(estimate), h("span", {}, figure(estimate))), cells[place]!))),
-      );
-      for (const [place, { layer, head }] of top.entries()) {
-        const left = await this.owner.without(layer, head);
-        if (turn !== this.turn) return;
-        cells[place]!.textContent = figure(number - left);
-      }
+      const estimated = answer.heads.every(({ estimate }) => estimate !== null);
+      await (estimated ? this.estimated(answer, turn) : this.oneByOne(answer, turn));
     } catch (error) {
       if (turn !== this.turn || error instanceof StaleError) return;
       this.about.textContent = error instanceof Error ? error.message : String(error);
     } finally {
       if (turn === this.turn) this.rank.disabled = false;
     }
+  }
+
+  // By gradient × attention at once, the first ones exactly as it comes in.
+  private async estimated({ of, number, heads }: WhoAnswer, turn: number): Promise<void> {
+    this.about.textContent = `What each head adds to ${of} (now ${figure(number)})`;
+    const top = heads.slice(0, EXACT).map(({ layer, head, estimate }) => ({ layer, head, value: estimate ?? 0 }));
+    const cells = top.map(() => h("td.exact", {}, "…"));
+    this.draw(top, cells);
+    for (const [place, { layer, head }] of top.entries()) {
+      const left = await this.owner.without(layer, head);
+      if (turn !== this.turn) return;
+      cells[place]!.textContent = figure(number - left);
+    }
+  }
+
+  // Without a gradient every head is switched off, one after the other.
+  private async oneByOne({ of, number, heads }: WhoAnswer, turn: number): Promise<void> {
+    const known: Row[] = [];
+    for (const [place, { layer, head }] of heads.entries()) {
+      const left = await this.owner.without(layer, head);
+      if (turn !== this.turn) return;
+      known.push({ layer, head, value: number - left });
+      known.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+      const done = place + 1 === heads.length;
+      this.about.textContent = `What each head adds to ${of} (now ${figure(number)})${done ? "" : `: ${place + 1} of ${heads.length} heads`}`;
+      this.draw(known.slice(0, EXACT), null);
+    }
+  }
+
+  /** Heads with what they add, and beside an estimate the cells of what is exact. */
+  private draw(rows: readonly Row[], exact: readonly HTMLElement[] | null): void {
+    const most = Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-9);
+    const bar = (value: number): HTMLElement => h("i", { class: value < 0 ? "minus" : "plus", style: `width:${Math.min(92, Math.round((92 * Math.abs(value)) / most))}%` });
+    const estimate = h("th", { scope: "col", title: "gradient × attention, summed over its pairs" }, "estimate");
+    const taken = h("th", { scope: "col", title: "the number, minus the number with the head switched off" }, "exact");
+    this.table.hidden = false;
+    this.table.replaceChildren(
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "head"), ...(exact ? [estimate, taken] : [taken]))),
+      h("tbody", {}, ...rows.map(({ layer, head, value }, place) => h("tr", {}, h("th", { scope: "row" }, h("button.word", { type: "button", title: "Open this head", onclick: () => this.owner.open(layer, head) }, code(layer, head))), h("td.p", {}, bar(value), h("span", {}, figure(value))), ...(exact ? [exact[place]!] : [])))),
+    );
   }
 }

@@ -5,6 +5,8 @@ import type { Buffers } from "./frames";
 
 /** What carries messages: a socket, a notebook's kernel. */
 export interface Carrier {
+  /** Whether arrays come in gzip. */
+  readonly packed: boolean;
   send(content: object): void;
   /** Hear what comes; called once. */
   hear(message: (content: Record<string, unknown>, buffers: Buffers) => void, state: (state: Connection) => void): void;

@@ -237,7 +237,7 @@ class Live:
         label: str,
         stopped: Callable[[], bool],
     ) -> Ran:
-        axes, ready = _read(model, given)
+        axes, ready = read_axes(model, given)
         longest = max(len(tokens) for tokens in axes.values())
         if longest > self.longest:
             raise InputError(f"{longest} tokens: at most {self.longest} are read here as you type")
@@ -270,7 +270,7 @@ class Live:
         notes: list[str] = []
         made = [WhatIf.parse(str(text)) for text in cast("list[Any]", texts)]
         if any(change.deed == "hide" for change in made):
-            axes, _ = _read(self.models[0], given)
+            axes, _ = read_axes(self.models[0], given)
             most = max(len(tokens) for tokens in axes.values())
             for change in made:
                 places = [place for place in (change.query, change.key) if place is not None]
@@ -395,7 +395,7 @@ def _first(view: View, layer: Any) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _read(model: Model, given: LiveInput) -> tuple[dict[str, Tokens], dict[str, Tensor]]:
+def read_axes(model: Model, given: LiveInput) -> tuple[dict[str, Tokens], dict[str, Tensor]]:
     """The axes of an input, and what the module takes."""
     messages, written = given.get("messages"), given.get("written", [])
     if messages:

@@ -58,12 +58,19 @@ def bundle_file(name: str) -> str:
 
 
 def page(
-    payload: Mapping[str, Any], blobs: Mapping[str, str], *, bundle: str, title: str, connect: bool = False
+    payload: Mapping[str, Any],
+    blobs: Mapping[str, str],
+    *,
+    bundle: str,
+    title: str,
+    connect: bool = False,
+    worker: bool = False,
 ) -> str:
     """An HTML page that shows `payload` with a bundle: ``report`` means ``report.js`` and ``report.css``.
 
     Everything that comes from a model or a text is JSON, read as data; the policy in the page lets only its
-    own script run and lets nothing load from anywhere; with `connect` it may speak to the server that it comes from.
+    own script run and lets nothing load from anywhere; with `connect` it may speak to the server that it comes from, with
+    `worker` run what stands in it in a worker, WebAssembly too.
     The arrays come last, in the order of `blobs`: what the first of them show is drawn while the browser still
     reads the others.
     """
@@ -71,8 +78,9 @@ def page(
     if "</script" in script.lower() or "<!--" in script or "</style" in style.lower():
         raise RunError(f"the page's bundle {bundle} holds text that ends its own tag: build it again")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    runs = " 'wasm-unsafe-eval'; worker-src blob:" if worker else ""
     policy = (
-        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data: blob:; "
+        f"default-src 'none'; script-src 'sha256-{digest}'{runs}; style-src 'unsafe-inline'; img-src data: blob:; "
         "font-src data:; base-uri 'none'; form-action 'none'"
     ) + ("; connect-src 'self'" if connect else "")
     parts = [

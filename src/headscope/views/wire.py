@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
+from headscope.views.blobs import ArrayRef
 from headscope.views.payload import Added, ExplorerPayload
 
 
@@ -68,11 +69,14 @@ class Prediction(TypedDict):
 
 
 class Effect(TypedDict):
-    """What a head adds to the followed number: estimated from its gradient, gradient × attention summed over pairs."""
+    """What a head adds to the followed number: estimated from its gradient, gradient × attention summed over pairs.
+
+    None where there is no gradient: each head is to be taken out.
+    """
 
     layer: int
     head: int
-    estimate: float
+    estimate: float | None
 
 
 class Shown(TypedDict):
@@ -140,3 +144,116 @@ class LiveError(TypedDict):
     id: int
     error: str
     stale: bool
+
+
+class StoredWeights(TypedDict):
+    """Weights of a model in a page, ``[…]``: float32, or float16 or int8 as bytes.
+
+    A row along `axis` of an int8 matrix is ``scale · code``; `scale` is float32, a number a row.
+    """
+
+    name: str
+    kind: Literal["float32", "float16", "int8"]
+    shape: list[int]
+    codes: ArrayRef
+    scale: ArrayRef | None
+    axis: int
+
+
+class SegmentInfo(TypedDict):
+    """A part of a model: an ONNX graph (bytes), its tensors, and the weights that stand one behind the other."""
+
+    graph: ArrayRef
+    inputs: list[str]
+    outputs: list[str]
+    weights: list[str]
+
+
+class LayerTensors(TypedDict):
+    """What a layer's tensors are called: its weights, queries, keys, and what each query sees (None: all)."""
+
+    layer: int
+    scaling: float
+    weights: str
+    q: str
+    k: str
+    seen: str | None
+
+
+class TokenizerInfo(TypedDict):
+    """A tokenizer: `json` is its tokenizer.json (bytes); ids of special, unknown and named tokens.
+
+    `probes` are texts and the ids that Python gives: what the page's own must give as well.
+    """
+
+    json: ArrayRef
+    config: dict[str, Any]
+    special: list[int]
+    unknown: list[int]
+    named: dict[str, int]
+    mask: int | None
+    types: bool
+    probes: list[Probe]
+
+
+class Probe(TypedDict):
+    """A text, and its ids."""
+
+    text: str
+    pair: str | None
+    ids: list[int]
+
+
+class Rounded(TypedDict):
+    """What stored weights do to the attention maps, beside float32: over so many texts and weights of attention.
+
+    `largest` and `mean` are of the absolute differences, `same` is the share of rows whose largest weight stays.
+    """
+
+    kind: Literal["float32", "float16", "int8"]
+    largest: float
+    mean: float
+    same: float
+    texts: int
+    weights: int
+
+
+class CarriedModel(TypedDict):
+    """A model in a page (`headscope.live.carried`).
+
+    `said` is the tensor of `predicts`: logits of the next token, of the masked one or of classes, or hidden states
+    whose means give a cosine. `inputs` are the model's own; `words` is how many tokens the vocabulary has.
+    """
+
+    info: LiveInfo
+    causal: bool
+    loaded: str
+    tokenizer: TokenizerInfo
+    inputs: list[str]
+    layers: list[LayerTensors]
+    segments: list[SegmentInfo]
+    weights: list[StoredWeights]
+    said: str
+    predicts: Literal["next", "mask", "class", "cosine", "none"]
+    classes: list[str]
+    rounded: Rounded
+    parameters: int
+    engine: ArrayRef
+
+
+class Asking(TypedDict):
+    """What a page reads first, and the changes that are made."""
+
+    input: LiveInput
+    changes: list[str]
+
+
+class CarriedPayload(TypedDict):
+    """A page that carries its model: the picture that it opens with, and what it reads."""
+
+    kind: Literal["carried"]
+    version: Literal[1]
+    title: str
+    view: ExplorerPayload
+    model: CarriedModel
+    asked: Asking

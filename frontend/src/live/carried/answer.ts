@@ -1,0 +1,356 @@
+// A model in a page answers what headscope.live.session.Live answers behind a server (docs/protocol.md).
+
+import type { ArrayRef, AxisInfo, CarriedPayload, ExplorerPayload, InputInfo, LiveError, LiveInput, MeasureColumn, NeuronsInfo, PartInfo, Prediction, Shown, Vectors } from "../../protocol";
+import type { Numbers } from "../../data";
+import type { Graphs, Pass } from "./graphs";
+import { type Said, Sayer } from "./says";
+import { difference, type Maps, measure, opening, sinks, telling } from "./telling";
+import type { Reader, Tokens } from "./tokens";
+import { type Change, parse, write } from "./whatif";
+
+/** Weights of a part that the page draws whole; the grid of a larger one has thumbnails. */
+const SMALL = 4_000_000;
+const THUMB = 64;
+
+export interface Answer {
+  readonly content: object;
+  readonly arrays: readonly Numbers[];
+}
+
+/** The answer is no longer wanted. */
+export class StoppedError extends Error {}
+
+interface Ran {
+  readonly label: string;
+  readonly tokens: Tokens;
+  readonly changes: readonly Change[];
+  readonly pass: Pass;
+}
+
+type Asked = Record<string, unknown>;
+
+export class Answers {
+  private turn = 0;
+  private ran: Ran[] = [];
+  private arrays = new Map<string, Numbers>();
+  private plain: { readonly key: string; readonly ran: Ran } | null = null;
+  private readonly sayer: Sayer;
+
+  constructor(
+    private readonly page: CarriedPayload,
+    private readonly graphs: Graphs,
+    private readonly reader: Reader,
+  ) {
+    this.sayer = new Sayer(page.model, reader);
+  }
+
+  /** The answer to a question; one of the kind `error` where there is none. `each` is awaited between layers. */
+  async answer(asked: Asked, each: () => Promise<void>): Promise<Answer> {
+    const ways: Record<string, (asked: Asked, each: () => Promise<void>) => Promise<Answer> | Answer> = {
+      show: (mine, next) => this.show(mine, next),
+      arrays: (mine) => this.named(mine),
+      says: (mine, next) => this.says(mine, next),
+      who: (mine, next) => this.who(mine, next),
+      without: (mine, next) => this.without(mine, next),
+      exact: (mine) => this.exact(mine),
+    };
+    const kind = String(asked.kind);
+    try {
+      const way = ways[kind];
+      if (!way) throw new Error(kind === "quantity" ? "a page has no gradients and no norms: headscope serve and hs.explore have" : `kind: expected one of ${Object.keys(ways).join(", ")}, found '${kind}'`);
+      return await way(asked, each);
+    } catch (error) {
+      const told: LiveError = { kind: "error", id: Number(asked.id) || 0, error: error instanceof Error ? error.message : String(error), stale: error instanceof StoppedError };
+      return { content: told, arrays: [] };
+    }
+  }
+
+  private async show(asked: Asked, each: () => Promise<void>): Promise<Answer> {
+    const given = (asked.input ?? {}) as LiveInput;
+    const tokens = this.read(given);
+    const notes: string[] = [];
+    const changes = this.changes(asked.changes, tokens, notes);
+    const at = place(asked.at);
+    const key = JSON.stringify(given);
+    if (this.plain?.key !== key) this.plain = { key, ran: { label: "", tokens, changes: [], pass: await this.graphs.run(this.given(tokens, at), [], each) } };
+    const plain = this.plain.ran;
+    const ran = [plain];
+    if (changes.length > 0) {
+      const first = Math.min(...changes.map(({ layer }) => (layer === null ? 0 : this.graphs.layers.findIndex((one) => one.layer === layer))));
+      ran[0] = { ...plain, label: "as it is" };
+      ran.push({ label: "changed", tokens, changes, pass: await this.graphs.run(this.given(tokens, at), changes, each, plain.pass, first + 1) });
+    }
+    this.arrays = new Map();
+    this.ran = ran;
+    this.turn++;
+    const payload = this.payload(ran);
+    const says = await this.said(asked, each);
+    const first = this.first(payload, Number(asked.layer));
+    const told: Shown = { kind: "shown", id: Number(asked.id), turn: this.turn, payload, says, tokens: tokens.ids.length, notes, changes: changes.map(write), python: this.python(given, tokens, changes), arrays: first };
+    return { content: told, arrays: first.map((name) => this.arrays.get(name)!) };
+  }
+
+  private read(given: LiveInput): Tokens {
+    const { info } = this.page.model;
+    if (!given.text?.trim()) throw new Error("Text: type something; there is nothing to read");
+    const tokens = this.reader.read(given.text, given.pair || null, given.written ?? []);
+    if (tokens.ids.length > info.longest) throw new Error(`${tokens.ids.length} tokens: at most ${info.longest} are read here as you type`);
+    if (tokens.ids.length < 2) throw new Error("Text: one token has nothing else to look at; type another one");
+    return tokens;
+  }
+
+  private given(tokens: Tokens, at: number | null): { ids: readonly number[]; types: readonly number[]; place: number } {
+    return { ids: tokens.ids, types: tokens.types, place: this.sayer.place(tokens, tokens.ids.length, at) ?? 0 };
+  }
+
+  private changes(texts: unknown, tokens: Tokens, notes: string[]): Change[] {
+    const found: Change[] = [];
+    const count = tokens.ids.length;
+    for (const text of Array.isArray(texts) ? texts : []) {
+      const change = parse(String(text));
+      if (Math.max(change.query ?? 0, change.key ?? 0) >= count) {
+        notes.push(`${write(change)}: left out, as there are ${count} tokens`);
+        continue;
+      }
+      if (change.layer !== null && !this.graphs.layers.some(({ layer }) => layer === change.layer)) throw new Error(`${write(change)}: this model has no such head, its input no such token, or it did not run`);
+      found.push(change);
+    }
+    return found;
+  }
+
+  private async says(asked: Asked, each: () => Promise<void>): Promise<Answer> {
+    this.current(asked);
+    return { content: { kind: "says", id: Number(asked.id), says: await this.said(asked, each) }, arrays: [] };
+  }
+
+  private async said(asked: Asked, each: () => Promise<void>): Promise<Prediction[]> {
+    const at = place(asked.at);
+    const said: Said[] = [];
+    for (const ran of this.ran) said.push(await this.of(ran, at, each));
+    return this.sayer.predictions(said, at, place(asked.chosen));
+  }
+
+  // What a pass says at a place: the last segment gives the logits of one place alone, where it can.
+  private async of(ran: Ran, at: number | null, each: () => Promise<void>): Promise<Said> {
+    const given = this.given(ran.tokens, at);
+    const one = this.page.model.inputs.includes("places");
+    const before = ran.pass.values.get("places")!.data as BigInt64Array;
+    const same = !one || Number(before[0]) === given.place;
+    const pass = same ? ran.pass : await this.graphs.run(given, ran.changes, each, ran.pass, this.graphs.layers.length);
+    return { tokens: ran.tokens, ...this.graphs.said(pass), at: one ? given.place : null };
+  }
+
+  private async who(asked: Asked, each: () => Promise<void>): Promise<Answer> {
+    this.current(asked);
+    const { said, at, chosen } = await this.followed(asked, each);
+    const { number, of } = this.sayer.followed(said, at, chosen);
+    const heads = this.graphs.layers.flatMap(({ layer }, where) => Array.from({ length: this.heads(where) }, (_, head) => ({ layer, head, estimate: null })));
+    return { content: { kind: "who", id: Number(asked.id), of, number, heads: heads.reverse() }, arrays: [] };
+  }
+
+  private async without(asked: Asked, each: () => Promise<void>): Promise<Answer> {
+    this.current(asked);
+    const ran = this.ran.at(-1)!;
+    const { at, chosen } = await this.followed(asked, each);
+    const where = this.graphs.layers.findIndex(({ layer }) => layer === Number(asked.layer));
+    const off = parse(`L${asked.layer}H${asked.head} off`);
+    const given = this.given(ran.tokens, at);
+    const pass = await this.graphs.run(given, [...ran.changes, off], each, ran.pass, where + 1);
+    const said: Said = { tokens: ran.tokens, ...this.graphs.said(pass), at: this.page.model.inputs.includes("places") ? given.place : null };
+    return { content: { kind: "without", id: Number(asked.id), number: this.sayer.followed(said, at, chosen).number }, arrays: [] };
+  }
+
+  private async followed(asked: Asked, each: () => Promise<void>): Promise<{ said: Said; at: number | null; chosen: number | null }> {
+    const at = place(asked.at);
+    const chosen = place(asked.chosen) ?? this.sayer.best(await this.of(this.ran[0]!, at, each), at)[0] ?? null;
+    return { said: await this.of(this.ran.at(-1)!, at, each), at, chosen };
+  }
+
+  private exact(asked: Asked): Answer {
+    this.current(asked);
+    const { pass } = this.ran[Number(asked.input ?? 0)]!;
+    const where = this.graphs.layers.findIndex(({ layer }) => layer === Number(asked.layer));
+    const size = pass.tokens ** 2;
+    const head = Number(asked.head);
+    return { content: { kind: "exact", id: Number(asked.id) }, arrays: [this.graphs.weights(pass, where).slice(head * size, (head + 1) * size)] };
+  }
+
+  private named(asked: Asked): Answer {
+    this.current(asked);
+    const names = (asked.names as string[]).map(String);
+    const unknown = names.find((name) => !this.arrays.has(name));
+    if (unknown !== undefined) throw new Error(`names: no array '${unknown}'`);
+    return { content: { kind: "arrays", id: Number(asked.id), arrays: names }, arrays: names.map((name) => this.arrays.get(name)!) };
+  }
+
+  private current(asked: Asked): void {
+    if (this.ran.length === 0 || asked.turn !== this.turn) throw new StoppedError("this input is no longer the one that is shown");
+  }
+
+  private heads(where: number): number {
+    return this.graphs.vectors(this.ran[0]!.pass, where, "q").heads;
+  }
+
+  // Of large maps the thumbnails and the layer that opens come first; others when they are asked for.
+  private first(payload: ExplorerPayload, layer: number): string[] {
+    const names: string[] = [];
+    for (const { parts } of payload.inputs) {
+      for (const part of parts) {
+        names.push(...part.measures.map(({ values }) => values.data), ...(part.hidden ?? []).map(({ data }) => data));
+        const opens = part.index.includes(layer) ? layer : (part.opening?.layer ?? part.index[0]!);
+        names.push(...(part.thumbs ? [part.thumbs, part.layers[part.index.indexOf(opens)]!] : part.layers).map(({ data }) => data));
+      }
+    }
+    return [...new Set(names)];
+  }
+
+  private keep(array: Numbers, shape: readonly number[]): ArrayRef {
+    const data = String(this.arrays.size);
+    this.arrays.set(data, array);
+    return { dtype: array instanceof Uint8Array ? "uint8" : "float32", shape: [...shape], encoding: "plain", data };
+  }
+
+  private payload(ran: readonly Ran[]): ExplorerPayload {
+    const maps = ran.map(({ tokens, pass }) => this.maps(tokens, pass));
+    const inputs = ran.map((one, place): InputInfo => {
+      const [a, b] = [0, 1].map((side) => one.tokens.texts.filter((_, at) => one.tokens.sequences[at] === side).join("").trim());
+      const text = [a, b].filter(Boolean).join(" ");
+      return { label: one.label, parts: [this.part(one, maps[place]!, maps.length === 2 ? maps[1 - place]! : null)], text: [{ text, changed: false }] };
+    });
+    const { model } = this.page.model.info;
+    const cut = [...(inputs[0]!.text?.[0]?.text ?? "")];
+    const title = `${cut.length > 80 ? `${cut.slice(0, 79).join("")}…` : cut.join("")} · ${model}`;
+    return { kind: "explorer", version: 1, title, model, inputs, state: inputs.length === 2 ? { side: "both" } : {}, exact: true, offers: [] };
+  }
+
+  private maps(tokens: Tokens, pass: Pass): Maps {
+    const layers = this.graphs.layers.map((_, place) => ({ heads: this.graphs.vectors(pass, place, "q").heads, weights: this.graphs.weights(pass, place), seen: this.seen(pass, place) }));
+    return { tokens: pass.tokens, special: tokens.special, layers };
+  }
+
+  private seen(pass: Pass, where: number): Uint8Array | null {
+    const found = this.graphs.seen(pass, where);
+    if (found || !this.page.model.causal) return found;
+    return Uint8Array.from({ length: pass.tokens ** 2 }, (_, at) => Number(at % pass.tokens <= Math.floor(at / pass.tokens)));
+  }
+
+  private part({ tokens, pass }: Ran, maps: Maps, other: Maps | null): PartInfo {
+    const { layers } = this.graphs;
+    const n = pass.tokens;
+    const { tokenizer, causal } = this.page.model;
+    const separators = [...tokens.ids.keys()].filter((place) => tokens.ids[place] === tokenizer.named.sep);
+    const measures: MeasureColumn[] = [];
+    const most = Math.max(...maps.layers.map(({ heads }) => heads));
+    const column = (about: Pick<MeasureColumn, "name" | "title" | "units">, values: readonly (readonly number[])[]): void => {
+      const flat = Float32Array.from(values.flatMap((row) => [...row, ...Array<number>(most - row.length).fill(NaN)]));
+      measures.push({ ...about, of: "input", values: this.keep(flat, [values.length, most]) });
+    };
+    for (const { name, title, units, of } of this.page.view.inputs[0]!.parts[0]!.measures) {
+      if (of !== "input" || (name === "sep" && separators.length === 0)) continue;
+      const values = measure(name, maps, separators);
+      if (values) column({ name, title, units }, values);
+    }
+    const moved = other && difference(maps, other);
+    if (moved) column({ name: "difference", title: "difference", units: "share" }, moved);
+    const opens = opening(moved ?? telling(maps));
+    const refs = maps.layers.map(({ weights, heads }) => this.keep(weights, [heads, n, n]));
+    const large = maps.layers.reduce((total, { weights }) => total + weights.length, 0) > SMALL;
+    const axis = this.axis(tokens);
+    const keys = sinks(maps);
+    return {
+      name: "self",
+      kind: "self",
+      causal,
+      query: axis,
+      key: keys.length > 0 ? { ...axis, sinks: keys } : axis,
+      index: layers.map(({ layer }) => layer),
+      heads: maps.layers.map(({ heads }) => [...Array(heads).keys()]),
+      layers: refs,
+      thumbs: large ? this.thumbs(maps) : null,
+      sink: null,
+      hidden: this.hidden(maps),
+      neurons: layers.map((_, place) => this.neurons(pass, place)),
+      quantities: [],
+      measures,
+      opening: { layer: layers[opens.layer]!.layer, heads: opens.heads },
+    };
+  }
+
+  private axis(tokens: Tokens): AxisInfo {
+    const texts: string[] = [];
+    const pieces: string[] = [];
+    tokens.words.forEach((word, place) => {
+      texts[word] = (texts[word] ?? "") + tokens.texts[place]!;
+      pieces[word] = (pieces[word] ?? "") + tokens.pieces[place]!.replace(/^##|^[▁Ġ]+/, "");
+    });
+    return {
+      pieces: [...tokens.pieces],
+      special: [...tokens.special],
+      sequences: [...tokens.sequences],
+      words: { group: [...tokens.words], texts: texts.map((text, word) => text.trim() || pieces[word]!) },
+      ...(tokens.written !== null && { written: tokens.written }),
+    };
+  }
+
+  // What queries cannot see, where that is more than what stands after them; equal layers share an array.
+  private hidden(maps: Maps): ArrayRef[] | null {
+    const { tokens: n, layers } = maps;
+    const { causal } = this.page.model;
+    const more = layers.some(({ seen }) => seen?.some((sees, at) => (sees !== 0) !== (!causal || at % n <= Math.floor(at / n))));
+    if (!more) return null;
+    const known = new Map<string, ArrayRef>();
+    return layers.map(({ seen }) => {
+      const mine = Uint8Array.from({ length: n * n }, (_, at) => Number(seen ? seen[at] === 0 : false));
+      const key = mine.join("");
+      const ref = known.get(key) ?? this.keep(mine, [1, n, n]);
+      known.set(key, ref);
+      return ref;
+    });
+  }
+
+  private thumbs(maps: Maps): ArrayRef {
+    const { tokens: n, layers } = maps;
+    const side = Math.min(n, THUMB);
+    const block = Int32Array.from({ length: n }, (_, at) => Math.floor(((at + 1) * side - 1) / n));
+    const heads = layers.reduce((total, one) => total + one.heads, 0);
+    const found = new Float32Array(heads * side * side);
+    let first = 0;
+    for (const { weights, heads: own } of layers) {
+      for (let at = 0; at < weights.length; at++) {
+        const head = Math.floor(at / (n * n));
+        const to = ((first + head) * side + block[Math.floor(at / n) % n]!) * side + block[at % n]!;
+        if (weights[at]! > found[to]!) found[to] = weights[at]!;
+      }
+      first += own;
+    }
+    return this.keep(found, [heads, side, side]);
+  }
+
+  private neurons(pass: Pass, where: number): NeuronsInfo {
+    const vectors = (of: "q" | "k"): Vectors & { heads: number } => {
+      const { data, heads, dim } = this.graphs.vectors(pass, where, of);
+      return { codes: this.keep(data, [heads, pass.tokens, dim]), low: null, step: null, heads };
+    };
+    const { heads, ...q } = vectors("q");
+    const { heads: keys, ...k } = vectors("k");
+    const groups = heads / keys;
+    const own = [...Array(heads).keys()];
+    return { q, k, v: null, heads: own, key_head: own.map((head) => Math.floor(head / groups)), keys: [...Array(keys).keys()], groups, scaling: this.graphs.layers[where]!.scaling, softcap: null, bias: null, sinks: null };
+  }
+
+  /** What gives the same maps in Python. */
+  private python(given: LiveInput, tokens: Tokens, changes: readonly Change[]): string {
+    const { loaded, rounded } = this.page.model;
+    const written = given.written ?? [];
+    const said =
+      written.length > 0
+        ? `model.from_ids([${tokens.ids.slice(0, -written.length).join(", ")}], written=[${written.join(", ")}])`
+        : [JSON.stringify(given.text ?? ""), ...(given.pair ? [`pair=${JSON.stringify(given.pair)}`] : [])].join(", ");
+    const capture = `maps = hs.capture(model, ${said})`;
+    const lines = ["import headscope as hs", "", ...(rounded.kind === "float32" ? [] : [`# in float32; the page holds the weights as ${rounded.kind}`]), `model = ${loaded}`];
+    if (changes.length === 0) return [...lines, capture].join("\n");
+    return [...lines, `with hs.edit(model, ${changes.map((change) => `"${write(change)}"`).join(", ")}):`, `    ${capture}`].join("\n");
+  }
+}
+
+const place = (value: unknown): number | null => (typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : null);

@@ -1,0 +1,68 @@
+// A model that stands in the page, in a worker of its own.
+
+import { bytesOf, fromPage, gunzip } from "../../data";
+import type { ArrayRef, CarriedPayload } from "../../protocol";
+import type { Buffers } from "../frames";
+import type { Carrier, Connection } from "../wire";
+import type { Word } from "./worker";
+
+/** A WebAssembly module of one SIMD instruction: i8x16.popcnt of i8x16.splat. */
+const SIMD = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11);
+
+/** Why this browser cannot run the model; null where it can. */
+export function unable(): string | null {
+  if (typeof Worker === "undefined") return "this browser has no workers";
+  if (typeof WebAssembly === "undefined") return "this browser has no WebAssembly";
+  return WebAssembly.validate(SIMD) ? null : "this browser's WebAssembly has no SIMD instructions";
+}
+
+export class Inside implements Carrier {
+  readonly packed = false;
+  private message!: (content: Record<string, unknown>, buffers: Buffers) => void;
+
+  private constructor(
+    private readonly worker: Worker,
+    private readonly page: CarriedPayload,
+  ) {}
+
+  /** Start the worker and load the model. Rejects where it cannot be; `said` is told how far it is, from 0 to 1. */
+  static async start(page: CarriedPayload, said: (share: number) => void): Promise<Inside> {
+    const why = unable();
+    if (why !== null) throw new Error(why);
+    const source = await gunzip(bytesOf(await fromPage("worker")));
+    const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+    const worker = new Worker(address);
+    const { model } = page;
+    const refs: ArrayRef[] = [model.engine, model.tokenizer.json, ...model.segments.map(({ graph }) => graph), ...model.weights.flatMap(({ codes, scale }) => (scale ? [codes, scale] : [codes]))];
+    const texts: Record<string, string> = {};
+    for (const { data } of refs) {
+      texts[data] = await fromPage(data);
+      document.getElementById(`headscope-data-${data}`)?.remove(); // the worker has it now
+    }
+    await new Promise<void>((done, fail) => {
+      worker.onerror = (event) => fail(new Error(event.message || "the worker could not be started"));
+      worker.onmessage = ({ data }: MessageEvent<Word>) => {
+        if (data.word === "loading") said(data.done / data.of);
+        else if (data.word === "ready") done();
+        else fail(new Error(data.why));
+      };
+      worker.postMessage({ kind: "boot", page, texts });
+    }).finally(() => URL.revokeObjectURL(address));
+    return new Inside(worker, page);
+  }
+
+  hear(message: (content: Record<string, unknown>, buffers: Buffers) => void, state: (state: Connection) => void): void {
+    this.message = message;
+    this.worker.onmessage = ({ data }: MessageEvent<{ content: Record<string, unknown>; buffers: Uint8Array<ArrayBuffer>[] }>) => this.message(data.content, data.buffers);
+    this.worker.onerror = (event) => state({ up: false, why: `The model in this page has failed (${event.message}): load the page again.` });
+    queueMicrotask(() => state({ up: true, info: this.page.model.info }));
+  }
+
+  send(content: object): void {
+    this.worker.postMessage(content);
+  }
+
+  close(): void {
+    this.worker.terminate();
+  }
+}

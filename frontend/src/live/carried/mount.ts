@@ -1,0 +1,92 @@
+// A model that the page carries: the picture at once, and when the model is unpacked, type and look in its place.
+
+import { fromPage, Store } from "../../data";
+import { h } from "../../dom";
+import { Explorer, type ExplorerHost } from "../../explorer/explorer";
+import { download } from "../../explorer/save";
+import { figure } from "../../format";
+import type { CarriedPayload, ExplorerState, Rounded } from "../../protocol";
+import type { Asked } from "../asked";
+import { Live, type LiveHost } from "../live";
+import { Inside } from "./inside";
+
+export interface Place {
+  readonly host: Pick<LiveHost, "changed" | "address">;
+  /** What the address asks; null: what the page begins with. */
+  readonly asked: Asked | null;
+  readonly state: ExplorerState;
+}
+
+/** What the page's weights do to the maps, in a sentence. */
+export function rounding({ kind, largest, mean, same, texts }: Rounded, parameters: number): string {
+  const size = `This page holds the model: ${(parameters / 1e6).toFixed(1)} million weights`;
+  if (kind === "float32") return `${size}, as they are.`;
+  return `${size}, rounded to ${kind}. Beside float32 its attention weights differ by at most ${figure(largest)}, on average by ${figure(mean)}; in ${(100 * same).toFixed(1)} % of the rows the largest stays the largest (${texts} texts).`;
+}
+
+export class Mounted {
+  private readonly element = h("div");
+  private readonly word = h("p.lost", { role: "status" });
+  private readonly system = window.matchMedia("(prefers-color-scheme: dark)");
+  private live: Live | null = null;
+  private readonly explorer: Explorer;
+
+  constructor(
+    private readonly root: HTMLElement,
+    private readonly page: CarriedPayload,
+    private readonly place: Place,
+  ) {
+    const view = page.view;
+    const host: ExplorerHost = { changed: () => undefined, dark: () => this.system.matches, save: download };
+    const inner = h("div");
+    this.word.hidden = true;
+    this.element.append(h("h1.hidden", {}, document.title), this.word, inner);
+    this.element.className = "hs live";
+    root.append(this.element);
+    this.explorer = new Explorer(inner, { payload: view, store: new Store(fromPage), state: { ...view.state, ...place.state } }, host);
+    this.theme();
+    this.system.addEventListener("change", () => {
+      if (!this.live) this.explorer.surroundings();
+      this.live?.surroundings();
+      this.theme();
+    });
+  }
+
+  /** Unpack the model; where this browser cannot run it the picture stays, and the page says why. */
+  async start(): Promise<void> {
+    this.say("Unpacking the model…");
+    try {
+      const inside = await Inside.start(this.page, (share) => this.say(`Unpacking the model… ${Math.round(100 * share)} %`));
+      this.begin(inside);
+    } catch (error) {
+      this.say(`The model in this page cannot run here: ${error instanceof Error ? error.message : String(error)}. The picture below is of the text that the page was written with.`);
+      this.root.dataset.failed = "model";
+    }
+  }
+
+  update(asked: Asked, state: ExplorerState): void {
+    this.live?.update(asked, state);
+  }
+
+  private begin(inside: Inside): void {
+    const { page, place } = this;
+    const state = place.asked ? place.state : { ...this.explorer.state };
+    this.explorer.destroy();
+    this.element.remove();
+    const element = h("div");
+    this.root.append(element);
+    const asked = place.asked ?? { ...page.asked, chosen: null };
+    this.live = new Live(element, inside, { ...place.host, dark: () => this.system.matches }, asked, state);
+    element.append(h("p.rounding", {}, rounding(page.model.rounded, page.model.parameters)));
+  }
+
+  private say(text: string): void {
+    this.word.hidden = false;
+    this.word.textContent = text;
+  }
+
+  private theme(): void {
+    const theme = this.explorer.state.theme;
+    this.element.dataset.theme = theme === "auto" ? (this.system.matches ? "dark" : "light") : theme;
+  }
+}

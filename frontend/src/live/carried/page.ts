@@ -1,0 +1,31 @@
+// A page that carries its model; what is asked and shown stands in its address.
+
+import "../../theme.css";
+import "../../page.css";
+import "../../explorer/explorer.css";
+import "../live.css";
+import { h } from "../../dom";
+import type { CarriedPayload } from "../../protocol";
+import { Address } from "../address";
+import { Mounted } from "./mount";
+
+function main(): void {
+  const root = document.getElementById("headscope");
+  if (!root) return;
+  root.setAttribute("role", "main");
+  try {
+    const payload = JSON.parse(document.getElementById("headscope-payload")?.textContent ?? "") as CarriedPayload;
+    const address = new Address((asked, state) => mounted.update(asked, state));
+    const { asked } = address;
+    const mounted = new Mounted(root, payload, { host: address, asked: asked.input.text ? asked : null, state: address.state });
+    void mounted.start();
+  } catch (error) {
+    // Never a blank page: say what is wrong.
+    const text = error instanceof Error ? error.message : String(error);
+    root.dataset.failed = "";
+    root.append(h("p.failure", { role: "alert" }, `This page cannot be shown: ${text}.`));
+    throw error;
+  }
+}
+
+main();

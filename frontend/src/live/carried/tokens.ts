@@ -1,0 +1,242 @@
+// A text as the model's tokens: pieces, ids, and the words that they make, by the rules of headscope.models.encode.
+
+import { Tokenizer } from "@huggingface/tokenizers";
+import type { TokenizerInfo } from "../../protocol";
+
+export interface Tokens {
+  readonly ids: readonly number[];
+  readonly types: readonly number[];
+  readonly pieces: readonly string[];
+  readonly special: readonly boolean[];
+  /** 0 for text A, 1 for text B, -1 for none. */
+  readonly sequences: readonly number[];
+  /** The word of each piece, counted from 0 along the axis. */
+  readonly words: readonly number[];
+  /** What the text says where each token stands, with the spaces before it. */
+  readonly texts: readonly string[];
+  /** The place of the first token that was written after the text, where there is one. */
+  readonly written: number | null;
+}
+
+type Mark = "##" | "▁" | "Ġ";
+
+const gap = (piece: string): boolean => piece !== "" && (/^▁+$/.test(piece) || /^Ġ+$/.test(piece));
+const punctuates = (text: string): boolean => /^\p{P}+$/u.test(text.trim());
+
+export class Reader {
+  private readonly tokenizer: Tokenizer;
+  private readonly mark: Mark | null;
+
+  constructor(
+    private readonly info: TokenizerInfo,
+    json: object,
+  ) {
+    this.tokenizer = new Tokenizer(json, info.config);
+    this.mark = markOf(json);
+  }
+
+  /** Why this tokenizer is not the model's own; null where it reads all probes alike. */
+  check(): string | null {
+    for (const { text, pair, ids } of this.info.probes) {
+      const mine = this.tokenizer.encode(text, { text_pair: pair }).ids;
+      if (mine.join() !== ids.join()) return `the tokenizer in this page reads ${JSON.stringify(text.slice(0, 40))} otherwise than the model's own`;
+    }
+    return null;
+  }
+
+  read(text: string, pair: string | null, written: readonly number[]): Tokens {
+    const whole = this.tokenizer.encode(text, { text_pair: pair, return_token_type_ids: true });
+    const own = [text, ...(pair === null ? [] : [pair])].map((each) => this.side(each));
+    const ids = [...whole.ids];
+    const sequences = ids.map(() => -1);
+    const texts = ids.map(() => "");
+    const inner: (Piece | null)[] = ids.map(() => null);
+    let at = 0;
+    own.forEach((pieces, number) => {
+      const first = find(ids, pieces, at);
+      pieces.forEach((piece, place) => {
+        sequences[first + place] = number;
+        texts[first + place] = piece.text;
+        inner[first + place] = piece;
+      });
+      at = first + pieces.length;
+    });
+    const types = this.info.types ? [...whole.token_type_ids] : ids.map(() => 0);
+    for (const id of written) {
+      ids.push(id);
+      types.push(0);
+      sequences.push(this.info.special.includes(id) ? -1 : 0);
+      texts.push(this.named(id));
+      inner.push(null);
+    }
+    const special = ids.map((id, place) => sequences[place] === -1 || this.info.special.includes(id));
+    return {
+      ids,
+      types,
+      pieces: ids.map((id, place) => this.label(id, texts[place]!)),
+      special,
+      sequences: sequences.map((number, place) => (special[place] ? -1 : number)),
+      words: this.words(ids, inner, special, sequences, texts),
+      texts,
+      written: written.length > 0 ? ids.length - written.length : null,
+    };
+  }
+
+  /** What a token reads. */
+  named(id: number): string {
+    const text = this.tokenizer.decode([id], { skip_special_tokens: false, clean_up_tokenization_spaces: false });
+    return /^\uFFFD+$/.test(text.trim()) ? this.piece(id) : text;
+  }
+
+  piece(id: number): string {
+    return this.tokenizer.id_to_token(id) ?? String(id);
+  }
+
+  private label(id: number, text: string): string {
+    const piece = this.piece(id);
+    return this.info.unknown.includes(id) && text.trim() ? `${piece}${text.trim()}` : piece;
+  }
+
+  // The tokens of one text, each with what the text says there.
+  private side(text: string): Piece[] {
+    const { ids } = this.tokenizer.encode(text, { add_special_tokens: false });
+    const pieces = ids.map((id) => this.piece(id));
+    if (this.mark === "Ġ") return this.fromBytes(text, ids, pieces);
+    return this.walked(text, ids, pieces);
+  }
+
+  // Byte-level pieces are the text's own bytes, each byte a letter.
+  private fromBytes(text: string, ids: readonly number[], pieces: readonly string[]): Piece[] {
+    const decoder = new TextDecoder("utf-8");
+    const starts = this.borders(text, pieces);
+    let passed = 0;
+    let pending = false;
+    const found = pieces.map((piece, place): Piece => {
+      const control = this.info.special.includes(ids[place]!);
+      const inside = pending;
+      const said = control ? piece : decoder.decode(Uint8Array.from(piece, (letter) => BYTES.get(letter) ?? 63), { stream: true });
+      pending = !control && said === "";
+      const mine = { id: ids[place]!, text: said, inside, begins: starts?.has(passed) ?? /^[Ġ]/.test(piece) };
+      passed += [...piece].length;
+      return mine;
+    });
+    if (found[0]?.text.startsWith(" ") && !text.startsWith(" ")) found[0] = { ...found[0], text: found[0].text.slice(1) };
+    return found;
+  }
+
+  // Where the tokenizer's own words begin, in letters of the pieces; null where a control token stands between.
+  private borders(text: string, pieces: readonly string[]): ReadonlySet<number> | null {
+    const { pre_tokenizer: split, normalizer } = this.tokenizer;
+    if (!split) return null;
+    const parts = split(normalizer ? normalizer(text) : text, { section_index: 0 }) as string[];
+    if (parts.join("") !== pieces.join("")) return null;
+    const starts = new Set<number>();
+    let at = 0;
+    for (const part of parts) {
+      starts.add(at);
+      at += [...part].length;
+    }
+    return starts;
+  }
+
+  // Other pieces are looked for in the text, letter by letter as the tokenizer writes them.
+  private walked(text: string, ids: readonly number[], pieces: readonly string[]): Piece[] {
+    const letters = [...text];
+    const { normalizer } = this.tokenizer;
+    const plain = letters.map((letter) => {
+      const spelled = normalizer && this.mark === "##" ? normalizer(letter) : letter;
+      return spelled.replace(/[\s▁]+/gu, "");
+    });
+    let at = 0;
+    let rest = "";
+    return pieces.map((piece, place): Piece => {
+      const id = ids[place]!;
+      const start = at;
+      const inside = rest !== "";
+      const surface = this.surface(piece);
+      if (this.info.unknown.includes(id)) {
+        while (at < letters.length && plain[at] === "") at++;
+        if (at < letters.length && punctuates(letters[at]!)) at++;
+        else while (at < letters.length && plain[at] !== "" && !punctuates(letters[at]!)) at++;
+      } else {
+        let wanted = surface;
+        if (rest && wanted.startsWith(rest)) [wanted, rest] = [wanted.slice(rest.length), ""];
+        else if (rest.startsWith(wanted)) [rest, wanted] = [rest.slice(wanted.length), ""];
+        while (wanted && at < letters.length) {
+          const letter = plain[at]!;
+          if (wanted.startsWith(letter)) wanted = wanted.slice(letter.length);
+          else if (letter.startsWith(wanted)) [rest, wanted] = [letter.slice(wanted.length), ""];
+          else if (letter !== "") break; // a byte of a letter, or what the tokenizer wrote in its place
+          at++;
+        }
+        // Marks that a tokenizer drops belong to the letter before them.
+        while (at > start && at < letters.length && plain[at] === "" && /\p{M}/u.test(letters[at]!)) at++;
+      }
+      const said = letters.slice(start, at).join("");
+      const begins = this.mark === "##" ? !piece.startsWith("##") : this.mark === "▁" ? false : /^\s/u.test(said);
+      return { id, text: said, inside, begins };
+    });
+  }
+
+  private surface(piece: string): string {
+    const plain = this.mark === "##" && piece.startsWith("##") && piece.length > 2 ? piece.slice(2) : piece;
+    return plain.replace(/[\s▁]+/gu, "");
+  }
+
+  private words(ids: readonly number[], inner: readonly (Piece | null)[], special: readonly boolean[], sequences: readonly number[], texts: readonly string[]): number[] {
+    const found: number[] = [];
+    let word = -1;
+    ids.forEach((id, place) => {
+      const before = place - 1;
+      const follows = place > 0 && !special[before] && !special[place] && sequences[before] === sequences[place];
+      if (!follows || this.begins(id, place, ids, inner, texts)) word++;
+      found.push(word);
+    });
+    return found;
+  }
+
+  private begins(id: number, place: number, ids: readonly number[], inner: readonly (Piece | null)[], texts: readonly string[]): boolean {
+    const piece = this.piece(id);
+    const before = this.piece(ids[place - 1]!);
+    if (inner[place]?.inside) return false;
+    if (gap(before)) return false;
+    if (/^\s/u.test(texts[place]!) || inner[place]?.begins) return true;
+    if (!inner[place] && /^[▁Ġ]/.test(piece)) return true;
+    return punctuates(texts[place]!) || punctuates(texts[place - 1]!);
+  }
+}
+
+interface Piece {
+  readonly id: number;
+  readonly text: string;
+  /** It goes on with a letter of the piece before. */
+  readonly inside: boolean;
+  /** The tokenizer's own words have a border before it. */
+  readonly begins: boolean;
+}
+
+/** How most of a vocabulary marks the pieces of a word. */
+function markOf(json: object): Mark | null {
+  const vocabulary = (json as { model?: { vocab?: Record<string, number> | [string, number][] } }).model?.vocab ?? {};
+  const pieces = Array.isArray(vocabulary) ? vocabulary.map(([piece]) => piece) : Object.keys(vocabulary);
+  const count = (mark: string): number => pieces.reduce((total, piece) => total + Number(piece.length > mark.length && piece.startsWith(mark)), 0);
+  const counts = (["##", "▁", "Ġ"] as const).map((mark) => [count(mark), mark] as const).sort(([a], [b]) => b - a);
+  return counts[0]![0] > 0 ? counts[0]![1] : null;
+}
+
+// Where the tokens of one text stand among all.
+function find(ids: readonly number[], pieces: readonly Piece[], from: number): number {
+  for (let first = from; first + pieces.length <= ids.length; first++) if (pieces.every(({ id }, place) => ids[first + place] === id)) return first;
+  return from;
+}
+
+// The letters that stand for bytes in byte-level vocabularies (Radford et al. 2019).
+const BYTES = ((): ReadonlyMap<string, number> => {
+  const found = new Map<string, number>();
+  let next = 256;
+  for (let byte = 0; byte < 256; byte++) {
+    const shown = (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
+    found.set(String.fromCodePoint(shown ? byte : next++), byte);
+  }
+  return found;
+})();

@@ -1,0 +1,140 @@
+// Changes of attention as texts, and what they make of a layer's weights: as headscope.WhatIf does.
+
+export type Deed = "off" | "mean" | "uniform" | "previous" | "hide" | "temperature";
+
+export interface Change {
+  readonly deed: Deed;
+  readonly layer: number | null;
+  readonly head: number | null;
+  readonly query: number | null;
+  readonly key: number | null;
+  readonly value: number | null;
+}
+
+/** A layer: its weights [head query key], which it has of `heads` and `tokens`, and what each query sees (null: all). */
+export interface Pattern {
+  readonly weights: Float32Array;
+  readonly heads: number;
+  readonly tokens: number;
+  readonly seen: Uint8Array | null;
+  /** What softmax is taken of, between a query and a key. */
+  score(head: number, query: number, key: number): number;
+}
+
+const TEXT = /^(?:(all)|L(\d+)(?:H(\d+))?)\s+([a-z]+)(?:\s+(.+))?$/i;
+const PAIR = /^(\d+)?\s*>\s*(\d+)?$/;
+const PLAIN = ["off", "mean", "uniform", "previous"];
+
+const number = (text: string | undefined): number | null => (text === undefined ? null : Number(text));
+
+function unreadable(text: string): never {
+  throw new Error(`what if: expected 'L4H2 off', 'L4 uniform', 'L4H2 mean', 'L4H2 previous', 'L4H2 hide 3>5', 'all hide >0' or 'L4H2 temperature 0.5', found '${text}'`);
+}
+
+/** The change that a text says. Throws for one that is none. */
+export function parse(text: string): Change {
+  const match = TEXT.exec(text.trim());
+  if (!match) unreadable(text);
+  const [, , layer, head, word, rest = ""] = match;
+  const deed = word!.toLowerCase();
+  const place = { layer: number(layer), head: number(head) };
+  if (deed === "hide") {
+    const pair = PAIR.exec(rest.trim());
+    if (!pair || (pair[1] === undefined && pair[2] === undefined)) unreadable(text);
+    return { ...place, deed, query: number(pair[1]), key: number(pair[2]), value: null };
+  }
+  if (deed === "temperature") {
+    const value = rest.trim() === "" ? NaN : Number(rest);
+    if (!Number.isFinite(value)) unreadable(text);
+    if (value <= 0) throw new Error(`what if: expected a temperature above 0, found ${value}`);
+    return { ...place, deed, query: null, key: null, value };
+  }
+  if (rest.trim() || !PLAIN.includes(deed)) unreadable(text);
+  return { ...place, deed: deed as Deed, query: null, key: null, value: null };
+}
+
+/** The text that says a change. */
+export function write({ deed, layer, head, query, key, value }: Change): string {
+  const where = layer === null ? "all" : `L${layer}${head === null ? "" : `H${head}`}`;
+  const rest = deed === "hide" ? ` ${query ?? ""}>${key ?? ""}` : "";
+  return `${where} ${deed}${rest}${value === null ? "" : ` ${Number.isInteger(value) ? value.toFixed(1) : value}`}`;
+}
+
+/** The weights of a layer after a change that concerns it. Throws where it names a head that is not there. */
+export function apply(change: Change, layer: number, pattern: Pattern): Float32Array {
+  const { weights, heads, tokens } = pattern;
+  if (change.head !== null && change.head >= heads) throw new Error(`${write(change)}: no head ${change.head} in layer ${layer}; it has ${heads}`);
+  const found = weights.slice();
+  const chosen = change.head === null ? [...Array(heads).keys()] : [change.head];
+  for (const head of chosen) {
+    const size = tokens * tokens;
+    one(change, pattern, head, weights.subarray(head * size, (head + 1) * size), found.subarray(head * size, (head + 1) * size));
+  }
+  return found;
+}
+
+function one(change: Change, pattern: Pattern, head: number, weights: Float32Array, found: Float32Array): void {
+  const { tokens, seen } = pattern;
+  if (change.deed === "off") return void found.fill(0);
+  const sees = (query: number, key: number): boolean => !seen || seen[query * tokens + key] !== 0;
+  const mean = change.deed === "mean" ? columns(weights, tokens, sees) : null;
+  for (let query = 0; query < tokens; query++) {
+    const row = weights.subarray(query * tokens, (query + 1) * tokens);
+    const out = found.subarray(query * tokens, (query + 1) * tokens);
+    if (change.deed === "hide") hide(change, pattern, head, query, row, out, sees);
+    else {
+      const total = sum(row);
+      const made = new Float64Array(tokens);
+      if (change.deed === "temperature") for (let key = 0; key < tokens; key++) made[key] = row[key]! ** (1 / change.value!);
+      else if (mean) for (let key = 0; key < tokens; key++) made[key] = sees(query, key) ? mean[key]! : 0;
+      else if (change.deed === "uniform") for (let key = 0; key < tokens; key++) made[key] = sees(query, key) ? 1 : 0;
+      else {
+        const before = Math.max(query - 1, 0);
+        const key = sees(query, before) ? before : query;
+        if (sees(query, key)) made[key] = 1;
+      }
+      const whole = sum(made);
+      const factor = (change.deed === "temperature" ? 1 : total) / (whole > 0 ? whole : 1);
+      for (let key = 0; key < tokens; key++) out[key] = made[key]! * factor;
+    }
+  }
+}
+
+// Of each key the mean of what those that see it give it.
+function columns(weights: Float32Array, tokens: number, sees: (query: number, key: number) => boolean): Float64Array {
+  const total = new Float64Array(tokens);
+  const count = new Float64Array(tokens);
+  for (let query = 0; query < tokens; query++) {
+    for (let key = 0; key < tokens; key++) {
+      if (!sees(query, key)) continue;
+      total[key]! += weights[query * tokens + key]!;
+      count[key]!++;
+    }
+  }
+  return total.map((value, key) => value / Math.max(1, count[key]!));
+}
+
+function hide(change: Change, pattern: Pattern, head: number, query: number, row: Float32Array, out: Float32Array, sees: (query: number, key: number) => boolean): void {
+  if (change.query !== null && change.query !== query) return;
+  const left = [...row.keys()].filter((key) => sees(query, key) && change.key !== null && key !== change.key);
+  out.fill(0);
+  if (left.length === 0) return;
+  let whole = 0;
+  for (const key of left) whole += row[key]!;
+  if (whole > 1e-30) {
+    for (const key of left) out[key] = row[key]! / whole;
+    return;
+  }
+  // All that is left had no weight to speak of: softmax is taken again.
+  const scores = left.map((key) => pattern.score(head, query, key));
+  const most = Math.max(...scores);
+  const powers = scores.map((score) => Math.exp(score - most));
+  const all = powers.reduce((a, b) => a + b, 0);
+  left.forEach((key, place) => (out[key] = powers[place]! / all));
+}
+
+const sum = (row: Float32Array | Float64Array): number => {
+  let total = 0;
+  for (const value of row) total += value;
+  return total;
+};
