@@ -600,10 +600,20 @@ export interface Rounded {
 }
 
 /**
+ * A figure of every head of an input: its name, and how to read it.
+ */
+export interface FigureName {
+  name: string;
+  title: string;
+  units: string;
+}
+
+/**
  * A model in a page (`headscope.live.carried`).
  *
- * `said` is the tensor of `predicts`: logits of the next token, of the masked one or of classes, or hidden states
- * whose means give a cosine. `inputs` are the model's own; `words` is how many tokens the vocabulary has.
+ * `figures` stand beside the grid. `engine` is WebAssembly, `worker` the script that runs it. `inputs` are the model's
+ * own; `said` is the tensor of what it `predicts`: logits of the next token, of the masked one or of classes, or
+ * hidden states whose means give a cosine.
  */
 export interface CarriedModel {
   info: LiveInfo;
@@ -619,7 +629,9 @@ export interface CarriedModel {
   classes: string[];
   rounded: Rounded;
   parameters: number;
+  figures: FigureName[];
   engine: ArrayRef;
+  worker: ArrayRef;
 }
 
 /**
@@ -631,13 +643,13 @@ export interface Asking {
 }
 
 /**
- * A page that carries its model: the picture that it opens with, and what it reads.
+ * A page that carries its model: what it reads, and the picture that it opens with (None: none).
  */
 export interface CarriedPayload {
   kind: "carried";
   version: 1;
   title: string;
-  view: ExplorerPayload;
+  view: ExplorerPayload | null;
   model: CarriedModel;
   asked: Asking;
 }

@@ -18,6 +18,9 @@ EXTRAS: Mapping[str, str] = {
     "ufal": "trees",
     "gguf": "demo-lm",
     "accelerate": "demo-lm",
+    "onnx": "page",
+    "onnxscript": "page",
+    "onnxruntime": "page",
 }
 """Libraries that a first picture does not need, and which of headscope's extras brings each."""
 

@@ -57,6 +57,7 @@ def _collect() -> None:
     """Add the commands: those of every analysis, between those that show and the report."""
     for function in (check, view, serve):
         _add(app, function.__name__, function)
+    _add(app, "page", view, hidden=True)
     groups: dict[str, typer.Typer] = {}
     for analysis in analyses().values():
         *words, name = analysis.command.split() or [""]
@@ -73,10 +74,10 @@ def _collect() -> None:
         _add(app, function.__name__, function)
 
 
-def _add(parent: typer.Typer, name: str, function: Callable[..., None]) -> None:
+def _add(parent: typer.Typer, name: str, function: Callable[..., None], *, hidden: bool = False) -> None:
     """Add a command. The first paragraph of its docstring stands whole in the list of commands."""
     summary = " ".join((inspect.getdoc(function) or "").split("\n\n")[0].split())
-    parent.command(name, short_help=summary)(command(function))
+    parent.command(name, short_help=summary, hidden=hidden)(command(function))
 
 
 _collect()

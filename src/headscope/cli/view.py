@@ -66,9 +66,24 @@ def view(
             help="Also gradients, or norms ‖α·v·W_O‖; by default where they cost little. Repeatable.",
         ),
     ] = None,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="Put the model into the page: type, look and change there, with no server and no network.",
+        ),
+    ] = False,
+    weights: Annotated[
+        Literal["int8", "float16", "float32"] | None,
+        typer.Option(help="With --live, how the page holds the model's weights; by default int8."),
+    ] = None,
 ) -> None:
     """Draw every head on a text: the explorer as a page, or one of its views as a picture."""
-    check_places(output, suffixes=PAGES)
+    check_places(output, suffixes=(".html",) if live else PAGES)
+    if weights is not None and not live:
+        raise InputError("--weights: expected --live beside it")
+    if live and (replay or against is not None or against_text is not None or target is not None or quantity):
+        raise InputError("--live: expected a text, or two, and no other option of what is shown")
     if width is not None and output.suffix.lower() not in PICTURES:
         raise InputError(f"--width: expected a picture ({', '.join(PICTURES)}), found -o {output}")
     if head is not None and heads is not None:
@@ -86,9 +101,17 @@ def view(
         state["heads"] = [head] if heads is None else _numbers(heads)
     size = {"width": _width(width)} if width is not None else {}
 
+    from headscope.live.carried import carried_page, carry
     from headscope.live.view import view as run
+    from headscope.measures.files import replacing
+    from headscope.views.wire import LiveInput
 
     loaded = model.load()
+    carried = None
+    if live:
+        given = LiveInput(text=text) if text_b is None else LiveInput(text=text, pair=text_b)
+        named = "hs.load()" if model.model is None else f"hs.load({model.model!r})"
+        carried = carry(loaded, given, weights=weights or "int8", loaded=named)
     shown = run(
         loaded,
         _logged(loaded, text, line) if replay else text,
@@ -98,7 +121,12 @@ def view(
         quantities=quantity or None,
         **state,
     )
-    shown.save(output, **size)
+    if carried is None:
+        shown.save(output, **size)
+    else:
+        with replacing(output) as file:
+            file.write_text(carried_page(shown, carried), encoding="utf-8")
+        say(f"the page holds the model: {output.stat().st_size / 1e6:.0f} MB")
     print(output.resolve(), flush=True)
     if open_ and not webbrowser.open(output.resolve().as_uri()):
         say("--open: there is no browser here; open the file yourself")

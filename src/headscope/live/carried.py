@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from itertools import islice
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,21 +14,26 @@ import torch
 
 from headscope import corpora
 from headscope.attention.one import capture
-from headscope.errors import HeadscopeError, RefusedError, RunError
+from headscope.errors import HeadscopeError, InputError, RefusedError, RunError
+from headscope.lazy import module
 from headscope.live.graph import Floats, Graphs, graphs, refusal
 from headscope.live.predictions import says
 from headscope.live.session import Live, read_axes
 from headscope.maps import AttentionMaps
+from headscope.measures.surface import MEASURES
 from headscope.models import Model
 from headscope.models.pieces import special_tokens, unknown_ids
 from headscope.tokens import Tokens
 from headscope.views.blobs import ArrayRef, Blobs
+from headscope.views.columns import PER_INPUT
+from headscope.views.explorer import explorer_payload
 from headscope.views.page import bundle_file, page
 from headscope.views.view import View
 from headscope.views.wire import (
     Asking,
     CarriedModel,
     CarriedPayload,
+    FigureName,
     LayerTensors,
     LiveInput,
     Probe,
@@ -56,89 +59,120 @@ PROBES = ("Don't stop: it isn't 3.14!", "naïve Café – «ÇA» 日本語 🙂
 """Texts that the page's tokenizer has to read as Python's does."""
 
 
-def carried_page(
-    model: Model, given: LiveInput, view: View, *, changes: Sequence[str] = (), weights: Weights = "int8", loaded: str
-) -> str:
+def carried_page(view: View, carried: Callable[[Blobs], CarriedPayload]) -> str:
     """A page that shows `view` at once, then takes texts and changes as ``headscope serve`` does.
 
     Args:
+        view: what the model reads first, drawn.
+        carried: gives the model in its page, from `carry`.
+    """
+    blobs = Blobs()
+    shown, _ = explorer_payload(view.inputs, state=view.state, model=view.payload["model"], blobs=blobs)
+    payload = carried(blobs)
+    payload = {**payload, "title": shown["title"], "view": shown}
+    return page(payload, blobs.texts, bundle="carried", title=shown["title"], worker=True)
+
+
+def carry(
+    model: Model,
+    given: LiveInput,
+    *,
+    changes: Sequence[str] = (),
+    weights: Weights = "int8",
+    loaded: str = "hs.load(...)",
+) -> Callable[[Blobs], CarriedPayload]:
+    """A model as a page holds it: call the result with the arrays of the page, which get those of the model.
+
+    Args:
         model: an encoder like BERT or a decoder like GPT-2 and Llama, of at most 150 million weights.
-        given: what the page reads first; no conversation.
-        view: the same, drawn.
+        given: what the page reads first.
         changes: to begin with.
         weights: ``int8`` with a scale for each row, ``float16``, or ``float32``. The page says what the rounding does.
         loaded: the call that gives the model in Python.
 
     Raises:
+        InputError: what is given is a conversation, or cannot be read; or the extra ``page`` is not installed.
         RefusedError: the model cannot be put into a page; the message has the reason.
-        RunError: the extra ``page`` is not installed.
     """
     if refused := refusal(model):
         raise RefusedError(f"{model.name} cannot be put into a page: {refused}")
+    if given.get("messages"):
+        raise InputError("messages: a page that carries its model takes texts, no conversations")
     axes, ready = read_axes(model, given)
     with torch.no_grad():
         kind = says(model, axes, ready, model.module(**ready)).kind
     made = graphs(model, ready)
-    blobs = view.blobs
-    stored, restored = _stored(made, weights, blobs)
-    rounded = _rounded(model, made, restored, weights, axes["self"])
+    restored, pack = _stored(made, weights)
+    rounded, heads = _rounded(model, made, restored, weights, axes["self"])
+    del restored
     info = Live(model).info
-    heads = sum(view_layer.shape[0] for view_layer in view.inputs[0].first.layers)
     info["longest"] = min(info["longest"], int((MAPS_BYTES / (4 * heads)) ** 0.5))
     info["chat"] = False
     labels: Mapping[int, Any] = getattr(model.config, "id2label", None) or {}
-    carried = CarriedModel(
-        info=info,
-        causal=model.causal,
-        loaded=loaded,
-        tokenizer=_tokenizer(model, blobs, given),
-        inputs=made.inputs,
-        layers=[
-            LayerTensors(
-                layer=each.layer, scaling=each.scaling, weights=each.weights, q=each.q, k=each.k, seen=each.seen
-            )
-            for each in made.layers
-        ],
-        segments=[
-            SegmentInfo(
-                graph=_bytes(blobs, each.graph), inputs=each.inputs, outputs=each.outputs, weights=each.weights
-            )
-            for each in made.segments
-        ],
-        weights=stored,
-        said=made.said,
-        predicts=kind if made.logits else "cosine",
-        classes=[str(labels[number]) for number in sorted(labels)] if kind == "class" else [],
-        rounded=rounded,
-        parameters=model.parameters,
-        engine=_bytes(blobs, (files("headscope.views") / "static" / "engine.wasm").read_bytes()),
-    )
-    payload = CarriedPayload(
-        kind="carried",
-        version=1,
-        title=view.payload["title"],
-        view=view.payload,
-        model=carried,
-        asked=Asking(input=given, changes=list(changes)),
-    )
-    texts = blobs.texts
-    texts["worker"] = _text(bundle_file("worker.js"))
-    return page(payload, texts, bundle="carried", title=payload["title"], worker=True)
+
+    def put(blobs: Blobs) -> CarriedPayload:
+        carried = CarriedModel(
+            info=info,
+            causal=model.causal,
+            loaded=loaded,
+            tokenizer=_tokenizer(model, blobs, given),
+            inputs=made.inputs,
+            layers=[
+                LayerTensors(
+                    layer=each.layer,
+                    scaling=each.scaling,
+                    weights=each.weights,
+                    q=each.q,
+                    k=each.k,
+                    seen=each.seen,
+                )
+                for each in made.layers
+            ],
+            segments=[
+                SegmentInfo(
+                    graph=_bytes(blobs, each.graph),
+                    inputs=each.inputs,
+                    outputs=each.outputs,
+                    weights=each.weights,
+                )
+                for each in made.segments
+            ],
+            weights=pack(blobs),
+            said=made.said,
+            predicts=kind if made.logits else "cosine",
+            classes=[str(labels[number]) for number in sorted(labels)] if kind == "class" else [],
+            rounded=rounded,
+            parameters=model.parameters,
+            figures=[
+                FigureName(name=each.name, title=each.title, units=each.units)
+                for each in map(MEASURES.__getitem__, PER_INPUT)
+                if each.absent(model.causal) is None
+            ],
+            engine=_bytes(blobs, _engine()),
+            worker=_bytes(blobs, bundle_file("worker.js").encode()),
+        )
+        asked = Asking(input=given, changes=list(changes))
+        return CarriedPayload(kind="carried", version=1, title="", view=None, model=carried, asked=asked)
+
+    return put
 
 
-def _text(text: str) -> str:
-    """A text as an array of a page stands in it: gzip, base64."""
-    return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode("ascii")
+def _engine() -> bytes:
+    path = files("headscope.views") / "static" / "engine.wasm"
+    try:
+        return path.read_bytes()
+    except OSError:
+        raise RunError("engine.wasm is missing from this installation: install headscope again") from None
 
 
 def _bytes(blobs: Blobs, data: bytes) -> ArrayRef:
     return blobs.plain(np.frombuffer(data, np.uint8), "uint8")
 
 
-def _stored(made: Graphs, kind: Weights, blobs: Blobs) -> tuple[list[StoredWeights], dict[str, Floats]]:
-    """The weights as a page holds them, and what it makes of them. Vectors stay as they are."""
-    found: list[StoredWeights] = []
+def _stored(made: Graphs, kind: Weights) -> tuple[dict[str, Floats], Callable[[Blobs], list[StoredWeights]]]:
+    """What a page makes of the weights that it holds, and what puts them there. Vectors stay as they are."""
     restored: dict[str, Floats] = {}
+    packed: list[tuple[str, Weights, npt.NDArray[Any], Floats | None, int]] = []
     for name, value in made.weights.items():
         mine = kind if value.ndim == 2 else "float32"
         axis = made.axes.get(name, 0)
@@ -151,17 +185,22 @@ def _stored(made: Graphs, kind: Weights, blobs: Blobs) -> tuple[list[StoredWeigh
             restored[name] = codes.astype(np.float32)
         else:
             codes = restored[name] = value
-        found.append(
+        packed.append((name, mine, codes, scale, axis))
+
+    def put(blobs: Blobs) -> list[StoredWeights]:
+        return [
             StoredWeights(
                 name=name,
                 kind=mine,
-                shape=list(value.shape),
+                shape=list(codes.shape),
                 codes=_bytes(blobs, np.ascontiguousarray(codes).tobytes()),
                 scale=None if scale is None else blobs.plain(scale, "float32"),
                 axis=axis,
             )
-        )
-    return found, restored
+            for name, mine, codes, scale, axis in packed
+        ]
+
+    return restored, put
 
 
 def rounded_rows(matrix: Floats, axis: int) -> tuple[npt.NDArray[np.int8], Floats]:
@@ -180,10 +219,7 @@ class Runner:
     """Segments as a page runs them, here: the largest differences are measured with it."""
 
     def __init__(self, made: Graphs, weights: Mapping[str, Floats]) -> None:
-        try:
-            import onnxruntime
-        except ImportError:
-            raise RunError("a page that carries its model needs onnxruntime: pip install 'headscope[page]'") from None
+        onnxruntime = module("onnxruntime")
         self._made = made
         self._sessions: list[Any] = []
         for segment in made.segments:
@@ -206,8 +242,13 @@ class Runner:
         return [values[layer.weights][0] for layer in self._made.layers]
 
 
-def _rounded(model: Model, made: Graphs, restored: Mapping[str, Floats], kind: Weights, first: Tokens) -> Rounded:
-    """What the page's weights do to the maps; raises `RefusedError` where the graph itself does not give the model's."""
+def _rounded(
+    model: Model, made: Graphs, restored: Mapping[str, Floats], kind: Weights, first: Tokens
+) -> tuple[Rounded, int]:
+    """What the page's weights do to the maps, and how many heads there are.
+
+    Raises `RefusedError` where the graph itself does not give the model's maps.
+    """
     few = (example.tokens for example in islice(corpora.builtin(pack=None).encoded(model), TEXTS))
     texts = [first, *(tokens for tokens in few if tokens is not None)]
     runner = Runner(made, made.weights)
@@ -226,7 +267,7 @@ def _rounded(model: Model, made: Graphs, restored: Mapping[str, Floats], kind: W
     ]
     number = sum(mine.size for mine, _ in pairs)
     rows = sum(mine.shape[0] * mine.shape[1] for mine, _ in pairs)
-    return Rounded(
+    found = Rounded(
         kind=kind,
         largest=max(float(np.abs(mine - theirs).max()) for mine, theirs in pairs),
         mean=sum(float(np.abs(mine - theirs).sum(dtype=np.float64)) for mine, theirs in pairs) / number,
@@ -234,6 +275,7 @@ def _rounded(model: Model, made: Graphs, restored: Mapping[str, Floats], kind: W
         texts=len(texts),
         weights=number,
     )
+    return found, sum(len(layer) for layer in maps.layers)
 
 
 def _tokenizer(model: Model, blobs: Blobs, given: LiveInput) -> TokenizerInfo:
@@ -255,7 +297,7 @@ def _tokenizer(model: Model, blobs: Blobs, given: LiveInput) -> TokenizerInfo:
         config={},
         special=sorted(special.ids),
         unknown=list(unknown_ids(tokenizer)),
-        named={name: number for name, number in special.named},
+        named=dict(special.named),
         mask=tokenizer.mask_token_id,
         types="token_type_ids" in tokenizer.model_input_names,
         probes=probes,

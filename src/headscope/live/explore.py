@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import base64
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import Any, cast
 
 from headscope.attention.load import load
 from headscope.attention.whatif import WhatIf
 from headscope.doors import validated
 from headscope.errors import InputError, RunError
+from headscope.live.carried import Weights, carried_page, carry
 from headscope.live.session import Live, read_input
-from headscope.live.view import Source, check_keywords
+from headscope.live.view import Source, check_keywords, view
 from headscope.maps import AttentionMaps
+from headscope.measures.files import check_place, replacing
 from headscope.models import Model
 from headscope.views.page import bundle_file
 from headscope.views.view import NOTEBOOK_DOTS, View, display_to_keep
@@ -63,6 +67,33 @@ class Exploration:
     def _answer(self, _: Any, content: Mapping[str, Any], __: Any) -> None:
         if content.get("kind") != "stop":  # a kernel hears it when it is done
             self._widget.send(*self.live.answer(content))
+
+    def save(self, path: str | os.PathLike[str], *, weights: Weights = "int8") -> Path:
+        """Write a page that carries its model: type, look and change, with no server and no network.
+
+        Args:
+            path: ends in ``.html``.
+            weights: how the page holds the model's weights: ``int8``, ``float16`` or ``float32``. The page says what
+                rounding does to the maps.
+
+        Raises:
+            InputError: another suffix, a place where nothing can be written, nothing to read, or a conversation.
+            RefusedError: the model cannot be put into a page (headscope.live.carried): the message has the reason.
+            RunError: the extra ``page`` is not installed.
+        """
+        path = Path(path)
+        if path.suffix.lower() != ".html":
+            raise InputError(f"{path}: expected a file that ends in .html, found {path.suffix or 'none'}")
+        if len(self.live.models) == 2:
+            raise InputError("explore: a page carries one model, found two")
+        check_place(path)
+        given = read_input(self.asked["input"])
+        carried = carry(self.live.models[0], given, changes=self.changes, weights=weights)
+        shown = view(self.live.models[0], given.get("text"), pair=given.get("pair"), **self.state)
+        text = carried_page(shown, carried)
+        with replacing(path) as file:
+            file.write_text(text, encoding="utf-8")
+        return path
 
     def __repr__(self) -> str:
         names = ", ".join(model.name for model in self.live.models)

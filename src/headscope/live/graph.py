@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import logging
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
@@ -22,7 +22,8 @@ from torch import Tensor, nn
 
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording, route
-from headscope.errors import HeadscopeError, RefusedError, RunError
+from headscope.errors import HeadscopeError, RefusedError
+from headscope.lazy import module
 from headscope.models import Model
 
 LARGEST = 150_000_000
@@ -90,7 +91,9 @@ class Graphs:
 class _Traced(nn.Module):
     """The model, which returns the weights, queries and keys of its layers beside what it says."""
 
-    def __init__(self, model: Model, names: Sequence[str], seen: Callable[[list[AttentionRecord]], None]) -> None:
+    def __init__(
+        self, model: Model, names: Sequence[str], seen: Callable[[list[AttentionRecord]], None]
+    ) -> None:
         super().__init__()
         self.module = model.module
         self.names = list(names)
@@ -128,7 +131,9 @@ def refusal(model: Model) -> str | None:
     if model.encoder_decoder:
         return "it is an encoder-decoder; encoders like BERT and decoders like GPT-2 and Llama can be"
     if model.parameters > LARGEST:
-        return f"it has {model.parameters / 1e6:,.0f} million weights, of at most {LARGEST / 1e6:,.0f} million"
+        return (
+            f"it has {model.parameters / 1e6:,.0f} million weights, of at most {LARGEST / 1e6:,.0f} million"
+        )
     if route(model.module) != "interface":
         return "its attention does not go through transformers' interface"
     return None
@@ -143,7 +148,7 @@ def graphs(model: Model, sample: Mapping[str, Tensor]) -> Graphs:
 
     Raises:
         RefusedError: the model is of another kind, too large, or cannot be exported; the message has the reason.
-        RunError: the extra ``page`` is not installed.
+        InputError: the extra ``page`` is not installed.
     """
     if (why := refusal(model)) is not None:
         raise RefusedError(f"{model.name} cannot be put into a page: {why}")
@@ -172,9 +177,12 @@ def graphs(model: Model, sample: Mapping[str, Tensor]) -> Graphs:
 
 
 @contextmanager
-def _quiet() -> Any:
+def _quiet() -> Generator[None]:
     """Within it the exporter says nothing."""
-    levels = {name: logging.getLogger(name).level for name in ("torch.onnx", "onnxscript", "onnx_ir", "torch.export")}
+    levels = {
+        name: logging.getLogger(name).level
+        for name in ("torch.onnx", "onnxscript", "onnx_ir", "torch.export")
+    }
     with warnings.catch_warnings(), redirect_stdout(StringIO()):
         warnings.simplefilter("ignore")
         for name in levels:
@@ -187,14 +195,17 @@ def _quiet() -> Any:
 
 
 def _exported(traced: _Traced, given: Sequence[Tensor], shapes: Sequence[Any], names: Sequence[str]) -> Any:
-    try:
-        import onnxscript  # noqa: F401  # pyright: ignore
-    except ImportError as error:
-        raise RunError(f"a page that carries its model needs {error.name}: pip install 'headscope[page]'") from None
+    module("onnxscript")
     with torch.no_grad(), _quiet():
         # The export names its arguments by the signature: one tuple of all.
-        program = torch.onnx.export(
-            traced, tuple(given), dynamic_shapes=(tuple(shapes),), dynamo=True, input_names=list(names), verbose=False
+        export: Any = vars(torch.onnx)["export"]
+        program = export(
+            traced,
+            tuple(given),
+            dynamic_shapes=(tuple(shapes),),
+            dynamo=True,
+            input_names=list(names),
+            verbose=False,
         )
     assert program is not None
     return program.model_proto
@@ -202,8 +213,7 @@ def _exported(traced: _Traced, given: Sequence[Tensor], shapes: Sequence[Any], n
 
 def _cut(whole: Any, records: Sequence[AttentionRecord], inputs: list[str], *, logits: bool) -> Graphs:
     """The segments of an exported graph whose outputs are what is said, and of each call its tensors."""
-    import onnx
-
+    onnx = module("onnx")
     graph = whole.graph
     made: dict[str, Any] = {name: node for node in graph.node for name in node.output}
     outputs = [each.name for each in graph.output]
@@ -223,15 +233,23 @@ def _cut(whole: Any, records: Sequence[AttentionRecord], inputs: list[str], *, l
     cuts = {layer.weights: place for place, layer in enumerate(layers)}
     if len(cuts) != len(layers):
         raise RefusedError("the weights of two layers are one tensor")
-    wanted = {outputs[0], *(name for layer in layers for name in (layer.weights, layer.q, layer.k, layer.seen) if name)}
+    wanted = {
+        outputs[0],
+        *(name for layer in layers for name in (layer.weights, layer.q, layer.k, layer.seen) if name),
+    }
     values = {each.name: _numbers(each) for each in graph.initializer}
     part_of: dict[str, int] = {}
     nodes: list[list[Any]] = [[] for _ in range(len(layers) + 1)]
     for node in graph.node:
-        place = max((part_of.get(name, 0) + (1 if name in cuts else 0) for name in node.input if name), default=0)
+        place = max(
+            (part_of.get(name, 0) + (1 if name in cuts else 0) for name in node.input if name), default=0
+        )
         nodes[place].append(node)
         part_of |= dict.fromkeys(node.output, place)
-    kinds = {each.name: each.type.tensor_type.elem_type for each in (*graph.value_info, *graph.output, *graph.input)}
+    kinds = {
+        each.name: each.type.tensor_type.elem_type
+        for each in (*graph.value_info, *graph.output, *graph.input)
+    }
     used = [{name for node in some for name in node.input if name} for some in nodes]
     segments: list[Segment] = []
     weights_of: dict[str, Floats] = {}
@@ -277,9 +295,7 @@ def _cut(whole: Any, records: Sequence[AttentionRecord], inputs: list[str], *, l
 
 
 def _numbers(tensor: Any) -> npt.NDArray[Any]:
-    import onnx
-
-    return onnx.numpy_helper.to_array(tensor)
+    return module("onnx.numpy_helper").to_array(tensor)
 
 
 def _rows(nodes: Sequence[Any], name: str) -> Literal[0, 1]:

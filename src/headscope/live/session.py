@@ -308,8 +308,8 @@ class Live:
                 added = (maps.layers[place] * slopes[part][place]).sum((1, 2))
                 for head, value in enumerate(added.tolist()):
                     total[layer, head] = total.get((layer, head), 0.0) + value
-        rows = [Effect(layer=layer, head=head, estimate=value) for (layer, head), value in total.items()]
-        rows.sort(key=lambda row: -abs(row["estimate"]))
+        ranked = sorted(total.items(), key=lambda each: -abs(each[1]))
+        rows = [Effect(layer=layer, head=head, estimate=value) for (layer, head), value in ranked]
         told = WhoAnswer(
             kind="who", id=_number(asked, "id"), of=followed[1], number=float(followed[0]), heads=rows
         )

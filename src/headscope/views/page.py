@@ -69,8 +69,8 @@ def page(
     """An HTML page that shows `payload` with a bundle: ``report`` means ``report.js`` and ``report.css``.
 
     Everything that comes from a model or a text is JSON, read as data; the policy in the page lets only its
-    own script run and lets nothing load from anywhere; with `connect` it may speak to the server that it comes from, with
-    `worker` run what stands in it in a worker, WebAssembly too.
+    own script run and lets nothing load from anywhere; with `connect` it may speak to the server that it comes from,
+    with `worker` run what stands in it in a worker, WebAssembly too.
     The arrays come last, in the order of `blobs`: what the first of them show is drawn while the browser still
     reads the others.
     """

@@ -218,11 +218,20 @@ class Rounded(TypedDict):
     weights: int
 
 
+class FigureName(TypedDict):
+    """A figure of every head of an input: its name, and how to read it."""
+
+    name: str
+    title: str
+    units: str
+
+
 class CarriedModel(TypedDict):
     """A model in a page (`headscope.live.carried`).
 
-    `said` is the tensor of `predicts`: logits of the next token, of the masked one or of classes, or hidden states
-    whose means give a cosine. `inputs` are the model's own; `words` is how many tokens the vocabulary has.
+    `figures` stand beside the grid. `engine` is WebAssembly, `worker` the script that runs it. `inputs` are the model's
+    own; `said` is the tensor of what it `predicts`: logits of the next token, of the masked one or of classes, or
+    hidden states whose means give a cosine.
     """
 
     info: LiveInfo
@@ -238,7 +247,9 @@ class CarriedModel(TypedDict):
     classes: list[str]
     rounded: Rounded
     parameters: int
+    figures: list[FigureName]
     engine: ArrayRef
+    worker: ArrayRef
 
 
 class Asking(TypedDict):
@@ -249,11 +260,11 @@ class Asking(TypedDict):
 
 
 class CarriedPayload(TypedDict):
-    """A page that carries its model: the picture that it opens with, and what it reads."""
+    """A page that carries its model: what it reads, and the picture that it opens with (None: none)."""
 
     kind: Literal["carried"]
     version: Literal[1]
     title: str
-    view: ExplorerPayload
+    view: ExplorerPayload | None
     model: CarriedModel
     asked: Asking

@@ -245,8 +245,8 @@ export class Answers {
       const flat = Float32Array.from(values.flatMap((row) => [...row, ...Array<number>(most - row.length).fill(NaN)]));
       measures.push({ ...about, of: "input", values: this.keep(flat, [values.length, most]) });
     };
-    for (const { name, title, units, of } of this.page.view.inputs[0]!.parts[0]!.measures) {
-      if (of !== "input" || (name === "sep" && separators.length === 0)) continue;
+    for (const { name, title, units } of this.page.model.figures) {
+      if (name === "sep" && separators.length === 0) continue;
       const values = measure(name, maps, separators);
       if (values) column({ name, title, units }, values);
     }

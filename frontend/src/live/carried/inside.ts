@@ -29,7 +29,7 @@ export class Inside implements Carrier {
   static async start(page: CarriedPayload, said: (share: number) => void): Promise<Inside> {
     const why = unable();
     if (why !== null) throw new Error(why);
-    const source = await gunzip(bytesOf(await fromPage("worker")));
+    const source = await gunzip(bytesOf(await fromPage(page.model.worker.data)));
     const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
     const worker = new Worker(address);
     const { model } = page;

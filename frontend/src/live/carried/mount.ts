@@ -12,6 +12,7 @@ import { Inside } from "./inside";
 
 export interface Place {
   readonly host: Pick<LiveHost, "changed" | "address">;
+  dark(): boolean;
   /** What the address asks; null: what the page begins with. */
   readonly asked: Asked | null;
   readonly state: ExplorerState;
@@ -27,29 +28,26 @@ export function rounding({ kind, largest, mean, same, texts }: Rounded, paramete
 export class Mounted {
   private readonly element = h("div");
   private readonly word = h("p.lost", { role: "status" });
-  private readonly system = window.matchMedia("(prefers-color-scheme: dark)");
   private live: Live | null = null;
-  private readonly explorer: Explorer;
+  private readonly explorer: Explorer | null = null;
 
   constructor(
     private readonly root: HTMLElement,
     private readonly page: CarriedPayload,
     private readonly place: Place,
   ) {
-    const view = page.view;
-    const host: ExplorerHost = { changed: () => undefined, dark: () => this.system.matches, save: download };
+    const { view } = page;
     const inner = h("div");
     this.word.hidden = true;
-    this.element.append(h("h1.hidden", {}, document.title), this.word, inner);
+    this.element.append(this.word, inner);
     this.element.className = "hs live";
     root.append(this.element);
-    this.explorer = new Explorer(inner, { payload: view, store: new Store(fromPage), state: { ...view.state, ...place.state } }, host);
+    if (view) {
+      const host: ExplorerHost = { changed: () => undefined, dark: place.dark, save: download };
+      this.element.prepend(h("h1.hidden", {}, document.title));
+      this.explorer = new Explorer(inner, { payload: view, store: new Store(fromPage), state: { ...view.state, ...place.state } }, host);
+    }
     this.theme();
-    this.system.addEventListener("change", () => {
-      if (!this.live) this.explorer.surroundings();
-      this.live?.surroundings();
-      this.theme();
-    });
   }
 
   /** Unpack the model; where this browser cannot run it the picture stays, and the page says why. */
@@ -59,9 +57,16 @@ export class Mounted {
       const inside = await Inside.start(this.page, (share) => this.say(`Unpacking the model… ${Math.round(100 * share)} %`));
       this.begin(inside);
     } catch (error) {
-      this.say(`The model in this page cannot run here: ${error instanceof Error ? error.message : String(error)}. The picture below is of the text that the page was written with.`);
+      this.say(`The model in this page cannot run here: ${error instanceof Error ? error.message : String(error)}.${this.explorer ? " The picture below is of the text that the page was written with." : ""}`);
       this.root.dataset.failed = "model";
     }
+  }
+
+  /** The surroundings have become light or dark. */
+  surroundings(): void {
+    if (this.live) this.live.surroundings();
+    else this.explorer?.surroundings();
+    this.theme();
   }
 
   update(asked: Asked, state: ExplorerState): void {
@@ -70,13 +75,13 @@ export class Mounted {
 
   private begin(inside: Inside): void {
     const { page, place } = this;
-    const state = place.asked ? place.state : { ...this.explorer.state };
-    this.explorer.destroy();
+    const state = place.asked || !this.explorer ? place.state : { ...this.explorer.state };
+    this.explorer?.destroy();
     this.element.remove();
     const element = h("div");
     this.root.append(element);
     const asked = place.asked ?? { ...page.asked, chosen: null };
-    this.live = new Live(element, inside, { ...place.host, dark: () => this.system.matches }, asked, state);
+    this.live = new Live(element, inside, { ...place.host, dark: place.dark }, asked, state);
     element.append(h("p.rounding", {}, rounding(page.model.rounded, page.model.parameters)));
   }
 
@@ -86,7 +91,7 @@ export class Mounted {
   }
 
   private theme(): void {
-    const theme = this.explorer.state.theme;
-    this.element.dataset.theme = theme === "auto" ? (this.system.matches ? "dark" : "light") : theme;
+    const theme = this.explorer?.state.theme ?? "auto";
+    this.element.dataset.theme = theme === "auto" ? (this.place.dark() ? "dark" : "light") : theme;
   }
 }

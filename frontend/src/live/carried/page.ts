@@ -17,7 +17,9 @@ function main(): void {
     const payload = JSON.parse(document.getElementById("headscope-payload")?.textContent ?? "") as CarriedPayload;
     const address = new Address((asked, state) => mounted.update(asked, state));
     const { asked } = address;
-    const mounted = new Mounted(root, payload, { host: address, asked: asked.input.text ? asked : null, state: address.state });
+    const system = window.matchMedia("(prefers-color-scheme: dark)");
+    const mounted = new Mounted(root, payload, { host: address, dark: () => system.matches, asked: asked.input.text ? asked : null, state: address.state });
+    system.addEventListener("change", () => mounted.surroundings());
     void mounted.start();
   } catch (error) {
     // Never a blank page: say what is wrong.
