@@ -95,9 +95,10 @@ class WhatIf:
             return cls("hide", layer, head, query, key)
         if deed == "temperature":
             try:
-                return cls("temperature", layer, head, value=float(rest))
+                value = float(rest)
             except ValueError:
                 _unreadable(text)
+            return cls("temperature", layer, head, value=value)
         if rest or deed not in ("off", "mean", "uniform", "previous"):
             _unreadable(text)
         return cls(deed, layer, head)

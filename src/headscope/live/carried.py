@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib.resources import files
 from itertools import islice
 from typing import Any, Literal
@@ -14,7 +15,7 @@ import torch
 
 from headscope import corpora
 from headscope.attention.one import capture
-from headscope.errors import HeadscopeError, InputError, RefusedError, RunError
+from headscope.errors import InputError, RefusedError, RunError
 from headscope.lazy import module
 from headscope.live.graph import Floats, Graphs, graphs, refusal
 from headscope.live.predictions import says
@@ -22,6 +23,7 @@ from headscope.live.session import Live, read_axes
 from headscope.maps import AttentionMaps
 from headscope.measures.surface import MEASURES
 from headscope.models import Model
+from headscope.models.encode import encode
 from headscope.models.pieces import special_tokens, unknown_ids
 from headscope.tokens import Tokens
 from headscope.views.blobs import ArrayRef, Blobs
@@ -115,7 +117,11 @@ def carry(
             info=info,
             causal=model.causal,
             loaded=loaded,
-            tokenizer=_tokenizer(model, blobs, given),
+            tokenizer=tokenizer_info(
+                model.tokenizer,
+                blobs,
+                [(given.get("text", ""), given.get("pair")), *((text, None) for text in PROBES)],
+            ),
             inputs=made.inputs,
             layers=[
                 LayerTensors(
@@ -278,20 +284,17 @@ def _rounded(
     return found, sum(len(layer) for layer in maps.layers)
 
 
-def _tokenizer(model: Model, blobs: Blobs, given: LiveInput) -> TokenizerInfo:
-    tokenizer = model.tokenizer
+def tokenizer_info(tokenizer: Any, blobs: Blobs, probes: Sequence[tuple[str, str | None]]) -> TokenizerInfo:
+    """A tokenizer as a page holds it, with the ids that it gives of `probes`."""
     content: dict[str, Any] = json.loads(tokenizer.backend_tokenizer.to_str())
     content |= {"truncation": None, "padding": None}
     special = special_tokens(tokenizer)
-    own = (given.get("text", ""), given.get("pair"))
-    probes: list[Probe] = []
-    for text, pair in (own, *((text, None) for text in PROBES)):
-        try:
-            tokens = model.encode(text, pair)
-        except HeadscopeError:  # of one that this tokenizer cannot read there is nothing to compare
-            continue
-        if tokens.ids is not None:
-            probes.append(Probe(text=text, pair=pair, ids=tokens.ids.tolist()))
+    found: list[Probe] = []
+    for text, pair in probes:
+        with suppress(InputError):  # of one that this tokenizer cannot read there is nothing to compare
+            tokens = encode(tokenizer, text, pair)
+            assert tokens.ids is not None
+            found.append(Probe(text=text, pair=pair, ids=tokens.ids.tolist()))
     return TokenizerInfo(
         json=_bytes(blobs, json.dumps(content, ensure_ascii=False).encode()),
         config={},
@@ -300,5 +303,5 @@ def _tokenizer(model: Model, blobs: Blobs, given: LiveInput) -> TokenizerInfo:
         named=dict(special.named),
         mask=tokenizer.mask_token_id,
         types="token_type_ids" in tokenizer.model_input_names,
-        probes=probes,
+        probes=found,
     )

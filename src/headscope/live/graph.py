@@ -238,7 +238,7 @@ def _cut(whole: Any, records: Sequence[AttentionRecord], inputs: list[str], *, l
         *(name for layer in layers for name in (layer.weights, layer.q, layer.k, layer.seen) if name),
     }
     values = {each.name: _numbers(each) for each in graph.initializer}
-    part_of: dict[str, int] = {}
+    part_of = {"places": len(layers)}  # another place runs the last segment alone
     nodes: list[list[Any]] = [[] for _ in range(len(layers) + 1)]
     for node in graph.node:
         place = max(

@@ -52,7 +52,7 @@ def sinks(included: Included) -> IntArray:
         received += layer.sum((0, 1), dtype=np.float64)
         even += shares[heads].sum(0) if len(shares) > 1 else len(heads) * shares[0]
     first = mask(maps.key, "first") | mask(maps.key, "special")
-    return np.flatnonzero(first & (received >= SINK * even) & (received > 0))
+    return np.flatnonzero(first & (received >= (1 - 1e-6) * SINK * even) & (received > 0))
 
 
 def telling(included: Included) -> list[Floats]:

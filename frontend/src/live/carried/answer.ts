@@ -52,7 +52,6 @@ export class Answers {
       says: (mine, next) => this.says(mine, next),
       who: (mine, next) => this.who(mine, next),
       without: (mine, next) => this.without(mine, next),
-      exact: (mine) => this.exact(mine),
     };
     const kind = String(asked.kind);
     try {
@@ -164,15 +163,6 @@ export class Answers {
     const at = place(asked.at);
     const chosen = place(asked.chosen) ?? this.sayer.best(await this.of(this.ran[0]!, at, each), at)[0] ?? null;
     return { said: await this.of(this.ran.at(-1)!, at, each), at, chosen };
-  }
-
-  private exact(asked: Asked): Answer {
-    this.current(asked);
-    const { pass } = this.ran[Number(asked.input ?? 0)]!;
-    const where = this.graphs.layers.findIndex(({ layer }) => layer === Number(asked.layer));
-    const size = pass.tokens ** 2;
-    const head = Number(asked.head);
-    return { content: { kind: "exact", id: Number(asked.id) }, arrays: [this.graphs.weights(pass, where).slice(head * size, (head + 1) * size)] };
   }
 
   private named(asked: Asked): Answer {

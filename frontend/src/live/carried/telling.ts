@@ -83,7 +83,7 @@ export function sinks(maps: Maps): number[] {
       }
     }
   }
-  return [...received.keys()].filter((key) => (key === 0 || special[key]) && received[key]! >= SINK * even[key]! && received[key]! > 0);
+  return [...received.keys()].filter((key) => (key === 0 || special[key]) && received[key]! >= (1 - 1e-6) * SINK * even[key]! && received[key]! > 0);
 }
 
 /** How telling each head is: of each row the largest weight above what the key receives on average (a mean over rows). */

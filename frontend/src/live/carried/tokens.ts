@@ -75,7 +75,7 @@ export class Reader {
       types,
       pieces: ids.map((id, place) => this.label(id, texts[place]!)),
       special,
-      sequences: sequences.map((number, place) => (special[place] ? -1 : number)),
+      sequences,
       words: this.words(ids, inner, special, sequences, texts),
       texts,
       written: written.length > 0 ? ids.length - written.length : null,
@@ -101,27 +101,34 @@ export class Reader {
   private side(text: string): Piece[] {
     const { ids } = this.tokenizer.encode(text, { add_special_tokens: false });
     const pieces = ids.map((id) => this.piece(id));
-    if (this.mark === "Ġ") return this.fromBytes(text, ids, pieces);
-    return this.walked(text, ids, pieces);
+    return (this.mark !== "##" && this.fromBytes(text, ids, pieces)) || this.walked(text, ids, pieces);
   }
 
-  // Byte-level pieces are the text's own bytes, each byte a letter.
-  private fromBytes(text: string, ids: readonly number[], pieces: readonly string[]): Piece[] {
-    const decoder = new TextDecoder("utf-8");
-    const starts = this.borders(text, pieces);
-    let passed = 0;
-    let pending = false;
-    const found = pieces.map((piece, place): Piece => {
-      const control = this.info.special.includes(ids[place]!);
-      const inside = pending;
-      const said = control ? piece : decoder.decode(Uint8Array.from(piece, (letter) => BYTES.get(letter) ?? 63), { stream: true });
-      pending = !control && said === "";
-      const mine = { id: ids[place]!, text: said, inside, begins: starts?.has(passed) ?? /^[Ġ]/.test(piece) };
+  // Pieces that are the text's own bytes; null where they are not. A space that the tokenizer puts first has no byte.
+  private fromBytes(text: string, ids: readonly number[], pieces: readonly string[]): Piece[] | null {
+    const each = pieces.map((piece, place) => this.bytes(piece, this.info.special.includes(ids[place]!)));
+    const letters = [...text];
+    const letterOf = letters.flatMap((letter, number) => Array<number>(UTF8.encode(letter).length).fill(number));
+    const added = each.reduce((total, { length }) => total + length, 0) - letterOf.length;
+    if (added !== 0 && !(added === 1 && each[0]?.[0] === 32)) return null;
+    const starts = this.mark === "Ġ" ? this.borders(text, pieces) : null;
+    let [byte, told, passed] = [-added, 0, 0];
+    return pieces.map((piece, place): Piece => {
+      const [first, last] = [Math.max(0, byte), Math.max(0, byte + each[place]!.length - 1)];
+      const [start, end] = [letterOf[first] ?? letters.length, (letterOf[last] ?? letters.length - 1) + 1];
+      const mine = { id: ids[place]!, text: letters.slice(Math.max(start, told), end).join(""), covers: letters.slice(start, end).join(""), inside: start < told, begins: starts?.has(passed) ?? false };
+      byte += each[place]!.length;
+      told = Math.max(told, end);
       passed += [...piece].length;
       return mine;
     });
-    if (found[0]?.text.startsWith(" ") && !text.startsWith(" ")) found[0] = { ...found[0], text: found[0].text.slice(1) };
-    return found;
+  }
+
+  private bytes(piece: string, control: boolean): Uint8Array {
+    if (control) return UTF8.encode(piece);
+    if (this.mark === "Ġ") return Uint8Array.from(piece, (letter) => BYTES.get(letter) ?? 63);
+    const byte = /^<0x([0-9A-F]{2})>$/.exec(piece);
+    return byte ? Uint8Array.of(parseInt(byte[1]!, 16)) : UTF8.encode(piece.replaceAll("▁", " "));
   }
 
   // Where the tokenizer's own words begin, in letters of the pieces; null where a control token stands between.
@@ -149,15 +156,15 @@ export class Reader {
     });
     let at = 0;
     let rest = "";
-    return pieces.map((piece, place): Piece => {
+    const found = pieces.map((piece, place): Piece => {
       const id = ids[place]!;
       const start = at;
       const inside = rest !== "";
       const surface = this.surface(piece);
       if (this.info.unknown.includes(id)) {
-        while (at < letters.length && plain[at] === "") at++;
+        while (at < letters.length && /\s/u.test(letters[at]!)) at++;
         if (at < letters.length && punctuates(letters[at]!)) at++;
-        else while (at < letters.length && plain[at] !== "" && !punctuates(letters[at]!)) at++;
+        else while (at < letters.length && !/\s/u.test(letters[at]!) && !punctuates(letters[at]!)) at++;
       } else {
         let wanted = surface;
         if (rest && wanted.startsWith(rest)) [wanted, rest] = [wanted.slice(rest.length), ""];
@@ -174,8 +181,10 @@ export class Reader {
       }
       const said = letters.slice(start, at).join("");
       const begins = this.mark === "##" ? !piece.startsWith("##") : this.mark === "▁" ? false : /^\s/u.test(said);
-      return { id, text: said, inside, begins };
+      return { id, text: said, covers: said, inside, begins };
     });
+    const last = found.at(-1);
+    return last ? [...found.slice(0, -1), { ...last, text: last.text + letters.slice(at).join("") }] : found;
   }
 
   private surface(piece: string): string {
@@ -202,13 +211,16 @@ export class Reader {
     if (gap(before)) return false;
     if (/^\s/u.test(texts[place]!) || inner[place]?.begins) return true;
     if (!inner[place] && /^[▁Ġ]/.test(piece)) return true;
-    return punctuates(texts[place]!) || punctuates(texts[place - 1]!);
+    const [mine, last] = [place, place - 1].map((at) => inner[at]?.covers ?? texts[at]!);
+    return punctuates(mine!) || punctuates(last!);
   }
 }
 
 interface Piece {
   readonly id: number;
   readonly text: string;
+  /** The letters that it stands for, those as well of which the piece before has a part. */
+  readonly covers: string;
   /** It goes on with a letter of the piece before. */
   readonly inside: boolean;
   /** The tokenizer's own words have a border before it. */
@@ -229,6 +241,8 @@ function find(ids: readonly number[], pieces: readonly Piece[], from: number): n
   for (let first = from; first + pieces.length <= ids.length; first++) if (pieces.every(({ id }, place) => ids[first + place] === id)) return first;
   return from;
 }
+
+const UTF8 = new TextEncoder();
 
 // The letters that stand for bytes in byte-level vocabularies (Radford et al. 2019).
 const BYTES = ((): ReadonlyMap<string, number> => {

@@ -1,0 +1,325 @@
+"""Pages that carry their model, in a real Chromium: they answer as `headscope.live.session.Live` does in Python."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from numpy.testing import assert_allclose
+from small_models import sharpen
+from small_tokenizers import byte_level, roberta
+from small_tokenizers import demo as wordpiece
+
+import headscope as hs
+from headscope.live.carried import carried_page, carry
+from headscope.live.session import Live
+from headscope.models import Model
+
+TEXT, PAIR = "The cat sat on the mat because it was tired.", "It slept."
+CHANGES = [
+    "L1H2 off",
+    "L0 mean",
+    "L0H1 uniform",
+    "all previous",
+    "L1 hide 3>1",
+    "all hide >0",
+    "L0H0 hide 2>",
+    "L1H1 temperature 0.5",
+    "all temperature 2.0",
+]
+KEPT = """(() => {
+  const Own = window.Worker;
+  window.Worker = class extends Own { constructor(...given) { super(...given); window.kept = this; } };
+})()"""
+ASK = """(question) => new Promise((done) => {
+  const hear = ({ data }) => {
+    if (data.content?.id !== question.id) return;
+    window.kept.removeEventListener("message", hear);
+    const text = (bytes) => { let out = ""; for (const byte of bytes) out += String.fromCharCode(byte); return btoa(out); };
+    done({ content: data.content, arrays: data.buffers.map(text) });
+  };
+  window.kept.addEventListener("message", hear);
+  window.kept.postMessage(question);
+})"""
+DRAWN = (
+    "() => { const live = document.querySelector('.live'), hx = document.querySelector('.hx');"
+    " return hx && !hx.dataset.busy && !hx.dataset.drawing && !live.dataset.reading"
+    " && document.querySelector('.side:not([hidden])') !== null; }"
+)
+
+
+class Inside:
+    """A page whose worker can be asked."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+        self.number = 1_000_000
+
+    def ask(self, kind: str, **question: Any) -> tuple[dict[str, Any], list[bytes]]:
+        """What the worker answers."""
+        self.number += 1
+        told = self.page.evaluate(ASK, {"id": self.number, "kind": kind, **question})
+        return told["content"], [base64.b64decode(text) for text in told["arrays"]]
+
+    def show(self, text: str = TEXT, *changes: str, **more: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """The answer to an input, with its arrays by name, those that come later too."""
+        given = {name: more.pop(name) for name in ("pair", "written") if name in more}
+        told, arrays = self.ask("show", input={"text": text, **given}, changes=list(changes), **more)
+        assert "error" not in told, told
+        known = dict(zip(told["arrays"], arrays, strict=True))
+        refs = [ref["data"] for one in told["payload"]["inputs"] for ref in one["parts"][0]["layers"]]
+        missing = sorted(set(refs) - set(known))
+        if missing:
+            told_more, arrays = self.ask("arrays", turn=told["turn"], names=missing)
+            known |= zip(told_more["arrays"], arrays, strict=True)
+        return told, known
+
+
+@pytest.fixture
+def carried(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Inside]]:
+    """Open a page offline, from a file; at the end nothing may have been complained of or asked for."""
+    contexts: list[Any] = []
+    wrong: list[str] = []
+
+    def open_page(
+        html: str, *, dark: bool = False, width: int = 1440, fragment: str = "", init: str = ""
+    ) -> Inside:
+        path = tmp_path / f"carried{len(contexts)}.html"
+        path.write_text(html, encoding="utf-8")
+        context = chromium.new_context(
+            viewport={"width": width, "height": 960}, color_scheme="dark" if dark else "light", offline=True
+        )
+        contexts.append(context)
+        context.add_init_script(KEPT)
+        if init:
+            context.add_init_script(init)
+        page = context.new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda told: told.type == "error" and wrong.append(told.text))
+        page.on(
+            "request",
+            lambda asked: wrong.extend([asked.url] * (not asked.url.startswith(("file:", "data:", "blob:")))),
+        )
+        page.goto(f"{path.as_uri()}{fragment}")
+        return Inside(page)
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+def written(model: Model, text: str = TEXT, weights: Any = "float32", **given: Any) -> str:
+    """The page of a model."""
+    shown = hs.view(model, text, pair=given.get("pair"))
+    return carried_page(shown, carry(model, {"text": text, **given}, weights=weights))
+
+
+def bert(kind: Any = transformers.BertModel, **more: Any) -> Model:
+    torch.manual_seed(0)
+    tokenizer = wordpiece()
+    config = transformers.BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=64,
+        max_position_embeddings=64,
+        **more,
+    )
+    return hs.load((sharpen(kind(config).eval()), tokenizer))
+
+
+def decoder(kind: str) -> Model:
+    torch.manual_seed(0)
+    tokenizer = byte_level()
+    size = {"vocab_size": len(tokenizer), "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+    if kind == "gpt2":
+        config: Any = transformers.GPT2Config(
+            vocab_size=len(tokenizer), n_embd=32, n_layer=2, n_head=4, n_positions=64
+        )
+    elif kind == "llama":
+        config = transformers.LlamaConfig(
+            **size, num_key_value_heads=2, intermediate_size=64, max_position_embeddings=64
+        )
+    else:
+        config = transformers.Gemma3TextConfig(
+            **size,
+            num_key_value_heads=2,
+            head_dim=8,
+            intermediate_size=64,
+            max_position_embeddings=64,
+            sliding_window=4,
+            layer_types=["sliding_attention", "full_attention"],
+        )
+    return hs.load((sharpen(transformers.AutoModelForCausalLM.from_config(config).eval()), tokenizer))
+
+
+def roberta_model() -> Model:
+    torch.manual_seed(0)
+    tokenizer = roberta()
+    config = transformers.RobertaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=64,
+        max_position_embeddings=64,
+        pad_token_id=tokenizer.pad_token_id,
+        type_vocab_size=1,
+    )
+    return hs.load((sharpen(transformers.RobertaForMaskedLM(config).eval()), tokenizer))
+
+
+FAMILIES: dict[str, Callable[[], Model]] = {
+    "BERT": bert,
+    "BERT that fills masks": lambda: bert(transformers.BertForMaskedLM),
+    "BERT that classifies": lambda: bert(transformers.BertForSequenceClassification, num_labels=3),
+    "BERT that tags": lambda: bert(transformers.BertForTokenClassification, num_labels=3),
+    "RoBERTa": roberta_model,
+    "GPT-2": lambda: decoder("gpt2"),
+    "Llama": lambda: decoder("llama"),
+    "Gemma 3": lambda: decoder("gemma3"),
+}
+
+
+def same(inside: Inside, live: Live, text: str, *changes: str, **more: Any) -> None:
+    """The page's answer is that of the live model: pieces, words, maps, figures, what opens and what is said."""
+    mine, arrays = inside.show(text, *changes, **dict(more))
+    given = {name: more.pop(name) for name in ("pair", "written") if name in more}
+    theirs, _ = live.answer(
+        {"kind": "show", "id": 1, "input": {"text": text, **given}, "changes": list(changes), **more}
+    )
+    assert "error" not in theirs, theirs
+    assert live.view is not None
+    assert (mine["changes"], mine["notes"], mine["tokens"]) == (
+        theirs["changes"],
+        theirs["notes"],
+        theirs["tokens"],
+    )
+    assert len(mine["payload"]["inputs"]) == len(theirs["payload"]["inputs"])
+    for place, (one, other) in enumerate(
+        zip(mine["payload"]["inputs"], theirs["payload"]["inputs"], strict=True)
+    ):
+        part, exact = one["parts"][0], other["parts"][0]
+        for axis in ("query", "key"):
+            for name in ("pieces", "special", "sequences", "words", "sinks", "written"):
+                assert part[axis].get(name) == exact[axis].get(name), (text, axis, name)
+        assert (part["causal"], part["index"], part["heads"]) == (
+            exact["causal"],
+            exact["index"],
+            exact["heads"],
+        )
+        assert (part["hidden"] is None) == (exact["hidden"] is None)
+        if "written" not in given:
+            assert one["text"][0]["text"] == "".join(run["text"] for run in other["text"])
+        maps = live.view.inputs[place].first
+        for ref, layer in zip(part["layers"], maps.layers, strict=True):
+            found = np.frombuffer(arrays[ref["data"]], "<f4").reshape(ref["shape"])
+            assert_allclose(found, layer, atol=1e-6)
+        if part["hidden"] is not None:
+            for number, ref in enumerate(part["hidden"]):
+                found = np.frombuffer(arrays[ref["data"]], np.uint8).reshape(ref["shape"])
+                assert (found == ~maps.sight(number)).all()
+        figures = {each["name"]: each for each in exact["measures"]}
+        assert [each["name"] for each in part["measures"]] == list(figures)
+        for each in part["measures"]:
+            found = np.frombuffer(arrays[each["values"]["data"]], "<f4").reshape(each["values"]["shape"])
+            assert_allclose(
+                found, plain(live, figures[each["name"]]["values"]), atol=2e-6, err_msg=each["name"]
+            )
+            assert (each["title"], each["units"]) == tuple(
+                figures[each["name"]][key] for key in ("title", "units")
+            )
+        assert part["opening"] == exact["opening"]
+    for one, other in zip(mine["says"], theirs["says"], strict=True):
+        for name in ("kind", "place", "after", "note"):
+            assert one[name] == other[name], (text, name)
+        for name in ("entropy", "number"):
+            assert (one[name] is None) == (other[name] is None)
+            assert one[name] is None or one[name] == pytest.approx(other[name], abs=1e-5)
+        assert {each["id"]: each["text"] for each in one["top"]} == {
+            each["id"]: each["text"] for each in other["top"]
+        }
+        assert_allclose([each["p"] for each in one["top"]], [each["p"] for each in other["top"]], atol=1e-5)
+        assert (one["chosen"] and one["chosen"]["id"]) == (other["chosen"] and other["chosen"]["id"])
+
+
+def plain(live: Live, ref: Any) -> np.ndarray:
+    """An array of the live model's answer."""
+    assert live.view is not None
+    return np.frombuffer(live.view.blobs.buffers[ref["data"]], "<f4").reshape(ref["shape"])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_page_answers_as_python_does(carried: Any, family: str) -> None:
+    model = FAMILIES[family]()
+    inside, live = carried(written(model)), Live(model)
+    inside.page.wait_for_function(DRAWN)
+    same(inside, live, TEXT)
+    same(inside, live, "She didn’t say “no”: 3.14 naïve cafés!", at=2)
+    for change in CHANGES:
+        same(inside, live, TEXT, change)
+    same(inside, live, TEXT, *CHANGES[:4], "L1 hide 99>1", at=3, chosen=5)
+    if live.info["pair"]:
+        same(inside, live, TEXT, "all hide >3", pair=PAIR)
+    if model.causal:
+        same(inside, live, TEXT, "L0H0 off", written=[40, 41])
+
+
+def test_who_did_it_switches_heads_off_as_python_does(carried: Any) -> None:
+    model = decoder("llama")
+    inside, live = carried(written(model)), Live(model)
+    inside.page.wait_for_function(DRAWN)
+    for changes in ((), ("L0H1 uniform",)):
+        mine, _ = inside.show(TEXT, *changes)
+        live.answer({"kind": "show", "id": 1, "input": {"text": TEXT}, "changes": list(changes)})
+        turn = live.answer({"kind": "show", "id": 1, "input": {"text": TEXT}, "changes": list(changes)})[0][
+            "turn"
+        ]
+        for at in (None, 4):
+            who = inside.ask("who", turn=mine["turn"], at=at, chosen=None)[0]
+            theirs = live.answer({"kind": "who", "id": 1, "turn": turn, "at": at, "chosen": None})[0]
+            assert who["of"] == theirs["of"]
+            assert who["number"] == pytest.approx(theirs["number"], abs=1e-5)
+            assert {(each["layer"], each["head"]) for each in who["heads"]} == {
+                (layer, head) for layer in range(2) for head in range(4)
+            }
+            assert {each["estimate"] for each in who["heads"]} == {None}
+            for layer, head in ((0, 0), (0, 3), (1, 2)):
+                asked = {"at": at, "chosen": None, "layer": layer, "head": head}
+                without = inside.ask("without", turn=mine["turn"], **asked)[0]
+                other = live.answer({"kind": "without", "id": 1, "turn": turn, **asked})[0]
+                assert without["number"] == pytest.approx(other["number"], abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"input": {"text": " "}}, "Text: type something; there is nothing to read"),
+        ({"input": {"text": "word " * 600}}, "602 tokens: at most 64 are read here as you type"),
+        (
+            {"changes": ["L9 off"]},
+            "L9 off: this model has no such head, its input no such token, or it did not run",
+        ),
+        ({"changes": ["L0H9 off"]}, "L0H9 off: no head 9 in layer 0; it has 4"),
+        ({"changes": ["nonsense"]}, "what if: expected 'L4H2 off'"),
+        ({"changes": ["L0 temperature 0"]}, "what if: expected a temperature above 0, found 0"),
+    ],
+)
+def test_bad_input_is_one_line_in_page_and_python(carried: Any, asked: Any, told: str) -> None:
+    model = bert()
+    inside, live = carried(written(model)), Live(model)
+    inside.page.wait_for_function(DRAWN)
+    question = {"input": {"text": TEXT}, "changes": [], **asked}
+    mine = inside.ask("show", **question)[0]
+    theirs = live.answer({"kind": "show", "id": 1, **question})[0]
+    assert mine["kind"] == theirs["kind"] == "error"
+    assert mine["error"].startswith(told)
+    assert "at most 64" in theirs["error"] if "602" in told else mine["error"] == theirs["error"]
