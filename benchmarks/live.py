@@ -1,6 +1,7 @@
 """The live page: from a key press to the picture, and the memory of the server over many inputs.
 
 python benchmarks/live.py [-m MODEL] [--inputs 2000]
+python benchmarks/live.py [-m MODEL] --page          a page that carries the model, from a file, in place of the server
 
 A key is pressed in a real Chromium; the clock stops when the picture of the new text is drawn, every layer of it.
 Reports the median and the 90th percentile over 40 keys, up to some 25 and 128 tokens, and the resident memory of the
@@ -15,6 +16,8 @@ import signal
 import statistics
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +57,7 @@ def typed(page: Any, address: str, text: str) -> None:
     """Time keys at the end of a text."""
     page.goto("about:blank")
     page.goto(address)
+    page.wait_for_selector(".box textarea", timeout=120_000)
     page.get_by_label("Text", exact=True).fill(text)
     page.wait_for_selector(".live .side:not([hidden])", timeout=120_000)
     page.wait_for_function(
@@ -71,6 +75,29 @@ def typed(page: Any, address: str, text: str) -> None:
     )
 
 
+def carried(call: list[str]) -> None:
+    """The same of a page that carries its model, and how long it takes until it can be typed in."""
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as play:
+        path = Path(folder) / "page.html"
+        began = time.perf_counter()
+        subprocess.run([*call, "-o", str(path)], check=True, stdout=subprocess.DEVNULL)
+        print(f"written in {time.perf_counter() - began:.0f} s: {path.stat().st_size / 1e6:.1f} MB")
+        browser = play.chromium.launch(
+            executable_path=os.environ.get("CHROMIUM") or "/usr/bin/chromium",
+            args=["--no-sandbox", "--disable-gpu"],
+        )
+        page = browser.new_page(viewport={"width": 1440, "height": 940})
+        began = time.perf_counter()
+        page.goto(path.as_uri())
+        page.wait_for_selector(".hx .toks.r", timeout=120_000)
+        print(f"first picture after {time.perf_counter() - began:.1f} s", end=", ")
+        page.wait_for_selector(".live .side:not([hidden])", timeout=120_000)
+        print(f"model ready after {time.perf_counter() - began:.1f} s")
+        for repeated, cut in ((1, 36), (1, 90), (3, 500)):
+            typed(page, path.as_uri(), (TEXT * repeated)[:cut])
+        browser.close()
+
+
 def main() -> None:
     """Measure, and print."""
     parser = argparse.ArgumentParser(
@@ -78,9 +105,14 @@ def main() -> None:
     )
     parser.add_argument("-m", "--model")
     parser.add_argument("--inputs", type=int, default=2000)
+    parser.add_argument("--page", action="store_true")
     given = parser.parse_args()
     named = ["-m", given.model] if given.model else []
-    call = [sys.executable, "-c", "from headscope.cli import main; main()", "serve", "--no-browser", *named]
+    command = [sys.executable, "-c", "from headscope.cli import main; main()"]
+    if given.page:
+        carried([*command, "view", "The cat sat.", "--live", *named])
+        return
+    call = [*command, "serve", "--no-browser", *named]
     served = subprocess.Popen(call, stdout=subprocess.PIPE, text=True)
     assert served.stdout is not None
     address = served.stdout.readline().strip()

@@ -715,6 +715,16 @@ export interface MethodsSection {
 }
 
 /**
+ * The model itself, to type and look: it is unpacked when a reader asks for it.
+ */
+export interface CarriedSection {
+  title: string;
+  about: string;
+  kind: "carried";
+  page: CarriedPayload;
+}
+
+/**
  * Every measure small, one of them large, and the heads that stand out in it.
  */
 export interface MeasuresSection {
@@ -1547,6 +1557,7 @@ export type SectionInfo =
   | FailedSection
   | AbsentSection
   | MethodsSection
+  | CarriedSection
   | MeasuresSection
   | LayersSection
   | ClassesSection

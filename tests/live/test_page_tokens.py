@@ -102,7 +102,9 @@ def test_page_reads_as_python_does(kind: str, script: list[str], shared: Path, s
             "texts": list(tokens.texts or []),
             "words": group(tokens).tolist(),
         }
-        if kind == "SentencePiece BPE" and "<s>" in text:  # a space is put before what follows it: letters shift
+        if (
+            kind == "SentencePiece BPE" and "<s>" in text
+        ):  # a space is put before what follows it: letters shift
             del expected["texts"], expected["words"]
         for name, value in expected.items():
             if mine[name] != value:

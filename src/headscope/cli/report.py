@@ -76,6 +76,10 @@ def report(
             help="Stop after this many sentences of --treebank, --coref and --links; else all are read."
         ),
     ] = None,
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="Put the model into the page: type, look and change there, offline."),
+    ] = False,
 ) -> None:
     """Write one page about a model: what every head does over a corpus, and the maps behind the figures."""
     from headscope import corpora
@@ -85,6 +89,8 @@ def report(
     from headscope.views.pdf import find_browser, print_page
 
     console.check_places(output, suffixes=(".html", ".pdf"), printed=True)
+    if live and output.suffix.lower() == ".pdf":
+        raise InputError("--live: expected a page to write, found a .pdf")
     browser = find_browser() if output.suffix.lower() == ".pdf" else None
     if label is not None and pairs is None:
         raise InputError("--label: expected --pairs as well")
@@ -131,6 +137,7 @@ def report(
         pairs=corpora.pairs(pairs, label=label, strict=reading.strict) if pairs else None,
         links=console.linked(links, None, strict=reading.strict) if links else None,
         limit_sentences=limit_sentences,
+        live=live,
         progress=True,
         typed=typed,
         failed=failed,

@@ -24,8 +24,9 @@ def view(
         Path, typer.Option("-o", "--output", help="The page or picture: .html, .svg, .png or .pdf.")
     ] = Path("view.html"),
     scale: Annotated[
-        Literal["model", "head", "neuron"], typer.Option("--view", help="Which view to begin with.")
-    ] = "model",
+        Literal["model", "head", "neuron"] | None,
+        typer.Option("--view", help="Which view to begin with: model, with --live head."),
+    ] = None,
     layer: Annotated[int | None, typer.Option(help="The layer to begin with, from 0.")] = None,
     head: Annotated[int | None, typer.Option(help="The head to begin with, from 0.")] = None,
     heads: Annotated[
@@ -94,7 +95,7 @@ def view(
         raise InputError("--replay: expected one file, found another text beside it")
     if line != 1 and not replay:
         raise InputError("--line: expected --replay beside it")
-    state: dict[str, Any] = {"scale": scale, "theme": theme}
+    state: dict[str, Any] = {"scale": scale or ("head" if live else "model"), "theme": theme}
     if layer is not None:
         state["layer"] = layer
     if head is not None or heads is not None:

@@ -25,7 +25,7 @@ from headscope.measures.dataset import (
     measure_of,
 )
 from headscope.measures.surface import MEASURES
-from headscope.reports.sections import absent, methods
+from headscope.reports.sections import Carried, absent, methods
 from headscope.reports.summary import Summary
 from headscope.views.blobs import Blobs
 from headscope.views.columns import measure_names
@@ -79,7 +79,8 @@ def report_page(
     payload, texts = report_payload(
         dataset, examples, sections=sections, unseen=unseen, title=title, exact=exact, halves=halves
     )
-    return page(payload, texts, bundle="report", title=payload["title"])
+    worker = any(isinstance(section, Carried) for section in sections)
+    return page(payload, texts, bundle="report", title=payload["title"], worker=worker)
 
 
 def report_payload(

@@ -17,11 +17,15 @@ from headscope.corpora import Corpus, builtin
 from headscope.doors import Count, Number, validated
 from headscope.errors import FewError, HeadscopeWarning, InputError, UnknownError
 from headscope.failures import reason
+from headscope.live.carried import carry
 from headscope.measures.dataset import describe, description
 from headscope.models import Model
 from headscope.reports.page import report_page
-from headscope.reports.sections import Failed
+from headscope.reports.sections import Carried, Failed
 from headscope.views.section import Section
+
+LIVE_TEXT = "She sold the old house because it was too small for her growing family."
+"""What a model in the page reads first."""
 
 EXAMPLES = 20
 """How many inputs of the corpus a page shows heads on."""
@@ -60,6 +64,7 @@ def report(
     pairs: Corpus | None = None,
     links: Corpus | None = None,
     limit_sentences: Count | None = None,
+    live: bool = False,
     progress: bool = False,
     typed: Typed | None = None,
     failed: list[tuple[Entry, str]] | None = None,
@@ -81,6 +86,8 @@ def report(
         links: inputs with links (`headscope.corpora.links`, `linked`, `alignments`), whose best heads are shown;
             without them that section is left out.
         limit_sentences: measure at most this many sentences of the treebank, of coreference and of links.
+        live: put the model into the page, to type and look there (an encoder like BERT or a decoder like GPT-2 and
+            Llama, of at most 150 million weights); needs the extra ``page``.
         progress: show progress on stderr, and say beforehand what takes long.
         typed: the same in its parts, for the commands that give single figures again; without it there are none.
         failed: a list to which the sections that could not be made are added, each with the reason that the page gives.
@@ -88,6 +95,7 @@ def report(
     Raises:
         InputError: an unknown section; a model to compare with, but no such section; a corpus without inputs.
         CorpusError: a broken corpus or treebank, with file and line.
+        RefusedError: `live`, and the model cannot be put into a page; the message has the reason.
         RunError: the model failed on an input while the surface measures were taken.
 
     >>> hs.report(model, corpus, sections=["table"], examples=0)[:15]
@@ -138,14 +146,18 @@ def report(
         limit_sentences,
         absent=absent,
     )
+    carried = None
+    if live:  # what cannot be is told before the model runs for long
+        study.say("headscope: putting the model into the page")
+        carried = Carried(carry(measured, {"text": LIVE_TEXT}))
     with told_once():
-        page = _page(study, title)
+        page = _page(study, title, carried)
     if failed is not None:
         failed += study.failed
     return page
 
 
-def _page(study: Study, title: str | None) -> str:
+def _page(study: Study, title: str | None, carried: Carried | None) -> str:
     """The whole page. The surface measures must be there; any other section may fail."""
     started = time.monotonic()
     surface = analyses()["measure"]
@@ -167,6 +179,8 @@ def _page(study: Study, title: str | None) -> str:
     for name in sorted(made, key=places.__getitem__):
         for section in made[name]:
             (shown if name in study.sections or isinstance(section, Failed) else unseen).append(section)
+    if carried is not None:
+        shown.append(carried)
     halves = "other_sentence" in dataset or "a_to_b" in dataset
     return report_page(
         dataset,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,6 +10,7 @@ from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
 from headscope.views.payload import Absent, SectionInfo
 from headscope.views.section import Ready, Section
+from headscope.views.wire import CarriedPayload
 
 
 class FailedSection(SectionInfo):
@@ -33,6 +34,29 @@ class MethodsSection(SectionInfo):
 
     kind: Literal["methods"]
     notes: list[str]
+
+
+class CarriedSection(SectionInfo):
+    """The model itself, to type and look: it is unpacked when a reader asks for it."""
+
+    kind: Literal["carried"]
+    page: CarriedPayload
+
+
+@dataclass(frozen=True)
+class Carried(Section):
+    """The model, put into the page by what `headscope.live.carried.carry` gives."""
+
+    put: Callable[[Blobs], CarriedPayload]
+
+    def info(self, blobs: Blobs) -> CarriedSection:
+        """The section, and the model's arrays."""
+        return CarriedSection(
+            kind="carried",
+            title="Type and look",
+            about="The model is in this page: any text, and what changes of its attention do, with no network.",
+            page=self.put(blobs),
+        )
 
 
 @dataclass(frozen=True)

@@ -161,7 +161,10 @@ export class Reader {
       const start = at;
       const inside = rest !== "";
       const surface = this.surface(piece);
-      if (this.info.unknown.includes(id)) {
+      if (this.info.special.includes(id)) {
+        while (at < letters.length && /\s/u.test(letters[at]!)) at++;
+        if (letters.slice(at).join("").startsWith(piece)) at += [...piece].length;
+      } else if (this.info.unknown.includes(id)) {
         while (at < letters.length && /\s/u.test(letters[at]!)) at++;
         if (at < letters.length && punctuates(letters[at]!)) at++;
         else while (at < letters.length && !/\s/u.test(letters[at]!) && !punctuates(letters[at]!)) at++;
@@ -176,8 +179,6 @@ export class Reader {
           else if (letter !== "") break; // a byte of a letter, or what the tokenizer wrote in its place
           at++;
         }
-        // Marks that a tokenizer drops belong to the letter before them.
-        while (at > start && at < letters.length && plain[at] === "" && /\p{M}/u.test(letters[at]!)) at++;
       }
       const said = letters.slice(start, at).join("");
       const begins = this.mark === "##" ? !piece.startsWith("##") : this.mark === "▁" ? false : /^\s/u.test(said);

@@ -3,6 +3,7 @@
 export { section as absent } from "./reports/absent";
 export { section as atlas } from "./atlas/atlas";
 export { section as cards } from "./cards/cards";
+export { section as carried } from "./reports/carried";
 export { section as classes } from "./measure/classes";
 export { section as clusters } from "./distance/clusters";
 export { section as compare } from "./compare_models/compare";

@@ -1,0 +1,23 @@
+// The model itself: unpacked when a reader asks for it, with the head that is open.
+
+import "../../../live/live.css";
+import { h } from "../../../dom";
+import { Mounted } from "../../../live/carried/mount";
+import type { CarriedSection } from "../../../protocol";
+import type { Section } from "../../host";
+
+export const section: Section<CarriedSection> = (element, { page }, host) => {
+  const millions = (page.model.parameters / 1e6).toFixed(1);
+  const inner = h("div");
+  let mounted: Mounted | null = null;
+  const start = h("button", { type: "button", onclick: () => begin() }, `Start the model (${millions} million weights)`);
+  const begin = (): void => {
+    start.remove();
+    const { layer, head } = host.now.cell;
+    const dark = (): boolean => host.now.theme === "dark";
+    mounted = new Mounted(inner, page, { host: { changed: () => undefined }, dark, asked: null, state: { layer, heads: [head] } });
+    void mounted.start();
+  };
+  element.append(h("p", {}, start), inner);
+  return { update: () => mounted?.surroundings() };
+};
