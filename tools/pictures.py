@@ -172,7 +172,7 @@ def live(browser: Browser) -> None:
         theme: Any = "dark" if name.endswith("dark") else "light"
         page = browser.new_page(viewport={"width": size[0], "height": size[1]}, color_scheme=theme)
         page.goto(f"{served.stdout.readline().strip()}#{fragment}")
-        page.wait_for_selector(".live .side:not([hidden])", timeout=60_000)
+        page.wait_for_selector(".live .tells:not([hidden])", timeout=60_000)
         page.get_by_role("button", name="Rank the heads").click()
         page.wait_for_function(
             "() => { const cells = [...document.querySelectorAll('.who .exact')];"

@@ -50,7 +50,7 @@ ASK = """(question) => new Promise((done) => {
 DRAWN = (
     "() => { const live = document.querySelector('.live'), hx = document.querySelector('.hx');"
     " return hx && !hx.dataset.busy && !hx.dataset.drawing && !live.dataset.reading"
-    " && document.querySelector('.side:not([hidden])') !== null; }"
+    " && document.querySelector('.tells:not([hidden])') !== null; }"
 )
 
 

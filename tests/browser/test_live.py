@@ -27,7 +27,7 @@ TEXT, PAIR = "The cat sat on the mat because it was tired.", "It slept."
 SETTLED = (
     "() => { const live = document.querySelector('.live'), hx = document.querySelector('.hx');"
     " return hx && !hx.dataset.busy && !hx.dataset.drawing && !live.dataset.reading"
-    " && document.querySelector('.side:not([hidden])') !== null; }"
+    " && document.querySelector('.tells:not([hidden])') !== null; }"
 )
 
 Start = Callable[..., str]

@@ -61,7 +61,7 @@ export class Live {
       without: (layer, head) => this.session.without(this.at, this.chosen, layer, head),
       open: (layer, head) => this.explorer?.open(layer, head, false),
     });
-    const side = h("aside.side", { "aria-label": "What the model says" }, this.says.root, this.changes.root, this.who.root);
+    const side = h("aside.tells", { "aria-label": "What the model says" }, this.says.root, this.changes.root, this.who.root);
     side.hidden = true;
     this.lost.hidden = true;
     root.append(h("h1.hidden", {}, "headscope"), this.lost, this.texts.root, h("div.body", {}, this.stage, side));
@@ -210,7 +210,7 @@ export class Live {
       const element = h("div");
       this.stage.append(element);
       this.explorer = new Explorer(element, { payload, store, state: { ...payload.state, ...this.begin } }, this.explorerHost());
-      this.root.querySelector<HTMLElement>(".side")!.hidden = false;
+      this.root.querySelector<HTMLElement>(".tells")!.hidden = false;
     }
     this.theme();
     this.predicted(shown.says);

@@ -1,6 +1,7 @@
 // The model itself: unpacked when a reader asks for it, with the head that is open.
 
 import "../../../live/live.css";
+import "./carried.css";
 import { h } from "../../../dom";
 import { Mounted } from "../../../live/carried/mount";
 import type { CarriedSection } from "../../../protocol";
@@ -10,7 +11,7 @@ export const section: Section<CarriedSection> = (element, { page }, host) => {
   const millions = (page.model.parameters / 1e6).toFixed(1);
   const inner = h("div");
   let mounted: Mounted | null = null;
-  const start = h("button", { type: "button", onclick: () => begin() }, `Start the model (${millions} million weights)`);
+  const start = h("button.begin", { type: "button", onclick: () => begin() }, `Start the model (${millions} million weights)`);
   const begin = (): void => {
     start.remove();
     const { layer, head } = host.now.cell;
