@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import random
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from headscope.live.carried import carried_page, carry
 from headscope.live.session import Live
 from headscope.models import Model
 
+AXE = Path(__file__).resolve().parents[2] / "frontend/node_modules/axe-core/axe.min.js"
 TEXT, PAIR = "The cat sat on the mat because it was tired.", "It slept."
 CHANGES = [
     "L1H2 off",
@@ -323,3 +326,167 @@ def test_bad_input_is_one_line_in_page_and_python(carried: Any, asked: Any, told
     assert mine["kind"] == theirs["kind"] == "error"
     assert mine["error"].startswith(told)
     assert "at most 64" in theirs["error"] if "602" in told else mine["error"] == theirs["error"]
+
+
+def test_demo_model_in_a_page_rounds_as_it_says(carried: Any, demo: Model) -> None:
+    """Its maps are those of the rounded weights, as far from float32 as the page says."""
+    html = written(demo, weights="int8", pair=PAIR)
+    assert len(html) < 40_000_000
+    inside = carried(html)
+    inside.page.wait_for_function(DRAWN, timeout=60_000)
+    told, arrays = inside.show(TEXT, pair=PAIR)
+    maps = hs.capture(demo, TEXT, pair=PAIR)
+    largest = 0.0
+    for ref, layer in zip(told["payload"]["inputs"][0]["parts"][0]["layers"], maps.layers, strict=True):
+        found = np.frombuffer(arrays[ref["data"]], "<f4").reshape(ref["shape"])
+        largest = max(largest, float(np.abs(found - layer).max()))
+    words = inside.page.locator(".rounding").inner_text()
+    number = re.search(r"differ by at most (\S+),", words)
+    assert number is not None
+    said = float(number[1])
+    assert 1e-4 < largest <= said + 5e-4
+    assert "22.7 million weights, rounded to int8" in words
+
+
+def test_typing_changes_and_address_in_a_page(carried: Any) -> None:
+    model = decoder("llama")
+    inside = carried(written(model))
+    page = inside.page
+    page.wait_for_function(DRAWN)
+    page.get_by_label("Text", exact=True).fill("A dog barked")
+    page.wait_for_function("() => document.querySelector('.hx .toks')?.innerText.includes('d')")
+    page.wait_for_function(DRAWN)
+    page.locator(".offers").get_by_role("button", name="off", exact=True).click()
+    page.wait_for_selector(".changes li")
+    page.wait_for_function(DRAWN)
+    assert page.locator(".changes code").all_inner_texts()[0].endswith(" off")
+    live = Live(model)
+    change = page.locator(".changes code").inner_text()
+    live.answer({"kind": "show", "id": 1, "input": {"text": "A dog barked"}, "changes": [change]})
+    page.get_by_role("button", name="Rank the heads").click()
+    page.wait_for_selector(".who tbody tr:nth-child(8)")
+    page.wait_for_function("() => !document.querySelector('.who .about').textContent.includes(' of 8 heads')")
+    # The head that is off adds nothing; the ranking is that of the numbers.
+    rows = dict(
+        zip(
+            page.locator(".who tbody th").all_inner_texts(),
+            page.locator(".who tbody td.p span").all_inner_texts(),
+            strict=True,
+        )
+    )
+    assert len(rows) == 8
+    assert rows[change.removesuffix(" off")] in ("0", "0.0", "0.00", "0.000")
+    page.locator(".says .word").first.click()
+    page.wait_for_selector(".written .word")
+    page.wait_for_function(DRAWN)
+    page.wait_for_function("() => location.hash.includes('written=')")
+    before = page.locator(".says td.p").all_inner_texts()
+    page.reload()
+    page.wait_for_selector(".changes li")
+    page.wait_for_selector(".written .word")
+    page.wait_for_function(DRAWN)
+    assert page.get_by_label("Text", exact=True).input_value() == "A dog barked"
+    assert page.locator(".says td.p").all_inner_texts() == before
+    page.locator(".whatif").get_by_role("button", name="Undo").is_disabled()
+    page.locator(".whatif").get_by_role("button", name="None").click()
+    page.wait_for_selector(".changes li", state="detached")
+
+
+def test_markup_in_texts_stays_text(carried: Any) -> None:
+    text = "</script><img src=x onerror=alert(1)> <!-- [SEP]"
+    inside = carried(written(bert(), text))
+    inside.page.wait_for_function(DRAWN)
+    assert inside.page.get_by_label("Text", exact=True).input_value() == text
+    assert inside.page.locator("img").count() == 0
+
+
+NO_SIMD = "WebAssembly.validate = () => false"
+NO_WORKERS = "delete window.Worker"
+BROKEN = "const parse = JSON.parse; JSON.parse = (text) => { const found = parse(text); if (found?.kind === 'carried') found.model.tokenizer.probes[0].ids[1] = 7; return found; }"
+
+
+@pytest.mark.parametrize(
+    ("init", "why"),
+    [
+        (NO_SIMD, "this browser's WebAssembly has no SIMD instructions"),
+        (NO_WORKERS, "this browser has no workers"),
+        (BROKEN, "the tokenizer in this page reads"),
+    ],
+)
+def test_a_model_that_cannot_run_leaves_the_picture(carried: Any, init: str, why: str) -> None:
+    inside = carried(written(bert()), init=f"(() => {{ {init}; }})()")
+    page = inside.page
+    page.wait_for_selector("#headscope[data-failed]")
+    said = page.locator(".lost").inner_text()
+    assert said.startswith("The model in this page cannot run here: ")
+    assert why in said
+    assert page.locator(".hx .toks.r").count() > 0  # the picture that the page was written with
+    assert page.get_by_label("Text", exact=True).count() == 0
+
+
+@pytest.mark.slow
+def test_random_actions_leave_no_error(carried: Any) -> None:
+    inside = carried(written(decoder("llama")))
+    page = inside.page
+    page.wait_for_function(DRAWN)
+    dice = random.Random(0)
+    box = page.get_by_label("Text", exact=True)
+    for _ in range(200):
+        deed = dice.randrange(6)
+        if deed == 0:
+            box.fill(dice.choice(["The cat", "A dog barked. It ran", "", "x", "[[ </b> ☃ 日本"]))
+        elif deed == 1:
+            buttons = page.locator(".offers button")
+            if number := buttons.count():
+                buttons.nth(dice.randrange(number)).click(timeout=5000, force=True)
+        elif deed == 2:
+            page.keyboard.press(dice.choice(["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"]))
+        elif deed == 3:
+            if page.locator(".says .word").count():
+                page.locator(".says .word").first.click(timeout=5000, force=True)
+        elif deed == 4:
+            undo = page.locator(".whatif").get_by_role("button", name=dice.choice(["Undo", "Redo"]))
+            if undo.is_enabled():
+                undo.click(timeout=5000)
+        else:
+            page.get_by_role("radio", name=re.compile(dice.choice(["Model", "Head", "Neurons"]))).first.click(
+                timeout=5000, force=True
+            )
+    box.fill("The cat sat.")
+    page.wait_for_function("() => document.querySelector('.hx')?.innerText.includes('The cat sat.')")
+    page.wait_for_function(DRAWN)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dark", [False, True])
+def test_page_with_its_model_is_accessible(carried: Any, dark: bool) -> None:
+    inside = carried(written(decoder("llama")), dark=dark)
+    inside.page.wait_for_function(DRAWN)
+    found = inside.page.evaluate(
+        f"{AXE.read_text()}; axe.run().then(({{ violations }}) => violations.map(({{ id }}) => id))"
+    )
+    assert found == []
+
+
+@pytest.mark.slow
+def test_a_real_language_model_writes_in_a_page(carried: Any, smollm: Model) -> None:
+    inside = carried(written(smollm, "The capital of France is", weights="int8"))
+    page = inside.page
+    page.wait_for_function(DRAWN, timeout=120_000)
+    assert page.locator(".says .word").first.inner_text().strip("␣ ") == "Paris"
+    page.locator(".says .word").first.click()
+    page.wait_for_selector(".written .word")
+    page.wait_for_function(DRAWN, timeout=60_000)
+    assert page.locator(".written .word").inner_text().strip("␣ ") == "Paris"
+
+
+def test_report_with_its_model(carried: Any, demo: Model) -> None:
+    corpus = hs.corpora.texts([TEXT, "It slept.", "A dog barked at the cat."])
+    html = hs.report(demo, corpus, sections=["table"], examples=2, live=True)
+    page = carried(html).page
+    page.wait_for_selector("#headscope[data-ready]")
+    assert page.evaluate("() => window.kept === undefined")  # nothing runs before it is asked for
+    page.get_by_role("button", name="Start the model").click()
+    page.wait_for_function(DRAWN.replace("'.hx'", "'.live .hx'"), timeout=60_000)
+    page.get_by_label("Text", exact=True).fill("Another sentence")
+    page.wait_for_function("() => document.querySelector('.live .hx .toks')?.innerText.includes('another')")
