@@ -190,11 +190,33 @@ def live(browser: Browser) -> None:
         smaller(target)
 
 
+def inside(browser: Browser, folder: Path) -> None:
+    """The picture of a page that carries its model, with every head ranked by what it adds."""
+    place, target = folder / "inside.html", DOCS / "gallery" / "live-inside-light.png"
+    exploration = hs.explore(None, DOG, pair="It wanted food.", changes=["L4H8 previous"], layer=4, heads=[8])
+    exploration.save(place)
+    page = browser.new_page(viewport={"width": 1440, "height": 900}, color_scheme="light")
+    page.goto(place.as_uri())
+    page.wait_for_selector(".live .tells:not([hidden])", timeout=60_000)
+    page.get_by_role("button", name="Rank the heads").click()
+    page.wait_for_function(
+        "() => document.querySelector('.who tbody tr:nth-child(10)')"
+        " && !document.querySelector('.who .about').textContent.includes(' of 72 heads')",
+        timeout=60_000,
+    )
+    page.evaluate("() => document.activeElement.blur()")
+    page.wait_for_function("() => !document.querySelector('.hx[data-busy], .hx[data-drawing]')")
+    page.screenshot(path=target, full_page=True)
+    page.close()
+    smaller(target)
+
+
 def main(given: list[str]) -> None:
     """Draw what is asked for."""
     with tempfile.TemporaryDirectory() as name, chromium() as browser:
         if given[:1] in ([], ["--live"]):
             live(browser)
+            inside(browser, Path(name))
         if given[:1] in ([], ["--report"]):
             report(browser, Path(name), given[1] if given[:1] == ["--report"] else None)
         if given[:1] in ([], ["--gallery"]):

@@ -75,7 +75,9 @@ export class Mounted {
 
   private begin(inside: Inside): void {
     const { page, place } = this;
-    const state = place.asked || !this.explorer ? place.state : { ...this.explorer.state };
+    // The picture was of one input; changes make two of it.
+    const state: ExplorerState = place.asked || !this.explorer ? place.state : { ...this.explorer.state };
+    if (!place.asked) for (const name of ["side", "input"] as const) delete state[name];
     this.explorer?.destroy();
     this.element.remove();
     const element = h("div");
