@@ -59,7 +59,7 @@ export function measure(name: string, maps: Maps, separators: readonly number[])
         let total = 0;
         for (let key = 0; key < tokens; key++) {
           const weight = weights[query * tokens + key]!;
-          if (weight > 0) total -= weight * Math.log(weight);
+          if (weight > 0 && weight < 1) total -= weight * Math.log(weight);
         }
         return total;
       }),
