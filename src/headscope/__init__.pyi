@@ -34,6 +34,8 @@ from .attention.one import capture as capture
 from .attention.one import gradients as gradients
 from .attention.whatif import WhatIf as WhatIf
 from .errors import HeadscopeError as HeadscopeError
+from .grid import Frames as Frames
+from .grid import Grid as Grid
 from .heads import Head as Head
 from .link import Link as Link
 from .link import Span as Span
@@ -47,6 +49,8 @@ from .maps import wrap as wrap
 from .measures.measure import pair_measure as pair_measure
 from .measures.measure import row_measure as row_measure
 from .reports.run import report as report
+from .senses import Picture as Picture
+from .senses import Sound as Sound
 from .store import open_maps as open_maps
 from .tokens import Tokens as Tokens
 

@@ -18,6 +18,7 @@ EXTRAS: Mapping[str, str] = {
     "ufal": "trees",
     "gguf": "demo-lm",
     "accelerate": "demo-lm",
+    "PIL": "pictures",
     "onnx": "page",
     "onnxscript": "page",
     "onnxruntime": "page",

@@ -21,7 +21,7 @@ from headscope.errors import InputError
 from headscope.failures import reason
 
 FORMAT = "headscope.maps/1"
-FIELDS = ("ids", "type_ids", "offsets", "special_mask", "word_ids", "sequence_ids")
+FIELDS = ("ids", "type_ids", "offsets", "special_mask", "word_ids", "sequence_ids", "boxes", "times")
 
 
 def write(maps: Any, path: str | os.PathLike[str]) -> None:
@@ -44,6 +44,10 @@ def write(maps: Any, path: str | os.PathLike[str]) -> None:
                 arrays[f"{side}.{name}"] = np.ascontiguousarray(value)
         for name, mask in tokens.classes.items():
             arrays[f"{side}.class.{name}"] = np.ascontiguousarray(mask)
+        if tokens.picture is not None:
+            arrays[f"{side}.picture"] = np.ascontiguousarray(tokens.picture.pixels)
+        if tokens.sound is not None:
+            arrays[f"{side}.sound"] = np.ascontiguousarray(tokens.sound.samples)
     description = {
         "query": list(maps.query.pieces),
         "key": list(maps.key.pieces),
@@ -53,6 +57,16 @@ def write(maps: Any, path: str | os.PathLike[str]) -> None:
         "index": list(maps.index),
         "meta": dict(maps.meta),
         "texts": {"query": maps.query.texts, "key": maps.key.texts},
+        "pictures": {
+            side: tokens.picture.name
+            for side, tokens in (("query", maps.query), ("key", maps.key))
+            if tokens.picture is not None
+        },
+        "sounds": {
+            side: [tokens.sound.name, tokens.sound.rate]
+            for side, tokens in (("query", maps.query), ("key", maps.key))
+            if tokens.sound is not None
+        },
         "visible": None if maps.visible is None else [numbers[id(seen)] for seen in maps.visible],
     }
     try:

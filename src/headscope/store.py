@@ -13,6 +13,7 @@ from headscope.failures import reason
 from headscope.mapfile import FIELDS, FORMAT
 from headscope.mapfile import write as save
 from headscope.maps import AttentionMaps
+from headscope.senses import Picture, Sound
 from headscope.tokens import Tokens
 
 __all__ = ["FORMAT", "load", "open_maps", "save"]
@@ -60,6 +61,7 @@ def _maps(header: Mapping[str, str], arrays: Mapping[str, Any]) -> AttentionMaps
     axes: dict[str, Tokens] = {}
     for side in ("query", "key"):
         prefix = f"{side}.class."
+        picture, sound = arrays.get(f"{side}.picture"), arrays.get(f"{side}.sound")
         axes[side] = Tokens(
             described[side],
             **{name: arrays.get(f"{side}.{name}") for name in FIELDS},
@@ -67,6 +69,10 @@ def _maps(header: Mapping[str, str], arrays: Mapping[str, Any]) -> AttentionMaps
                 name.removeprefix(prefix): mask for name, mask in arrays.items() if name.startswith(prefix)
             },
             texts=described.get("texts", {}).get(side),  # files of before have none
+            picture=None if picture is None else Picture(picture, described["pictures"][side]),
+            sound=None
+            if sound is None
+            else Sound(sound, described["sounds"][side][1], described["sounds"][side][0]),
         )
     index: list[int] = described["index"]
     shared: list[int] | None = described.get("visible")

@@ -14,9 +14,11 @@ import numpy.typing as npt
 
 from headscope.doors import expect, validated
 from headscope.errors import InputError, ShapeError
+from headscope.senses import Picture, Sound
 
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
 
 FIELDS: Mapping[str, type[np.generic]] = {
     "ids": np.int64,
@@ -27,6 +29,9 @@ FIELDS: Mapping[str, type[np.generic]] = {
     "sequence_ids": np.int64,
 }
 """The arrays of `Tokens` and their types, in order."""
+
+PLACES: Mapping[str, int] = {"boxes": 4, "times": 2}
+"""The arrays of `Tokens` that say where on a picture or in a sound a token stands, and how many numbers each has."""
 
 _SPACES = ("▁", "Ġ", "Ċ")
 _SUFFIXES = ("</w>", "@@")
@@ -84,6 +89,12 @@ class Tokens:
         classes: named classes of tokens (``sep``, ``cls``, ``punctuation``, ``system``, …), a mask each.
         texts: what the text says where each token stands, with the spaces before it; joined they are the text.
             "" for what is in no text, and for all but one of the pieces of a character.
+        picture: what patches are areas of.
+        boxes: ``[token 4]``: the area of the picture that each token stands for: left, top, right, bottom in its
+            pixels; NaN for tokens that stand for none.
+        sound: what frames are stretches of.
+        times: ``[token 2]``: the stretch of the sound that each token stands for, from and to, in seconds; NaN for
+            none.
     """
 
     pieces: Sequence[str]
@@ -95,6 +106,10 @@ class Tokens:
     sequence_ids: IntArray | None = None
     classes: Mapping[str, BoolArray] = field(default_factory=dict[str, BoolArray])
     texts: Sequence[str] | None = None
+    picture: Picture | None = None
+    boxes: FloatArray | None = None
+    sound: Sound | None = None
+    times: FloatArray | None = None
 
     def __post_init__(self) -> None:
         expect("pieces", self.pieces, Sequence[Any])
@@ -109,6 +124,8 @@ class Tokens:
             object.__setattr__(self, "texts", texts)
         for name, dtype in FIELDS.items():
             object.__setattr__(self, name, _axis(name, getattr(self, name), len(pieces), dtype))
+        for name, width in PLACES.items():
+            object.__setattr__(self, name, _places(name, getattr(self, name), len(pieces), width))
         classes = {
             name: _axis(f"classes[{name!r}]", mask, len(pieces), np.bool_)
             for name, mask in self.classes.items()
@@ -164,7 +181,7 @@ class Tokens:
 
         `texts` come to `change` as an array of strings.
         """
-        arrays = {name: getattr(self, name) for name in FIELDS}
+        arrays = {name: getattr(self, name) for name in (*FIELDS, *PLACES)}
         texts = None if self.texts is None else change("texts", np.array(self.texts, object)).tolist()
         return replace(
             self,
@@ -206,6 +223,18 @@ def _strings(name: str, values: Sequence[Any]) -> tuple[str, ...]:
         if not isinstance(value, str):
             raise InputError(f"{name}[{position}]: expected a string, found {type(value).__name__}")
     return strings
+
+
+def _places(name: str, value: Any, length: int, width: int) -> FloatArray | None:
+    if value is None:
+        return None
+    array = np.array(value, np.float64)  # a copy: the caller may go on to write to theirs
+    if array.shape != (length, width):
+        raise ShapeError(
+            f"{name}: expected {width} numbers for each of {length} tokens, found shape {array.shape}"
+        )
+    array.setflags(write=False)
+    return array
 
 
 def _axis(name: str, value: Any, length: int, dtype: type[np.generic]) -> npt.NDArray[Any] | None:

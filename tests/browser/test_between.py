@@ -57,6 +57,9 @@ def test_two_clicks_rank_all_heads_in_both_directions(open_page: Callable[..., A
 
     name = ranked(1, 3)[2]
     page.locator(".way").nth(1).locator(".standing").nth(2).click()
+    page.wait_for_function(
+        f"() => document.querySelector('.standing[aria-selected=true]')?.dataset.head === '{name}'"
+    )
     assert page.locator(".standing[aria-selected=true]").evaluate_all(
         "rows => rows.map(row => row.dataset.head)"
     ) == [

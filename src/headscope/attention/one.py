@@ -33,6 +33,7 @@ from headscope.failures import CALLERS, out_of_memory, reason
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.models.finite import not_finite
 from headscope.models.model import Model, expect_ids, expect_model
+from headscope.models.pictures import looked, prefixed
 from headscope.models.pieces import of_pieces
 from headscope.tokens import BoolArray, Tokens
 
@@ -62,6 +63,7 @@ def capture(
     *,
     pair: str | None = None,
     target: str | None = None,
+    image: Any = None,
     inputs: Mapping[str, Any] | None = None,
 ) -> Captured | list[Captured]:
     """The attention of every head for one input, exactly as the model used it.
@@ -72,6 +74,9 @@ def capture(
             tokenizer's chat template; the tokens get the classes `system`, `user`, `assistant`) or `Tokens`.
         pair: text B.
         target: the decoder's text, for an encoder-decoder.
+        image: a picture, for a model of vision, or beside a text for one that reads both: a path, a Pillow image, or
+            numbers ``[row column 3]`` (whole ones to 255, or fractions to 1). Each patch of the axis knows which area
+            of the picture it is (`Tokens.boxes`).
         inputs: in place of a text, what the module takes (``input_ids``, ``pixel_values``, …), with a batch axis.
             No tokenizer is needed: without one the pieces are ids, patches or frames.
 
@@ -87,7 +92,7 @@ def capture(
     >>> hs.capture(model, "The cat sat.", pair="It was tired.").a_to_b().weights.shape
     (6, 12, 4, 4)
     """
-    axes, ready = prepare(model, text, pair, target, inputs)
+    axes, ready = prepare(model, text, pair, target, inputs, image)
     records = record(model, ready)
     rows = next(iter(ready.values())).shape[0]
     captured = [assembled(model, records, row, ready, axes) for row in range(rows)]
@@ -190,9 +195,20 @@ def prepare(
     pair: str | None = None,
     target: str | None = None,
     inputs: Mapping[str, Any] | None = None,
+    image: Any = None,
 ) -> tuple[dict[str, Tokens], dict[str, Tensor]]:
-    """The axes that are known beforehand (``self``, ``decoder``), and what the module takes."""
+    """The axes that are known beforehand (``self``, ``decoder``, ``patches``), and what the module takes."""
     expect_model(model)
+    if image is not None:
+        if inputs is not None or pair is not None or target is not None:
+            raise InputError("image: expected a text beside it, or none; found pair, target or inputs")
+        if text is not None and not isinstance(text, str):
+            raise InputError(f"image: expected a string beside it, found {type(text).__name__}")
+        seen = looked(model, image, text)
+        axes = {"patches": seen.patches}
+        if seen.tokens is not None:
+            axes["self"] = seen.tokens
+        return axes, _tensors(model, seen.inputs)
     if (text is None) == (inputs is None):
         raise InputError(
             "capture: expected a text or inputs={...}, " + ("found neither" if text is None else "found both")
@@ -384,6 +400,12 @@ def _axis(
     """The tokens of one axis of one row, and which of its positions are no padding."""
     if side in axes and len(axes[side]) == count:
         return axes[side], slice(None)
+    if (
+        "patches" in axes and "self" in axes and len(axes["self"]) == count
+    ):  # of text and picture, whatever it is called
+        return axes["self"], slice(None)
+    if "patches" in axes and (found := prefixed(axes["patches"], model, count)) is not None:
+        return found, slice(None)
     prefix = "decoder_" if side == "decoder" and "decoder_input_ids" in ready else ""
     ids, mask = ready.get(f"{prefix}input_ids"), ready.get(f"{prefix}attention_mask")
     if ids is not None and ids.shape[1] == count:

@@ -12,7 +12,7 @@ import numpy as np
 from headscope.corpora.example import Example
 from headscope.doors import Count, validated
 from headscope.errors import InputError
-from headscope.tokens import FIELDS
+from headscope.tokens import FIELDS, PLACES
 
 
 class Block:
@@ -80,6 +80,9 @@ def _content(example: Example) -> Iterator[bytes]:
     yield "\0".join(tokens.pieces).encode("utf-8", "surrogatepass")
     for array in (getattr(tokens, name) for name in FIELDS):
         yield b"none" if array is None else np.ascontiguousarray(array).tobytes()
+    for array in (getattr(tokens, name) for name in PLACES):
+        if array is not None:
+            yield np.ascontiguousarray(array).tobytes()
     for name, mask in tokens.classes.items():
         yield name.encode()
         yield np.packbits(mask).tobytes()

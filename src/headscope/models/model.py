@@ -32,6 +32,8 @@ class Model:
         allow_unknown: run on text of which the tokenizer does not know more than a fifth of the pieces.
         checked: what the check on loading found (see `headscope.attention.check`); None before it ran.
         feature_extractor: of a model of sound: makes of samples what the module reads; None where there is none.
+        image_processor: of a model of vision: makes of a picture what the module reads; None where there is none.
+        processor: of a model of texts and pictures: makes of both what the module reads; None where there is none.
     """
 
     module: nn.Module
@@ -42,6 +44,8 @@ class Model:
     allow_unknown: bool = False
     checked: Any = None
     feature_extractor: Any = None
+    image_processor: Any = None
+    processor: Any = None
 
     def __post_init__(self) -> None:
         if not self.name:

@@ -1,0 +1,54 @@
+"""What is no text: a picture whose areas tokens stand for, a sound whose stretches they stand for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from headscope.errors import ShapeError
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A picture, as it was before a model resized or cut it.
+
+    Attributes:
+        pixels: ``[row column 3]``, red, green and blue from 0 to 255.
+        name: of its file, or what it shows.
+    """
+
+    pixels: npt.NDArray[np.uint8]
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if self.pixels.ndim != 3 or self.pixels.shape[2] != 3 or not self.pixels.size:
+            raise ShapeError(f"pixels: expected [row column 3], found shape {self.pixels.shape}")
+        if self.pixels.dtype != np.uint8:
+            raise ShapeError(f"pixels: expected numbers from 0 to 255 (uint8), found {self.pixels.dtype}")
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(width, height) in pixels."""
+        return self.pixels.shape[1], self.pixels.shape[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Sound:
+    """A sound, as a model hears it.
+
+    Attributes:
+        samples: ``[sample]`` of one channel, from -1 to 1.
+        rate: samples in a second.
+        name: of its file, or what it holds.
+    """
+
+    samples: npt.NDArray[np.float32]
+    rate: int
+    name: str = ""
+
+    @property
+    def seconds(self) -> float:
+        """How long it is."""
+        return len(self.samples) / self.rate

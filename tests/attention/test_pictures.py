@@ -1,0 +1,289 @@
+"""Pictures: what is read, and which area of the picture each patch stands for."""
+
+from __future__ import annotations
+
+import copy
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from small_tokenizers import byte_level
+
+import headscope as hs
+from headscope.attention.one import prepare, record
+from headscope.errors import HeadscopeWarning, InputError, ShapeError
+from headscope.models import Model
+from headscope.models.pictures import picture_of
+
+PIL = pytest.importorskip("PIL.Image")
+
+SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+WIDE, HIGH = 640, 427
+
+
+def quiet(make: Callable[[], Any]) -> Any:
+    """A processor, without what transformers says of the backend that it takes."""
+    transformers.logging.set_verbosity_error()
+    try:
+        return make()
+    finally:
+        transformers.logging.set_verbosity_warning()
+
+
+FAMILIES: dict[str, tuple[Callable[[], Any], Callable[[], Any], int, int]] = {
+    "ViT": (
+        lambda: transformers.ViTModel(transformers.ViTConfig(**SMALL)),
+        lambda: transformers.ViTImageProcessor(),
+        1,
+        14,
+    ),
+    "DeiT": (
+        lambda: transformers.DeiTModel(transformers.DeiTConfig(**SMALL)),
+        lambda: transformers.DeiTImageProcessor(),
+        2,
+        14,
+    ),
+    "DINOv2": (
+        lambda: transformers.Dinov2Model(transformers.Dinov2Config(**SMALL, image_size=224, patch_size=14)),
+        lambda: transformers.BitImageProcessor(size={"shortest_edge": 256}, crop_size=224),
+        1,
+        16,
+    ),
+    "DINOv2 with registers": (
+        lambda: transformers.Dinov2WithRegistersModel(
+            transformers.Dinov2WithRegistersConfig(**SMALL, image_size=224, patch_size=14)
+        ),
+        lambda: transformers.BitImageProcessor(size={"shortest_edge": 256}, crop_size=224),
+        5,
+        16,
+    ),
+    "CLIP": (
+        lambda: transformers.CLIPVisionModel(transformers.CLIPVisionConfig(**SMALL)),
+        lambda: transformers.CLIPImageProcessor(),
+        1,
+        7,
+    ),
+    "SigLIP": (
+        lambda: transformers.SiglipVisionModel(transformers.SiglipVisionConfig(**SMALL)),
+        lambda: transformers.SiglipImageProcessor(),
+        0,
+        14,
+    ),
+    "BEiT": (
+        lambda: transformers.BeitModel(transformers.BeitConfig(**SMALL)),
+        lambda: transformers.BeitImageProcessor(),
+        1,
+        14,
+    ),
+}
+
+
+def family(name: str) -> Model:
+    torch.manual_seed(0)
+    make, processor, *_ = FAMILIES[name]
+    return hs.load((make().eval(), quiet(processor)))
+
+
+def grey(width: int = WIDE, height: int = HIGH) -> np.ndarray:
+    return np.full((height, width, 3), 90, np.uint8)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_bright_spot_lights_up_the_patch_that_holds_it(name: str) -> None:
+    """Where the picture is bright, the keys of the first layer change: the token of the patch whose box has the spot."""
+    model = family(name)
+    _, _, prefix, side = FAMILIES[name]
+    maps = hs.capture(model, image=grey())
+    assert isinstance(maps, hs.AttentionMaps)
+    axis = maps.query
+    assert len(axis) == prefix + side * side
+    assert axis.pieces[prefix] == "patch 0,0"
+    assert axis.special_mask is not None
+    assert axis.special_mask.sum() == prefix
+    assert axis.picture is not None
+    assert axis.picture.size == (WIDE, HIGH)
+    before = record(model, prepare(model, None, image=grey())[1])[0].k
+    for across, down in ((0.3, 0.3), (0.6, 0.2), (0.45, 0.8), (0.7, 0.55)):
+        column, row = int(across * WIDE), int(down * HIGH)
+        spot = grey()
+        spot[row - 3 : row + 3, column - 3 : column + 3] = 255
+        after = record(model, prepare(model, None, image=spot)[1])[0].k
+        moved = (after - before).abs().sum((0, 1, 3)).numpy()[prefix:]
+        assert axis.boxes is not None
+        left, top, right, bottom = axis.boxes[prefix + int(moved.argmax())]
+        assert left - 4 <= column <= right + 4
+        assert top - 4 <= row <= bottom + 4
+
+
+def test_boxes_tell_what_a_crop_leaves_out() -> None:
+    maps = hs.capture(family("CLIP"), image=grey())
+    assert isinstance(maps, hs.AttentionMaps)
+    assert maps.query.boxes is not None
+    boxes = maps.query.boxes[1:]
+    # The shorter side is kept whole, and as much of the middle of the longer one (sizes are cut to whole pixels).
+    np.testing.assert_allclose(
+        boxes[0], [(WIDE - HIGH) / 2, 0, (WIDE - HIGH) / 2 + HIGH / 7, HIGH / 7], atol=1
+    )
+    np.testing.assert_allclose(boxes[-1, 2:], [(WIDE + HIGH) / 2, HIGH], atol=2)
+
+
+def test_maps_of_a_picture_are_the_models_own() -> None:
+    model = family("ViT")
+    _, ready = prepare(model, None, image=grey())
+    model.module.set_attn_implementation("eager")
+    with torch.no_grad():
+        own = model.module(**ready, output_attentions=True).attentions
+    maps = hs.capture(model, image=grey())
+    assert isinstance(maps, hs.AttentionMaps)
+    for mine, theirs in zip(maps.layers, own, strict=True):
+        np.testing.assert_array_equal(mine, theirs[0].numpy())
+
+
+def test_a_model_of_text_and_pictures_has_both_on_one_axis() -> None:
+    torch.manual_seed(0)
+    tokenizer = copy.deepcopy(byte_level())
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<image>"]})
+    config = transformers.LlavaConfig(
+        vision_config=transformers.CLIPVisionConfig(**SMALL, image_size=56, patch_size=14),
+        text_config=transformers.LlamaConfig(**SMALL, vocab_size=len(tokenizer)),
+        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
+        image_seq_length=16,
+    )
+    looks = quiet(
+        lambda: transformers.CLIPImageProcessor(
+            size={"shortest_edge": 56}, crop_size={"height": 56, "width": 56}
+        )
+    )
+    processor = transformers.LlavaProcessor(
+        image_processor=looks,
+        tokenizer=tokenizer,
+        patch_size=14,
+        vision_feature_select_strategy="default",
+        num_additional_image_tokens=1,
+    )
+    model = hs.load((transformers.LlavaForConditionalGeneration(config).eval(), processor))
+    parts: Any = hs.capture(model, "What is on it?", image=grey(150, 100))
+    assert list(parts) == ["vision", "language"]
+    axis = parts["language"].query
+    assert axis.mask("image").sum() == 16
+    assert axis.pieces[:2] == ("patch 0,0", "patch 0,1")
+    assert axis.pieces[-1] == "?"
+    np.testing.assert_allclose(axis.boxes[15], parts["vision"].query.boxes[-1])
+    assert np.isnan(axis.boxes[16:]).all()
+    with pytest.raises(InputError, match="expected a string beside it, found list"):
+        hs.capture(model, [{"role": "user", "content": "Hi"}], image=grey())
+
+
+def test_an_axis_of_patches_is_saved_filtered_and_found_again(tmp_path: Path) -> None:
+    maps = hs.capture(family("ViT"), image=grey())
+    assert isinstance(maps, hs.AttentionMaps)
+    maps.save(tmp_path / "maps.safetensors")
+    again = hs.open_maps(tmp_path / "maps.safetensors")
+    np.testing.assert_array_equal(again.query.boxes, maps.query.boxes)
+    assert again.query.picture is not None
+    np.testing.assert_array_equal(again.query.picture.pixels, grey())
+    kept = maps.query.take(slice(1, 4))
+    assert kept.boxes is not None
+    assert kept.boxes.shape == (3, 4)
+    assert kept.picture is maps.query.picture
+
+
+def png(image: Any, **options: Any) -> io.BytesIO:
+    file = io.BytesIO()
+    image.save(file, "PNG", **options)
+    file.seek(0)
+    return file
+
+
+def test_a_picture_is_read_as_it_is_seen(tmp_path: Path) -> None:
+    red = np.zeros((2, 4, 3), np.uint8)
+    red[0, :, 0] = 255
+    image = PIL.fromarray(red)
+    turned = image.getexif()
+    turned[0x0112] = 6  # the camera was turned: to be shown a quarter turn clockwise
+    image.save(tmp_path / "turned.png", exif=turned)
+    assert picture_of(tmp_path / "turned.png").size == (2, 4)
+    assert picture_of(tmp_path / "turned.png").pixels[:, 1, 0].tolist() == [255] * 4
+    image.convert("CMYK").save(tmp_path / "cmyk.tif")
+    assert picture_of(tmp_path / "cmyk.tif").pixels[0, 0].tolist() == [255, 0, 0]
+    PIL.fromarray(np.array([[0, 65535]], np.uint16)).save(tmp_path / "deep.png")
+    assert picture_of(tmp_path / "deep.png").pixels[0, :, 0].tolist() == [0, 255]
+    clear = np.zeros((1, 2, 4), np.uint8)
+    clear[0, 1, 3] = 255
+    PIL.fromarray(clear).save(tmp_path / "clear.png")
+    assert picture_of(tmp_path / "clear.png").pixels[0, :, 0].tolist() == [255, 0]
+    PIL.fromarray(grey(3, 2)).save(
+        tmp_path / "moving.gif", save_all=True, append_images=[PIL.fromarray(255 - grey(3, 2))]
+    )
+    with pytest.warns(HeadscopeWarning, match=r"moving.gif: 2 frames; the first one is taken"):
+        assert picture_of(tmp_path / "moving.gif").pixels[0, 0, 0] == 90
+    assert picture_of(PIL.fromarray(red)).size == (4, 2)
+    assert picture_of(np.array([[0.0, 1.0]])).pixels[0, :, 2].tolist() == [0, 255]
+    assert picture_of(np.array([[False, True]])).pixels[0, :, 2].tolist() == [0, 255]
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 50), (3000, 2)])
+@pytest.mark.parametrize("name", ["ViT", "SigLIP"])
+def test_a_tiny_or_thin_picture_is_read(size: tuple[int, int], name: str) -> None:
+    maps = hs.capture(family(name), image=grey(*size))
+    assert isinstance(maps, hs.AttentionMaps)
+    assert maps.query.boxes is not None
+    np.testing.assert_allclose(maps.query.boxes[-1, 2:], size, atol=0.02 * max(size))
+
+
+def test_bad_pictures_are_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "broken.png").write_bytes(png(PIL.fromarray(grey(9, 9))).read()[:45])
+    (tmp_path / "text.jpg").write_text("no picture")
+    for image, said in (
+        (tmp_path / "none.png", "expected a picture, found no such file"),
+        (tmp_path / "broken.png", "expected a picture, found a file that cannot be read"),
+        (tmp_path / "text.jpg", "expected a picture, found a file that cannot be read"),
+        (np.zeros((2, 2, 5)), r"image: expected 1, 3 or 4 channels at the end, found shape \(2, 2, 5\)"),
+        (np.array([[2.0]]), "image: expected fractions from 0 to 1, found 2 to 2"),
+        (np.array([[300]]), "image: expected whole numbers from 0 to 255, found 300 to 300"),
+        (np.array([[np.nan]]), "image: expected finite numbers"),
+        (5.0, "image: expected a path, a Pillow image or numbers"),
+        (np.zeros((0, 4, 3)), "image: expected a path, a Pillow image or numbers"),
+    ):
+        with pytest.raises(InputError, match=said) as told:
+            picture_of(image)
+        assert "\n" not in str(told.value)
+    with pytest.raises(ShapeError, match=r"pixels: expected \[row column 3\]"):
+        hs.Picture(np.zeros((2, 2), np.uint8))
+
+
+def test_a_model_that_sees_nothing_says_so(demo: Model) -> None:
+    with pytest.raises(InputError, match=r"has no image processor; give hs\.load"):
+        hs.capture(demo, image=grey())
+    bare = hs.load(FAMILIES["ViT"][0]().eval())
+    with pytest.raises(InputError, match=r"has no image processor; give hs\.load"):
+        hs.capture(bare, image=grey())
+
+
+def test_a_folder_of_a_model_of_vision_brings_its_processor(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    make, processor, *_ = FAMILIES["ViT"]
+    make().save_pretrained(tmp_path)
+    quiet(processor).save_pretrained(tmp_path)
+    model = hs.load(tmp_path)
+    assert len(hs.capture(model, image=grey()).query) == 197
+
+
+def test_grids_and_frames_are_axes() -> None:
+    axis = hs.Grid(2, 2, prefix=["[CLS]"], picture=hs.Picture(grey(40, 20)), area=(0, 0, 20, 20))
+    assert axis.pieces == ("[CLS]", "patch 0,0", "patch 0,1", "patch 1,0", "patch 1,1")
+    assert axis.boxes is not None
+    assert axis.boxes[4].tolist() == [10, 10, 20, 20]
+    assert hs.Grid(1, 2).boxes is None
+    with pytest.raises(InputError, match="area: expected left, top, right, bottom in this order"):
+        hs.Grid(1, 2, picture=hs.Picture(grey()), area=(9, 0, 3, 3))
+    frames = hs.Frames(2, 0.25)
+    assert frames.times is not None
+    assert frames.times.tolist() == [[0, 0.25], [0.25, 0.5]]
+    with pytest.raises(ShapeError, match="boxes: expected 4 numbers for each of 2 tokens"):
+        hs.Tokens(["a", "b"], boxes=np.zeros((2, 3)))
