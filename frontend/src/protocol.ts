@@ -121,7 +121,18 @@ export interface WordsInfo {
 }
 
 /**
- * One axis of a map. `sequences` is 0 for text A, 1 for text B, -1 for none.
+ * A picture as an address that holds it (`src`), and how large it was when the areas on it were told.
+ */
+export interface PictureInfo {
+  src: string;
+  width: number;
+  height: number;
+  name: string;
+}
+
+/**
+ * One axis of a map. `boxes` are the areas of the input's picture that tokens stand for: left, top, right, bottom in
+ * its pixels (None: none). `sequences` is 0 for text A, 1 for text B, -1 for none.
  *
  * `written` is the place of the first token that the model wrote itself, where it did. `sinks` are the places of keys
  * that take much of all heads' attention (`headscope.views.telling.sinks`), where there are such, `changed` those of
@@ -135,6 +146,7 @@ export interface AxisInfo {
   written?: number;
   sinks?: number[];
   changed?: number[];
+  boxes?: (number[] | null)[];
 }
 
 /**
@@ -214,7 +226,8 @@ export interface OpeningInfo {
  * ``[head query key]``. `thumbs` holds ``[head row column]`` of all layers, pooled by the maximum: the grid of
  * a large input is drawn from it. `sink` is ``[head query]`` a layer. `hidden` is 1 where a query cannot see
  * a key, ``[head query key]`` a layer, or ``[1 query key]`` where its heads agree; None where `causal` says all.
- * `neurons` is None for a layer without them.
+ * `neurons` is None for a layer without them. `looks`, where keys are areas of a picture, is ``[head key]`` of all
+ * layers: the mean weight over the queries that see the key, as a share of the head's largest on an area.
  */
 export interface PartInfo {
   name: string;
@@ -231,6 +244,7 @@ export interface PartInfo {
   neurons: (NeuronsInfo | null)[] | null;
   quantities: QuantityInfo[];
   measures: MeasureColumn[];
+  looks?: ArrayRef;
   links?: LinkInfo[];
   opening?: OpeningInfo;
 }
@@ -250,6 +264,7 @@ export interface InputInfo {
   label: string;
   parts: PartInfo[];
   text?: RunInfo[];
+  picture?: PictureInfo;
 }
 
 /**
@@ -269,7 +284,7 @@ export interface ExplorerState {
   renormalise?: boolean;
   unit?: "pieces" | "words";
   draw?: "auto" | "heat" | "lines";
-  picture?: "lines" | "matrix";
+  picture?: "lines" | "matrix" | "image";
   measure?: string;
   sort?: boolean;
   ascending?: boolean;
@@ -1613,7 +1628,7 @@ export const STATE_CHOICES: { readonly [K in keyof ExplorerState]?: readonly str
   filter: ["all", "aa", "ab", "ba", "bb"],
   unit: ["pieces", "words"],
   draw: ["auto", "heat", "lines"],
-  picture: ["lines", "matrix"],
+  picture: ["lines", "matrix", "image"],
   aggregate: ["none", "mean", "max", "layers"],
   side: ["one", "both", "difference"],
   theme: ["auto", "light", "dark"],

@@ -32,9 +32,9 @@ def Grid(  # noqa: N802 (it makes an axis, as a class would)
 
     >>> axis = hs.Grid(2, 3, prefix=["[CLS]"], picture=hs.Picture(np.zeros((40, 60, 3), np.uint8)))
     >>> axis.pieces[1:3], axis.boxes[1].tolist(), axis.boxes[-1].tolist()
-    (('patch 0,0', 'patch 0,1'), [0.0, 0.0, 20.0, 20.0], [40.0, 20.0, 60.0, 40.0])
+    (('patch[0,0]', 'patch[0,1]'), [0.0, 0.0, 20.0, 20.0], [40.0, 20.0, 60.0, 40.0])
     """
-    pieces = [f"patch {row},{column}" for row in range(height) for column in range(width)]
+    pieces = [f"patch[{row},{column}]" for row in range(height) for column in range(width)]
     named = len(prefix)
     boxes = None
     if picture is not None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from small_models import sharpen
 from small_tokenizers import byte_level
 
 import headscope as hs
@@ -86,7 +87,7 @@ FAMILIES: dict[str, tuple[Callable[[], Any], Callable[[], Any], int, int]] = {
 def family(name: str) -> Model:
     torch.manual_seed(0)
     make, processor, *_ = FAMILIES[name]
-    return hs.load((make().eval(), quiet(processor)))
+    return hs.load((sharpen(make().eval()), quiet(processor)))
 
 
 def grey(width: int = WIDE, height: int = HIGH) -> np.ndarray:
@@ -102,7 +103,7 @@ def test_a_bright_spot_lights_up_the_patch_that_holds_it(name: str) -> None:
     assert isinstance(maps, hs.AttentionMaps)
     axis = maps.query
     assert len(axis) == prefix + side * side
-    assert axis.pieces[prefix] == "patch 0,0"
+    assert axis.pieces[prefix] == "patch[0,0]"
     assert axis.special_mask is not None
     assert axis.special_mask.sum() == prefix
     assert axis.picture is not None
@@ -171,7 +172,7 @@ def test_a_model_of_text_and_pictures_has_both_on_one_axis() -> None:
     assert list(parts) == ["vision", "language"]
     axis = parts["language"].query
     assert axis.mask("image").sum() == 16
-    assert axis.pieces[:2] == ("patch 0,0", "patch 0,1")
+    assert axis.pieces[:2] == ("patch[0,0]", "patch[0,1]")
     assert axis.pieces[-1] == "?"
     np.testing.assert_allclose(axis.boxes[15], parts["vision"].query.boxes[-1])
     assert np.isnan(axis.boxes[16:]).all()
@@ -276,7 +277,7 @@ def test_a_folder_of_a_model_of_vision_brings_its_processor(tmp_path: Path) -> N
 
 def test_grids_and_frames_are_axes() -> None:
     axis = hs.Grid(2, 2, prefix=["[CLS]"], picture=hs.Picture(grey(40, 20)), area=(0, 0, 20, 20))
-    assert axis.pieces == ("[CLS]", "patch 0,0", "patch 0,1", "patch 1,0", "patch 1,1")
+    assert axis.pieces == ("[CLS]", "patch[0,0]", "patch[0,1]", "patch[1,0]", "patch[1,1]")
     assert axis.boxes is not None
     assert axis.boxes[4].tolist() == [10, 10, 20, 20]
     assert hs.Grid(1, 2).boxes is None

@@ -24,6 +24,11 @@ export class Segments<K extends keyof Full> {
     for (const button of this.root.children as Iterable<HTMLElement>) button.setAttribute("aria-checked", String(button.dataset.v === value));
   }
 
+  /** Whether a choice is there at all. */
+  offer(value: string, there: boolean): void {
+    for (const button of this.root.children as Iterable<HTMLElement>) if (button.dataset.v === value) button.hidden = !there;
+  }
+
   disable(value: string, why: string | null): void {
     const button = [...(this.root.children as Iterable<HTMLButtonElement>)].find((each) => each.dataset.v === value);
     if (!button) return;

@@ -7,6 +7,7 @@ import type { MeasureColumn } from "../protocol";
 import { area, FONT, paint, ratio, surface, whole } from "./canvas";
 import { drawCells, drawThumbLinks } from "./golddraw";
 import { type Box, box, LINES_UP_TO, places, queue } from "./gridlayout";
+import { type Box as Area, covered, imageOf, veil } from "./picture";
 import type { Scene } from "./scene";
 import { AT_ONCE, inSlices } from "./slices";
 import { lineSegments, type Thumb, Thumbs } from "./thumbs";
@@ -39,6 +40,8 @@ export class Grid {
   private columns: number[] = [];
   /** The places that still show what was there before. */
   private readonly veiled = new Set<number>();
+  /** The input's picture, where each cell shows it. */
+  private image: HTMLImageElement | null = null;
   kind: GridKind = "beside";
   width = 400;
   /** The last drawing is complete. */
@@ -73,7 +76,13 @@ export class Grid {
   get lines(): boolean {
     const { draw } = this.scene.state;
     if (this.kind === "mini" || this.scene.against) return false;
-    return draw === "lines" || (draw === "auto" && Math.max(this.scene.part.query.pieces.length, this.scene.part.key.pieces.length) <= LINES_UP_TO);
+    return draw === "lines" || (draw === "auto" && !this.pictured && Math.max(this.scene.part.query.pieces.length, this.scene.part.key.pieces.length) <= LINES_UP_TO);
+  }
+
+  /** Each cell is the input's picture, with what the head looks at. */
+  get pictured(): boolean {
+    const { part, state, input, against } = this.scene;
+    return part.looks !== undefined && input.picture !== undefined && !against && state.draw === "auto" && state.quantity === "weights";
   }
 
   private get sorted(): boolean {
@@ -81,7 +90,9 @@ export class Grid {
   }
 
   missing(): Promise<void>[] {
-    return this.thumbs.missing();
+    const { data, part, lacking } = this.scene;
+    if (!this.pictured || lacking) return this.thumbs.missing();
+    return data.array(part.looks!) ? [] : [data.loadArray(part.looks!)];
   }
 
   /** Draw what has changed; a moved selection only moves the ring. */
@@ -93,7 +104,7 @@ export class Grid {
     const noted = !!this.measure && kind !== "mini";
     const letters = [`L${Math.max(...part.index)}H${Math.max(...this.columns)}`.length, this.measure?.units === "share" ? 4 : 5] as const;
     this.box = box({ layers: part.index.length, heads: this.columns.length, width, kind, room, noted, sorted, letters });
-    const key = [width, kind, room, owner.theme, this.lines, state.measure, sorted, state.ascending, state.least, state.filter, state.special, state.sinks, state.unit, state.part, state.quantity, state.renormalise, state.gold, this.scene.place, ratio()].join("|");
+    const key = [width, kind, room, owner.theme, this.lines, this.pictured, state.measure, sorted, state.ascending, state.least, state.filter, state.special, state.sinks, state.unit, state.part, state.quantity, state.renormalise, state.gold, this.scene.place, ratio()].join("|");
     if (key !== this.drawn) {
       this.drawn = key;
       this.order = places(this.scene, sorted ? this.measure : undefined, state.ascending);
@@ -130,18 +141,22 @@ export class Grid {
 
   // What stands here keeps its place under a veil until what replaces it is made: seen cells first, a slice a frame.
   private async draw(): Promise<void> {
-    const { order, thumbs, scene } = this;
+    const { order, thumbs, scene, pictured } = this;
     const job = ++this.job;
     const { key } = thumbs;
     this.done = false;
+    if (pictured && !this.image) {
+      this.image = await imageOf(scene.input.picture!).catch((error: unknown) => (scene.owner.fail(error), null));
+      if (job !== this.job) return;
+    }
     const context = this.clear();
-    const cells = queue(order, this.inSight(), ({ layer, head }) => thumbs.quick(layer, head));
-    for (const place of cells) if (!thumbs.quick(order[place]!.layer, order[place]!.head)) this.veil(context, place);
+    const cells = queue(order, this.inSight(), ({ layer, head }) => pictured || thumbs.quick(layer, head));
+    for (const place of cells) if (!pictured && !thumbs.quick(order[place]!.layer, order[place]!.head)) this.veil(context, place);
     const cell = this.painter(context);
     try {
       // The scene may show other tokens before this grid is told of it: its thumbnails are not those of this job.
       const whole = await inSlices(cells, {
-        needs: (place) => thumbs.needs(order[place]!.layer),
+        needs: (place) => (pictured ? null : thumbs.needs(order[place]!.layer)),
         one: (place) => {
           this.veiled.delete(place);
           cell(place);
@@ -212,11 +227,13 @@ export class Grid {
     const pixels = { data: new Uint32Array(image.data.buffer), stride: side };
     const palette = PALETTES[scene.owner.theme];
     const paper = scene.owner.ink("--panel");
+    const seen = this.pictured && this.image ? this.seen(context, this.image) : null;
     return (place) => {
       const { layer, head } = order[place]!;
-      const thumb = this.thumbs.get(layer, head);
+      const thumb = seen ? null : this.thumbs.get(layer, head);
       const [x, y] = this.corner(place);
       context.clearRect(x - 1, y - 1, box.step, box.down);
+      seen?.(x, y, layer, head);
       if (thumb && lines) {
         area(context, paper, x, y, box.cell, box.cell);
         this.strokes(context, thumb, x, y);
@@ -226,6 +243,36 @@ export class Grid {
       }
       if (thumb) this.links(context, x, y, layer, head);
       if (figures) this.note(context, x, y, layer, head, figures[place]!, most);
+    };
+  }
+
+  // Draws a head on the picture, as large as a cell has room.
+  private seen(context: CanvasRenderingContext2D, image: HTMLImageElement): (x: number, y: number, layer: number, head: number) => void {
+    const { scene, box } = this;
+    const { part } = scene;
+    const { width } = scene.input.picture!;
+    const boxes = (part.key.boxes ?? []) as readonly (Area | null)[];
+    const looks = scene.data.array(part.looks!);
+    const paper = scene.owner.ink("--panel");
+    const [left, top, right, bottom] = covered(boxes);
+    const scale = box.cell / Math.max(right - left, bottom - top);
+    const [wide, tall] = [(right - left) * scale, (bottom - top) * scale];
+    const real = image.naturalWidth / width;
+    const sharp = (at: number): number => Math.round(at * ratio()) / ratio();
+    return (x, y, layer, head) => {
+      const at = part.index.indexOf(layer);
+      const before = part.heads.slice(0, at).reduce((sum, heads) => sum + heads.length, 0);
+      const first = (before + part.heads[at]!.indexOf(head)) * boxes.length;
+      area(context, paper, x, y, box.cell, box.cell);
+      const [x0, y0] = [x + (box.cell - wide) / 2, y + (box.cell - tall) / 2];
+      context.drawImage(image, left * real, top * real, (right - left) * real, (bottom - top) * real, x0, y0, wide, tall);
+      boxes.forEach((one, key) => {
+        if (!one) return;
+        const code = Number(looks?.[first + key] ?? 0) / 255;
+        context.fillStyle = veil(code * code, 0.85);
+        const [a, b, c, d] = [x0 + (one[0] - left) * scale, y0 + (one[1] - top) * scale, x0 + (one[2] - left) * scale, y0 + (one[3] - top) * scale].map(sharp) as [number, number, number, number];
+        context.fillRect(a, b, c - a, d - b);
+      });
     };
   }
 

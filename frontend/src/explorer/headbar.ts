@@ -36,7 +36,7 @@ export class HeadBar {
     this.stepHead = step(this.neuronHead, "head", (by) => this.move(0, by));
     this.all = h("button.link", { type: "button", title: "All heads, or only the open one (a)", onclick: () => this.toggleAll() });
     this.aggregate = new Segments("Put together", "aggregate", (change) => owner.set(change), [["none", "Each"], ["mean", "Mean", "The mean of the chosen heads"], ["max", "Max", "The largest of the chosen heads"], ["layers", "Layers", "The mean of the chosen heads over all layers"]], true);
-    this.picture = new Segments("Picture", "picture", (change) => owner.set(change), [["lines", "Lines"], ["matrix", "Matrix", "The head as a matrix (m)"]], true);
+    this.picture = new Segments("Picture", "picture", (change) => owner.set(change), [["image", "Picture", "The head on the picture"], ["lines", "Lines"], ["matrix", "Matrix", "The head as a matrix (m)"]], true);
     this.values = new Switch("values", (change) => owner.set(change), "Values", "Value vectors, and the norm of what each key adds: ‖α · v · W_O‖");
     this.threshold = new Slider("Threshold", "Weaker lines are not drawn; on the left: those below an even share, 1/n", 200, (at) => owner.set({ threshold: at === 0 ? null : Math.round((at / 200) ** 2 * 1000) / 1000 }));
     this.top = new Slider("Top", "The strongest lines of each token", TOP.length - 1, (at) => owner.set({ top_k: TOP[at] ?? 0 }));
@@ -94,7 +94,7 @@ export class HeadBar {
     this.values.root.hidden = !neurons;
     this.stepHead.hidden = !neurons && !(quiet && this.chips.dataset.used === undefined);
     this.chips.hidden = this.all.hidden = this.lines.hidden = neurons;
-    this.threshold.root.hidden = this.top.root.hidden = state.picture === "matrix";
+    this.threshold.root.hidden = this.top.root.hidden = state.picture !== "lines";
     const { threshold } = state;
     this.threshold.show(threshold === null ? 0 : Math.max(1, Math.round(Math.sqrt(threshold) * 200)), threshold === null ? "1/n" : threshold.toFixed(3));
     const kept = TOP.indexOf(state.top_k);
@@ -106,6 +106,7 @@ export class HeadBar {
     const alone = heads.length === 1 ? "One head is open, and is its own mean and maximum: choose several (click their numbers, or a)" : null;
     for (const how of ["mean", "max"]) this.aggregate.disable(how, state.aggregate === how ? null : alone);
     this.picture.show(state);
+    this.picture.offer("image", part.query.boxes !== undefined || part.key.boxes !== undefined);
     this.values.show(state);
     const norms = part.neurons?.some((layer) => layer?.v) || part.quantities.some((quantity) => quantity.name === "norms");
     const offered = offer(scene.data.payload, "norms");

@@ -11,6 +11,7 @@ import { summaryBox } from "./gridlayout";
 import { HeadLines } from "./head";
 import { Matrix } from "./matrix";
 import { Neuron } from "./neuron";
+import { HeadPicture } from "./picture";
 import { phrase, Ranks } from "./ranks";
 import { RowTable } from "./rowtable";
 import type { Scene } from "./scene";
@@ -47,6 +48,7 @@ export class Pane {
   readonly matrix: Matrix;
   readonly large: Matrix;
   readonly neuron: Neuron;
+  readonly image: HeadPicture;
   private readonly ranks: Ranks;
   private readonly spoken: RowTable;
   /** What the outlines of gold links say. */
@@ -81,7 +83,7 @@ export class Pane {
 
   constructor(readonly scene: Scene) {
     const { owner } = scene;
-    this.draw = new Segments("Thumbnails", "draw", (change) => owner.set(change), [["heat", "Heat"], ["lines", "Lines"]], true);
+    this.draw = new Segments("Thumbnails", "draw", (change) => owner.set(change), [["auto", "Picture"], ["heat", "Heat"], ["lines", "Lines"]], true);
     this.measure = new Select("Measure", (value) => owner.set(value === "none" ? { measure: value, sort: false, ascending: false, least: 0 } : { measure: value, least: 0 }));
     this.draw.root.dataset.keys = "draw";
     this.sort = h("button.link", { type: "button", onclick: () => owner.set(turned(scene.state)) });
@@ -97,6 +99,7 @@ export class Pane {
     this.lines = new HeadLines(this.right, scene);
     this.large = new Matrix(this.right, scene, true);
     this.neuron = new Neuron(this.right, scene);
+    this.image = new HeadPicture(this.right, scene);
     this.right.append(this.gold);
     // A picture that leaves the page says of what it is.
     this.made = [h("div.saved.sub"), h("div.saved.sub")];
@@ -105,7 +108,7 @@ export class Pane {
     this.spoken = new RowTable(this.right, scene);
     this.root.append(this.which, this.left, this.right);
     this.left.dataset.undrawn = "";
-    for (const picture of [this.lines, this.large, this.neuron]) picture.root.hidden = true;
+    for (const picture of [this.lines, this.large, this.neuron, this.image]) picture.root.hidden = true;
     // A picture that is not shown, or not drawn yet, has no geometry: it answers to nothing.
     const unseen = (event: Event): void => {
       if (event.target instanceof Element && event.target.closest("[hidden], [data-undrawn]")) event.stopImmediatePropagation();
@@ -121,7 +124,7 @@ export class Pane {
   }
 
   get settled(): boolean {
-    return this.grid.done && (this.scene.state.scale !== "head" || this.lines.done);
+    return this.grid.done && (this.scene.state.scale !== "head" || (this.lines.done && this.image.done));
   }
 
   private get top(): number {
@@ -157,6 +160,7 @@ export class Pane {
     this.which.replaceChildren(...(form === "half" ? [scene.place] : inputs.length === 2 ? [0, 1] : []).map(told));
     this.lines.root.hidden = state.scale !== "head" || state.picture !== "lines";
     this.large.root.hidden = state.scale !== "head" || state.picture !== "matrix";
+    this.image.root.hidden = state.scale !== "head" || state.picture !== "image";
     this.neuron.root.hidden = state.scale !== "neuron";
     if (lacking !== null) return;
     for (const line of this.made) line.textContent = `${scene.data.payload.model}: ${[scene, ...(scene.against ? [scene.against] : [])].map((each) => nameOf(each.input)).join(" − ")}`;
@@ -165,6 +169,7 @@ export class Pane {
     const tallest = scene.owner.printing ? PRINTED : wide ? Math.min(1000, Math.max(620, place.room - 40)) : Math.max(480, Math.min(place.room - 60, 900));
     if (!this.lines.root.hidden) this.lines.update({ width: rightWidth, tallest });
     if (!this.large.root.hidden) this.large.update(rightWidth, Math.max(420, place.room - 60));
+    if (!this.image.root.hidden) this.image.update(rightWidth);
     goldKey(this.gold, scene);
     if (!this.neuron.root.hidden) this.neuron.update(Math.max(state.values ? NEURONS.values : NEURONS.without, rightWidth), tallest);
   }
@@ -199,14 +204,15 @@ export class Pane {
     delete this.left.dataset.undrawn;
     this.gridHead.hidden = kind === "mini";
     this.grid.update(width, kind, place.room - 60);
-    this.draw.show(state, this.grid.lines ? "lines" : "heat");
+    this.draw.show(state, this.grid.pictured ? "auto" : this.grid.lines ? "lines" : "heat");
+    this.draw.offer("auto", scene.part.looks !== undefined);
     this.draw.root.hidden = scene.against !== null;
     this.measure.show(state.measure, [["none", "no measure"], ...part.measures.map((measure) => [measure.name, scene.called(measure)] as const)]);
     this.sort.hidden = this.least.hidden = state.measure === "none";
     this.sort.textContent = !state.sort ? "sort by it" : state.ascending ? "smallest first ↑" : "largest first ↓";
     this.sort.title = !state.sort ? "Sort the heads by the measure, the largest first" : state.ascending ? "Back to the model's order" : "Reverse: the smallest first";
     this.least.value = String(Math.round((state.least / this.top) * 100));
-    this.legend.hidden = this.scaled.hidden = this.grid.lines;
+    this.legend.hidden = this.scaled.hidden = this.grid.lines || this.grid.pictured;
     this.scale();
   }
 
@@ -244,6 +250,7 @@ export class Pane {
     if (this.scene.state.scale !== "model") this.spoken.update();
     if (!this.lines.root.hidden) this.lines.focus();
     if (!this.large.root.hidden) this.large.focus();
+    if (!this.image.root.hidden) this.image.focus();
     if (!this.neuron.root.hidden) this.neuron.focus();
     if (this.scene.state.scale !== "model" && this.place.form === "wide") this.matrix.focus();
   }

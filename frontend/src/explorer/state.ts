@@ -57,6 +57,7 @@ export function settle(asked: ExplorerState, payload: ExplorerPayload): Full {
   if (state.heads.length === 0) state.heads = [part.opening?.heads[part.index.indexOf(state.layer)] ?? heads[0] ?? 0];
   const seen = state.side === "one" ? [part] : inputs.map((input) => partOf(input, state.part));
   if (!seen.every((each) => hasPair(each.query) && hasPair(each.key))) state.filter = "all";
+  if (state.picture === "image" && (!inputs[state.input]!.picture || !(part.query.boxes || part.key.boxes))) state.picture = "lines";
   if (!part.query.words || !part.key.words) state.unit = "pieces";
   // A payload of thumbnails has the grid alone.
   if (part.layers.length === 0) [state.scale, state.unit, state.renormalise] = ["model", "pieces", false];

@@ -54,6 +54,7 @@ class Given(TypedDict, total=False):
     pair: str | None
     target: str | None
     inputs: Mapping[str, Any] | None
+    image: Any
 
 
 @validated
@@ -108,13 +109,14 @@ def gradients(
     *,
     pair: str | None = None,
     target: str | None = None,
+    image: Any = None,
     inputs: Mapping[str, Any] | None = None,
 ) -> dict[str, list[FloatArray]]:
     """Gradient of a number with respect to every attention weight, ``∂ objective(output) / ∂ α``.
 
     Args:
         objective: takes what the module returns and gives a scalar tensor, such as a loss or one logit.
-        model, text, pair, target, inputs: as in `capture`; one row.
+        model, text, pair, target, image, inputs: as in `capture`; one row.
 
     Returns:
         For each part (``self``, or ``encoder``, ``decoder``, ``cross``) one array ``[head query key]`` a layer; 0 where
@@ -125,7 +127,7 @@ def gradients(
     >>> slopes["self"][0].shape
     (12, 6, 6)
     """
-    _, ready = prepare(model, text, pair, target, inputs)
+    _, ready = prepare(model, text, pair, target, inputs, image)
     records: list[AttentionRecord] = []
 
     def keep(record: AttentionRecord) -> Tensor | None:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 def view(
     model: ModelOptions,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text to show, or with --replay a file.")],
+    text: Annotated[
+        str | None, typer.Argument(metavar="TEXT", help="The text to show, or with --replay a file.")
+    ] = None,
     text_b: Annotated[str | None, typer.Argument(metavar="TEXT_B", help="Text B of a pair.")] = None,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="The page or picture: .html, .svg, .png or .pdf.")
@@ -51,6 +53,12 @@ def view(
     ] = False,
     line: Annotated[int, typer.Option(min=1, help="With --replay, which line of the file, from 1.")] = 1,
     target: Annotated[str | None, typer.Option(help="What the decoder of an encoder-decoder reads.")] = None,
+    image: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A picture, for a model of vision, or beside TEXT for one of both."
+        ),
+    ] = None,
     theme: Annotated[ThemeName, typer.Option(help="Colours.")] = "auto",
     width: Annotated[
         str | None,
@@ -81,6 +89,12 @@ def view(
 ) -> None:
     """Draw every head on a text: the explorer as a page, or one of its views as a picture."""
     check_places(output, suffixes=(".html",) if live else PAGES)
+    if text is None and image is None:
+        raise InputError("TEXT: expected a text, or --image, found neither")
+    if image is not None and (
+        live or replay or text_b is not None or against_text is not None or target is not None
+    ):
+        raise InputError("--image: expected TEXT beside it, or nothing, found another input")
     if weights is not None and not live:
         raise InputError("--weights: expected --live beside it")
     if live and (replay or against is not None or against_text is not None or target is not None or quantity):
@@ -110,13 +124,15 @@ def view(
     loaded = model.load()
     carried = None
     if live:
+        assert text is not None
         given = LiveInput(text=text) if text_b is None else LiveInput(text=text, pair=text_b)
         named = "hs.load()" if model.model is None else f"hs.load({model.model!r})"
         carried = carry(loaded, given, weights=weights or "int8", loaded=named)
     shown = run(
         loaded,
-        _logged(loaded, text, line) if replay else text,
+        _logged(loaded, text, line) if replay and text is not None else text,
         pair=text_b,
+        image=image,
         against=against_text if against is None else model.how.trained.named(against),
         target=target,
         quantities=quantity or None,

@@ -51,6 +51,7 @@ def view(
     pair: str | None = None,
     against: Text | AttentionMaps | Parts | Model | None = None,
     target: str | None = None,
+    image: Any = None,
     inputs: Mapping[str, Any] | None = None,
     neurons: bool | None = None,
     quantities: str | Sequence[str] | Mapping[str, By] | None = None,
@@ -73,6 +74,7 @@ def view(
         against: a second text, ``(A, B)`` tuple or maps, shown beside the first and linked to it; or a second
             model (such as the same one re-initialised) that reads the same text.
         target: the decoder's text, for an encoder-decoder.
+        image: a picture, as in `headscope.capture`: heads are drawn on it.
         inputs: in place of a text, what the module takes; one row.
         neurons: queries and keys, for the neuron view; by default up to 8 MB of them.
         quantities: other matrices per pair to draw in place of the weights: ``"gradient"`` (of `objective`) and
@@ -108,14 +110,15 @@ def view(
     origins: list[Origin] = []
     ready: Model | None = None
     if isinstance(model, (AttentionMaps, Parts)):
-        if any(given is not None for given in (text, pair, target, inputs)):
+        if any(given is not None for given in (text, pair, target, inputs, image)):
             raise InputError("view: maps are shown as they are; a text needs a model")
         shown = [_given(model, asked)]
     else:
         ready = model if isinstance(model, Model) else load(model)
-        if text is None and inputs is None:
+        if text is None and inputs is None and image is None:
             raise InputError("view: expected a text or inputs={...}, found neither")
-        origins.append(Origin(ready, text, {"pair": pair, "target": target, "inputs": inputs}, objective))
+        given = {"pair": pair, "target": target, "inputs": inputs, "image": image}
+        origins.append(Origin(ready, text, given, objective))
         shown = [_captured(origins[0], asked)]
     if isinstance(against, (AttentionMaps, Parts)):
         shown.append(_given(against, _Asked(None, (), {})))

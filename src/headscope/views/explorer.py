@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from textwrap import shorten
@@ -13,6 +15,7 @@ import numpy.typing as npt
 from headscope import words
 from headscope.errors import HeadscopeWarning, InputError, ShapeError
 from headscope.heads import Head
+from headscope.lazy import module
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.neurons import Neurons
 from headscope.tokens import Tokens
@@ -32,6 +35,7 @@ from headscope.views.payload import (
     Offer,
     OpeningInfo,
     PartInfo,
+    PictureInfo,
     QuantityInfo,
     RunInfo,
     ViewsPayload,
@@ -46,6 +50,9 @@ __all__ = ["STATE", "Input", "Options", "explorer_page", "explorer_payload", "vi
 
 THUMB = 64
 """The largest side of a thumbnail, in pixels."""
+
+PICTURE = 768
+"""The longest side of a picture in a page, in pixels."""
 
 _SMALL = 4_000_000  # weights of a part that the page decodes whole; the grid of a larger one has thumbnails
 _LARGE = 50_000_000  # bytes of a page that is said to be large
@@ -117,7 +124,10 @@ def explorer_payload(
         ]
         read = runs(one.first.query, set(parts[0]["query"].get("changed", ())))
         text = [RunInfo(text=plain_text(words), changed=mine) for words, mine in read]
-        shown.append(InputInfo(label=plain_text(one.label), parts=parts, text=text))
+        info = InputInfo(label=plain_text(one.label), parts=parts, text=text)
+        if (seen := _picture(one)) is not None:
+            info["picture"] = seen
+        shown.append(info)
     name = plain_text(model or _model_name(inputs[0]) or "the model")
     payload = ExplorerPayload(
         kind="explorer",
@@ -233,6 +243,8 @@ def _part(
             ("key", maps.key, other.maps.key),
         ):
             info[axis]["changed"] = telling.changed(mine.pieces, theirs.pieces)
+    if maps.key.boxes is not None and layers:
+        info["looks"] = blobs.weights(_looks(included, maps.key.boxes))
     if one.links.get(name):
         info["links"] = list(one.links[name])
     return info
@@ -254,7 +266,38 @@ def _axis(tokens: Tokens, sink_keys: Sequence[int] = ()) -> AxisInfo:
         axis["written"] = int(generated.argmax())
     if sink_keys:
         axis["sinks"] = list(sink_keys)
+    if tokens.picture is not None and tokens.boxes is not None:
+        boxes = tokens.boxes.round(2).tolist()
+        axis["boxes"] = [None if box[0] != box[0] else box for box in boxes]
     return axis
+
+
+def _picture(one: Input) -> PictureInfo | None:
+    """The picture of an input, small enough for a page; None where it has none."""
+    axes = [axis for maps in one.parts.values() for axis in (maps.query, maps.key)]
+    picture = next((axis.picture for axis in axes if axis.picture is not None), None)
+    if picture is None:
+        return None
+    image: Any = module("PIL.Image").fromarray(picture.pixels)
+    width, height = picture.size
+    image.thumbnail((PICTURE, PICTURE))
+    file = io.BytesIO()
+    image.save(file, "JPEG", quality=88)
+    src = f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode('ascii')}"
+    return PictureInfo(src=src, width=width, height=height, name=plain_text(picture.name))
+
+
+def _looks(included: Included, boxes: npt.NDArray[np.float64]) -> FloatArray:
+    """How much each head looks at each key on average, as a share of its largest on an area, ``[head key]``."""
+    areas = ~np.isnan(boxes[:, 0])
+    found: list[FloatArray] = []
+    for place, heads in zip(included.places, included.heads, strict=True):
+        sight = included.maps.sight(place)
+        for head in heads:
+            seen = sight[head if len(sight) > 1 else 0]
+            mean = included.maps.layers[place][head].sum(0) / np.maximum(seen.sum(0), 1)
+            found.append(np.where(areas, mean / max(float(mean[areas].max(initial=0.0)), 1e-12), 0.0))
+    return np.stack(found)
 
 
 def _pooled(layer: FloatArray) -> FloatArray:
@@ -396,6 +439,8 @@ def _beginning(state: ExplorerState, shown: Sequence[InputInfo]) -> ExplorerStat
     """Two inputs of the same model are shown side by side unless the state says otherwise."""
     if not shown[0]["parts"][0]["layers"]:
         state = {"scale": "model", **state}
+    if shown[0]["parts"][0]["key"].get("boxes") and len(shown) == 1:
+        state = {"picture": "image", **state}
     return {"side": "both", **state} if len(shown) == 2 else state
 
 

@@ -135,7 +135,12 @@ def runs(tokens: Tokens, changed: Container[int] = ()) -> list[tuple[str, bool]]
     numbered, read ``patch 0 … patch 63``.
     """
     special = np.zeros(len(tokens), bool) if tokens.special_mask is None else tokens.special_mask
-    places = np.flatnonzero(~special).tolist()
+    places: list[int] = np.flatnonzero(~special).tolist()
+    if tokens.picture is not None and tokens.boxes is not None:  # a picture is one word
+        seen = ~np.isnan(tokens.boxes[:, 0])
+        places = [place for place in places if not seen[place]]
+        if not places:
+            return [(tokens.picture.name or "a picture", False)]
     pieces = [tokens.pieces[place] for place in places]
     stems = {piece.rstrip("0123456789") for piece in pieces}
     if len(pieces) > 3 and len(stems) == 1 and pieces[0] not in stems:

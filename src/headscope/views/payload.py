@@ -97,8 +97,18 @@ class WordsInfo(TypedDict):
     texts: list[str]
 
 
+class PictureInfo(TypedDict):
+    """A picture as an address that holds it (`src`), and how large it was when the areas on it were told."""
+
+    src: str
+    width: int
+    height: int
+    name: str
+
+
 class AxisInfo(TypedDict):
-    """One axis of a map. `sequences` is 0 for text A, 1 for text B, -1 for none.
+    """One axis of a map. `boxes` are the areas of the input's picture that tokens stand for: left, top, right, bottom in
+    its pixels (None: none). `sequences` is 0 for text A, 1 for text B, -1 for none.
 
     `written` is the place of the first token that the model wrote itself, where it did. `sinks` are the places of keys
     that take much of all heads' attention (`headscope.views.telling.sinks`), where there are such, `changed` those of
@@ -112,6 +122,7 @@ class AxisInfo(TypedDict):
     written: NotRequired[int]
     sinks: NotRequired[list[int]]
     changed: NotRequired[list[int]]
+    boxes: NotRequired[list[list[float] | None]]
 
 
 class NeuronsInfo(TypedDict):
@@ -190,7 +201,8 @@ class PartInfo(TypedDict):
     ``[head query key]``. `thumbs` holds ``[head row column]`` of all layers, pooled by the maximum: the grid of
     a large input is drawn from it. `sink` is ``[head query]`` a layer. `hidden` is 1 where a query cannot see
     a key, ``[head query key]`` a layer, or ``[1 query key]`` where its heads agree; None where `causal` says all.
-    `neurons` is None for a layer without them.
+    `neurons` is None for a layer without them. `looks`, where keys are areas of a picture, is ``[head key]`` of all
+    layers: the mean weight over the queries that see the key, as a share of the head's largest on an area.
     """
 
     name: str
@@ -207,6 +219,7 @@ class PartInfo(TypedDict):
     neurons: list[NeuronsInfo | None] | None
     quantities: list[QuantityInfo]
     measures: list[MeasureColumn]
+    looks: NotRequired[ArrayRef]
     links: NotRequired[list[LinkInfo]]
     opening: NotRequired[OpeningInfo]
 
@@ -224,6 +237,7 @@ class InputInfo(TypedDict):
     label: str
     parts: list[PartInfo]
     text: NotRequired[list[RunInfo]]
+    picture: NotRequired[PictureInfo]
 
 
 class StateKey(NamedTuple):
@@ -258,7 +272,12 @@ class ExplorerState(TypedDict, total=False):
     draw: Annotated[
         Literal["auto", "heat", "lines"], StateKey("auto", "'auto', 'heat' or 'lines': the thumbnails")
     ]
-    picture: Annotated[Literal["lines", "matrix"], StateKey("lines", "'lines' or 'matrix': the head view")]
+    picture: Annotated[
+        Literal["lines", "matrix", "image"],
+        StateKey(
+            "lines", "'lines' or 'matrix', or 'image' where tokens are areas of a picture: the head view"
+        ),
+    ]
     measure: Annotated[str, StateKey("none", "'none' or a measure that the payload has")]
     sort: Annotated[bool, StateKey(False, "True or False: sort the heads by the measure")]
     ascending: Annotated[bool, StateKey(False, "True or False: sort (and rank) from the smallest")]
