@@ -131,12 +131,13 @@ export interface PictureInfo {
 }
 
 /**
- * One axis of a map. `boxes` are the areas of the input's picture that tokens stand for: left, top, right, bottom in
- * its pixels (None: none). `sequences` is 0 for text A, 1 for text B, -1 for none.
+ * One axis of a map.
  *
- * `written` is the place of the first token that the model wrote itself, where it did. `sinks` are the places of keys
- * that take much of all heads' attention (`headscope.views.telling.sinks`), where there are such, `changed` those of
- * pieces that the other of two inputs has not.
+ * `sequences` is 0 for text A, 1 for text B, -1 for none. `written` is the place of the first token that the model
+ * wrote itself, where it did. `sinks` are the places of keys that take much of all heads' attention
+ * (`headscope.views.telling.sinks`), where there are such, `changed` those of pieces that the other of two inputs
+ * has not. `boxes` are the areas of the input's picture that tokens stand for: left, top, right, bottom in its pixels
+ * (None: none).
  */
 export interface AxisInfo {
   pieces: string[];
