@@ -178,7 +178,7 @@ CALLS += [
     (("merge", "none.nc"), "none.nc: no such file"),
     (("compare", "models", "gpt2", "-m", "gpt2", "a.txt"), "No such option"),
     (("nope",), "No such command"),
-    (("view",), "Missing argument"),
+    (("view",), "TEXT: expected a text, or --image, found neither"),
     (("view", "", "-m", "gpt2"), "expected at least one token"),
     (("view", "a" * 5000, "-m", "gpt2"), "takes at most 64"),
     (("compare", "inputs", "", "", "-m", "gpt2"), "expected at least one token"),
