@@ -122,8 +122,11 @@ export interface WordsInfo {
 
 /**
  * A picture as an address that holds it (`src`), and how large it was when the areas on it were told.
+ *
+ * Of a sound it is the spectrogram.
  */
 export interface PictureInfo {
+  kind: "picture" | "sound";
   src: string;
   width: number;
   height: number;

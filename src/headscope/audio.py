@@ -14,7 +14,10 @@ from headscope.errors import InputError
 from headscope.lazy import module
 
 Audio = str | Path | tuple[npt.NDArray[Any], int]
-"""A WAV file, or samples ``[sample]`` (floats from -1 to 1, or whole numbers) and how many there are in a second."""
+"""A WAV file (others with the extra ``sounds``), or samples ``[sample]`` and how many there are in a second.
+
+Samples are floats from -1 to 1, or whole numbers.
+"""
 
 
 def heard(audio: Audio, rate: int) -> npt.NDArray[np.float32]:
@@ -47,7 +50,9 @@ def heard(audio: Audio, rate: int) -> npt.NDArray[np.float32]:
 
 
 def _read(name: str) -> tuple[int, npt.NDArray[Any]]:
-    """The rate and the samples ``[sample]`` or ``[sample channel]`` of a WAV file."""
+    """The rate and the samples ``[sample]`` or ``[sample channel]`` of a file: of WAV, or what soundfile reads."""
+    if not name.lower().endswith((".wav", ".wave")) and Path(name).is_file():
+        return _other(name)
     wavfile = module("scipy.io.wavfile")
 
     try:
@@ -61,6 +66,19 @@ def _read(name: str) -> tuple[int, npt.NDArray[Any]]:
     except Exception as error:  # a broken file leads to many
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(f"{name}: expected a WAV file, found what cannot be read as one ({first})") from None
+    return int(rate), samples
+
+
+def _other(name: str) -> tuple[int, npt.NDArray[Any]]:
+    """A file that is no WAV, such as FLAC."""
+    soundfile = module("soundfile")
+    try:
+        samples, rate = soundfile.read(name, dtype="float32")
+    except Exception as error:
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(
+            f"{name}: expected a file of sound, found what cannot be read as one ({first})"
+        ) from None
     return int(rate), samples
 
 

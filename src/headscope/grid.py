@@ -63,12 +63,12 @@ def Frames(count: Count, seconds: float, sound: Sound | None = None) -> Tokens: 
 
     >>> axis = hs.Frames(3, 0.02)
     >>> axis.pieces[1], axis.times.round(2).tolist()
-    ('0.02 s', [[0.0, 0.02], [0.02, 0.04], [0.04, 0.06]])
+    ('0.02s', [[0.0, 0.02], [0.02, 0.04], [0.04, 0.06]])
     """
     starts = np.arange(count) * seconds
     digits = max(0, int(np.ceil(-np.log10(seconds)))) if seconds < 1 else 1
     return Tokens(
-        [f"{start:.{digits}f} s" for start in starts],
+        [f"{start:.{digits}f}s" for start in starts],
         sound=sound,
         times=np.stack([starts, starts + seconds], -1).astype(np.float64),
     )

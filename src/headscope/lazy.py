@@ -19,6 +19,7 @@ EXTRAS: Mapping[str, str] = {
     "gguf": "demo-lm",
     "accelerate": "demo-lm",
     "PIL": "pictures",
+    "soundfile": "sounds",
     "onnx": "page",
     "onnxscript": "page",
     "onnxruntime": "page",

@@ -56,7 +56,7 @@ def test_the_head_opens_on_the_picture(open_page: Callable[..., Any]) -> None:
     page = open_page(shown(layer=0, heads=[1], scale="head"))
     assert page.get_by_role("radio", name="Picture", exact=True).last.get_attribute("aria-checked") == "true"
     assert page.locator(".hp .board").count() == 2
-    assert page.locator(".hp .chips button").all_inner_texts()[0].startswith("[CLS]")
+    assert page.locator(".hp .others button").all_inner_texts()[0].startswith("[CLS]")
     # Head 1 looks at patch[0,1]: it stays light, others darken.
     to = '.board[data-end="to"] canvas'
     assert brightness(page, to, 60, 20) > 1.8 * brightness(page, to, 100, 60)
@@ -75,7 +75,7 @@ def test_a_click_on_a_patch_shows_where_it_looks_and_what_looks_there(open_page:
     page.mouse.move(0, 0)
     assert "where patch[0,1] looks" in page.locator('.board[data-end="to"] .cap').inner_text().lower()
     # It gives .25 to [CLS] and .75 to patch[1,1].
-    share = page.locator('.board[data-end="to"] .chips button i').inner_text()
+    share = page.locator('.board[data-end="to"] .others button i').inner_text()
     assert float(share) == pytest.approx(0.25, abs=0.004)
     assert brightness(page, to, 60, 60) > 2 * brightness(page, to, 20, 20)
     said = page.locator(".hp .sub").inner_text()
@@ -85,7 +85,7 @@ def test_a_click_on_a_patch_shows_where_it_looks_and_what_looks_there(open_page:
     )
     page.wait_for_function("() => decodeURIComponent(location.hash).includes('pin=from,2')")
     page.keyboard.press("Escape")
-    page.locator('.board[data-end="to"] .chips button').click()
+    page.locator('.board[data-end="to"] .others button').click()
     page.mouse.move(0, 0)
     assert "which tokens look at [cls]" in page.locator('.board[data-end="from"] .cap').inner_text().lower()
     assert brightness(page, start, 60, 20) > 2 * brightness(page, start, 20, 20)

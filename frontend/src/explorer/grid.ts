@@ -7,7 +7,7 @@ import type { MeasureColumn } from "../protocol";
 import { area, FONT, paint, ratio, surface, whole } from "./canvas";
 import { drawCells, drawThumbLinks } from "./golddraw";
 import { type Box, box, LINES_UP_TO, places, queue } from "./gridlayout";
-import { type Box as Area, covered, imageOf, veil } from "./picture";
+import { type Box as Area, covered, imageOf, veil, WIDE } from "./picture";
 import type { Scene } from "./scene";
 import { AT_ONCE, inSlices } from "./slices";
 import { lineSegments, type Thumb, Thumbs } from "./thumbs";
@@ -255,8 +255,11 @@ export class Grid {
     const looks = scene.data.array(part.looks!);
     const paper = scene.owner.ink("--panel");
     const [left, top, right, bottom] = covered(boxes);
-    const scale = box.cell / Math.max(right - left, bottom - top);
-    const [wide, tall] = [(right - left) * scale, (bottom - top) * scale];
+    // A wide one, such as a spectrogram, fills its cell.
+    const most = Math.max(right - left, bottom - top);
+    const fills = right - left > WIDE * (bottom - top);
+    const [across, down] = [box.cell / most, fills ? box.cell / (bottom - top) : box.cell / most];
+    const [wide, tall] = [(right - left) * across, (bottom - top) * down];
     const real = image.naturalWidth / width;
     const sharp = (at: number): number => Math.round(at * ratio()) / ratio();
     return (x, y, layer, head) => {
@@ -270,7 +273,7 @@ export class Grid {
         if (!one) return;
         const code = Number(looks?.[first + key] ?? 0) / 255;
         context.fillStyle = veil(code * code, 0.85);
-        const [a, b, c, d] = [x0 + (one[0] - left) * scale, y0 + (one[1] - top) * scale, x0 + (one[2] - left) * scale, y0 + (one[3] - top) * scale].map(sharp) as [number, number, number, number];
+        const [a, b, c, d] = [x0 + (one[0] - left) * across, y0 + (one[1] - top) * down, x0 + (one[2] - left) * across, y0 + (one[3] - top) * down].map(sharp) as [number, number, number, number];
         context.fillRect(a, b, c - a, d - b);
       });
     };

@@ -11,6 +11,9 @@ import { type Focus, type Scene, SIGNS } from "./scene";
 export type Box = readonly [number, number, number, number];
 type End = "from" | "to";
 
+/** From so many times as wide as tall on, pictures stand one below the other. */
+export const WIDE = 2.5;
+
 const images = new Map<string, Promise<HTMLImageElement>>();
 
 /** A picture of the payload, read once. */
@@ -40,7 +43,7 @@ export const veil = (share: number, opacity: number): string => `rgb(12 16 18 / 
 /** One side of the head: the queries that look, or the keys that are looked at. */
 class Board {
   readonly canvas = h("canvas", { "aria-hidden": "true" });
-  readonly chips = h("div.chips");
+  readonly chips = h("div.others");
   readonly title = h("span.cap");
   readonly root: HTMLElement;
   private scale = 1;
@@ -223,11 +226,18 @@ export class HeadPicture {
     const gap = 20;
     const narrow = this.width < 420;
     const each = Math.min(narrow ? this.width : (this.width - gap) / 2, 560);
+    // A wide one, such as a spectrogram, has all the width; a side of text alone has no picture.
+    const { query, key } = scene.part;
+    const full = picture.width > WIDE * picture.height || !query.boxes || !key.boxes;
+    const room = full ? Math.min(this.width, picture.width > WIDE * picture.height ? this.width : 560) : each;
     const [left, right] = this.boards;
+    this.row.classList.toggle("stacked", full);
+    left.canvas.hidden = !query.boxes;
+    right.canvas.hidden = !key.boxes;
     left.title.textContent = to === null ? "from (query)" : `which tokens look at ${this.called("to", to)}`;
     right.title.textContent = from === null ? "to (key): mean over all queries" : `where ${this.called("from", from)} looks`;
-    left.draw(picture, image, each, this.look, to === null ? null : column(map, to), from);
-    right.draw(picture, image, each, this.look, from === null ? received(map, scene) : row(map, from), to);
+    left.draw(picture, image, room, this.look, to === null ? null : column(map, to), from);
+    right.draw(picture, image, room, this.look, from === null ? received(map, scene) : row(map, from), to);
     this.many(maps, picture, image, { from, to });
     this.caption.textContent = this.says(map, from);
   }
@@ -236,7 +246,8 @@ export class HeadPicture {
   private many(maps: readonly Shown[], picture: PictureInfo, image: HTMLImageElement, { from }: Focus): void {
     this.several.hidden = maps.length < 2;
     if (maps.length < 2) return this.several.replaceChildren();
-    const width = Math.max(110, Math.floor(this.width / Math.min(maps.length, 6)) - 10);
+    const across = picture.width > WIDE * picture.height ? 1 : Math.min(maps.length, 6);
+    const width = Math.max(110, Math.floor(this.width / across) - (across > 1 ? 10 : 0));
     this.several.replaceChildren(
       ...maps.map((map) => {
         const board = new Board(this.scene, "to");
@@ -266,7 +277,7 @@ export class HeadPicture {
     const all = shares.reduce((a, b) => a + b, 0);
     if (best < 0 || this.scene.against || map.sign) return "Click a patch or a token to see where it looks; click on the right to see what looks there.";
     const who = from === null ? "Of what tokens look at" : `Of what ${this.called("from", from)} looks at`;
-    return `${who} ${((100 * inside) / Math.max(all, 1e-9)).toFixed(1)} % is the picture, most of it ${this.called("to", best)} (${figure(shares[best]!)}).`;
+    return `${who} ${((100 * inside) / Math.max(all, 1e-9)).toFixed(1)} % is the ${this.scene.input.picture?.kind ?? "picture"}, most of it ${this.called("to", best)} (${figure(shares[best]!)}).`;
   }
 }
 

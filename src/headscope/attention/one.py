@@ -19,6 +19,7 @@ from headscope.attention.parts import Parts, assemble, from_ids, group, labels, 
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.attention.scalar import asked
+from headscope.audio import Audio
 from headscope.deprecated import renamed
 from headscope.doors import Expected, validated
 from headscope.errors import (
@@ -30,7 +31,9 @@ from headscope.errors import (
     UnknownError,
 )
 from headscope.failures import CALLERS, out_of_memory, reason
+from headscope.grid import Frames
 from headscope.maps import AttentionMaps, FloatArray
+from headscope.models.audio import listened
 from headscope.models.finite import not_finite
 from headscope.models.model import Model, expect_ids, expect_model
 from headscope.models.pictures import looked, prefixed
@@ -55,6 +58,7 @@ class Given(TypedDict, total=False):
     target: str | None
     inputs: Mapping[str, Any] | None
     image: Any
+    audio: Audio | None
 
 
 @validated
@@ -65,6 +69,7 @@ def capture(
     pair: str | None = None,
     target: str | None = None,
     image: Any = None,
+    audio: Audio | None = None,
     inputs: Mapping[str, Any] | None = None,
 ) -> Captured | list[Captured]:
     """The attention of every head for one input, exactly as the model used it.
@@ -78,6 +83,8 @@ def capture(
         image: a picture, for a model of vision, or beside a text for one that reads both: a path, a Pillow image, or
             numbers ``[row column 3]`` (whole ones to 255, or fractions to 1). Each patch of the axis knows which area
             of the picture it is (`Tokens.boxes`).
+        audio: a sound, for a model of sound: a WAV file (others with the extra ``sounds``), or ``(samples, rate)``.
+            Each frame of the axis knows its time (`Tokens.times`). A model that writes what it hears needs `target`.
         inputs: in place of a text, what the module takes (``input_ids``, ``pixel_values``, …), with a batch axis.
             No tokenizer is needed: without one the pieces are ids, patches or frames.
 
@@ -93,7 +100,7 @@ def capture(
     >>> hs.capture(model, "The cat sat.", pair="It was tired.").a_to_b().weights.shape
     (6, 12, 4, 4)
     """
-    axes, ready = prepare(model, text, pair, target, inputs, image)
+    axes, ready = prepare(model, text, pair, target, inputs, image, audio)
     records = record(model, ready)
     rows = next(iter(ready.values())).shape[0]
     captured = [assembled(model, records, row, ready, axes) for row in range(rows)]
@@ -110,13 +117,14 @@ def gradients(
     pair: str | None = None,
     target: str | None = None,
     image: Any = None,
+    audio: Audio | None = None,
     inputs: Mapping[str, Any] | None = None,
 ) -> dict[str, list[FloatArray]]:
     """Gradient of a number with respect to every attention weight, ``∂ objective(output) / ∂ α``.
 
     Args:
         objective: takes what the module returns and gives a scalar tensor, such as a loss or one logit.
-        model, text, pair, target, image, inputs: as in `capture`; one row.
+        model, text, pair, target, image, audio, inputs: as in `capture`; one row.
 
     Returns:
         For each part (``self``, or ``encoder``, ``decoder``, ``cross``) one array ``[head query key]`` a layer; 0 where
@@ -127,7 +135,7 @@ def gradients(
     >>> slopes["self"][0].shape
     (12, 6, 6)
     """
-    _, ready = prepare(model, text, pair, target, inputs, image)
+    _, ready = prepare(model, text, pair, target, inputs, image, audio)
     records: list[AttentionRecord] = []
 
     def keep(record: AttentionRecord) -> Tensor | None:
@@ -198,9 +206,20 @@ def prepare(
     target: str | None = None,
     inputs: Mapping[str, Any] | None = None,
     image: Any = None,
+    audio: Audio | None = None,
 ) -> tuple[dict[str, Tokens], dict[str, Tensor]]:
-    """The axes that are known beforehand (``self``, ``decoder``, ``patches``), and what the module takes."""
+    """The axes that are known beforehand (``self``, ``decoder``) or what they are of (``patches``, ``sound``), and what
+    the module takes.
+    """
     expect_model(model)
+    if audio is not None:
+        if any(given is not None for given in (text, pair, inputs, image)):
+            raise InputError(
+                "audio: expected target beside it, or nothing; found a text, pair, inputs or image"
+            )
+        listen = listened(model, audio)
+        axes, ready = prepare(model, None, None, target, listen.inputs)
+        return {**axes, "sound": listen.stretch}, ready
     if image is not None:
         if inputs is not None or pair is not None or target is not None:
             raise InputError("image: expected a text beside it, or none; found pair, target or inputs")
@@ -227,7 +246,10 @@ def prepare(
         ready["decoder_input_ids"] = torch.as_tensor(np.array(decoder.ids)).to(model.device)[None]
         return {"decoder": decoder}, ready
     if model.reads != "input_ids" and "input_ids" not in signature(model.module.forward).parameters:
-        raise InputError(f"{model.name}: takes {model.reads}, no text: give inputs={{{model.reads!r}: …}}")
+        way = {"pixel_values": "image=… or ", "input_features": "audio=… or ", "input_values": "audio=… or "}
+        raise InputError(
+            f"{model.name}: takes {model.reads}, no text: give {way.get(model.reads, '')}inputs={{{model.reads!r}: …}}"
+        )
     tokens = tokens_of(model, text, pair)
     ready = model.inputs([tokens])
     axes = {"self": tokens, "encoder": tokens}
@@ -415,6 +437,10 @@ def _axis(
         if mask is not None and mask.ndim == 2 and mask.shape[1] == count:
             keep = mask[row].cpu().numpy().astype(bool)
         return from_ids(ids[row].cpu().numpy()[keep].astype(np.int64), model.tokenizer), keep
+    if "sound" in axes and not prefix:
+        stretch = axes["sound"]
+        assert stretch.times is not None
+        return Frames(count, float(stretch.times[0, 1]) / count, stretch.sound), slice(None)
     pixels = any("pixel" in name for name in ready)
     audio = any(name in ("input_values", "input_features") for name in ready)
     return labels(count, "patch " if pixels else "frame " if audio else "position "), slice(None)

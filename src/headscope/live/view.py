@@ -52,6 +52,7 @@ def view(
     against: Text | AttentionMaps | Parts | Model | None = None,
     target: str | None = None,
     image: Any = None,
+    audio: Any = None,
     inputs: Mapping[str, Any] | None = None,
     neurons: bool | None = None,
     quantities: str | Sequence[str] | Mapping[str, By] | None = None,
@@ -75,6 +76,7 @@ def view(
             model (such as the same one re-initialised) that reads the same text.
         target: the decoder's text, for an encoder-decoder.
         image: a picture, as in `headscope.capture`: heads are drawn on it.
+        audio: a sound, as in `headscope.capture`.
         inputs: in place of a text, what the module takes; one row.
         neurons: queries and keys, for the neuron view; by default up to 8 MB of them.
         quantities: other matrices per pair to draw in place of the weights: ``"gradient"`` (of `objective`) and
@@ -110,14 +112,14 @@ def view(
     origins: list[Origin] = []
     ready: Model | None = None
     if isinstance(model, (AttentionMaps, Parts)):
-        if any(given is not None for given in (text, pair, target, inputs, image)):
+        if any(given is not None for given in (text, pair, target, inputs, image, audio)):
             raise InputError("view: maps are shown as they are; a text needs a model")
         shown = [_given(model, asked)]
     else:
         ready = model if isinstance(model, Model) else load(model)
-        if text is None and inputs is None and image is None:
+        if all(given is None for given in (text, inputs, image, audio)):
             raise InputError("view: expected a text or inputs={...}, found neither")
-        given = {"pair": pair, "target": target, "inputs": inputs, "image": image}
+        given = {"pair": pair, "target": target, "inputs": inputs, "image": image, "audio": audio}
         origins.append(Origin(ready, text, given, objective))
         shown = [_captured(origins[0], asked)]
     if isinstance(against, (AttentionMaps, Parts)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,9 @@ from torch import Tensor
 
 from headscope.audio import Audio, heard
 from headscope.errors import InputError
+from headscope.grid import Frames
 from headscope.models.model import Model
+from headscope.senses import Sound
 from headscope.tokens import Tokens
 
 
@@ -73,6 +76,58 @@ def spoken(model: Model, audio: Audio, words: Sequence[str]) -> Spoken:
     frames = int(len(samples) / extractor.hop_length // stride)
     seconds = stride * extractor.hop_length / extractor.sampling_rate
     return Spoken(tokens, max(1, min(frames, positions)), seconds, inputs)
+
+
+LONGEST = 60.0
+"""Up to how many seconds a model hears that states no limit: its maps grow by the square of that."""
+
+
+class Heard(NamedTuple):
+    """A sound as a module takes it.
+
+    Attributes:
+        inputs: what the module takes, of one row.
+        stretch: an axis of one token, all that the module hears (with the silence that fills it up): `headscope.Frames`
+            of as many frames as it makes of that are the axis.
+    """
+
+    inputs: dict[str, Tensor]
+    stretch: Tokens
+
+
+def listened(model: Model, audio: Audio) -> Heard:
+    """What a model of sound takes of a sound.
+
+    Args:
+        model: with a feature extractor.
+        audio: see `headscope.audio.Audio`; several channels are averaged, another rate than the model's is resampled.
+
+    Raises `InputError` for a model without a feature extractor, and for a sound that is longer than the model hears.
+    """
+    extractor: Any = model.feature_extractor
+    if extractor is None or not hasattr(extractor, "sampling_rate"):
+        raise InputError(
+            f"audio: {model.name} has no feature extractor; give hs.load((module, processor)) or "
+            "hs.load((module, tokenizer, feature_extractor)), or a folder with preprocessor_config.json"
+        )
+    rate = int(extractor.sampling_rate)
+    samples = heard(audio, rate)
+    name = "audio" if isinstance(audio, tuple) else Path(audio).name
+    most = getattr(extractor, "n_samples", None)
+    limit = LONGEST if most is None else most / rate
+    if len(samples) > limit * rate:
+        raise InputError(
+            f"{name}: expected at most {limit:g} s, which {model.name} hears at once, found "
+            f"{len(samples) / rate:.2f} s; cut it where nobody speaks"
+        )
+    read = extractor(samples, sampling_rate=rate, return_tensors="np")
+    if model.reads not in read:
+        raise InputError(
+            f"audio: {model.name} takes {model.reads}, its feature extractor gives {', '.join(read)}"
+        )
+    sound = Sound(samples, rate, "" if isinstance(audio, tuple) else name)
+    inputs = {model.reads: torch.as_tensor(np.asarray(read[model.reads])).to(model.device, model.dtype)}
+    return Heard(inputs, Frames(1, float(sound.seconds if most is None else most / rate), sound))
 
 
 def expect_speech(model: Model) -> None:

@@ -7,7 +7,7 @@ import io
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +41,7 @@ from headscope.views.payload import (
     ViewsPayload,
     WordsInfo,
 )
+from headscope.views.sounding import spectrogram, stretches
 from headscope.views.state import STATE, check_state
 
 if TYPE_CHECKING:
@@ -243,8 +244,9 @@ def _part(
             ("key", maps.key, other.maps.key),
         ):
             info[axis]["changed"] = telling.changed(mine.pieces, theirs.pieces)
-    if maps.key.boxes is not None and layers:
-        info["looks"] = blobs.weights(_looks(included, maps.key.boxes))
+    areas = info["key"].get("boxes")
+    if areas is not None and layers:
+        info["looks"] = blobs.weights(_looks(included, np.array([box is not None for box in areas])))
     if one.links.get(name):
         info["links"] = list(one.links[name])
     return info
@@ -266,30 +268,39 @@ def _axis(tokens: Tokens, sink_keys: Sequence[int] = ()) -> AxisInfo:
         axis["written"] = int(generated.argmax())
     if sink_keys:
         axis["sinks"] = list(sink_keys)
-    if tokens.picture is not None and tokens.boxes is not None:
-        boxes = tokens.boxes.round(2).tolist()
-        axis["boxes"] = [None if box[0] != box[0] else box for box in boxes]
+    boxes = tokens.boxes if tokens.picture is not None else stretches(tokens)
+    if boxes is not None:
+        axis["boxes"] = [None if box[0] != box[0] else box for box in boxes.round(2).tolist()]
     return axis
 
 
 def _picture(one: Input) -> PictureInfo | None:
-    """The picture of an input, small enough for a page; None where it has none."""
+    """What an input's tokens are areas of, small enough for a page: its picture, or its sound as a spectrogram.
+
+    None where it has neither, or no Pillow is there to write it.
+    """
     axes = [axis for maps in one.parts.values() for axis in (maps.query, maps.key)]
     picture = next((axis.picture for axis in axes if axis.picture is not None), None)
+    kind: Literal["picture", "sound"] = "sound" if picture is None else "picture"
+    if picture is None:
+        sounding = next((axis for axis in axes if axis.sound is not None and axis.times is not None), None)
+        picture = None if sounding is None else spectrogram(sounding)
     if picture is None:
         return None
-    image: Any = module("PIL.Image").fromarray(picture.pixels)
+    try:
+        image: Any = module("PIL.Image").fromarray(picture.pixels)
+    except InputError:
+        return None
     width, height = picture.size
     image.thumbnail((PICTURE, PICTURE))
     file = io.BytesIO()
     image.save(file, "JPEG", quality=88)
     src = f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode('ascii')}"
-    return PictureInfo(src=src, width=width, height=height, name=plain_text(picture.name))
+    return PictureInfo(kind=kind, src=src, width=width, height=height, name=plain_text(picture.name))
 
 
-def _looks(included: Included, boxes: npt.NDArray[np.float64]) -> FloatArray:
+def _looks(included: Included, areas: npt.NDArray[np.bool_]) -> FloatArray:
     """How much each head looks at each key on average, as a share of its largest on an area, ``[head key]``."""
-    areas = ~np.isnan(boxes[:, 0])
     found: list[FloatArray] = []
     for place, heads in zip(included.places, included.heads, strict=True):
         sight = included.maps.sight(place)
@@ -439,7 +450,7 @@ def _beginning(state: ExplorerState, shown: Sequence[InputInfo]) -> ExplorerStat
     """Two inputs of the same model are shown side by side unless the state says otherwise."""
     if not shown[0]["parts"][0]["layers"]:
         state = {"scale": "model", **state}
-    if shown[0]["parts"][0]["key"].get("boxes") and len(shown) == 1:
+    if "picture" in shown[0] and shown[0]["parts"][0]["key"].get("boxes") and len(shown) == 1:
         state = {"picture": "image", **state}
     return {"side": "both", **state} if len(shown) == 2 else state
 

@@ -136,6 +136,8 @@ def runs(tokens: Tokens, changed: Container[int] = ()) -> list[tuple[str, bool]]
     """
     special = np.zeros(len(tokens), bool) if tokens.special_mask is None else tokens.special_mask
     places: list[int] = np.flatnonzero(~special).tolist()
+    if tokens.sound is not None and tokens.times is not None:
+        return [(tokens.sound.name or "a sound", False)]
     if tokens.picture is not None and tokens.boxes is not None:  # a picture is one word
         seen = ~np.isnan(tokens.boxes[:, 0])
         places = [place for place in places if not seen[place]]

@@ -98,8 +98,12 @@ class WordsInfo(TypedDict):
 
 
 class PictureInfo(TypedDict):
-    """A picture as an address that holds it (`src`), and how large it was when the areas on it were told."""
+    """A picture as an address that holds it (`src`), and how large it was when the areas on it were told.
 
+    Of a sound it is the spectrogram.
+    """
+
+    kind: Literal["picture", "sound"]
     src: str
     width: int
     height: int

@@ -1,0 +1,122 @@
+"""Sounds: what is heard, and which time each frame stands for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from scipy.io import wavfile
+from small_models import whisper_parts
+
+import headscope as hs
+from headscope.attention.one import prepare, record
+from headscope.errors import InputError
+from headscope.models import Model
+
+RATE = 16_000
+
+
+def whisper_model(seconds: int = 2) -> Model:
+    return hs.load(whisper_parts(seconds))
+
+
+def wav2vec2() -> Model:
+    torch.manual_seed(0)
+    config = transformers.Wav2Vec2Config(
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=48,
+        num_conv_pos_embeddings=16,
+        num_conv_pos_embedding_groups=4,
+    )
+    extractor = transformers.Wav2Vec2FeatureExtractor(do_normalize=False)
+    return hs.load((transformers.Wav2Vec2Model(config).eval(), None, extractor))
+
+
+def quiet(seconds: float = 1.5) -> np.ndarray:
+    return np.random.default_rng(0).normal(0, 0.001, int(seconds * RATE)).astype(np.float32)
+
+
+def click(at: float) -> np.ndarray:
+    samples = quiet()
+    start = int(at * RATE)
+    samples[start : start + 200] += np.sin(np.arange(200)).astype(np.float32)
+    return samples
+
+
+@pytest.mark.parametrize("name", ["Whisper", "Wav2Vec2"])
+def test_a_click_is_heard_at_the_frame_of_its_time(name: str) -> None:
+    model = whisper_model() if name == "Whisper" else wav2vec2()
+    target = {"target": "yes"} if name == "Whisper" else {}
+    maps: Any = hs.capture(model, audio=(quiet(), RATE), **target)
+    axis = (maps["encoder"] if name == "Whisper" else maps).query
+    assert axis.sound is not None
+    assert axis.sound.seconds == 1.5
+    # Whisper hears two seconds, of which silence fills the last; the other hears what there is.
+    assert axis.times[-1, 1] == pytest.approx(2.0 if name == "Whisper" else 1.5)
+
+    def keys(samples: np.ndarray) -> torch.Tensor:
+        calls = record(model, prepare(model, None, audio=(samples, RATE), **target)[1])
+        return next(call for call in calls if call.kind in ("encoder", "self")).k
+
+    before = keys(quiet())
+    for at in (0.3, 0.8, 1.2):
+        moved = (keys(click(at)) - before).abs().sum((0, 1, 3)).numpy()
+        start, end = axis.times[int(moved.argmax())]
+        assert start - 0.06 <= at <= end + 0.06
+
+
+def test_files_of_several_kinds_are_heard(tmp_path: Path) -> None:
+    model = wav2vec2()
+    whole = hs.capture(model, audio=(click(0.5), RATE))
+    wavfile.write(tmp_path / "stereo.wav", RATE, np.stack([click(0.5)] * 2, 1))
+    stereo = hs.capture(model, audio=tmp_path / "stereo.wav")
+    np.testing.assert_allclose(stereo.weights, whole.weights, atol=1e-5)  # pyright: ignore[reportAttributeAccessIssue]
+    assert stereo.query.sound.name == "stereo.wav"  # pyright: ignore[reportAttributeAccessIssue]
+    soundfile = pytest.importorskip("soundfile")
+    soundfile.write(tmp_path / "a.flac", click(0.5), RATE)
+    flac = hs.capture(model, audio=tmp_path / "a.flac")
+    np.testing.assert_allclose(flac.weights, whole.weights, atol=1e-3)  # pyright: ignore[reportAttributeAccessIssue]
+    again = hs.capture(model, audio=(np.repeat(click(0.5), 2), 2 * RATE))
+    assert len(again.query) == len(whole.query)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_an_axis_of_frames_is_saved_and_found_again(tmp_path: Path) -> None:
+    maps: Any = hs.capture(wav2vec2(), audio=(quiet(), RATE))
+    maps.save(tmp_path / "maps.safetensors")
+    again = hs.open_maps(tmp_path / "maps.safetensors")
+    np.testing.assert_array_equal(again.key.times, maps.key.times)
+    assert again.key.sound is not None
+    np.testing.assert_array_equal(again.key.sound.samples, quiet())
+
+
+def test_bad_sounds_are_told_in_one_line(tmp_path: Path, demo: Model) -> None:
+    model, hears = wav2vec2(), whisper_model()
+    (tmp_path / "no.flac").write_text("no sound")
+    for one, audio, said in (
+        (model, (np.zeros(0, np.float32), RATE), "expected samples, found none"),
+        (model, (np.zeros(3600 * RATE, np.float32), RATE), "expected at most 60 s, .* found 3600.00 s"),
+        (hears, (np.zeros(3 * RATE, np.float32), RATE), "expected at most 2 s, .* found 3.00 s"),
+        (model, tmp_path / "none.wav", "cannot be read: No such file"),
+        (model, tmp_path / "no.flac", "expected a file of sound, found what cannot be read as one"),
+        (demo, (quiet(), RATE), "has no feature extractor; give hs.load"),
+    ):
+        with pytest.raises(InputError, match=said) as told:
+            hs.capture(one, audio=audio)
+        assert "\n" not in str(told.value)
+    with pytest.raises(InputError, match="audio: expected target beside it, or nothing"):
+        hs.capture(model, "text", audio=(quiet(), RATE))
+    with pytest.raises(InputError, match="takes input_values, no text: give audio="):
+        hs.capture(model, "text")
+
+
+def test_a_tokenizer_beside_whisper_is_no_error() -> None:
+    module, tokenizer, _ = whisper_parts()
+    model = hs.load((module, tokenizer))
+    with pytest.raises(InputError, match=r"has no feature extractor; give hs\.load"):
+        hs.capture(model, audio=(quiet(), RATE), target="yes")
