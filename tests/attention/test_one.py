@@ -427,6 +427,6 @@ def test_a_model_of_sound_has_a_tokenizer_for_its_decoder() -> None:
     maps = hs.capture(whisper, inputs=sound, target="C N")
     assert maps.decoder.query.pieces[1:] == ("[CLS]", "C", "N", "[SEP]")
     with pytest.raises(
-        InputError, match=r"takes input_features, no text: give inputs=\{'input_features': …\}"
+        InputError, match=r"takes input_features, no text: give audio=… or inputs=\{'input_features': …\}"
     ):
         hs.capture(whisper, "C N", target="C N")

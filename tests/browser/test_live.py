@@ -355,7 +355,7 @@ def test_layers_of_a_long_text_come_when_they_are_looked_at(served: str, tab: Ca
     sent = [json.loads(text) for text in page.evaluate("() => window.asked")]
     assert "arrays" in {each["kind"] for each in sent}
     assert "show" not in {each["kind"] for each in sent}
-    assert "Layer 2" in page.locator(".rightpane h2").first.text_content()
+    page.wait_for_function("() => document.querySelector('.rightpane h2').textContent.includes('Layer 2')")
     page.get_by_label("Text", exact=True).fill("word " * 600)
     page.wait_for_function("() => !document.querySelector('.problem').hidden")
     assert re.search(r"602 tokens.*at most 512", page.locator(".problem").text_content())

@@ -81,7 +81,7 @@ def test_heads_are_ranked_and_written(
         ((*TOGETHER, "--language", "zz"), "--language: Unsupported language: zz"),
         ((*TOGETHER[:-2], "--language", "en"), "--language: expected a tokenizer of Whisper, found"),
         ((*TOGETHER[:-2],), "expected a model that hears speech and writes text"),
-        (("align", "wiki.txt", *TOGETHER[2:]), "wiki.txt: expected a WAV file"),
+        (("align", "wiki.txt", *TOGETHER[2:]), "wiki.txt: expected a file of sound"),
     ],
 )
 def test_what_cannot_be_done_is_refused(
