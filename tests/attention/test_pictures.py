@@ -19,7 +19,7 @@ import headscope as hs
 from headscope.attention.one import prepare, record
 from headscope.errors import HeadscopeWarning, InputError, ShapeError
 from headscope.models import Model
-from headscope.models.pictures import picture_of
+from headscope.pictures import picture_of
 
 PIL = pytest.importorskip("PIL.Image")
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -14,11 +11,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from headscope.errors import HeadscopeWarning, InputError
+from headscope.errors import InputError
 from headscope.failures import reason
 from headscope.grid import Grid
-from headscope.lazy import module
 from headscope.models.model import Model
+from headscope.pictures import picture_of
 from headscope.senses import Picture
 from headscope.tokens import Tokens
 
@@ -37,93 +34,6 @@ class Looked(NamedTuple):
     inputs: dict[str, Tensor]
     patches: Tokens
     tokens: Tokens | None
-
-
-def picture_of(image: Any) -> Picture:
-    """A picture from a file, from Pillow, or from an array.
-
-    It is turned as its EXIF data say; of an animation the first frame is taken, with a warning; what can be seen
-    through lies on white; 16 bits become 8.
-
-    Args:
-        image: a path; a Pillow image; or numbers ``[row column]`` or ``[row column channel]`` (1, 3 or 4 channels),
-            whole ones from 0 to 255 or fractions from 0 to 1.
-
-    Raises `InputError` for a file that is no picture and for another array.
-    """
-    if isinstance(image, Picture):
-        return image
-    if isinstance(image, str | os.PathLike):
-        return _opened(Path(cast("str | os.PathLike[str]", image)))
-    if hasattr(image, "getexif") and hasattr(image, "convert"):
-        return Picture(_pixels(image, "image"), "")
-    return Picture(_array(image), "")
-
-
-def _opened(path: Path) -> Picture:
-    pillow = module("PIL.Image")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pillow.DecompressionBombWarning)
-            with pillow.open(path) as image:
-                return Picture(_pixels(image, str(path)), path.name)
-    except FileNotFoundError:
-        raise InputError(f"{path}: expected a picture, found no such file") from None
-    except (
-        OSError,
-        ValueError,
-        SyntaxError,
-        pillow.DecompressionBombError,
-        pillow.DecompressionBombWarning,
-    ) as error:
-        raise InputError(
-            f"{path}: expected a picture, found a file that cannot be read ({reason(error)})"
-        ) from None
-
-
-def _pixels(image: Any, name: str) -> npt.NDArray[np.uint8]:
-    """The pixels of a Pillow image, upright, in red, green and blue."""
-    if getattr(image, "n_frames", 1) > 1:
-        warnings.warn(
-            f"{name}: {image.n_frames} frames; the first one is taken", HeadscopeWarning, stacklevel=4
-        )
-        image.seek(0)
-    upright = module("PIL.ImageOps").exif_transpose(image)
-    if upright.mode.startswith(("I", "F")):
-        return _array(np.asarray(upright).astype(np.float64) / (65535.0 if upright.mode != "F" else 1.0))
-    if upright.mode in ("LA", "PA", "RGBA", "La", "RGBa") or "transparency" in upright.info:
-        return _array(np.asarray(upright.convert("RGBA")))
-    return np.asarray(upright.convert("RGB"))
-
-
-def _array(image: Any) -> npt.NDArray[np.uint8]:
-    try:
-        array: npt.NDArray[Any] = np.asarray(image)
-    except (TypeError, ValueError):
-        array = np.empty(0, object)
-    if array.dtype.kind not in "buif" or array.ndim not in (2, 3) or not array.size:
-        found = (
-            f"shape {array.shape} of {array.dtype}" if isinstance(image, np.ndarray) else type(image).__name__
-        )
-        raise InputError(
-            f"image: expected a path, a Pillow image or numbers [row column] or [row column channel], found {found}"
-        )
-    array = array[..., None] if array.ndim == 2 else array
-    if array.shape[2] not in (1, 3, 4):
-        raise InputError(f"image: expected 1, 3 or 4 channels at the end, found shape {array.shape}")
-    if not np.isfinite(array).all():
-        raise InputError("image: expected finite numbers, found NaN or infinity")
-    if array.dtype == np.uint16:
-        array = array / 65535.0
-    whole = array.dtype.kind in "bui"
-    scaled = array.astype(np.float64) * (1 if whole and array.dtype != np.bool_ else 255)
-    if scaled.min() < 0 or scaled.max() > 255.5:
-        expected = "whole numbers from 0 to 255" if whole else "fractions from 0 to 1"
-        raise InputError(f"image: expected {expected}, found {array.min():g} to {array.max():g}")
-    if scaled.shape[2] == 4:
-        alpha = scaled[..., 3:] / 255
-        scaled = scaled[..., :3] * alpha + 255 * (1 - alpha)
-    return np.rint(np.broadcast_to(scaled, (*scaled.shape[:2], 3))).astype(np.uint8)
 
 
 def looked(model: Model, image: Any, text: str | None = None) -> Looked:
