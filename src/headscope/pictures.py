@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,46 +26,63 @@ def picture_of(image: Any) -> Picture:
     through lies on white; 16 bits become 8.
 
     Args:
-        image: a path; a Pillow image; or numbers ``[row column]`` or ``[row column channel]`` (1, 3 or 4 channels),
-            whole ones from 0 to 255 or fractions from 0 to 1.
+        image: a path, or the bytes of a file; a Pillow image; or numbers ``[row column]`` or ``[row column channel]``
+            (1, 3 or 4 channels), whole ones from 0 to 255 or fractions from 0 to 1.
 
     Raises `InputError` for a file that is no picture and for another array.
     """
     if isinstance(image, Picture):
         return image
     if isinstance(image, str | os.PathLike):
-        return _opened(Path(cast("str | os.PathLike[str]", image)))
+        path = Path(cast("str | os.PathLike[str]", image))
+        with _opened(path, str(path)) as opened:
+            return Picture(_pixels(opened, str(path)), path.name)
+    if isinstance(image, bytes):
+        with _opened(io.BytesIO(image), "image") as opened:
+            return Picture(_pixels(opened, "image"), "")
     if hasattr(image, "getexif") and hasattr(image, "convert"):
         return Picture(_pixels(image, "image"), "")
     return Picture(_array(image), "")
 
 
-def _opened(path: Path) -> Picture:
+def expect_picture(path: Path) -> None:
+    """Raise `InputError` where a file is no picture, or breaks off. A JPEG is read as small as it can be, soon."""
+    with _opened(path, str(path)) as image:
+        image.draft("RGB", (1, 1))
+        image.load()
+
+
+@contextmanager
+def _opened(file: Any, name: str) -> Generator[Any]:
+    """An open Pillow image, of a path or a file. What goes wrong while it is open is an `InputError`."""
     pillow = module("PIL.Image")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pillow.DecompressionBombWarning)
-            with pillow.open(path) as image:
-                return Picture(_pixels(image, str(path)), path.name)
+            with pillow.open(file) as image:
+                yield image
     except FileNotFoundError:
-        raise InputError(f"{path}: expected a picture, found no such file") from None
-    except (
-        OSError,
-        ValueError,
-        SyntaxError,
-        pillow.DecompressionBombError,
-        pillow.DecompressionBombWarning,
-    ) as error:
+        raise InputError(f"{name}: expected a picture, found no such file") from None
+    except (pillow.DecompressionBombError, pillow.DecompressionBombWarning):
         raise InputError(
-            f"{path}: expected a picture, found a file that cannot be read ({reason(error)})"
+            f"{name}: expected a picture of at most {pillow.MAX_IMAGE_PIXELS:,} pixels, found more; where that is "
+            "meant, set PIL.Image.MAX_IMAGE_PIXELS"
+        ) from None
+    except Warning:
+        raise
+    except Exception as error:  # a broken file leads to many
+        raise InputError(
+            f"{name}: expected a picture, found a file that cannot be read ({reason(error)})"
         ) from None
 
 
 def _pixels(image: Any, name: str) -> npt.NDArray[np.uint8]:
     """The pixels of a Pillow image, upright, in red, green and blue."""
-    if getattr(image, "n_frames", 1) > 1:
+    if (
+        getattr(image, "n_frames", 1) > 1 and image.format != "MPO"
+    ):  # a camera's, with a second view of the same
         warnings.warn(
-            f"{name}: {image.n_frames} frames; the first one is taken", HeadscopeWarning, stacklevel=4
+            f"{name}: {image.n_frames} frames; the first one is taken", HeadscopeWarning, stacklevel=3
         )
         image.seek(0)
     upright = module("PIL.ImageOps").exif_transpose(image)
