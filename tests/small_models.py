@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import torch
@@ -130,3 +131,37 @@ def save_whisper(folder: Any, seconds: int = 2) -> None:
     """Write such a model to a folder, with its tokenizer and feature extractor."""
     for part in whisper_parts(seconds):
         part.save_pretrained(folder)
+
+
+def llava_parts() -> tuple[Any, Any]:
+    """A random model of texts and pictures, 2 × 4 heads each, 4 × 4 patches a picture, and its processor."""
+    torch.manual_seed(0)
+    tokenizer = copy.deepcopy(byte_level())
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<image>"]})
+    each = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+    config = transformers.LlavaConfig(
+        vision_config=transformers.CLIPVisionConfig(**each, image_size=56, patch_size=14),
+        text_config=transformers.LlamaConfig(**each, vocab_size=len(tokenizer)),
+        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
+        image_seq_length=16,
+    )
+    looks = transformers.CLIPImageProcessor(size={"shortest_edge": 56}, crop_size={"height": 56, "width": 56})
+    processor = transformers.LlavaProcessor(
+        image_processor=looks,
+        tokenizer=tokenizer,
+        patch_size=14,
+        vision_feature_select_strategy="default",
+        num_additional_image_tokens=1,
+    )
+    return sharpen(transformers.LlavaForConditionalGeneration(config)), processor
+
+
+def seeing(kind: str = "vit", side: int = 64) -> Model:
+    """A small random model of pictures that it makes `side` pixels wide and high, in 4 × 4 patches."""
+    torch.manual_seed(0)
+    more: dict[str, Any] = {"num_register_tokens": 2} if "registers" in kind else {}
+    size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
+    settings = transformers.AutoConfig.for_model(kind, **size, image_size=side, patch_size=side // 4, **more)
+    module = getattr(transformers, type(settings).__name__.removesuffix("Config") + "Model")(settings)
+    processor = transformers.ViTImageProcessor(size={"height": side, "width": side})
+    return hs.load((sharpen(module), processor))

@@ -28,6 +28,9 @@ from headscope.models.finite import expect_finite
 from headscope.models.model import Model, uncached
 from headscope.models.vocabulary import Vocabulary, vocabulary
 
+_READERS = ("self", "encoder", "text", "language")
+"""What the part of a model is called that reads a text."""
+
 PROBE = "When Ada opened the old box, she found 2 letters; neither was signed."
 
 PADDING, HALF_PADDING = 1e-4, 2e-2
@@ -71,6 +74,8 @@ class Check:
         tolerance: what errors were allowed.
         padding_error: largest change of an input's weights (and, relative, of its output) where a longer one stands
             beside it in the batch; None for a model that reads no tokens.
+        prefix: how many tokens stand before the patches of a picture, such as ``[CLS]``; None for a model that does not
+            read pictures, or whose tokens are no one grid of patches.
         vocabulary: the sizes of the tokenizer and the embedding; None for a model without either.
     """
 
@@ -80,6 +85,7 @@ class Check:
     tolerance: float
     padding_error: float | None = None
     vocabulary: Vocabulary | None = None
+    prefix: int | None = None
 
     @property
     def same_length(self) -> bool:
@@ -90,7 +96,7 @@ class Check:
     @property
     def causal(self) -> bool:
         """Whether the part that reads the text is causal (of an encoder-decoder: the encoder)."""
-        return next((part.causal for part in self.parts if part.name in ("self", "encoder", "text")), False)
+        return next((part.causal for part in self.parts if part.name in _READERS), False)
 
 
 def check(model: Model, inputs: Mapping[str, Tensor] | None = None) -> Check:
@@ -123,7 +129,24 @@ def check(model: Model, inputs: Mapping[str, Tensor] | None = None) -> Check:
             _part(model, name, records, ready, recorded, tolerance) for name, records in group(calls).items()
         ]
         padded = padding_error(model, ready)
-    return Check(route(model.module), parts, moved, tolerance, padded, sizes)
+    return Check(route(model.module), parts, moved, tolerance, padded, sizes, _prefix(model, calls, ready))
+
+
+def _prefix(model: Model, calls: Sequence[AttentionRecord], ready: Mapping[str, Tensor]) -> int | None:
+    """How many tokens stand before the patches; None where there is no one grid of these."""
+    pixels = ready.get("pixel_values")
+    shapes = {call.shape[2:] for call in calls}
+    if pixels is None or pixels.ndim != 4 or "input_ids" in ready or len(shapes) > 1:
+        return None
+    config: Any = getattr(model.config, "vision_config", None) or model.config
+    patch: Any = getattr(config, "patch_size", None)
+    if patch is None:
+        return None
+    down, across = cast("tuple[int, int]", patch if isinstance(patch, (tuple, list)) else (patch, patch))
+    patches = (pixels.shape[2] // down) * (pixels.shape[3] // across)
+    queries, keys = next(iter(shapes))
+    before = queries - patches
+    return before if before >= 0 and queries == keys and calls[0].shape[0] == pixels.shape[0] else None
 
 
 def padding_error(model: Model, ready: Mapping[str, Tensor]) -> float | None:

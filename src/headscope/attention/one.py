@@ -19,6 +19,7 @@ from headscope.attention.parts import Parts, assemble, from_ids, group, labels, 
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.attention.scalar import asked
+from headscope.attention.seeing import eyes
 from headscope.audio import Audio
 from headscope.deprecated import renamed
 from headscope.doors import Expected, validated
@@ -100,6 +101,7 @@ def capture(
     >>> hs.capture(model, "The cat sat.", pair="It was tired.").a_to_b().weights.shape
     (6, 12, 4, 4)
     """
+    model = eyes(model) if image is not None and text is None else model
     axes, ready = prepare(model, text, pair, target, inputs, image, audio)
     records = record(model, ready)
     rows = next(iter(ready.values())).shape[0]
@@ -135,6 +137,7 @@ def gradients(
     >>> slopes["self"][0].shape
     (12, 6, 6)
     """
+    model = eyes(model) if image is not None and text is None else model
     _, ready = prepare(model, text, pair, target, inputs, image, audio)
     records: list[AttentionRecord] = []
 

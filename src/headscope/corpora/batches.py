@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -12,7 +12,7 @@ import numpy as np
 from headscope.corpora.example import Example
 from headscope.doors import Count, validated
 from headscope.errors import InputError
-from headscope.tokens import FIELDS, PLACES
+from headscope.tokens import FIELDS, PLACES, Tokens
 
 
 class Block:
@@ -83,6 +83,10 @@ def _content(example: Example) -> Iterator[bytes]:
     for array in (getattr(tokens, name) for name in PLACES):
         if array is not None:
             yield np.ascontiguousarray(array).tobytes()
+    if tokens.picture is not None:
+        yield np.ascontiguousarray(tokens.picture.pixels).tobytes()
+    if tokens.sound is not None:
+        yield np.ascontiguousarray(tokens.sound.samples).tobytes()
     for name, mask in tokens.classes.items():
         yield name.encode()
         yield np.packbits(mask).tobytes()
@@ -159,6 +163,8 @@ class _Limits:
         if not batch:
             return False
         longest, own = _length(batch[0]), _length(example)
+        if beside(_tokens(batch[0])) != beside(_tokens(example)):
+            return True
         crowded = self.tokens is not None and (len(batch) + 1) * longest > self.tokens
         return crowded or len(batch) == self.examples or (self.same_length and own != longest)
 
@@ -209,7 +215,21 @@ def _batches(examples: Iterator[Example], size: int, limits: _Limits) -> Iterato
         yield batch
 
 
+def beside(tokens: Tokens) -> Hashable:
+    """What inputs of one batch agree in: of pictures the grid of patches, of sounds the length; of texts nothing."""
+    if tokens.picture is not None and tokens.boxes is not None:
+        there = tokens.boxes[~np.isnan(tokens.boxes[:, 0])]
+        return len(there), len(np.unique(there[:, 0])), len(np.unique(there[:, 1]))
+    if tokens.sound is not None and tokens.ids is None:
+        return len(tokens), len(tokens.sound.samples)
+    return None
+
+
 def _length(example: Example) -> int:
+    return len(_tokens(example))
+
+
+def _tokens(example: Example) -> Tokens:
     if example.tokens is None:
         raise example.error("expected an example with tokens: give blocks(corpus.encoded(model))")
-    return len(example.tokens)
+    return example.tokens

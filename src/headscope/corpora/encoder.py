@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
+from headscope.audio import Audio
 from headscope.tokens import Tokens
 
 
@@ -53,6 +54,19 @@ class Encoder(Protocol):
 
     def split(self, text: str, size: int) -> list[str]:
         """Parts of a text of at most `size` pieces each."""
+        ...
+
+
+@runtime_checkable
+class Perceiver(Protocol):
+    """What a corpus of pictures or sounds needs of a model."""
+
+    def see(self, image: Any, text: str | None = None) -> Tokens:
+        """Tokens of a picture, or of a text with a picture in it."""
+        ...
+
+    def hear(self, audio: Audio) -> Tokens:
+        """Tokens of a sound."""
         ...
 
 

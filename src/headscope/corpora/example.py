@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from headscope.audio import Audio
 from headscope.errors import CorpusError, InputError
@@ -47,7 +47,8 @@ class Example:
         cue: places of the words of a negation's cue.
         scope: places of the words in its scope.
         links: what belongs to what in the input; None where the corpus does not say.
-        audio: what the words were spoken as: a WAV file, or samples and their rate.
+        image: a picture, alone or beside `text`: a path, a Pillow image, numbers or a `headscope.Picture`.
+        audio: a sound, or what the words were spoken as: a WAV file, or samples and their rate.
         times: when each word begins and ends in it, in seconds.
     """
 
@@ -73,6 +74,7 @@ class Example:
     cue: Sequence[int] | None = None
     scope: Sequence[int] | None = None
     links: Sequence[Link] | None = None
+    image: Any = field(default=None, repr=False)
     audio: Audio | None = field(default=None, repr=False)
     times: Sequence[tuple[float, float]] | None = None
 

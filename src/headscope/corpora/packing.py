@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import accumulate, islice
+from itertools import accumulate, groupby, islice
 from typing import NamedTuple
 
 import numpy as np
 
-from headscope.corpora.encoder import Counts, Encoder
+from headscope.corpora.encoder import Counts, Encoder, Perceiver
 from headscope.corpora.example import Example
 from headscope.errors import CorpusError, InputError
 from headscope.tokens import Tokens
@@ -61,6 +61,22 @@ def fitted(
     model: Encoder, examples: Iterable[Example], limit: int | None, counts: Counts, leave_out: LeaveOut
 ) -> Iterator[Example]:
     """Each example as an input, or as several where it has more than `limit` tokens."""
+    for told, group in groupby(examples, _perceived):
+        if told:
+            for example in group:
+                yield from _encoded(model, [example], leave_out)
+        else:
+            yield from _fitted(model, group, limit, counts, leave_out)
+
+
+def _perceived(example: Example) -> bool:
+    """Whether an example is a picture or a sound, or has one."""
+    return example.image is not None or example.audio is not None
+
+
+def _fitted(
+    model: Encoder, examples: Iterable[Example], limit: int | None, counts: Counts, leave_out: LeaveOut
+) -> Iterator[Example]:
     layout = _layout(model)
     stream = iter(examples)
     while window := list(islice(stream, _WINDOW)):
@@ -273,6 +289,13 @@ def _encoded(
 
 
 def _tokens(model: Encoder, example: Example) -> Tokens:
+    if _perceived(example):
+        if not isinstance(model, Perceiver):
+            raise InputError("expected a text, found a picture or a sound, which this model does not read")
+        if example.image is not None:
+            return model.see(example.image, example.text)
+        assert example.audio is not None
+        return model.hear(example.audio)
     if example.pieces is not None:
         return model.from_pieces(example.pieces)
     if example.messages is not None:

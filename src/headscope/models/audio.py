@@ -13,7 +13,7 @@ from torch import Tensor
 from headscope.audio import Audio, heard
 from headscope.errors import InputError
 from headscope.grid import Frames
-from headscope.models.model import Model
+from headscope.models.perceiver import Perceiver
 from headscope.senses import Sound
 from headscope.tokens import Tokens
 
@@ -35,7 +35,7 @@ class Spoken(NamedTuple):
     inputs: dict[str, Tensor]
 
 
-def spoken(model: Model, audio: Audio, words: Sequence[str]) -> Spoken:
+def spoken(model: Perceiver, audio: Audio, words: Sequence[str]) -> Spoken:
     """What a model of speech reads when some words were said.
 
     Args:
@@ -95,7 +95,7 @@ class Heard(NamedTuple):
     stretch: Tokens
 
 
-def listened(model: Model, audio: Audio) -> Heard:
+def listened(model: Perceiver, audio: Audio) -> Heard:
     """What a model of sound takes of a sound.
 
     Args:
@@ -130,7 +130,7 @@ def listened(model: Model, audio: Audio) -> Heard:
     return Heard(inputs, Frames(1, float(sound.seconds if most is None else most / rate), sound))
 
 
-def expect_speech(model: Model) -> None:
+def expect_speech(model: Perceiver) -> None:
     """Raise `InputError` for a model that is none of Whisper's kind."""
     positions: Any = getattr(model.config, "max_source_positions", None)
     if not model.encoder_decoder or model.reads == "input_ids" or not isinstance(positions, int):
@@ -140,7 +140,7 @@ def expect_speech(model: Model) -> None:
         )
 
 
-def _decoder(model: Model, words: Sequence[str]) -> tuple[Tokens, np.ndarray[Any, np.dtype[np.int64]]]:
+def _decoder(model: Perceiver, words: Sequence[str]) -> tuple[Tokens, np.ndarray[Any, np.dtype[np.int64]]]:
     """What the decoder writes, and what it reads meanwhile: the same, one later, after the token to start with."""
     whole = model.from_words(words)
     start = getattr(model.config, "decoder_start_token_id", None)

@@ -12,9 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from headscope.audio import Audio
 from headscope.doors import Count, expect, validated
 from headscope.errors import InputError
 from headscope.models import encode as _encode
+from headscope.models import perceive
 from headscope.models.pieces import unknown_ids
 from headscope.tokens import Tokens
 
@@ -189,6 +191,15 @@ class Model:
             _encode.chat(self._tokenizer(), list(messages), add_generation_prompt=add_generation_prompt)
         )
 
+    def see(self, image: Any, text: str | None = None) -> Tokens:
+        """Tokens of a picture, or of a text with a picture in it, as the model's processor makes them."""
+        tokens = perceive.see(self, image, text)
+        return tokens if tokens.ids is None else self._fits(tokens)
+
+    def hear(self, audio: Audio) -> Tokens:
+        """Tokens of a sound: the frames that the model's encoder makes of it."""
+        return perceive.hear(self, audio)
+
     @validated
     def count(self, texts: Sequence[str]) -> list[int]:
         """How many pieces each text has, without special tokens."""
@@ -208,12 +219,15 @@ class Model:
         return sum(int((ids == number).sum()) for number in unknown_ids(self.tokenizer)), len(ids)
 
     def inputs(self, batch: Sequence[Tokens], *, token_types: bool = True) -> dict[str, Tensor]:
-        """What the module takes for some inputs: ids ``[batch token]``, padded on the right, and their mask.
+        """What the module takes for some inputs: ids ``[batch token]``, padded on the right, and their mask; of
+        pictures and sounds what its processor makes of them.
 
         `token_types=False` sets all token types to 0, as the released code of Clark et al. 2019 does. Raises
         `InputError` for inputs of several lengths where padding would move the attention (`same_length`), and for a
         piece that the model's embedding has no row for.
         """
+        if batch and perceive.perceived(batch[0]):
+            return perceive.inputs(self, batch)
         self._expect_rows(batch)
         if self.same_length and len({len(tokens) for tokens in batch}) > 1:
             raise InputError(

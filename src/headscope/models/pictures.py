@@ -14,7 +14,7 @@ from torch import Tensor
 from headscope.errors import InputError
 from headscope.failures import reason
 from headscope.grid import Grid
-from headscope.models.model import Model
+from headscope.models.perceiver import Perceiver
 from headscope.pictures import picture_of
 from headscope.senses import Picture
 from headscope.tokens import Tokens
@@ -36,7 +36,7 @@ class Looked(NamedTuple):
     tokens: Tokens | None
 
 
-def looked(model: Model, image: Any, text: str | None = None) -> Looked:
+def looked(model: Perceiver, image: Any, text: str | None = None) -> Looked:
     """What a model of vision, or of text and pictures, takes of a picture.
 
     Args:
@@ -79,12 +79,12 @@ def looked(model: Model, image: Any, text: str | None = None) -> Looked:
     )
 
 
-def _writes_mark(model: Model, processor: Any) -> bool:
+def _writes_mark(model: Perceiver, processor: Any) -> bool:
     """Whether a text has to say where the picture stands (PaliGemma's processor puts it there itself)."""
     return "paligemma" not in type(processor).__name__.lower()
 
 
-def _image_id(model: Model, processor: Any) -> int:
+def _image_id(model: Perceiver, processor: Any) -> int:
     for name in ("image_token_id", "image_token_index"):
         for holder in (model.config, processor):
             number: Any = getattr(holder, name, None)
@@ -103,7 +103,7 @@ def _processed(processor: Any, pixels: npt.NDArray[np.uint8], **options: Any) ->
     return {name: np.asarray(value) for name, value in read.items()}
 
 
-def _size(model: Model, read: dict[str, npt.NDArray[Any]]) -> tuple[int, int]:
+def _size(model: Perceiver, read: dict[str, npt.NDArray[Any]]) -> tuple[int, int]:
     """How many rows and columns of patches a picture has."""
     config: Any = getattr(model.config, "vision_config", None) or model.config
     patch: Any = getattr(config, "patch_size", None)
@@ -145,7 +145,7 @@ def _ends(values: npt.NDArray[Any], size: int) -> tuple[float, float]:
 
 
 def _mixed(
-    model: Model,
+    model: Perceiver,
     ids: npt.NDArray[np.int64],
     seen: npt.NDArray[np.bool_],
     size: tuple[int, int],
@@ -170,7 +170,7 @@ def _mixed(
     return replace(tokens, pieces=pieces, picture=picture, boxes=boxes, classes=classes)
 
 
-def prefixed(patches: Tokens, model: Model, count: int) -> Tokens | None:
+def prefixed(patches: Tokens, model: Perceiver, count: int) -> Tokens | None:
     """The patches with what stands before them where an axis has `count` tokens; None where it is another axis."""
     extra = count - len(patches)
     config: Any = getattr(model.config, "vision_config", None) or model.config

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
+from headscope.attention.seeing import eyes
 from headscope.corpora import Block, Corpus, Example, blocks
 from headscope.errors import HeadscopeError, InputError, RunError
 from headscope.failures import out_of_memory
 from headscope.models import Model, expect_model
 from headscope.models.model import IdsError
+from headscope.models.perceive import tower
 from headscope.stream.inputs import Inputs
 from headscope.stream.progress import bar
 from headscope.tokens import Tokens
@@ -45,6 +47,14 @@ def checked_first(
         for _ in Inputs(model, read(), corpus.name):
             pass
     return Inputs(model, read(), corpus_name(corpus))
+
+
+def reader_of(model: Model, corpus: Corpus | Iterable[Example]) -> Model:
+    """What reads a corpus: of pictures without texts the part of a model of both that looks at pictures."""
+    if not isinstance(corpus, Corpus) or model.image_processor is None or tower(model.module) is None:
+        return model
+    first = next(corpus.examples(), None)
+    return eyes(model) if first is not None and first.image is not None and first.text is None else model
 
 
 def no_input(corpus: object) -> InputError:

@@ -15,6 +15,7 @@ from headscope.attention.recording import recording
 from headscope.errors import RefusedError
 from headscope.models import Model
 from headscope.models.model import uncached
+from headscope.models.perceive import of_tower
 from headscope.tokens import Tokens
 
 
@@ -22,6 +23,12 @@ def forward(model: Model, inputs: Sequence[Tokens], *, token_types: bool = True,
     """Run a batch through the model's backbone, without a cache of keys and values."""
     ready = {**model.inputs(inputs, token_types=token_types), **uncached(model.backbone), **options}
     return model.backbone(**ready)
+
+
+def foreign(record: AttentionRecord, inputs: Sequence[Tokens]) -> bool:
+    """Whether a call looks along other axes than the inputs': at an encoder, or at the picture that a text holds."""
+    holds = inputs[0].ids is not None and inputs[0].boxes is not None
+    return record.kind == "cross" or (holds and of_tower(record.module))
 
 
 def expect_square(
@@ -51,7 +58,7 @@ def self_attention(
     longest = max(map(len, inputs))
 
     def keep(record: AttentionRecord) -> None:
-        if record.kind != "cross":
+        if not foreign(record, inputs):
             expect_square(record, len(inputs), longest, records)
             records[record.layer] = replace(record, v=None)
 

@@ -23,7 +23,7 @@ from headscope.attention.recording import recording
 from headscope.errors import RefusedError
 from headscope.models import Model
 from headscope.models.finite import expect_finite
-from headscope.stream.forward import forward
+from headscope.stream.forward import foreign, forward
 from headscope.stream.rows import Found, Rows, side_by_side
 from headscope.tokens import Tokens
 
@@ -68,7 +68,7 @@ def slopes_of(batch: Prepared) -> tuple[Tensor, list[AttentionRecord], list[Tens
     given: list[Tensor] = []
 
     def keep(record: AttentionRecord) -> Tensor | None:
-        if record.kind == "cross":
+        if foreign(record, batch.tokens):
             return None
         if record.given is None:
             raise RefusedError(
@@ -113,7 +113,7 @@ def norm(model: Model, inputs: Sequence[Tokens], make: Make, *, token_types: boo
         projections.forget()
 
     def keep(record: AttentionRecord) -> None:
-        if record.kind != "cross":
+        if not foreign(record, inputs):
             settle()
             waiting.append(record)
             projections.expect(record)

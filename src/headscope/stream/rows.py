@@ -19,7 +19,7 @@ from headscope.measures.measure import Matrix, Measure
 from headscope.measures.sums import Floats
 from headscope.models import Model
 from headscope.stream.extras import extras
-from headscope.stream.forward import expect_square
+from headscope.stream.forward import expect_square, foreign
 from headscope.tokens import BoolArray, Tokens
 
 
@@ -115,7 +115,7 @@ class Rows:
 
     def reduce(self, record: AttentionRecord) -> None:
         """Take in the weights of one attention call."""
-        if record.kind == "cross":
+        if foreign(record, self._tokens):
             return
         expect_square(record, len(self._tokens), self._width, self._found)
         record = record if self._change is None else self._change(record)

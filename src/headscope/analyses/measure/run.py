@@ -26,7 +26,7 @@ from headscope.measures.measure import Measure
 from headscope.measures.sums import By, Sums
 from headscope.measures.surface import Preset
 from headscope.models import Model, expect_model
-from headscope.stream.batches import cut
+from headscope.stream.batches import cut, reader_of
 from headscope.stream.estimate import ahead, duration, peak_memory
 from headscope.stream.long import Kind, run_long
 from headscope.stream.task import Task, route
@@ -95,6 +95,7 @@ def measure(
     """
     chosen = choose(measures, preset)
     expect_model(model)
+    model = reader_of(model, corpus)
     if by not in ("token", "document") or (preset is not None and by == "document"):
         expected = "token (the preset averages over inputs)" if preset else "token or document"
         raise InputError(f"by: expected {expected}, found {by!r}")

@@ -1,0 +1,28 @@
+"""The part of a model of texts and pictures that looks at pictures, as a model of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from headscope.attention.check import check
+from headscope.models.model import Model
+from headscope.models.perceive import tower
+
+_EYES: WeakKeyDictionary[Model, Model] = WeakKeyDictionary()
+
+
+def eyes(model: Model) -> Model:
+    """What looks at a picture that comes without a text: of CLIP or LLaVA the vision model; else the model itself.
+
+    Raises `RefusedError` where that part cannot be verified.
+    """
+    part: Any = tower(model.module)
+    if part is None or getattr(model.config, "vision_config", None) is None:
+        return model
+    if model not in _EYES:
+        alone = replace(model, module=part, name=f"{model.name} (vision)", tokenizer=None, processor=None)
+        alone.checked = check(alone)
+        _EYES[model] = alone
+    return _EYES[model]

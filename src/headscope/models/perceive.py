@@ -1,0 +1,116 @@
+"""Pictures and sounds as inputs of a model: their axes beforehand, and what the module takes for a batch of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from headscope.audio import Audio
+from headscope.errors import InputError
+from headscope.grid import Frames
+from headscope.models.audio import listened
+from headscope.models.encode import collate
+from headscope.models.perceiver import Perceiver
+from headscope.models.pictures import looked, prefixed
+from headscope.tokens import Tokens
+
+TOWERS = ("vision_model", "vision_tower", "visual")
+"""What families call the part of a model of texts and pictures that looks at pictures."""
+
+
+def see(model: Perceiver, image: Any, text: str | None = None) -> Tokens:
+    """The axis of a picture, or of a text with a picture in it.
+
+    Args:
+        model: with an image processor.
+        image: as `headscope.capture` takes it.
+        text: of a model that reads both.
+
+    Raises `InputError` for a model without an image processor, and for one whose tokens are no grid of patches.
+    """
+    seen = looked(model, image, text)
+    if seen.tokens is not None:
+        return seen.tokens
+    before = None if model.checked is None else model.checked.prefix
+    axis = None if before is None else prefixed(seen.patches, model, before + len(seen.patches))
+    if axis is None:
+        raise InputError(
+            f"image: {model.name} reads pictures along no one axis of patches, so its heads are not measured over "
+            "pictures; headscope.capture gives its maps"
+        )
+    return axis
+
+
+def hear(model: Perceiver, audio: Audio) -> Tokens:
+    """The axis of a sound: the frames that a model's encoder makes of it.
+
+    Raises `InputError` for a model without a feature extractor, and for one that does not say how many frames it makes.
+    """
+    stretch = listened(model, audio)
+    count: Any = getattr(model.config, "max_source_positions", None)
+    if not model.encoder_decoder or not isinstance(count, int):
+        lengths: Any = getattr(model.module, "_get_feat_extract_output_lengths", None)
+        base: Any = getattr(model.module, "base_model", None)
+        lengths = getattr(base, "_get_feat_extract_output_lengths", None) if lengths is None else lengths
+        if lengths is None:
+            raise InputError(
+                f"audio: {model.name} does not say how many frames it makes of a sound, so its heads are not measured "
+                "over sounds; headscope.capture gives its maps"
+            )
+        count = int(lengths(torch.tensor([stretch.inputs[model.reads].shape[-1]]))[0])
+    assert stretch.stretch.times is not None
+    return Frames(count, float(stretch.stretch.times[0, 1]) / count, stretch.stretch.sound)
+
+
+def perceived(tokens: Tokens) -> bool:
+    """Whether an input is, or holds, a picture or a sound that the module takes."""
+    return (tokens.picture is not None and tokens.boxes is not None) or (
+        tokens.sound is not None and tokens.ids is None
+    )
+
+
+def inputs(model: Perceiver, batch: Sequence[Tokens]) -> dict[str, Tensor]:
+    """What the module takes for inputs of pictures, of texts with a picture each, or of sounds.
+
+    Raises `InputError` for pictures that become inputs of several sizes: they do not stand in one batch.
+    """
+    found: list[dict[str, Tensor]] = []
+    for tokens in batch:
+        if tokens.picture is not None:
+            found.append(looked(model, tokens.picture).inputs)
+        else:
+            assert tokens.sound is not None
+            found.append(listened(model, (tokens.sound.samples, tokens.sound.rate)).inputs)
+    for name in found[0]:
+        sizes = {tuple(one[name].shape[1:]) for one in found}
+        if len(sizes) > 1:
+            raise InputError(
+                f"{name}: expected inputs of one size in a batch, found {', '.join(map(str, sorted(sizes)))}"
+            )
+    ready = {name: torch.cat([one[name] for one in found]) for name in found[0]}
+    if batch[0].ids is not None:
+        pad: Any = getattr(model.tokenizer, "pad_token_id", None)
+        texts = collate(batch, pad_id=0 if pad is None else int(pad))
+        ready |= {name: torch.as_tensor(array) for name, array in texts.items()}
+    return {
+        name: value.to(model.device, model.dtype if value.is_floating_point() else value.dtype)
+        for name, value in ready.items()
+    }
+
+
+def tower(module: nn.Module) -> nn.Module | None:
+    """The part of a model of texts and pictures that looks at pictures; None where there is none."""
+    for holder in (module, getattr(module, "base_model", None)):
+        for name in TOWERS:
+            found: Any = getattr(holder, name, None)
+            if isinstance(found, nn.Module) and found is not module:
+                return found
+    return None
+
+
+def of_tower(module: str) -> bool:
+    """Whether a module of this dotted name is in such a part."""
+    return any(part in TOWERS for part in module.split("."))
