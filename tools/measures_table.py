@@ -46,6 +46,31 @@ COPIES_TENTHS = """
 3 1 1 4 1
 """
 
+GRID_TENTHS = """
+4 1 1 1 1 1 1
+2 3 2 1 1 1 0
+1 2 3 2 0 2 0
+0 0 3 5 0 0 2
+2 2 0 0 4 2 0
+5 0 1 0 1 2 1
+1 0 0 3 0 2 4
+"""
+FRAMES_TENTHS = """
+5 3 1 1
+2 5 2 1
+1 2 5 2
+1 1 3 5
+"""
+ANSWER = ["patch[0,0]", "patch[0,1]", "What", "?", "a", "cat"]
+ANSWER_TENTHS = """
+10 0 0 0 0 0
+5 5 0 0 0 0
+3 3 4 0 0 0
+2 2 3 3 0 0
+1 2 2 1 4 0
+3 2 1 1 1 2
+"""
+
 HEAD = """# Measures
 
 Each measure is a figure of every head: a statistic of single rows of its attention maps, averaged over the rows that
@@ -88,6 +113,18 @@ and repeated tokens in a causal model:
 {copies}
 
 In the first, `##er` is taken for the rarest token and the comma for the next.
+
+Those of pictures and sounds are worked out on one of two rows of three patches of 10 × 10 pixels behind `[CLS]`:
+
+{grid}
+
+on frames of 0.06 s, of which the sound fills three:
+
+{frames}
+
+and on a model that was given a picture of two patches, was asked *What ?*, and wrote *a cat*:
+
+{answer}
 """
 
 INTRODUCTIONS = {
@@ -104,6 +141,15 @@ INTRODUCTIONS = {
     "conversation": "Whether a head looks at what it was given or at its own words, in answers: tokens that "
     "`headscope.generate` wrote, or that a log's `token_ids` name, else what the `assistant` says in a conversation. "
     "In the example the second `a b` was generated.",
+    "pictures": "How far a head looks on a picture, and in which direction. A *patch* is a token that stands for an "
+    "area of it. What goes to `[CLS]` is `cls`, what goes to registers `to_register`; of a corpus of pictures these "
+    "are measured, too, with `current`, `entropy` and `largest`.",
+    "sounds": "How far a head looks in a sound. A *frame* is a token that stands for a stretch of it; those that begin "
+    "after its end, with which a window of one length is filled, are none. The heads that align words with sound, "
+    "`headscope align`, are told in [pictures and sound](pictures.md#sound).",
+    "answers": "Where a model of texts and pictures looks as it writes. The rows are those of words that "
+    "`headscope.generate` wrote; where nothing was generated, of the words after the picture. Chance is the share of "
+    "the keys so far.",
     "gradients": "How much the model's output depends on attention to each kind of token, figure 3 of Clark et al.: "
     "the size of ∂L/∂α by one weight, so that kinds of many and of few tokens compare. `--objective` says what L is. "
     "The examples take the tenths above for sizes of gradients.",
@@ -121,7 +167,7 @@ FAMILIES = """## Any offset, any class of tokens
 | `not_<class>_to_<class>` | the same of all tokens but those of a class, as in `not_noun_to_sep` |
 
 Classes are `first`, `special`, `sep`, `cls`, `bos`, `eos`, `punctuation`, and in lower case the tags of a treebank, or
-of `tags` beside `words` in JSON lines.
+of `tags` beside `words` in JSON lines; of pictures and sounds `patch`, `register`, `image` and `frame`.
 
 ## Attention variability
 
@@ -196,6 +242,29 @@ def answered(maps: hs.AttentionMaps) -> hs.AttentionMaps:
     return hs.wrap(np.stack(maps.layers), tokens, causal=True)
 
 
+def tenths(text: str) -> np.ndarray:
+    """The weights of a picture's, a sound's or an answer's example, of one head."""
+    return np.array([row.split() for row in text.strip().split("\n")], np.float64)[None, None] / 10
+
+
+def on_grid() -> hs.AttentionMaps:
+    """The map of a picture."""
+    picture = hs.Picture(np.zeros((20, 30, 3), np.uint8))
+    return hs.wrap(tenths(GRID_TENTHS), hs.Grid(2, 3, ["[CLS]"], picture))
+
+
+def on_frames() -> hs.AttentionMaps:
+    """The map of a sound."""
+    return hs.wrap(tenths(FRAMES_TENTHS), hs.Frames(4, 0.06, hs.Sound(np.zeros(18, np.float32), 100)))
+
+
+def of_answer() -> hs.AttentionMaps:
+    """The map of an answer about a picture."""
+    place = np.arange(len(ANSWER))
+    axis = Tokens(ANSWER, classes={"image": place < 2, "generated": place > 3})
+    return hs.wrap(tenths(ANSWER_TENTHS), axis, causal=True)
+
+
 def drawn(maps: hs.AttentionMaps) -> str:
     pieces = [f"`{piece}`" for piece in maps.query.pieces]
     lines = [["", *pieces], ["---"] * (len(pieces) + 1)]
@@ -215,7 +284,7 @@ def worked(measure: Measure, maps: hs.AttentionMaps) -> str | None:
         return None
     chosen = np.flatnonzero(measure.select(tokens, maps.causal))
     sight = maps.sight(0)[0]
-    if not len(chosen) or any(name not in tokens.classes and name != "special" for name in measure.needs):
+    if not len(chosen) or any(name not in tokens.named for name in measure.needs):
         return None
     rows = row_statistic(measure, maps.layers[0], tokens, 0.0, sight)[0, chosen]
     value = surface(maps, [measure])[measure.name].item()
@@ -258,12 +327,18 @@ def definition(measure: Measure) -> str:
     )
 
 
+_OWN = {"pictures": on_grid, "sounds": on_frames, "answers": of_answer}
+"""Groups with an example of their own."""
+
+
 def section(measure: Measure, pair: hs.AttentionMaps, copies: hs.AttentionMaps, group: str) -> str:
     lines = [f"### `{measure.name}`", "", measure.description]
     if text := definition(measure):
         lines += ["", text]
     order = (copies, pair) if group == "synthetic" else (pair, copies)
-    if group == "conversation":
+    if group in _OWN:
+        order = (_OWN[group](),)
+    elif group == "conversation":
         order = (answered(copies),)
     found = (
         sink_example(measure)
@@ -285,7 +360,15 @@ def section(measure: Measure, pair: hs.AttentionMaps, copies: hs.AttentionMaps, 
 
 def generate() -> str:
     pair, copies = example(PIECES, TENTHS, False), example(COPIES, COPIES_TENTHS, True)
-    parts = [HEAD.format(pair=drawn(pair), copies=drawn(copies))]
+    parts = [
+        HEAD.format(
+            pair=drawn(pair),
+            copies=drawn(copies),
+            grid=drawn(on_grid()),
+            frames=drawn(on_frames()),
+            answer=drawn(of_answer()),
+        )
+    ]
     used: dict[str, None] = {}
     for group, measures in GROUPS.items():
         parts.append(f"## Group `{group}`\n\n{INTRODUCTIONS.get(group, '')}".rstrip() + "\n")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,7 +27,7 @@ def Grid(  # noqa: N802 (it makes an axis, as a class would)
 
     Args:
         height, width: how many rows and columns of patches there are.
-        prefix: tokens that stand before the patches, such as ``[CLS]`` and registers; they are special.
+        prefix: tokens that stand before the patches, such as ``[CLS]`` and ``register 0``; they are special.
         picture: what is seen.
         area: the part of the picture that the grid covers (left, top, right, bottom in its pixels; a model may cut its
             edges off); by default all of it.
@@ -48,27 +50,69 @@ def Grid(  # noqa: N802 (it makes an axis, as a class would)
         boxes = np.full((named + len(pieces), 4), np.nan)
         boxes[named:] = np.concatenate([first, first + step], -1)
     special = np.arange(named + len(pieces)) < named
-    classes = {"cls": np.array([piece == "[CLS]" for piece in (*prefix, *pieces)])} if named else {}
-    return Tokens([*prefix, *pieces], special_mask=special, classes=classes, picture=picture, boxes=boxes)
+    whole = [*prefix, *pieces]
+    classes = {
+        "cls": np.array([piece == "[CLS]" for piece in whole]),
+        "register": np.array([piece.startswith("register") for piece in whole]),
+    }
+    return Tokens(whole, special_mask=special, classes=classes if named else {}, picture=picture, boxes=boxes)
+
+
+Spoken = tuple[str, float, float]
+"""A spoken word, and when it begins and ends, in seconds."""
 
 
 @validated
-def Frames(count: Count, seconds: float, sound: Sound | None = None) -> Tokens:  # noqa: N802
+def Frames(  # noqa: N802
+    count: Count, seconds: float, sound: Sound | None = None, words: Sequence[Spoken] = ()
+) -> Tokens:
     """The axis of a model that hears frames, each `seconds` long.
 
     Args:
         count: how many frames there are.
         seconds: how long one is.
         sound: what is heard.
+        words: (word, begin, end) of each that is said, in seconds. A frame is of the word that is said at its middle.
 
-    >>> axis = hs.Frames(3, 0.02)
-    >>> axis.pieces[1], axis.times.round(2).tolist()
-    ('0.02s', [[0.0, 0.02], [0.02, 0.04], [0.04, 0.06]])
+    >>> axis = hs.Frames(3, 0.02, words=[("so", 0.0, 0.04)])
+    >>> axis.pieces[1], axis.times.round(2).tolist(), axis.word_ids.tolist()
+    ('0.02s', [[0.0, 0.02], [0.02, 0.04], [0.04, 0.06]], [0, 0, -1])
     """
     starts = np.arange(count) * seconds
     digits = max(0, int(np.ceil(-np.log10(seconds)))) if seconds < 1 else 1
-    return Tokens(
+    frames = Tokens(
         [f"{start:.{digits}f}s" for start in starts],
         sound=sound,
         times=np.stack([starts, starts + seconds], -1).astype(np.float64),
     )
+    return with_words(frames, words) if words else frames
+
+
+def with_words(frames: Tokens, words: Sequence[Spoken]) -> Tokens:
+    """An axis of frames with the words that are said.
+
+    A frame is of the first word that is said at its middle; a word shorter than a frame has the frame of its own
+    middle, where that is of no other. One whose times are NaN (`headscope.align` could not place it) has none.
+
+    Raises `InputError` for a word that ends before it begins.
+    """
+    assert frames.times is not None
+    middles = frames.times.mean(1)
+    word_ids = np.full(len(frames), -1)
+    texts = [""] * len(frames)
+    for number, (word, begin, end) in enumerate(words):
+        if math.isnan(begin) or math.isnan(end):
+            continue
+        if not 0 <= begin < end < math.inf:
+            raise InputError(
+                f"words[{number}]: expected a begin from 0 and an end after it, in seconds, found {begin:g} to {end:g}"
+            )
+        free = word_ids < 0
+        own = free & (middles >= begin) & (middles < end)
+        if not own.any():
+            middle = (begin + end) / 2
+            own = free & (frames.times[:, 0] <= middle) & (middle < frames.times[:, 1])
+        if own.any():
+            word_ids[own] = number
+            texts[int(own.argmax())] = f" {word.strip()}"
+    return replace(frames, word_ids=word_ids, texts=texts)

@@ -154,20 +154,26 @@ class Tokens:
     def __len__(self) -> int:
         return len(self.pieces)
 
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The classes that `mask` knows: ``first``; ``special`` where the tokenizer tells; ``patch`` and ``frame``,
+        tokens with an area of a picture and with a time, where there are any; and `classes`."""
+        known = {"special": self.special_mask, "patch": self.boxes, "frame": self.times}
+        return ("first", *(name for name, array in known.items() if array is not None), *self.classes)
+
     @validated
     def mask(self, name: str) -> BoolArray:
-        """The tokens of a class, as a mask. ``first`` and ``special`` are always there.
-
-        Raises `InputError` for a class that this axis does not have.
-        """
+        """The tokens of a class (`named`), as a mask. Raises `InputError` for one that this axis does not have."""
         if name == "first":
             return np.arange(len(self)) == 0
         if name == "special" and self.special_mask is not None:
             return self.special_mask
         if name in self.classes:
             return self.classes[name]
-        known = ", ".join(["first", "special", *self.classes])
-        raise InputError(f"no class of tokens {name!r}; this input has {known}")
+        places = {"patch": self.boxes, "frame": self.times}.get(name)
+        if places is not None:
+            return np.isfinite(places[:, 0])
+        raise InputError(f"no class of tokens {name!r}; this input has {', '.join(self.named)}")
 
     def take(self, keep: BoolArray | IntArray | slice) -> Tokens:
         """The chosen tokens, in order."""

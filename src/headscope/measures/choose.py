@@ -12,12 +12,15 @@ from typing import Any, get_args
 
 from headscope import lazy
 from headscope.errors import InputError
+from headscope.measures.answers import ANSWERS
 from headscope.measures.confidence import CONFIDENCE, SYNTHETIC
 from headscope.measures.conversation import CONVERSATION
 from headscope.measures.gradients import FIGURE_3
 from headscope.measures.measure import Matrix, Measure, by_name
 from headscope.measures.patterns import PATTERNS
+from headscope.measures.pictures import PICTURES
 from headscope.measures.positions import named
+from headscope.measures.sounds import SOUNDS
 from headscope.measures.surface import MEASURES, PRESETS, Preset, of_code, offset, to_class
 
 GROUPS: Mapping[str, Mapping[str, Measure]] = {
@@ -27,8 +30,31 @@ GROUPS: Mapping[str, Mapping[str, Measure]] = {
     "synthetic": SYNTHETIC,
     "conversation": CONVERSATION,
     "gradients": by_name(*FIGURE_3),
+    "pictures": PICTURES,
+    "sounds": SOUNDS,
+    "answers": ANSWERS,
 }
 """Measures that are asked for together, by the name of the group."""
+
+_DEFAULTS: Mapping[str, Sequence[str]] = {
+    "text": ("surface",),
+    "images": ("pictures", "cls", "to_register", "current", "entropy", "largest"),
+    "sounds": ("sounds", "current", "entropy", "largest"),
+}
+
+
+def default_measures(kind: str) -> Sequence[str]:
+    """The names of what is measured where nobody says what.
+
+    Args:
+        kind: what inputs are: ``text``, ``images`` or ``sounds``.
+
+    >>> default_measures("sounds")[0]
+    'sounds'
+    """
+    if kind not in _DEFAULTS:
+        raise InputError(f"kind: expected {', '.join(_DEFAULTS)}, found {kind!r}")
+    return _DEFAULTS[kind]
 
 
 def parse(name: str) -> list[Measure]:
@@ -67,7 +93,7 @@ def parse(name: str) -> list[Measure]:
 
 
 def choose(names: Sequence[str | Measure] | None = None, preset: Preset | None = None) -> list[Measure]:
-    """The measures of some names (by default the group ``surface``), as the preset computes them.
+    """The measures of some names (by default those of texts), as the preset computes them.
 
     Raises `InputError` for a name that is no measure, for one that is given twice and for none.
     """
@@ -76,7 +102,7 @@ def choose(names: Sequence[str | Measure] | None = None, preset: Preset | None =
     if preset is not None and preset not in PRESETS:
         raise InputError(f"preset: expected {', '.join(PRESETS)}, found {preset!r}")
     measures: list[Measure] = []
-    for one in ["surface"] if names is None else names:
+    for one in default_measures("text") if names is None else names:
         measures += [one] if isinstance(one, Measure) else parse(one.strip())
     if not measures:
         raise InputError("measures: expected at least one, found none")

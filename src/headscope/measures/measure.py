@@ -71,6 +71,7 @@ class Measure:
         matrix: what the rows are of: attention weights α; the gradient's size ``|∂L/∂α|``; or the norms
             ``‖α f(x)‖`` of what each key contributes, as shares of their row.
         keys: names of its sources in `headscope.measures.sources`.
+        requires: classes of tokens without which the measure says nothing, beside those that it names.
     """
 
     name: str
@@ -88,6 +89,7 @@ class Measure:
     function: RowFunction | None = None
     matrix: Matrix = "weights"
     keys: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
 
     def cite(self) -> str:
         """BibTeX of the works that the measure comes from; empty for one that comes from none."""
@@ -96,7 +98,7 @@ class Measure:
     @property
     def needs(self) -> tuple[str, ...]:
         """Classes of tokens without which the measure says nothing."""
-        named = [self.of if self.statistic == "mass" else "", self.whose]
+        named = [self.of if self.statistic == "mass" else "", self.whose, *self.requires]
         return tuple(dict.fromkeys(name for name in named if name not in ("", "first")))
 
     def absent(self, causal: bool) -> str | None:
@@ -184,6 +186,7 @@ def pair_measure(
     title: str = "",
     units: str = "share",
     rows: Rows = "pairs",
+    needs: tuple[str, ...] = (),
     source: str = "",
     keys: tuple[str, ...] = (),
 ) -> Callable[[Pairs], Measure]:
@@ -198,6 +201,7 @@ def pair_measure(
         title: for figures; by default the name.
         units: ``share`` where the pairs are worth 0 or 1.
         rows: which rows count; by default those with at least one pair that they can see.
+        needs: classes of tokens without which it says nothing, such as ``patch`` (tokens with an area of a picture).
         source: the paper and its section, if any.
         keys: names of its sources in `headscope.measures.sources`, for `Measure.cite`.
 
@@ -210,7 +214,7 @@ def pair_measure(
     """
 
     fixed = (_name(name), title or name, description, units, source, "pairs")
-    return lambda pairs: Measure(*fixed, rows=rows, pairs=pairs, keys=keys)
+    return lambda pairs: Measure(*fixed, rows=rows, pairs=pairs, keys=keys, requires=needs)
 
 
 @validated
@@ -222,6 +226,7 @@ def row_measure(
     units: str = "",
     rows: Rows = "all",
     pairs: Pairs | None = None,
+    needs: tuple[str, ...] = (),
     source: str = "",
     keys: tuple[str, ...] = (),
 ) -> Callable[[RowFunction], Measure]:
@@ -244,7 +249,9 @@ def row_measure(
         raise InputError(f"measure {name}: expected pairs with rows='pairs' only, found rows={rows!r}")
 
     fixed = (_name(name), title or name, description, units, source, "rows")
-    return lambda function: Measure(*fixed, rows=rows, pairs=pairs, function=function, keys=keys)
+    return lambda function: Measure(
+        *fixed, rows=rows, pairs=pairs, function=function, keys=keys, requires=needs
+    )
 
 
 def by_name(*measures: Measure) -> dict[str, Measure]:
@@ -254,8 +261,7 @@ def by_name(*measures: Measure) -> dict[str, Measure]:
 
 def mask(tokens: Tokens, of: str) -> BoolArray:
     """The tokens of a class; none where the input has no such class."""
-    there = of == "first" or of in tokens.classes or (of == "special" and tokens.special_mask is not None)
-    return tokens.mask(of) if there else np.zeros(len(tokens), np.bool_)
+    return tokens.mask(of) if of in tokens.named else np.zeros(len(tokens), np.bool_)
 
 
 def classes(measures: Sequence[Measure]) -> tuple[str, ...]:
@@ -315,7 +321,16 @@ def without(
     return absent
 
 
-_CALLED = {"sep": "separators", "cls": "[CLS]", "punctuation": "punctuation"}
+_CALLED = {
+    "sep": "separators",
+    "cls": "[CLS]",
+    "punctuation": "punctuation",
+    "register": "registers",
+    "patch": "patches whose areas are known",
+    "frame": "frames of sound",
+    "image": "picture among their tokens",
+    "generated": "words that were generated",
+}
 
 
 @cache

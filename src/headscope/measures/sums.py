@@ -405,10 +405,9 @@ def _means(sums: Floats, chance: Floats, divisors: Floats) -> tuple[Floats, Floa
 def _counted(tokens: Tokens) -> Counter[str]:
     """One example, its tokens, those of each class, its words and the words of several pieces (spaces aside)."""
     counts = Counter(examples=1, tokens=len(tokens))
-    for name, mask in tokens.classes.items():
-        counts[f"class {name}"] = int(mask.sum())
-    if tokens.special_mask is not None:
-        counts["class special"] = int(tokens.special_mask.sum())
+    for name in tokens.named:
+        if name != "first":
+            counts[f"class {name}"] = int(tokens.mask(name).sum())
     if tokens.word_ids is not None:
         inside = (tokens.word_ids >= 0) & ~np.array([is_space(piece) for piece in tokens.pieces], np.bool_)
         sequence = np.zeros(len(tokens)) if tokens.sequence_ids is None else tokens.sequence_ids

@@ -1,0 +1,86 @@
+"""Where a model of texts and pictures looks as it writes: at the picture, at what it was asked, or at its own words.
+
+The rows are those of the words that were generated, or, where nothing was, of the words after the picture. The rest of
+their attention is on special tokens and the marks of a chat template.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headscope.measures.measure import Measure, by_name, mask, pair_measure
+from headscope.tokens import BoolArray, IntArray, Tokens
+
+
+def asked(tokens: Tokens) -> BoolArray:
+    """The words of the prompt: neither special nor of a template, nor of the picture, nor generated."""
+    if "question" in tokens.classes:
+        return tokens.mask("question")
+    others = [mask(tokens, name) for name in ("special", "image", "template", "generated")]
+    return ~np.logical_or.reduce(others)
+
+
+def _rows(tokens: Tokens) -> BoolArray:
+    """The words that were generated; where none was, those after the picture."""
+    written = mask(tokens, "generated")
+    if written.any():
+        return written
+    return asked(tokens) & np.logical_or.accumulate(mask(tokens, "image"))
+
+
+def _to(tokens: Tokens, queries: IntArray, keys: BoolArray) -> BoolArray:
+    return _rows(tokens)[queries, None] & keys
+
+
+@pair_measure(
+    "to_image",
+    "Mean share of the attention of a generated word that goes to the picture; where nothing was generated, of a word "
+    "after the picture.",
+    title="to the picture",
+    needs=("image",),
+)
+def to_image(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
+    """All tokens of the class `image`.
+
+    Example: two tokens stand for a picture, *What ?* was asked and *a cat* written. *a* gives 0.1 and 0.2 to the
+    picture, *cat* 0.3 and 0.2: (0.3 + 0.5) / 2 = 0.4.
+    """
+    return _to(tokens, queries, mask(tokens, "image"))
+
+
+@pair_measure(
+    "to_question",
+    "Mean share of the attention of a generated word that goes to the words of the prompt; where nothing was "
+    "generated, of a word after the picture, itself included.",
+    title="to the question",
+)
+def to_question(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
+    """The words of the prompt before and after the picture, without special tokens.
+
+    Example: two tokens stand for a picture, *What ?* was asked and *a cat* written. *a* gives 0.2 and 0.1 to *What ?*,
+    *cat* 0.1 to each: (0.3 + 0.2) / 2 = 0.25.
+    """
+    return _to(tokens, queries, asked(tokens))
+
+
+@pair_measure(
+    "to_written",
+    "Mean share of the attention of a generated word that goes to what was generated so far, itself included.",
+    title="to its own words",
+    needs=("generated",),
+)
+def to_written(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
+    """The words generated so far; a word's own row is the one that goes on after it.
+
+    Example: two tokens stand for a picture, *What ?* was asked and *a cat* written. *a* gives 0.4 to itself, *cat* 0.1
+    to *a* and 0.2 to itself: (0.4 + 0.3) / 2 = 0.35.
+    """
+    return _to(tokens, queries, mask(tokens, "generated")) & (np.arange(len(tokens)) <= queries[:, None])
+
+
+ANSWERS: Mapping[str, Measure] = by_name(to_image, to_question, to_written)
+"""The group ``answers``."""

@@ -1,0 +1,130 @@
+"""How far heads look in a sound, between its frames.
+
+A frame is a token with a time (`Tokens.times`). A model such as Whisper always hears a window of one length, and
+silence fills what the sound leaves of it: frames that begin after the sound's end are no frames here, and what they get
+is ``after_sound``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headscope.measures.measure import Measure, by_name, mask, pair_measure, row_measure
+from headscope.measures.pictures import mean_over
+from headscope.tokens import BoolArray, IntArray, Tokens
+
+Floats = npt.NDArray[np.float64]
+NEAR = 0.1
+"""Up to so many seconds away is near."""
+
+_FRAME = ("frame",)
+_ROUNDING = 1e-9
+
+
+def _heard(tokens: Tokens) -> BoolArray:
+    """The frames that begin within the sound."""
+    frames = mask(tokens, "frame")
+    if tokens.times is None or tokens.sound is None:
+        return frames
+    return frames & (np.nan_to_num(tokens.times[:, 0]) < tokens.sound.seconds - _ROUNDING)
+
+
+def _seconds(tokens: Tokens, queries: IntArray) -> Floats:
+    """How far the middles of two frames are apart, ``[query key]``; of what is none, any number."""
+    middle = np.zeros(len(tokens)) if tokens.times is None else np.nan_to_num(tokens.times).mean(-1)
+    return np.abs(middle[queries, None] - middle)
+
+
+def _both(tokens: Tokens, queries: IntArray) -> BoolArray:
+    heard = _heard(tokens)
+    return heard[queries, None] & heard
+
+
+def _others(tokens: Tokens, queries: IntArray) -> BoolArray:
+    """Pairs of two frames."""
+    return _both(tokens, queries) & (queries[:, None] != np.arange(len(tokens)))
+
+
+@row_measure(
+    "diagonality",
+    "Mean closeness of what a frame looks at: 1 less its mean distance, weighted by attention, as a share of the "
+    "distance to the farthest frame, over the frames that see another one.",
+    title="diagonality",
+    units="share",
+    rows="pairs",
+    pairs=_others,
+    needs=_FRAME,
+    source="Zhang et al. 2021, diagonality of attention matrices",
+    keys=("zhang2020",),
+)
+def diagonality(weights: Floats, tokens: Tokens, queries: IntArray, visible: BoolArray) -> Floats:
+    """1 − Σⱼ aᵢⱼ |i − j| / maxⱼ |i − j|: 1 where all attention is on the diagonal, the frame itself. The weights of a
+    row on the frames of the sound are put to sum to 1.
+
+    Example: the first of three frames gives 0.5 to itself, 0.3 to the second and 0.2 to the third: 1 − (0.3 · 1 + 0.2 ·
+    2) / 2 = 0.65.
+    """
+    heard, far = _heard(tokens), _seconds(tokens, queries)
+    most = np.where(visible & heard, far, 0.0).max(-1)
+    return 1.0 - mean_over(heard, weights, far) / np.where(most > 0, most, 1.0)
+
+
+@row_measure(
+    "distance_seconds",
+    "Mean distance in time between a frame and the frames that it looks at, weighted by attention, over the frames "
+    "that see another one.",
+    title="attention distance",
+    units="seconds",
+    rows="pairs",
+    pairs=_others,
+    needs=_FRAME,
+    source="as Vig & Belinkov 2019, mean distance of attention",
+    keys=("vig2019structure",),
+)
+def distance_seconds(weights: Floats, tokens: Tokens, queries: IntArray) -> Floats:
+    """The weights of a row on the frames of the sound are put to sum to 1.
+
+    Example: the first of three frames of 0.02 s gives 0.5 to itself, 0.3 to the second and 0.2 to the third: 0.3 · 0.02
+    + 0.2 · 0.04 = 0.014.
+    """
+    return mean_over(_heard(tokens), weights, _seconds(tokens, queries))
+
+
+@pair_measure(
+    "locality_seconds",
+    f"Mean share of a frame's attention that goes to the frames up to {NEAR:g} s before and after it, itself included.",
+    title=f"within {NEAR:g} s",
+    needs=_FRAME,
+)
+def locality_seconds(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
+    """Frames whose middles are at most so far away.
+
+    Example: the first of three frames of 0.06 s gives 0.5 to itself, 0.3 to the second and 0.2 to the third, which is
+    0.12 s away: 0.5 + 0.3 = 0.8.
+    """
+    return _both(tokens, queries) & (_seconds(tokens, queries) <= NEAR + _ROUNDING)
+
+
+@pair_measure(
+    "after_sound",
+    "Mean share of a frame's attention that goes to the silence after the end of the sound, with which a window of one "
+    "length is filled.",
+    title="after the sound",
+    needs=_FRAME,
+)
+def after_sound(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
+    """Frames that begin after the sound's end.
+
+    Example: of three frames of 0.02 s the sound has two. The first gives 0.1 to the third, the second 0.3: (0.1 + 0.3)
+    / 2 = 0.2.
+    """
+    heard = _heard(tokens)
+    return heard[queries, None] & mask(tokens, "frame") & ~heard
+
+
+SOUNDS: Mapping[str, Measure] = by_name(diagonality, distance_seconds, locality_seconds, after_sound)
+"""The group ``sounds``."""
