@@ -133,7 +133,7 @@ def test_named_offsets_are_offsets() -> None:
     [
         (
             ["previous", "attention"],
-            "expected surface, patterns, confidence, synthetic, conversation, gradients, previous, .*, same_word, .*file.py:name, found 'attention'",
+            "expected surface, patterns, confidence, synthetic, conversation, gradients, pictures, sounds, answers, previous, .*, same_word, .*file.py:name, found 'attention'",
         ),
         (["previos"], "found 'previos'; did you mean 'previous'\\?"),
         (["offset2"], "found 'offset2'"),

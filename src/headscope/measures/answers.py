@@ -15,6 +15,8 @@ import numpy.typing as npt
 from headscope.measures.measure import Measure, by_name, mask, pair_measure
 from headscope.tokens import BoolArray, IntArray, Tokens
 
+_CHEN = ("chen2024",)
+
 
 def asked(tokens: Tokens) -> BoolArray:
     """The words of the prompt: neither special nor of a template, nor of the picture, nor generated."""
@@ -42,6 +44,8 @@ def _to(tokens: Tokens, queries: IntArray, keys: BoolArray) -> BoolArray:
     "after the picture.",
     title="to the picture",
     needs=("image",),
+    source="Chen et al. 2024, §3: attention allocation",
+    keys=_CHEN,
 )
 def to_image(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     """All tokens of the class `image`.
@@ -57,6 +61,8 @@ def to_image(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     "Mean share of the attention of a generated word that goes to the words of the prompt; where nothing was "
     "generated, of a word after the picture, itself included.",
     title="to the question",
+    source="Chen et al. 2024, §3: attention allocation",
+    keys=_CHEN,
 )
 def to_question(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     """The words of the prompt before and after the picture, without special tokens.
@@ -72,6 +78,8 @@ def to_question(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     "Mean share of the attention of a generated word that goes to what was generated so far, itself included.",
     title="to its own words",
     needs=("generated",),
+    source="Chen et al. 2024, §3: attention allocation",
+    keys=_CHEN,
 )
 def to_written(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     """The words generated so far; a word's own row is the one that goes on after it.

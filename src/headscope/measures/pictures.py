@@ -135,6 +135,8 @@ def locality(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     "Mean share of a patch's attention that goes to the other patches of its row, over the patches that see one.",
     title="same row",
     needs=_PATCH,
+    source="cf. Dosovitskiy et al. 2021, §4.5, figure 7: rows and columns in position embeddings",
+    keys=_VIT,
 )
 def same_row(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     """Patches beside it, however far, itself left out.
@@ -151,6 +153,8 @@ def same_row(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     "Mean share of a patch's attention that goes to the other patches of its column, over the patches that see one.",
     title="same column",
     needs=_PATCH,
+    source="cf. Dosovitskiy et al. 2021, §4.5, figure 7: rows and columns in position embeddings",
+    keys=_VIT,
 )
 def same_column(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     """Patches above and below it, however far, itself left out.

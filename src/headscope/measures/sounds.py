@@ -22,6 +22,7 @@ NEAR = 0.1
 """Up to so many seconds away is near."""
 
 _FRAME = ("frame",)
+_ZHANG = ("zhang2020",)
 _ROUNDING = 1e-9
 
 
@@ -59,7 +60,7 @@ def _others(tokens: Tokens, queries: IntArray) -> BoolArray:
     pairs=_others,
     needs=_FRAME,
     source="Zhang et al. 2021, diagonality of attention matrices",
-    keys=("zhang2020",),
+    keys=_ZHANG,
 )
 def diagonality(weights: Floats, tokens: Tokens, queries: IntArray, visible: BoolArray) -> Floats:
     """1 − Σⱼ aᵢⱼ |i − j| / maxⱼ |i − j|: 1 where all attention is on the diagonal, the frame itself. The weights of a
@@ -99,6 +100,8 @@ def distance_seconds(weights: Floats, tokens: Tokens, queries: IntArray) -> Floa
     f"Mean share of a frame's attention that goes to the frames up to {NEAR:g} s before and after it, itself included.",
     title=f"within {NEAR:g} s",
     needs=_FRAME,
+    source="cf. Zhang et al. 2021: the range of context",
+    keys=_ZHANG,
 )
 def locality_seconds(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     """Frames whose middles are at most so far away.
@@ -115,6 +118,8 @@ def locality_seconds(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     "length is filled.",
     title="after the sound",
     needs=_FRAME,
+    source="cf. Radford et al. 2023, §2.2: windows of 30 s",
+    keys=("radford2022",),
 )
 def after_sound(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     """Frames that begin after the sound's end.
