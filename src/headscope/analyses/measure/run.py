@@ -20,7 +20,7 @@ from headscope.attention.scalar import Scalar
 from headscope.corpora import Corpus, Example
 from headscope.doors import Count, validated
 from headscope.errors import InputError
-from headscope.measures.choose import choose
+from headscope.measures.choose import choose, default_measures
 from headscope.measures.dataset import dataset
 from headscope.measures.measure import Measure
 from headscope.measures.sums import By, Sums
@@ -59,7 +59,8 @@ def measure(
         model: from `headscope.load`. Of an encoder-decoder the encoder is measured.
         corpus: from `headscope.corpora`, or examples that have their tokens.
         measures: names (see `headscope.measures.surface`), such as ``previous``, ``entropy``, ``offset-2`` or
-            ``to_<class>``; by default all that have a name of their own.
+            ``to_<class>``; by default what `headscope.measures.choose.default_measures` names for texts, pictures or
+            sounds.
         by: average over tokens, or over documents' means.
         preset: ``clark2019`` computes what the released code of that paper does: token types all 0, means of
             inputs and then over inputs, offsets over all rows, smoothed entropies, punctuation "." and ",".
@@ -93,7 +94,7 @@ def measure(
     >>> round(float(stats["previous"].sel(layer=0, head=2)), 2)
     1.0
     """
-    chosen = choose(measures, preset)
+    chosen = choose(_named(measures, corpus), preset)
     expect_model(model)
     model = reader_of(model, corpus)
     if by not in ("token", "document") or (preset is not None and by == "document"):
@@ -123,6 +124,13 @@ def measure(
         skip_failures=skip_failures,
         progress=progress,
     )
+
+
+def _named(
+    measures: Sequence[str | Measure] | None, corpus: Corpus | Iterable[Example]
+) -> Sequence[str | Measure]:
+    """The measures that were asked for, or those of what the corpus holds."""
+    return default_measures(getattr(corpus, "kind", "text")) if measures is None else measures
 
 
 def merge(parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
@@ -181,7 +189,7 @@ def estimate(
         model, corpus, measures, batch_size, limit: as in `measure`.
     """
     told = ahead(corpus, corpus.encoded(model), limit)
-    speed = _tokens_a_second(Task(model, choose(measures)), told.sample, batch_size)
+    speed = _tokens_a_second(Task(model, choose(_named(measures, corpus))), told.sample, batch_size)
     return (
         f"{told.told('input')}: about {duration(told.tokens / speed)} on {model.device} "
         f"and {peak_memory(model) / 1e9:.1f} GB of memory, whatever the size of the corpus"
