@@ -6,6 +6,7 @@ A reader of labelled maps uses `headscope.measures`; these are what it computes 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from array_api_compat import array_namespace
@@ -49,3 +50,18 @@ def mass(weights: Array, columns: Array) -> Array:
 def largest(weights: Array) -> Array:
     """The largest weight of each row. ``[..., query, key] -> [..., query]``."""
     return array_namespace(weights).max(weights, axis=-1)
+
+
+def rollout(means: Iterable[Array], *, residual: bool = True) -> Iterator[Array]:
+    """Attention rollout after each layer, of the layers' means over heads. ``[query key]`` each.
+
+    The product ``A_l … A_1`` with ``A = ½ W + ½ I``, or A = W without the residual connection. Source: Abnar & Zuidema
+    2020, "Quantifying Attention Flow in Transformers", sections 3 and 3.1.
+    """
+    product = None
+    for mean in means:
+        xp = array_namespace(mean)
+        eye = xp.eye(mean.shape[-1], dtype=mean.dtype, device=mean.device)
+        layer = 0.5 * mean + 0.5 * eye if residual else mean
+        product = layer if product is None else layer @ product
+        yield product

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headscope import kernels
 from headscope.doors import validated
 from headscope.errors import InputError, ShapeError
 from headscope.maps import AttentionMaps, FloatArray
@@ -47,10 +48,7 @@ def rollout(maps: AttentionMaps, *, residual: bool = True) -> Floats:
     array([[1.    , 0.    ],
            [0.4375, 0.5625]])
     """
-    rolled: list[Floats] = []
-    for layer in _mixed(maps, residual):
-        rolled.append(layer @ rolled[-1] if rolled else layer)
-    return np.stack(rolled)
+    return np.stack(list(kernels.rollout(_means(maps), residual=residual)))
 
 
 @validated
@@ -79,7 +77,8 @@ def flow(maps: AttentionMaps, *, layers: Sequence[int] | None = None) -> Floats:
     array([[1.  , 0.  ],
            [0.5 , 0.75]])
     """
-    mixed = _mixed(maps, True)
+    eye = np.eye(len(maps.query))
+    mixed = [0.5 * mean + 0.5 * eye for mean in _means(maps)]
     wanted = range(len(mixed)) if layers is None else layers
     if not len(wanted):
         raise InputError("layers: expected at least one, found none")
@@ -158,12 +157,10 @@ def _whole(maps: AttentionMaps) -> None:
         raise InputError(f"maps: expected whole self-attention maps, found {kind}")
 
 
-def _mixed(maps: AttentionMaps, residual: bool) -> list[Floats]:
-    """Each layer's mean over heads, with the residual connection."""
+def _means(maps: AttentionMaps) -> list[Floats]:
+    """Each layer's mean over heads."""
     _whole(maps)
-    eye = np.eye(len(maps.query))
-    means = [layer.mean(0, dtype=np.float64) for layer in maps.layers]
-    return [0.5 * mean + 0.5 * eye for mean in means] if residual else means
+    return [layer.mean(0, dtype=np.float64) for layer in maps.layers]
 
 
 def _weighted(part: str, maps: AttentionMaps, gradients: Sequence[FloatArray]) -> list[Floats]:
