@@ -261,7 +261,9 @@ def on_frames() -> hs.AttentionMaps:
 def of_answer() -> hs.AttentionMaps:
     """The map of an answer about a picture."""
     place = np.arange(len(ANSWER))
-    axis = Tokens(ANSWER, classes={"image": place < 2, "generated": place > 3})
+    axis = Tokens(
+        ANSWER, classes={"image": place < 2, "question": (place > 1) & (place < 4), "generated": place > 3}
+    )
     return hs.wrap(tenths(ANSWER_TENTHS), axis, causal=True)
 
 

@@ -1,7 +1,7 @@
 """Where a model of texts and pictures looks as it writes: at the picture, at what it was asked, or at its own words.
 
 The rows are those of the words that were generated, or, where nothing was, of the words after the picture. The rest of
-their attention is on special tokens and the marks of a chat template.
+their attention is on special tokens.
 """
 
 from __future__ import annotations
@@ -18,20 +18,12 @@ from headscope.tokens import BoolArray, IntArray, Tokens
 _CHEN = ("chen2024",)
 
 
-def asked(tokens: Tokens) -> BoolArray:
-    """The words of the prompt: neither special nor of a template, nor of the picture, nor generated."""
-    if "question" in tokens.classes:
-        return tokens.mask("question")
-    others = [mask(tokens, name) for name in ("special", "image", "template", "generated")]
-    return ~np.logical_or.reduce(others)
-
-
 def _rows(tokens: Tokens) -> BoolArray:
     """The words that were generated; where none was, those after the picture."""
     written = mask(tokens, "generated")
     if written.any():
         return written
-    return asked(tokens) & np.logical_or.accumulate(mask(tokens, "image"))
+    return mask(tokens, "question") & np.logical_or.accumulate(mask(tokens, "image"))
 
 
 def _to(tokens: Tokens, queries: IntArray, keys: BoolArray) -> BoolArray:
@@ -61,16 +53,17 @@ def to_image(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     "Mean share of the attention of a generated word that goes to the words of the prompt; where nothing was "
     "generated, of a word after the picture, itself included.",
     title="to the question",
+    needs=("question",),
     source="Chen et al. 2024, §3: attention allocation",
     keys=_CHEN,
 )
 def to_question(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
-    """The words of the prompt before and after the picture, without special tokens.
+    """All tokens of the class `question`: the text before and after a picture, without special tokens.
 
     Example: two tokens stand for a picture, *What ?* was asked and *a cat* written. *a* gives 0.2 and 0.1 to *What ?*,
     *cat* 0.1 to each: (0.3 + 0.2) / 2 = 0.25.
     """
-    return _to(tokens, queries, asked(tokens))
+    return _to(tokens, queries, mask(tokens, "question"))
 
 
 @pair_measure(

@@ -329,6 +329,7 @@ _CALLED = {
     "patch": "patches whose areas are known",
     "frame": "frames of sound",
     "image": "picture among their tokens",
+    "question": "question beside a picture",
     "generated": "words that were generated",
 }
 
