@@ -7,6 +7,7 @@ from importlib import resources
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 from scipy.io import wavfile
 
 PAIRS = """Quality\t#1 ID\t#2 ID\t#1 String\t#2 String
@@ -59,6 +60,9 @@ def write_corpora(folder: Path) -> None:
         "speech.jsonl": f"{json.dumps(SPEECH)}\n" * 2,
     }
     noise = np.random.default_rng(0).normal(0, 0.1, 27_200)
+    for name, color in (("photos/table.png", "brown"), ("photos/apples/red.png", "red")):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (32, 24), color).save(folder / name)
     wavfile.write(folder / "speech.wav", 16_000, noise.astype(np.float32))
     for name, content in files.items():
         (folder / name).write_text(content, encoding="utf-8")

@@ -52,6 +52,17 @@ def expect_picture(path: Path) -> None:
         image.load()
 
 
+def mask_of(path: Path) -> npt.NDArray[np.bool_]:
+    """The pixels of a file that are not black, ``[row column]``; of a palette those that are not its first colour.
+
+    Raises `InputError` for a file that is no picture.
+    """
+    with _opened(path, str(path)) as image:
+        pixels: npt.NDArray[Any] = np.asarray(image)
+        colours = len(image.getbands()) - (image.mode in ("LA", "PA", "RGBA"))
+    return pixels != 0 if pixels.ndim == 2 else (pixels[..., :colours] != 0).any(-1)
+
+
 @contextmanager
 def _opened(file: Any, name: str) -> Generator[Any]:
     """An open Pillow image, of a path or a file. What goes wrong while it is open is an `InputError`."""
@@ -63,6 +74,10 @@ def _opened(file: Any, name: str) -> Generator[Any]:
                 yield image
     except FileNotFoundError:
         raise InputError(f"{name}: expected a picture, found no such file") from None
+    except pillow.UnidentifiedImageError:
+        raise InputError(
+            f"{name}: expected a picture, found a file that cannot be read (of no kind that Pillow knows)"
+        ) from None
     except (pillow.DecompressionBombError, pillow.DecompressionBombWarning):
         raise InputError(
             f"{name}: expected a picture of at most {pillow.MAX_IMAGE_PIXELS:,} pixels, found more; where that is "

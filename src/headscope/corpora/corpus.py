@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import Annotated
+from typing import Annotated, Literal, Protocol
 
 import numpy as np
 
@@ -22,8 +22,19 @@ Pack = Annotated[int, Expected("at least 8 tokens, or None", least=8)]
 Read = Iterator[Example] | Iterator[Callable[[], Example]]
 """Examples, or what makes one each and raises `CorpusError` where it is broken."""
 
+Kind = Literal["text", "images", "sounds"]
+"""What a corpus is of."""
+
 LISTED = 20
 """How many of the inputs that were left out are named in a warning; the rest are counted."""
+
+
+class Sources(Protocol):
+    """What a corpus asks of the files that it is read from: `paths`, and how many bytes there are and were read."""
+
+    paths: list[str]
+    total: int
+    read: int
 
 
 class Corpus:
@@ -37,6 +48,7 @@ class Corpus:
         name: what to call it in tables and figures.
         pack: pack lines into inputs of at most so many tokens; None: each example is an input.
         documents: what is taken as one document, in words, such as "each file"; empty where that is not known.
+        kind: ``text``, ``images`` or ``sounds``.
         strict: whether to refuse what cannot be used; a run reads such a corpus to its end before the model runs.
         counts: what the last (or the present) pass of `encoded` has seen.
         broken: what was left out of the last (or the present) pass, and why.
@@ -48,21 +60,25 @@ class Corpus:
         read: Callable[[], Read],
         *,
         pack: int | None = None,
-        files: Files | None = None,
+        files: Sources | None = None,
         strict: bool = False,
         expected: str = "",
         documents: str = "",
+        kind: Kind = "text",
+        unread: str = "",
     ) -> None:
         expect("pack", pack, Pack | None)
         self.name = name
         self.pack = pack
         self.documents = documents
+        self.kind: Kind = kind
         self.counts = Counts()
         self.broken: list[CorpusError] = []
         self._read = read
         self._files = files
         self.strict = strict
         self._expected = expected
+        self._unread = unread
         self._told: set[str] = set()
 
     @classmethod
@@ -75,6 +91,7 @@ class Corpus:
         documents: str,
         pack: int | None = None,
         strict: bool = False,
+        kind: Kind = "text",
     ) -> Corpus:
         """What `read` makes of the lines of some files.
 
@@ -82,7 +99,7 @@ class Corpus:
             paths: a file or several.
             read: gives examples, or what makes one each.
             expected: the error where there is no example, such as "expected text, found blank lines only".
-            documents, pack: as in the attributes.
+            documents, pack, kind: as in the attributes.
             strict: refuse examples that are broken, instead of leaving them out.
         """
         files = Files(paths)
@@ -94,10 +111,12 @@ class Corpus:
             strict=strict,
             expected=expected,
             documents=documents,
+            kind=kind,
         )
 
     def __repr__(self) -> str:
-        return f"Corpus({self.name!r}, pack={self.pack})"
+        what = f"pack={self.pack}" if self.kind == "text" else f"kind={self.kind!r}"
+        return f"Corpus({self.name!r}, {what})"
 
     def __iter__(self) -> Iterator[Example]:
         """The examples as they are in the source, without tokens. Warns of those that were left out."""
@@ -137,7 +156,10 @@ class Corpus:
         return CorpusError(self._files.paths[-1], None, self._expected)
 
     def tell(self) -> None:
-        """Warn of what was left out, with file and line; of what was told before not again."""
+        """Warn of what was left out, with file and line, and of files not read; of what was told before not again."""
+        if self._unread and self._unread not in self._told:
+            self._told.add(self._unread)
+            warnings.warn(f"{self.name}: {self._unread}", HeadscopeWarning, stacklevel=3)
         new = [told for error in self.broken if (told := str(error)) not in self._told]
         self._told.update(new)
         if new:

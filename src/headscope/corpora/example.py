@@ -86,4 +86,8 @@ class Example:
         """An error that begins with the example's file, line and name."""
         path, _, line = self.source.rpartition(":")
         said = f"sentence {self.name}: {message}" if self.name else str(message)
-        return CorpusError(path, int(line), said) if path else CorpusError(line, None, said)
+        return (
+            CorpusError(path, int(line), said)
+            if path and line.isdecimal()
+            else CorpusError(self.source, None, said)
+        )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Generator, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import resources
@@ -131,6 +132,59 @@ class Files:
                 yield Line(path, number, text.rstrip("\r\n"))
 
 
+class Listed:
+    """Some files, each of which is an input, and how much of them has been read.
+
+    Attributes:
+        paths: the files, in order.
+        sizes: of each, in bytes; 0 of one that is not there.
+        total: their size.
+        read: how many bytes the reading under way has read.
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.paths = [str(path) for path in paths]
+        self.sizes = [path.stat().st_size if path.exists() else 0 for path in paths]
+        self.total = sum(self.sizes)
+        self.read = 0
+
+    def __iter__(self) -> Iterator[str]:
+        self.read = 0
+        for path, size in zip(self.paths, self.sizes, strict=True):
+            self.read += size
+            yield path
+
+
+def walked(folder: Path, suffixes: Collection[str]) -> tuple[list[Path], Counter[str]]:
+    """The files of some kinds in a folder and below, and how many there are of each other suffix.
+
+    In order of their names, those of a folder before its folders. What is hidden (its name begins with a dot) is passed
+    over; links to folders are followed, and each folder is read once. Raises `CorpusError` for a folder that cannot be
+    read.
+    """
+
+    def failed(error: OSError) -> None:
+        raise CorpusError(error.filename, None, f"cannot be read: {error.strerror}")
+
+    found: list[Path] = []
+    others: Counter[str] = Counter()
+    seen: set[str] = set()
+    for root, folders, names in os.walk(folder, followlinks=True, onerror=failed):
+        real = os.path.realpath(root)
+        if real in seen:
+            folders.clear()
+            continue
+        seen.add(real)
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(name for name in names if not name.startswith(".")):
+            suffix = Path(name).suffix.lower()
+            if suffix in suffixes:
+                found.append(Path(root, name))
+            else:
+                others[suffix] += 1
+    return found, others
+
+
 @contextmanager
 def _readable(path: str) -> Generator[None]:
     try:
@@ -143,6 +197,11 @@ def packaged(name: str) -> list[Line]:
     """The lines of a file that ships in the package."""
     content = (resources.files("headscope.corpora") / "data" / name).read_text("utf-8")
     return [Line(name, number, line) for number, line in enumerate(content.split("\n"), 1)]
+
+
+def data_folder(name: str) -> Path:
+    """A folder that ships in the package."""
+    return Path(str(resources.files("headscope.corpora") / "data" / name))
 
 
 def _size(path: str) -> int:

@@ -14,16 +14,24 @@ _MAIN = ("text", "words", "tokens", "messages", "prompt_token_ids")
 Fail = Callable[[str], InputError]
 """Makes an error of what is wrong."""
 
-KINDS: Mapping[type, str] = {
-    str: "a string",
-    int: "a number",
-    float: "a number",
-    bool: "true or false",
-    list: "a list",
-    dict: "an object",
-    type(None): "null",
-}
-"""What a value of JSON is called."""
+
+class _Kinds(dict[type, str]):
+    def __missing__(self, kind: type) -> str:
+        return kind.__name__
+
+
+KINDS: Mapping[type, str] = _Kinds(
+    {
+        str: "a string",
+        int: "a number",
+        float: "a number",
+        bool: "true or false",
+        list: "a list",
+        dict: "an object",
+        type(None): "null",
+    }
+)
+"""What a value of JSON is called; another value of a row of a data set by its type."""
 
 
 def json_object(line: Line) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def of_object(fields: Mapping[str, Any], line: Line, documents: Documents) -> Ex
     if not audio.is_file():
         raise line.error(f"'audio': expected a WAV file, found nothing at {audio}")
     words = strings(fields.get("words"), "'words'", line.error)
-    times = _times(fields.get("times"), len(words), line)
+    times = times_of(fields.get("times"), len(words), line)
     name = scalar(fields, "document", line.error)
     return Example(
         words=words,
@@ -81,7 +81,7 @@ def link(word: int, begin: float, end: float) -> Link:
     )
 
 
-def _times(value: Any, words: int, line: Line) -> list[tuple[float, float]]:
+def times_of(value: Any, words: int, line: Line) -> list[tuple[float, float]]:
     """A beginning and an end of each word, in seconds."""
     if not isinstance(value, list):
         raise line.error(f"'times': expected a list of [begin, end] in seconds, found {KINDS[type(value)]}")

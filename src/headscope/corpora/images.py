@@ -1,0 +1,99 @@
+"""Pictures as a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from headscope.corpora.corpus import Corpus
+from headscope.corpora.media import By, Columns, Sense, corpus_of
+from headscope.doors import Count, validated
+from headscope.lazy import module
+from headscope.pictures import expect_picture, picture_of
+from headscope.senses import Picture
+
+SUFFIXES = (
+    ".avif",
+    ".bmp",
+    ".gif",
+    ".jfif",
+    ".jpe",
+    ".jpeg",
+    ".jpg",
+    ".pbm",
+    ".pgm",
+    ".png",
+    ".pnm",
+    ".ppm",
+    ".tif",
+    ".tiff",
+    ".webp",
+)
+"""Of files in a folder that are taken for pictures."""
+
+
+@validated
+def images(
+    source: Any,
+    *,
+    text: str | None = None,
+    documents: By = "file",
+    limit: Count | None = None,
+    column: str = "image",
+    text_column: str = "text",
+    strict: bool = False,
+) -> Corpus:
+    """Pictures, each an input and a document of its own. Files are opened one at a time.
+
+    Args:
+        source: a folder, whose pictures are told by their suffix and read in the order of their names, then those of
+            its folders; a picture's label is then the folder below `source` that it lies in. Or a path, or a list of
+            paths; pictures as `headscope.capture` takes them (Pillow images, arrays); a file of JSON lines, or rows
+            such as those of a data set of Hugging Face's ``datasets``. A row has an ``image`` (a path, from the folder
+            of the JSON lines on; in Python also a picture, the bytes of a file, or ``{"bytes": …, "path": …}``), and
+            may have a ``text`` or ``words``, a ``label``, and a ``document``: rows that follow one another with the
+            same are one.
+        text: what goes with each picture that has no text, for models that read both.
+        documents: what is one where a row does not say: each ``file``, or the files of one ``folder``.
+        limit: at most so many pictures, the first ones.
+        column, text_column: other names of the columns of pictures and texts.
+        strict: refuse pictures that are broken; else they are left out and listed (`Corpus`).
+
+    Raises `InputError` for what is nothing of that, and for a folder without pictures; and where Pillow, the extra
+    ``pictures``, is not installed.
+
+    >>> corpus = hs.corpora.images("photos")
+    >>> [(example.image.name, example.label) for example in corpus]
+    [('table.png', None), ('red.png', 'apples')]
+    """
+    return corpus_of(source, _IMAGES, Columns(column, text_column, text, documents), limit, strict)
+
+
+def _is_one(value: object) -> bool:
+    """Whether something is a picture itself."""
+    if isinstance(value, Mapping):
+        return "bytes" in value
+    if isinstance(value, np.ndarray):
+        return cast("np.ndarray[Any, Any]", value).ndim != 4
+    return isinstance(value, Picture | bytes) or hasattr(value, "getexif")
+
+
+def _need(value: Any) -> None:
+    if isinstance(value, Path | bytes):
+        module("PIL.Image")
+
+
+def _read(value: Any, name: str) -> Path | Picture:
+    """A file as it is, when it has been looked at; anything else as a picture."""
+    if isinstance(value, Path):
+        expect_picture(value)
+        return value
+    picture = picture_of(value)
+    return replace(picture, name=name) if name else picture
+
+
+_IMAGES = Sense("images", "picture", "image", SUFFIXES, _is_one, _need, _read)

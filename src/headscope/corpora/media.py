@@ -1,0 +1,322 @@
+"""Pictures and sounds of folders, lists, JSON lines and data sets, as examples."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import numpy as np
+
+from headscope.corpora.corpus import Corpus, Kind
+from headscope.corpora.example import Example
+from headscope.corpora.files import Line, Listed, walked
+from headscope.corpora.jsonlines import Documents, each_of, json_object, scalar, string, strings
+from headscope.corpora.speech import times_of
+from headscope.errors import CorpusError, InputError
+from headscope.failures import reason
+
+By = Literal["file", "folder"]
+"""What is a document: each picture or sound, or those of a folder."""
+
+_LISTED = 6  # suffixes of other files that are named
+
+
+@dataclass(frozen=True)
+class Sense:
+    """What differs between pictures and sounds.
+
+    Attributes:
+        kind: of the corpus.
+        noun: what one is called.
+        field: of the example that holds it.
+        suffixes: of its files.
+        is_one: whether something is one of them itself, not several.
+        need: raises `InputError` where the library that reads one is not installed.
+        read: what an example holds of one of some name, once it has been looked at: `InputError` for what is none.
+    """
+
+    kind: Kind
+    noun: str
+    field: Literal["image", "audio"]
+    suffixes: Sequence[str]
+    is_one: Callable[[object], bool]
+    need: Callable[[Any], None]
+    read: Callable[[Any, str], Any]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Where a row has what an example is made of.
+
+    Attributes:
+        media: the picture or the sound.
+        text: its text.
+        ask: a text for those that have none.
+        by: what is a document where the row does not say.
+    """
+
+    media: str
+    text: str
+    ask: str | None
+    by: By
+
+
+Row = tuple[Line, Callable[[], Mapping[str, Any]]]
+"""A place and what gives the row that is there."""
+
+
+class Place(Line):
+    """An input that is no line of a file: a file of its own, or an item of a list. Its `text` says which."""
+
+    @property
+    def source(self) -> str:
+        """Such as ``photos/cat.jpg`` or ``images[3]``."""
+        return self.text
+
+    def error(self, message: str) -> CorpusError:
+        """An error that begins with the place."""
+        return CorpusError(self.text, None, message)
+
+
+def corpus_of(source: Any, sense: Sense, columns: Columns, limit: int | None, strict: bool) -> Corpus:
+    """The corpus of some pictures or sounds.
+
+    Args:
+        source: a folder, a file, a file of JSON lines, or a list of these; a picture or a sound; or what can be read
+            again and again and gives pictures, sounds, or rows that have one each.
+        sense: which of the two.
+        columns: where rows have it.
+        limit: at most so many are read.
+        strict: refuse what is broken, instead of leaving it out.
+    """
+    if columns.ask is not None:
+        string(columns.ask, "text", InputError)
+    if sense.is_one(source):
+        source = [source]
+    paths = _paths(source)
+    if paths is None:
+        return _of_items(source, sense, columns, limit, strict)
+    if all(path.suffix.lower() == ".jsonl" for path in paths):
+        return Corpus.of_files(
+            paths,
+            lambda lines: islice(_examples(_of_lines(lines), sense, columns), limit),
+            expected="expected JSON objects, found blank lines only",
+            documents=each_of(None, "line"),
+            strict=strict,
+            kind=sense.kind,
+        )
+    return _of_paths(paths, sense, columns, limit, strict)
+
+
+def _paths(source: Any) -> list[Path] | None:
+    """The paths that a source is, or consists of; None for another source."""
+    if isinstance(source, str | os.PathLike):
+        return [Path(cast("str | os.PathLike[str]", source))]
+    if isinstance(source, list | tuple) and source:
+        items = cast("Sequence[Any]", source)
+        if all(isinstance(item, str | os.PathLike) for item in items):
+            return [Path(item) for item in items]
+    return None
+
+
+def _of_paths(
+    paths: Sequence[Path], sense: Sense, columns: Columns, limit: int | None, strict: bool
+) -> Corpus:
+    """Files, and what is in folders and below them."""
+    labels: dict[Path, str] = {}
+    files: list[Path] = []
+    others: Counter[str] = Counter()
+    for path in paths:
+        if not path.exists():
+            raise CorpusError(path, None, f"expected a folder or a {sense.noun}, found nothing there")
+        if not path.is_dir():
+            files.append(path)
+            continue
+        found, more = walked(path, sense.suffixes)
+        if not found:
+            expected = f"expected {sense.noun}s ({', '.join(sense.suffixes)})"
+            raise CorpusError(
+                path, None, f"{expected}, found {_counted(more) if more else 'no files that are not hidden'}"
+            )
+        others += more
+        files += found
+        root = path.parent if len(paths) > 1 else path
+        labels |= {
+            each: folder for each in found if (folder := each.parent.relative_to(root).as_posix()) != "."
+        }
+    listed = Listed(files[:limit])
+    for each in {Path(path).suffix.lower(): Path(path) for path in listed.paths}.values():
+        sense.need(each)
+
+    def rows() -> Iterator[Row]:
+        for number, path in enumerate(listed, 1):
+            row = {columns.media: path, "label": labels.get(Path(path))}
+            yield Place(name, number, path), partial(dict[str, Any], row)
+
+    name = (
+        ", ".join(path.resolve().name for path in paths)
+        if len(paths) < 4
+        else f"{len(files):,} {sense.noun}s"
+    )
+    unread = f"did not read {_counted(others)}, which are no {sense.noun}s" if others else ""
+    return Corpus(
+        name,
+        lambda: _examples(rows(), sense, columns),
+        files=listed,
+        strict=strict,
+        documents=f"each {sense.noun}" if columns.by == "file" else f"the {sense.noun}s of each folder",
+        kind=sense.kind,
+        unread=unread,
+    )
+
+
+def _counted(others: Counter[str]) -> str:
+    """Files that are something else, such as ``12 other files (9 .mp4, 3 .txt)``."""
+    listed = [f"{count:,} {suffix or 'without a suffix'}" for suffix, count in others.most_common(_LISTED)]
+    if len(others) > _LISTED:
+        listed.append("…")
+    total = others.total()
+    return f"{total:,} other file{'s' * (total > 1)} ({', '.join(listed)})"
+
+
+def _of_items(source: Any, sense: Sense, columns: Columns, limit: int | None, strict: bool) -> Corpus:
+    """What is in memory, or comes from a data set."""
+    several = f"a folder, a file, a list of {sense.noun}s or paths, or rows with a column {columns.media!r}"
+    if isinstance(source, Mapping):
+        keys = ", ".join(map(repr, islice(cast("Mapping[Any, Any]", source), _LISTED)))
+        raise InputError(f"{sense.kind}: expected {several}, found a dict with the keys {keys or 'none'}")
+    if not (isinstance(source, Iterable) or _is_listed(source)):
+        raise InputError(f"{sense.kind}: expected {several}, found {type(source).__name__}")
+    items = cast("Iterable[Any]", source)
+    if isinstance(items, Iterator):
+        raise InputError(
+            f"{sense.kind}: expected what can be read again and again, found {type(items).__name__}; "
+            "list(...) makes a list of it"
+        )
+    names: Any = getattr(items, "column_names", None)
+    if isinstance(names, list) and columns.media not in names:
+        there = ", ".join(map(repr, cast("list[Any]", names)))
+        raise InputError(
+            f"{sense.kind}: expected a column {columns.media!r}, found {there}; column= names it"
+        )
+    if hasattr(items, "__len__") and not len(cast("Sequence[Any]", items)):
+        raise InputError(f"{sense.kind}: expected at least one {sense.noun}, found an empty list")
+
+    def rows() -> Iterator[Row]:
+        for index, item in enumerate(islice(_each(items), limit)):
+            place = Place(sense.kind, index + 1, f"{sense.kind}[{index}]")
+            yield place, partial(_row, item, sense, columns, place)
+
+    return Corpus(
+        sense.kind,
+        lambda: _examples(rows(), sense, columns),
+        strict=strict,
+        documents=each_of(None, sense.noun),
+        kind=sense.kind,
+    )
+
+
+def _each(items: Iterable[Any]) -> Iterator[Callable[[], Any]]:
+    """What gives each item. Those of a list are got one by one, so that one that cannot be got is only one."""
+    if _is_listed(items):
+        listed = cast("Sequence[Any]", items)
+        return (partial(listed.__getitem__, index) for index in range(len(listed)))
+    return (partial(_same, item) for item in items)
+
+
+def _is_listed(items: object) -> bool:
+    """Whether items can be counted and got one by one."""
+    return hasattr(items, "__len__") and hasattr(items, "__getitem__")
+
+
+def _same(item: Any) -> Any:
+    return item
+
+
+def _row(item: Callable[[], Any], sense: Sense, columns: Columns, place: Line) -> Mapping[str, Any]:
+    """The row that an item is; of a picture or a sound itself one of it alone."""
+    try:
+        found: Any = item()
+    except (ArithmeticError, LookupError, OSError, RuntimeError, SyntaxError, ValueError) as error:
+        raise place.error(f"cannot be read ({reason(error)})") from None
+    if not isinstance(found, Mapping):
+        return {columns.media: found}
+    row = cast("Mapping[str, Any]", found)
+    return {columns.media: row} if columns.media not in row and sense.is_one(row) else row
+
+
+def _of_lines(lines: Iterable[Line]) -> Iterator[Row]:
+    return ((line, partial(json_object, line)) for line in lines if line.text.strip())
+
+
+def _examples(rows: Iterable[Row], sense: Sense, columns: Columns) -> Iterator[Callable[[], Example]]:
+    documents = Documents("document" if columns.by == "file" else "folder")
+    return (partial(_example, line, row, sense, columns, documents) for line, row in rows)
+
+
+def _example(
+    line: Line, make: Callable[[], Mapping[str, Any]], sense: Sense, columns: Columns, documents: Documents
+) -> Example:
+    row = make()
+    if columns.media not in row:
+        raise line.error(f"expected a key {columns.media!r}, found {', '.join(map(repr, row)) or 'none'}")
+    fields: dict[str, Any] = {}
+    if row.get(columns.text) is not None:
+        fields["text"] = string(row[columns.text], repr(columns.text), line.error)
+    if row.get("words") is not None:
+        fields["words"] = strings(row["words"], "'words'", line.error)
+        if "text" in fields:
+            raise line.error(f"expected {columns.text!r} or 'words', found both")
+    if sense.field == "audio" and row.get("times") is not None:
+        fields["times"] = times_of(row["times"], len(fields.get("words", ())), line)
+    if not fields and columns.ask is not None:
+        fields["text"] = columns.ask
+    media, path = _media(row[columns.media], line)
+    name = scalar(row, "document", line.error)
+    if columns.by == "folder" and name is None:
+        if path is None:
+            raise line.error(f"expected a path of the {sense.noun} for documents='folder', found none")
+        name = str(path.parent)
+    sense.need(media)
+    try:
+        fields[sense.field] = sense.read(media, "" if path is None else path.name)
+    except InputError as error:
+        said = str(error).removeprefix(f"{line.source}: ").removeprefix(f"{sense.field}: ")
+        raise line.error(said) from None
+    return Example(
+        **fields,
+        label=scalar(row, "label", line.error),
+        document=documents.number(line, name),
+        document_known=True,
+        source=line.source,
+    )
+
+
+def _media(value: Any, line: Line) -> tuple[Any, Path | None]:
+    """What a row has of a picture or a sound, as it is read, and the path that it names.
+
+    Paths count from the folder of the file that names them. Of what data sets make of one (``{"bytes", "path"}``,
+    ``{"array", "sampling_rate"}``, a decoder) there are the bytes or the samples.
+    """
+    path: str | os.PathLike[str] | None = None
+    if isinstance(value, Mapping):
+        given = cast("Mapping[str, Any]", value)
+        path = given.get("path")
+        if given.get("array") is not None:
+            value = np.asarray(given["array"]), given.get("sampling_rate")
+        else:
+            value = path if given.get("bytes") is None else given["bytes"]
+    elif hasattr(value, "get_all_samples"):  # torchcodec's decoder
+        decoded: Any = value.get_all_samples()
+        value = np.asarray(decoded.data).mean(0), decoded.sample_rate
+    if isinstance(value, str | os.PathLike):
+        path = cast("str | os.PathLike[str]", value)
+        value = Path(path) if isinstance(line, Place) else Path(line.path).parent / path
+        return value, value
+    return value, None if path is None else Path(path)

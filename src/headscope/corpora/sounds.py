@@ -1,0 +1,139 @@
+"""Sounds as a corpus, and long ones as several inputs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from headscope.audio import Audio, heard, need, own, windows
+from headscope.corpora.corpus import Corpus
+from headscope.corpora.example import Example
+from headscope.corpora.media import By, Columns, Sense, corpus_of
+from headscope.doors import Count, validated
+from headscope.errors import HeadscopeWarning, InputError
+from headscope.senses import Sound
+
+SUFFIXES = (".aif", ".aiff", ".au", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".wav", ".wave")
+"""Of files in a folder that are taken for sounds."""
+
+
+@validated
+def sounds(
+    source: Any,
+    *,
+    text: str | None = None,
+    documents: By = "file",
+    limit: Count | None = None,
+    column: str = "audio",
+    text_column: str = "text",
+    strict: bool = False,
+) -> Corpus:
+    """Sounds, each an input and a document of its own. Files are opened one at a time.
+
+    Args:
+        source: a folder, whose sounds are told by their suffix and read in the order of their names, then those of its
+            folders; a sound's label is then the folder below `source` that it lies in. Or a path, or a list of paths;
+            ``(samples, rate)``, or a list of these; a file of JSON lines, or rows such as those of a data set of
+            Hugging Face's ``datasets``. A row has an ``audio`` (a path, from the folder of the JSON lines on; in Python
+            also samples, the bytes of a file, ``{"bytes": …, "path": …}`` or ``{"array": …, "sampling_rate": …}``), and
+            may have a ``text``, or ``words`` and their ``times`` (``[begin, end]`` each, in seconds), a ``label``, and
+            a ``document``: rows that follow one another with the same are one.
+        text: what goes with each sound that has no text.
+        documents: what is one where a row does not say: each ``file``, or the files of one ``folder``.
+        limit: at most so many sounds, the first ones.
+        column, text_column: other names of the columns of sounds and texts.
+        strict: refuse sounds that are broken; else they are left out and listed (`Corpus`).
+
+    Raises `InputError` for what is nothing of that, and for a folder without sounds; and where what reads them is not
+    installed: scipy for WAV files, soundfile (the extra ``sounds``) for others.
+
+    >>> corpus = hs.corpora.sounds([(np.zeros(8_000), 16_000), "speech.wav"])
+    >>> [example.source for example in corpus]
+    ['sounds[0]', 'sounds[1]']
+    """
+    return corpus_of(source, _SOUNDS, Columns(column, text_column, text, documents), limit, strict)
+
+
+def parts(example: Example, rate: int, seconds: float) -> list[Example]:
+    """A sound that is longer than a model hears at once, as several: cut where it is quiet (`headscope.audio.windows`).
+
+    Words go, with their times, where their middle is.
+
+    Args:
+        example: with `audio`.
+        rate: samples in a second that the model hears.
+        seconds: how long an input may be.
+
+    Raises `CorpusError` for a sound that is not to be cut: one with links, or with text that has no times.
+    """
+    assert example.audio is not None
+    samples = heard(example.audio, rate)
+    if len(samples) <= seconds * rate:
+        return [example]
+    if example.links is not None or (example.times is None and (example.text or example.words)):
+        what = "with links" if example.links is not None else "with a text that has no times"
+        raise example.error(
+            f"expected at most {seconds:g} s of a sound {what}, found {len(samples) / rate:.2f} s"
+        )
+    found: list[Example] = []
+    for start, end in windows(samples, rate, seconds):
+        begin, after = start / rate, end / rate
+        part = replace(
+            example, audio=(samples[start:end], rate), source=f"{example.source} from {begin:.2f} s on"
+        )
+        if example.words is not None and example.times is not None:
+            inside = [
+                (word, (max(first, begin) - begin, min(last, after) - begin))
+                for word, (first, last) in zip(example.words, example.times, strict=True)
+                if begin <= (first + last) / 2 < after
+            ]
+            part = replace(
+                part, words=[word for word, _ in inside] or None, times=[times for _, times in inside] or None
+            )
+        found.append(part)
+    return found
+
+
+def _is_one(value: object) -> bool:
+    """Whether something is a sound itself."""
+    if isinstance(value, Mapping):
+        return "array" in value or "bytes" in value
+    if isinstance(value, tuple):
+        pair = cast("tuple[Any, ...]", value)
+        return len(pair) == 2 and isinstance(pair[1], int)
+    return isinstance(value, Sound | bytes) or hasattr(value, "get_all_samples")
+
+
+def _need(value: Any) -> None:
+    if isinstance(value, Path | bytes):
+        need(value)
+
+
+def _read(value: Any, name: str) -> Audio:
+    """A file as it is, when it has been listened to; anything else as samples and their rate."""
+    if isinstance(value, Sound):
+        return own((value.samples, value.rate))
+    pair = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else ()
+    if len(pair) == 2:
+        samples, rate = pair
+        if not isinstance(rate, int):
+            raise InputError(f"expected a sampling rate, a whole number, found {rate!r}")
+        return own((np.asarray(samples), rate))
+    if isinstance(value, bytes):
+        return own(value)
+    if not isinstance(value, Path):
+        raise InputError(
+            f"expected a path, or samples and their rate, found {type(cast(object, value)).__name__}"
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HeadscopeWarning)  # it is said when a model hears the file
+        own(value)
+    return value
+
+
+_SOUNDS = Sense("sounds", "sound", "audio", SUFFIXES, _is_one, _need, _read)
