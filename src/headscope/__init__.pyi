@@ -7,6 +7,7 @@ from . import errors as errors
 from . import probes as probes
 from .analyses.align.heads import alignment_heads as alignment_heads
 from .analyses.align.run import align as align
+from .analyses.artefacts.run import artefacts as artefacts
 from .analyses.attribute.run import attribute as attribute
 from .analyses.combine.run import combine_heads as combine_heads
 from .analyses.coref.run import coreference as coreference

@@ -18,7 +18,7 @@ from headscope.tokens import BoolArray, IntArray, Tokens
 _CHEN = ("chen2024",)
 
 
-def _rows(tokens: Tokens) -> BoolArray:
+def speaking(tokens: Tokens) -> BoolArray:
     """The words that were generated; where none was, those after the picture."""
     written = mask(tokens, "generated")
     if written.any():
@@ -27,7 +27,7 @@ def _rows(tokens: Tokens) -> BoolArray:
 
 
 def _to(tokens: Tokens, queries: IntArray, keys: BoolArray) -> BoolArray:
-    return _rows(tokens)[queries, None] & keys
+    return speaking(tokens)[queries, None] & keys
 
 
 @pair_measure(

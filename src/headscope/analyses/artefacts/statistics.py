@@ -1,0 +1,251 @@
+"""Which patches stand out, what heads give to them, and where they sit: figures over pictures; no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import xarray as xr
+
+from headscope.heads import Head
+from headscope.measures.answers import speaking
+from headscope.measures.dataset import describe, description
+from headscope.measures.measure import Measure, mask, pair_measure
+from headscope.measures.resample import share_interval
+from headscope.measures.sums import Floats, Ratios, Sums
+from headscope.tokens import BoolArray, IntArray, Tokens
+
+DEVIATIONS = 6.0
+"""So many robust standard deviations above the median a norm is far above the rest."""
+
+FACTOR = 1.5
+"""At least so many times the median, too: where norms hardly differ, deviations are small."""
+
+TAU = 20.0
+"""From where on a token of a language model is a visual sink (Kang et al. 2025, section 4.1)."""
+
+CELLS = 8
+"""So many rows and columns, at most, has the map that says where artefacts sit."""
+
+KINDS = ("artefacts", "others")
+
+COLUMNS = ("layer", "head", "paper", "attention", "se", "chance", "ci_low", "ci_high", "n", "from_cls")
+"""Columns of the table: the share of attention that goes to artefacts, over the tokens of pictures that have some."""
+
+
+@pair_measure(
+    "attention", "Mean share of a token's attention that goes to artefacts, over the tokens that see one."
+)
+def attention(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
+    """In a text with a picture, the rows are those of `headscope.measures.answers`."""
+    rows = speaking(tokens) if "image" in tokens.classes else np.ones(len(tokens), np.bool_)
+    return rows[queries, None] & mask(tokens, "artefact")
+
+
+@pair_measure(
+    "from_cls", "Mean share of the attention of [CLS] that goes to artefacts, over pictures that have some."
+)
+def from_cls(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
+    """The row of the classification token alone."""
+    return mask(tokens, "cls")[queries, None] & mask(tokens, "artefact")
+
+
+MEASURES: Sequence[Measure] = (attention, from_cls)
+
+
+class Seen(NamedTuple):
+    """What is known of one picture.
+
+    Attributes:
+        tokens: its axis.
+        patches: which tokens may be artefacts.
+        artefacts: which are.
+        strength: what leaves each layer, ``[layer token]``: norms, or φ.
+    """
+
+    tokens: Tokens
+    patches: BoolArray
+    artefacts: BoolArray
+    strength: Floats
+
+
+def cutoff_of(norms: npt.NDArray[Any]) -> float:
+    """The norm above which patches are artefacts: `DEVIATIONS` robust standard deviations (1.4826 times the median
+    absolute deviation) above the median, and at least `FACTOR` times the median.
+
+    >>> cutoff_of(np.array([9.0, 10, 10, 11, 9, 11, 10, 400]))
+    15.0
+    """
+    median = float(np.median(norms))
+    deviation = 1.4826 * float(np.median(np.abs(norms - median)))
+    return max(median + DEVIATIONS * deviation, FACTOR * median)
+
+
+def figures_of(seen: Seen, grid: tuple[int, int]) -> tuple[Floats, Floats]:
+    """What one picture adds to each figure, and to its count.
+
+    Figures are the share of artefacts; of each layer the strength of artefacts and of others; the contrast of both; and
+    the share of artefacts in each cell of a grid of rows and columns.
+    """
+    kinds = np.stack([seen.artefacts, seen.patches & ~seen.artefacts])
+    counts = kinds.sum(1).astype(np.float64)
+    sums = [np.array([counts[0]]), (seen.strength @ kinds.T).ravel()]
+    sizes = [np.array([counts.sum()]), np.tile(counts, len(seen.strength))]
+    contrast, cells = contrast_of(seen.tokens, seen.patches), cells_of(seen.tokens, seen.patches, grid)
+    count = grid[0] * grid[1]
+    sums += [kinds @ contrast, np.bincount(cells[seen.artefacts], minlength=count)]
+    sizes += [counts, np.bincount(cells[seen.patches], minlength=count)]
+    return np.concatenate(sums).astype(np.float64), np.concatenate(sizes).astype(np.float64)
+
+
+def contrast_of(tokens: Tokens, patches: BoolArray) -> Floats:
+    """The standard deviation of brightness (0 to 255) within each patch, ``[token]``; 0 for what is none."""
+    found = np.zeros(len(tokens))
+    if tokens.boxes is None or tokens.picture is None:
+        return found
+    grey = tokens.picture.pixels.mean(-1)
+    down, across = grey.shape
+    for place in np.flatnonzero(patches):
+        left, top, right, bottom = tokens.boxes[place]
+        first = min(max(int(top), 0), down - 1), min(max(int(left), 0), across - 1)
+        last = max(first[0] + 1, int(np.ceil(bottom))), max(first[1] + 1, int(np.ceil(right)))
+        found[place] = grey[first[0] : last[0], first[1] : last[1]].std()
+    return found
+
+
+def grid_of(tokens: Tokens, patches: BoolArray) -> tuple[int, int]:
+    """Rows and columns of the map of artefacts for pictures such as this: those of its patches, at most `CELLS`."""
+    middle = _relative(tokens, patches).round(6)
+    columns, rows = (min(CELLS, len(np.unique(each))) for each in middle.T)
+    return rows, columns
+
+
+def cells_of(tokens: Tokens, patches: BoolArray, grid: tuple[int, int]) -> IntArray:
+    """In which cell of a grid over what the model sees each patch has its middle, row by row, ``[token]``."""
+    rows, columns = grid
+    column, row = (_relative(tokens, patches) * (columns, rows)).astype(np.int64).T
+    cells = np.zeros(len(tokens), np.int64)
+    cells[patches] = np.minimum(row, rows - 1) * columns + np.minimum(column, columns - 1)
+    return cells
+
+
+def _relative(tokens: Tokens, patches: BoolArray) -> Floats:
+    """Where the middle of each patch is, across and down, from 0 to 1 of what the model sees, ``[patch 2]``."""
+    assert tokens.boxes is not None
+    own = tokens.boxes[patches]
+    start, end = own[:, :2].min(0), own[:, 2:].max(0)
+    return ((own[:, :2] + own[:, 2:]) / 2 - start) / (end - start)
+
+
+def dataset(
+    heads: Sums,
+    figures: Ratios,
+    layers: Sequence[int],
+    grid: tuple[int, int],
+    strengths: Floats,
+    cutoff: float,
+    meta: Mapping[str, Any],
+) -> xr.Dataset:
+    """Label what heads give to artefacts, and what these are.
+
+    Args:
+        heads: of `MEASURES`.
+        figures: of `figures_of`.
+        layers: the model's index of each layer whose states were read.
+        grid: rows and columns of the map.
+        strengths: of all patches, what was compared with the cutoff.
+        cutoff: above (from) which a patch is an artefact.
+        meta: what made the result.
+    """
+    values: dict[str, Any] = {}
+    heads = heads.closed()
+    there = np.isfinite(heads.s[0])
+    value, error, chance, documents = heads.value(), heads.error(), heads.by_chance(), heads.effective()
+    for place, measure in enumerate(MEASURES):
+        low, high = share_interval(value[place], error[place], documents[place], heads.n[place])
+        about = {"units": "share", "description": measure.description}
+        values[measure.name] = (("layer", "head"), value[place], about)
+        rest = {"se": error, "chance": chance, "documents": documents}
+        rest = {name: each[place] for name, each in rest.items()} | {"low": low, "high": high}
+        rest["n"] = np.where(there, heads.n[place], np.nan)
+        values |= {f"{measure.name}_{name}": (("layer", "head"), each) for name, each in rest.items()}
+    figures = figures.closed()
+    found, spread, alike = figures.value(), figures.error(), figures.effective()
+    low, high = share_interval(found[0], spread[0], alike[0], figures.n[0])
+    many = 2 * len(layers)
+    values["artefacts"] = (
+        (),
+        found[0],
+        {"units": "share", "description": "Share of patches that are artefacts."},
+    )
+    values |= {"artefacts_low": ((), float(low)), "artefacts_high": ((), float(high))}
+    values |= {
+        "artefacts_n": ((), figures.n[0]),
+        "cutoff": ((), cutoff),
+        "median": ((), float(np.median(strengths))),
+    }
+    for end, each in (("", found), ("_se", spread)):
+        values[f"strength{end}"] = ("state", "kind"), each[1 : 1 + many].reshape(-1, 2)
+        values[f"contrast{end}"] = "kind", each[1 + many : 3 + many]
+    values["where"] = ("row", "column"), found[3 + many :].reshape(grid)
+    counts, edges = np.histogram(strengths, bins=_bins(strengths))
+    values["count"] = "bin", counts
+    coords: dict[str, Any] = {
+        "layer": list(heads.layers),
+        "head": np.arange(heads.s.shape[2]),
+        "state": list(layers),
+    }
+    coords |= {"kind": list(KINDS), "from": ("bin", edges[:-1]), "to": ("bin", edges[1:])}
+    return xr.Dataset(values, coords, describe(meta))
+
+
+def _bins(strengths: Floats) -> Floats:
+    """Edges of a histogram, evenly on a scale of logarithms."""
+    low, high = max(float(strengths.min()), 1e-6), max(float(strengths.max()), 2e-6)
+    return np.geomspace(low * (1 - 1e-6), high * (1 + 1e-6), 61)
+
+
+def told(result: xr.Dataset) -> str:
+    """What was found, in a few lines."""
+    about, share, count = description(result), float(result["artefacts"]), int(result["artefacts_n"])
+    norms = about["rule"] == "norm"
+    what = "norm above" if norms else "φ of at least"
+    found, name = round(share * count), "artefacts" if norms else "visual sinks"
+    lines = [
+        f"{found:,} of {count:,} patches of {about['corpus']['examples']:,} pictures are {name} ({100 * share:.2f} %): "
+        f"{what} {float(result['cutoff']):.4g}, median {float(result['median']):.4g}"
+    ]
+    if not norms:
+        named = ", ".join(map(str, about["dimensions"])) or "none, as the first token stands out in none"
+        lines.append(f"sink dimensions: {named}")
+    if found:
+        strength, contrast = result["strength"].values, result["contrast"].values
+        best = int(np.nanargmax(strength[:, 0] / np.maximum(strength[:, 1], 1e-12)))
+        lines.append(
+            f"they stand out most behind layer {int(result['state'].values[best])}: mean {strength[best, 0]:.4g}, of "
+            f"others {strength[best, 1]:.4g}; brightness within a patch varies by {contrast[0]:.1f} of 255, of others "
+            f"by {contrast[1]:.1f}"
+        )
+    return "\n".join(lines)
+
+
+def table(result: xr.Dataset) -> pd.DataFrame:
+    """One row a head, with `COLUMNS`, those first that give most to artefacts."""
+    rows: list[dict[str, Any]] = []
+    names = {
+        "attention": "attention",
+        "attention_se": "se",
+        "attention_chance": "chance",
+        "attention_low": "ci_low",
+    }
+    names |= {"attention_high": "ci_high", "attention_n": "n", "from_cls": "from_cls"}
+    figures = {column: np.asarray(result[name].values, np.float64) for name, column in names.items()}
+    for spot in np.argwhere(np.isfinite(figures["n"])):
+        head = Head(int(result["layer"].values[spot[0]]), int(spot[1]))
+        own = {column: float(each[tuple(spot)]) for column, each in figures.items()}
+        rows.append({"layer": head.layer, "head": head.head, "paper": head.paper, **own, "n": int(own["n"])})
+    rows.sort(key=lambda row: -np.nan_to_num(row["attention"]))
+    return pd.DataFrame(rows, columns=list(COLUMNS))

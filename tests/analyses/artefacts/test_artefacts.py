@@ -1,0 +1,262 @@
+"""Artefacts and visual sinks: planted ones are found, and what heads give them is what a loop over own maps says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from small_models import llava_parts, seeing
+from torch import nn
+
+import headscope as hs
+from headscope import cli
+from headscope.analyses.artefacts import statistics
+from headscope.analyses.artefacts.run import artefacts
+from headscope.attention.one import prepare
+from headscope.corpora import Corpus, Example
+from headscope.errors import InputError, RefusedError
+from headscope.measures.dataset import description, read
+from headscope.models import Model
+
+SIDE = 64
+
+
+def corpus(pictures: Sequence[np.ndarray], text: str | None = None) -> Corpus:
+    examples = [Example(image=each, text=text, document=place) for place, each in enumerate(pictures)]
+    return Corpus("a few", lambda: iter(examples))
+
+
+def photo(*white: int, seed: int = 0) -> np.ndarray:
+    """A dark picture of 4 × 4 parts, some of which are white."""
+    pixels = np.random.default_rng(seed).integers(60, 90, (SIDE, SIDE, 3)).astype(np.uint8)
+    for place in white:
+        row, column = divmod(place, 4)
+        pixels[16 * row : 16 * row + 16, 16 * column : 16 * column + 16] = 255
+    return pixels
+
+
+def planted() -> Model:
+    """A model whose white patches get a large norm, and whose head L1H2 looks at these alone."""
+    model = seeing()
+    parts = dict(model.module.named_modules())
+    with torch.no_grad():
+        project: Any = parts["embeddings.patch_embeddings.projection"]
+        project.weight[0] = 0.1
+        project.bias[0] = 31.5  # dark patches have about 31.5 - 0.41 · 0.1 · 768 = 0, white ones 31.5 + 77
+        names = [
+            name for name in parts if name.endswith(("query", "key", "q_proj", "k_proj")) and ".1." in name
+        ]
+        query, key = (next(parts[name] for name in names if part in name) for part in ("q", "k"))
+        for linear in (query, key):
+            linear.weight[16:24] = 0.0
+            linear.bias[16:24] = 0.0
+        query.bias[16] = 60.0
+        key.weight[16, 0] = 1.0
+    return model
+
+
+@pytest.fixture(scope="module")
+def found() -> Any:
+    pictures = [
+        photo(5),
+        photo(5, 6, seed=1),
+        photo(seed=2),
+        photo(6, seed=3),
+        photo(9, seed=4),
+        photo(seed=5),
+    ]
+    return artefacts(planted(), corpus(pictures), batch_size=4)
+
+
+def test_planted_artefacts_are_counted_and_placed(found: Any) -> None:
+    assert found["artefacts_n"].item() == 6 * 16
+    assert found["artefacts"].item() == pytest.approx(5 / 96)
+    assert found["artefacts_low"].item() < 5 / 96 < found["artefacts_high"].item()
+    where = np.zeros((4, 4))
+    where[1, 1], where[1, 2], where[2, 1] = 2 / 6, 2 / 6, 1 / 6
+    np.testing.assert_allclose(found["where"], where)
+    assert found["contrast"].sel(kind="artefacts").item() == 0  # a white patch is even
+    mean_of_three = 30 / 12**0.5 / 3**0.5  # colours, each even from 60 to 90
+    assert found["contrast"].sel(kind="others").item() == pytest.approx(mean_of_three, rel=0.02)
+    assert found["strength"].sel(state=1, kind="artefacts") > 1.5 * found["strength"].sel(
+        state=1, kind="others"
+    )
+    assert found["median"].item() < found["cutoff"].item()
+    assert int(found["count"].sum()) == 96
+    assert description(found)["rule"] == "norm"
+
+
+def test_the_head_that_looks_at_artefacts_is_first_and_its_figures_are_those_of_a_loop(found: Any) -> None:
+    model = planted()
+    rows = hs.table(found)
+    assert rows["paper"].iloc[0] == "2-3"
+    assert rows["attention"].iloc[0] > 0.9
+    assert list(rows.columns) == list(statistics.COLUMNS)
+    model.module.set_attn_implementation("eager")
+    whole, cls, norms = [], [], []
+    white = [(5,), (5, 6), (), (6,), (9,), ()]
+    for seed, places in enumerate(white):
+        _, ready = prepare(model, None, image=photo(*places, seed=seed))
+        with torch.no_grad():
+            out = model.module(**ready, output_attentions=True, output_hidden_states=True)
+        norms.append(out.hidden_states[-1][0, 1:].norm(dim=-1).numpy())
+        if places:
+            maps = torch.stack(out.attentions)[:, 0].double().numpy()
+            mass = maps[..., [1 + place for place in places]].sum(-1)  # [layer head query]
+            whole.append(mass)
+            cls.append(mass[..., 0])
+    np.testing.assert_allclose(found["attention"], np.concatenate(whole, -1).mean(-1), rtol=1e-4)
+    np.testing.assert_allclose(found["from_cls"], np.mean(cls, 0), rtol=1e-4)
+    np.testing.assert_allclose(found["attention_chance"], np.mean([1, 2, 1, 1]) / 17)
+    assert (found["attention_n"] == 4 * 17).all()
+    assert (found["from_cls_n"] == 4).all()
+    assert found["median"].item() == pytest.approx(np.median(norms), rel=1e-4)
+    own = np.concatenate([norm[list(places)] for norm, places in zip(norms, white, strict=True)])
+    assert found["strength"].sel(state=1, kind="artefacts").item() == pytest.approx(own.mean(), rel=1e-4)
+    means = [np.mean(maps, -1) for maps in whole]  # each picture has as many rows
+    without = [np.mean([*means[:place], *means[place + 1 :]], 0) for place in range(4)]
+    spread = np.sqrt(3 / 4 * ((without - np.mean(without, 0)) ** 2).sum(0))
+    np.testing.assert_allclose(found["attention_se"], spread, rtol=1e-3, atol=1e-9)
+
+
+def test_a_cutoff_of_ones_own_and_no_artefact_at_all() -> None:
+    model, pictures = planted(), corpus([photo(5), photo(seed=1)])
+    none = artefacts(model, pictures, cutoff=1e6)
+    assert none["artefacts"].item() == 0
+    assert np.isnan(none["attention"]).all()
+    assert np.isnan(hs.table(none)["attention"]).all()
+    assert len(hs.table(none)) == 8
+    every = artefacts(model, pictures, cutoff=1e-6)
+    assert every["artefacts"].item() == 1
+    np.testing.assert_allclose(every["attention_chance"], 16 / 17)
+    plain = artefacts(seeing(), corpus([photo(seed=seed) for seed in range(3)]))
+    assert plain["artefacts"].item() == 0
+
+
+def test_the_cutoff_is_far_above_the_rest() -> None:
+    draw = np.random.default_rng(0)
+    rest = draw.normal(40, 6, 5000)
+    assert rest.max() < statistics.cutoff_of(rest)
+    two = np.concatenate([rest, draw.normal(300, 60, 100)])
+    bar = statistics.cutoff_of(two)
+    assert ((two > bar) == (np.arange(5100) >= 5000)).mean() > 0.999
+    assert statistics.cutoff_of(3 * two) == pytest.approx(3 * bar)
+    assert statistics.cutoff_of(np.full(9, 2.0)) == pytest.approx(3.0)
+
+
+class _Sink(nn.Module):
+    """A projector that gives one token of the picture a massive activation."""
+
+    def __init__(self, inner: nn.Module, place: int, dimension: int) -> None:
+        super().__init__()
+        self.inner, self.place, self.dimension = inner, place, dimension
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        made = self.inner(features).clone()
+        made[:, self.place, self.dimension] = 500.0
+        return made
+
+
+def test_a_planted_visual_sink_is_found_by_the_dimension_of_the_first_token() -> None:
+    module, processor = llava_parts()
+    text = "Look: <image> What is on it?"
+    begin = processor.tokenizer(text)["input_ids"][0]
+    with torch.no_grad():
+        module.get_input_embeddings().weight[begin, 3] = 500.0
+    module.model.multi_modal_projector = _Sink(module.model.multi_modal_projector, 6, 3)
+    model = hs.load((module, processor))
+    pictures = [photo(seed=seed) for seed in range(3)]
+    found = artefacts(model, corpus(pictures, text), cutoff=5.0)
+    about = description(found)
+    assert (about["rule"], about["dimensions"]) == ("sink", [3])
+    assert found["artefacts"].item() == pytest.approx(1 / 16)
+    where = np.zeros((4, 4))
+    where[1, 2] = 1
+    np.testing.assert_allclose(found["where"], where)
+    assert (
+        5 < found["strength"].sel(state=0, kind="artefacts").item() <= 32**0.5
+    )  # all of a state's size in one of 32
+    maps: Any = hs.capture(model, text, image=pictures[0])
+    axis = maps["language"].query
+    sink = int(np.flatnonzero(axis.mask("image"))[6])
+    rows = axis.mask("question") & (np.arange(len(axis)) > sink)
+    own = [
+        np.stack(hs.capture(model, text, image=each)["language"].layers)[..., rows, sink] for each in pictures
+    ]  # pyright: ignore[reportIndexIssue, reportCallIssue, reportArgumentType]
+    np.testing.assert_allclose(found["attention"], np.mean([each.mean(-1) for each in own], 0), atol=1e-5)
+    chance = (1 / (1 + np.flatnonzero(rows))).mean()
+    np.testing.assert_allclose(found["attention_chance"], chance, rtol=1e-6)
+    assert np.isnan(found["from_cls"]).all()
+    same = artefacts(model, corpus(pictures, text), cutoff=5.0, dimensions=[3])
+    np.testing.assert_array_equal(same["attention"], found["attention"])
+    none = artefacts(model, corpus(pictures, text))  # of 32 dimensions none reaches 20
+    assert description(none)["dimensions"] == []
+    assert none["artefacts"].item() == 0
+
+
+def test_what_has_no_patches_is_refused(demo: Model) -> None:
+    with pytest.raises(
+        InputError, match=r"artefacts: expected pictures, found an input of .* without patches"
+    ):
+        artefacts(demo, hs.corpora.builtin(), limit=2)
+    with pytest.raises(InputError, match="cutoff: expected a number above 0, found -1"):
+        artefacts(seeing(), corpus([photo()]), cutoff=-1.0)
+    with pytest.raises(InputError, match=r"dimensions: .* reads pictures alone"):
+        artefacts(seeing(), corpus([photo()]), dimensions=[3])
+    with pytest.raises(InputError, match=r"dimensions: expected some from 0 to 31, found \[99\]"):
+        artefacts(hs.load(llava_parts()), corpus([photo()], "What?"), dimensions=[99])
+    with pytest.raises(InputError, match="expected at least one input, found none"):
+        artefacts(seeing(), corpus([]))
+
+
+def test_a_model_without_layers_of_their_own_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from headscope.stream import states
+
+    model = seeing()
+    tokens = model.see(photo())
+    first = states.self_attention(model, [tokens])[0]
+    monkeypatch.setattr(states, "self_attention", lambda *_: [first, first])
+    with pytest.raises(
+        RefusedError, match="expected a layer of its own around each attention, found 1 around 2"
+    ):
+        states.States(model, tokens)
+
+
+@pytest.mark.slow
+def test_the_command_prints_and_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pillow = pytest.importorskip("PIL.Image")
+    photos, own = tmp_path / "photos", tmp_path / "own"
+    photos.mkdir()
+    for place, white in enumerate([(5,), (5, 6), (), (6,), (9,), (2,)]):
+        pillow.fromarray(photo(*white, seed=place)).save(photos / f"{place}.png")
+    model = planted()
+    model.module.save_pretrained(own)
+    model.image_processor.save_pretrained(own)
+
+    def run(*arguments: object) -> int:
+        monkeypatch.setattr("sys.argv", ["headscope", "artefacts", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        return int(stop.value.code or 0)
+
+    assert run(photos, "-m", own) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[0].startswith("6 of 96 patches of 6 pictures are artefacts (6.25 %): norm above")
+    assert "they stand out most behind layer 0" in told[1]
+    assert "brightness within a patch varies by 0.0 of 255" in told[1]
+    assert told[3].split()[:2] == ["L1H2", "2-3"]
+    assert run(photos, "-m", own, "-o", tmp_path / "a.csv") == 0
+    rows = pd.read_csv(tmp_path / "a.csv")
+    assert rows["head"].iloc[0] == 2
+    assert rows["ci_low"].iloc[0] > rows["chance"].iloc[0]
+    assert run(photos, "-m", own, "-o", tmp_path / "a.nc", "--cutoff", 1e6) == 0
+    assert float(read(tmp_path / "a.nc")["artefacts"]) == 0
+    assert run(tmp_path / "none", "-m", own) == 2
+    assert "none: expected a folder or a picture, found nothing there" in capsys.readouterr().err
