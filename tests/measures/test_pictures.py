@@ -14,6 +14,7 @@ from small_models import seeing
 import headscope as hs
 from headscope.attention.one import prepare
 from headscope.errors import InputError
+from headscope.measures.choose import default_measures
 from headscope.measures.dataset import description, names
 from headscope.measures.measure import pair_measure
 from headscope.measures.pictures import PICTURES
@@ -173,3 +174,19 @@ def test_distances_of_a_model_by_a_loop_over_its_own_maps(kind: str) -> None:
             ):
                 np.testing.assert_allclose(found[name].values[layer, head], np.mean(each), rtol=1e-5)
             np.testing.assert_allclose(found["cls"].values[layer, head], rows[:, 0].mean(), rtol=1e-5)
+
+
+def test_a_corpus_of_pictures_has_measures_of_its_own_by_default() -> None:
+    model, draw = seeing("dinov2_with_registers"), np.random.default_rng(3)
+    photos = [draw.integers(0, 255, size, np.uint8) for size in ((96, 64, 3), (40, 60, 3), (64, 64, 3)) * 2]
+    measured = hs.measure(model, hs.corpora.images(photos), batch_size=4)
+    assert names(measured) == [*PICTURES, "cls", "to_register", "current", "entropy", "largest"]
+    maps: list[Any] = [hs.capture(model, image=each) for each in photos]
+    for name in names(measured):
+        own = [surface(each, [name])[name].values for each in maps]
+        np.testing.assert_allclose(measured[name], np.mean(own, 0), rtol=1e-4)  # as many rows in each
+        without = [np.mean(own[:place] + own[place + 1 :], 0) for place in range(6)]
+        spread = np.sqrt(5 / 6 * ((without - np.mean(without, 0)) ** 2).sum(0))
+        np.testing.assert_allclose(measured[f"{name}_se"], spread, rtol=1e-2, atol=1e-6)
+    with pytest.raises(InputError, match="kind: expected text, images, sounds, found 'smells'"):
+        default_measures("smells")

@@ -118,3 +118,18 @@ def test_measures_of_whisper_by_a_loop_over_its_own_maps() -> None:
                 strict=True,
             ):
                 np.testing.assert_allclose(found[name].values[layer, head], np.mean(each), rtol=1e-5)
+
+
+def test_a_corpus_of_sounds_has_measures_of_its_own_by_default() -> None:
+    model, draw = hs.load(whisper_parts()), np.random.default_rng(1)
+    noises = [(draw.normal(0, 0.1, size).astype(np.float32), 16_000) for size in (8000, 16000, 12000)]
+    measured = hs.measure(model, hs.corpora.sounds(noises))
+    assert names(measured) == [*SOUNDS, "current", "entropy", "largest"]
+    heard: list[Any] = [hs.capture(model, audio=each, target="yes") for each in noises]
+    for name in SOUNDS:
+        own = [surface(each.encoder, [name]) for each in heard]
+        counts = np.array([one[f"{name}_n"].values for one in own])
+        mean = (counts * [one[name].values for one in own]).sum(0) / counts.sum(0)
+        np.testing.assert_allclose(measured[name], mean, rtol=1e-4)
+        np.testing.assert_array_equal(measured[f"{name}_n"], counts.sum(0))
+    assert measured["distance_seconds_n"].values[0, 0] == 25 + 50 + 38

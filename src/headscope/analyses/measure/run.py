@@ -94,8 +94,8 @@ def measure(
     >>> round(float(stats["previous"].sel(layer=0, head=2)), 2)
     1.0
     """
-    chosen = choose(_named(measures, corpus), preset)
     expect_model(model)
+    chosen = choose(_named(model, measures, corpus), preset)
     model = reader_of(model, corpus)
     if by not in ("token", "document") or (preset is not None and by == "document"):
         expected = "token (the preset averages over inputs)" if preset else "token or document"
@@ -127,10 +127,14 @@ def measure(
 
 
 def _named(
-    measures: Sequence[str | Measure] | None, corpus: Corpus | Iterable[Example]
+    model: Model, measures: Sequence[str | Measure] | None, corpus: Corpus | Iterable[Example]
 ) -> Sequence[str | Measure]:
     """The measures that were asked for, or those of what the corpus holds."""
-    return default_measures(getattr(corpus, "kind", "text")) if measures is None else measures
+    if measures is not None or not isinstance(corpus, Corpus):
+        return default_measures("text") if measures is None else measures
+    first = next(corpus.examples(), None) if corpus.kind == "images" else None
+    beside_text = first is not None and first.text is not None and model.processor is not None
+    return default_measures(corpus.kind, beside_text=beside_text)
 
 
 def merge(parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
@@ -189,7 +193,7 @@ def estimate(
         model, corpus, measures, batch_size, limit: as in `measure`.
     """
     told = ahead(corpus, corpus.encoded(model), limit)
-    speed = _tokens_a_second(Task(model, choose(_named(measures, corpus))), told.sample, batch_size)
+    speed = _tokens_a_second(Task(model, choose(_named(model, measures, corpus))), told.sample, batch_size)
     return (
         f"{told.told('input')}: about {duration(told.tokens / speed)} on {model.device} "
         f"and {peak_memory(model) / 1e9:.1f} GB of memory, whatever the size of the corpus"

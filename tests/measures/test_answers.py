@@ -1,0 +1,110 @@
+"""Where a model looks as it writes about a picture: by hand, and by a loop over its own maps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from small_models import llava_parts
+
+import headscope as hs
+from headscope.corpora import Corpus, Example
+from headscope.errors import InputError
+from headscope.measures.answers import ANSWERS
+from headscope.measures.dataset import description, names
+from headscope.measures.single import surface
+from headscope.models import Model
+
+ROWS = [
+    [10, 0, 0, 0, 0, 0, 0],
+    [4, 6, 0, 0, 0, 0, 0],
+    [2, 3, 5, 0, 0, 0, 0],
+    [1, 2, 3, 4, 0, 0, 0],
+    [1, 1, 1, 3, 4, 0, 0],
+    [2, 1, 2, 1, 1, 3, 0],  # generated
+    [1, 3, 1, 0, 2, 2, 1],  # generated
+]
+PHOTO = np.random.default_rng(1).integers(0, 255, (40, 60, 3)).astype(np.uint8)
+
+
+def answer(generated: bool = True) -> hs.AttentionMaps:
+    """``<s> patch patch What ? a cat``, the last two written."""
+    place = np.arange(7 if generated else 5)
+    classes = {"image": (place == 1) | (place == 2), "question": (place == 3) | (place == 4)}
+    if generated:
+        classes["generated"] = place > 4
+    axis = hs.Tokens(["<s>", "p", "p", "What", "?", "a", "cat"][: len(place)], classes=classes)
+    return hs.wrap(np.array(ROWS, float)[None, None, : len(place), : len(place)] / 10, axis, causal=True)
+
+
+def test_answers_by_hand() -> None:
+    found = surface(answer(), ["answers"])
+    assert found["to_image"].item() == pytest.approx((0.3 + 0.4) / 2)
+    assert found["to_question"].item() == pytest.approx((0.2 + 0.2) / 2)
+    assert found["to_written"].item() == pytest.approx((0.3 + 0.3) / 2)
+    assert found["to_image_chance"].item() == pytest.approx((2 / 6 + 2 / 7) / 2)
+    assert found["to_written_chance"].item() == pytest.approx((1 / 6 + 2 / 7) / 2)
+    assert found["to_image_n"].item() == 2
+
+
+def test_where_nothing_was_written_the_words_behind_the_picture_count() -> None:
+    found = surface(answer(generated=False), ["answers"])
+    assert found["to_image"].item() == pytest.approx((0.5 + 0.2) / 2)
+    assert found["to_question"].item() == pytest.approx((0.4 + 0.7) / 2)
+    assert description(found)["absent"] == {"to_written": "the inputs have no words that were generated"}
+
+
+def test_a_text_without_a_picture_says_so() -> None:
+    text = hs.wrap(np.full((1, 1, 3, 3), 1 / 3), ["a", "b", "c"])
+    with pytest.raises(InputError, match="to_image: the inputs have no picture among their tokens"):
+        surface(text, ["answers"])
+    assert names(surface(text, ["answers", "entropy"])) == ["entropy"]
+
+
+def test_answers_of_a_model_by_a_loop_over_its_own_maps() -> None:
+    model = hs.load(llava_parts())
+    parts: Any = hs.generate(model, "What is on it?", image=PHOTO, max_new_tokens=6, min_new_tokens=6)
+    found = surface(parts["language"], list(ANSWERS))
+    ready: Any = dict(model.inputs([parts["language"].query]))
+    model.module.set_attn_implementation("eager")
+    with torch.no_grad():
+        own = model.module(**ready, output_attentions=True).attentions
+    size = len(parts["language"].query)
+    question, written = size - 5 - 10, size - 5
+    for layer, weights in enumerate(own):
+        for head, rows in enumerate(weights[0].double().numpy()):
+            shares = [[], [], []]
+            for query in range(written, size):
+                for place, share in enumerate(shares):
+                    start, end = ((0, question), (question, written), (written, query + 1))[place]
+                    share.append(sum(rows[query, key] for key in range(start, end)))
+            for name, share in zip(ANSWERS, shares, strict=True):
+                np.testing.assert_allclose(found[name].values[layer, head], np.mean(share), atol=1e-5)
+
+
+def test_a_corpus_of_pictures_with_a_question(llava: Model) -> None:
+    """What a run over a corpus says is the mean over the words of all its inputs."""
+    photos = [PHOTO, PHOTO[::-1], PHOTO[:, ::-1]]
+    examples = [
+        Example(image=each, text="What is on it?", document=place) for place, each in enumerate(photos)
+    ]
+    measured = hs.measure(llava, Corpus("a few", lambda: iter(examples)), measures=["answers", "locality"])
+    maps: list[Any] = [hs.capture(llava, "What is on it?", image=each) for each in photos]
+    for name in ("to_image", "to_question", "locality"):
+        own = np.mean([surface(each["language"], [name])[name].values for each in maps], 0)
+        np.testing.assert_allclose(measured[name], own, atol=1e-5)
+    assert "to_written" in description(measured)["absent"]
+    assert (measured["to_image_documents"] == 3).all()
+    usual = hs.measure(llava, hs.corpora.images(photos, text="What is on it?"))
+    assert names(usual)[:3] == ["to_image", "to_question", "distance_pixels"]
+    np.testing.assert_array_equal(usual["to_image"], measured["to_image"])
+    alone = hs.measure(llava, hs.corpora.images(photos))  # of the part that looks at pictures
+    assert names(alone)[:1] == ["distance_pixels"]
+    assert "cls" in names(alone)
+
+
+@pytest.fixture(scope="module")
+def llava() -> Model:
+    return hs.load(llava_parts())
