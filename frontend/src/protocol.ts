@@ -140,7 +140,8 @@ export interface PictureInfo {
  * wrote itself, where it did. `sinks` are the places of keys that take much of all heads' attention
  * (`headscope.views.telling.sinks`), where there are such, `changed` those of pieces that the other of two inputs
  * has not. `boxes` are the areas of the input's picture that tokens stand for: left, top, right, bottom in its pixels
- * (None: none).
+ * (None: none). `counts` is how many tokens each stands for, where some are blocks of patches
+ * (`headscope.views.seeing`).
  */
 export interface AxisInfo {
   pieces: string[];
@@ -151,6 +152,7 @@ export interface AxisInfo {
   sinks?: number[];
   changed?: number[];
   boxes?: (number[] | null)[];
+  counts?: number[];
 }
 
 /**
@@ -231,7 +233,9 @@ export interface OpeningInfo {
  * a large input is drawn from it. `sink` is ``[head query]`` a layer. `hidden` is 1 where a query cannot see
  * a key, ``[head query key]`` a layer, or ``[1 query key]`` where its heads agree; None where `causal` says all.
  * `neurons` is None for a layer without them. `looks`, where keys are areas of a picture, is ``[head key]`` of all
- * layers: the mean weight over the queries that see the key, as a share of the head's largest on an area.
+ * layers: the mean weight over the queries that see the key, as a share of the head's largest on an area. Of a picture
+ * `means` and `rollout` are ``[1 query key]`` a shown layer: the mean over all heads of the layer, and attention
+ * rollout up to it; `unrolled` says why there is no rollout.
  */
 export interface PartInfo {
   name: string;
@@ -249,6 +253,9 @@ export interface PartInfo {
   quantities: QuantityInfo[];
   measures: MeasureColumn[];
   looks?: ArrayRef;
+  means?: ArrayRef[];
+  rollout?: ArrayRef[];
+  unrolled?: string;
   links?: LinkInfo[];
   opening?: OpeningInfo;
 }
@@ -289,6 +296,12 @@ export interface ExplorerState {
   unit?: "pieces" | "words";
   draw?: "auto" | "heat" | "lines";
   picture?: "lines" | "matrix" | "image";
+  smooth?: boolean;
+  opacity?: number;
+  queries?: "all" | "patches";
+  strip?: "head" | "mean";
+  rollout?: boolean;
+  unfolded?: number[];
   measure?: string;
   sort?: boolean;
   ascending?: boolean;
@@ -1607,6 +1620,12 @@ export const STATE_DEFAULTS: Required<ExplorerState> = {
   unit: "pieces",
   draw: "auto",
   picture: "lines",
+  smooth: false,
+  opacity: 0.8,
+  queries: "all",
+  strip: "head",
+  rollout: false,
+  unfolded: [],
   measure: "none",
   sort: false,
   ascending: false,
@@ -1633,6 +1652,8 @@ export const STATE_CHOICES: { readonly [K in keyof ExplorerState]?: readonly str
   unit: ["pieces", "words"],
   draw: ["auto", "heat", "lines"],
   picture: ["lines", "matrix", "image"],
+  queries: ["all", "patches"],
+  strip: ["head", "mean"],
   aggregate: ["none", "mean", "max", "layers"],
   side: ["one", "both", "difference"],
   theme: ["auto", "light", "dark"],

@@ -57,7 +57,19 @@ function spans(axis: AxisInfo, choice: Choice): [number, number][] {
 /** How many tokens are shown. */
 export const count = (axis: AxisInfo, choice: Choice): number => spans(axis, choice).length;
 
+const sides = new WeakMap<AxisInfo, Map<string, Side>>();
+
+/** The shown tokens of an axis, made once for a choice. */
 export function side(axis: AxisInfo, choice: Choice): Side {
+  const made = sides.get(axis) ?? new Map<string, Side>();
+  sides.set(axis, made);
+  const key = `${choice.sequence}${choice.special}${choice.unit}${choice.sinks !== false}`;
+  const found = made.get(key) ?? sideOf(axis, choice, key);
+  made.set(key, found);
+  return found;
+}
+
+function sideOf(axis: AxisInfo, choice: Choice, key: string): Side {
   const { pieces, special, sequences } = axis;
   const group = groups(axis, choice);
   const of = new Int32Array(pieces.length).fill(-1);
@@ -66,7 +78,7 @@ export function side(axis: AxisInfo, choice: Choice): Side {
     const shown = group ? { mark: "", text: piece(axis.words?.texts[group[start]!] ?? "").text } : piece(pieces[start]!);
     return { start, end, ...shown, special: special[start] ?? false, sequence: sequences?.[start] ?? -1, written: start >= (axis.written ?? pieces.length), changed: axis.changed?.some((place) => place >= start && place < end) ?? false };
   });
-  return { items, of, all: items.length === pieces.length, key: `${choice.sequence}${choice.special}${choice.unit}${choice.sinks !== false}` };
+  return { items, of, all: items.length === pieces.length, key };
 }
 
 export const name = (item: Item | undefined): string => (item ? item.mark + item.text : "");

@@ -55,6 +55,8 @@ export interface ExplorerProps {
 
 const WIDE = 1040;
 const TINY = 600;
+/** Changes of these touch what is pointed at, and how a picture is covered. */
+const OF_FOCUS: ReadonlySet<keyof Full> = new Set(["pin", "between", "smooth", "opacity", "queries", "strip", "rollout"]);
 /** Between the margins of A4, in CSS pixels. */
 const PAPER = 687;
 /** Changes of these touch the grid alone. */
@@ -222,12 +224,13 @@ export class Explorer implements Owner {
     if (tell) this.host.changed(next);
     if (keys.includes("layer") || keys.includes("heads")) this.live.textContent = `Layer ${next.layer}, ${next.heads.length > 1 ? "heads" : "head"} ${next.heads.join(", ")}`;
     // What is being drawn is drawn with it.
-    if (this.root.dataset.busy === undefined && keys.every((key) => key === "pin" || key === "between")) {
+    if (this.root.dataset.busy === undefined && keys.every((key) => OF_FOCUS.has(key))) {
       for (const pane of this.panes) {
         pane.scene.hovered = null;
         pane.focus();
         if (keys.includes("between")) pane.rest();
       }
+      if (!this.drawn) this.draws();
       return;
     }
     void this.render(keys);

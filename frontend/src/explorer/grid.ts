@@ -7,13 +7,16 @@ import type { MeasureColumn } from "../protocol";
 import { area, FONT, paint, ratio, surface, whole } from "./canvas";
 import { drawCells, drawThumbLinks } from "./golddraw";
 import { type Box, box, LINES_UP_TO, places, queue } from "./gridlayout";
-import { type Box as Area, covered, imageOf, veil, WIDE } from "./picture";
 import type { Scene } from "./scene";
 import { AT_ONCE, inSlices } from "./slices";
 import { lineSegments, type Thumb, Thumbs } from "./thumbs";
+import { type Box as Area, imageOf, photo, rasterOf, WIDE, within } from "./veils";
 
 /** Pixels that each token of a thumbnail must have for gold links to be drawn. */
 const ROOM_OF_TOKEN = 2;
+
+/** A cell is at most so many times as tall as wide. */
+const TALLEST = 1.6;
 
 export type GridKind = "beside" | "large" | "mini";
 
@@ -85,6 +88,14 @@ export class Grid {
     return part.looks !== undefined && input.picture !== undefined && !against && state.draw === "auto" && state.quantity === "weights";
   }
 
+  // How tall a cell is for its width: as the picture that it shows.
+  private get aspect(): number {
+    const { part } = this.scene;
+    if (!this.pictured) return 1;
+    const [left, top, right, bottom] = rasterOf((part.key.boxes ?? []) as readonly (Area | null)[]).area;
+    return right - left > WIDE * (bottom - top) ? 1 : Math.min(TALLEST, (bottom - top) / (right - left));
+  }
+
   private get sorted(): boolean {
     return this.scene.state.sort && !!this.measure && this.kind !== "mini";
   }
@@ -103,7 +114,7 @@ export class Grid {
     const { sorted } = this;
     const noted = !!this.measure && kind !== "mini";
     const letters = [`L${Math.max(...part.index)}H${Math.max(...this.columns)}`.length, this.measure?.units === "share" ? 4 : 5] as const;
-    this.box = box({ layers: part.index.length, heads: this.columns.length, width, kind, room, noted, sorted, letters });
+    this.box = box({ layers: part.index.length, heads: this.columns.length, width, kind, room, noted, sorted, letters, aspect: this.aspect });
     const key = [width, kind, room, owner.theme, this.lines, this.pictured, state.measure, sorted, state.ascending, state.least, state.filter, state.special, state.sinks, state.unit, state.part, state.quantity, state.renormalise, state.gold, this.scene.place, ratio()].join("|");
     if (key !== this.drawn) {
       this.drawn = key;
@@ -129,7 +140,7 @@ export class Grid {
       ...(sorted ? [] : this.columns.map((head, i) => h("span", { style: `top:${named}px;left:${box.gutter + i * box.step}px;width:${box.cell}px`, "data-head": head }, i % every ? "" : String(head)))),
     );
     this.left.replaceChildren(
-      ...(sorted ? [] : this.scene.part.index.map((layer, i) => h("span", { style: `top:${box.top + i * box.down}px;height:${box.cell}px;width:${box.gutter - (kind === "mini" ? 5 : 10)}px`, "data-layer": layer }, box.down < 11 && i % 2 ? "" : String(layer)))),
+      ...(sorted ? [] : this.scene.part.index.map((layer, i) => h("span", { style: `top:${box.top + i * box.down}px;height:${box.tall}px;width:${box.gutter - (kind === "mini" ? 5 : 10)}px`, "data-layer": layer }, box.down < 11 && i % 2 ? "" : String(layer)))),
     );
   }
 
@@ -188,14 +199,14 @@ export class Grid {
     if (this.veiled.has(place)) return;
     this.veiled.add(place);
     const { ink } = this.scene.owner;
-    const { cell } = this.box;
+    const { cell, tall } = this.box;
     const [x, y] = this.corner(place);
     context.save();
     context.beginPath();
-    context.rect(x, y, cell, cell);
+    context.rect(x, y, cell, tall);
     context.clip();
     context.globalAlpha = 0.6;
-    area(context, ink("--bg"), x, y, cell, cell);
+    area(context, ink("--bg"), x, y, cell, tall);
     context.globalAlpha = 1;
     context.strokeStyle = ink("--line2");
     context.lineWidth = 1;
@@ -235,7 +246,7 @@ export class Grid {
       context.clearRect(x - 1, y - 1, box.step, box.down);
       seen?.(x, y, layer, head);
       if (thumb && lines) {
-        area(context, paper, x, y, box.cell, box.cell);
+        area(context, paper, x, y, box.cell, box.tall);
         this.strokes(context, thumb, x, y);
       } else if (thumb) {
         paint(pixels, 0, 0, side, side, whole(thumb.codes, thumb.rows, thumb.columns), thumb.sign ? palette.diverging : palette.sequential, thumb.sign);
@@ -250,32 +261,26 @@ export class Grid {
   private seen(context: CanvasRenderingContext2D, image: HTMLImageElement): (x: number, y: number, layer: number, head: number) => void {
     const { scene, box } = this;
     const { part } = scene;
-    const { width } = scene.input.picture!;
     const boxes = (part.key.boxes ?? []) as readonly (Area | null)[];
     const looks = scene.data.array(part.looks!);
     const paper = scene.owner.ink("--panel");
-    const [left, top, right, bottom] = covered(boxes);
+    const raster = rasterOf(boxes);
+    const [left, top, right, bottom] = raster.area;
     // A wide one, such as a spectrogram, fills its cell.
-    const most = Math.max(right - left, bottom - top);
+    const fits = Math.min(box.cell / (right - left), box.tall / (bottom - top));
     const fills = right - left > WIDE * (bottom - top);
-    const [across, down] = [box.cell / most, fills ? box.cell / (bottom - top) : box.cell / most];
-    const [wide, tall] = [(right - left) * across, (bottom - top) * down];
-    const real = image.naturalWidth / width;
+    const [wide, tall] = [(right - left) * fits, fills ? box.tall : (bottom - top) * fits];
+    const under = photo(image, within(image, scene.input.picture!, raster.area), wide, tall);
     const sharp = (at: number): number => Math.round(at * ratio()) / ratio();
+    const look = { smooth: false, opacity: 0.85, signed: false, theme: scene.owner.theme };
     return (x, y, layer, head) => {
       const at = part.index.indexOf(layer);
       const before = part.heads.slice(0, at).reduce((sum, heads) => sum + heads.length, 0);
       const first = (before + part.heads[at]!.indexOf(head)) * boxes.length;
-      area(context, paper, x, y, box.cell, box.cell);
-      const [x0, y0] = [x + (box.cell - wide) / 2, y + (box.cell - tall) / 2];
-      context.drawImage(image, left * real, top * real, (right - left) * real, (bottom - top) * real, x0, y0, wide, tall);
-      boxes.forEach((one, key) => {
-        if (!one) return;
-        const code = Number(looks?.[first + key] ?? 0) / 255;
-        context.fillStyle = veil(code * code, 0.85);
-        const [a, b, c, d] = [x0 + (one[0] - left) * across, y0 + (one[1] - top) * down, x0 + (one[2] - left) * across, y0 + (one[3] - top) * down].map(sharp) as [number, number, number, number];
-        context.fillRect(a, b, c - a, d - b);
-      });
+      const [x0, y0] = [sharp(x + (box.cell - wide) / 2), sharp(y + (box.tall - tall) / 2)];
+      area(context, paper, x, y, box.cell, box.tall);
+      context.drawImage(under, x0, y0, wide, tall);
+      raster.drawCodes(context, [x0, y0, wide, tall], looks?.subarray(first, first + boxes.length) ?? [], look);
     };
   }
 
@@ -319,26 +324,27 @@ export class Grid {
     const { ink } = scene.owner;
     if (found < scene.state.least || !Number.isFinite(found)) {
       context.globalAlpha = 0.86;
-      area(context, ink("--bg"), x - 0.5, y - 0.5, box.cell + 1, box.cell + 1);
+      area(context, ink("--bg"), x - 0.5, y - 0.5, box.cell + 1, box.tall + 1);
       context.globalAlpha = 1;
       if (!Number.isFinite(found)) return;
     }
-    area(context, ink("--track"), x, y + box.cell + 2, box.cell, 2);
-    area(context, scene.accent, x, y + box.cell + 2, (box.cell * Math.max(0, found)) / most, 2);
+    area(context, ink("--track"), x, y + box.tall + 2, box.cell, 2);
+    area(context, scene.accent, x, y + box.tall + 2, (box.cell * Math.max(0, found)) / most, 2);
     context.font = `500 9.5px ${FONT}`;
     context.textBaseline = "alphabetic";
     context.fillStyle = ink("--ink2");
     context.textAlign = "left";
     const text = found.toFixed(2).replace(/^0(?=\.)/, "");
-    if (box.named !== "none") context.fillText(`L${layer}H${head}`, x, y + box.cell + 14);
+    if (box.named !== "none") context.fillText(`L${layer}H${head}`, x, y + box.tall + 14);
     if (box.named === "before") context.textAlign = "right";
-    if (box.cell > 26) context.fillText(text, box.named === "before" ? x + box.cell : x, y + box.cell + (box.named === "above" ? 25 : 14));
+    if (box.cell > 26) context.fillText(text, box.named === "before" ? x + box.cell : x, y + box.tall + (box.named === "above" ? 25 : 14));
   }
 
   private set(ring: HTMLElement, place: number): void {
     const [x, y] = this.corner(place);
     ring.style.transform = `translate(${this.box.gutter + x}px,${this.box.top + y}px)`;
-    ring.style.width = ring.style.height = `${this.box.cell}px`;
+    ring.style.width = `${this.box.cell}px`;
+    ring.style.height = `${this.box.tall}px`;
   }
 
   private mark(): void {

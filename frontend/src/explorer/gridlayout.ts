@@ -16,6 +16,8 @@ export interface Room {
   /** A line with a figure stands below each cell. */
   readonly noted: boolean;
   readonly sorted: boolean;
+  /** How tall a cell is for its width. */
+  readonly aspect?: number;
   /** Letters of the longest name of a head and of the longest figure. */
   readonly letters?: readonly [number, number];
 }
@@ -48,7 +50,7 @@ export function box(asked: Room) {
   return { ...two, named: naming(two.cell, letters) };
 }
 
-function boxOf({ layers, heads, width, room, kind, noted, sorted }: Room, line: number) {
+function boxOf({ layers, heads, width, room, kind, noted, sorted, aspect = 1 }: Room, line: number) {
   const mini = kind === "mini";
   // Beside the numbers stands what they are: "Layers", "Heads".
   const gutter = mini ? 28 : sorted ? 0 : 42;
@@ -60,14 +62,15 @@ function boxOf({ layers, heads, width, room, kind, noted, sorted }: Room, line: 
   const most = width < 560 ? Math.max(17, 200 / layers) : Math.min(17, Math.max(9, 250 / heads));
   if (mini) cell = Math.min(cell, most);
   const tallest = kind === "large" ? Math.max(520, room) + layers * foot : layers > 12 ? 700 : Infinity;
-  const fitting = (tallest - layers * (gap + foot)) / layers;
+  const fitting = (tallest - layers * (gap + foot)) / layers / aspect;
   cell = Math.min(cell, kind === "large" ? Math.max(LEGIBLE, fitting) : fitting, kind === "large" ? 220 : 120);
   cell = Math.max(mini ? 4 : 8, Math.floor(cell));
-  const [step, down] = [cell + gap, cell + gap + foot];
-  return { cell, gap, step, down, gutter, top, width: gutter + heads * step - gap, height: top + layers * down - gap };
+  const tall = Math.max(4, Math.round(cell * aspect));
+  const [step, down] = [cell + gap, tall + gap + foot];
+  return { cell, tall, gap, step, down, gutter, top, width: gutter + heads * step - gap, height: top + layers * down - gap };
 }
 
-/** The side of a cell, from one to the next (`step` across, `down`), the room of the labels, and the whole. */
+/** The width and height of a cell, from one to the next (`step` across, `down`), the room of the labels, and the whole. */
 export type Box = Readonly<ReturnType<typeof box>>;
 
 /** The cells in the order they are drawn: model order (head -1 where a layer has no such head), or by a measure, those without a figure last. */

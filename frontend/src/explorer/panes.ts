@@ -256,7 +256,7 @@ export class Pane {
   }
 
   destroy(): void {
-    for (const part of [this.grid, this.lines, this.spoken]) part.destroy();
+    for (const part of [this.grid, this.lines, this.image, this.spoken]) part.destroy();
     this.root.remove();
   }
 }

@@ -194,7 +194,9 @@ export class Scene {
     if (this.sight?.key === key) return this.sight.seen;
     const { items } = columns;
     const later = part.key.pieces.length - part.query.pieces.length;
+    const mask = part.hidden && !this.against && rows.all && columns.all ? this.data.hidden(part, state.aggregate === "layers" ? part.index : [state.layer], this.heads) : null;
     const count = ({ end }: Item, from: number): number => {
+      if (mask) return items.length - mask.subarray(from * items.length, (from + 1) * items.length).reduce((sum, one) => sum + one, 0);
       if (part.hidden) return items.reduce((sum, _, to) => sum + Number(!this.hides(from, to)), 0);
       const first = part.causal ? items.findIndex((item) => item.start >= end + later) : -1;
       return first < 0 ? items.length : first;

@@ -25,12 +25,23 @@ function placesOf(part: PartInfo, index: number, heads?: readonly number[]): num
   return (heads ?? all).map((head) => all.indexOf(head)).filter((place) => place >= 0);
 }
 
+/** Masks that are kept. */
+const MASKS = 6;
+
+/** The mask of a causal part: later keys are hidden. */
+function later(queries: number, keys: number): Uint8Array {
+  const found = new Uint8Array(queries * keys);
+  for (let query = 0; query < queries; query++) found.fill(1, query * keys + Math.min(keys, query + keys - queries + 1), (query + 1) * keys);
+  return found;
+}
+
 export class Data {
   private readonly layers = new Map<string, Layer>();
   /** Of layers that come a head at a time, when each of their heads is there. */
   private readonly pieces = new Map<string, Map<number, Promise<void> | true>>();
   private readonly numbers = new Map<ArrayRef, Numbers>();
   private readonly blocks = new Map<NeuronsInfo, LayerNeurons>();
+  private readonly masks = new Map<string, Uint8Array>();
 
   constructor(
     readonly payload: ExplorerPayload,
@@ -110,6 +121,33 @@ export class Data {
     if (!hidden) return part.causal && key > query + keys - queries;
     const own = ref.shape[0] === 1 ? 0 : (part.heads[place]?.indexOf(head) ?? 0);
     return hidden[(own * queries + query) * keys + key] === 1;
+  }
+
+  /** What the mask hides from all of some heads of some layers, [query key] of pieces; null where that is nothing, or not decoded. */
+  hidden(part: PartInfo, layers: readonly number[], heads: readonly number[]): Uint8Array | null {
+    if (!part.hidden && !part.causal) return null;
+    const at = layers.map((layer) => part.index.indexOf(layer));
+    const refs = at.map((place) => part.hidden?.[place]);
+    if (part.hidden && !refs.every((ref) => ref && this.array(ref))) return null;
+    const [queries, keys] = [part.query.pieces.length, part.key.pieces.length];
+    const places = at.map((place) => heads.map((head) => part.heads[place]?.indexOf(head)));
+    const key = JSON.stringify([queries, keys, refs.map((ref) => ref?.data), part.hidden && places]);
+    let found = this.masks.get(key);
+    if (found) return found;
+    const each = part.hidden ? layers.flatMap((layer) => this.masksOf(part, layer, heads)) : [later(queries, keys)];
+    found = each.length === 1 ? each[0]! : new Uint8Array(queries * keys).map((_, pair) => Number(each.every((mask) => mask[pair])));
+    if (this.masks.size >= MASKS) this.masks.delete(this.masks.keys().next().value!);
+    this.masks.set(key, found);
+    return found;
+  }
+
+  private masksOf(part: PartInfo, layer: number, heads: readonly number[]): Uint8Array[] {
+    const at = part.index.indexOf(layer);
+    const ref = part.hidden![at]!;
+    const all = this.array(ref) as Uint8Array;
+    const size = part.query.pieces.length * part.key.pieces.length;
+    const places = ref.shape[0] === 1 ? [0] : heads.map((head) => part.heads[at]!.indexOf(head)).filter((place) => place >= 0);
+    return places.map((place) => all.subarray(place * size, (place + 1) * size));
   }
 
   /** A figure of a head; NaN where there is none. */

@@ -41,6 +41,7 @@ from headscope.views.payload import (
     ViewsPayload,
     WordsInfo,
 )
+from headscope.views.seeing import WHOLE, Blocks, blocks, coarse, looks, of_blocks, together
 from headscope.views.sounding import spectrogram, stretches
 from headscope.views.state import STATE, check_state
 
@@ -140,6 +141,7 @@ def explorer_payload(
         exact=exact,
         offers=[] if thumbnails else list(offers),
     )
+    _say_blocks(inputs, shown, include)
     _say_size(sum(len(buffer) for buffer in blobs.buffers.values()), shown)
     return payload, blobs
 
@@ -170,7 +172,8 @@ def _later(payload: ExplorerPayload) -> list[str]:
     for part in (part for one in payload["inputs"] for part in one["parts"]):
         opening = part.get("opening")
         asked = payload["state"].get("layer")
-        if opening is None or part["thumbs"] is None:
+        later += [each["data"] for each in (*part.get("means", ()), *part.get("rollout", ()))]
+        if opening is None or (part["thumbs"] is None and "looks" not in part):
             continue  # the grid is made of all of them
         first = asked if asked in part["index"] else opening["layer"]
         # A page of thumbnails has no weights.
@@ -194,8 +197,10 @@ def _part(
 ) -> PartInfo:
     if thumbnails:
         one = Input({})  # neither neurons nor other matrices
-    maps, neurons = included.maps, one.neurons.get(name)
-    layers = included.cut(maps.layers, name)
+    maps, few = included.maps, None if thumbnails else blocks(included)
+    shown = included.on(coarse(maps, few))
+    neurons = None if few else one.neurons.get(name)
+    layers = shown.cut(shown.maps.layers, name)
     large = sum(layer.size for layer in layers) > _SMALL
     # The order in which arrays are added names them.
     weights = [] if thumbnails else [blobs.weights(layer, exact=exact) for layer in layers]
@@ -211,19 +216,21 @@ def _part(
         name=name,
         kind=maps.kind,
         causal=maps.causal,
-        query=_axis(maps.query),
+        query=_axis(shown.maps.query),
         key=_axis(maps.key, telling.sinks(included).tolist()),
         index=included.index,
         heads=included.heads,
         layers=weights,
         thumbs=None if thumbs is None else blobs.weights(thumbs),
         sink=None
-        if maps.sink is None or thumbnails
-        else [blobs.weights(row, exact=exact) for row in included.cut(maps.sink, "sink")],
-        hidden=None if thumbnails else _hidden(blobs, included),
+        if shown.maps.sink is None or thumbnails
+        else [blobs.weights(row, exact=exact) for row in shown.cut(shown.maps.sink, "sink")],
+        hidden=None if thumbnails else _hidden(blobs, shown),
         neurons=None if neurons is None else _neurons(blobs, neurons, included, one.opened, exact),
         quantities=[
-            _quantity(blobs, plain_text(kind), included.cut(matrix, kind), layers, exact, one.notes.get(kind))
+            _quantity(
+                blobs, plain_text(kind), _cut(included, matrix, kind, few), layers, exact, one.notes.get(kind)
+            )
             for kind, matrix in one.quantities(name).items()
         ],
         measures=[
@@ -240,16 +247,39 @@ def _part(
     info["opening"] = OpeningInfo(layer=opens.layer, heads=opens.heads)
     if other is not None:
         for axis, mine, theirs in (
-            ("query", maps.query, other.maps.query),
+            ("query", shown.maps.query, coarse(other.maps, blocks(other)).query),
             ("key", maps.key, other.maps.key),
         ):
             info[axis]["changed"] = telling.changed(mine.pieces, theirs.pieces)
+    if few is not None:
+        info["query"]["counts"] = few.counts.tolist()
     areas = info["key"].get("boxes")
     if areas is not None and layers:
-        info["looks"] = blobs.weights(_looks(included, np.array([box is not None for box in areas])))
+        info["looks"] = blobs.weights(looks(included, np.array([box is not None for box in areas])))
+        if maps.key.picture is not None and not thumbnails:
+            _add_together(info, blobs, included, few, exact)
     if one.links.get(name):
-        info["links"] = list(one.links[name])
+        info["links"] = [of_blocks(link, few) for link in one.links[name]]
     return info
+
+
+def _add_together(info: PartInfo, blobs: Blobs, included: Included, few: Blocks | None, exact: bool) -> None:
+    """All heads of each layer as one map, and rollout or why there is none."""
+    found = together(included)
+    for name, matrices in (("means", found.means), ("rollout", found.rollout)):
+        if matrices is not None:
+            shown = [matrix if few is None else few.mean(matrix) for matrix in matrices]
+            info[name] = [blobs.weights(matrix[None], exact=exact) for matrix in shown]
+    if found.why is not None:
+        info["unrolled"] = found.why
+
+
+def _cut(
+    included: Included, matrices: Sequence[npt.NDArray[Any]], name: str, few: Blocks | None
+) -> list[npt.NDArray[Any]]:
+    """What is shown of a matrix per pair: its layers and heads, from blocks of queries where these are shown."""
+    cut = included.cut(matrices, name)
+    return cut if few is None else [few.mean(matrix) for matrix in cut]
 
 
 def _axis(tokens: Tokens, sink_keys: Sequence[int] = ()) -> AxisInfo:
@@ -297,18 +327,6 @@ def _picture(one: Input) -> PictureInfo | None:
     image.save(file, "JPEG", quality=88)
     src = f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode('ascii')}"
     return PictureInfo(kind=kind, src=src, width=width, height=height, name=plain_text(picture.name))
-
-
-def _looks(included: Included, areas: npt.NDArray[np.bool_]) -> FloatArray:
-    """How much each head looks at each key on average, as a share of its largest on an area, ``[head key]``."""
-    found: list[FloatArray] = []
-    for place, heads in zip(included.places, included.heads, strict=True):
-        sight = included.maps.sight(place)
-        for head in heads:
-            seen = sight[head if len(sight) > 1 else 0]
-            mean = included.maps.layers[place][head].sum(0) / np.maximum(seen.sum(0), 1)
-            found.append(np.where(areas, mean / max(float(mean[areas].max(initial=0.0)), 1e-12), 0.0))
-    return np.stack(found)
 
 
 def _pooled(layer: FloatArray) -> FloatArray:
@@ -371,8 +389,9 @@ def add_quantity(
             continue
         maps = one.parts[part["name"]]
         included = Included(maps, include_layers, include_heads)
-        matrices = included.cut(one.matrices[name][part["name"]], name)
-        layers, exact = included.cut(maps.layers, name), payload["exact"]
+        few, exact = blocks(included), payload["exact"]
+        matrices = _cut(included, one.matrices[name][part["name"]], name, few)
+        layers = _cut(included, maps.layers, name, few)
         quantity = _quantity(blobs, name, matrices, layers, exact, one.notes.get(name))
         part["quantities"] = [*(each for each in part["quantities"] if each["name"] != name), quantity]
         vectors: list[Vectors | None] | None = None
@@ -467,6 +486,25 @@ def _model_name(one: Input) -> str | None:
     if isinstance(name, Mapping):
         name = cast(Mapping[str, Any], name).get("name")
     return str(name) if name else None
+
+
+def _say_blocks(inputs: Sequence[Input], shown: Sequence[InputInfo], include: Any) -> None:
+    for one, info in zip(inputs, shown, strict=True):
+        for part in info["parts"]:
+            if "counts" not in part["query"]:
+                continue
+            included = Included(one.parts[part["name"]], *include)
+            found = blocks(included)
+            assert found is not None
+            heads = sum(map(len, included.heads))
+            weights = len(included.maps.query) * len(included.maps.key)
+            warnings.warn(
+                f"{heads} heads on {len(included.maps.query):,} tokens are {heads * weights / 1e6:,.0f} million weights: "
+                f"as queries this view has blocks of {found.side} × {found.side} patches, each the mean of its patches; "
+                f"of up to {WHOLE // weights} heads it has every patch (include_layers=[...], include_heads=[...])",
+                HeadscopeWarning,
+                stacklevel=4,
+            )
 
 
 def _say_size(size: int, shown: Sequence[InputInfo]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Container, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -90,6 +91,12 @@ class Included:
             raise InputError(f"include_heads: expected heads from 0 to {most - 1}, found {list(heads or [])}")
         self.heads = [[head for head in asked if head < len(maps.layers[place])] for place in self.places]
 
+    def on(self, maps: AttentionMaps) -> Included:
+        """The same layers and heads of other maps of as many."""
+        other = copy(self)
+        other.maps = maps
+        return other
+
     def of(self, layer: int) -> list[int]:
         """The shown heads of a layer; none where it is not shown."""
         return self.heads[self.index.index(layer)] if layer in self.index else []
@@ -98,8 +105,11 @@ class Included:
         """The shown heads of one array ``[head …]`` a layer."""
         if len(layers) != len(self.maps.layers):
             raise ShapeError(f"{name}, axis layer: expected {len(self.maps.layers)}, found {len(layers)}")
+        whole = [np.asarray(layers[place]) for place in self.places]
+        # Whole layers, which may be large, are not copied.
         return [
-            np.asarray(layers[place])[heads] for place, heads in zip(self.places, self.heads, strict=True)
+            layer if len(heads) == len(layer) else layer[heads]
+            for layer, heads in zip(whole, self.heads, strict=True)
         ]
 
 

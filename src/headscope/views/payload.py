@@ -117,7 +117,8 @@ class AxisInfo(TypedDict):
     wrote itself, where it did. `sinks` are the places of keys that take much of all heads' attention
     (`headscope.views.telling.sinks`), where there are such, `changed` those of pieces that the other of two inputs
     has not. `boxes` are the areas of the input's picture that tokens stand for: left, top, right, bottom in its pixels
-    (None: none).
+    (None: none). `counts` is how many tokens each stands for, where some are blocks of patches
+    (`headscope.views.seeing`).
     """
 
     pieces: list[str]
@@ -128,6 +129,7 @@ class AxisInfo(TypedDict):
     sinks: NotRequired[list[int]]
     changed: NotRequired[list[int]]
     boxes: NotRequired[list[list[float] | None]]
+    counts: NotRequired[list[int]]
 
 
 class NeuronsInfo(TypedDict):
@@ -207,7 +209,9 @@ class PartInfo(TypedDict):
     a large input is drawn from it. `sink` is ``[head query]`` a layer. `hidden` is 1 where a query cannot see
     a key, ``[head query key]`` a layer, or ``[1 query key]`` where its heads agree; None where `causal` says all.
     `neurons` is None for a layer without them. `looks`, where keys are areas of a picture, is ``[head key]`` of all
-    layers: the mean weight over the queries that see the key, as a share of the head's largest on an area.
+    layers: the mean weight over the queries that see the key, as a share of the head's largest on an area. Of a picture
+    `means` and `rollout` are ``[1 query key]`` a shown layer: the mean over all heads of the layer, and attention
+    rollout up to it; `unrolled` says why there is no rollout.
     """
 
     name: str
@@ -225,6 +229,9 @@ class PartInfo(TypedDict):
     quantities: list[QuantityInfo]
     measures: list[MeasureColumn]
     looks: NotRequired[ArrayRef]
+    means: NotRequired[list[ArrayRef]]
+    rollout: NotRequired[list[ArrayRef]]
+    unrolled: NotRequired[str]
     links: NotRequired[list[LinkInfo]]
     opening: NotRequired[OpeningInfo]
 
@@ -282,6 +289,30 @@ class ExplorerState(TypedDict, total=False):
         StateKey(
             "lines", "'lines' or 'matrix', or 'image' where tokens are areas of a picture: the head view"
         ),
+    ]
+    smooth: Annotated[bool, StateKey(False, "True or False: draw between the patches of a picture")]
+    opacity: Annotated[float, StateKey(0.8, "a number from 0 to 1: how much of a picture is covered")]
+    queries: Annotated[
+        Literal["all", "patches"],
+        StateKey(
+            "all", "'all' or 'patches': the queries of a picture whose mean is drawn where none is chosen"
+        ),
+    ]
+    strip: Annotated[
+        Literal["head", "mean"],
+        StateKey(
+            "head", "'head' or 'mean': what the strip of layers shows, the open head or the mean of all heads"
+        ),
+    ]
+    rollout: Annotated[
+        bool,
+        StateKey(
+            False, "True or False: attention rollout up to the open layer, beside the head on a picture"
+        ),
+    ]
+    unfolded: Annotated[
+        list[int],
+        StateKey([], "a list of pictures within a text, from 0: their tokens stand on their own, not as one"),
     ]
     measure: Annotated[str, StateKey("none", "'none' or a measure that the payload has")]
     sort: Annotated[bool, StateKey(False, "True or False: sort the heads by the measure")]

@@ -39,6 +39,7 @@ def check_state(state: Mapping[str, Any] | None, inputs: Sequence[InputInfo]) ->
     part = _part(checked, shown)
     _check_heads(checked, part)
     _check_names(checked, part, inputs)
+    _check_picture(checked, part)
     return checked
 
 
@@ -81,6 +82,11 @@ def _share(value: Any, _: Any) -> float | None:
     return float(value)
 
 
+def _opacity(value: Any, _: Any) -> float:
+    _check(0.0 <= _number(value) <= 1.0)
+    return float(value)
+
+
 def _heads(value: Any, _: Any) -> list[int]:
     heads = [value] if isinstance(value, int) else list(dict.fromkeys(map(_whole, value)))
     _check(bool(heads) and not isinstance(value, bool))
@@ -115,6 +121,7 @@ _READERS: Mapping[Any, Callable[[Any, Any], Any]] = {
     int: _whole,
     float: _number,
     "threshold": _share,
+    "opacity": _opacity,
     "heads": _heads,
     "pin": _pin,
     "between": _between,
@@ -172,6 +179,15 @@ def _check_names(state: ExplorerState, part: PartInfo, inputs: Sequence[InputInf
         raise _wrong("pin", tuple(pin), f"a place from 0 to {most[pin[0] == 'to']}")
     if between is not None and any(place > last for place, last in zip(between, most, strict=True)):
         raise _wrong("between", tuple(between), f"a query up to {most[0]} and a key up to {most[1]}")
+
+
+def _check_picture(state: ExplorerState, part: PartInfo) -> None:
+    """All heads of a layer together, and rollout, where the part has them."""
+    if state.get("strip") == "mean" and "means" not in part:
+        raise InputError("state: strip 'mean' needs a picture, which this input is not")
+    if state.get("rollout") and "rollout" not in part:
+        why = part.get("unrolled", "it is drawn on a picture, which this input is not")
+        raise InputError(f"state: there is no rollout: {why}")
 
 
 def _check_difference(state: ExplorerState, inputs: Sequence[InputInfo]) -> None:

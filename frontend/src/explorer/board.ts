@@ -1,0 +1,148 @@
+// A picture with the tokens of one side of a head: the queries that look, or the keys that are looked at.
+
+import { h } from "../dom";
+import { figure } from "../format";
+import type { PictureInfo } from "../protocol";
+import type { Item } from "./axis";
+import { surface } from "./canvas";
+import type { Scene } from "./scene";
+import { areaAt, type Box, boxesOf, type Look, photo, rasterOf, within } from "./veils";
+
+export type End = "from" | "to";
+
+/** A choice beside the tokens of a side. */
+export interface Choice {
+  readonly text: string;
+  readonly title: string;
+  readonly on: boolean;
+  choose(): void;
+}
+
+/** What is drawn on a board: `shares` by place (null: the picture alone), and which place is marked. */
+export interface Drawn {
+  readonly shares: Float64Array | null;
+  readonly chosen: number | null;
+  readonly choices?: readonly Choice[];
+}
+
+const STEPS: Record<string, readonly [number, number]> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
+export class Board {
+  readonly canvas: HTMLCanvasElement;
+  readonly chips = h("div.others");
+  readonly title = h("span.cap");
+  readonly root: HTMLElement;
+  private scale = 1;
+  private boxes: readonly (Box | null)[] = [];
+  private boxed = "";
+  private keyed = false;
+
+  /** `plain`: nothing can be chosen on it. */
+  constructor(
+    private readonly scene: Scene,
+    readonly end: End,
+    private readonly plain = false,
+  ) {
+    this.canvas = plain ? h("canvas", { "aria-hidden": "true" }) : h("canvas", { role: "application", tabindex: 0, "aria-roledescription": "picture" });
+    this.root = h("figure.board", { "data-end": end }, this.title, this.canvas, this.chips);
+    if (plain) return;
+    this.canvas.addEventListener("pointermove", (event) => this.hover(this.at(event)));
+    this.canvas.addEventListener("pointerleave", () => scene.leave());
+    this.canvas.addEventListener("pointerdown", () => (this.keyed = false));
+    this.canvas.addEventListener("click", (event) => this.pin(this.at(event), event.shiftKey));
+    // After a click the arrow keys still go from head to head.
+    this.canvas.addEventListener("focus", () => (this.keyed = this.canvas.matches(":focus-visible")));
+    this.canvas.addEventListener("blur", () => scene.leave());
+    this.canvas.addEventListener("keydown", (event) => this.key(event));
+    this.chips.addEventListener("pointerover", (event) => this.hover(this.chip(event)));
+    this.chips.addEventListener("pointerleave", () => scene.leave());
+    this.chips.addEventListener("click", (event) => this.pin(this.chip(event), event.shiftKey));
+  }
+
+  private get items(): readonly Item[] {
+    return (this.end === "from" ? this.scene.rows : this.scene.columns).items;
+  }
+
+  private at(event: MouseEvent): number | null {
+    const bounds = this.canvas.getBoundingClientRect();
+    const found = areaAt(this.boxes, (event.clientX - bounds.left) / this.scale, (event.clientY - bounds.top) / this.scale);
+    return found < 0 ? null : found;
+  }
+
+  private chip(event: Event): number | null {
+    const button = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-place]") : null;
+    return button ? Number(button.dataset.place) : null;
+  }
+
+  private hover(place: number | null): void {
+    if (place === null) this.scene.leave();
+    else this.scene.owner.hover(this.scene, { from: null, to: null, [this.end]: place });
+  }
+
+  private pin(place: number | null, keep: boolean): void {
+    const item = place === null ? undefined : this.items[place];
+    if (item) this.scene.owner.pin(this.scene, this.end, place!, keep);
+  }
+
+  // From area to area by keyboard; Enter chooses one.
+  private key(event: KeyboardEvent): void {
+    const step = STEPS[event.key];
+    if (!this.keyed || event.metaKey || event.ctrlKey || event.altKey || (!step && event.key !== "Enter")) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const { boxes, scene, end } = this;
+    const at = scene.hovered?.[end] ?? scene.pinned?.[end] ?? boxes.findIndex((box) => box !== null);
+    const box = boxes[at];
+    if (event.key === "Enter") return this.pin(at, event.shiftKey);
+    if (!box || !step || scene.hovered?.[end] == null) return this.hover(at);
+    const [wide, tall] = [box[2] - box[0], box[3] - box[1]];
+    const next = areaAt(boxes, (box[0] + box[2]) / 2 + step[0] * wide, (box[1] + box[3]) / 2 + step[1] * tall);
+    if (next >= 0) this.hover(next);
+  }
+
+  /** Draw the picture, and over it how much each token has. */
+  draw(info: PictureInfo, image: HTMLImageElement, width: number, look: Look, { shares, chosen, choices = [] }: Drawn): void {
+    const { scene, end } = this;
+    const side = end === "from" ? scene.rows : scene.columns;
+    const axis = end === "from" ? scene.part.query : scene.part.key;
+    const boxed = `${scene.place}|${scene.part.name}|${side.key}`;
+    if (boxed !== this.boxed) [this.boxed, this.boxes] = [boxed, boxesOf(axis, side)];
+    this.scale = width / info.width;
+    const height = info.height * this.scale;
+    this.root.style.width = `${Math.ceil(width)}px`;
+    const pen = surface(this.canvas, width, height);
+    const whole: Box = [0, 0, info.width, info.height];
+    pen.drawImage(photo(image, within(image, info, whole), width, height), 0, 0, width, height);
+    const { scale, boxes } = this;
+    if (shares && boxes.some((box) => box !== null)) {
+      const raster = rasterOf(boxes);
+      const [left, top, right, bottom] = raster.area;
+      raster.draw(pen, [left * scale, top * scale, (right - left) * scale, (bottom - top) * scale], shares, look);
+    }
+    const box = chosen === null ? null : boxes[chosen];
+    if (box) {
+      for (const [color, line] of [["#0b0e10", 4], ["#ffffff", 2]] as const) {
+        pen.strokeStyle = color;
+        pen.lineWidth = line;
+        pen.strokeRect(box[0] * scale, box[1] * scale, (box[2] - box[0]) * scale, (box[3] - box[1]) * scale);
+      }
+    }
+    if (!this.plain) this.label(shares, chosen, choices);
+  }
+
+  // The tokens without an area, as buttons, and what the picture is called.
+  private label(shares: Float64Array | null, chosen: number | null, choices: readonly Choice[]): void {
+    const { end, items, boxes, chips } = this;
+    const title = end === "from" ? "Where it looks" : "Which tokens look at it";
+    const focused = chips.contains(document.activeElement) ? (document.activeElement as HTMLElement).dataset.key : undefined;
+    const share = (place: number): string => (!shares ? "" : Number.isNaN(shares[place]) ? "not seen" : figure(shares[place]!));
+    const tokens = items.flatMap((item, place) => (boxes[place] ? [] : [h("button", { type: "button", "data-key": place, "data-place": place, "aria-pressed": String(place === chosen), title }, h("bdi", {}, item.mark + item.text), shares ? h("i", {}, share(place)) : "")]));
+    const means = choices.map(({ text, title: about, on, choose }) => h("button.mean", { type: "button", "data-key": text, "aria-pressed": String(on), title: about, onclick: choose }, text));
+    chips.replaceChildren(...means, ...tokens);
+    if (focused !== undefined) chips.querySelector<HTMLElement>(`[data-key="${CSS.escape(focused)}"]`)?.focus();
+    const { canvas, scene } = this;
+    canvas.title = scene.owner.printing ? "" : end === "from" ? "Click a patch: where it looks" : "Click a patch: which tokens look at it";
+    const item = chosen === null ? undefined : items[chosen];
+    canvas.setAttribute("aria-label", `${end === "from" ? "Queries" : "Keys"} on the picture${item ? `: ${item.mark}${item.text}` : ""}. Arrow keys go from patch to patch, Enter chooses.`);
+  }
+}
