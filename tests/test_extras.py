@@ -160,3 +160,23 @@ def test_a_tokenizer_of_sentencepiece_without_it(tmp_path: Path, monkeypatch: py
     with pytest.raises(ModelError) as found:
         load(folder)
     assert str(found.value) == needs
+
+
+def test_pictures_and_sounds_say_what_reads_them_and_texts_need_neither(tmp_path: Path) -> None:
+    code = f"""
+import headscope as hs
+print(len(list(hs.corpora.builtin(pack=None))))
+(open({str(tmp_path)!r} + "/a.flac", "wb")).write(b"fLaC")
+for read in (hs.corpora.builtin_images, hs.corpora.builtin_sounds, lambda: hs.corpora.sounds({str(tmp_path)!r})):
+    try:
+        list(read())
+    except hs.InputError as error:
+        print(error)
+"""
+    found = without(["PIL", "soundfile", "scipy"], code)
+    assert found.stdout.splitlines() == [
+        "130",
+        "PIL is not installed: pip install 'headscope[pictures]'",
+        "scipy is not installed: pip install 'headscope[corpus]'",
+        "soundfile is not installed: pip install 'headscope[sounds]'",
+    ], found.stderr

@@ -33,6 +33,11 @@ DATA = [
         f"{PACKAGE}/corpora/data/{name}"
         for name in ("README.md", "builtin.conllu", "builtin.txt", "indirect_objects.jsonl")
     ),
+    *(
+        path.relative_to(ROOT / "src").as_posix()
+        for kind in ("pictures", "sounds")
+        for path in (ROOT / "src" / PACKAGE / "corpora" / "data" / kind).iterdir()
+    ),
     f"{PACKAGE}/measures/sources.bib",
     f"{PACKAGE}/views/charts.mplstyle",
 ]

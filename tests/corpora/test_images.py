@@ -322,3 +322,14 @@ def test_a_camera_s_second_view_is_no_animation(recwarn: pytest.WarningsRecorder
     PIL.fromarray(pixels()).save(file, "MPO", save_all=True, append_images=[PIL.fromarray(pixels())])
     assert picture_of(file.getvalue()).size == (6, 4)
     assert not recwarn.list
+
+
+def test_the_built_in_pictures() -> None:
+    corpus = corpora.builtin_images()
+    found = list(corpus)
+    assert [each.source for each in found][:2] == ["park.png", "table.png"]
+    assert len(found) == len({each.document for each in found}) == 12
+    sizes = [picture_of(each.image).size for each in found]
+    assert {(240, 320), (256, 256), (320, 214), (320, 240)} == set(sizes)
+    assert all(each.text and each.text.endswith(".") for each in found)
+    assert (corpus.name, corpus.kind, corpus.documents) == ("built-in pictures", "images", "each file")

@@ -227,3 +227,14 @@ def test_what_is_not_to_be_cut_is_refused(more: dict[str, Any], said: str) -> No
     with pytest.raises(CorpusError, match=rf"^a\.wav: expected at most 2 s of a sound {said}, found 4\.00 s"):
         parts(example, 100, 2.0)
     assert parts(example, 100, 4.0) == [example]
+
+
+def test_the_built_in_sounds() -> None:
+    found = list(corpora.builtin_sounds())
+    assert [each.source for each in found] == ["syllables.wav", "tones.wav", "bursts.wav", "melody.wav"]
+    for each in found:
+        assert each.audio is not None
+        assert each.times is not None
+        seconds = len(heard(each.audio, RATE)) / RATE
+        assert 3 <= seconds <= 4
+        assert each.times[-1][1] <= seconds

@@ -12,12 +12,12 @@ from headscope.corpora.conll2012 import conll2012
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.encoder import Counts, Encoder
 from headscope.corpora.example import Example, Mention
-from headscope.corpora.images import images
+from headscope.corpora.images import builtin_images, images
 from headscope.corpora.links import linked, links
 from headscope.corpora.negations import negations
 from headscope.corpora.pairs import pairs
 from headscope.corpora.readers import builtin, jsonl, text, texts
-from headscope.corpora.sounds import sounds
+from headscope.corpora.sounds import builtin_sounds, sounds
 from headscope.corpora.speech import spoken
 from headscope.corpora.tables import table
 from headscope.corpora.treebank import builtin_trees, conllu, word_heads
@@ -32,6 +32,8 @@ __all__ = [
     "alignments",
     "blocks",
     "builtin",
+    "builtin_images",
+    "builtin_sounds",
     "builtin_trees",
     "conll2012",
     "conllu",

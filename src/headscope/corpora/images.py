@@ -10,7 +10,8 @@ from typing import Any, cast
 import numpy as np
 
 from headscope.corpora.corpus import Corpus
-from headscope.corpora.media import By, Columns, Sense, corpus_of
+from headscope.corpora.files import data_folder
+from headscope.corpora.media import By, Columns, Sense, corpus_of, packaged
 from headscope.doors import Count, validated
 from headscope.lazy import module
 from headscope.pictures import expect_picture, picture_of
@@ -71,6 +72,17 @@ def images(
     [('table.png', None), ('red.png', 'apples')]
     """
     return corpus_of(source, _IMAGES, Columns(column, text_column, text, documents), limit, strict)
+
+
+@validated
+def builtin_images() -> Corpus:
+    """The pictures that ship in the package: twelve, drawn for it, each with a sentence that says what it shows.
+
+    >>> first = next(iter(hs.corpora.builtin_images()))
+    >>> first.image.name, first.text
+    ('park.png', 'A man in a red sweater walks his dog past a tree.')
+    """
+    return packaged(images(data_folder("pictures") / "pictures.jsonl"), "built-in pictures")
 
 
 def _is_one(value: object) -> bool:

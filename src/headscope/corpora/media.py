@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -112,6 +112,17 @@ def corpus_of(source: Any, sense: Sense, columns: Columns, limit: int | None, st
             kind=sense.kind,
         )
     return _of_paths(paths, sense, columns, limit, strict)
+
+
+def packaged(corpus: Corpus, name: str) -> Corpus:
+    """A corpus that ships in the package, under a name; its examples are where their files are called."""
+
+    def read() -> Iterator[Example]:
+        for example in corpus.examples():
+            file: Any = example.audio if example.image is None else example.image
+            yield replace(example, source=file.name)
+
+    return Corpus(name, read, documents="each file", kind=corpus.kind)
 
 
 def _paths(source: Any) -> list[Path] | None:

@@ -13,7 +13,8 @@ import numpy as np
 from headscope.audio import Audio, heard, need, own, windows
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
-from headscope.corpora.media import By, Columns, Sense, corpus_of
+from headscope.corpora.files import data_folder
+from headscope.corpora.media import By, Columns, Sense, corpus_of, packaged
 from headscope.doors import Count, validated
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.senses import Sound
@@ -57,6 +58,18 @@ def sounds(
     ['sounds[0]', 'sounds[1]']
     """
     return corpus_of(source, _SOUNDS, Columns(column, text_column, text, documents), limit, strict)
+
+
+@validated
+def builtin_sounds() -> Corpus:
+    """The sounds that ship in the package: four of three seconds, made for it, with their parts and the times of these.
+
+    They are syllables, tones in a rhythm, bursts of noise, and a melody.
+
+    >>> [(example.source, *example.words[1:3]) for example in hs.corpora.builtin_sounds()][:2]
+    [('syllables.wav', 'si', 'lo'), ('tones.wav', 'tone', 'pause')]
+    """
+    return packaged(sounds(data_folder("sounds") / "sounds.jsonl"), "built-in sounds")
 
 
 def parts(example: Example, rate: int, seconds: float) -> list[Example]:

@@ -1,0 +1,154 @@
+"""The pictures and sounds that ship in the package are what the script draws."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from draw_builtin import DATA, SCENES, differs, files, outdated, picture_file, sound_file
+from drawing import sounding
+from drawing.canvas import Canvas, both, noise, without
+from PIL import Image
+
+
+@pytest.fixture(scope="module")
+def drawn() -> dict[str, bytes]:
+    return files()
+
+
+@pytest.mark.slow
+def test_what_ships_is_what_is_drawn(drawn: dict[str, bytes]) -> None:
+    assert outdated(drawn) == []
+    assert files() == drawn  # byte by byte, when it is run again
+
+
+@pytest.mark.slow
+def test_a_change_is_noticed(drawn: dict[str, bytes], tmp_path: Path) -> None:
+    for name, content in drawn.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    assert outdated(drawn, tmp_path) == []
+    (tmp_path / "pictures" / "old.png").write_bytes(b"")
+    (tmp_path / "sounds" / "tones.wav").unlink()
+    moved = np.roll(np.asarray(Image.open(tmp_path / "pictures" / "cat.jpg")), 1, 1)
+    (tmp_path / "pictures" / "cat.jpg").write_bytes(picture_file(moved, "cat.jpg"))
+    assert outdated(drawn, tmp_path) == ["pictures/cat.jpg", "pictures/old.png", "sounds/tones.wav"]
+
+
+def test_files_are_small() -> None:
+    sizes = {
+        path.name: path.stat().st_size for kind in ("pictures", "sounds") for path in (DATA / kind).iterdir()
+    }
+    assert sum(sizes.values()) < 700_000
+    assert all(size <= (130_000 if name.endswith(".wav") else 25_000) for name, size in sizes.items())
+    assert len(sizes) == 12 + 4 + 2
+
+
+def test_things_are_called_in_the_sentence_and_lie_in_the_picture() -> None:
+    lines = [json.loads(line) for line in (DATA / "pictures" / "pictures.jsonl").read_text().splitlines()]
+    assert [line["image"] for line in lines] == [scene.name for scene in SCENES]
+    masks = 0
+    for line, scene in zip(lines, SCENES, strict=True):
+        width, height = Image.open(DATA / "pictures" / line["image"]).size
+        called = [line["text"][slice(*link["from"])] for link in line["links"]]
+        assert called == [phrase for phrase, names in scene.things.items() for _ in names]
+        for link in line["links"]:
+            if "mask" in link["to"]:
+                masks += 1
+                assert link["to"]["mask"]["size"] == [height, width]
+                assert sum(link["to"]["mask"]["counts"]) == height * width
+                continue
+            left, top, right, bottom = link["to"]["box"]
+            assert 0 <= left < right <= width
+            assert 0 <= top < bottom <= height
+    assert masks == 2
+
+
+def box_of(name: str, phrase: str) -> tuple[Any, list[int]]:
+    lines = [json.loads(line) for line in (DATA / "pictures" / "pictures.jsonl").read_text().splitlines()]
+    (line,) = [line for line in lines if line["image"] == name]
+    (link,) = [link for link in line["links"] if line["text"][slice(*link["from"])] == phrase]
+    return np.asarray(Image.open(DATA / "pictures" / name)).astype(int), link["to"]["box"]
+
+
+@pytest.mark.parametrize(
+    ("name", "phrase", "color", "share"),
+    [
+        ("shapes.png", "red square", (0xD4, 0x3D, 0x36), 1.0),
+        ("shapes.png", "blue circle", (0x2F, 0x6F, 0xB8), np.pi / 4),
+        ("balloons.png", "yellow balloon", (0xF2, 0xC2, 0x30), 0.2),
+    ],
+)
+def test_boxes_are_where_the_colors_are(name: str, phrase: str, color: Any, share: float) -> None:
+    """The color of a thing is in its box, reaches its edges, and is nowhere else."""
+    pixels, (left, top, right, bottom) = box_of(name, phrase)
+    there = (np.abs(pixels - color) < 12).all(-1)
+    inside = there[top:bottom, left:right]
+    assert inside.sum() == there.sum()
+    assert inside.mean() >= share - 0.03
+    assert np.flatnonzero(inside.any(0)).max() >= 0.9 * (right - left)
+
+
+def test_the_mask_of_the_triangle_is_the_triangle() -> None:
+    lines = [json.loads(line) for line in (DATA / "pictures" / "pictures.jsonl").read_text().splitlines()]
+    (line,) = [line for line in lines if line["image"] == "shapes.png"]
+    (mask,) = [link["to"]["mask"] for link in line["links"] if "mask" in link["to"]]
+    inside = np.repeat(np.arange(len(mask["counts"])) % 2, mask["counts"]).reshape(256, 256).T
+    pixels = np.asarray(Image.open(DATA / "pictures" / "shapes.png")).astype(int)
+    green = (np.abs(pixels - (0x3F, 0x9C, 0x57)) < 40).all(-1)
+    assert (inside.astype(bool) != green).mean() < 0.003
+
+
+def test_shapes_cover_what_they_should() -> None:
+    canvas = Canvas(60, 60, "#000000")
+    assert np.isclose((canvas.circle(30, 30, 20) < 0).sum(), np.pi * 400, rtol=0.02)
+    assert (canvas.box(10, 20, 40, 50) < 0).sum() == 900
+    assert (canvas.polygon((10, 20), (40, 20), (40, 50), (10, 50)) < 0).sum() == 900
+    assert np.isclose((canvas.ellipse(30, 30, 25, 10) < 0).sum(), np.pi * 250, rtol=0.02)
+    assert np.isclose((canvas.line((10, 30), (50, 30), width=6) < 0).sum(), 240 + np.pi * 9, rtol=0.05)
+    hole = without(canvas.box(0, 0, 60, 60), canvas.box(20, 20, 40, 40))
+    assert (hole < 0).sum() == 3600 - 400
+    assert (both(hole, canvas.box(0, 0, 30, 60)) < 0).sum() == 1800 - 200
+    canvas.paint(canvas.box(10, 10, 30, 30), "#ff8000", of="a")
+    canvas.paint(canvas.box(20, 10, 40, 30), "#ffffff", of="b")
+    assert (canvas.seen["a"] > 0.5).sum() == 200
+    assert (canvas.seen["b"] > 0.5).sum() == 400
+    assert canvas.finished()[15, 12].tolist() == [255, 128, 0]
+
+
+def test_noise_has_its_bounds_and_seed() -> None:
+    first, again, other = (noise(np.random.default_rng(seed), 30, 40, 5, 8) for seed in (1, 1, 2))
+    assert first.shape == (30, 40)
+    assert 0 <= first.min() < first.max() <= 1
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("name", sounding.SOUNDS)
+def test_parts_of_sounds_are_loud_when_they_say(name: str) -> None:
+    parts = sounding.SOUNDS[name]()
+    samples = sounding.samples_of(parts).astype(float) / 2**15
+    for part, (begin, end) in zip(parts, sounding.times_of(parts), strict=True):
+        middle = samples[round(begin * sounding.RATE) : round(end * sounding.RATE)]
+        assert (np.abs(middle).max() > 0.1) == (part.name != "pause")
+    assert np.abs(samples).max() < 0.999
+    content = sound_file(sounding.samples_of(parts))
+    assert not differs(f"{name}.wav", content, (DATA / "sounds" / f"{name}.wav").read_bytes())
+
+
+def test_notes_have_their_pitch() -> None:
+    for part in sounding.melody()[1:]:
+        spectrum = np.abs(np.fft.rfft(part.samples))
+        found = np.fft.rfftfreq(len(part.samples), 1 / sounding.RATE)[spectrum.argmax()]
+        assert abs(found - sounding.NOTES[part.name]) < 5
+
+
+def test_a_png_is_what_was_drawn() -> None:
+    pixels = SCENES[8].draw().finished()
+    assert SCENES[8].name == "shapes.png"
+    again = np.asarray(Image.open(io.BytesIO(picture_file(pixels, "shapes.png"))))
+    np.testing.assert_array_equal(again, pixels)
