@@ -57,14 +57,10 @@ def park() -> Canvas:
     scene.paint(scene.circle(217, 156, 4.2), "#e9b48c", of="man")
     scene.paint(scene.box(191, 118, 198, 132, round=3), "#dda27a", of="man")
     scene.paint(scene.circle(195, 113, 11), "#efbd97", of="man")
-    scene.paint(
-        both(scene.circle(195, 112, 12), -scene.below(np.interp(scene.x[0], [183, 207], [112, 106]))),
-        "#4b3226",
-        of="man",
-    )
-    scene.paint(scene.circle(201.5, 113.5, 1.5), "#2b2019", of="man")
-    scene.paint(scene.line((205, 115), (207.5, 117), width=3), "#efbd97", of="man")
-    scene.paint(scene.line((200, 119.5), (204, 119), width=1.3), "#a5644a", of="man")
+    scene.paint(scene.circle(206, 114.5, 2), "#efbd97", of="man")
+    hairline = np.interp(scene.x[0], [183, 189, 193, 201, 207], [121, 118, 112, 106, 105])
+    scene.paint(both(scene.circle(194.5, 111.5, 12), -scene.below(hairline)), "#4b3226", of="man")
+    scene.paint(scene.circle(201, 112, 1.5), "#2b2019", of="man")
     # The dog and its leash
     scene.shade(scene.ellipse(268, 210, 30, 4), "#5a4a2c", 0.45, soft=6)
     scene.paint(scene.curve((217, 156), (238, 182), (276, 180), width=1.8), "#33291f")
@@ -132,7 +128,7 @@ def _balloon(scene: Canvas, x: float, y: float, size: float, colors: tuple[str, 
     )
     bands = (np.cos(around * 6.5) * 9) if name != "blue balloon" else (np.cos(around * 4.5 + 1.2) * 9)
     scene.paint(both(skin + 0.5, -bands), stripe, of=name)
-    scene.shade(both(skin, -scene.circle(x - size * 0.3, y - size * 0.3, size * 1.05)), dark, 0.45, soft=14)
+    scene.shade(-scene.circle(x - size * 0.3, y - size * 0.3, size * 1.05), dark, 0.45, soft=14, within=skin)
     scene.shade(
         scene.ellipse(x - size * 0.42, y - size * 0.42, size * 0.16, size * 0.3, 38), "#ffffff", 0.55, soft=8
     )
