@@ -26,6 +26,9 @@ Kind = Literal["self", "cross", "encoder"]
 ROW_TOLERANCE = 5e-3
 """How far from 1 the sum of a row may be: a row of 512 weights in bfloat16 is that inexact."""
 
+DUST = 1e-9
+"""Weights up to this may stand where a query cannot see: a mask that adds a finite number (Swin's is -100) leaves them."""
+
 
 @dataclass(frozen=True, eq=False)
 class AttentionMaps:
@@ -47,7 +50,7 @@ class AttentionMaps:
         meta: what made these maps: model, revision, dtype, options, versions.
         visible: which keys each query can see, by the model's mask: ``[query key]`` a layer, or ``[head query key]``
             where heads differ; layers may share an array. None: all of them or, where `causal`, those up to the query.
-            `sight` gives it in either case. A pair that is not visible has weight 0.
+            `sight` gives it in either case. A pair that is not visible has weight 0 (at most `DUST`).
     """
 
     layers: Sequence[FloatArray]
@@ -355,7 +358,7 @@ def _check_visible(number: int, layer: FloatArray, seen: BoolArray) -> None:
             f"visible, layer {number}: expected [query key] {layer.shape[1:]} or [head query key] {layer.shape}, "
             f"found {seen.shape}"
         )
-    hidden = np.broadcast_to(~seen, layer.shape) & (layer > 0)
+    hidden = np.broadcast_to(~seen, layer.shape) & (layer > DUST)
     if hidden.any():
         head, query, key = np.argwhere(hidden)[0]
         raise ShapeError(

@@ -23,6 +23,7 @@ from headscope.attention.parts import group, is_causal, seen_by
 from headscope.attention.record import AttentionRecord, Route, silenced
 from headscope.attention.recording import evaluating, recording, route
 from headscope.attention.refuse import chunked
+from headscope.attention.windows import placed
 from headscope.errors import HeadscopeError, RefusedError
 from headscope.models.finite import expect_finite
 from headscope.models.model import Model, uncached
@@ -126,7 +127,8 @@ def check(model: Model, inputs: Mapping[str, Tensor] | None = None) -> Check:
                 f"{model.name}: recording moved the output by {moved:.1e} (relative), expected 0"
             )
         parts = [
-            _part(model, name, records, ready, recorded, tolerance) for name, records in group(calls).items()
+            _part(model, name, records, ready, recorded, tolerance)
+            for name, records in group(placed(model.module, calls, ready)).items()
         ]
         padded = padding_error(model, ready)
     return Check(route(model.module), parts, moved, tolerance, padded, sizes, _prefix(model, calls, ready))
@@ -215,7 +217,7 @@ def _part(
     tolerance: float,
 ) -> PartCheck:
     rows = recompute = 0.0
-    for record in records:
+    for record in (call for each in records for call in each.called):
         weights = record.weights().double()
         seen = weights.sum(-1)
         where = f"{model.name}, layer {record.layer} ({record.module})"

@@ -123,14 +123,16 @@ def _fused_attention(
         record = _record(recording, module, query, key, value, mask, options)
         record.is_causal = causal and mask is None and query.shape[2] > 1
         hooks.append((recording.hook, record))
-    if options.get("softcap") is None and options.get("s_aux") is None:
+    answers = [(hook(record), record) for hook, record in hooks]
+    if hooks[-1][1].output is not None:
+        out = hooks[-1][1].output.to(query.dtype).transpose(1, 2).contiguous()
+    elif options.get("softcap") is None and options.get("s_aux") is None:
         out, _ = _sdpa.sdpa_attention_forward(module, query, key, value, mask, **options)
     else:  # no fused kernel has these: by blocks of queries
         record = hooks[0][1]
         parts = [weights.to(value.dtype) @ record.values for _, weights in record.blocks()]
         out = torch.cat(parts, 2).transpose(1, 2).contiguous()
-    for hook, record in hooks:
-        answer = hook(record)
+    for answer, record in answers:
         if answer is not None:
             out = _context(record, shaped(answer, record))
     return out
@@ -167,7 +169,7 @@ def _record(
 ) -> AttentionRecord:
     scaling = options.get("scaling")
     return AttentionRecord(
-        **recording.places.of(module)._asdict(),
+        **recording.places.of(module, query)._asdict(),
         q=query,
         k=key,
         v=value,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple, Unpack
@@ -11,17 +12,22 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headscope.attention.one import Captured, Given, Text, assembled, expect_one_row, prepare, running, sides
+from headscope.attention.axes import sides
+from headscope.attention.one import Captured, Given, Text, assembled, expect_one_row, prepare, running
 from headscope.attention.parts import group, numpy_of
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
+from headscope.attention.windows import Placed, placed
 from headscope.doors import validated
-from headscope.errors import InputError, RefusedError
+from headscope.errors import HeadscopeWarning, InputError, RefusedError
 from headscope.maps import FloatArray
 from headscope.models.finite import not_finite
 from headscope.models.model import Model
 from headscope.neurons import Neurons
 from headscope.tokens import BoolArray, Tokens
+
+WINDOWED = 1024
+"""Of how many positions queries and keys are kept where a layer attends in windows and adds a bias to each pair."""
 
 
 def neurons(
@@ -125,9 +131,18 @@ def watch(
     watching = nullcontext() if projections is None else projections.watching()
     with torch.no_grad(), watching, recording(model.module, keep), running(model, ready):
         output = model.module(**ready)
-    captured = assembled(model, records, 0, ready, axes)
+    told = placed(model.module, records, ready)
+    captured = assembled(model, told, 0, ready, axes)
     parts: dict[str, Neurons] = {}
-    for name, calls in group(records).items():
+    for name, calls in group(told).items():
+        if isinstance(calls[0], Placed) and calls[0].shape[2] > WINDOWED:
+            warnings.warn(
+                f"{name}: queries and keys of {calls[0].shape[2]:,} positions in windows are left out, at most "
+                f"{WINDOWED:,} are kept",
+                HeadscopeWarning,
+                stacklevel=2,
+            )
+            continue
         (_, keep_query), (_, keep_key) = sides(model, name, calls, 0, ready, axes)
         parts[name] = _neurons(calls, keep_query, keep_key, projections)
     return Seen(captured, parts, output)
@@ -158,6 +173,20 @@ def _neurons(
 
 def _bias(record: AttentionRecord, query: BoolArray | slice, key: BoolArray | slice) -> FloatArray | None:
     """What is added to the scores of the keys that are seen: a bias, and what a mask holds besides hiding."""
+    added = [_added(call) for call in record.called]
+    if all(each is None for each in added):
+        return None
+    whole = record.whole(
+        [
+            call.q.new_zeros(call.shape) if each is None else each.expand(call.shape)
+            for each, call in zip(added, record.called, strict=True)
+        ]
+    )
+    return numpy_of(whole[0])[:, query][:, :, key]
+
+
+def _added(record: AttentionRecord) -> Tensor | None:
+    """What one call adds to its scores; None for nothing."""
     total: Tensor | None = None if record.bias is None else record.bias.float()
     mask = record.mask
     if mask is not None and mask.dtype != torch.bool:
@@ -168,9 +197,7 @@ def _bias(record: AttentionRecord, query: BoolArray | slice, key: BoolArray | sl
                     f"{record.module}: a mask that shifts scores after a softcap cannot be shown"
                 )
             total = shift if total is None else total + shift
-    if total is None or not total.any():
-        return None
-    return numpy_of(total.expand(record.shape)[0])[:, query][:, :, key]
+    return None if total is None or not total.any() else total
 
 
 class _Waiting(threading.local):
@@ -210,6 +237,9 @@ class Projections:
 
     def norms(self, record: AttentionRecord) -> Tensor | None:
         """``‖α · v · W_O‖``, ``[batch head query key]``; None where W_O was not found."""
+        if isinstance(record, Placed):
+            sizes = [size for call in record.called if (size := self.norms(call)) is not None]
+            return record.whole(sizes) if len(sizes) == len(record.called) else None
         found = self.of(record)
         if found is None:
             return None

@@ -15,11 +15,13 @@ import transformers
 from torch import Tensor
 
 import headscope
-from headscope.attention.parts import Parts, assemble, from_ids, group, labels, numpy_of, seen_by
+from headscope.attention.axes import sides
+from headscope.attention.parts import Parts, assemble, from_ids, group, numpy_of, seen_by
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.attention.scalar import asked
 from headscope.attention.seeing import eyes
+from headscope.attention.windows import placed
 from headscope.audio import Audio
 from headscope.deprecated import renamed
 from headscope.doors import Expected, validated
@@ -32,14 +34,13 @@ from headscope.errors import (
     UnknownError,
 )
 from headscope.failures import CALLERS, out_of_memory, reason
-from headscope.grid import Frames
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.models.audio import listened
 from headscope.models.finite import not_finite
 from headscope.models.model import Model, expect_ids, expect_model
-from headscope.models.pictures import looked, prefixed
+from headscope.models.pictures import OF_PICTURES, looked, rows_of
 from headscope.models.pieces import of_pieces
-from headscope.tokens import BoolArray, Tokens
+from headscope.tokens import Tokens
 
 ADVICE = "give text that it knows, or say --allow-unknown (allow_unknown=True of headscope.load)"
 """Where a text is not known."""
@@ -103,10 +104,9 @@ def capture(
     """
     model = eyes(model) if image is not None and text is None else model
     axes, ready = prepare(model, text, pair, target, inputs, image, audio)
-    records = record(model, ready)
-    rows = next(iter(ready.values())).shape[0]
-    captured = [assembled(model, records, row, ready, axes) for row in range(rows)]
-    return captured[0] if rows == 1 else captured
+    records = placed(model.module, record(model, ready), ready)
+    captured = [assembled(model, records, row, ready, axes) for row in range(rows_of(ready))]
+    return captured[0] if len(captured) == 1 else captured
 
 
 @renamed(of="objective")
@@ -152,7 +152,8 @@ def gradients(
         with running(model, ready):
             output = model.module(**ready)
         number = asked(objective, output)
-        slopes = {name: _slopes(number, calls) for name, calls in group(records).items()}
+        parts = group(placed(model.module, records, ready))
+        slopes = {name: _slopes(number, calls) for name, calls in parts.items()}
     if not all(np.isfinite(slope).all() for layers in slopes.values() for slope in layers):
         raise not_finite(model.name, model.module, "gradients")
     return slopes
@@ -161,16 +162,19 @@ def gradients(
 def _slopes(number: Tensor, records: Sequence[AttentionRecord]) -> list[FloatArray]:
     """Gradients with respect to the weights of each call; 0 where they do not matter to the number, or are hidden."""
     weights: list[Tensor] = []
-    for each in records:
+    for each in (call for record in records for call in record.called):
         if each.given is None:
             raise RefusedError(
                 f"{each.module}: runs a fused kernel, so no weights are in its graph; load it with eager attention"
             )
         weights.append(each.given)
-    slopes = torch.autograd.grad(
-        number, weights, retain_graph=True, allow_unused=True, materialize_grads=True
+    slopes = iter(
+        torch.autograd.grad(number, weights, retain_graph=True, allow_unused=True, materialize_grads=True)
     )
-    return [numpy_of(slope[0]) * seen_by(record, 0) for slope, record in zip(slopes, records, strict=True)]
+    return [
+        numpy_of(record.whole([next(slopes) for _ in record.called])[0]) * seen_by(record, 0)
+        for record in records
+    ]
 
 
 def record(model: Model, inputs: Mapping[str, Tensor]) -> list[AttentionRecord]:
@@ -224,15 +228,22 @@ def prepare(
         axes, ready = prepare(model, None, None, target, listen.inputs)
         return {**axes, "sound": listen.stretch}, ready
     if image is not None:
-        if inputs is not None or pair is not None or target is not None:
-            raise InputError("image: expected a text beside it, or none; found pair, target or inputs")
+        if inputs is not None or pair is not None:
+            raise InputError("image: expected a text beside it, or none; found pair or inputs")
+        if target is not None and not model.encoder_decoder:
+            raise InputError(
+                f"{model.name}: target is for encoder-decoders; expected a text beside the image, or none"
+            )
         if text is not None and not isinstance(text, str):
             raise InputError(f"image: expected a string beside it, found {type(text).__name__}")
         seen = looked(model, image, text)
         axes = {"patches": seen.patches}
         if seen.tokens is not None:
             axes["self"] = seen.tokens
-        return axes, _tensors(model, seen.inputs)
+        if len(seen.tiles) > 1:
+            axes |= {f"tile {number + 1}": tile for number, tile in enumerate(seen.tiles)}
+        ready = _tensors(model, seen.inputs)
+        return (axes, ready) if target is None else _with_decoder(model, target, axes, ready)
     if (text is None) == (inputs is None):
         raise InputError(
             "capture: expected a text or inputs={...}, " + ("found neither" if text is None else "found both")
@@ -245,9 +256,7 @@ def prepare(
         if target is None:
             return {}, ready
         expect_one_row(ready, "target goes with the inputs")
-        decoder = _decoder_tokens(model, target)
-        ready["decoder_input_ids"] = torch.as_tensor(np.array(decoder.ids)).to(model.device)[None]
-        return {"decoder": decoder}, ready
+        return _with_decoder(model, target, {}, ready)
     if model.reads != "input_ids" and "input_ids" not in signature(model.module.forward).parameters:
         way = {"pixel_values": "image=… or ", "input_features": "audio=… or ", "input_values": "audio=… or "}
         raise InputError(
@@ -262,10 +271,8 @@ def prepare(
                 f"{model.name}: an encoder-decoder needs target=..., the text that its decoder reads "
                 "(or hs.generate, which lets it write one)"
             )
-        decoder = _decoder_tokens(model, target)
-        axes["decoder"] = decoder
-        ready["decoder_input_ids"] = torch.as_tensor(np.array(decoder.ids)).to(model.device)[None]
-    elif target is not None:
+        return _with_decoder(model, target, axes, ready)
+    if target is not None:
         raise InputError(
             f"{model.name}: target is for encoder-decoders; this model has no decoder that looks at an encoder"
         )
@@ -308,15 +315,19 @@ def _encoded(model: Model, text: Any, pair: str | None) -> Tokens:
 
 def expect_one_row(ready: Mapping[str, Tensor], what: str) -> None:
     """Raise `InputError` where what a module takes has several rows; `what` is of one input."""
-    rows = next(iter(ready.values())).shape[0]
+    rows = rows_of(ready)
     if rows != 1:
         raise InputError(f"inputs, axis batch: {what} of one input, found {rows} rows; give one at a time")
 
 
-def _decoder_tokens(model: Model, target: str) -> Tokens:
+def _with_decoder(
+    model: Model, target: str, axes: Mapping[str, Tokens], ready: Mapping[str, Tensor]
+) -> tuple[dict[str, Tokens], dict[str, Tensor]]:
+    """What `prepare` gives, with what an encoder-decoder's decoder reads of a text."""
     ids = decoder_tokens(model, model.encode(target)).ids
     assert ids is not None
-    return from_ids(ids, model.tokenizer)
+    row = torch.as_tensor(np.array(ids)).to(model.device)[None]
+    return {**axes, "decoder": from_ids(ids, model.tokenizer)}, {**ready, "decoder_input_ids": row}
 
 
 def decoder_tokens(model: Model, encoded: Tokens) -> Tokens:
@@ -363,7 +374,10 @@ def _tensors(model: Model, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
         if name.endswith("ids") and tensor.dtype in (torch.int8, torch.int16, torch.uint8):
             tensor = tensor.long()
         ready[name] = tensor.to(model.device, model.dtype if tensor.is_floating_point() else tensor.dtype)
-        rows[name] = tensor.shape[0]
+        if (
+            name not in OF_PICTURES or "input_ids" not in inputs
+        ):  # beside a text there may be several, or none
+            rows[name] = tensor.shape[0]
     if not rows:
         raise InputError("inputs: expected what the module takes, such as input_ids, found an empty dict")
     if len(set(rows.values())) != 1:
@@ -392,8 +406,8 @@ def assembled(
     ready: Mapping[str, Tensor],
     axes: Mapping[str, Tokens],
 ) -> Captured:
-    """The maps of one row of a batch, from the records of a pass over what `prepare` gave."""
-    rows, meta = next(iter(ready.values())).shape[0], describe(model)
+    """The maps of one row of a batch, from the records of a pass over what `prepare` gave, as `placed` tells them."""
+    rows, meta = rows_of(ready), describe(model)
     parts: dict[str, AttentionMaps] = {}
     for name, calls in group(records).items():
         if calls[0].shape[0] != rows:
@@ -403,50 +417,10 @@ def assembled(
                 "headscope.attention.one.record gives the calls as they are"
             )
         (query, keep_query), (key, keep_key) = sides(model, name, calls, row, ready, axes)
+        if name == f"stage {len(parts) + 1}":  # a decoder looks at the last one
+            axes = {**axes, "encoder": key}
         parts[name] = assemble(calls, row, query, key, keep_query, keep_key, meta=meta)
     return parts["self"] if list(parts) == ["self"] else Parts(parts)
-
-
-def sides(
-    model: Model,
-    part: str,
-    records: Sequence[AttentionRecord],
-    row: int,
-    ready: Mapping[str, Tensor],
-    axes: Mapping[str, Tokens],
-) -> list[tuple[Tokens, BoolArray | slice]]:
-    """The query's and the key's tokens of one part and one row, and which positions of each are no padding."""
-    _, _, queries, keys = records[0].shape
-    named = (("decoder", queries), ("encoder", keys)) if part == "cross" else ((part, queries), (part, keys))
-    return [_axis(model, side, count, row, ready, axes) for side, count in named]
-
-
-def _axis(
-    model: Model, side: str, count: int, row: int, ready: Mapping[str, Tensor], axes: Mapping[str, Tokens]
-) -> tuple[Tokens, BoolArray | slice]:
-    """The tokens of one axis of one row, and which of its positions are no padding."""
-    if side in axes and len(axes[side]) == count:
-        return axes[side], slice(None)
-    if (
-        "patches" in axes and "self" in axes and len(axes["self"]) == count
-    ):  # of text and picture, whatever it is called
-        return axes["self"], slice(None)
-    if "patches" in axes and (found := prefixed(axes["patches"], model, count)) is not None:
-        return found, slice(None)
-    prefix = "decoder_" if side == "decoder" and "decoder_input_ids" in ready else ""
-    ids, mask = ready.get(f"{prefix}input_ids"), ready.get(f"{prefix}attention_mask")
-    if ids is not None and ids.shape[1] == count:
-        keep = np.ones(count, bool)
-        if mask is not None and mask.ndim == 2 and mask.shape[1] == count:
-            keep = mask[row].cpu().numpy().astype(bool)
-        return from_ids(ids[row].cpu().numpy()[keep].astype(np.int64), model.tokenizer), keep
-    if "sound" in axes and not prefix:
-        stretch = axes["sound"]
-        assert stretch.times is not None
-        return Frames(count, float(stretch.times[0, 1]) / count, stretch.sound), slice(None)
-    pixels = any("pixel" in name for name in ready)
-    audio = any(name in ("input_values", "input_features") for name in ready)
-    return labels(count, "patch " if pixels else "frame " if audio else "position "), slice(None)
 
 
 def describe(model: Model) -> dict[str, Any]:

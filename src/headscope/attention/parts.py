@@ -13,7 +13,7 @@ from torch import Tensor
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import edits
 from headscope.errors import InputError, RefusedError
-from headscope.maps import AttentionMaps, FloatArray, Kind
+from headscope.maps import DUST, AttentionMaps, FloatArray, Kind
 from headscope.models.encode import from_pieces
 from headscope.tokens import BoolArray, Tokens
 
@@ -36,16 +36,15 @@ class Parts(dict[str, AttentionMaps]):
 
 
 def group(records: Sequence[AttentionRecord]) -> dict[str, list[AttentionRecord]]:
-    """Records by part, each sorted by layer: ``encoder``, ``decoder``, ``cross``, a tower's name, or ``self``."""
+    """Records by part, each sorted by layer: ``encoder``, ``decoder``, ``cross``, a tower's name, or ``self``; or the
+    areas that they are of, ``stage 1``, ….
+    """
     if not records:
         raise RefusedError("no attention was seen in the forward pass")
-    stacks: dict[str, list[AttentionRecord]] = {}
-    for record in records:
-        stacks.setdefault(record.stack, []).append(record)
-    names = _names({stack: calls[0].kind for stack, calls in stacks.items()})
+    names = _names({record.stack: record.kind for record in records})
     parts: dict[str, list[AttentionRecord]] = {}
-    for stack, calls in stacks.items():
-        parts.setdefault(names[stack], []).extend(calls)
+    for record in records:
+        parts.setdefault(record.area or names[record.stack], []).append(record)
     return {name: sorted(calls, key=lambda call: (call.step, call.layer)) for name, calls in parts.items()}
 
 
@@ -63,7 +62,8 @@ def _names(kinds: Mapping[str, Kind]) -> dict[str, str]:
         }
         if len(set(firsts.values())) > 1 and all(firsts.values()):
             for stack, first in firsts.items():
-                names[stack] = first.removesuffix("_model").removesuffix("_tower")
+                first = first.removesuffix("_model").removesuffix("_tower")
+                names[stack] = "vision" if first == "visual" else first
     return names
 
 
@@ -88,15 +88,16 @@ def assemble(
         numpy_of(record.weights()[row], double=True)[:, keep_query][:, :, keep_key] for record in records
     ]
     sinks = None
-    if any(record.sinks is not None for record in records):
+    if any(record.leaks for record in records):
         sinks = [
-            np.clip(1.0 - layer.sum(-1), 0.0, 1.0) * (record.sinks is not None)
+            np.clip(1.0 - layer.sum(-1), 0.0, 1.0) * record.leaks
             for layer, record in zip(layers, records, strict=True)
         ]
     kind = records[0].kind
     seen = [seen_by(record, row)[:, keep_query][:, :, keep_key] for record in records]
-    if edits.now():  # an edit may look where the mask does not
-        seen = [each | (layer > 0) for each, layer in zip(seen, layers, strict=True)]
+    if edits.now() or any(record.area for record in records):
+        # An edit may look where the mask does not, and a mask of a finite number may let something through.
+        seen = [agreed(each | (layer > DUST)) for each, layer in zip(seen, layers, strict=True)]
     causal, visible = sight_of(seen, kind)
     return AttentionMaps(
         layers,

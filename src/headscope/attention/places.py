@@ -7,7 +7,7 @@ import threading
 from collections import defaultdict
 from typing import Any, NamedTuple
 
-from torch import nn
+from torch import Tensor, nn
 
 from headscope.maps import Kind
 
@@ -30,6 +30,7 @@ class _Counts(threading.local):
     def __init__(self) -> None:
         self.seen: defaultdict[str, set[int]] = defaultdict(set)
         self.step = -1
+        self.last: tuple[nn.Module | None, int, int, int] = (None, 0, 0, 0)
 
 
 class Places:
@@ -37,7 +38,8 @@ class Places:
 
     A layer's index is the first number in its module's name. Where one module serves several layers (ALBERT), or
     names carry two numbers (blocks of layers), a number that was already used in this forward pass gives way to the
-    next free one, so calls keep their order. Each thread counts its own calls.
+    next free one, so calls keep their order. A module that splits its queries and attends piece by piece
+    (Qwen2.5-VL's windows) stays in its layer. Each thread counts its own calls.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -52,18 +54,26 @@ class Places:
     def begin(self) -> None:
         """Say that a forward pass of the whole model begins."""
         self._counts.seen.clear()
+        self._counts.last = (None, 0, 0, 0)
         self._counts.step += 1
 
-    def of(self, module: nn.Module) -> Place:
-        """The place of the call that `module` is making now."""
+    def of(self, module: nn.Module, query: Tensor | None = None) -> Place:
+        """The place of the call that `module` is making now, with these queries."""
         name = self._names.get(module, type(module).__name__)
         numbers = re.findall(r"(?<=\.)\d+(?=\.|$)", f".{name}")
         stack = re.sub(r"(?<=\.)\d+(?=\.|$)", "*", f".{name}")[1:]
         layer = int(numbers[0]) if numbers else 0
         seen = self._counts.seen[stack]
-        if layer in seen:
+        address, start = (
+            (0, 0) if query is None else (query.untyped_storage().data_ptr(), int(query.storage_offset()))
+        )
+        before, its_address, its_start, its_layer = self._counts.last
+        if before is module and address and address == its_address and start > its_start:
+            layer = its_layer  # the next piece of the same queries
+        elif layer in seen:
             layer = max(seen) + 1
         seen.add(layer)
+        self._counts.last = module, address, start, layer
         kind: Kind = "self"
         if _CROSS.search(name):
             kind = "cross"

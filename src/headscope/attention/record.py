@@ -43,6 +43,9 @@ class AttentionRecord:
             it ran a fused kernel.
         followed: False where the trace met an operation on the scores that it cannot express; `bias` is then what is
             left of the model's own scores besides scaling · q kᵀ, so that recomputing proves nothing.
+        output: what the values give by the weights, ``[batch head query value_dim]``, where a hook computed it beside
+            what it wanted of a fused call: the model takes it in place of running its kernel.
+        area: what the axis is of, where a part of the model has several, such as ``stage 1`` or ``tile 2``.
     """
 
     module: str
@@ -63,6 +66,22 @@ class AttentionRecord:
     step: int = 0
     given: Tensor | None = None
     followed: bool = True
+    output: Tensor | None = None
+    area: str = ""
+
+    @property
+    def called(self) -> Sequence[AttentionRecord]:
+        """The calls of the model that this is; several where `headscope.attention.windows` tells them as one."""
+        return (self,)
+
+    @property
+    def leaks(self) -> bool:
+        """Whether rows give part of their mass to what is no key."""
+        return self.sinks is not None
+
+    def whole(self, weights: Sequence[Tensor]) -> Tensor:
+        """What each call of `called` has for its pairs, as ``[batch head query key]``."""
+        return weights[0]
 
     @property
     def shape(self) -> tuple[int, int, int, int]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from inspect import signature
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -14,12 +15,19 @@ from torch import Tensor
 from headscope.errors import InputError
 from headscope.failures import reason
 from headscope.grid import Grid
+from headscope.models.beside import with_text
 from headscope.models.perceiver import Perceiver
 from headscope.pictures import picture_of
 from headscope.senses import Picture
-from headscope.tokens import Tokens
+from headscope.tokens import IntArray, Tokens
+
+OF_PICTURES = ("pixel_values", "pixel_attention_mask", "spatial_shapes", "image_grid_thw", "image_sizes")
+"""What processors call what they make of pictures. Beside a text their first axis need not be the batch."""
 
 _EDGE = 4  # values of a ramp so near to its ends may be of what was put around the picture
+
+Area = tuple[float, float, float, float]
+"""Left, top, right and bottom in a picture's pixels."""
 
 
 class Looked(NamedTuple):
@@ -27,13 +35,16 @@ class Looked(NamedTuple):
 
     Attributes:
         inputs: what the module takes, of one row.
-        patches: the axis of the patches, row by row, without what stands before them.
-        tokens: of a model of text and pictures the axis of both; else None.
+        patches: the axis of the patches in the model's order, without what stands before them.
+        tokens: of a model of text and pictures the axis of both, or of the text alone where these do not meet on one
+            (CLIP); else None.
+        tiles: of a picture that is cut into several, the patches of each; `patches` are those of the first.
     """
 
     inputs: dict[str, Tensor]
     patches: Tokens
     tokens: Tokens | None
+    tiles: Sequence[Tokens]
 
 
 def looked(model: Perceiver, image: Any, text: str | None = None) -> Looked:
@@ -42,60 +53,106 @@ def looked(model: Perceiver, image: Any, text: str | None = None) -> Looked:
     Args:
         model: with an image processor.
         image: as in `picture_of`.
-        text: of a model that reads both.
+        text: of a model that reads both. Where it does not say where the picture stands, that is before it.
 
     Raises `InputError` for a model without an image processor, and for one whose patches are no grid.
     """
-    processor = model.image_processor
-    if processor is None:
+    if model.image_processor is None:
         raise InputError(
             f"image: {model.name} has no image processor; give hs.load((module, processor)), or a folder with "
             "preprocessor_config.json"
         )
     picture = picture_of(image)
-    read = _processed(processor, picture.pixels)
-    pixels = read["pixel_values"]
-    rows, columns = _size(model, read)
-    area = _area(processor, picture, pixels.shape)
-    if text is None:
-        inputs = {name: torch.as_tensor(value) for name, value in read.items() if name in ("pixel_values",)}
-        return Looked(inputs, Grid(rows, columns, picture=picture, area=area), None)
+    given = None if text is None else _marked(model, text)
+    read = _processed(model, picture.pixels, given)
+    ramp = _processed(model, _ramp(picture), given, do_rescale=False, do_normalize=False)
+    tiles = _tiles(model, picture, read, ramp["pixel_values"])
+    if given is None:
+        inputs = _inputs(model, {name: read[name] for name in OF_PICTURES if name in read})
+        return Looked(inputs, tiles[0], None, tiles)
+    inputs = _inputs(model, {name: value for name, value in read.items() if name != "labels"})
+    assert text is not None
+    mixed = _mixed(model, read["input_ids"][0].astype(np.int64), tiles)
+    return Looked(inputs, tiles[0], with_text(model.tokenizer, mixed, given, text), tiles)
+
+
+def rows_of(inputs: Mapping[str, Tensor]) -> int:
+    """How many inputs stand in what a module takes."""
+    names = [name for name in inputs if name not in OF_PICTURES] or list(inputs)
+    counted = next((name for name in names if not name.startswith("image_grid")), names[0])
+    if "grid_thw" in inputs:  # a list of patches, of all pictures
+        counted = "grid_thw"
+    return inputs[counted].shape[0]
+
+
+def _inputs(model: Perceiver, read: Mapping[str, npt.NDArray[Any]]) -> dict[str, Tensor]:
+    """What a module takes of what a processor made, by the names that its forward pass has for it."""
+    known = signature(cast("Any", model).module.forward).parameters
+    called = {"pixel_values": "hidden_states", "image_grid_thw": "grid_thw"} if "grid_thw" in known else {}
+    inputs = {called.get(name, name): torch.as_tensor(value) for name, value in read.items()}
+    size: Any = getattr(model.config, "image_size", None)
+    sides = (size, size) if isinstance(size, int) else tuple(size or ())
+    pixels = inputs.get("pixel_values")
+    if "interpolate_pos_encoding" in known and pixels is not None and tuple(pixels.shape[-2:]) != sides:
+        inputs["interpolate_pos_encoding"] = torch.ones(len(pixels), dtype=torch.bool)
+    return inputs
+
+
+def _vision(model: Perceiver) -> Any:
+    """The part of a model's configuration that is about pictures."""
+    config: Any = model.config
+    for name in ("vision_config", "encoder"):
+        part: Any = getattr(config, name, None)
+        if hasattr(part, "patch_size"):
+            return part
+    return config
+
+
+def _marked(model: Perceiver, text: str) -> str:
+    """A text that says where the picture stands, where the model reads both in one row."""
     both = model.processor
     if both is None:
         raise InputError(
             f"image: {model.name} has no processor of texts and pictures; give hs.load((module, processor))"
         )
-    mark = str(getattr(both, "image_token", "<image>"))
-    given = text if mark in text or not _writes_mark(model, both) else f"{mark}\n{text}"
-    ready = dict(
-        both(text=[given], images=[picture.pixels], return_tensors="pt", input_data_format="channels_last")
-    )
-    ids: npt.NDArray[np.int64] = ready["input_ids"][0].numpy()
-    seen = ids == _image_id(model, both)
-    return Looked(
-        ready,
-        Grid(rows, columns, picture=picture, area=area),
-        _mixed(model, ids, seen, (rows, columns), picture, area),
-    )
+    mark = getattr(both, "image_token", None)
+    if _image_id(model) is None or (mark is not None and str(mark) in text):
+        return text
+    mark = "<image>" if mark is None else str(mark)
+    vocabulary: Any = model.tokenizer.get_vocab()
+    if (
+        mark == "<|image_pad|>" and "<|vision_start|>" in vocabulary
+    ):  # as the chat template of Qwen2-VL has it
+        return f"<|vision_start|>{mark}<|vision_end|>{text}"
+    return f"{mark}{text}" if "paligemma" in type(both).__name__.lower() else f"{mark}\n{text}"
 
 
-def _writes_mark(model: Perceiver, processor: Any) -> bool:
-    """Whether a text has to say where the picture stands (PaliGemma's processor puts it there itself)."""
-    return "paligemma" not in type(processor).__name__.lower()
-
-
-def _image_id(model: Perceiver, processor: Any) -> int:
+def _image_id(model: Perceiver) -> int | None:
+    """The id of a picture's tokens in a text; None where the model has none, as it reads the two apart."""
     for name in ("image_token_id", "image_token_index"):
-        for holder in (model.config, processor):
+        for holder in (model.config, model.processor):
             number: Any = getattr(holder, name, None)
             if isinstance(number, int):
                 return number
-    return int(model.tokenizer.convert_tokens_to_ids(str(getattr(processor, "image_token", "<image>"))))
+    return None
 
 
-def _processed(processor: Any, pixels: npt.NDArray[np.uint8], **options: Any) -> dict[str, npt.NDArray[Any]]:
+def _processed(
+    model: Perceiver, pixels: npt.NDArray[np.uint8], text: str | None, **options: Any
+) -> dict[str, npt.NDArray[Any]]:
+    """What the model's processor makes of a picture, and of the text beside it."""
+    processor = model.image_processor if text is None else model.processor
     try:
-        read = processor(pixels, return_tensors="np", input_data_format="channels_last", **options)
+        if text is None:
+            read = processor(pixels, return_tensors="np", input_data_format="channels_last", **options)
+        else:
+            read = processor(
+                text=[text],
+                images=[pixels],
+                return_tensors="pt",
+                input_data_format="channels_last",
+                **options,
+            )
     except (TypeError, ValueError) as error:
         raise InputError(
             f"image: its processor {type(processor).__name__} cannot read it ({reason(error)})"
@@ -103,33 +160,90 @@ def _processed(processor: Any, pixels: npt.NDArray[np.uint8], **options: Any) ->
     return {name: np.asarray(value) for name, value in read.items()}
 
 
-def _size(model: Perceiver, read: dict[str, npt.NDArray[Any]]) -> tuple[int, int]:
-    """How many rows and columns of patches a picture has."""
-    config: Any = getattr(model.config, "vision_config", None) or model.config
+def _tiles(
+    model: Perceiver, picture: Picture, read: Mapping[str, npt.NDArray[Any]], ramp: npt.NDArray[Any]
+) -> list[Tokens]:
+    """The patches of each tile of a picture, mostly of one that is all of it, in the model's order."""
+    config = _vision(model)
+    pixels, size = read["pixel_values"], picture.size
+    if "image_grid_thw" in read:
+        rows, columns = (int(side) for side in read["image_grid_thw"][0, 1:])
+        patches = Grid(rows, columns, picture=picture)
+        return [patches.take(_in_blocks(rows, columns, config, model.image_processor))]
+    if "spatial_shapes" in read:  # SigLIP 2: row by row, then padding
+        rows, columns = (int(side) for side in read["spatial_shapes"][0])
+        patches = Grid(rows, columns, picture=picture)
+        return [_padded(patches, pixels.shape[1])]
     patch: Any = getattr(config, "patch_size", None)
-    across: list[Any] = list(cast("Sequence[Any]", patch)) if isinstance(patch, Sequence) else [patch, patch]
-    if not all(isinstance(side, int) and side > 0 for side in across) or read["pixel_values"].ndim != 4:
+    across = [patch, patch] if isinstance(patch, int) else list(cast("Sequence[Any]", patch or ()))
+    if pixels.ndim not in (4, 5) or len(across) != 2 or not all(isinstance(side, int) for side in across):
         raise InputError(f"image: {model.name} cuts a picture into no grid of patches that is known here")
-    height, width = read["pixel_values"].shape[2:]
-    return height // int(across[0]), width // int(across[1])
+    height, width = pixels.shape[-2:]
+    pads = any(
+        hasattr(part, "maybe_pad") for part in cast("Any", model).module.modules()
+    )  # Swin, to whole patches
+    rows, columns = (
+        -(-side // step) if pads else side // step for side, step in zip((height, width), across, strict=True)
+    )
+    found: list[Tokens] = []
+    for tile in ramp.reshape(-1, *ramp.shape[-3:]):
+        (left, right), (top, bottom) = _ends(tile[0].mean(0), size[0]), _ends(tile[1].mean(1), size[1])
+        step = (right - left) / width * across[1], (bottom - top) / height * across[0]
+        area = (left, top, left + columns * step[0], top + rows * step[1])
+        found.append(_within(Grid(rows, columns, picture=picture, area=area), size))
+    if len(found) == 1:
+        return found
+    return [
+        replace(tokens, pieces=[f"tile {number + 1} {piece}" for piece in tokens.pieces])
+        for number, tokens in enumerate(found)
+    ]
 
 
-def _area(processor: Any, picture: Picture, shape: tuple[int, ...]) -> tuple[float, float, float, float]:
-    """The part of a picture that a processor keeps: left, top, right, bottom in the picture's pixels.
+def _within(patches: Tokens, size: tuple[int, int]) -> Tokens:
+    """Patches whose boxes end where the picture does; what is all beside it stands for none."""
+    assert patches.boxes is not None
+    width, height = size
+    boxes = np.clip(patches.boxes, 0, [width, height, width, height])
+    boxes[(boxes[:, 0] >= boxes[:, 2]) | (boxes[:, 1] >= boxes[:, 3])] = np.nan
+    return replace(patches, boxes=boxes)
 
-    A picture whose red grows from left to right and whose green grows from top to bottom goes through it: what comes
-    out says of each pixel where it was.
+
+def _in_blocks(rows: int, columns: int, config: Any, processor: Any) -> IntArray:
+    """The order of patches that are given merge block by merge block (Qwen2-VL), and these, where the model attends in
+    windows, window by window (Qwen2.5-VL): places in a grid that is read row by row.
+    """
+    row, column = np.divmod(np.arange(rows * columns), columns)
+    merge = int(getattr(processor, "merge_size", None) or getattr(config, "spatial_merge_size", 1))
+    keys = [column, row, column // merge, row // merge]
+    if getattr(config, "fullatt_block_indexes", None) is not None:
+        side = config.window_size // config.patch_size  # in patches
+        keys += [column // side, row // side]
+    return np.lexsort(keys)
+
+
+def _padded(patches: Tokens, count: int) -> Tokens:
+    """Patches, and padding after them up to `count`."""
+    assert patches.boxes is not None
+    extra = count - len(patches)
+    boxes = np.concatenate([patches.boxes, np.full((extra, 4), np.nan)])
+    return Tokens(
+        [*patches.pieces, *(f"padding {number}" for number in range(extra))],
+        special_mask=np.arange(count) >= len(patches),
+        picture=patches.picture,
+        boxes=boxes,
+    )
+
+
+def _ramp(picture: Picture) -> npt.NDArray[np.uint8]:
+    """A picture whose red grows from left to right and whose green grows from top to bottom.
+
+    What comes out of a processor that it goes through says of each pixel where it was.
     """
     width, height = picture.size
-    if len(shape) != 4:
-        return 0.0, 0.0, width, height  # patches that are cut already: of all of it
     ramp = np.full((height, width, 3), 255, np.uint8)
     ramp[..., 0] = np.rint(255 * (np.arange(width) + 0.5) / width)
     ramp[..., 1] = np.rint(255 * (np.arange(height) + 0.5) / height)[:, None]
-    out = _processed(processor, ramp, do_rescale=False, do_normalize=False)["pixel_values"][0]
-    left, right = _ends(out[0].mean(0), width)
-    top, bottom = _ends(out[1].mean(1), height)
-    return left, top, right, bottom
+    return ramp
 
 
 def _ends(values: npt.NDArray[Any], size: int) -> tuple[float, float]:
@@ -144,50 +258,84 @@ def _ends(values: npt.NDArray[Any], size: int) -> tuple[float, float]:
     return (0.0 if abs(first) < near else first, float(size) if abs(last - size) < near else last)
 
 
-def _mixed(
-    model: Perceiver,
-    ids: npt.NDArray[np.int64],
-    seen: npt.NDArray[np.bool_],
-    size: tuple[int, int],
-    picture: Picture,
-    area: tuple[float, float, float, float],
-) -> Tokens:
+def _mixed(model: Perceiver, ids: IntArray, tiles: Sequence[Tokens]) -> Tokens:
     """The axis of a text with a picture in it: of the tokens that stand for the picture each has its area."""
     tokens = model.from_ids(ids.tolist())
-    count, (rows, columns) = int(seen.sum()), size
-    merged = next((side for side in range(1, 9) if count * side * side == rows * columns), None)
-    if merged is None or rows % merged or columns % merged:
+    image = _image_id(model)
+    if image is None:  # the two are read apart
+        return tokens
+    seen = ids == image
+    count = int(seen.sum())
+    rows, columns = (1 + max(places) for places in zip(*map(_place, tiles[0].pieces), strict=True))
+    side = next((side for side in range(1, 17) if count * side**2 == len(tiles) * rows * columns), None)
+    if side is None or rows % side or columns % side:
         raise InputError(
-            f"image: {model.name} reads a picture of {rows} × {columns} patches as {count} tokens, which is no grid"
+            f"image: {model.name} reads a picture of {len(tiles)} × {rows} × {columns} patches as {count} tokens, "
+            "which are no grid: of which areas they are is not known here"
         )
-    grid = Grid(rows // merged, columns // merged, picture=picture, area=area)
+    cells = [merged(tile, rows // side, columns // side, (rows, columns)) for tile in tiles]
     boxes = np.full((len(ids), 4), np.nan)
-    boxes[seen] = grid.boxes
+    boxes[seen] = np.concatenate([each.boxes for each in cells if each.boxes is not None])
     pieces = list(tokens.pieces)
-    for place, name in zip(np.flatnonzero(seen).tolist(), grid.pieces, strict=True):
+    names = [piece for each in cells for piece in each.pieces]
+    for place, name in zip(np.flatnonzero(seen).tolist(), names, strict=True):
         pieces[place] = name
-    classes = {**tokens.classes, "image": seen}
-    return replace(tokens, pieces=pieces, picture=picture, boxes=boxes, classes=classes)
+    special = np.zeros(len(ids), np.bool_) if tokens.special_mask is None else tokens.special_mask
+    classes = {**tokens.classes, "image": seen, "question": ~seen & ~special}
+    return replace(tokens, pieces=pieces, picture=tiles[0].picture, boxes=boxes, classes=classes)
+
+
+def _place(piece: str) -> tuple[int, int]:
+    """The row and the column of a patch."""
+    row, column = piece.partition("[")[2].rstrip("]").split(",")
+    return int(row), int(column)
+
+
+def merged(patches: Tokens | None, rows: int, columns: int, of: tuple[int, int]) -> Tokens:
+    """The axis of cells that merge patches, `rows` × `columns` of them, row by row; each has the area of its patches.
+
+    Args:
+        patches: in any order; None where no picture is known.
+        of: how many rows and columns of patches there are; what their last cells lack is padding.
+    """
+    grid = Grid(rows, columns)
+    if patches is None or patches.boxes is None or len(patches) != of[0] * of[1]:
+        return grid
+    at = np.array([_place(piece) for piece in patches.pieces])
+    down, across = (-(-have // want) for have, want in zip(of, (rows, columns), strict=True))
+    cell = (at[:, 0] // down) * columns + at[:, 1] // across
+    boxes = np.full((rows * columns, 4), np.nan)
+    for corner, least in enumerate((True, True, False, False)):
+        gather = np.fmin if least else np.fmax
+        gather.at(boxes[:, corner], cell, patches.boxes[:, corner])
+    before = patches.pieces[0].partition("patch")[0]
+    pieces = [before + piece for piece in grid.pieces]
+    return replace(grid, pieces=pieces, picture=patches.picture, boxes=boxes)
 
 
 def prefixed(patches: Tokens, model: Perceiver, count: int) -> Tokens | None:
     """The patches with what stands before them where an axis has `count` tokens; None where it is another axis."""
     extra = count - len(patches)
-    config: Any = getattr(model.config, "vision_config", None) or model.config
-    registers = int(getattr(config, "num_register_tokens", 0) or 0)
-    if patches.boxes is None or extra not in (0, 1, 2, registers, registers + 1):
+    if patches.boxes is None or extra < 0:
         return None
-    first = ["[CLS]"] if extra > registers or (not registers and extra) else []
-    if extra == 2 and not registers:
-        first.append("[DIST]")
-    names = [*first, *(f"register {number}" for number in range(extra - len(first)))]
+    config = _vision(model)
+    registers = int(getattr(config, "num_register_tokens", 0) or 0)
+    distilled = str(getattr(config, "model_type", "")) == "deit"
+    names = [
+        *(["[CLS]"] if extra > registers else []),
+        *(["[DIST]"] if distilled and extra == 2 else []),
+        *(f"register {number}" for number in range(registers if extra >= registers else 0)),
+    ]
+    if len(names) != extra:
+        return None
     mask = np.arange(count) < extra
+    whole = [*names, *patches.pieces]
     return Tokens(
-        [*names, *patches.pieces],
+        whole,
         special_mask=mask,
         classes={
-            "cls": np.arange(count) < min(1, extra),
-            "register": mask & (np.arange(count) >= len(first)),
+            "cls": np.array([piece == "[CLS]" for piece in whole]),
+            "register": np.array([piece.startswith("register ") for piece in whole]),
         },
         picture=patches.picture,
         boxes=np.concatenate([np.full((extra, 4), np.nan), patches.boxes]),

@@ -1,0 +1,78 @@
+"""Which tokens the axes of a part are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from torch import Tensor
+
+from headscope.attention.parts import from_ids, labels
+from headscope.attention.record import AttentionRecord
+from headscope.attention.windows import Placed
+from headscope.grid import Frames
+from headscope.models.model import Model
+from headscope.models.perceive import of_tower
+from headscope.models.pictures import merged, prefixed
+from headscope.tokens import BoolArray, Tokens
+
+
+def sides(
+    model: Model,
+    part: str,
+    records: Sequence[AttentionRecord],
+    row: int,
+    ready: Mapping[str, Tensor],
+    axes: Mapping[str, Tokens],
+) -> list[tuple[Tokens, BoolArray | slice]]:
+    """The query's and the key's tokens of one part and one row, and which positions of each are no padding."""
+    first = records[0]
+    if isinstance(first, Placed) and first.cells is not None:
+        stage = merged(axes.get("patches"), *first.cells)
+        return [(stage, slice(None))] * 2
+    _, _, queries, keys = first.shape
+    named = (("decoder", queries), ("encoder", keys)) if part == "cross" else ((part, queries), (part, keys))
+    looks = of_tower(first.module)
+    return [_axis(model, side, looks, count, row, ready, axes) for side, count in named]
+
+
+def _axis(
+    model: Model,
+    side: str,
+    looks: bool,
+    count: int,
+    row: int,
+    ready: Mapping[str, Tensor],
+    axes: Mapping[str, Tokens],
+) -> tuple[Tokens, BoolArray | slice]:
+    """The tokens of one axis of one row, and which of its positions are no padding.
+
+    Args:
+        looks: it is of the part that looks at pictures, in a model that reads texts, too.
+    """
+    if side in axes and len(axes[side]) == count:
+        return axes[side], slice(None)
+    patches = axes.get(side if side.startswith("tile ") else "patches")
+    if patches is not None:
+        both = axes.get("self")  # of text and picture, whatever it is called
+        if both is not None and len(both) == count and not looks:
+            return both, slice(None)
+        mask = ready.get("pixel_attention_mask")
+        if mask is not None and mask.shape[1:] == (count,):  # SigLIP 2 pads patches
+            return patches, mask[row].cpu().numpy().astype(bool)
+        if (found := prefixed(patches, model, count)) is not None:
+            return found, slice(None)
+    prefix = "decoder_" if side == "decoder" and "decoder_input_ids" in ready else ""
+    ids, mask = ready.get(f"{prefix}input_ids"), ready.get(f"{prefix}attention_mask")
+    if ids is not None and ids.shape[1] == count:
+        keep = np.ones(count, bool)
+        if mask is not None and mask.ndim == 2 and mask.shape[1] == count:
+            keep = mask[row].cpu().numpy().astype(bool)
+        return from_ids(ids[row].cpu().numpy()[keep].astype(np.int64), model.tokenizer), keep
+    if "sound" in axes and not prefix:
+        stretch = axes["sound"]
+        assert stretch.times is not None
+        return Frames(count, float(stretch.times[0, 1]) / count, stretch.sound), slice(None)
+    pixels = any("pixel" in name for name in ready)
+    audio = any(name in ("input_values", "input_features") for name in ready)
+    return labels(count, "patch " if pixels else "frame " if audio else "position "), slice(None)

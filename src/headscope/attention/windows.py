@@ -1,0 +1,285 @@
+"""Calls of pieces of an axis, told as one over all of it: windows of a grid, stretches of patches, tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from math import isqrt
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from headscope.attention.record import AttentionRecord
+from headscope.models.pictures import rows_of
+from headscope.tokens import IntArray
+
+
+class Cells(NamedTuple):
+    """The grid that an axis is, row by row.
+
+    Attributes:
+        rows, columns: how many cells it has.
+        patches: how many rows and columns of the model's patches there are.
+    """
+
+    rows: int
+    columns: int
+    patches: tuple[int, int]
+
+
+@dataclass(eq=False)
+class Placed(AttentionRecord):
+    """Calls that are told as one, over an axis on which each has its positions. Its weights are made when asked for.
+
+    Attributes:
+        calls: what the model did, such as a layer's attention in each of its windows. Windows stand in the batch axis
+            of a call, those of one input after each other.
+        places: of each call ``[window position]``: where on the axis each of a window's positions is; -1: nowhere, as
+            it is padding, or of another axis.
+        block: ``[position]``: only positions of one number see each other.
+        cells: the grid that the axis is; None for another axis.
+    """
+
+    calls: Sequence[AttentionRecord] = ()
+    places: Sequence[Tensor] = ()
+    block: Tensor = field(default_factory=lambda: torch.empty(0))
+    cells: Cells | None = None
+
+    @property
+    def called(self) -> Sequence[AttentionRecord]:
+        """What the model did."""
+        return self.calls
+
+    @property
+    def leaks(self) -> bool:
+        """Whether rows give part of their mass to what is no key: a sink, or a window's padding."""
+        padded = self.cells is not None and any(bool((places < 0).any()) for places in self.places)
+        return padded or self.sinks is not None
+
+    def whole(self, weights: Sequence[Tensor]) -> Tensor:
+        """What each call has for its pairs, as ``[batch head query key]`` of the axis; 0 for other pairs."""
+        batch, _, size, _ = self.shape
+        whole = weights[0].new_zeros(batch, weights[0].shape[1], size, size)
+        for given, windows in zip(weights, self.places, strict=True):
+            for number, kept, place in _windows(windows):
+                whole[:, :, place[:, None], place] = given[number :: len(windows)][:, :, kept][..., kept]
+        return whole
+
+    def weights(self, rows: slice = slice(None)) -> Tensor:
+        """The attention weights ``[batch head query key]``, all queries or some."""
+        return self.whole([call.weights() for call in self.calls])[..., rows, :]
+
+    def recompute(self, rows: slice = slice(None)) -> Tensor:
+        """The weights again, from q, k and the rest."""
+        return self.whole([call.recompute() for call in self.calls])[..., rows, :]
+
+    def visible(self, rows: slice = slice(None)) -> Tensor:
+        """Which keys each query may see, bool, broadcasting to ``[batch head query key]``."""
+        seen = (self.block[:, None] == self.block)[None, None]
+        own = [call.visible() for call in self.calls]
+        if any(each is not None and not each.all() for each in own):
+            each_seen = [
+                torch.ones(call.shape, dtype=torch.bool, device=self.q.device)
+                if each is None
+                else each.expand(call.shape)
+                for each, call in zip(own, self.calls, strict=True)
+            ]
+            seen = seen & self.whole(each_seen)
+        return seen[..., rows, :]
+
+    def scores(self, rows: slice = slice(None)) -> Tensor:
+        """What softmax is taken of, ``[batch head query key]``; hidden keys have −inf."""
+        scores = self.whole([call.scores() for call in self.calls])
+        return scores.masked_fill(~self.visible(), -torch.inf)[..., rows, :]
+
+
+def placed(
+    model: nn.Module, records: Sequence[AttentionRecord], inputs: Mapping[str, Tensor]
+) -> list[AttentionRecord]:
+    """The calls of a pass, those of pieces of an axis told as one call over all of it.
+
+    - Windows that are cut from a grid and shifted (Swin): one call a layer, over the grid of its stage
+      (`AttentionRecord.area` is ``stage 1``, …).
+    - A layer that is called for one stretch of patches after another (Qwen2.5-VL): one call.
+    - Tiles of a picture in the batch axis (Idefics3): one call a tile (``tile 1``, …).
+
+    Args:
+        model: the module that ran.
+        records: its calls, in order.
+        inputs: what it ran on.
+
+    Calls that are neither are as they were.
+    """
+    rows, grids = rows_of(inputs), _Grids(model, inputs)
+    told: list[AttentionRecord] = []
+    for _, group in groupby(records, lambda record: (record.module, record.layer, record.step)):
+        calls = list(group)
+        if len(calls) > 1:
+            told += _chunks(calls) if all(call.shape[0] == rows == 1 for call in calls) else calls
+        elif (stage := grids.of(calls[0], rows)) is not None:
+            told.append(stage)
+        else:
+            told += _tiles(calls[0], rows, inputs)
+    return told
+
+
+class _Grids:
+    """The grids of a model whose stages attend in windows."""
+
+    def __init__(self, model: nn.Module, inputs: Mapping[str, Tensor]) -> None:
+        named: list[tuple[str, nn.Module]] = list(cast("Any", model).named_modules())
+        self._modules = dict(named)
+        pixels = inputs.get("pixel_values")
+        self._size = None if pixels is None or pixels.ndim != 4 else (pixels.shape[2], pixels.shape[3])
+        self._stages: dict[str, Cells] = {}
+
+    def of(self, record: AttentionRecord, rows: int) -> Placed | None:
+        """A call in windows, told as one over the grid of its stage; None for another call."""
+        layer = next((name for name in _above(record.module) if _shifts(self._modules[name])), None)
+        if layer is None or self._size is None:
+            return None
+        stage = next((name for name in _above(layer) if hasattr(self._modules[name], "blocks")), None)
+        cells = None if stage is None else self._cells(stage)
+        if stage is None or cells is None:
+            return None
+        side, shift = isqrt(record.shape[2]), int(vars(self._modules[layer])["shift_size"])
+        places, regions = _cut(cells, side, shift)
+        if side * side != record.shape[2] or record.shape[0] != rows * len(places):
+            return None
+        number = list(self._stages).index(stage) + 1
+        block = np.zeros(cells.rows * cells.columns, np.int64)
+        kept = places >= 0
+        block[places[kept]] = (np.arange(len(places))[:, None] * 9 + regions)[kept]
+        return _joined([record], [places], block, rows, f"stage {number}", cells)
+
+    def _cells(self, stage: str) -> Cells | None:
+        if stage not in self._stages:
+            if self._stages:
+                before, grid = list(self._stages.items())[-1]
+                merges = getattr(self._modules[before], "downsample", None) is not None
+                down, across = ((grid.rows + 1) // 2, (grid.columns + 1) // 2) if merges else grid[:2]
+                self._stages[stage] = Cells(down, across, grid.patches)
+            else:
+                patch = self._patch(stage)
+                if patch is None or self._size is None:
+                    return None
+                down, across = (-(-size // side) for size, side in zip(self._size, patch, strict=True))
+                self._stages[stage] = Cells(down, across, (down, across))
+        return self._stages[stage]
+
+    def _patch(self, stage: str) -> tuple[int, int] | None:
+        for name in _above(stage):
+            patch: Any = getattr(getattr(self._modules[name], "config", None), "patch_size", None)
+            if patch is not None:
+                down, across = (patch, patch) if isinstance(patch, int) else patch
+                return int(down), int(across)
+        return None
+
+
+def _above(name: str) -> Iterator[str]:
+    """The names of the modules that hold one, the nearest first; the model's is empty."""
+    while name:
+        name = name.rpartition(".")[0]
+        yield name
+
+
+def _shifts(module: nn.Module) -> bool:
+    """Whether a module is a layer that cuts its grid into windows which move."""
+    return "window_size" in vars(module) and isinstance(vars(module).get("shift_size"), (int, Tensor))
+
+
+def _cut(cells: Cells, side: int, shift: int) -> tuple[IntArray, IntArray]:
+    """How a grid is cut into windows, as Swin does it (Liu et al. 2021, section 3.2 and figure 4).
+
+    Returns which cell of the grid each window's positions are, ``[window position]``, -1 for padding; and which region
+    of the shifted grid they are of: what was not side by side before the shift is in different ones.
+    """
+    down, across = (-(-size // side) * side for size in cells[:2])
+    grid = np.full((down, across), -1)
+    grid[: cells.rows, : cells.columns] = np.arange(cells.rows * cells.columns).reshape(cells[:2])
+    grid = np.roll(grid, (-shift, -shift), (0, 1))
+    rows, columns = (
+        (np.arange(size) >= size - side).astype(int) + (np.arange(size) >= size - shift)
+        for size in (down, across)
+    )
+    regions = (rows[:, None] * 3 + columns) * (shift > 0)
+
+    def windows(values: IntArray) -> IntArray:
+        return (
+            values.reshape(down // side, side, across // side, side).swapaxes(1, 2).reshape(-1, side * side)
+        )
+
+    return windows(grid), windows(regions)
+
+
+def _chunks(calls: Sequence[AttentionRecord]) -> list[AttentionRecord]:
+    """Calls for one stretch of an axis after another, told as one."""
+    block = np.repeat(np.arange(len(calls)), [call.shape[2] for call in calls])
+    places = [np.flatnonzero(block == number)[None] for number in range(len(calls))]
+    return [_joined(calls, places, block, 1)]
+
+
+def _tiles(record: AttentionRecord, rows: int, inputs: Mapping[str, Tensor]) -> list[AttentionRecord]:
+    """A call for all tiles of a picture, told as one a tile."""
+    pixels, (count, _, queries, keys) = inputs.get("pixel_values"), record.shape
+    tiles = None if pixels is None else pixels.shape[1] if pixels.ndim == 5 else pixels.shape[0]
+    if rows != 1 or count == 1 or count != tiles or queries != keys:
+        return [record]
+    told: list[AttentionRecord] = []
+    for tile in range(count):
+        places = np.full((count, queries), -1)
+        places[tile] = np.arange(queries)
+        told.append(_joined([record], [places], np.zeros(queries, np.int64), 1, f"tile {tile + 1}"))
+    return told
+
+
+def _joined(
+    calls: Sequence[AttentionRecord],
+    places: Sequence[IntArray],
+    block: IntArray,
+    rows: int,
+    area: str = "",
+    cells: Cells | None = None,
+) -> Placed:
+    """Calls told as one; arguments as the attributes of `Placed`, and how many inputs there are."""
+    first = calls[0]
+    spots = [torch.as_tensor(each, device=first.q.device) for each in places]
+
+    def vectors(of: Sequence[Tensor]) -> Tensor:
+        whole = of[0].new_zeros(rows, of[0].shape[1], len(block), of[0].shape[3])
+        for given, windows in zip(of, spots, strict=True):
+            for number, kept, place in _windows(windows):
+                whole[:, :, place] = given[number :: len(windows)][:, :, kept]
+        return whole
+
+    values = [call.v for call in calls if call.v is not None]
+    return Placed(
+        module=first.module,
+        stack=first.stack,
+        layer=first.layer,
+        kind=first.kind,
+        q=vectors([call.q for call in calls]),
+        k=vectors([call.k for call in calls]),
+        v=vectors(values) if len(values) == len(calls) else None,
+        scaling=first.scaling,
+        softcap=first.softcap,
+        sinks=first.sinks,
+        route=first.route,
+        step=first.step,
+        followed=all(call.followed for call in calls),
+        area=area,
+        calls=calls,
+        places=spots,
+        block=torch.as_tensor(block, device=first.q.device),
+        cells=cells,
+    )
+
+
+def _windows(places: Tensor) -> Iterator[tuple[int, Tensor, Tensor]]:
+    """Of each window its number, which of its positions are on the axis, and where."""
+    for number in range(len(places)):
+        kept = places[number] >= 0
+        yield number, kept, places[number][kept]
