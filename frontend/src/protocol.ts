@@ -49,6 +49,7 @@ export interface ModelInfo {
  */
 export interface CorpusInfo {
   name: string;
+  kind: "text" | "images" | "sounds";
   documents: number | null;
   examples: number | null;
   tokens: number | null;
@@ -134,6 +135,38 @@ export interface PictureInfo {
 }
 
 /**
+/**
+ * A word that is heard: from when to when, in seconds.
+ */
+export interface SpokenInfo {
+  text: string;
+  begin: number;
+  end: number;
+}
+
+/**
+ * A sound: the model hears `seconds`, of which the sound itself fills the first `heard`.
+ *
+ * `samples` are its bytes, 16 bits a sample, little-endian, of one channel; None where the page leaves them out.
+ * `words` are those whose times are known.
+ */
+export interface SoundInfo {
+  rate: number;
+  seconds: number;
+  heard: number;
+  samples: ArrayRef | null;
+  words: SpokenInfo[];
+}
+
+/**
+ * A picture, or a sound, within a text: where it begins, what follows it, and what it is called.
+ */
+export interface WithinInfo {
+  start: number;
+  end: number;
+  name: string;
+}
+
  * One axis of a map.
  *
  * `sequences` is 0 for text A, 1 for text B, -1 for none. `written` is the place of the first token that the model
@@ -141,7 +174,7 @@ export interface PictureInfo {
  * (`headscope.views.telling.sinks`), where there are such, `changed` those of pieces that the other of two inputs
  * has not. `boxes` are the areas of the input's picture that tokens stand for: left, top, right, bottom in its pixels
  * (None: none). `counts` is how many tokens each stands for, where some are blocks of patches
- * (`headscope.views.seeing`).
+ * (`headscope.views.seeing`). `images` are the pictures within a text.
  */
 export interface AxisInfo {
   pieces: string[];
@@ -154,6 +187,7 @@ export interface AxisInfo {
   boxes?: (number[] | null)[];
   counts?: number[];
 }
+  images?: WithinInfo[];
 
 /**
  * What softmax is taken of in one layer: ``softcap(scaling · q kᵀ + bias)``.
@@ -233,9 +267,10 @@ export interface OpeningInfo {
  * a large input is drawn from it. `sink` is ``[head query]`` a layer. `hidden` is 1 where a query cannot see
  * a key, ``[head query key]`` a layer, or ``[1 query key]`` where its heads agree; None where `causal` says all.
  * `neurons` is None for a layer without them. `looks`, where keys are areas of a picture, is ``[head key]`` of all
- * layers: the mean weight over the queries that see the key, as a share of the head's largest on an area. Of a picture
- * `means` and `rollout` are ``[1 query key]`` a shown layer: the mean over all heads of the layer, and attention
- * rollout up to it; `unrolled` says why there is no rollout.
+ * layers: the mean weight over the queries that see the key, as a share of the head's largest on an area, which
+ * `peaks` has (``[head]``). Of a picture `means` and `rollout` are ``[1 query key]`` a shown layer: the mean over all heads of the layer, and attention
+ * rollout up to it; `unrolled` says why there is no rollout. `folds` are `thumbs` in which each picture within a text
+ * is one token.
  */
 export interface PartInfo {
   name: string;
@@ -268,6 +303,7 @@ export interface RunInfo {
   changed: boolean;
 }
 
+  folds?: ArrayRef;
 /**
  * One input that is shown; `text` is what it reads, where it is more than its label says.
  */
@@ -283,11 +319,12 @@ export interface InputInfo {
  *
  * `pin` is ``["from", 10]`` or ``["to", 3]``: the side and the token's place on its axis. `between` has a place on
  * each axis, and stands in the place of `pin`. `zoom` is first row, rows, first column, columns of the matrix.
- * `layer` and `heads` are the model's own indices.
+ * `time` and `span` are seconds of the sound. `layer` and `heads` are the model's own indices.
  */
 export interface ExplorerState {
   scale?: "model" | "head" | "neuron";
   part?: string;
+  sound?: SoundInfo;
   layer?: number;
   heads?: number[];
   filter?: "all" | "aa" | "ab" | "ba" | "bb";
@@ -329,6 +366,9 @@ export interface Offer {
   how: string;
 }
 
+  time?: number | null;
+  follow?: boolean;
+  span?: number[] | null;
 /**
  * The explorer: the maps of one or two inputs (or more, to choose from), and the state it begins with.
  *
@@ -1656,5 +1696,8 @@ export const STATE_CHOICES: { readonly [K in keyof ExplorerState]?: readonly str
   strip: ["head", "mean"],
   aggregate: ["none", "mean", "max", "layers"],
   side: ["one", "both", "difference"],
+  time: null,
+  follow: false,
+  span: null,
   theme: ["auto", "light", "dark"],
 };

@@ -36,7 +36,7 @@ test("an array that comes in pieces is read whole, and a piece at a time, of bas
 });
 
 test("of a layer that comes in pieces only the heads that are asked for are decoded", async () => {
-  const part = { index: [7], heads: [[0, 2, 4, 6]], layers: [packPieces(HEADS, [4, 2, 2])], quantities: [] } as unknown as PartInfo;
+  const part = { index: [7], heads: [[0, 2, 4, 6]], layers: [packPieces(HEADS, [4, 2, 2])], query: {}, quantities: [] } as unknown as PartInfo;
   const store = new Store(text);
   const asked: number[] = [];
   const piece = store.piece.bind(store);

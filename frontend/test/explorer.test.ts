@@ -220,7 +220,7 @@ test("nonsense in a fragment is left out", () => {
   expect(read("#layer=x&heads=1,b&special=yes&zoom=1,2&pin=left,2&filter=zz&threshold=-1&unknown=1&scale=")).toEqual({});
   expect(read("#threshold=7&top_k=2.7")).toEqual({ threshold: 1, top_k: 2 });
   expect(read("#threshold=null&sinks=false")).toEqual({ threshold: null, sinks: false });
-  expect(Object.keys(DEFAULTS)).toHaveLength(27);
+  expect(Object.keys(DEFAULTS)).toHaveLength(36);
 });
 
 test("a grid fits its room", () => {

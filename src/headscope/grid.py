@@ -100,19 +100,25 @@ def with_words(frames: Tokens, words: Sequence[Spoken]) -> Tokens:
     middles = frames.times.mean(1)
     word_ids = np.full(len(frames), -1)
     texts = [""] * len(frames)
-    for number, (word, begin, end) in enumerate(words):
+    short: list[int] = []
+    for number, (_, begin, end) in enumerate(words):
         if math.isnan(begin) or math.isnan(end):
             continue
-        if not 0 <= begin < end < math.inf:
+        if not 0 <= begin <= end < math.inf:
             raise InputError(
-                f"words[{number}]: expected a begin from 0 and an end after it, in seconds, found {begin:g} to {end:g}"
+                f"words[{number}]: expected a begin from 0 and an end not before it, in seconds, found {begin:g} to "
+                f"{end:g}"
             )
-        free = word_ids < 0
-        own = free & (middles >= begin) & (middles < end)
-        if not own.any():
-            middle = (begin + end) / 2
-            own = free & (frames.times[:, 0] <= middle) & (middle < frames.times[:, 1])
+        own = (middles >= begin) & (middles < end)
+        word_ids[own & (word_ids < 0)] = number
+        short += [] if own.any() else [number]
+    for number in short:
+        _, begin, end = words[number]
+        middle = (begin + end) / 2
+        own = (frames.times[:, 0] <= middle) & (middle < frames.times[:, 1])
+        word_ids[own & (word_ids < 0)] = number
+    for number, (word, _, _) in enumerate(words):
+        own = word_ids == number
         if own.any():
-            word_ids[own] = number
             texts[int(own.argmax())] = f" {word.strip()}"
     return replace(frames, word_ids=word_ids, texts=texts)

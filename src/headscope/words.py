@@ -50,7 +50,7 @@ def matrix(tokens: Tokens, rows: Rows = "mean") -> tuple[npt.NDArray[np.float64]
 
 def words(tokens: Tokens) -> Tokens:
     """The axis of words: pieces joined, ids dropped, classes kept where every piece of a word has them, those aside
-    that stand for the space before it.
+    that stand for the space before it. A word of frames has their stretch of time, a patch is a word of its own.
     """
     word = group(tokens)
     pieces: list[list[str]] = [[] for _ in range(int(word[-1]) + 1 if len(word) else 0)]
@@ -61,7 +61,7 @@ def words(tokens: Tokens) -> Tokens:
     offsets = tokens.offsets
     mute = silent(tokens, word)
     return Tokens(
-        [_joined(word_pieces) for word_pieces in pieces],
+        [joined(word_pieces) for word_pieces in pieces],
         offsets=None if offsets is None else np.stack([offsets[first, 0], offsets[last, 1]], -1),
         special_mask=None if tokens.special_mask is None else tokens.special_mask[first],
         word_ids=None if tokens.word_ids is None else tokens.word_ids[first],
@@ -75,10 +75,14 @@ def words(tokens: Tokens) -> Tokens:
             "".join(tokens.texts[start : end + 1])
             for start, end in zip(first.tolist(), last.tolist(), strict=True)
         ],
+        picture=tokens.picture,
+        boxes=None if tokens.boxes is None else tokens.boxes[first],
+        sound=tokens.sound,
+        times=None if tokens.times is None else np.stack([tokens.times[first, 0], tokens.times[last, 1]], -1),
     )
 
 
-def _joined(pieces: list[str]) -> str:
+def joined(pieces: list[str]) -> str:
     """A word from its pieces: ``▁ D on`` is ``Don``, ``play ##ing`` is ``playing``."""
     spoken = [piece for piece in pieces if not is_space(piece)]
     return "".join(map(strip_markers, spoken or pieces))

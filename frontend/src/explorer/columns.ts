@@ -20,7 +20,7 @@ export interface Rows {
 export const focusOn = (side: Side, place: number): { from: number | null; to: number | null } => (side === "from" ? { from: place, to: null } : { from: null, to: place });
 
 /** From token to token, and from side to side; Enter pins, with shift beside what is chosen on the other side. After a click arrow keys still go from head to head. */
-export function hoverColumns(scene: Scene, columns: Readonly<Record<Side, HTMLElement>>, rows: Rows): void {
+export function hoverColumns(scene: Scene, columns: Readonly<Partial<Record<Side, HTMLElement>>>, rows: Rows): void {
   const { owner } = scene;
   // A column was focused by keyboard: only who came by keyboard moves among tokens.
   let keyed = false;
@@ -35,13 +35,14 @@ export function hoverColumns(scene: Scene, columns: Readonly<Record<Side, HTMLEl
     const across = event.key === (side === "from" ? "ArrowRight" : "ArrowLeft");
     if (next !== null) go(side, next);
     else if (event.key === "Enter" || event.key === " ") owner.pin(scene, side, at, event.shiftKey);
-    else if (across) columns[side === "from" ? "to" : "from"].focus({ preventScroll: true });
+    else if (across) columns[side === "from" ? "to" : "from"]?.focus({ preventScroll: true });
     else return;
     event.preventDefault();
     event.stopPropagation();
   };
   for (const side of ["from", "to"] as const) {
     const column = columns[side];
+    if (!column) continue;
     column.addEventListener("pointerover", (event) => {
       const place = placeOf(event);
       if (place !== null) owner.hover(scene, focusOn(side, place));

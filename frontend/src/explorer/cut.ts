@@ -10,6 +10,8 @@ export interface Layer {
   readonly encoding: "plain" | "sqrt" | "signed";
   readonly scale: number;
   readonly signed: boolean;
+  /** How many tokens each query stands for, where some are blocks of patches. */
+  readonly counts?: readonly number[] | undefined;
 }
 
 /**
@@ -48,18 +50,22 @@ export function fromValues(head: number, rows: number, columns: number, values: 
 }
 
 // From the pieces of a query to those of a key: the mean of the sums, as a share of the layer's scale.
-function mean({ numbers, encoding, shape }: Layer, place: number, row: Item, column: Item): number {
+function mean({ numbers, encoding, shape, counts }: Layer, place: number, row: Item, column: Item): number {
   const decode = encoding === "sqrt" ? SQUARE : encoding === "signed" ? SIGNED : null;
   const [, queries, keys] = shape;
-  let total = 0;
+  let [total, weights] = [0, 0];
   for (let q = row.start; q < row.end; q++) {
     const start = (place * queries + q) * keys;
+    const weight = counts?.[q] ?? 1;
+    let sum = 0;
     for (let k = column.start; k < column.end; k++) {
       const number = numbers[start + k]!;
-      total += decode ? decode[number]! : number;
+      sum += decode ? decode[number]! : number;
     }
+    total += weight * sum;
+    weights += weight;
   }
-  return total / (row.end - row.start);
+  return total / weights;
 }
 
 /** What one head has between two tokens, as `cut` says it; renormalised over the shown `columns`. */

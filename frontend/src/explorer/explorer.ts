@@ -8,6 +8,7 @@ import { find } from "./axis";
 import { forPaper } from "./canvas";
 import { clicked } from "./between";
 import { png, svg } from "./export";
+import { turnAll } from "./fold";
 import { HeadBar } from "./headbar";
 import { action, keysDialog } from "./keys";
 import { remember, wantsAll } from "./memory";
@@ -56,7 +57,7 @@ export interface ExplorerProps {
 const WIDE = 1040;
 const TINY = 600;
 /** Changes of these touch what is pointed at, and how a picture is covered. */
-const OF_FOCUS: ReadonlySet<keyof Full> = new Set(["pin", "between", "smooth", "opacity", "queries", "strip", "rollout"]);
+const OF_FOCUS: ReadonlySet<keyof Full> = new Set(["pin", "between", "time", "smooth", "opacity", "queries", "strip", "rollout"]);
 /** Between the margins of A4, in CSS pixels. */
 const PAPER = 687;
 /** Changes of these touch the grid alone. */
@@ -194,7 +195,7 @@ export class Explorer implements Owner {
     const keep = { ...this.state, ...change };
     // A head that the next layer lacks gives way to one that is telling; places on another axis mean other tokens.
     if (change.part !== undefined && change.part !== this.state.part) Object.assign(keep, { pin: null, between: null, zoom: null });
-    if (change.filter !== undefined || change.special !== undefined || change.sinks !== undefined || change.unit !== undefined) keep.zoom = null;
+    if (change.filter !== undefined || change.special !== undefined || change.sinks !== undefined || change.unit !== undefined || change.unfolded !== undefined) keep.zoom = null;
     this.apply(settle(keep, this.data.payload), true);
   };
 
@@ -248,6 +249,12 @@ export class Explorer implements Owner {
     const old = scene.hovered;
     if (old === focus || (old && focus && old.from === focus.from && old.to === focus.to && old.neuron === focus.neuron)) return;
     scene.hovered = focus;
+    this.panes.find((pane) => pane.scene === scene)?.focus();
+  }
+
+  follow(scene: Scene, focus: Focus | null): void {
+    if (JSON.stringify(scene.followed) === JSON.stringify(focus)) return;
+    scene.followed = focus;
     this.panes.find((pane) => pane.scene === scene)?.focus();
   }
 
@@ -513,7 +520,8 @@ export class Explorer implements Owner {
     if ((event.key === "Enter" || event.key === " ") && target?.matches("button")) return;
     const { state, headbar, help, set } = this;
     const matrix = state.scale === "head" && state.picture === "matrix" ? this.panes[0]?.large : undefined;
-    const act = action(event.key, { state, headbar, matrix, set, search: () => this.search(), help: () => help.showModal() });
+    const sound = state.scale === "head" && state.picture === "image" ? this.panes[0]?.sound : null;
+    const act = action(event.key, { state, headbar, matrix: matrix ?? sound ?? undefined, sound, fold: () => set({ unfolded: turnAll(this.panes[0]!.scene) }), set, search: () => this.search(), help: () => help.showModal() });
     if (!act) return;
     event.preventDefault();
     event.stopPropagation();

@@ -4,6 +4,7 @@ import { PALETTES } from "../color";
 import { h, touched } from "../dom";
 import { figure } from "../format";
 import type { MeasureColumn } from "../protocol";
+import { length } from "./axis";
 import { area, FONT, paint, ratio, surface, whole } from "./canvas";
 import { drawCells, drawThumbLinks } from "./golddraw";
 import { type Box, box, LINES_UP_TO, places, queue } from "./gridlayout";
@@ -79,13 +80,14 @@ export class Grid {
   get lines(): boolean {
     const { draw } = this.scene.state;
     if (this.kind === "mini" || this.scene.against) return false;
-    return draw === "lines" || (draw === "auto" && !this.pictured && Math.max(this.scene.part.query.pieces.length, this.scene.part.key.pieces.length) <= LINES_UP_TO);
+    return draw === "lines" || (draw === "auto" && !this.pictured && Math.max(length(this.scene.part.query, this.scene.state.unfolded), length(this.scene.part.key, this.scene.state.unfolded)) <= LINES_UP_TO);
   }
 
   /** Each cell is the input's picture, with what the head looks at. */
   get pictured(): boolean {
     const { part, state, input, against } = this.scene;
-    return part.looks !== undefined && input.picture !== undefined && !against && state.draw === "auto" && state.quantity === "weights";
+    const both = !against || (part.peaks !== undefined && against.part.peaks !== undefined && part.key.boxes?.length === against.part.key.boxes?.length);
+    return part.looks !== undefined && input.picture !== undefined && both && state.draw === "auto" && state.quantity === "weights";
   }
 
   // How tall a cell is for its width: as the picture that it shows.
@@ -114,7 +116,7 @@ export class Grid {
     const { sorted } = this;
     const noted = !!this.measure && kind !== "mini";
     const letters = [`L${Math.max(...part.index)}H${Math.max(...this.columns)}`.length, this.measure?.units === "share" ? 4 : 5] as const;
-    this.box = box({ layers: part.index.length, heads: this.columns.length, width, kind, room, noted, sorted, letters, aspect: this.aspect });
+    this.box = box({ layers: part.index.length, heads: this.columns.length, width, kind, room, noted, sorted, letters, pictured: this.pictured, aspect: this.aspect });
     const key = [width, kind, room, owner.theme, this.lines, this.pictured, state.measure, sorted, state.ascending, state.least, state.filter, state.special, state.sinks, state.unit, state.part, state.quantity, state.renormalise, state.gold, this.scene.place, ratio()].join("|");
     if (key !== this.drawn) {
       this.drawn = key;
@@ -274,13 +276,13 @@ export class Grid {
     const sharp = (at: number): number => Math.round(at * ratio()) / ratio();
     const look = { smooth: false, opacity: 0.85, signed: false, theme: scene.owner.theme };
     return (x, y, layer, head) => {
-      const at = part.index.indexOf(layer);
-      const before = part.heads.slice(0, at).reduce((sum, heads) => sum + heads.length, 0);
-      const first = (before + part.heads[at]!.indexOf(head)) * boxes.length;
       const [x0, y0] = [sharp(x + (box.cell - wide) / 2), sharp(y + (box.tall - tall) / 2)];
       area(context, paper, x, y, box.cell, box.tall);
       context.drawImage(under, x0, y0, wide, tall);
-      raster.drawCodes(context, [x0, y0, wide, tall], looks?.subarray(first, first + boxes.length) ?? [], look);
+      const place: Area = [x0, y0, wide, tall];
+      if (!against) return raster.drawCodes(context, place, looksOf(scene, layer, head) ?? [], look);
+      const [mine, other] = [meansOf(scene, layer, head), meansOf(against, layer, head)];
+      if (mine) raster.draw(context, place, other ? mine.map((mean, key) => mean - other[key]!) : mine, look);
     };
   }
 

@@ -2,7 +2,7 @@
 
 import { h, touched } from "../dom";
 import { figure, plural } from "../format";
-import { hasPair, name } from "./axis";
+import { hasPair, length, name } from "./axis";
 import { type Pen, ratio, surface } from "./canvas";
 import { type Shown, value } from "./cut";
 import { painters } from "./export";
@@ -76,7 +76,7 @@ export class HeadLines {
       ...space,
       rows: scene.rows.items.length,
       columns: scene.columns.items.length,
-      tokens: Math.max(scene.part.query.pieces.length, scene.part.key.pieces.length),
+      tokens: Math.max(length(scene.part.query, scene.state.unfolded), length(scene.part.key, scene.state.unfolded)),
       widest: this.rows.widest,
       maps: Math.max(1, maps.length),
       paired: hasPair(scene.part.query) || hasPair(scene.part.key),

@@ -3,14 +3,15 @@
 import { clamp, h } from "../dom";
 import type { HeadBar } from "./headbar";
 import type { Matrix } from "./matrix";
+import type { HeadSound } from "./sound";
 import type { Full } from "./state";
 
 const SCALES = ["model", "head", "neuron"] as const;
 
 const KEYS = [
   ["← →", "previous, next head"], ["↑ ↓", "previous, next layer"], ["Enter", "one scale closer"], ["Esc", "let go of chosen tokens, then one scale out"],
-  ["1 2 3", "model, head, neurons"], ["a", "all heads, or only this one"], ["s", "special tokens on or off"], ["w", "words or pieces"], ["g", "gold links on or off"],
-  ["m", "lines or matrix"], ["+ − 0", "zoom the matrix"], ["/", "find a token; Enter pins the next"], ["Tab", "to the tokens: ↑ ↓ move, ← → other side, Enter pins"],
+  ["1 2 3", "model, head, neurons"], ["a", "all heads, or only this one"], ["s", "special tokens on or off"], ["w", "words or pieces"], ["g", "gold links on or off"], ["u", "pictures within a text as one, or their patches"],
+  ["m", "lines or matrix"], ["+ − 0", "zoom the matrix, or the sound"], ["space", "play the sound, or pause"], ["/", "find a token; Enter pins the next"], ["Tab", "to the tokens: ↑ ↓ move, ← → other side, Enter pins"],
   ["Shift", "with a click or Enter: a token on each side, to rank all heads"], ["?", "this list"],
 ] as const;
 
@@ -43,13 +44,17 @@ export interface Keyed {
   readonly headbar: Pick<HeadBar, "move" | "toggleAll">;
   /** The matrix that is drawn large, where there is one. */
   readonly matrix: Pick<Matrix, "step"> | undefined;
+  /** The sound that can be heard. */
+  readonly sound: Pick<HeadSound, "toggle" | "whole"> | null | undefined;
+  /** Pictures within a text are folded, or unfolded. */
+  fold(): void;
   set(change: Partial<Full>): void;
   search(): void;
   help(): void;
 }
 
 /** What a key does; null where it does nothing. */
-export function action(key: string, { state, headbar, matrix, set, search, help }: Keyed): (() => void) | null {
+export function action(key: string, { state, headbar, matrix, sound, fold, set, search, help }: Keyed): (() => void) | null {
   const at = SCALES.indexOf(state.scale);
   const to = (place: number) => (): void => set({ scale: SCALES[clamp(place, 0, 2)]! });
   const actions: Record<string, () => void> = {
@@ -67,9 +72,11 @@ export function action(key: string, { state, headbar, matrix, set, search, help 
     w: () => set({ unit: state.unit === "words" ? "pieces" : "words" }),
     g: () => set({ gold: !state.gold }),
     m: () => set({ picture: state.picture === "matrix" ? "lines" : "matrix" }),
+    u: fold,
     "/": search,
     "?": help,
-    ...(matrix ? { "+": () => matrix.step(1 / 1.5), "=": () => matrix.step(1 / 1.5), "-": () => matrix.step(1.5), 0: () => set({ zoom: null }) } : {}),
+    ...(matrix ? { "+": () => matrix.step(1 / 1.5), "=": () => matrix.step(1 / 1.5), "-": () => matrix.step(1.5), 0: () => set(sound ? { span: null } : { zoom: null }) } : {}),
+    ...(sound ? { " ": () => sound.toggle() } : {}),
   };
   return Object.hasOwn(actions, key) ? actions[key]! : null;
 }

@@ -204,7 +204,7 @@ export class Matrix {
       const found: HTMLElement[] = [];
       for (let at = 0; at < count; at += every) {
         const item = items[first + at];
-        if (item) found.push(h(item.special ? "div.mtok.sp" : "div.mtok", { style: style(at), "data-i": first + at }, tokenText(item)));
+        if (item) found.push(h(item.special ? "div.mtok.sp" : "div.mtok", { style: style(at), "data-i": first + at }, tokenText(item, scene.input.picture)));
       }
       return found;
     };

@@ -5,6 +5,7 @@ import { h } from "../dom";
 import { toolbar } from "../roving";
 import { strip } from "./canvas";
 import { Segments, Select } from "./controls";
+import { turnable } from "./fold";
 import { goldKey } from "./goldkey";
 import { Grid } from "./grid";
 import { summaryBox } from "./gridlayout";
@@ -15,6 +16,7 @@ import { HeadPicture } from "./picture";
 import { phrase, Ranks } from "./ranks";
 import { RowTable } from "./rowtable";
 import type { Scene } from "./scene";
+import { HeadSound } from "./sound";
 import { nameOf as nameOfMatrix } from "./quantities";
 import { nameOf, reads } from "./toolbar";
 
@@ -48,7 +50,7 @@ export class Pane {
   readonly matrix: Matrix;
   readonly large: Matrix;
   readonly neuron: Neuron;
-  readonly image: HeadPicture;
+  readonly image: HeadPicture | HeadSound;
   private readonly ranks: Ranks;
   private readonly spoken: RowTable;
   /** What the outlines of gold links say. */
@@ -99,13 +101,14 @@ export class Pane {
     this.lines = new HeadLines(this.right, scene);
     this.large = new Matrix(this.right, scene, true);
     this.neuron = new Neuron(this.right, scene);
-    this.image = new HeadPicture(this.right, scene);
+    this.image = scene.input.sound && scene.input.picture?.kind === "sound" ? new HeadSound(this.right, scene) : new HeadPicture(this.right, scene);
     this.right.append(this.gold);
     // A picture that leaves the page says of what it is.
     this.made = [h("div.saved.sub"), h("div.saved.sub")];
     this.right.append(this.made[0]!);
     this.gridPane.append(this.made[1]!);
     this.spoken = new RowTable(this.right, scene);
+    turnable(this.root, scene);
     this.root.append(this.which, this.left, this.right);
     this.left.dataset.undrawn = "";
     for (const picture of [this.lines, this.large, this.neuron, this.image]) picture.root.hidden = true;
@@ -121,6 +124,11 @@ export class Pane {
     if (this.scene.lacking) return [];
     const measures = part.measures.filter((measure) => !data.array(measure.values)).map((measure) => data.loadArray(measure.values));
     return [...this.grid.missing(), ...this.scene.missing(), ...measures];
+  }
+
+  /** The sound that can be heard, where it is drawn. */
+  get sound(): HeadSound | null {
+    return this.image instanceof HeadSound && this.image.playable ? this.image : null;
   }
 
   get settled(): boolean {
@@ -206,7 +214,8 @@ export class Pane {
     this.grid.update(width, kind, place.room - 60);
     this.draw.show(state, this.grid.pictured ? "auto" : this.grid.lines ? "lines" : "heat");
     this.draw.offer("auto", scene.part.looks !== undefined);
-    this.draw.root.hidden = scene.against !== null;
+    this.draw.offer("lines", scene.against === null);
+    this.draw.root.hidden = scene.against !== null && !scene.part.peaks;
     this.measure.show(state.measure, [["none", "no measure"], ...part.measures.map((measure) => [measure.name, scene.called(measure)] as const)]);
     this.sort.hidden = this.least.hidden = state.measure === "none";
     this.sort.textContent = !state.sort ? "sort by it" : state.ascending ? "smallest first ↑" : "largest first ↓";
@@ -256,7 +265,8 @@ export class Pane {
   }
 
   destroy(): void {
-    for (const part of [this.grid, this.lines, this.image, this.spoken]) part.destroy();
+    for (const part of [this.grid, this.lines, this.spoken]) part.destroy();
+    this.image.destroy();
     this.root.remove();
   }
 }

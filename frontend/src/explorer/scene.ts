@@ -36,6 +36,8 @@ export interface Owner {
   pin(scene: Scene, side: "from" | "to", place: number, keep?: boolean): void;
   /** Pin one token, choose one on each side, or let go. */
   choose(scene: Scene, places: { readonly from: number | null; readonly to: number | null }): void;
+  /** Something else sounds, while what sounds is followed. */
+  follow(scene: Scene, focus: Focus | null): void;
   tip(content: Node | null, x?: number, y?: number, where?: "pointer" | "left" | "right"): void;
   ink(name: string): string;
   readonly host: Sides;
@@ -60,6 +62,8 @@ export const SIGNS: Record<Theme, { minus: string; plus: string }> = {
 
 export class Scene {
   hovered: Focus | null = null;
+  /** What sounds while nothing is pointed at or pinned. */
+  followed: Focus | null = null;
   rows!: Side;
   columns!: Side;
   part!: PartInfo;
@@ -98,7 +102,7 @@ export class Scene {
     const shown = [this.part.name, this.rows.key, this.columns.key].join("|");
     if (shown !== this.linked) this.links = placed(this.part, this.rows, this.columns);
     this.linked = shown;
-    this.hovered = null;
+    this.hovered = this.followed = null;
   }
 
   /** Why nothing can be drawn, in a sentence; null where it can. */
@@ -262,7 +266,7 @@ export class Scene {
   get focus(): Focus | null {
     const pinned = this.pinned;
     const { hovered } = this;
-    if (!pinned) return hovered;
+    if (!pinned) return hovered ?? this.followed;
     if (!hovered || (hovered.from === null && hovered.to === null)) return { ...pinned, ...(hovered?.neuron === undefined ? {} : { neuron: hovered.neuron }) };
     return { ...hovered, from: hovered.from ?? pinned.from, to: hovered.to ?? pinned.to };
   }

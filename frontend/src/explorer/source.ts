@@ -73,7 +73,7 @@ export class Data {
     if (!this.layers.has(ref.data)) {
       const found = part.quantities.find((each) => each.name === quantity);
       const shape = ref.shape as [number, number, number];
-      this.layers.set(ref.data, { shape, numbers: whole ?? blank(ref), encoding: ref.encoding, scale: found?.scale ?? 1, signed: found?.signed ?? false });
+      this.layers.set(ref.data, { shape, numbers: whole ?? blank(ref), encoding: ref.encoding, scale: found?.scale ?? 1, signed: found?.signed ?? false, counts: part.query.counts });
     }
     if (ref.pieces) await Promise.all(placesOf(part, index, heads).map((place) => this.piece(ref, place)));
   }

@@ -24,8 +24,10 @@ export function unread(part: PartInfo, layer: number, head: number): string | nu
 }
 
 /** Which queries and which keys a state shows. Neurons are those of pieces: words have none. */
-export function choices({ filter, special, sinks, unit, scale }: Full): { rows: Choice; columns: Choice } {
-  const one = (at: number): Choice => ({ sequence: filter === "all" ? null : filter[at] === "a" ? 0 : 1, special, unit: scale === "neuron" ? "pieces" : unit });
+export function choices({ filter, special, sinks, unit, scale, picture, unfolded }: Full): { rows: Choice; columns: Choice } {
+  // On a picture, and beside q and k, each patch stands on its own.
+  const folds = scale === "neuron" || (scale === "head" && picture === "image") ? {} : { unfolded };
+  const one = (at: number): Choice => ({ sequence: filter === "all" ? null : filter[at] === "a" ? 0 : 1, special, unit: scale === "neuron" ? "pieces" : unit, ...folds });
   return { rows: one(0), columns: { ...one(1), sinks: sinks || scale === "neuron" } };
 }
 
@@ -58,7 +60,10 @@ export function settle(asked: ExplorerState, payload: ExplorerPayload): Full {
   const seen = state.side === "one" ? [part] : inputs.map((input) => partOf(input, state.part));
   if (!seen.every((each) => hasPair(each.query) && hasPair(each.key))) state.filter = "all";
   if (state.picture === "image" && (!inputs[state.input]!.picture || !(part.query.boxes || part.key.boxes))) state.picture = "lines";
-  if (!part.query.words || !part.key.words) state.unit = "pieces";
+  if (!inputs[state.input]!.sound) [state.time, state.follow, state.span] = [null, false, null];
+  const images = Math.max(part.query.images?.length ?? 0, part.key.images?.length ?? 0);
+  state.unfolded = state.unfolded.filter((number) => number < images);
+  if (!part.query.words && !part.key.words) state.unit = "pieces";
   // A payload of thumbnails has the grid alone.
   if (part.layers.length === 0) [state.scale, state.unit, state.renormalise] = ["model", "pieces", false];
   if (state.scale === "neuron" && (unread(part, state.layer, state.heads.at(-1)!) || state.side === "difference")) state.scale = "head";
@@ -107,19 +112,24 @@ function parse(key: keyof Full, raw: string): unknown {
     const match = /^(from|to),(\d+)$/.exec(raw);
     return match ? [match[1], Number(match[2])] : raw === "null" ? null : undefined;
   }
-  if (key === "threshold" && raw === "null") return null;
-  if (key === "heads" || key === "zoom" || key === "between") {
-    if (key !== "heads" && raw === "null") return null;
+  if ((key === "threshold" || key === "time" || key === "span") && raw === "null") return null;
+  if (key === "span") {
+    const [begin, end, more] = raw.split(",").map(Number);
+    return more === undefined && begin! >= 0 && end! > begin! && Number.isFinite(end) ? [begin, end] : undefined;
+  }
+  if (key === "unfolded" && raw === "") return [];
+  if (key === "heads" || key === "zoom" || key === "between" || key === "unfolded") {
+    if (key !== "heads" && key !== "unfolded" && raw === "null") return null;
     const numbers = raw.split(",").map(Number);
-    const good = numbers.every((n) => Number.isInteger(n) && n >= 0) && raw !== "" && (key === "heads" || numbers.length === (key === "zoom" ? 4 : 2));
+    const good = numbers.every((n) => Number.isInteger(n) && n >= 0) && raw !== "" && (key === "heads" || key === "unfolded" || numbers.length === (key === "zoom" ? 4 : 2));
     return good ? numbers : undefined;
   }
-  const normal = key === "threshold" ? 0 : DEFAULTS[key];
+  const normal = key === "threshold" || key === "time" ? 0 : DEFAULTS[key];
   if (typeof normal === "boolean") return raw === "true" ? true : raw === "false" ? false : undefined;
   if (typeof normal === "number") {
     const number = Number(raw);
     const good = raw !== "" && Number.isFinite(number) && (key === "least" || number >= 0);
-    return good ? (key === "threshold" ? Math.min(1, number) : key === "least" ? number : Math.floor(number)) : undefined;
+    return good ? (key === "threshold" ? Math.min(1, number) : key === "least" || key === "time" ? number : Math.floor(number)) : undefined;
   }
   const allowed = STATE_CHOICES[key];
   return allowed && !allowed.includes(raw) ? undefined : raw;

@@ -1,7 +1,8 @@
 // Small pictures of maps: at most 64 × 64, each cell the largest of what it covers.
 
 import { SQUARE } from "../data";
-import type { Item, Side } from "./axis";
+import type { ArrayRef, AxisInfo } from "../protocol";
+import { type Item, length, type Side } from "./axis";
 import { cut, difference, type Layer, type Shown } from "./cut";
 import type { Scene } from "./scene";
 
@@ -65,8 +66,10 @@ export function poolBytes(layer: Layer, place: number, rows: readonly Item[], co
 }
 
 /** The cells of a ready thumbnail that stand for the shown tokens. */
-function pick(side: Side, pieces: number, size: number): number[] {
-  return [...new Set(side.items.map((item) => Math.floor((item.start * size) / pieces)))];
+function pick(side: Side, axis: AxisInfo, size: number): number[] {
+  const before = (start: number): number => (side.folded ? (axis.images ?? []).reduce((less, image) => less + (image.end <= start ? image.end - image.start - 1 : 0), 0) : 0);
+  const tokens = side.folded ? length(axis, []) : axis.pieces.length;
+  return [...new Set(side.items.map(({ start }) => Math.floor(((start - before(start)) * size) / tokens)))];
 }
 
 /** Up to three strokes a row (row, column, row, column, …), none below the row's mean, in eight classes of strength. */
@@ -99,8 +102,15 @@ export class Thumbs {
 
   constructor(private readonly scene: Scene) {}
 
+  // The payload's thumbnails that are of what is shown: of all tokens, or with each picture within the text as one.
+  private get stored(): ArrayRef | null {
+    const { part, rows, columns, state } = this.scene;
+    if (!rows.folded && !columns.folded) return part.thumbs;
+    return state.unfolded.length === 0 ? (part.folds ?? null) : null;
+  }
+
   private get ready(): boolean {
-    return this.scene.part.thumbs !== null && this.scene.state.quantity === "weights" && !this.scene.against && !this.renormalise && !this.cutOut;
+    return this.stored !== null && this.scene.state.quantity === "weights" && !this.scene.against && !this.renormalise && !this.cutOut;
   }
 
   // A cell of a ready thumbnail stands for several keys: a sink is taken out of the whole map, where it is there.
@@ -123,8 +133,8 @@ export class Thumbs {
 
   /** The payload's own thumbnails, where they serve; the layers that others are made of are asked for by `needs`. */
   missing(): Promise<void>[] {
-    const { data, part, lacking } = this.scene;
-    return lacking || !this.ready || data.array(part.thumbs!) ? [] : [data.loadArray(part.thumbs!)];
+    const { data, lacking } = this.scene;
+    return lacking || !this.ready || data.array(this.stored!) ? [] : [data.loadArray(this.stored!)];
   }
 
   /** What must be decoded before the thumbnails of a layer can be made; null when all is there. */
@@ -177,20 +187,21 @@ export class Thumbs {
     const found = scene.data.layer(scene.part, layer, scene.state.quantity);
     const place = scene.part.heads[scene.part.index.indexOf(layer)]?.indexOf(head) ?? -1;
     if (!found || place < 0) return null;
-    const plain = found.numbers instanceof Uint8Array && found.encoding === "sqrt" && scene.state.unit === "pieces";
+    const plain = found.numbers instanceof Uint8Array && found.encoding === "sqrt" && scene.state.unit === "pieces" && !scene.rows.folded && !scene.columns.folded;
     if (plain) return poolBytes(found, place, scene.rows.items, scene.columns.items, this.renormalise);
     return pool(cut(found, place, head, scene.rows, scene.columns, this.renormalise));
   }
 
   private fromPayload(layer: number, head: number): Thumb | null {
     const { part, data, rows, columns } = this.scene;
-    const all = data.array(part.thumbs!);
+    const stored = this.stored!;
+    const all = data.array(stored);
     const at = part.index.indexOf(layer);
     if (!(all instanceof Uint8Array) || at < 0) return null;
     const before = part.heads.slice(0, at).reduce((sum, heads) => sum + heads.length, 0);
     const place = before + part.heads[at]!.indexOf(head);
-    const [, height = 0, width = 0] = part.thumbs!.shape;
-    const [r, c] = [pick(rows, part.query.pieces.length, height), pick(columns, part.key.pieces.length, width)];
+    const [, height = 0, width = 0] = stored.shape;
+    const [r, c] = [pick(rows, part.query, height), pick(columns, part.key, width)];
     const codes = new Uint8Array(r.length * c.length);
     for (let a = 0; a < r.length; a++) for (let b = 0; b < c.length; b++) codes[a * c.length + b] = all[(place * height + r[a]!) * width + c[b]!]!;
     return { rows: r.length, columns: c.length, codes, sign: null };

@@ -56,8 +56,8 @@ export class TokenRows {
     if (!this.stale) return false;
     this.shown = this.key;
     this.widest = widest(scene.rows.items, scene.columns.items);
-    fill(this.left, scene.rows.items);
-    fill(this.right, scene.columns.items);
+    fill(this.left, scene.rows.items, scene.input.picture);
+    fill(this.right, scene.columns.items, scene.input.picture);
     return true;
   }
 

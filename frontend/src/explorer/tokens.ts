@@ -1,13 +1,18 @@
 // Tokens as text: a column of them, copyable and readable in any script.
 
 import { h } from "../dom";
+import type { PictureInfo } from "../protocol";
 import { type Item, name } from "./axis";
 import { FONT } from "./canvas";
+import { thumbnail } from "./fold";
 
-/** A token's text; the direction is that of its own script. */
-export function tokenText(item: Item): HTMLElement {
+/** Of a thumbnail beside a token's name, in pixels. */
+const THUMB = 16;
+
+/** A token's text; the direction is that of its own script. A picture within a text, and each patch of it, is seen. */
+export function tokenText(item: Item, picture?: PictureInfo): HTMLElement {
   const long = Array.from(name(item)).length > 18;
-  return h("span.t", { dir: "auto", title: long ? name(item) : null }, item.mark ? h("i", {}, item.mark) : null, item.text);
+  return h("span.t", { dir: "auto", title: long ? name(item) : null }, item.image && thumbnail(item.image, picture, THUMB), item.mark ? h("i", {}, item.mark) : null, item.text);
 }
 
 interface Row {
@@ -18,7 +23,7 @@ interface Row {
 const rows = new WeakMap<Element, Row>();
 
 /** Show these tokens in a column. Rows that are there already stay: to build them is what a filter costs. */
-export function fill(element: HTMLElement, items: readonly Item[]): void {
+export function fill(element: HTMLElement, items: readonly Item[], picture?: PictureInfo): void {
   const role = element.getAttribute("role") === "listbox" ? "option" : "listitem";
   const before = new Map<string, HTMLElement>();
   for (const row of [...(element.children as Iterable<HTMLElement>)]) {
@@ -28,7 +33,7 @@ export function fill(element: HTMLElement, items: readonly Item[]): void {
   }
   const wanted = items.map((item, place) => {
     const key = `${item.start} ${item.end} ${item.special} ${name(item)}`;
-    const row = before.get(key) ?? h(`div.tok${item.special ? ".sp" : ""}${item.changed ? ".changed" : ""}`, { role }, tokenText(item));
+    const row = before.get(key) ?? h(`div.tok${item.special ? ".sp" : ""}${item.changed ? ".changed" : ""}`, { role }, tokenText(item, picture));
     before.delete(key);
     rows.set(row, { key, place });
     return row;
@@ -90,4 +95,7 @@ export function tokenWidth(text: string): number {
 }
 
 /** Width of the widest of some tokens. */
-export const widest = (...sides: (readonly Item[])[]): number => Math.max(0, ...[...new Set(sides.flatMap((items) => items.map(name)))].map(tokenWidth));
+export function widest(...sides: (readonly Item[])[]): number {
+  const names = Math.max(0, ...[...new Set(sides.flatMap((items) => items.map(name)))].map(tokenWidth));
+  return names + (sides.some((items) => items.some((item) => item.image)) ? 2.4 * THUMB : 0);
+}

@@ -4,6 +4,7 @@ import { h } from "../dom";
 import { label, shortened } from "../format";
 import type { ExplorerPayload, InputInfo, PartInfo } from "../protocol";
 import { hasPair } from "./axis";
+import { folds, images, turnAll } from "./fold";
 import { Segments, Select, type Set, Switch } from "./controls";
 import type { Scene } from "./scene";
 import { about, has, inWords, missing, names, offer, titleOf } from "./quantities";
@@ -52,6 +53,7 @@ export class Toolbar {
   private readonly special: Switch;
   private readonly gold: Switch;
   private readonly sinks: Switch;
+  private readonly fold: HTMLButtonElement;
   private readonly renormalise: Switch;
   private readonly input: Select | null;
   private readonly theme: HTMLButtonElement;
@@ -74,7 +76,7 @@ export class Toolbar {
 
   constructor(
     public payload: ExplorerPayload,
-    set: Set,
+    private readonly set: Set,
     act: Bar,
   ) {
     const first = payload.inputs[0]!;
@@ -96,6 +98,7 @@ export class Toolbar {
     this.special = new Switch("special", set, "Special tokens", "Show special tokens (s)");
     this.gold = new Switch("gold", set, "Gold links", "Lay the links that were given over the pictures (g)");
     this.sinks = new Switch("sinks", set, "", "");
+    this.fold = h("button.link", { type: "button", "data-keys": "unfolded" });
     this.more = h("button.more", { type: "button", onclick: () => act.more() });
     this.renormalise = new Switch("renormalise", set, "Renormalise", "Let the shown weights of each row sum to 1");
     this.input = payload.inputs.length > 1 ? new Select("Input", (value) => set({ input: Number(value), pin: null, between: null, zoom: null })) : null;
@@ -149,6 +152,7 @@ export class Toolbar {
       this.renormalise.root,
       this.gold.root,
       this.sinks.root,
+      this.fold,
       h("div.group.findbox", { "data-keys": "" }, this.search, this.matches),
       this.more,
       this.message,
@@ -182,7 +186,7 @@ export class Toolbar {
     this.quantities?.show(state);
     this.offered(part, scene.data.live);
     this.unit.show(state);
-    this.unit.root.hidden = !whole || !part.query.words || !part.key.words || state.scale === "neuron";
+    this.unit.root.hidden = !whole || (!part.query.words && !part.key.words) || state.scale === "neuron";
     this.side?.show(state);
     this.side?.disable("difference", !whole ? "this page holds thumbnails only" : state.side === "difference" ? null : unequal(this.payload, state));
     this.special.show(state);
@@ -193,6 +197,10 @@ export class Toolbar {
     this.sinks.call(`${named.length > 1 ? "Sinks" : "Sink"} ${named.join(" ")}`);
     this.sinks.root.title = "Show the keys that take much of all heads' attention on this input: without them the rest is easier to see";
     this.sinks.root.hidden = sinks.length === 0 || state.scale === "neuron";
+    const within = images(scene);
+    this.fold.hidden = within === 0 || state.scale === "neuron" || (state.scale === "head" && state.picture === "image");
+    this.fold.textContent = `${state.unfolded.length > 0 ? "Fold" : "Unfold"} ${within > 1 ? "the pictures" : (part.key.images?.[0] ?? part.query.images?.[0])?.name === "sound" ? "the sound" : "the picture"}`;
+    this.fold.onclick = () => this.set({ unfolded: turnAll(scene) });
     this.gold.show(state);
     this.gold.root.hidden = state.side === "difference" || !scenes.some((each) => each.part.links);
     this.renormalise.show(state);
@@ -246,8 +254,11 @@ export function caption(scenes: readonly Scene[]): string {
   const { state } = scene;
   const counts = scenes.map(({ part }) => (part.query.pieces.length === part.key.pieces.length ? String(part.key.pieces.length) : `${part.query.pieces.length} × ${part.key.pieces.length}`));
   const parts = [`${counts.join(" and ")} tokens`];
+  const side = Math.round(Math.sqrt(Math.max(1, ...(scene.part.query.counts ?? []))));
+  if (side > 1) parts.push(`queries are blocks of ${side} × ${side} patches, each the mean of its patches`);
   if (scene.against) parts.push("the first input minus the second");
   if (state.unit === "words" && state.scale !== "neuron") parts.push("words: to a word the sum over its pieces, from it their mean");
+  if (folds(scene)) parts.push("a picture as one: to it the sum over its tokens, from it their mean");
   if (state.filter !== "all") parts.push(`${state.filter[0]!.toUpperCase()} looks at ${state.filter[1]!.toUpperCase()}`);
   if (!state.special) parts.push("special tokens hidden");
   if (!state.sinks && scene.part.key.sinks && state.scale !== "neuron") parts.push("sinks left out as keys");

@@ -20,6 +20,7 @@ from headscope.attention.parts import Parts
 from headscope.deprecated import renamed
 from headscope.doors import validated
 from headscope.errors import HeadscopeWarning, InputError
+from headscope.grid import Spoken, with_words
 from headscope.link import AnyLinks
 from headscope.live.quantities import NAMES, Origin, with_quantities
 from headscope.maps import AttentionMaps, FloatArray
@@ -60,6 +61,8 @@ def view(
     links: AnyLinks | None = None,
     title: str | None = None,
     measures: xr.Dataset | None = None,
+    spoken: Any = None,
+    sound: bool = True,
     exact: bool = False,
     include_layers: Sequence[int] | None = None,
     include_heads: Sequence[int] | None = None,
@@ -72,8 +75,9 @@ def view(
             or maps: `AttentionMaps`, or the `Parts` of an encoder-decoder.
         text: a string, an ``(A, B)`` tuple, a conversation or `Tokens`, as in `headscope.capture`.
         pair: text B.
-        against: a second text, ``(A, B)`` tuple or maps, shown beside the first and linked to it; or a second
-            model (such as the same one re-initialised) that reads the same text.
+        against: a second text, ``(A, B)`` tuple or maps, shown beside the first and linked to it; beside a picture or
+            a sound without a text another of these; or a second model (such as the same one re-initialised) that
+            reads the same.
         target: the decoder's text, for an encoder-decoder.
         image: a picture, as in `headscope.capture`: heads are drawn on it.
         audio: a sound, as in `headscope.capture`.
@@ -95,6 +99,9 @@ def view(
             text, and of both inputs where `against` is a model.
         title: of the page and the picture.
         measures: figures of every head over a corpus, from `headscope.measure`, to tint and sort the grid by.
+        spoken: when words are heard in the sound: (word, begin, end) in seconds of each, or the table that
+            `headscope.align` gives. They are marked on it, and frames can be put together into them.
+        sound: let the sound travel along, to be played: 32 kB a second at 16,000 Hz.
         exact: ship float32 instead of bytes (weights off by less than 0.004).
         include_layers, include_heads: the model's own indices of what to show; they keep their numbers.
         **state: what to begin with; the keys of `headscope.views.state.STATE`: ``layer=2, heads=[9]``.
@@ -135,6 +142,8 @@ def view(
         if isinstance(against, Model):
             names = _names(ready, against)
             shown = [replace(one, label=name) for one, name in zip(shown, names, strict=True)]
+    if spoken is not None:
+        shown[0] = _with_words(shown[0], spoken)
     if links is not None:
         same = len(shown) if isinstance(against, Model) else 1
         shown = [replace(one, links=of_parts(links, one.parts)) for one in shown[:same]] + shown[same:]
@@ -149,6 +158,7 @@ def view(
         model=None if ready is None else ready.name,
         measures=measures,
         exact=exact,
+        sound=sound,
         include_layers=include_layers,
         include_heads=include_heads,
         offers=offers,
@@ -204,6 +214,16 @@ def check_keywords(keywords: Mapping[str, Any]) -> None:
             raise InputError(f"view: no keyword {key!r}{hint} (allowed: {', '.join(allowed)})")
 
 
+def _beside(first: Origin, against: Any) -> Origin:
+    """What stands beside an input of the same model: another picture or sound, or a text (with the same picture)."""
+    given = {name: first.given[name] for name in ("target", "image", "audio")}
+    kinds = [name for name in ("image", "audio") if given[name] is not None]
+    if first.text is None and kinds:
+        return replace(first, given={**given, kinds[0]: against})
+    expect("against", against, Text)
+    return replace(first, text=against, given=given)
+
+
 @dataclass(frozen=True)
 class _Asked:
     """What is asked for beside the maps."""
@@ -254,6 +274,34 @@ def _captured(origin: Origin, asked: _Asked) -> Input:
         if not _fits(neurons, asked):
             neurons = {}
     return _input(captured, asked, neurons)
+
+
+def _with_words(one: Input, spoken: Any) -> Input:
+    """An input whose frames know the words that are heard."""
+    words = _spoken_words(spoken)
+    parts: dict[str, AttentionMaps] = {}
+    for name, maps in one.parts.items():
+        query, key = (
+            axis if axis.times is None else with_words(axis, words) for axis in (maps.query, maps.key)
+        )
+        parts[name] = replace(maps, query=query, key=query if maps.key is maps.query else key)
+    if all(axis.times is None for maps in parts.values() for axis in (maps.query, maps.key)):
+        raise InputError("spoken: expected an input of sound beside it, found none")
+    return replace(one, parts=parts)
+
+
+def _spoken_words(spoken: Any) -> list[Spoken]:
+    """(word, begin, end) of each, of a table with columns of these names or of triples."""
+    if {"word", "start", "end"} <= set(getattr(spoken, "columns", ())):
+        return list(
+            zip(map(str, spoken["word"]), map(float, spoken["start"]), map(float, spoken["end"]), strict=True)
+        )
+    try:
+        return [(str(word), float(begin), float(end)) for word, begin, end in spoken]
+    except (TypeError, ValueError):
+        raise InputError(
+            f"spoken: expected what headscope.align gives, or (word, begin, end) each, found {type(spoken).__name__}"
+        ) from None
 
 
 def _input(captured: Captured, asked: _Asked, neurons: Mapping[str, Neurons]) -> Input:

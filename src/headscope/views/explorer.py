@@ -19,7 +19,7 @@ from headscope.lazy import module
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.neurons import Neurons
 from headscope.tokens import Tokens
-from headscope.views import telling
+from headscope.views import fold, telling
 from headscope.views.blobs import ArrayRef, Blobs, Vectors
 from headscope.views.columns import from_corpus, from_input, from_scores
 from headscope.views.inputs import Included, Input, piece_labels, runs, word_labels
@@ -39,10 +39,11 @@ from headscope.views.payload import (
     QuantityInfo,
     RunInfo,
     ViewsPayload,
+    WithinInfo,
     WordsInfo,
 )
 from headscope.views.seeing import WHOLE, Blocks, blocks, coarse, looks, of_blocks, together
-from headscope.views.sounding import spectrogram, stretches
+from headscope.views.sounding import sound_info, spectrogram, stretches
 from headscope.views.state import STATE, check_state
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class Options(TypedDict, total=False):
     include_layers: Sequence[int] | None
     include_heads: Sequence[int] | None
     thumbnails: bool
+    sound: bool
     offers: Sequence[Offer]
     blobs: Blobs | None
 
@@ -85,6 +87,7 @@ def explorer_payload(
     include_layers: Sequence[int] | None = None,
     include_heads: Sequence[int] | None = None,
     thumbnails: bool = False,
+    sound: bool = True,
     offers: Sequence[Offer] = (),
     blobs: Blobs | None = None,
 ) -> tuple[ExplorerPayload, Blobs]:
@@ -99,6 +102,7 @@ def explorer_payload(
         exact: ship float32 in place of bytes (weights off by less than 0.004).
         include_layers, include_heads: the model's own indices of what to show; they keep their numbers.
         thumbnails: only the grid, in pictures of at most 64 × 64: no head can be opened, and the page stays small.
+        sound: let the sound that a model hears travel along, to be played: 32 kB a second at 16,000 Hz.
         offers: the matrices per pair that the model can give, there or not.
         blobs: what takes the arrays; by default a new `Blobs`.
 
@@ -129,6 +133,8 @@ def explorer_payload(
         info = InputInfo(label=plain_text(one.label), parts=parts, text=text)
         if (seen := _picture(one)) is not None:
             info["picture"] = seen
+        if (heard := sound_info(one, blobs if sound and not thumbnails else None)) is not None:
+            info["sound"] = heard
         shown.append(info)
     name = plain_text(model or _model_name(inputs[0]) or "the model")
     payload = ExplorerPayload(
@@ -167,8 +173,9 @@ def views_page(views: Sequence[tuple[ExplorerPayload, Blobs]], *, title: str | N
 
 
 def _later(payload: ExplorerPayload) -> list[str]:
-    """The arrays that the first picture does without: the weights of layers that are not open."""
-    later: list[str] = []
+    """The arrays that the first picture does without: the weights of layers that are not open, and sounds."""
+    sounds = [one["sound"] for one in payload["inputs"] if "sound" in one]
+    later = [each["samples"]["data"] for each in sounds if each["samples"] is not None]
     for part in (part for one in payload["inputs"] for part in one["parts"]):
         opening = part.get("opening")
         asked = payload["state"].get("layer")
@@ -205,6 +212,7 @@ def _part(
     # The order in which arrays are added names them.
     weights = [] if thumbnails else [blobs.weights(layer, exact=exact) for layer in layers]
     thumbs = np.concatenate([_pooled(layer) for layer in layers]) if large or thumbnails else None
+    folds = _folds(included, name) if large or thumbnails else None
     columns = from_input(included)
     moved = None if other is None else telling.difference(included, other)
     if moved is not None:
@@ -259,6 +267,8 @@ def _part(
         if maps.key.picture is not None and not thumbnails:
             _add_together(info, blobs, included, few, exact)
     if one.links.get(name):
+    if folds is not None:
+        info["folds"] = blobs.weights(folds)
         info["links"] = [of_blocks(link, few) for link in one.links[name]]
     return info
 
@@ -283,13 +293,23 @@ def _cut(
 
 
 def _axis(tokens: Tokens, sink_keys: Sequence[int] = ()) -> AxisInfo:
-    special, sequences = tokens.special_mask, tokens.sequence_ids
+def _folds(included: Included, name: str) -> FloatArray | None:
+    """Thumbnails in which each picture within a text is one token; None where there is none."""
+    maps = included.maps
+    if not fold.pictures(maps.query) and not fold.pictures(maps.key):
+        return None
+    numbers = [fold.groups(axis, words=False, unfolded=()) for axis in (maps.query, maps.key)]
+    layers = included.cut(maps.layers, name)
+    return np.concatenate([_pooled(fold.merged(layer, numbers[0], numbers[1])) for layer in layers])
+
+
+    sequences = tokens.sequence_ids
     grouped = None
     if tokens.word_ids is not None:
         grouped = WordsInfo(group=words.group(tokens).tolist(), texts=word_labels(words.words(tokens)))
     axis = AxisInfo(
         pieces=piece_labels(tokens),
-        special=[False] * len(tokens) if special is None else [bool(flag) for flag in special],
+        special=fold.special(tokens).tolist(),
         sequences=None if sequences is None else [int(number) for number in sequences],
         words=grouped,
     )
@@ -299,6 +319,11 @@ def _axis(tokens: Tokens, sink_keys: Sequence[int] = ()) -> AxisInfo:
     if sink_keys:
         axis["sinks"] = list(sink_keys)
     boxes = tokens.boxes if tokens.picture is not None else stretches(tokens)
+    if images := fold.pictures(tokens):
+        axis["images"] = [
+            WithinInfo(start=start, end=end, name=fold.name(tokens, number))
+            for number, (start, end) in enumerate(images)
+        ]
     if boxes is not None:
         axis["boxes"] = [None if box[0] != box[0] else box for box in boxes.round(2).tolist()]
     return axis
@@ -322,7 +347,8 @@ def _picture(one: Input) -> PictureInfo | None:
     except InputError:
         return None
     width, height = picture.size
-    image.thumbnail((PICTURE, PICTURE))
+    if kind == "picture":
+        image.thumbnail((PICTURE, PICTURE))
     file = io.BytesIO()
     image.save(file, "JPEG", quality=88)
     src = f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode('ascii')}"

@@ -31,6 +31,7 @@ class CorpusInfo(TypedDict):
     """
 
     name: str
+    kind: Literal["text", "images", "sounds"]
     documents: int | None
     examples: int | None
     tokens: int | None
@@ -111,6 +112,36 @@ class PictureInfo(TypedDict):
 
 
 class AxisInfo(TypedDict):
+class SpokenInfo(TypedDict):
+    """A word that is heard: from when to when, in seconds."""
+
+    text: str
+    begin: float
+    end: float
+
+
+class SoundInfo(TypedDict):
+    """A sound: the model hears `seconds`, of which the sound itself fills the first `heard`.
+
+    `samples` are its bytes, 16 bits a sample, little-endian, of one channel; None where the page leaves them out.
+    `words` are those whose times are known.
+    """
+
+    rate: int
+    seconds: float
+    heard: float
+    samples: ArrayRef | None
+    words: list[SpokenInfo]
+
+
+class WithinInfo(TypedDict):
+    """A picture, or a sound, within a text: where it begins, what follows it, and what it is called."""
+
+    start: int
+    end: int
+    name: str
+
+
     """One axis of a map.
 
     `sequences` is 0 for text A, 1 for text B, -1 for none. `written` is the place of the first token that the model
@@ -118,7 +149,7 @@ class AxisInfo(TypedDict):
     (`headscope.views.telling.sinks`), where there are such, `changed` those of pieces that the other of two inputs
     has not. `boxes` are the areas of the input's picture that tokens stand for: left, top, right, bottom in its pixels
     (None: none). `counts` is how many tokens each stands for, where some are blocks of patches
-    (`headscope.views.seeing`).
+    (`headscope.views.seeing`). `images` are the pictures within a text.
     """
 
     pieces: list[str]
@@ -131,6 +162,7 @@ class AxisInfo(TypedDict):
     boxes: NotRequired[list[list[float] | None]]
     counts: NotRequired[list[int]]
 
+    images: NotRequired[list[WithinInfo]]
 
 class NeuronsInfo(TypedDict):
     """What softmax is taken of in one layer: ``softcap(scaling · q kᵀ + bias)``.
@@ -209,9 +241,10 @@ class PartInfo(TypedDict):
     a large input is drawn from it. `sink` is ``[head query]`` a layer. `hidden` is 1 where a query cannot see
     a key, ``[head query key]`` a layer, or ``[1 query key]`` where its heads agree; None where `causal` says all.
     `neurons` is None for a layer without them. `looks`, where keys are areas of a picture, is ``[head key]`` of all
-    layers: the mean weight over the queries that see the key, as a share of the head's largest on an area. Of a picture
-    `means` and `rollout` are ``[1 query key]`` a shown layer: the mean over all heads of the layer, and attention
-    rollout up to it; `unrolled` says why there is no rollout.
+    layers: the mean weight over the queries that see the key, as a share of the head's largest on an area, which
+    `peaks` has (``[head]``). Of a picture `means` and `rollout` are ``[1 query key]`` a shown layer: the mean over all heads of the layer, and attention
+    rollout up to it; `unrolled` says why there is no rollout. `folds` are `thumbs` in which each picture within a text
+    is one token.
     """
 
     name: str
@@ -243,6 +276,7 @@ class RunInfo(TypedDict):
     changed: bool
 
 
+    folds: NotRequired[ArrayRef]
 class InputInfo(TypedDict):
     """One input that is shown; `text` is what it reads, where it is more than its label says."""
 
@@ -261,10 +295,11 @@ class StateKey(NamedTuple):
 
 class ExplorerState(TypedDict, total=False):
     """What an explorer shows; every key may be left out (`headscope.views.state.STATE` lists them).
+    sound: NotRequired[SoundInfo]
 
     `pin` is ``["from", 10]`` or ``["to", 3]``: the side and the token's place on its axis. `between` has a place on
     each axis, and stands in the place of `pin`. `zoom` is first row, rows, first column, columns of the matrix.
-    `layer` and `heads` are the model's own indices.
+    `time` and `span` are seconds of the sound. `layer` and `heads` are the model's own indices.
     """
 
     scale: Annotated[Literal["model", "head", "neuron"], StateKey("head", "'model', 'head' or 'neuron'")]
@@ -372,6 +407,16 @@ class Offer(TypedDict):
     how: str
 
 
+    time: Annotated[
+        float | None, StateKey(None, "None, or a number of seconds: where the line stands in the sound")
+    ]
+    follow: Annotated[
+        bool, StateKey(False, "True or False: what sounds where the line stands is the chosen token")
+    ]
+    span: Annotated[
+        list[float] | None,
+        StateKey(None, "None, or a stretch of the sound: (from, to) in seconds; None: all of the sound"),
+    ]
 class ExplorerPayload(TypedDict):
     """The explorer: the maps of one or two inputs (or more, to choose from), and the state it begins with.
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from headscope import kernels
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.tokens import BoolArray, IntArray, Tokens
+from headscope.views import fold
 from headscope.views.inputs import Included
 from headscope.views.payload import LinkInfo
 from headscope.views.sounding import stretches
@@ -28,16 +29,20 @@ def areas(tokens: Tokens) -> npt.NDArray[np.float64] | None:
 def looks(included: Included, on: BoolArray) -> FloatArray:
     """How much each head looks at each key on average, as a share of its largest on an area, ``[head key]``.
 
-    A mean over the queries that see the key. `on` says which keys are areas.
+    A mean over the queries that see the key; of an axis of text and picture over those of the text, as the question is
+    where they look. `on` says which keys are areas.
     """
     found: list[FloatArray] = []
+    text = fold.reading(included.maps.query)
+    rows = slice(None) if text is None else text
     for place, heads in zip(included.places, included.heads, strict=True):
         sight = included.maps.sight(place)
         for head in heads:
             seen = sight[head if len(sight) > 1 else 0]
-            mean = included.maps.layers[place][head].sum(0) / np.maximum(seen.sum(0), 1)
-            found.append(np.where(on, mean / max(float(mean[on].max(initial=0.0)), 1e-12), 0.0))
-    return np.stack(found)
+            mean = included.maps.layers[place][head][rows].sum(0) / np.maximum(seen[rows].sum(0), 1)
+            largest.append(float(mean[on].max(initial=0.0)))
+            found.append(np.where(on, mean / max(largest[-1], 1e-12), 0.0))
+    return np.stack(found), np.array(largest)
 
 
 class Together(NamedTuple):

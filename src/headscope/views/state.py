@@ -40,6 +40,7 @@ def check_state(state: Mapping[str, Any] | None, inputs: Sequence[InputInfo]) ->
     _check_heads(checked, part)
     _check_names(checked, part, inputs)
     _check_picture(checked, part)
+    _check_sound(checked, shown)
     return checked
 
 
@@ -93,6 +94,10 @@ def _heads(value: Any, _: Any) -> list[int]:
     return [_whole(head) for head in heads]
 
 
+def _numbers(value: Any, _: Any) -> list[int]:
+    return sorted({_whole(number) for number in value})
+
+
 def _pin(value: Any, _: Any) -> list[str | int] | None:
     if value is None:
         return None
@@ -116,6 +121,21 @@ def _zoom(value: Any, _: Any) -> list[int] | None:
     return [row, rows, column, columns]
 
 
+def _time(value: Any, _: Any) -> float | None:
+    if value is None:
+        return None
+    _check(_number(value) >= 0)
+    return float(value)
+
+
+def _span(value: Any, _: Any) -> list[float] | None:
+    if value is None:
+        return None
+    begin, end = map(_number, value)
+    _check(0 <= begin < end)
+    return [begin, end]
+
+
 _READERS: Mapping[Any, Callable[[Any, Any], Any]] = {
     bool: _bool,
     int: _whole,
@@ -126,6 +146,9 @@ _READERS: Mapping[Any, Callable[[Any, Any], Any]] = {
     "pin": _pin,
     "between": _between,
     "zoom": _zoom,
+    "unfolded": _numbers,
+    "time": _time,
+    "span": _span,
 }
 """By key or by type, what reads a value; texts are one of those that their type allows."""
 
@@ -185,9 +208,28 @@ def _check_picture(state: ExplorerState, part: PartInfo) -> None:
     """All heads of a layer together, and rollout, where the part has them."""
     if state.get("strip") == "mean" and "means" not in part:
         raise InputError("state: strip 'mean' needs a picture, which this input is not")
+    pictures = max(len(part[axis].get("images", ())) for axis in ("query", "key"))
+    if state.get("unfolded", [])[-1:] >= [pictures]:
+        found = f"0 to {pictures - 1}" if pictures else "pictures within a text, which this input has not"
+        raise _wrong("unfolded", state.get("unfolded"), found)
     if state.get("rollout") and "rollout" not in part:
         why = part.get("unrolled", "it is drawn on a picture, which this input is not")
         raise InputError(f"state: there is no rollout: {why}")
+
+
+def _check_sound(state: ExplorerState, shown: InputInfo) -> None:
+    """A time and a stretch of the sound, where it has them."""
+    sound = shown.get("sound")
+    time, span = state.get("time"), state.get("span")
+    if sound is None:
+        if time is not None or span is not None or state.get("follow"):
+            key = "time" if time is not None else "span" if span is not None else "follow"
+            raise InputError(f"state: {key} needs a sound, which this input is not")
+        return
+    if time is not None and time > sound["seconds"]:
+        raise _wrong("time", time, f"0 to {sound['seconds']:g} s")
+    if span is not None and span[0] >= sound["seconds"]:
+        raise _wrong("span", tuple(span), f"a stretch of the {sound['seconds']:g} s that the model hears")
 
 
 def _check_difference(state: ExplorerState, inputs: Sequence[InputInfo]) -> None:
@@ -216,9 +258,16 @@ def _count(axis: AxisInfo, state: ExplorerState, at: int) -> int:
         and not (at and not state.get("sinks", True) and place in axis.get("sinks", ()))
         and (wanted is None or (axis["sequences"] or [])[place] == wanted)
     ]
-    if state.get("unit") == "words" and words is not None:
-        return len({words["group"][place] for place in kept})
-    return len(kept)
+    group = (
+        words["group"] if state.get("unit") == "words" and words is not None else range(len(axis["special"]))
+    )
+    folds = {
+        place: -1 - number
+        for number, image in enumerate(axis.get("images", ()))
+        if number not in state.get("unfolded", ())
+        for place in range(image["start"], image["end"])
+    }
+    return len({folds.get(place, group[place]) for place in kept})
 
 
 def _wrong(key: str, value: Any, allowed: str) -> InputError:

@@ -1,0 +1,113 @@
+// Attention as lanes over time: how much each stretch of a sound gets, one lane above the other.
+
+import { PALETTES } from "../color";
+import { weight as short } from "../format";
+import { area, lettering, paint, type Pen, surface, write } from "./canvas";
+import { type Shown, value } from "./cut";
+import { type Scene, SIGNS } from "./scene";
+import { onPixels, type Span, type Times } from "./soundlayout";
+
+/** One lane: a number for each place of the time axis, drawn in a colour. */
+export interface Lane {
+  readonly values: ArrayLike<number>;
+  readonly color: string;
+  /** It is chosen. */
+  readonly on: boolean;
+  /** What is printed beside it; by default its largest. */
+  readonly number?: number;
+}
+
+export interface LaneBox {
+  readonly width: number;
+  readonly lane: number;
+  /** Room for numbers on the right. */
+  readonly numbers: number;
+  readonly span: Span;
+}
+
+/** The row of a query, over keys. */
+export const row = (map: Shown, from: number): Float64Array => Float64Array.from({ length: map.columns }, (_, to) => value(map, from * map.columns + to));
+/** The column of a key, over queries. */
+export const column = (map: Shown, to: number): Float64Array => Float64Array.from({ length: map.rows }, (_, from) => value(map, from * map.columns + to));
+
+/** The largest magnitude of some numbers. */
+export const largest = (values: ArrayLike<number>): number => Array.from(values).reduce((most, each) => Math.max(most, Math.abs(each)), 0);
+
+/** Draw lanes from the top of a canvas; `most` is what fills a lane, a height is the root of its share of that. */
+export function drawLanes(canvas: HTMLCanvasElement, scene: Scene, times: Times, lanes: readonly Lane[], most: number, box: LaneBox): void {
+  const { width, lane: tall, numbers, span } = box;
+  const pen = surface(canvas, width + numbers, Math.max(1, lanes.length * tall));
+  const { ink } = scene.owner;
+  lanes.forEach((lane, place) => {
+    const floor = (place + 1) * tall - 2;
+    if (lane.on) area(pen, ink("--wash"), 0, place * tall, width, tall - 1);
+    area(pen, ink("--line"), 0, floor, width, 1);
+    const seen = onPixels(lane.values, times, span, Math.round(width));
+    const signed = seen.some((each) => each < 0);
+    const { plus, minus } = SIGNS[scene.owner.theme];
+    pen.globalAlpha = lane.on ? 1 : 0.85;
+    hill(pen, seen, 1, most, floor, tall - 5, signed ? plus : lane.color);
+    if (signed) hill(pen, seen, -1, most, floor, tall - 5, minus);
+    pen.globalAlpha = 1;
+    if (numbers === 0) return;
+    lettering(pen, "500 11px", "right", "middle");
+    const number = lane.number ?? largest(seen);
+    write(pen, ink(lane.on ? "--ink" : "--ink3"), (number < 0 ? "−" : "") + short(Math.abs(number)), width + numbers, place * tall + tall / 2);
+  });
+}
+
+// What rises above the floor of a lane, pixel by pixel.
+function hill(pen: Pen, seen: Float32Array, sign: 1 | -1, most: number, floor: number, tall: number, color: string): void {
+  pen.fillStyle = color;
+  pen.beginPath();
+  pen.moveTo(0, floor);
+  let before = 0;
+  for (let x = 0; x < seen.length; x++) {
+    const size = Math.max(0, sign * seen[x]!);
+    if (size === before) continue;
+    pen.lineTo(x, floor - tall * Math.sqrt(before / most));
+    pen.lineTo(x, floor - tall * Math.sqrt(size / most));
+    before = size;
+  }
+  pen.lineTo(seen.length, floor - tall * Math.sqrt(before / most));
+  pen.lineTo(seen.length, floor);
+  pen.fill();
+}
+
+/** The places of an axis that sound within a stretch: the first, and how many. */
+export function within(times: Times, [begin, end]: Span): readonly [number, number] {
+  const inside = (span: Span | null): boolean => span !== null && span[1] > begin && span[0] < end;
+  const first = times.findIndex(inside);
+  return first < 0 ? [0, 0] : [first, times.findLastIndex(inside) - first + 1];
+}
+
+const strengths = new WeakMap<Shown, number>();
+
+/** The largest code of a map, at least 1. */
+function strongest(map: Shown): number {
+  let most = strengths.get(map);
+  if (most !== undefined) return most;
+  most = 1;
+  for (const code of map.codes) if (code > most) most = code;
+  strengths.set(map, most);
+  return most;
+}
+
+/** Draw a map of frames by frames under its time axis: queries down, as many as sound in the shown stretch. */
+export function drawMap(canvas: HTMLCanvasElement, scene: Scene, map: Shown, rows: Times, columns: Times, tall: number, box: LaneBox): void {
+  const { width, span } = box;
+  const pen = surface(canvas, width, tall);
+  const [first, count] = within(rows, span);
+  const [left, across] = within(columns, span);
+  if (count === 0 || across === 0) return;
+  const scale = canvas.width / (span[1] - span[0]);
+  const [x0, x1] = [Math.round((columns[left]![0] - span[0]) * scale), Math.round((columns[left + across - 1]![1] - span[0]) * scale)];
+  const image = new ImageData(Math.max(1, x1 - x0), canvas.height);
+  const palette = PALETTES[scene.owner.theme];
+  // The largest weight has the strongest shade.
+  const most = strongest(map);
+  const shades = map.sign ? palette.diverging : palette.sequential.map((_, code) => palette.sequential[Math.min(255, Math.round((code * 255) / most))]!);
+  const window = { codes: map.codes, width: map.columns, row: first, rows: count, column: left, columns: across };
+  paint({ data: new Uint32Array(image.data.buffer), stride: image.width }, 0, 0, image.width, image.height, window, shades, map.sign);
+  pen.putImageData(image, x0, 0);
+}

@@ -1,0 +1,94 @@
+// Words on the time axis of a sound: those whose times are known, and those that a head looks from, where it looks.
+
+import { h } from "../dom";
+import type { SpokenInfo } from "../protocol";
+import { piece } from "../format";
+import { value, type Shown } from "./cut";
+import type { Scene } from "./scene";
+import { intoLines, type Span, type Times } from "./soundlayout";
+import { tokenWidth } from "./tokens";
+
+/** Lines that words may take above the spectrogram. */
+export const PEAK_LINES = 3;
+const LINE = 20;
+
+/** A word that the model writes, and where in the sound its attention is largest. */
+export interface Peak {
+  readonly text: string;
+  /** The first of its tokens on the axis. */
+  readonly start: number;
+  /** In seconds, and how much is there. */
+  readonly time: number;
+  readonly weight: number;
+}
+
+/** Where each word of the queries has its largest weight; of several pieces the mean of their rows is looked at. */
+export function peaks(map: Shown, scene: Scene, keys: Times): Peak[] {
+  const { rows, part } = scene;
+  const group = part.query.words?.group;
+  const found: Peak[] = [];
+  for (let first = 0; first < rows.items.length; ) {
+    const { start, special } = rows.items[first]!;
+    let after = first + 1;
+    if (group) while (after < rows.items.length && group[rows.items[after]!.start] === group[start]) after++;
+    if (!special) {
+      let [best, most] = [-1, 0];
+      for (let key = 0; key < keys.length; key++) {
+        if (!keys[key]) continue;
+        let sum = 0;
+        for (let query = first; query < after; query++) sum += value(map, query * map.columns + key);
+        const mean = sum / (after - first);
+        if (mean > most) [best, most] = [key, mean];
+      }
+      const text = group ? (part.query.words!.texts[group[start]!] ?? "") : rows.items.slice(first, after).map((item) => item.text).join("");
+      if (best >= 0) found.push({ text: piece(text).text, start, time: (keys[best]![0] + keys[best]![1]) / 2, weight: most });
+    }
+    first = after;
+  }
+  return found;
+}
+
+/** Put words where a head's attention peaks; returns how many have no room. */
+export function drawPeaks(element: HTMLElement, found: readonly Peak[], [begin, end]: Span, width: number, chosen: number | null, scene: Scene): number {
+  const inside = found.filter(({ time }) => time >= begin && time <= end);
+  // The chosen one has its place first.
+  const own = chosen === null ? -1 : scene.rows.items[chosen]!.start;
+  const first = (peak: Peak): number => Number(peak.start !== own);
+  const order = [...inside].sort((a, b) => first(a) - first(b) || a.time - b.time);
+  const labels = order.map(({ text, time }) => ({ middle: ((time - begin) / (end - begin)) * width, width: tokenWidth(text) + 8 }));
+  const placed = intoLines(labels, PEAK_LINES, width);
+  const lines = Math.max(0, ...placed.map(({ line }) => line + 1));
+  element.style.height = `${lines * LINE + 8}px`;
+  element.replaceChildren(
+    ...placed.flatMap(({ line, left }, at) => {
+      if (line < 0) return [];
+      const { text, start, time, weight } = order[at]!;
+      const top = (lines - 1 - line) * LINE;
+      const on = start === own;
+      const button = h("button", { type: "button", "data-start": start, "aria-pressed": String(on), style: `left:${left}px;top:${top}px`, title: `${text}: largest weight ${weight.toFixed(3)} at ${time.toFixed(2)} s` }, h("bdi", {}, text));
+      const stem = h("i.stem", { style: `left:${labels[at]!.middle}px;top:${top + LINE - 2}px;height:${lines * LINE + 8 - top - LINE + 2}px` });
+      return [button, stem];
+    }),
+  );
+  return placed.filter(({ line }) => line < 0).length;
+}
+
+/** Put brackets where words are known to sound. */
+export function drawSpoken(element: HTMLElement, words: readonly SpokenInfo[], [begin, end]: Span, width: number): void {
+  const inside = words.filter((word) => word.end > begin && word.begin < end);
+  element.hidden = words.length === 0;
+  element.setAttribute("aria-label", `Words in the sound: ${inside.map((word) => `${word.text} ${word.begin.toFixed(2)} to ${word.end.toFixed(2)} s`).join(", ")}`);
+  const scale = width / (end - begin);
+  const placed = inside.map((word) => {
+    const left = (Math.max(begin, word.begin) - begin) * scale;
+    const wide = (Math.min(end, word.end) - begin) * scale - left;
+    return { word, left, wide, fits: tokenWidth(word.text) * 0.85 <= wide + 2 };
+  });
+  // Where hardly a word has room there are only marks.
+  element.classList.toggle("crowded", placed.filter(({ fits }) => fits).length < placed.length / 4);
+  element.replaceChildren(
+    ...placed.map(({ word, left, wide, fits }) =>
+      h("span", { style: `left:${left}px;width:${Math.max(1, wide - 1)}px`, title: `${word.text}: ${word.begin.toFixed(2)}–${word.end.toFixed(2)} s` }, fits ? h("bdi", {}, word.text) : null),
+    ),
+  );
+}

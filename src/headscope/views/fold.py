@@ -1,0 +1,123 @@
+"""Pictures and sounds within a text: the tokens of each as one, or each token on its own.
+
+To a picture the attention is the sum over its tokens, from it the mean: as with words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from headscope import words as _words
+from headscope.tokens import BoolArray, FloatArray, IntArray, Tokens
+
+Matrix = npt.NDArray[np.float64]
+
+
+def within(tokens: Tokens) -> BoolArray:
+    """The tokens that stand for a part of a picture or of a sound."""
+    found = np.zeros(len(tokens), np.bool_)
+    for places in (tokens.boxes, tokens.times):
+        if places is not None:
+            found |= np.isfinite(places[:, 0])
+    return found
+
+
+def special(tokens: Tokens) -> BoolArray:
+    """The special tokens, those aside that stand for a part of a picture or of a sound."""
+    mask = np.zeros(len(tokens), np.bool_) if tokens.special_mask is None else tokens.special_mask
+    return mask & ~within(tokens)
+
+
+def reading(tokens: Tokens) -> BoolArray | None:
+    """The tokens of the text around pictures or sounds; None for an axis that is all text, or none."""
+    text = ~within(tokens) & ~special(tokens)
+    return text if text.any() and not text.all() and within(tokens).any() else None
+
+
+def pictures(tokens: Tokens) -> list[tuple[int, int]]:
+    """Where each picture, or sound, within a text begins, and what follows it: tokens in a row are of one."""
+    if reading(tokens) is None:
+        return []
+    edges = np.flatnonzero(np.diff(within(tokens).astype(np.int8), prepend=0, append=0))
+    return [(int(start), int(end)) for start, end in edges.reshape(-1, 2)]
+
+
+def groups(tokens: Tokens, *, words: bool, unfolded: Collection[int] | None) -> IntArray:
+    """What each token is shown as part of, counted from 0: itself, its word or its picture.
+
+    Args:
+        tokens: the axis.
+        words: whether pieces are put together into words, where the axis knows them.
+        unfolded: the pictures whose tokens stand on their own, by their number; None: all.
+    """
+    alone = np.arange(len(tokens))
+    number = _words.group(tokens) if words and tokens.word_ids is not None else alone
+    starts = np.diff(number, prepend=-1) != 0
+    for place, (start, end) in enumerate(pictures(tokens)):
+        if unfolded is not None and place not in unfolded:
+            starts[start:end] = alone[start:end] == start
+            starts[end : end + 1] = True
+    return np.cumsum(starts) - 1
+
+
+def name(tokens: Tokens, place: int) -> str:
+    """What a picture within a text is called: ``picture``, of several ``picture 2``; a sound alike."""
+    runs = pictures(tokens)
+    seen = tokens.boxes is not None and np.isfinite(tokens.boxes[runs[place][0], 0])
+    kind = "picture" if seen else "sound"
+    return kind if len(runs) == 1 else f"{kind} {place + 1}"
+
+
+def matrices(number: IntArray) -> tuple[Matrix, Matrix]:
+    """What turns tokens into what they are shown as, ``before @ weights @ after``: means of queries, sums of keys."""
+    after = np.zeros((len(number), int(number[-1]) + 1 if len(number) else 0))
+    after[np.arange(len(number)), number] = 1.0
+    return after.T / after.sum(0)[:, None], after
+
+
+def axis(tokens: Tokens, number: IntArray) -> Tokens:
+    """The axis of what is shown."""
+    first = np.unique(number, return_index=True)[1]
+    last = np.append(first[1:], len(tokens)) - 1
+    runs = pictures(tokens)
+    pieces: list[str] = []
+    for start, end in zip(map(int, first), map(int, last), strict=True):
+        place = next((at for at, run in enumerate(runs) if run == (start, end + 1)), None)
+        if place is not None and end > start:
+            pieces.append(name(tokens, place))
+        else:
+            pieces.append(
+                _words.joined(list(tokens.pieces[start : end + 1])) if end > start else tokens.pieces[start]
+            )
+    shown = tokens.take(first)
+    texts = tokens.texts
+    if texts is not None:
+        texts = [
+            "".join(texts[start : end + 1]) for start, end in zip(first.tolist(), last.tolist(), strict=True)
+        ]
+    return replace(
+        shown,
+        pieces=pieces,
+        special_mask=special(tokens)[first],
+        texts=texts,
+        boxes=None if tokens.boxes is None else _covers(tokens.boxes, first),
+        times=None if tokens.times is None else np.stack([tokens.times[first, 0], tokens.times[last, 1]], -1),
+    )
+
+
+def _covers(boxes: FloatArray, first: IntArray) -> FloatArray:
+    """The area that the areas of each group cover."""
+    low = np.minimum.reduceat(boxes[:, :2], first)
+    high = np.maximum.reduceat(boxes[:, 2:], first)
+    return np.concatenate([low, high], -1)
+
+
+def merged(layer: npt.NDArray[np.floating], query: IntArray, key: IntArray) -> npt.NDArray[np.floating]:
+    """Maps ``[head query key]`` from tokens to what they are shown as."""
+    first = [np.unique(number, return_index=True)[1] for number in (query, key)]
+    to = np.add.reduceat(layer, first[1], -1)
+    return np.add.reduceat(to, first[0], -2) / np.bincount(query)[:, None]

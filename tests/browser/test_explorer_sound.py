@@ -1,0 +1,276 @@
+"""Heads drawn on a sound: spectrogram, lanes over time, words where they are heard and where they look, playback."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headscope as hs
+
+pytest.importorskip("PIL.Image")
+pytestmark = pytest.mark.browser
+
+AXE = Path(__file__).resolve().parents[2] / "frontend/node_modules/axe-core/axe.min.js"
+RATE = 8000
+SECONDS = 2.0
+FRAME = 0.02
+WORDS = [("so", 0.1, 0.4), ("it", 0.5, 0.9), ("was", 1.1, 1.7)]
+SLIDER = '.snd canvas[role="slider"]'
+
+
+def sound(seconds: float = SECONDS) -> hs.Sound:
+    """A tone for each word, higher from word to word, and silence between them."""
+    time = np.arange(int(seconds * RATE)) / RATE
+    samples = np.zeros(len(time), np.float32)
+    for number, (_, begin, end) in enumerate(WORDS):
+        within = (time >= begin) & (time < end)
+        samples[within] = 0.5 * np.sin(2 * np.pi * (400 + 600 * number) * time[within])
+    return hs.Sound(samples, RATE, "tones.wav")
+
+
+def frames(window: float = SECONDS, heard: float = SECONDS) -> hs.Tokens:
+    return hs.Frames(round(window / FRAME), FRAME, sound(heard), words=WORDS)
+
+
+def peaked(axis: hs.Tokens, *times: float) -> np.ndarray:
+    """Rows that give .6 to the frame at a time, and share out the rest."""
+    rows = np.full((len(times), len(axis)), 0.4 / len(axis))
+    for row, time in zip(rows, times, strict=True):
+        row[round(time / FRAME)] += 0.6
+    return rows
+
+
+def middle(time: float) -> float:
+    """The middle of the frame that `peaked` chooses for a time."""
+    return (round(time / FRAME) + 0.5) * FRAME
+
+
+def cross(window: float = SECONDS, heard: float = SECONDS) -> hs.AttentionMaps:
+    """Words that look at frames: head 0 where they are said, head 1 at the beginning, head 2 behind the sound."""
+    axis = frames(window, heard)
+    text = hs.Tokens(
+        ["<s>", "Ġso", "Ġit", "Ġw", "as"],
+        special_mask=np.array([True, False, False, False, False]),
+        word_ids=np.array([-1, 0, 1, 2, 2]),
+        texts=["", " so", " it", " w", "as"],
+    )
+    middles = [(begin + end) / 2 for _, begin, end in WORDS]
+    heads = [
+        peaked(axis, 0.0, middles[0], middles[1], middles[2], middles[2]),
+        peaked(axis, *[0.04] * 5),
+        peaked(axis, *[window - 0.02] * 5),
+    ]
+    return hs.AttentionMaps([np.stack(heads)], text, axis, kind="cross")
+
+
+def alike() -> hs.AttentionMaps:
+    """Frames that look at the frame a quarter of a second later (head 0), or all at one (head 1)."""
+    axis = frames()
+    rows = np.stack([peaked(axis, min(SECONDS - FRAME, at * FRAME + 0.24))[0] for at in range(len(axis))])
+    same = np.repeat(peaked(axis, 1.0), len(axis), 0)
+    return hs.wrap([np.stack([rows, same])], axis)
+
+
+def shown(maps: hs.AttentionMaps, *, with_sound: bool = True, **state: Any) -> str:
+    given = {"layer": 0, "heads": [0], "scale": "head", **state}
+    return hs.view(maps, sound=with_sound, **given).html()
+
+
+def level(
+    page: Any, selector: str, time: float, height: float, span: tuple[float, float] = (0, SECONDS)
+) -> int:
+    """How light a canvas over time is at a time and a share of its height; of the lanes the numbers are left out."""
+    return page.evaluate(
+        "([selector, x, y, numbers]) => { const canvas = document.querySelector(selector);"
+        " const copy = new OffscreenCanvas(canvas.width, canvas.height);"
+        " const context = copy.getContext('2d', { willReadFrequently: true });"
+        " context.fillStyle = '#fff'; context.fillRect(0, 0, copy.width, copy.height);"
+        " context.drawImage(canvas, 0, 0); const wide = canvas.width - numbers;"
+        " const [r, g, b] = context.getImageData(Math.round(x * wide), Math.round(y * canvas.height), 1, 1).data;"
+        " return r + g + b; }",
+        [selector, (time - span[0]) / (span[1] - span[0]), height, 34 if "lanes" in selector else 0],
+    )
+
+
+def at(page: Any, selector: str, time: float, height: float = 0.5) -> tuple[float, float]:
+    """Where a time stands on a canvas, on the screen."""
+    box = page.locator(selector).bounding_box()
+    wide = box["width"] - (34 if "lanes" in selector else 0)
+    return box["x"] + wide * time / SECONDS, box["y"] + box["height"] * height
+
+
+def fragment(page: Any, text: str) -> None:
+    page.wait_for_function("text => decodeURIComponent(location.hash).includes(text)", arg=text)
+
+
+def test_each_token_has_a_lane_and_each_word_stands_where_its_attention_peaks(
+    open_page: Callable[..., Any],
+) -> None:
+    page = open_page(shown(cross()))
+    labels = page.locator(".snd .laned .tok").all_inner_texts()
+    assert labels == ["<s>", "␣so", "␣it", "␣w", "as"]
+    # Lane by lane: tall where the planted frame is, low elsewhere.
+    for lane, time in ((1, 0.25), (2, 0.7), (3, 1.4), (4, 1.4)):
+        high = (lane + 0.45) / 5
+        assert (
+            level(page, ".snd .lanes", middle(time), high)
+            < 500
+            < level(page, ".snd .lanes", time - 0.1, high)
+        )
+    # Above: the words as they are known, and those of the head, joined from their pieces, over their peaks.
+    assert page.locator(".snd .spoken bdi").all_inner_texts() == ["so", "it", "was"]
+    box = page.locator(SLIDER).bounding_box()
+    for word, begin, end in WORDS:
+        peak = page.get_by_role("button", name=word, exact=True).bounding_box()
+        stands = (peak["x"] + peak["width"] / 2 - box["x"]) / box["width"] * SECONDS
+        assert stands == pytest.approx((begin + end) / 2, abs=0.03)
+    assert "words stand where the weight of L0H0 is largest" in page.locator(".snd .sub").inner_text()
+
+
+def test_a_word_or_a_lane_is_chosen_and_the_rest_of_the_sound_fades(open_page: Callable[..., Any]) -> None:
+    page = open_page(shown(cross()))
+    # The tone of "it", 1,000 of 4,000 Hz, is dark until another word is chosen.
+    tone = lambda: level(page, SLIDER, 0.7, 0.75)  # noqa: E731
+    before = tone()
+    page.get_by_role("button", name="so", exact=True).click()
+    page.mouse.move(5, 5)
+    fragment(page, "pin=from,1")
+    assert tone() > before + 150
+    page.mouse.click(*at(page, ".snd .lanes", 1.0, 2.5 / 5))
+    page.mouse.move(5, 5)
+    fragment(page, "pin=from,2")
+    assert tone() == pytest.approx(before, abs=60)
+    said = page.locator(".snd .sub").inner_text()
+    assert said.startswith("␣it: most at 0.70–0.72 s (0.60")
+    assert page.locator('.snd .tok[aria-selected="true"]').inner_text() == "␣it"
+
+
+def test_it_is_played_from_where_the_spectrogram_is_clicked(open_page: Callable[..., Any]) -> None:
+    page = open_page(shown(cross(20.0, 20.0)))
+    assert "8 kHz, one channel, 320 kB" in page.locator(".snd .soundtools").inner_text()
+    page.mouse.click(*at(page, SLIDER, 0.5))  # a quarter of the width: 5 s
+    page.get_by_role("button", name="Pause").wait_for()
+    page.wait_for_function("() => parseFloat(document.querySelector('.snd .told').textContent) > 5.2")
+    page.keyboard.press(" ")
+    page.get_by_role("button", name="Play").wait_for()
+    stands = page.locator(".snd .told").inner_text()
+    time = float(stands.split(" / ")[0])
+    assert stands.endswith(" / 20.00 s")
+    assert 5.2 < time < 20
+    page.wait_for_function("() => /time=/.test(location.hash)")
+    assert float(page.evaluate("() => /time=([0-9.]+)/.exec(location.hash)[1]")) == pytest.approx(
+        time, abs=0.006
+    )
+    page.wait_for_timeout(120)
+    assert page.locator(".snd .told").inner_text() == stands
+
+
+def test_a_sound_stops_at_its_end_and_begins_again(open_page: Callable[..., Any]) -> None:
+    page = open_page(shown(cross(), time=1.8))
+    page.get_by_role("button", name="Play").click()
+    page.wait_for_function("() => document.querySelector('.snd .told').textContent === '2.00 / 2.00 s'")
+    page.get_by_role("button", name="Play").click()
+    page.wait_for_function("() => parseFloat(document.querySelector('.snd .told').textContent) < 1")
+
+
+def test_what_sounds_is_followed(open_page: Callable[..., Any]) -> None:
+    page = open_page(shown(alike(), follow=True, time=0.5))
+    cap = page.locator(".snd .cap")
+    assert cap.inner_text().lower() == "where 0.50s looks"
+    # The frame of half a second looks at that of .74 s.
+    assert level(page, ".snd .lanes", 0.75, 0.45) < 500 < level(page, ".snd .lanes", 0.5, 0.45)
+    page.keyboard.press(" ")
+    page.wait_for_function("() => parseFloat(document.querySelector('.snd .told').textContent) > 0.8")
+    page.keyboard.press(" ")
+    page.get_by_role("button", name="Play").wait_for()
+    assert cap.inner_text().lower() != "where 0.50s looks"
+    # Without a pointer: the arrow keys move the line by a frame, Enter lets its frame stay.
+    page.locator(SLIDER).focus()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert page.locator(SLIDER).get_attribute("aria-valuenow") == "0.05"
+    assert cap.inner_text().lower() == "where 0.04s looks"
+    page.keyboard.press("Enter")
+    fragment(page, "pin=from,2")
+
+
+def test_words_that_look_at_what_sounds_have_their_weights(open_page: Callable[..., Any]) -> None:
+    page = open_page(shown(cross(), follow=True, time=0.705))
+    said = page.locator(".rightpane .hidden p[role=status]").first
+    page.wait_for_function("element => element.textContent !== ''", arg=said.element_handle())
+    assert said.inner_text().startswith("0.70s is most looked at by ␣it 0.60")
+
+
+def test_frames_by_frames_are_a_map_under_the_time_axis(open_page: Callable[..., Any]) -> None:
+    page = open_page(shown(alike()))
+    assert page.locator(".snd .map").is_visible()
+    # Half-way down stands the frame of 1 s, which looks at 1.24 s.
+    assert level(page, ".snd .map", 1.25, 0.505) < level(page, ".snd .map", 0.6, 0.505) - 200
+    page.mouse.click(*at(page, ".snd .map", 1.6, 0.505))
+    page.mouse.move(5, 5)
+    fragment(page, "pin=from,50")
+    assert page.locator(".snd .query").is_visible()
+    page.get_by_role("radio", name="Words").click()
+    page.wait_for_selector(".hx:not([data-busy])")
+    assert "was" in page.locator(".snd .spoken").inner_text()
+
+
+def test_several_heads_have_a_lane_each(open_page: Callable[..., Any]) -> None:
+    page = open_page(shown(cross(), heads=[0, 1], pin=("from", 2)))
+    assert page.locator(".snd .headlane").all_inner_texts() == ["L0H0", "L0H1"]
+    assert level(page, ".snd .lanes", 0.71, 0.22) < 600 < level(page, ".snd .lanes", 0.05, 0.22)
+    assert level(page, ".snd .lanes", 0.05, 0.72) < 600 < level(page, ".snd .lanes", 0.71, 0.72)
+
+
+def test_a_stretch_is_shown_closer(open_page: Callable[..., Any]) -> None:
+    page = open_page(shown(cross(), span=(1.0, 2.0)))
+    assert page.locator(".snd .spoken bdi").all_inner_texts() == ["was"]
+    page.locator(".snd .told").click()
+    page.keyboard.press("+")
+    fragment(page, "span=1.167,1.833")
+    page.keyboard.press("0")
+    page.wait_for_function("() => !location.hash.includes('span=1')")
+    assert page.locator(".snd .spoken bdi").all_inner_texts() == ["so", "it", "was"]
+
+
+def test_the_silence_behind_a_sound_is_told_and_shown_on_request(open_page: Callable[..., Any]) -> None:
+    page = open_page(shown(cross(10.0), heads=[2], pin=("from", 1)))
+    assert "on the silence after the sound, which is not shown" in page.locator(".snd .sub").inner_text()
+    page.get_by_role("button", name="all 10 s that the model hears").click()
+    fragment(page, "span=0,10")
+    page.wait_for_selector(".hx:not([data-busy])")
+    said = page.locator(".snd .sub").inner_text()
+    assert said.startswith("␣so: most at 9.98–10.00 s")
+    assert "not shown" not in said
+
+
+def test_a_page_without_the_sound_shows_it_and_says_so(open_page: Callable[..., Any]) -> None:
+    page = open_page(shown(cross(), with_sound=False))
+    assert page.get_by_role("button", name="Play").count() == 0
+    assert "The sound itself is not in this page" in page.locator(".snd .soundtools").inner_text()
+    page.mouse.click(*at(page, SLIDER, 1.0))
+    fragment(page, "time=1")
+
+
+@pytest.mark.parametrize("maps", [cross, alike])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1400])
+def test_a_sound_is_accessible(
+    maps: Callable[[], hs.AttentionMaps], scheme: str, width: int, open_page: Callable[..., Any]
+) -> None:
+    if not AXE.is_file():
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no {AXE}: run npm ci in frontend/")
+    page = open_page(shown(maps(), pin=("from", 2), time=0.6), scheme=scheme, width=width)
+    found = page.evaluate(
+        f"{AXE.read_text()}; axe.run().then(({{ violations }}) => violations.map(({{ id, nodes }}) => id + nodes[0].html))"
+    )
+    assert found == []
+    assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
