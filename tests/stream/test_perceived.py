@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,16 @@ def test_a_model_of_two_towers_is_measured_by_the_one_that_sees() -> None:
     assert isinstance(maps, AttentionMaps)
     assert maps.query.pieces[0] == "[CLS]"
     np.testing.assert_array_equal(maps.weights, hs.capture(alone, image=pictures()[0]).weights)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_a_model_of_pictures_alone_leaves_the_texts_of_a_corpus_aside() -> None:
+    model = vit()
+    shown = [Example(image=each, document=place) for place, each in enumerate(pictures())]
+    told = [replace(each, text="A picture.") for each in shown]
+    expected = hs.measure(model, corpus(shown), measures=["entropy"])
+    np.testing.assert_array_equal(
+        hs.measure(model, corpus(told), measures=["entropy"])["entropy"], expected["entropy"]
+    )
 
 
 def test_a_run_over_pictures_goes_on_and_merges_to_the_last_digit(tmp_path: Path) -> None:

@@ -27,11 +27,11 @@ def see(model: Perceiver, image: Any, text: str | None = None) -> Tokens:
     Args:
         model: with an image processor.
         image: as `headscope.capture` takes it.
-        text: of a model that reads both.
+        text: what a model of both reads; one of pictures alone sees the picture.
 
     Raises `InputError` for a model without an image processor, and for one whose tokens are no grid of patches.
     """
-    seen = looked(model, image, text)
+    seen = looked(model, image, text if _reads_both(model) else None)
     if seen.tokens is not None:
         return seen.tokens
     before = None if model.checked is None else model.checked.prefix
@@ -42,6 +42,12 @@ def see(model: Perceiver, image: Any, text: str | None = None) -> Tokens:
             "pictures; headscope.capture gives its maps"
         )
     return axis
+
+
+def _reads_both(model: Perceiver) -> bool:
+    """Whether a model reads a text with a picture in it, of which its vocabulary has a token."""
+    named = (getattr(model.config, name, None) for name in ("image_token_id", "image_token_index"))
+    return model.processor is not None and any(isinstance(number, int) for number in named)
 
 
 def hear(model: Perceiver, audio: Audio) -> Tokens:
