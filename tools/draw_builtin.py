@@ -143,7 +143,7 @@ def line_of(scene: Scene, canvas: Canvas) -> dict[str, Any]:
             where: dict[str, Any] = {"box": box}
             if name in scene.masks:
                 where = {"mask": {"size": list(seen.shape), "counts": runs(seen)}}
-            links.append({"from": [start, start + len(phrase)], "to": where, "label": "object"})
+            links.append({"from": [start, start + len(phrase)], **where, "label": "object"})
     return {"image": scene.name, "text": scene.text, "links": links}
 
 

@@ -57,12 +57,12 @@ def test_things_are_called_in_the_sentence_and_lie_in_the_picture() -> None:
         called = [line["text"][slice(*link["from"])] for link in line["links"]]
         assert called == [phrase for phrase, names in scene.things.items() for _ in names]
         for link in line["links"]:
-            if "mask" in link["to"]:
+            if "mask" in link:
                 masks += 1
-                assert link["to"]["mask"]["size"] == [height, width]
-                assert sum(link["to"]["mask"]["counts"]) == height * width
+                assert link["mask"]["size"] == [height, width]
+                assert sum(link["mask"]["counts"]) == height * width
                 continue
-            left, top, right, bottom = link["to"]["box"]
+            left, top, right, bottom = link["box"]
             assert 0 <= left < right <= width
             assert 0 <= top < bottom <= height
     assert masks == 2
@@ -72,7 +72,7 @@ def box_of(name: str, phrase: str) -> tuple[Any, list[int]]:
     lines = [json.loads(line) for line in (DATA / "pictures" / "pictures.jsonl").read_text().splitlines()]
     (line,) = [line for line in lines if line["image"] == name]
     (link,) = [link for link in line["links"] if line["text"][slice(*link["from"])] == phrase]
-    return np.asarray(Image.open(DATA / "pictures" / name)).astype(int), link["to"]["box"]
+    return np.asarray(Image.open(DATA / "pictures" / name)).astype(int), link["box"]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_boxes_are_where_the_colors_are(name: str, phrase: str, color: Any, shar
 def test_the_mask_of_the_triangle_is_the_triangle() -> None:
     lines = [json.loads(line) for line in (DATA / "pictures" / "pictures.jsonl").read_text().splitlines()]
     (line,) = [line for line in lines if line["image"] == "shapes.png"]
-    (mask,) = [link["to"]["mask"] for link in line["links"] if "mask" in link["to"]]
+    (mask,) = [link["mask"] for link in line["links"] if "mask" in link]
     inside = np.repeat(np.arange(len(mask["counts"])) % 2, mask["counts"]).reshape(256, 256).T
     pixels = np.asarray(Image.open(DATA / "pictures" / "shapes.png")).astype(int)
     green = (np.abs(pixels - (0x3F, 0x9C, 0x57)) < 40).all(-1)
