@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -82,6 +83,8 @@ def test_alignment_heads_finds_the_planted_one(whisper: Model, speech: list[Exam
     assert others["accuracy"].max() < 0.5
     assert others["accuracy"].mean() == pytest.approx(first["chance"], abs=0.1)
     assert others["error"].min() > 0.1
+    assert first["monotonic"] == 1.0
+    assert others["monotonic"].mean() == pytest.approx(float(found["monotonic_chance"]), abs=0.2)
     assert rows["chosen"].tolist() == [True] + [False] * 7
     about = json.loads(found.attrs["meta"])
     assert about["heads"] == [[1, 2]]
@@ -92,20 +95,28 @@ def test_alignment_heads_finds_the_planted_one(whisper: Model, speech: list[Exam
 
 
 def test_figures_of_a_head_by_hand(whisper: Model, speech: list[Example]) -> None:
-    """Accuracy and chance again from the maps of a capture."""
+    """Accuracy, order and chance again from the maps of a capture."""
     found = hs.alignment_heads(whisper, speech[:3])
-    right = words = 0
-    chance = 0.0
+    right = words = ordered = pairs = 0
+    chance = by_chance = 0.0
     for example in speech[:3]:
         assert example.audio is not None
         said = spoken(whisper, example.audio, example.words or ())
         maps: Any = hs.capture(whisper, inputs=said.inputs)
         weights = maps.cross["L0H1"][:, : said.frames]
+        places: list[int] = []
         for word, (begin, end) in enumerate(example.times or ()):
             most = weights[said.tokens.word_ids == word].mean(0).argmax()
             right += begin - 1e-9 <= most * 0.02 < end - 1e-9
             chance += round((end - begin) / 0.02) / said.frames
             words += 1
+            places.append(int(most))
+        ordered += sum(a <= b for a, b in pairwise(places))
+        pairs += len(places) - 1
+        alike = sum(a <= b for a in range(said.frames) for b in range(said.frames)) / said.frames**2
+        by_chance += alike * (len(places) - 1)
+    assert float(found["monotonic"].sel(layer=0, head=1)) == pytest.approx(ordered / pairs)
+    assert float(found["monotonic_chance"]) == pytest.approx(by_chance / pairs)
     assert float(found["aligned"].sel(layer=0, head=1)) == pytest.approx(right / words)
     assert float(found["chance"]) == pytest.approx(chance / words)
 

@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.analyses.align.listen import Heard, description, listen, median_width
-from headscope.analyses.align.statistics import by_word, dataset, entered, frames_of, smoothed
+from headscope.analyses.align.statistics import Sums, by_word, dataset, entered, frames_of, smoothed
 from headscope.analyses.result import returns_result
 from headscope.corpora import Corpus, Example
 from headscope.corpora.corpus import leave_out, plain
@@ -46,8 +46,9 @@ def alignment_heads(
 ) -> xr.Dataset:
     """Rank the heads of a model of speech by how well they align words with sound, and choose those to align with.
 
-    A head is right about a word where the frame that the word's tokens attend to most is one in which it is heard. The
-    heads with most right words are then tried together, from the first alone to the first 20: as many are chosen as
+    A head is right about a word where the frame that the word's tokens attend to most is one in which it is heard, and
+    it is in order where that frame is none before the last word's (monotonic). The heads with most right words are then
+    tried together, from the first alone to the first 20: as many are chosen as
     leave the smallest error of the times that `headscope.align` gives with them.
 
     Args:
@@ -77,8 +78,10 @@ def alignment_heads(
     kept: list[Example] = []
     numbers: list[int] = []
     right: list[Floats] = []
+    ordered: list[Floats] = []
     errors: list[Floats] = []
     chances: list[float] = []
+    orders: list[float] = []
     layers: list[int] = []
     with bar(corpus, limit, progress, "listening") as bars:
         for example in islice(plain(corpus), limit):
@@ -89,11 +92,14 @@ def alignment_heads(
                 leave_out(corpus, example.error(error))
                 continue
             layers = list(heard.layers)
-            right.append(np.stack([_right(weights, heard.rows, spans) for weights in heard.layers.values()]))
+            most = [by_word(weights, heard.rows).argmax(-1) for weights in heard.layers.values()]
+            right.append(np.stack([_right(each, spans) for each in most]))
+            ordered.append(np.stack([(np.diff(each) >= 0).sum(-1) for each in most]).astype(np.float64))
             alone = [_off(smoothed(weights, width), heard, example) for weights in heard.layers.values()]
             errors.append(np.stack(alone))
             frames = next(iter(heard.layers.values())).shape[-1]
             chances.append(float(np.diff(spans, axis=1).sum()) / frames)
+            orders.append((len(spans) - 1) * (frames + 1) / (2 * frames))
             kept.append(example)
             numbers.append(clusters.number(example.document, example.document_known))
             bars(1)
@@ -115,7 +121,8 @@ def alignment_heads(
         meta["before"] = _write(model, folder, chosen)
     meta["seconds"] = round(time.monotonic() - started, 3)
     kind = clusters.kind
-    return dataset(right, errors, words, chances, layers, clusters=numbers, kind=kind, meta=meta)
+    sums = Sums(right, ordered, errors, words, chances, orders)
+    return dataset(sums, layers, clusters=numbers, kind=kind, meta=meta)
 
 
 def _heard(model: Model, example: Example) -> Heard:
@@ -146,9 +153,8 @@ def _spans(heard: Heard, example: Example) -> IntArray:
     return np.minimum(spans, frames)
 
 
-def _right(weights: Any, rows: IntArray, spans: IntArray) -> Floats:
-    """How many words each head looks at most where they are heard, ``[head token frame] -> [head]``."""
-    most = by_word(weights, rows).argmax(-1)
+def _right(most: IntArray, spans: IntArray) -> Floats:
+    """How many words each head looks at most where they are heard, ``[head word] -> [head]``."""
     return ((most >= spans[:, 0]) & (most < spans[:, 1])).sum(-1).astype(np.float64)
 
 

@@ -10,7 +10,7 @@ it; a word begins where the way enters its first token, and ends where it leaves
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -105,56 +105,77 @@ def by_word(weights: npt.NDArray[Any], rows: IntArray) -> Floats:
     return np.stack([weights[:, first:after].mean(1, dtype=np.float64) for first, after in rows], 1)
 
 
-def dataset(
-    right: Sequence[Floats],
-    errors: Sequence[Floats],
-    words: Sequence[int],
-    chances: Sequence[float],
-    layers: Sequence[int],
-    *,
-    clusters: Sequence[int],
-    kind: str,
-    meta: dict[str, Any],
-) -> xr.Dataset:
-    """``aligned``, with ``aligned_low`` and ``aligned_high`` (95 %), and ``error`` in seconds, over ``(layer, head)``.
+class Sums(NamedTuple):
+    """What is known of each recording, one entry each.
 
-    Args:
-        right: of each recording, how many words each head looks at most where they are heard, ``[layer head]``.
+    Attributes:
+        right: how many words each head looks at most where they are heard, ``[layer head]``.
+        ordered: of how many the frame that a head looks at most is none before that of the word before, likewise.
         errors: the sum over its words of how far the times of each head alone are off, in seconds, ``[layer head]``.
         words: how many it has.
         chances: the sum over its words of the share of all frames that are right.
+        orders: the sum over its words but the first of the probability that random frames are in order.
+    """
+
+    right: Sequence[Floats]
+    ordered: Sequence[Floats]
+    errors: Sequence[Floats]
+    words: Sequence[int]
+    chances: Sequence[float]
+    orders: Sequence[float]
+
+
+def dataset(
+    sums: Sums, layers: Sequence[int], *, clusters: Sequence[int], kind: str, meta: dict[str, Any]
+) -> xr.Dataset:
+    """``aligned`` and ``monotonic``, each with ``_se``, ``_low`` and ``_high`` (95 %), and ``error`` in seconds, over
+    ``(layer, head)``; ``chance`` and ``monotonic_chance``.
+
+    Args:
+        sums: of the recordings.
         layers: the model's index of each layer.
         clusters: the cluster of each recording, in order.
         kind: what clusters are.
         meta: what made the figures.
     """
     numbers, starts = np.unique(np.array(clusters), return_index=True)
-    hits, off, n, chance = (
+    hits, order, off, n, chance, even = (
         np.add.reduceat(np.stack([np.asarray(one, np.float64) for one in each]), starts, axis=0)
-        for each in (right, errors, words, chances)
+        for each in sums
     )
-    size = n[:, None, None]
+    recordings = np.add.reduceat(np.ones(len(clusters)), starts)
+    grid: dict[str, Floats] = {}
+    for name, good, of in (("aligned", hits, n), ("monotonic", order, n - recordings)):
+        with np.errstate(invalid="ignore", divide="ignore"):
+            grid[name] = good.sum(0) / of.sum()
+        grid[f"{name}_se"] = jackknife.error(good, of[:, None, None])
+        ends = share_interval(grid[name], grid[f"{name}_se"], jackknife.effective(of), of.sum())
+        grid |= {f"{name}_low": ends[0], f"{name}_high": ends[1]}
     total = float(n.sum())
-    documents = float(jackknife.effective(n))
-    aligned = hits.sum(0) / total
-    low, high = share_interval(aligned, jackknife.error(hits, size), documents, total)
-    about = {"clusters": kind, "clusters_count": len(numbers), "effective": documents, "words": int(total)}
-    grid = {"aligned": aligned, "aligned_low": low, "aligned_high": high, "error": off.sum(0) / total}
+    grid["error"] = off.sum(0) / total
+    about = {
+        "clusters": kind,
+        "clusters_count": len(numbers),
+        "effective": float(jackknife.effective(n)),
+        "words": int(total),
+    }
+    with np.errstate(invalid="ignore", divide="ignore"):
+        in_order = even.sum() / (n - recordings).sum()
     return xr.Dataset(
         {name: (("layer", "head"), values) for name, values in grid.items()}
-        | {"chance": ((), float(chance.sum()) / total)},
-        {"layer": list(layers), "head": np.arange(aligned.shape[1])},
+        | {"chance": ((), float(chance.sum()) / total), "monotonic_chance": ((), float(in_order))},
+        {"layer": list(layers), "head": np.arange(hits.shape[2])},
         describe(meta | about),
     )
 
 
 def table(result: xr.Dataset) -> pd.DataFrame:
-    """A row a head, best first: ``layer, head, paper, accuracy, ci_low, ci_high, chance, error, n, chosen``.
+    """A row a head, best first: ``layer, head, paper, accuracy, ci_low, ci_high, chance, error, n, chosen, monotonic``.
 
     ``accuracy`` is the share of words of which the frame that is attended most is one in which they are heard,
     ``chance`` what a random frame would score, ``error`` the mean difference in seconds between the beginnings and ends
-    that this head alone gives and those annotated, ``n`` the number of words, and ``chosen`` whether the head is in the
-    set that was chosen.
+    that this head alone gives and those annotated, ``n`` the number of words, ``chosen`` whether the head is in the set
+    that was chosen, and ``monotonic`` the share of words whose frame is none before that of the word before.
     """
     about = description(result)
     grid = np.meshgrid(result["layer"].values, result["head"].values, indexing="ij")
@@ -172,6 +193,7 @@ def table(result: xr.Dataset) -> pd.DataFrame:
             "error": result["error"].values.ravel(),
             "n": about["words"],
             "chosen": [head in chosen for head in zip(layers.tolist(), heads.tolist(), strict=True)],
+            "monotonic": result["monotonic"].values.ravel(),
         }
     )
     order = np.lexsort((rows["error"], -rows["accuracy"]))
