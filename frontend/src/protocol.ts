@@ -45,11 +45,12 @@ export interface ModelInfo {
 /**
  * What it was measured on.
  *
- * `shares` is the share of the tokens in each class, `split_words` the share of words in several pieces.
+ * `kind` is what its inputs are, `shares` the share of the tokens in each class, `split_words` the share of words in
+ * several pieces.
  */
 export interface CorpusInfo {
-  name: string;
   kind: "text" | "images" | "sounds";
+  name: string;
   documents: number | null;
   examples: number | null;
   tokens: number | null;
@@ -135,7 +136,6 @@ export interface PictureInfo {
 }
 
 /**
-/**
  * A word that is heard: from when to when, in seconds.
  */
 export interface SpokenInfo {
@@ -167,6 +167,7 @@ export interface WithinInfo {
   name: string;
 }
 
+/**
  * One axis of a map.
  *
  * `sequences` is 0 for text A, 1 for text B, -1 for none. `written` is the place of the first token that the model
@@ -186,8 +187,8 @@ export interface AxisInfo {
   changed?: number[];
   boxes?: (number[] | null)[];
   counts?: number[];
-}
   images?: WithinInfo[];
+}
 
 /**
  * What softmax is taken of in one layer: ``softcap(scaling · q kᵀ + bias)``.
@@ -235,10 +236,19 @@ export interface MeasureColumn {
 }
 
 /**
+ * A line around a region of the input's picture: x, y, x, y, … in its pixels. `side` is that of its tokens.
+ */
+export interface OutlineInfo {
+  side: "from" | "to";
+  points: number[];
+}
+
+/**
  * A gold link of a part, by places of tokens.
  *
  * `side` is where its source stands: a query that should look at one of `targets` ("from"), or a key that one of them
  * should look at ("to"). `candidates` is what there is to choose from; None: every other token, or word (`units`).
+ * `outlines` are those of its regions of a picture, where it has such.
  */
 export interface LinkInfo {
   label: string;
@@ -247,6 +257,7 @@ export interface LinkInfo {
   targets: number[][];
   candidates: number[][] | null;
   units: "tokens" | "words";
+  outlines?: OutlineInfo[];
 }
 
 /**
@@ -288,9 +299,11 @@ export interface PartInfo {
   quantities: QuantityInfo[];
   measures: MeasureColumn[];
   looks?: ArrayRef;
+  peaks?: ArrayRef;
   means?: ArrayRef[];
   rollout?: ArrayRef[];
   unrolled?: string;
+  folds?: ArrayRef;
   links?: LinkInfo[];
   opening?: OpeningInfo;
 }
@@ -303,7 +316,6 @@ export interface RunInfo {
   changed: boolean;
 }
 
-  folds?: ArrayRef;
 /**
  * One input that is shown; `text` is what it reads, where it is more than its label says.
  */
@@ -312,6 +324,7 @@ export interface InputInfo {
   parts: PartInfo[];
   text?: RunInfo[];
   picture?: PictureInfo;
+  sound?: SoundInfo;
 }
 
 /**
@@ -324,7 +337,6 @@ export interface InputInfo {
 export interface ExplorerState {
   scale?: "model" | "head" | "neuron";
   part?: string;
-  sound?: SoundInfo;
   layer?: number;
   heads?: number[];
   filter?: "all" | "aa" | "ab" | "ba" | "bb";
@@ -354,6 +366,9 @@ export interface ExplorerState {
   input?: number;
   side?: "one" | "both" | "difference";
   gold?: boolean;
+  time?: number | null;
+  follow?: boolean;
+  span?: number[] | null;
   values?: boolean;
   theme?: "auto" | "light" | "dark";
 }
@@ -366,9 +381,6 @@ export interface Offer {
   how: string;
 }
 
-  time?: number | null;
-  follow?: boolean;
-  span?: number[] | null;
 /**
  * The explorer: the maps of one or two inputs (or more, to choose from), and the state it begins with.
  *
@@ -808,12 +820,15 @@ export interface MeasuresSection {
 
 /**
  * The named measures against the layer, a point a head. `command` gives the same figures again.
+ *
+ * Where it is `large`, two charts have all the width.
  */
 export interface LayersSection {
   title: string;
   about: string;
   kind: "layers";
   measures: string[];
+  large?: boolean;
   notes: string[];
   command: string | null;
 }
@@ -1681,6 +1696,9 @@ export const STATE_DEFAULTS: Required<ExplorerState> = {
   input: 0,
   side: "one",
   gold: true,
+  time: null,
+  follow: false,
+  span: null,
   values: false,
   theme: "auto",
 };
@@ -1696,8 +1714,5 @@ export const STATE_CHOICES: { readonly [K in keyof ExplorerState]?: readonly str
   strip: ["head", "mean"],
   aggregate: ["none", "mean", "max", "layers"],
   side: ["one", "both", "difference"],
-  time: null,
-  follow: false,
-  span: null,
   theme: ["auto", "light", "dark"],
 };

@@ -112,7 +112,7 @@ export class Board {
     this.root.style.width = `${Math.ceil(width)}px`;
     const pen = surface(this.canvas, width, height);
     const whole: Box = [0, 0, info.width, info.height];
-    pen.drawImage(photo(image, within(image, info, whole), width, height), 0, 0, width, height);
+    pen.drawImage(photo(image, within(image, info, whole), width, height, look.signed && shares !== null), 0, 0, width, height);
     const { scale, boxes } = this;
     if (shares && boxes.some((box) => box !== null)) {
       const raster = rasterOf(boxes);

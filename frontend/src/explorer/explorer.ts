@@ -285,7 +285,8 @@ export class Explorer implements Owner {
 
   exact(scene: Scene, head: number, quantity: string, row: number): Promise<Float32Array> | null {
     const { state, host } = this;
-    if (!host.exact || this.data.payload.exact || state.renormalise) return null;
+    // Blocks of patches are no rows of the model's.
+    if (!host.exact || this.data.payload.exact || state.renormalise || scene.part.query.counts) return null;
     const question: Question = { input: scene.place, part: scene.part.name, layer: state.layer, head, quantity, side: "from", place: row };
     const key = JSON.stringify(question);
     let answer = this.answers.get(key);

@@ -9,6 +9,7 @@ import { area, FONT, paint, ratio, surface, whole } from "./canvas";
 import { drawCells, drawThumbLinks } from "./golddraw";
 import { type Box, box, LINES_UP_TO, places, queue } from "./gridlayout";
 import type { Scene } from "./scene";
+import { looksOf, meansOf } from "./rows";
 import { AT_ONCE, inSlices } from "./slices";
 import { lineSegments, type Thumb, Thumbs } from "./thumbs";
 import { type Box as Area, imageOf, photo, rasterOf, WIDE, within } from "./veils";
@@ -103,9 +104,10 @@ export class Grid {
   }
 
   missing(): Promise<void>[] {
-    const { data, part, lacking } = this.scene;
+    const { data, part, against, lacking } = this.scene;
     if (!this.pictured || lacking) return this.thumbs.missing();
-    return data.array(part.looks!) ? [] : [data.loadArray(part.looks!)];
+    const wanted = against ? [part.looks, part.peaks, against.part.looks, against.part.peaks] : [part.looks];
+    return wanted.filter((ref) => ref && !data.array(ref)).map((ref) => data.loadArray(ref!));
   }
 
   /** Draw what has changed; a moved selection only moves the ring. */
@@ -264,7 +266,6 @@ export class Grid {
     const { scene, box } = this;
     const { part } = scene;
     const boxes = (part.key.boxes ?? []) as readonly (Area | null)[];
-    const looks = scene.data.array(part.looks!);
     const paper = scene.owner.ink("--panel");
     const raster = rasterOf(boxes);
     const [left, top, right, bottom] = raster.area;
@@ -272,9 +273,10 @@ export class Grid {
     const fits = Math.min(box.cell / (right - left), box.tall / (bottom - top));
     const fills = right - left > WIDE * (bottom - top);
     const [wide, tall] = [(right - left) * fits, fills ? box.tall : (bottom - top) * fits];
-    const under = photo(image, within(image, scene.input.picture!, raster.area), wide, tall);
+    const under = photo(image, within(image, scene.input.picture!, raster.area), wide, tall, scene.against !== null);
     const sharp = (at: number): number => Math.round(at * ratio()) / ratio();
-    const look = { smooth: false, opacity: 0.85, signed: false, theme: scene.owner.theme };
+    const { against } = scene;
+    const look = { smooth: false, opacity: 0.85, signed: against !== null, theme: scene.owner.theme };
     return (x, y, layer, head) => {
       const [x0, y0] = [sharp(x + (box.cell - wide) / 2), sharp(y + (box.tall - tall) / 2)];
       area(context, paper, x, y, box.cell, box.tall);

@@ -16,7 +16,8 @@ export interface Room {
   /** A line with a figure stands below each cell. */
   readonly noted: boolean;
   readonly sorted: boolean;
-  /** How tall a cell is for its width. */
+  /** Each cell is a picture, `aspect` times as tall as wide. */
+  readonly pictured?: boolean;
   readonly aspect?: number;
   /** Letters of the longest name of a head and of the longest figure. */
   readonly letters?: readonly [number, number];
@@ -24,6 +25,8 @@ export interface Room {
 
 /** A large grid of many layers is rather taller than the screen than of cells smaller than this, where its width has room. */
 const LEGIBLE = 28;
+/** The same of cells that are pictures. */
+const SEEN = 56;
 /** A letter of the small type below a cell, at its widest. */
 const LETTER = 6.1;
 
@@ -50,7 +53,7 @@ export function box(asked: Room) {
   return { ...two, named: naming(two.cell, letters) };
 }
 
-function boxOf({ layers, heads, width, room, kind, noted, sorted, aspect = 1 }: Room, line: number) {
+function boxOf({ layers, heads, width, room, kind, noted, sorted, pictured = false, aspect = 1 }: Room, line: number) {
   const mini = kind === "mini";
   // Beside the numbers stands what they are: "Layers", "Heads".
   const gutter = mini ? 28 : sorted ? 0 : 42;
@@ -63,7 +66,7 @@ function boxOf({ layers, heads, width, room, kind, noted, sorted, aspect = 1 }: 
   if (mini) cell = Math.min(cell, most);
   const tallest = kind === "large" ? Math.max(520, room) + layers * foot : layers > 12 ? 700 : Infinity;
   const fitting = (tallest - layers * (gap + foot)) / layers / aspect;
-  cell = Math.min(cell, kind === "large" ? Math.max(LEGIBLE, fitting) : fitting, kind === "large" ? 220 : 120);
+  cell = Math.min(cell, kind === "large" ? Math.max(pictured ? SEEN : LEGIBLE, fitting) : fitting, kind === "large" ? 220 : 120);
   cell = Math.max(mini ? 4 : 8, Math.floor(cell));
   const tall = Math.max(4, Math.round(cell * aspect));
   const [step, down] = [cell + gap, tall + gap + foot];

@@ -107,6 +107,7 @@ export class HeadPicture {
     const who = asked(scene);
     const mask = unseen(scene, state.aggregate === "layers" ? part.index : [state.layer], scene.aggregated ? scene.heads : [scene.head]);
     const given = looks(scene, map, who, mask);
+    const back = to === null ? null : lookers(scene, map, to, mask);
     const rolled = this.rolls();
     const each = this.each(picture, rolled);
     const { look } = this;
@@ -115,11 +116,11 @@ export class HeadPicture {
     right.canvas.hidden = !part.key.boxes;
     left.title.textContent = to === null ? "from (query)" : `which tokens look at ${this.called("to", to)}`;
     right.title.textContent = `where ${this.who(who)}${scene.many ? `: ${scene.name()}` : ""}`;
-    left.draw(picture, image, each, look, { shares: to === null ? null : lookers(scene, map, to, mask), chosen: typeof who === "number" ? who : null, choices: this.choices(who) });
+    left.draw(picture, image, each, look, { shares: back, chosen: typeof who === "number" ? who : null, choices: this.choices(who) });
     right.draw(picture, image, each, look, { shares: given, chosen: to });
     if (rolled) this.roll(picture, image, each, { ...look, signed: scene.against !== null }, who);
     this.many(maps, picture, image, look, who);
-    this.caption.textContent = this.says(map, who, given, to);
+    this.caption.textContent = this.says(map, who, given, back, to);
     this.strip.update(picture, image, this.width, look, who, this.who(who));
   }
 
@@ -196,11 +197,18 @@ export class HeadPicture {
   }
 
   private who(who: Asked): string {
-    if (typeof who === "number") return `${this.called("from", who)} looks`;
+    if (typeof who === "number") return `${this.called("from", who)} ${this.verb(who)}`;
     return who === "patches" ? "patches look on average" : "all queries look on average";
   }
 
-  private says(map: Shown, who: Asked, shares: Float64Array, to: number | null): string {
+  // One looks, several look; a block of patches is several.
+  private verb(who: Asked): string {
+    const { rows, part } = this.scene;
+    const one = typeof who === "number" && (part.query.counts?.[rows.items[who]!.start] ?? 1) === 1;
+    return one ? "looks" : "look";
+  }
+
+  private says(map: Shown, who: Asked, shares: Float64Array, back: Float64Array | null, to: number | null): string {
     const { scene } = this;
     const { columns, part } = scene;
     const { key } = part;
@@ -213,12 +221,13 @@ export class HeadPicture {
       inside += share;
       if (best < 0 || share > shares[best]!) best = place;
     });
-    const grey = shares.some(Number.isNaN) ? " Grey: what the mask hides." : "";
+    const grey = [shares, back ?? []].some((each) => each.some(Number.isNaN)) ? " Grey: what the mask hides." : "";
     const from = typeof who === "number" ? this.called("from", who) : who === "patches" ? "patches" : "all queries";
     if (to !== null) return `From ${from} to ${this.called("to", to)}: ${Number.isNaN(shares[to]) ? "not seen" : figure(shares[to]!)}.${grey}`;
-    if (best < 0 || scene.against || map.sign) return `Click a patch or a token to see where it looks; click on the right to see what looks there.${grey}`;
+    if (scene.against) return `Blue: more in the first than in the second; orange: less.${grey}`;
+    if (best < 0 || map.sign) return `Click a patch or a token to see where it looks; click on the right to see what looks there.${grey}`;
     const kind = scene.input.picture?.kind ?? "picture";
-    const looked = typeof who === "number" ? `${from} looks` : `${from} look`;
+    const looked = `${from} ${this.verb(who)}`;
     return `Of what ${looked} at ${((100 * inside) / Math.max(all, 1e-9)).toFixed(1)} % is the ${kind}, most of it ${this.called("to", best)} (${figure(shares[best]!)}).${grey}`;
   }
 

@@ -1,6 +1,7 @@
 // What a query looks at, what looks at a key, and means over queries: values by place, NaN where the mask hides the key.
 
 import { SQUARE } from "../data";
+import type { PartInfo } from "../protocol";
 import type { Item } from "./axis";
 import { cut, difference, type Shown, value } from "./cut";
 import type { Scene } from "./scene";
@@ -54,6 +55,29 @@ function own(scene: Scene, layer: number, source: Source): Shown | null {
   const numbers = ref && data.array(ref);
   if (!numbers) return null;
   return cut({ shape: ref.shape as [number, number, number], numbers, encoding: ref.encoding, scale: 1, signed: false }, 0, -1, rows, columns, state.renormalise);
+}
+
+/** What a head gives each key on average, of all queries, as bytes of the root of a share of its largest: it has come along for the grid. */
+export function looksOf({ data, part }: Scene, layer: number, head: number): Uint8Array | null {
+  const all = part.looks && data.array(part.looks);
+  const place = placeOf(part, layer, head);
+  const keys = part.key.pieces.length;
+  return all instanceof Uint8Array && place >= 0 ? all.subarray(place * keys, (place + 1) * keys) : null;
+}
+
+/** The same as what it is: 0 for keys that are no areas. */
+export function meansOf(scene: Scene, layer: number, head: number): Float64Array | null {
+  const { data, part } = scene;
+  const [codes, peaks] = [looksOf(scene, layer, head), part.peaks && data.array(part.peaks)];
+  const peak = peaks?.[placeOf(part, layer, head)];
+  return codes && peak !== undefined ? Float64Array.from(codes, (code) => SQUARE[code]! * peak) : null;
+}
+
+/** The place of a head among those of all layers; -1 for none. */
+function placeOf(part: PartInfo, layer: number, head: number): number {
+  const at = part.index.indexOf(layer);
+  const place = part.heads[at]?.indexOf(head) ?? -1;
+  return place < 0 ? -1 : part.heads.slice(0, at).reduce((sum, heads) => sum + heads.length, place);
 }
 
 /** What the mask hides from all of some heads of some layers, [query key] of pieces; null where nothing is hidden. */

@@ -5,7 +5,7 @@ import type { PictureInfo } from "../protocol";
 import { toolbar } from "../roving";
 import { surface } from "./canvas";
 import { Segments } from "./controls";
-import { type Asked, looksIn, missing, type Source } from "./rows";
+import { type Asked, looksIn, looksOf, missing, type Source, usual } from "./rows";
 import type { Scene } from "./scene";
 import { AT_ONCE, inSlices } from "./slices";
 import { headsOf } from "./state";
@@ -103,7 +103,7 @@ export class LayerStrip {
     const lines = Math.ceil(cells.length / across);
     const one = Math.max(SMALLEST, Math.min(LARGEST, Math.floor((width + GAP) / Math.ceil(cells.length / lines)) - GAP));
     const tall = Math.round((one * (area[3] - area[1])) / (area[2] - area[0]));
-    const under = photo(image, within(image, info, area), one, tall);
+    const under = photo(image, within(image, info, area), one, tall, look.signed);
     const box: Box = [0, 0, one, tall];
     this.row.style.setProperty("--wide", `${one}px`);
     this.row.style.setProperty("--tall", `${tall}px`);
@@ -133,16 +133,10 @@ export class LayerStrip {
   }
 
   // The mean over all queries has come along for the grid; it serves where all queries and keys are shown.
-  private quick(layer: number, source: Source, who: Asked): ArrayLike<number> | null {
-    const { data, part, state, rows, columns, against } = this.scene;
-    const found = part.looks && data.array(part.looks);
-    if (!found || who !== "all" || typeof source !== "number" || against || state.quantity !== "weights" || state.renormalise || !rows.all || !columns.all) return null;
-    const at = part.index.indexOf(layer);
-    const place = part.heads[at]!.indexOf(source);
-    if (place < 0) return null;
-    const keys = columns.items.length;
-    const first = (part.heads.slice(0, at).reduce((sum, heads) => sum + heads.length, 0) + place) * keys;
-    return found.subarray(first, first + keys);
+  private quick(layer: number, source: Source, who: Asked): Uint8Array | null {
+    const { state, rows, columns, against } = this.scene;
+    const whole = who === usual(this.scene.part) && rows.all && columns.all && state.quantity === "weights" && !state.renormalise && !against;
+    return whole && typeof source === "number" ? looksOf(this.scene, layer, source) : null;
   }
 
   // The open layer is in sight of a strip that moves sideways.

@@ -165,12 +165,12 @@ export function rasterOf(boxes: readonly (Box | null)[]): Raster {
 const SIZES = 8;
 const sized = new WeakMap<HTMLImageElement, Map<string, HTMLCanvasElement>>();
 
-/** A part of a picture at the size in which it is drawn, in CSS pixels: made once, as it is drawn many times. */
-export function photo(image: HTMLImageElement, part: Box, width: number, height: number): HTMLCanvasElement {
+/** A part of a picture at the size in which it is drawn, in CSS pixels: made once, as it is drawn many times. `grey`: tints are seen on it. */
+export function photo(image: HTMLImageElement, part: Box, width: number, height: number, grey = false): HTMLCanvasElement {
   const copies = sized.get(image) ?? new Map<string, HTMLCanvasElement>();
   sized.set(image, copies);
   const [wide, tall] = [Math.max(1, Math.round(width * ratio())), Math.max(1, Math.round(height * ratio()))];
-  const key = [...part, wide, tall].join();
+  const key = [...part, wide, tall, grey].join();
   let copy = copies.get(key);
   if (!copy) {
     copy = document.createElement("canvas");
@@ -178,6 +178,12 @@ export function photo(image: HTMLImageElement, part: Box, width: number, height:
     const pen = copy.getContext("2d")!;
     pen.imageSmoothingQuality = "high";
     pen.drawImage(image, part[0], part[1], part[2] - part[0], part[3] - part[1], 0, 0, wide, tall);
+    if (grey) {
+      const pixels = pen.getImageData(0, 0, wide, tall);
+      const { data } = pixels;
+      for (let at = 0; at < data.length; at += 4) data.fill(0.299 * data[at]! + 0.587 * data[at + 1]! + 0.114 * data[at + 2]!, at, at + 3);
+      pen.putImageData(pixels, 0, 0);
+    }
     if (copies.size >= SIZES) copies.delete(copies.keys().next().value!);
     copies.set(key, copy);
   }

@@ -18,7 +18,7 @@ from headscope.attention.neurons import capture_with_neurons
 from headscope.attention.one import Captured, Text, capture
 from headscope.attention.parts import Parts
 from headscope.deprecated import renamed
-from headscope.doors import validated
+from headscope.doors import expect, validated
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.grid import Spoken, with_words
 from headscope.link import AnyLinks
@@ -50,7 +50,7 @@ def view(
     text: Text | None = None,
     *,
     pair: str | None = None,
-    against: Text | AttentionMaps | Parts | Model | None = None,
+    against: Any = None,
     target: str | None = None,
     image: Any = None,
     audio: Any = None,
@@ -137,7 +137,7 @@ def view(
         if isinstance(against, Model):
             origins.append(replace(origins[0], model=against))
         else:
-            origins.append(Origin(ready, against, {"target": target}, objective))
+            origins.append(_beside(origins[0], against))
         shown.append(_captured(origins[1], asked))
         if isinstance(against, Model):
             names = _names(ready, against)

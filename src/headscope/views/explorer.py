@@ -263,12 +263,13 @@ def _part(
         info["query"]["counts"] = few.counts.tolist()
     areas = info["key"].get("boxes")
     if areas is not None and layers:
-        info["looks"] = blobs.weights(looks(included, np.array([box is not None for box in areas])))
+        seen, largest = looks(included, np.array([box is not None for box in areas]))
+        info["looks"], info["peaks"] = blobs.weights(seen), blobs.plain(largest, "float32")
         if maps.key.picture is not None and not thumbnails:
             _add_together(info, blobs, included, few, exact)
-    if one.links.get(name):
     if folds is not None:
         info["folds"] = blobs.weights(folds)
+    if one.links.get(name):
         info["links"] = [of_blocks(link, few) for link in one.links[name]]
     return info
 
@@ -292,7 +293,6 @@ def _cut(
     return cut if few is None else [few.mean(matrix) for matrix in cut]
 
 
-def _axis(tokens: Tokens, sink_keys: Sequence[int] = ()) -> AxisInfo:
 def _folds(included: Included, name: str) -> FloatArray | None:
     """Thumbnails in which each picture within a text is one token; None where there is none."""
     maps = included.maps
@@ -303,6 +303,7 @@ def _folds(included: Included, name: str) -> FloatArray | None:
     return np.concatenate([_pooled(fold.merged(layer, numbers[0], numbers[1])) for layer in layers])
 
 
+def _axis(tokens: Tokens, sink_keys: Sequence[int] = ()) -> AxisInfo:
     sequences = tokens.sequence_ids
     grouped = None
     if tokens.word_ids is not None:
@@ -318,12 +319,12 @@ def _folds(included: Included, name: str) -> FloatArray | None:
         axis["written"] = int(generated.argmax())
     if sink_keys:
         axis["sinks"] = list(sink_keys)
-    boxes = tokens.boxes if tokens.picture is not None else stretches(tokens)
     if images := fold.pictures(tokens):
         axis["images"] = [
             WithinInfo(start=start, end=end, name=fold.name(tokens, number))
             for number, (start, end) in enumerate(images)
         ]
+    boxes = tokens.boxes if tokens.picture is not None else stretches(tokens)
     if boxes is not None:
         axis["boxes"] = [None if box[0] != box[0] else box for box in boxes.round(2).tolist()]
     return axis
@@ -495,7 +496,7 @@ def _beginning(state: ExplorerState, shown: Sequence[InputInfo]) -> ExplorerStat
     """Two inputs of the same model are shown side by side unless the state says otherwise."""
     if not shown[0]["parts"][0]["layers"]:
         state = {"scale": "model", **state}
-    if "picture" in shown[0] and shown[0]["parts"][0]["key"].get("boxes") and len(shown) == 1:
+    if all("picture" in one and one["parts"][0]["key"].get("boxes") for one in shown):
         state = {"picture": "image", **state}
     return {"side": "both", **state} if len(shown) == 2 else state
 

@@ -30,8 +30,8 @@ class CorpusInfo(TypedDict):
     `shares` is the share of the tokens in each class, `split_words` the share of words in several pieces.
     """
 
-    name: str
     kind: Literal["text", "images", "sounds"]
+    name: str
     documents: int | None
     examples: int | None
     tokens: int | None
@@ -111,7 +111,6 @@ class PictureInfo(TypedDict):
     name: str
 
 
-class AxisInfo(TypedDict):
 class SpokenInfo(TypedDict):
     """A word that is heard: from when to when, in seconds."""
 
@@ -142,6 +141,7 @@ class WithinInfo(TypedDict):
     name: str
 
 
+class AxisInfo(TypedDict):
     """One axis of a map.
 
     `sequences` is 0 for text A, 1 for text B, -1 for none. `written` is the place of the first token that the model
@@ -161,8 +161,8 @@ class WithinInfo(TypedDict):
     changed: NotRequired[list[int]]
     boxes: NotRequired[list[list[float] | None]]
     counts: NotRequired[list[int]]
-
     images: NotRequired[list[WithinInfo]]
+
 
 class NeuronsInfo(TypedDict):
     """What softmax is taken of in one layer: ``softcap(scaling · q kᵀ + bias)``.
@@ -262,9 +262,11 @@ class PartInfo(TypedDict):
     quantities: list[QuantityInfo]
     measures: list[MeasureColumn]
     looks: NotRequired[ArrayRef]
+    peaks: NotRequired[ArrayRef]
     means: NotRequired[list[ArrayRef]]
     rollout: NotRequired[list[ArrayRef]]
     unrolled: NotRequired[str]
+    folds: NotRequired[ArrayRef]
     links: NotRequired[list[LinkInfo]]
     opening: NotRequired[OpeningInfo]
 
@@ -276,7 +278,6 @@ class RunInfo(TypedDict):
     changed: bool
 
 
-    folds: NotRequired[ArrayRef]
 class InputInfo(TypedDict):
     """One input that is shown; `text` is what it reads, where it is more than its label says."""
 
@@ -284,6 +285,7 @@ class InputInfo(TypedDict):
     parts: list[PartInfo]
     text: NotRequired[list[RunInfo]]
     picture: NotRequired[PictureInfo]
+    sound: NotRequired[SoundInfo]
 
 
 class StateKey(NamedTuple):
@@ -295,7 +297,6 @@ class StateKey(NamedTuple):
 
 class ExplorerState(TypedDict, total=False):
     """What an explorer shows; every key may be left out (`headscope.views.state.STATE` lists them).
-    sound: NotRequired[SoundInfo]
 
     `pin` is ``["from", 10]`` or ``["to", 3]``: the side and the token's place on its axis. `between` has a place on
     each axis, and stands in the place of `pin`. `zoom` is first row, rows, first column, columns of the matrix.
@@ -396,6 +397,16 @@ class ExplorerState(TypedDict, total=False):
         ),
     ]
     gold: Annotated[bool, StateKey(True, "True or False: lay the links that were given over the pictures")]
+    time: Annotated[
+        float | None, StateKey(None, "None, or a number of seconds: where the line stands in the sound")
+    ]
+    follow: Annotated[
+        bool, StateKey(False, "True or False: what sounds where the line stands is the chosen token")
+    ]
+    span: Annotated[
+        list[float] | None,
+        StateKey(None, "None, or a stretch of the sound: (from, to) in seconds; None: all of the sound"),
+    ]
     values: Annotated[bool, StateKey(False, "True or False: what each key contributes, in the neuron view")]
     theme: Annotated[Literal["auto", "light", "dark"], StateKey("auto", "'auto', 'light' or 'dark'")]
 
@@ -407,16 +418,6 @@ class Offer(TypedDict):
     how: str
 
 
-    time: Annotated[
-        float | None, StateKey(None, "None, or a number of seconds: where the line stands in the sound")
-    ]
-    follow: Annotated[
-        bool, StateKey(False, "True or False: what sounds where the line stands is the chosen token")
-    ]
-    span: Annotated[
-        list[float] | None,
-        StateKey(None, "None, or a stretch of the sound: (from, to) in seconds; None: all of the sound"),
-    ]
 class ExplorerPayload(TypedDict):
     """The explorer: the maps of one or two inputs (or more, to choose from), and the state it begins with.
 

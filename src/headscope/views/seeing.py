@@ -26,15 +26,17 @@ def areas(tokens: Tokens) -> npt.NDArray[np.float64] | None:
     return tokens.boxes if tokens.picture is not None else stretches(tokens)
 
 
-def looks(included: Included, on: BoolArray) -> FloatArray:
-    """How much each head looks at each key on average, as a share of its largest on an area, ``[head key]``.
+def looks(included: Included, on: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """How much each head looks at each key on average, as a share of its largest on an area, ``[head key]``; and these
+    largest, ``[head]``.
 
     A mean over the queries that see the key; of an axis of text and picture over those of the text, as the question is
     where they look. `on` says which keys are areas.
     """
-    found: list[FloatArray] = []
     text = fold.reading(included.maps.query)
     rows = slice(None) if text is None else text
+    found: list[FloatArray] = []
+    largest: list[float] = []
     for place, heads in zip(included.places, included.heads, strict=True):
         sight = included.maps.sight(place)
         for head in heads:
