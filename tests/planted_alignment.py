@@ -10,7 +10,7 @@ import torch
 
 from headscope.attention.record import AttentionRecord
 from headscope.corpora import Example
-from headscope.corpora.speech import link
+from headscope.corpora.speech import heard_in
 from headscope.heads import Head
 from headscope.models import Model
 from headscope.models.audio import spoken
@@ -52,7 +52,7 @@ def recordings(model: Model, count: int, *, seed: int = 0, documents: int = 10) 
                 words=words,
                 audio=(noise, RATE),
                 times=times,
-                links=[link(word, *each) for word, each in enumerate(times)],
+                links=[heard_in(word, *each) for word, each in enumerate(times)],
                 document=number * documents // count,
                 source=f"noise:{number}",
             )

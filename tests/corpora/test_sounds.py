@@ -16,6 +16,7 @@ import headscope as hs
 from headscope import corpora
 from headscope.audio import heard
 from headscope.corpora import Corpus, Example
+from headscope.corpora.links import links_of
 from headscope.corpora.sounds import parts
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
 from headscope.link import Link, Span
@@ -227,6 +228,15 @@ def test_what_is_not_to_be_cut_is_refused(more: dict[str, Any], said: str) -> No
     with pytest.raises(CorpusError, match=rf"^a\.wav: expected at most 2 s of a sound {said}, found 4\.00 s"):
         parts(example, 100, 2.0)
     assert parts(example, 100, 4.0) == [example]
+
+
+def test_words_with_times_have_links_as_in_speech(tmp_path: Path) -> None:
+    put(tmp_path, "a.wav")
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps({"audio": "a.wav", "words": ["so", "it"], "times": [[0.0, 0.04], [0.05, 0.1]]}))
+    (one,), (spoken,) = corpora.sounds(path), corpora.spoken(path)
+    assert one.links is None
+    assert links_of(one) == spoken.links
 
 
 def test_the_built_in_sounds() -> None:

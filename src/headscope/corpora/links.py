@@ -22,7 +22,7 @@ from headscope.corpora.jsonlines import (
     strings,
 )
 from headscope.corpora.readers import numbers_of
-from headscope.corpora.speech import of_object
+from headscope.corpora.speech import heard_in, of_object
 from headscope.doors import validated
 from headscope.errors import InputError
 from headscope.link import AnyLinks, Link, Side, Span, Unit, as_links
@@ -110,14 +110,16 @@ def linked(
 
 
 def links_of(example: Example) -> Sequence[Link]:
-    """The links of an example, or those that its tree or its coreference makes.
+    """The links of an example, or those that its tree, its coreference or the times of its words make.
 
     Of a tree each word but the root is linked with its head, by the name of their relation; of coreference each
-    mention with those of its cluster that end before it, as ``antecedent``. Raises `CorpusError` where there is none
-    of these.
+    mention with those of its cluster that end before it, as ``antecedent``; of speech each word with the frames in
+    which it is heard. Raises `CorpusError` where there is none of these.
     """
     if example.links is not None:
         return example.links
+    if example.audio is not None and example.words is not None and example.times is not None:
+        return [heard_in(index, begin, end) for index, (begin, end) in enumerate(example.times)]
     if example.heads is not None and example.relations is not None:
         trees = enumerate(zip(example.heads, example.relations, strict=True))
         return [

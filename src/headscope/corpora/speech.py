@@ -61,14 +61,14 @@ def of_object(fields: Mapping[str, Any], line: Line, documents: Documents) -> Ex
         words=words,
         audio=audio,
         times=times,
-        links=[link(index, begin, end) for index, (begin, end) in enumerate(times)],
+        links=[heard_in(index, begin, end) for index, (begin, end) in enumerate(times)],
         document=documents.number(line, name),
         document_known=name is not None,
         source=line.source,
     )
 
 
-def link(word: int, begin: float, end: float) -> Link:
+def heard_in(word: int, begin: float, end: float) -> Link:
     """From a word of the decoder's text to the frames of the encoder in which it is heard, part of one included."""
     first = math.floor(begin / FRAME + _ROUNDING)
     after = max(first + 1, math.ceil(end / FRAME - _ROUNDING))
