@@ -59,7 +59,8 @@ def _axis(
             return both, slice(None)
         mask = ready.get("pixel_attention_mask")
         if mask is not None and mask.shape[1:] == (count,):  # SigLIP 2 pads patches
-            return patches, mask[row].cpu().numpy().astype(bool)
+            keep = mask[row].cpu().numpy().astype(bool)
+            return patches.take(keep), keep
         if (found := prefixed(patches, model, count)) is not None:
             return found, slice(None)
     prefix = "decoder_" if side == "decoder" and "decoder_input_ids" in ready else ""

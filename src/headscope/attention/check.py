@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -27,6 +28,7 @@ from headscope.attention.windows import placed
 from headscope.errors import HeadscopeError, RefusedError
 from headscope.models.finite import expect_finite
 from headscope.models.model import Model, uncached
+from headscope.models.pictures import looked
 from headscope.models.vocabulary import Vocabulary, vocabulary
 
 _READERS = ("self", "encoder", "text", "language")
@@ -78,6 +80,7 @@ class Check:
         prefix: how many tokens stand before the patches of a picture, such as ``[CLS]``; None for a model that does not
             read pictures, or whose tokens are no one grid of patches.
         vocabulary: the sizes of the tokenizer and the embedding; None for a model without either.
+        inputs: the names of what the module was given.
     """
 
     route: Route
@@ -87,6 +90,7 @@ class Check:
     padding_error: float | None = None
     vocabulary: Vocabulary | None = None
     prefix: int | None = None
+    inputs: frozenset[str] = frozenset()
 
     @property
     def same_length(self) -> bool:
@@ -103,13 +107,23 @@ class Check:
 def check(model: Model, inputs: Mapping[str, Tensor] | None = None) -> Check:
     """Check a model on `inputs`, or on a small input made for it.
 
+    That is a text where it reads one, else a picture or a sound; a text and a picture where the model does not run on a
+    text alone (CLIP), or its own attention functions do not agree on one (PaliGemma).
+
     Raises `RefusedError` with the sentence that says what was found and what was expected.
     """
+    if inputs is None:
+        try:
+            return check(model, probe_inputs(model))
+        except RefusedError:
+            if (seen := picture_inputs(model)) is None:
+                raise
+            return check(model, seen)
     if reason := chunked(model.module):
         raise RefusedError(f"{model.name}: {reason}")
     expect_finite(model.name, model.module)
     sizes = vocabulary(model)
-    ready = inputs if inputs is not None else probe_inputs(model)
+    ready = inputs
     tolerance = 1e-4 if model.dtype in (torch.float32, torch.float64) else 5e-2
     with torch.no_grad(), evaluating(model.module):
         plain = outputs(_tried(model, ready))
@@ -131,7 +145,8 @@ def check(model: Model, inputs: Mapping[str, Tensor] | None = None) -> Check:
             for name, records in group(placed(model.module, calls, ready)).items()
         ]
         padded = padding_error(model, ready)
-    return Check(route(model.module), parts, moved, tolerance, padded, sizes, _prefix(model, calls, ready))
+    before = _prefix(model, calls, ready)
+    return Check(route(model.module), parts, moved, tolerance, padded, sizes, before, frozenset(ready))
 
 
 def _prefix(model: Model, calls: Sequence[AttentionRecord], ready: Mapping[str, Tensor]) -> int | None:
@@ -238,17 +253,20 @@ def _part(
                 f"expected at most {tolerance:g}"
             )
         rows, recompute = max(rows, error), max(recompute, again)
-    last = records[-1]
+    last, effect = records[-1], 0.0
+    for chosen in ({last.layer}, {record.layer for record in records}):
+        # LLaVA's language part reads its tower's last layer but one.
 
-    def silence(record: AttentionRecord) -> Tensor | None:
-        return silenced(record, 0) if (record.stack, record.layer) == (last.stack, last.layer) else None
+        def silence(record: AttentionRecord, chosen: set[int] = chosen) -> Tensor | None:
+            return silenced(record, 0) if record.stack == last.stack and record.layer in chosen else None
 
-    with recording(model.module, silence):
-        effect = distance(recorded, outputs(model.module(**ready)))
+        if not effect > 0:
+            with recording(model.module, silence):
+                effect = distance(recorded, outputs(model.module(**ready)))
     if not effect > 0:
         raise RefusedError(f"{model.name} ({last.module}): an edit of the weights does not reach the output")
     shapes = [record.shape for record in records]
-    causal = is_causal([seen_by(record, 0) for record in records], last.kind)
+    causal = is_causal([seen_by(call, 0) for record in records for call in record.called], last.kind)
     return PartCheck(
         name,
         len(records),
@@ -301,6 +319,25 @@ def probe_inputs(model: Model) -> dict[str, Tensor]:
     if model.encoder_decoder:
         vocabulary = getattr(model.text_config, "vocab_size", None) or 100
         ready["decoder_input_ids"] = torch.randint(min(3, vocabulary - 1), vocabulary, (1, 7), generator=draw)
+    return {
+        name: tensor.to(model.device, model.dtype if tensor.is_floating_point() else tensor.dtype)
+        for name, tensor in ready.items()
+    }
+
+
+def picture_inputs(model: Model) -> dict[str, Tensor] | None:
+    """What a module takes of a small picture, and of a text where it reads both; None where it reads no pictures."""
+    if model.image_processor is None:
+        return None
+    pixels = np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8)
+    try:
+        ready = looked(
+            model, pixels, None if model.processor is None or model.encoder_decoder else PROBE
+        ).inputs
+    except HeadscopeError:
+        return None
+    if model.encoder_decoder:
+        ready["decoder_input_ids"] = torch.arange(7)[None]
     return {
         name: tensor.to(model.device, model.dtype if tensor.is_floating_point() else tensor.dtype)
         for name, tensor in ready.items()

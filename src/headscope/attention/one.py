@@ -20,7 +20,7 @@ from headscope.attention.parts import Parts, assemble, from_ids, group, numpy_of
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.attention.scalar import asked
-from headscope.attention.seeing import eyes
+from headscope.attention.seeing import eyes, verified
 from headscope.attention.windows import placed
 from headscope.audio import Audio
 from headscope.deprecated import renamed
@@ -243,7 +243,10 @@ def prepare(
         if len(seen.tiles) > 1:
             axes |= {f"tile {number + 1}": tile for number, tile in enumerate(seen.tiles)}
         ready = _tensors(model, seen.inputs)
-        return (axes, ready) if target is None else _with_decoder(model, target, axes, ready)
+        if model.encoder_decoder:
+            axes, ready = _with_decoder(model, target, axes, ready)
+        verified(model, ready)
+        return axes, ready
     if (text is None) == (inputs is None):
         raise InputError(
             "capture: expected a text or inputs={...}, " + ("found neither" if text is None else "found both")
@@ -264,13 +267,9 @@ def prepare(
         )
     tokens = tokens_of(model, text, pair)
     ready = model.inputs([tokens])
+    verified(model, ready)
     axes = {"self": tokens, "encoder": tokens}
     if model.encoder_decoder:
-        if target is None:
-            raise InputError(
-                f"{model.name}: an encoder-decoder needs target=..., the text that its decoder reads "
-                "(or hs.generate, which lets it write one)"
-            )
         return _with_decoder(model, target, axes, ready)
     if target is not None:
         raise InputError(
@@ -321,9 +320,14 @@ def expect_one_row(ready: Mapping[str, Tensor], what: str) -> None:
 
 
 def _with_decoder(
-    model: Model, target: str, axes: Mapping[str, Tokens], ready: Mapping[str, Tensor]
+    model: Model, target: str | None, axes: Mapping[str, Tokens], ready: Mapping[str, Tensor]
 ) -> tuple[dict[str, Tokens], dict[str, Tensor]]:
     """What `prepare` gives, with what an encoder-decoder's decoder reads of a text."""
+    if target is None:
+        raise InputError(
+            f"{model.name}: an encoder-decoder needs target=..., the text that its decoder reads "
+            "(or hs.generate, which lets it write one)"
+        )
     ids = decoder_tokens(model, model.encode(target)).ids
     assert ids is not None
     row = torch.as_tensor(np.array(ids)).to(model.device)[None]

@@ -187,7 +187,7 @@ def _tiles(
     )
     found: list[Tokens] = []
     for tile in ramp.reshape(-1, *ramp.shape[-3:]):
-        (left, right), (top, bottom) = _ends(tile[0].mean(0), size[0]), _ends(tile[1].mean(1), size[1])
+        left, top, right, bottom = _area(tile, size)
         step = (right - left) / width * across[1], (bottom - top) / height * across[0]
         area = (left, top, left + columns * step[0], top + rows * step[1])
         found.append(_within(Grid(rows, columns, picture=picture, area=area), size))
@@ -246,14 +246,38 @@ def _ramp(picture: Picture) -> npt.NDArray[np.uint8]:
     return ramp
 
 
-def _ends(values: npt.NDArray[Any], size: int) -> tuple[float, float]:
-    """Where the line through the values of a ramp begins and ends, in pixels of a picture that is `size` wide."""
-    inside = (values > _EDGE) & (values < 255 - _EDGE)
-    places = np.arange(len(values)) + 0.5
+def _area(tile: npt.NDArray[Any], size: tuple[int, int]) -> Area:
+    """Which part of a picture a tile shows, told from the ramp in it; beyond the picture where that has a margin."""
+    red, green, blue = tile.astype(np.float64)
+    shown = blue > 255 - _EDGE
+    for values, side in ((red, size[0]), (green, size[1])):
+        shown &= (values > _EDGE) & (values < 255 - _EDGE) if side > 1 else True
+    (left, right), (top, bottom) = (
+        _ends(values, shown, side, axis)
+        for axis, (values, side) in enumerate(((red, size[0]), (green, size[1])))
+    )
+    return left, top, right, bottom
+
+
+def _ends(
+    values: npt.NDArray[Any], shown: npt.NDArray[np.bool_], size: int, axis: int
+) -> tuple[float, float]:
+    """Where the line through the values of a ramp begins and ends, in pixels of a picture that has `size` of them.
+
+    Args:
+        values: ``[row column]``.
+        shown: where they are of the picture.
+        axis: along which they grow: 0 for columns, 1 for rows.
+    """
+    count = np.maximum(shown.sum(axis), 1)
+    mean: npt.NDArray[np.float64] = np.where(shown, values, 0.0).sum(axis) / count
+    flat = 127.5 / size  # the value of the first pixel, which an enlarged picture keeps up to its edge
+    inside = (mean > max(_EDGE, flat + 1)) & (mean < 255 - max(_EDGE, flat + 1))
+    places = np.arange(len(mean)) + 0.5
     if inside.sum() < 3 or size == 1:
         return 0.0, float(size)
-    slope, start = np.polyfit(places[inside], values[inside] / 255 * size, 1)
-    first, last = float(start), float(start + slope * len(values))
+    slope, start = np.polyfit(places[inside], mean[inside] / 255 * size, 1)
+    first, last = float(start), float(start + slope * len(mean))
     near = 0.01 * size  # where all of a side is kept the fit is off by a fraction of a pixel
     return (0.0 if abs(first) < near else first, float(size) if abs(last - size) < near else last)
 
