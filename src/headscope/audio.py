@@ -116,8 +116,10 @@ def _of_one_channel(audio: Audio | bytes) -> tuple[npt.NDArray[np.float64], int]
         raise InputError(f"{name}: expected samples that are numbers, found {samples.dtype}")
     if found < 1:
         raise InputError(f"{name}: expected a sampling rate of at least 1, found {found}")
-    parts = (_scaled(samples[start : start + _PART]) for start in range(0, len(samples), _PART))
-    mono = np.concatenate([part if part.ndim == 1 else part.mean(1) for part in parts])
+    mono = np.empty(len(samples))
+    for start in range(0, len(samples), _PART):
+        part = _scaled(samples[start : start + _PART])
+        mono[start : start + _PART] = part if part.ndim == 1 else sum(part.T) / part.shape[1]
     if not np.isfinite(mono).all():
         raise InputError(f"{name}: expected finite samples, found NaN or infinity")
     return mono, found
