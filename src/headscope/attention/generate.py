@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
-from headscope.attention.one import describe, running, tokens_of
-from headscope.attention.parts import Parts, agreed, from_ids, group, numpy_of, seen_by, sight_of
+from headscope.attention.axes import sides
+from headscope.attention.one import describe, prepare, running, tokens_of
+from headscope.attention.parts import Parts, agreed, assemble, from_ids, group, numpy_of, seen_by, sight_of
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import edits, recording
+from headscope.attention.windows import placed
+from headscope.audio import Audio
 from headscope.doors import Count, Seed, validated
 from headscope.errors import InputError, RefusedError
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.models.model import Model, expect_model
+from headscope.models.perceive import of_tower
 from headscope.models.untrained import seeded
-from headscope.tokens import BoolArray, Tokens
+from headscope.tokens import BoolArray, IntArray, Tokens
 
 _BEFORE = 8
 """So many tokens are decoded with one that follows them: the first one of a text loses its space."""
@@ -27,8 +33,10 @@ _BEFORE = 8
 @validated
 def generate(
     model: Model,
-    text: str | Sequence[Mapping[str, str]] | Tokens,
+    text: str | Sequence[Mapping[str, str]] | Tokens | None = None,
     *,
+    image: Any = None,
+    audio: Audio | None = None,
     max_new_tokens: Count = 20,
     seed: Seed | None = None,
     **options: Any,
@@ -36,18 +44,24 @@ def generate(
     """Let a model write, and see where it looked at each step.
 
     The last token written was never fed back, so it is no query and no key. Tokens that were written have the class
-    ``generated``; views draw a line where the prompt ends. A key that a sliding cache had dropped has weight 0.
+    ``generated``; views draw a line where the prompt ends. A key that a sliding cache had dropped has weight 0. Beside
+    a picture the words of the prompt are the ``question``, and the picture's tokens the ``image``.
 
     Args:
         model: a causal model or an encoder-decoder, from `headscope.load`.
-        text: the prompt, or a conversation; the chat template's generation prompt is added.
+        text: the prompt, or a conversation; the chat template's generation prompt is added. Beside a picture a string,
+            with all that the template would add.
+        image: a picture that the text is about, or that a model describes without one; as `headscope.capture` takes it.
+        audio: a sound, for a model such as Whisper that writes what it hears; as `headscope.capture` takes it.
         max_new_tokens: how many tokens to write at most.
         seed: of the random numbers, where `options` ask for sampling.
-        options: for transformers' ``generate``; greedy unless they say otherwise; one beam.
+        options: for transformers' ``generate``; greedy unless they say otherwise; one beam. Whisper takes ``language``
+            and ``task``.
 
     Returns:
-        `AttentionMaps` ``[layer head query key]`` over prompt and written tokens; `Parts` for an encoder-decoder.
-        Their ``text`` is what the model wrote (``meta["written"]``).
+        `AttentionMaps` ``[layer head query key]`` over prompt and written tokens; `Parts` for an encoder-decoder, and
+        for a model that looks at a picture with a part of its own. Their ``text`` is what the model wrote
+        (``meta["written"]``).
 
     >>> gpt2 = hs.load("gpt2")
     >>> maps = hs.generate(gpt2, "Once upon a time", max_new_tokens=3)
@@ -65,10 +79,9 @@ def generate(
             raise InputError(
                 f"{name}: attention is stitched for one sequence, expected 1, found {options[name]}"
             )
-    prompt = (
-        model.chat(text, add_generation_prompt=True) if isinstance(text, list) else tokens_of(model, text)
-    )
-    ready = model.inputs([prompt])
+    if not options.get("use_cache", True):
+        raise InputError("use_cache: attention is stitched from steps that go on, expected True, found False")
+    axes, ready = _given(model, text, image, audio)
     records: list[AttentionRecord] = []
 
     def hook(record: AttentionRecord) -> None:
@@ -76,24 +89,109 @@ def generate(
         records.append(record)
 
     options = {"do_sample": False, **options}
-    ready.pop("token_type_ids", None)
-    with torch.no_grad(), seeded(seed), recording(model.module, hook), running(model, ready):
+    fed = _Fed(model, records)
+    with torch.no_grad(), seeded(seed), fed.watching(), recording(model.module, hook), running(model, ready):
         ids = write(**ready, max_new_tokens=max_new_tokens, **options)[0].cpu().numpy().astype(np.int64)
-    start = 0 if model.encoder_decoder else len(prompt)
-    fed = from_ids(ids[:-1], model.tokenizer)
-    query = fed.with_classes(**_classes(prompt, fed, start or 1))
-    if model.tokenizer is not None:
-        read: Sequence[str] | None = () if model.encoder_decoder else prompt.texts
-        if read is not None:
-            query = replace(
-                query, texts=[*read, *written_texts(model.tokenizer, ids[:-1].tolist(), len(read))]
-            )
-    meta = {**describe(model), "written": _decode(model, ids[start:])}
+    if model.encoder_decoder:  # Whisper gives back what it wrote alone
+        ids = np.concatenate([fed.ids, ids[-1:]])
+    prompt = axes.get("self", Tokens(())) if not model.encoder_decoder else Tokens(())
+    start = len(prompt) or fed.start
+    query = _query(model, prompt, ids[:-1], start)
+    meta = {**describe(model), "written": _decode(model, ids[len(prompt) :])}
     parts: dict[str, AttentionMaps] = {}
-    for name, calls in group(records).items():
-        axes = (prompt, prompt) if name == "encoder" else (query, prompt if name == "cross" else query)
-        parts[name] = stitch(calls, *axes, meta)
+    for name, calls in group(placed(model.module, fed.records(), ready)).items():
+        (own, keep), (key, _) = sides(model, name, calls, 0, ready, axes)
+        if calls[0].kind == "encoder" or of_tower(calls[0].module):
+            parts[name] = assemble(calls, 0, own, key, keep, keep, meta=meta)
+        else:
+            parts[name] = stitch(calls, query, key if name == "cross" else query, meta)
     return parts["self"] if list(parts) == ["self"] else Parts(parts)
+
+
+def _given(
+    model: Model, text: str | Sequence[Mapping[str, str]] | Tokens | None, image: Any, audio: Audio | None
+) -> tuple[dict[str, Tokens], dict[str, Tensor]]:
+    """The axes of what is given, and what the module takes."""
+    if image is not None or audio is not None:
+        return prepare(model, text, image=image, audio=audio)
+    if text is None:
+        raise InputError("generate: expected a text, image or audio, found none")
+    prompt = (
+        model.chat(text, add_generation_prompt=True) if isinstance(text, list) else tokens_of(model, text)
+    )
+    ready = model.inputs([prompt])
+    ready.pop("token_type_ids", None)
+    return {"self": prompt, "encoder": prompt}, ready
+
+
+class _Fed:
+    """What the decoder of an encoder-decoder reads, pass by pass."""
+
+    def __init__(self, model: Model, records: list[AttentionRecord]) -> None:
+        self._model, self._records = model, records
+        self._ids: list[IntArray] = []
+        self._begin = 0
+
+    @contextmanager
+    def watching(self) -> Generator[None]:
+        """Within it what the decoder reads is kept."""
+        hook = self._model.module.register_forward_pre_hook(self._reads, with_kwargs=True)
+        try:
+            yield
+        finally:
+            hook.remove()
+
+    @property
+    def ids(self) -> IntArray:
+        """All that was read."""
+        return np.concatenate(self._ids)
+
+    @property
+    def start(self) -> int:
+        """How many tokens were read before any was written."""
+        return len(self._ids[0])
+
+    def records(self) -> list[AttentionRecord]:
+        """The calls of the encoder's first pass, and of the decoder's passes that wrote.
+
+        Before these Whisper may run both to tell the language.
+        """
+        kinds = [record.kind for record in self._records]
+        heard = next((place for place, kind in enumerate(kinds) if kind != "encoder"), len(kinds))
+        rest = self._records[max(heard, self._begin) :]
+        return self._records[:heard] + [record for record in rest if record.kind != "encoder"]
+
+    def _reads(self, _: nn.Module, __: tuple[Any, ...], given: dict[str, Any]) -> None:
+        ids: Any = given.get("decoder_input_ids")
+        if ids is None:
+            return
+        past: Any = given.get("past_key_values")
+        if past is None or not past.get_seq_length():
+            self._ids, self._begin = [], len(self._records)
+        self._ids.append(ids[0].cpu().numpy().astype(np.int64))
+
+
+def _query(model: Model, prompt: Tokens, ids: IntArray, start: int) -> Tokens:
+    """The axis of what was read: the prompt, and what was written after its first `start` tokens."""
+    fed = from_ids(ids, model.tokenizer)
+    first = len(prompt)
+    classes: dict[str, BoolArray] = {"generated": np.arange(len(fed)) >= start}
+    for name, mask in prompt.classes.items():
+        known = fed.classes.get(name, np.zeros(len(fed), np.bool_)).copy()
+        known[:first] = mask
+        classes[name] = known
+    query = fed.with_classes(**classes)
+    if prompt.boxes is not None:
+        boxes = np.full((len(fed), 4), np.nan)
+        boxes[:first] = prompt.boxes
+        pieces = [*prompt.pieces, *fed.pieces[first:]]
+        query = replace(query, pieces=pieces, picture=prompt.picture, boxes=boxes)
+    if model.tokenizer is None:
+        return query
+    read = prompt.texts
+    if read is None:
+        read = written_texts(model.tokenizer, ids[:first].tolist(), 0)
+    return replace(query, texts=[*read, *written_texts(model.tokenizer, ids.tolist(), first)])
 
 
 def stitch(
@@ -143,17 +241,6 @@ def stitch(
         meta=meta,
         visible=visible,
     )
-
-
-def _classes(prompt: Tokens, query: Tokens, start: int) -> dict[str, Any]:
-    """The classes of the prompt's tokens, carried over, and those of the tokens written."""
-    classes: dict[str, Any] = {"generated": np.arange(len(query)) >= start}
-    if start == len(prompt):
-        for name, mask in prompt.classes.items():
-            known = query.classes.get(name, np.zeros(len(query), bool)).copy()
-            known[:start] = mask
-            classes[name] = known
-    return classes
 
 
 def written_texts(tokenizer: Any, ids: Sequence[int], start: int) -> list[str]:
