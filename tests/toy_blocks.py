@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from headscope.stream.checkpoint import Folder, reduce
-from headscope.stream.outcome import Failure, Outcome, Shard
+from headscope.stream.checkpoint import Folder
+from headscope.stream.outcome import Failure, Given, Outcome, Shard
+from headscope.stream.reduce import alone, reduce
 
 IDENTITY: Mapping[str, Any] = {
     "kind": "toy",
@@ -65,7 +66,7 @@ class Corpus:
         changed = self.other is not None and any(number >= self.other for number in self.read)
         return f"{len(self.read)}{' other' if changed else ''}"
 
-    def work(self, block: Chunk) -> Outcome[Numbers]:
+    def work(self, block: Given) -> Outcome[Numbers]:
         numbers = list(block)
         self.worked.append(block.number)
         draw = np.random.default_rng(block.number)
@@ -76,20 +77,23 @@ class Corpus:
         return Outcome(Numbers(values), (Failure(f"x:{numbers[1]}", "no"),) if block.number % 3 == 2 else ())
 
 
-def folder(path: Path, shard: Shard | None = None, every: float = 0.0, **more: Any) -> Folder[Numbers]:
-    return Folder(path, {**IDENTITY, **more}, Numbers.from_arrays, shard=shard, every=every)
+def folder(
+    path: Path, shard: Shard | None = None, every: float = 0.0, span: int = 1, **more: Any
+) -> Folder[Numbers]:
+    return Folder(path, {**IDENTITY, **more}, Numbers.from_arrays, shard=shard, span=span, every=every)
 
 
-def main(place: str, shard: str | None = None) -> None:
+def main(place: str, shard: str = "", span: str = "1") -> None:
     corpus = Corpus(40)
 
-    def work(block: Chunk) -> Outcome[Numbers]:
+    def work(block: Given) -> Outcome[Numbers]:
         time.sleep(0.004)
         return corpus.work(block)
 
-    with folder(Path(place), Shard.parse(shard) if shard else None) as own:
+    with folder(Path(place), Shard.parse(shard) if shard else None, span=int(span)) as own:
         print("begun", flush=True)
-        found = reduce(corpus, work, folder=own, fingerprint=corpus.fingerprint).outcome
+        options: dict[str, Any] = {"folder": own, "span": int(span), "fingerprint": corpus.fingerprint}
+        found = reduce(corpus, alone(work), **options).outcome
     assert not {"torch", "transformers", "xarray", "pandas"} & set(sys.modules)
     assert found.sums is not None
     print(found.sums.values.tobytes().hex(), found.failures)

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +20,34 @@ import pytest
 import xarray as xr
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from toy_blocks import IDENTITY, Chunk, Corpus, Numbers, folder
+from toy_blocks import IDENTITY, Corpus, Numbers, folder
 
 from headscope.errors import HeadscopeWarning, InputError, RunError
-from headscope.stream.checkpoint import Folder, reduce
-from headscope.stream.outcome import Outcome, Shard
+from headscope.stream.checkpoint import Folder
+from headscope.stream.outcome import Given, Outcome, Shard
 from headscope.stream.parts import merge_parts, write_part
-from headscope.stream.safefile import BrokenFileError, decode, encode, write
+from headscope.stream.reduce import Reduced, alone, reduce
+from headscope.stream.safefile import BrokenFileError, FormatError, decode, encode, write
 
 HERE = Path(__file__).resolve().parents[1]
 
 
-def run(corpus: Corpus, own: Folder[Numbers] | None = None) -> Outcome[Numbers]:
+def reduced(
+    corpus: Corpus,
+    own: Folder[Numbers] | None = None,
+    work: Callable[[Given], Outcome[Numbers]] | None = None,
+    **more: Any,
+) -> Reduced[Numbers]:
+    if own is not None:
+        more = {"span": own.width, **more}
+    return reduce(corpus, alone(work or corpus.work), folder=own, fingerprint=corpus.fingerprint, **more)
+
+
+def run(corpus: Corpus, own: Folder[Numbers] | None = None, **more: Any) -> Outcome[Numbers]:
     if own is None:
-        return reduce(corpus, corpus.work).outcome
+        return reduced(corpus, **more).outcome
     with own:
-        return reduce(corpus, corpus.work, folder=own, fingerprint=corpus.fingerprint).outcome
+        return reduced(corpus, own, **more).outcome
 
 
 def same(a: Outcome[Numbers], b: Outcome[Numbers]) -> None:
@@ -47,7 +60,7 @@ def same(a: Outcome[Numbers], b: Outcome[Numbers]) -> None:
 
 def part(path: Path, place: Path, corpus: Corpus, shard: Shard, **more: Any) -> Path:
     with folder(place, shard, **more) as own:
-        found = reduce(corpus, corpus.work, folder=own, fingerprint=corpus.fingerprint)
+        found = reduced(corpus, own)
         figures = xr.Dataset({"sum": ("x", np.zeros(2))}, attrs={"meta": "{}"})
         write_part(path, figures, own, found, {"what": "toy"})
     return path
@@ -61,10 +74,10 @@ class StopError(Exception):
     pass
 
 
-def stopping(corpus: Corpus, at: int) -> Callable[[Chunk], Outcome[Numbers]]:
+def stopping(corpus: Corpus, at: int) -> Callable[[Given], Outcome[Numbers]]:
     """As `Corpus.work`, but block `at` ends the run."""
 
-    def work(block: Chunk) -> Outcome[Numbers]:
+    def work(block: Given) -> Outcome[Numbers]:
         if block.number == at:
             raise StopError
         return corpus.work(block)
@@ -78,7 +91,8 @@ def stopping(corpus: Corpus, at: int) -> Callable[[Chunk], Outcome[Numbers]]:
 def test_the_order_of_additions_shows_in_the_digits() -> None:
     """Else these tests would say nothing."""
     corpus = Corpus(12)
-    own = [one for one in (corpus.work(block) for block in corpus) if one.sums is not None]
+    own = [corpus.work(Given(block.number, block)) for block in corpus]
+    own = [one for one in own if one.sums is not None]
     backwards: Outcome[Numbers] = Outcome()
     for one in reversed(own):
         backwards = backwards.then(one)
@@ -93,20 +107,23 @@ def test_the_order_of_additions_shows_in_the_digits() -> None:
     blocks=st.integers(0, 14),
     stops=st.lists(st.integers(0, 14), max_size=4),
     every=st.sampled_from([0.0, 1e9]),
+    span=st.sampled_from([1, 3, 4]),
 )
-def test_any_ends_on_the_way_give_the_same_bytes(blocks: int, stops: list[int], every: float) -> None:
+def test_any_ends_on_the_way_give_the_same_bytes(
+    blocks: int, stops: list[int], every: float, span: int
+) -> None:
     with tempfile.TemporaryDirectory() as name:
         done = 0
         for stop in stops:
             corpus = Corpus(blocks)
-            with folder(Path(name), every=every) as own:
+            with folder(Path(name), every=every, span=span) as own:
                 try:
-                    reduce(corpus, stopping(corpus, stop), folder=own, fingerprint=corpus.fingerprint)
+                    reduced(corpus, own, stopping(corpus, stop))
                     done = blocks
                 except StopError:
                     done = max(done, stop)
         corpus = Corpus(blocks)
-        same(run(corpus, folder(Path(name), every=every)), run(Corpus(blocks)))
+        same(run(corpus, folder(Path(name), every=every, span=span)), run(Corpus(blocks), span=span))
         assert corpus.worked == list(range(min(done, blocks), blocks))
         assert len(list(Path(name).glob("total-*"))) <= 2
 
@@ -118,30 +135,26 @@ def test_any_ends_on_the_way_give_the_same_bytes(blocks: int, stops: list[int], 
     shards=st.integers(1, 5),
     stops=st.lists(st.integers(0, 12), min_size=5, max_size=5),
     seed=st.randoms(use_true_random=False),
+    span=st.sampled_from([1, 3, 4]),
 )
 def test_any_shards_and_ends_merge_to_the_same_bytes(
-    blocks: int, shards: int, stops: list[int], seed: random.Random
+    blocks: int, shards: int, stops: list[int], seed: random.Random, span: int
 ) -> None:
     with tempfile.TemporaryDirectory() as name:
         paths: list[Path] = []
         for number in range(1, shards + 1):
             shard, place = Shard(number, shards), Path(name) / str(number)
             corpus = Corpus(blocks)
-            with folder(place, shard) as own:
+            with folder(place, shard, span=span) as own:
                 try:
-                    reduce(
-                        corpus,
-                        stopping(corpus, stops[number - 1]),
-                        folder=own,
-                        fingerprint=corpus.fingerprint,
-                    )
+                    reduced(corpus, own, stopping(corpus, stops[number - 1]))
                 except StopError:
-                    assert stops[number - 1] in shard
+                    assert stops[number - 1] // span in shard
             again = Corpus(blocks)
-            paths.append(part(Path(name) / f"{number}.nc", place, again, shard))
-            assert sorted(corpus.worked + again.worked) == [n for n in range(blocks) if n in shard]
+            paths.append(part(Path(name) / f"{number}.nc", place, again, shard, span=span))
+            assert sorted(corpus.worked + again.worked) == [n for n in range(blocks) if n // span in shard]
         seed.shuffle(paths)
-        same(merged(*paths), run(Corpus(blocks)))
+        same(merged(*paths), run(Corpus(blocks), span=span))
 
 
 def test_a_shard_that_goes_on_gives_what_it_gives_at_once(tmp_path: Path) -> None:
@@ -151,7 +164,7 @@ def test_a_shard_that_goes_on_gives_what_it_gives_at_once(tmp_path: Path) -> Non
     place = tmp_path / "shard"
     run(Corpus(30), folder(place, Shard(2, 2)))
     for lost in (3, 11, 17, 29):
-        (place / f"block-{lost:08d}.safetensors").unlink()
+        (place / f"span-{lost:08d}.safetensors").unlink()
     corpus = Corpus(30)
     same(run(corpus, folder(place, Shard(2, 2))), whole)
     assert corpus.worked == [3, 11, 17, 29]
@@ -166,7 +179,7 @@ def test_a_run_without_a_folder_keeps_nothing() -> None:
 def test_an_error_in_one_block_keeps_those_before(tmp_path: Path) -> None:
     corpus = Corpus(9)
     with folder(tmp_path, every=1e9) as own, pytest.raises(StopError):
-        reduce(corpus, stopping(corpus, 6), folder=own, fingerprint=corpus.fingerprint)
+        reduced(corpus, own, stopping(corpus, 6))
     again = Corpus(9)
     same(run(again, folder(tmp_path)), run(Corpus(9)))
     assert again.worked == [6, 7, 8]
@@ -191,7 +204,11 @@ def last_line(process: subprocess.Popen[str]) -> str:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="kill -9")
-@pytest.mark.parametrize(("shard", "wanted"), [((), 24), (("2/2",), 8)], ids=["run", "shard"])
+@pytest.mark.parametrize(
+    ("shard", "wanted"),
+    [((), 16), (("2/2",), 8), (("", "7"), 8), (("2/2", "7"), 8)],
+    ids=["run", "shard", "spans", "shard of spans"],
+)
 def test_killed_at_random_moments(tmp_path: Path, shard: tuple[str, ...], wanted: int) -> None:
     """While it starts, between blocks and in them, while checkpoints are written, up to the end."""
     draw = random.Random(4)
@@ -240,13 +257,9 @@ BROKEN: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         lambda data: flipped(data, data.index(b"toy")),
         r"expected the checksum \w{12}, found \w{12}",
     ),
-    "empty": (lambda data: b"", r"expected a checkpoint \(headscope.checkpoint/2\), found an empty file"),
+    "empty": (lambda data: b"", r"expected a checkpoint \(headscope.checkpoint/3\), found an empty file"),
     "something else": (lambda data: b"PK\3\4 a zip file, say", "found something else"),
     "short": (lambda data: b"abc", "found something else"),
-    "of another format": (
-        lambda data: data.replace(b"headscope.checkpoint/2", b"headscope.checkpoint/9"),
-        "expected the format headscope.checkpoint/2, found 'headscope.checkpoint/9', of another version of headscope",
-    ),
 }
 
 
@@ -282,13 +295,73 @@ def test_no_whole_checkpoint_is_an_error_and_nothing_is_lost(tmp_path: Path) -> 
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_block_of_a_shard_is_said_and_done_again(tmp_path: Path, name: str) -> None:
     run(Corpus(6), folder(tmp_path, Shard(1, 2)))
-    broken = tmp_path / "block-00000002.safetensors"
+    broken = tmp_path / "span-00000002.safetensors"
     change, message = BROKEN[name]
     broken.write_bytes(change(broken.read_bytes()))
     corpus = Corpus(6)
     with pytest.warns(HeadscopeWarning, match=rf"^\S*{broken.name}: .*{message}; block 2 is done again$"):
         run(corpus, folder(tmp_path, Shard(1, 2)))
     assert corpus.worked == [2]
+
+
+@pytest.mark.parametrize("shard", [None, Shard(1, 2)], ids=["run", "shard"])
+def test_what_another_version_kept_is_refused_by_name(tmp_path: Path, shard: Shard | None) -> None:
+    """Nothing is done over it, and it stays."""
+    run(Corpus(6), folder(tmp_path, shard))
+    files = sorted(tmp_path.glob("*-*"))
+    for file in files:
+        file.write_bytes(file.read_bytes().replace(b"headscope.checkpoint/3", b"headscope.checkpoint/2"))
+    before = [file.read_bytes() for file in files]
+    with pytest.raises(
+        FormatError,
+        match=rf"^\S*{files[-1].name}: expected the format headscope.checkpoint/3, found 'headscope.checkpoint/2', of "
+        "another version of headscope: finish the run with that version, or remove what it kept and start again$",
+    ):
+        folder(tmp_path, shard)
+    assert [file.read_bytes() for file in files] == before
+
+
+@pytest.mark.parametrize("end", range(9))
+def test_a_span_is_one_unit_where_that_is_asked_for(tmp_path: Path, end: int) -> None:
+    """The same bytes, also where a checkpoint ends in the midst of a span, whose other blocks then go alone."""
+    sizes: list[int] = []
+
+    def each(units: Any) -> Any:
+        for unit in units:
+            sizes.append(len(unit))
+            yield next(alone(again.work)(iter([unit])))
+
+    corpus, again = Corpus(11), Corpus(11)
+    with folder(tmp_path, span=4) as own, suppress(StopError):
+        reduced(corpus, own, stopping(corpus, end))
+    with folder(tmp_path, span=4) as own:
+        found = reduce(
+            again, each, folder=own, span=4, fingerprint=again.fingerprint, together=lambda index: index > 0
+        )
+    same(found.outcome, run(Corpus(11), span=4))
+    assert sizes == {0: [1] * 4 + [4, 3], 4: [4, 3], 8: [3]}.get(end, [1] * (-end % 4) + [4, 3][(end > 4) :])
+
+
+def test_what_was_read_before_a_broken_input_is_kept(tmp_path: Path) -> None:
+    """Where a unit is ahead of what is added, or has several blocks."""
+
+    class Breaks(Corpus):
+        def __iter__(self) -> Any:
+            yield from list(super().__iter__())[:7]
+            raise StopError
+
+    corpus = Breaks(9)
+    with folder(tmp_path, every=1e9, span=4) as own, pytest.raises(StopError):
+        reduce(
+            corpus,
+            alone(corpus.work),
+            folder=own,
+            span=4,
+            fingerprint=corpus.fingerprint,
+            together=lambda _: True,
+        )
+    assert [file.name for file in tmp_path.glob("total-*")] == ["total-00000007.safetensors"]
+    same(run(Corpus(9), folder(tmp_path, span=4)), run(Corpus(9), span=4))
 
 
 @settings(max_examples=60, deadline=None)
@@ -298,7 +371,7 @@ def test_no_flipped_bit_goes_unseen(place: float, bit: int) -> None:
     data = bytearray(encode({"a": np.arange(9.0), "b": np.array(["x", "ÿ"])}, {"sha256": "y"}))
     decode(bytes(data), "file")
     data[int(place * len(data))] ^= 1 << bit
-    with pytest.raises(BrokenFileError, match=r"^file: expected "):
+    with pytest.raises((BrokenFileError, FormatError), match=r"^file: expected "):
         decode(bytes(data), "file")
 
 
@@ -372,7 +445,7 @@ def test_a_longer_corpus_goes_on(tmp_path: Path) -> None:
 
 def test_other_circumstances_are_said(tmp_path: Path) -> None:
     with Folder(tmp_path, IDENTITY, Numbers.from_arrays, circumstances={"threads": 2}, every=0) as own:
-        reduce(Corpus(3), Corpus(3).work, folder=own)
+        reduced(Corpus(3), own)
     with (
         pytest.warns(HeadscopeWarning, match="the last digits may differ: threads: expected 4, found 2$"),
         Folder(tmp_path, IDENTITY, Numbers.from_arrays, circumstances={"threads": 4}) as own,

@@ -1,9 +1,8 @@
-"""Runs that can be killed at any moment and go on: sums of numbered blocks, added in order, kept on disk.
+"""Checkpoints: what a run or a shard has done so far, in files of a folder.
 
-What is reduced is anything that adds up (``a + b``) and turns into arrays and back (`Summable`), block after block
-from the left: ``((b0 + b1) + b2) + …``. A run keeps the total of the first n blocks; a shard keeps the sums of each
-of its blocks, so that merging makes the same additions in the same order. Both are files of one format
-(docs/streams.md) with a checksum over all of their bytes. Needs no torch.
+A run keeps the total of the first n blocks; a shard keeps the sums of each of its spans, so that merging makes the same
+additions in the same order. Both are files of one format (docs/streams.md) with a checksum over all of their bytes.
+Needs no torch.
 """
 
 from __future__ import annotations
@@ -13,104 +12,23 @@ import os
 import re
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, Protocol, Self, TypeVar, cast
+from typing import Any, Generic, Self, cast
 
 from headscope.errors import HeadscopeWarning, InputError
-from headscope.stream.outcome import Failure, Outcome, S, Shard
+from headscope.stream.outcome import Failure, Outcome, S, Shard, Total
 from headscope.stream.safefile import Arrays, BrokenFileError, decode, encode, write
 
 EVERY = 10.0
-"""The total is written after the first block that ends so many seconds after the last time."""
+"""What is not whole yet is written after the first block that ends so many seconds after the last time."""
 
-_NAME = re.compile(r"(total|block)-(\d{8,})\.safetensors")
-
-
-class Numbered(Protocol):
-    """A block: numbered from 0, read once (`headscope.corpora.Block` is one)."""
-
-    @property
-    def number(self) -> int:
-        """From 0, in the order of the corpus."""
-        ...
-
-    def __iter__(self) -> Iterator[Any]: ...
-
-
-B = TypeVar("B", bound=Numbered)
-
-
-@dataclass(frozen=True)
-class Reduced(Generic[S]):
-    """A corpus that was read to its end.
-
-    Attributes:
-        outcome: of the blocks of the run, or of the shard.
-        blocks: how many blocks the corpus has.
-        fingerprint: of all its inputs.
-    """
-
-    outcome: Outcome[S]
-    blocks: int
-    fingerprint: str
-
-
-def reduce(
-    blocks: Iterable[B],
-    work: Callable[[B], Outcome[S]],
-    *,
-    folder: Folder[S] | None = None,
-    fingerprint: Callable[[], str] = str,
-    passed: Callable[[], None] | None = None,
-) -> Reduced[S]:
-    """Add up what blocks give, in their order; go on where `folder` left off, and keep there what is done.
-
-    Args:
-        blocks: all blocks of the corpus, whatever is done already: those are read, not worked on.
-        work: what one block gives. It reads the block to its end. Whatever it raises ends the run, after all
-            blocks before have been kept.
-        folder: where checkpoints are. That of a shard works on the shard's blocks only.
-        fingerprint: of all that was read so far; the same whenever the corpus is read again.
-        passed: told after each block that is read only.
-
-    Raises:
-        InputError: the checkpoint is of other inputs.
-        RunError: a checkpoint cannot be written.
-    """
-    start, count = 0, 0
-    outcome: Outcome[S] = Outcome()
-    shard = None if folder is None else folder.shard
-    if folder is not None and shard is None:
-        start, outcome = folder.resume()
-    try:
-        for block in blocks:
-            count = block.number + 1
-            kept = folder.block(block.number) if folder is not None and shard is not None else None
-            mine = shard is None or block.number in shard
-            if kept is None and mine and block.number >= start:
-                own = work(block)
-                outcome = outcome.then(own)
-                if folder is not None:
-                    folder.keep(block.number, own, outcome, fingerprint())
-                continue
-            for _ in block:
-                pass
-            if folder is not None:
-                folder.compare(count, fingerprint())
-            if kept is not None:
-                outcome = outcome.then(kept)
-            if passed is not None:
-                passed()
-    finally:
-        if folder is not None:
-            folder.flush()
-    if folder is not None:
-        folder.ends(count)
-    return Reduced(outcome, count, fingerprint())
+_NAME = re.compile(r"(total|span)-(\d{8,})\.safetensors")
+_OPEN = (
+    "span/"  # before the names of the arrays of a span that is not whole, beside those of the spans before it
+)
 
 
 class Folder(Generic[S]):
@@ -121,10 +39,11 @@ class Folder(Generic[S]):
         identity: what the run is of (model, corpus, options, versions), as JSON: a checkpoint of another run is
             refused.
         load: makes sums of what their `to_arrays` gave.
-        shard: of which the folder keeps each block; None for a run, of which it keeps the total so far.
+        shard: of which the folder keeps each span; None for a run, of which it keeps the total so far.
+        span: how many blocks a span has.
         circumstances: what may move the last digits without making it another run (machine, threads); a change
             is said in a warning.
-        every: how often the total so far is written, in seconds.
+        every: how often what is not whole yet is written, in seconds.
 
     Raises `InputError` for a folder that cannot be used, whose run is another one, or at which another process is
     at work.
@@ -137,16 +56,17 @@ class Folder(Generic[S]):
         load: Callable[[Arrays], S],
         *,
         shard: Shard | None = None,
+        span: int = 1,
         circumstances: Mapping[str, Any] | None = None,
         every: float = EVERY,
     ) -> None:
         self.path = Path(path)
-        self.shard = shard
+        self.shard, self.width = shard, span
         self.identity = _plain({**identity, "shard": None if shard is None else str(shard)})
         self._circumstances = _plain(circumstances or {})
         self._load, self._every = load, every
         self._expected: dict[int, tuple[str, str]] = {}
-        self._latest: tuple[int, Outcome[S], str] | None = None
+        self._latest: tuple[Path, Total[S], dict[str, Any]] | None = None
         self._first = ""
         self._safe: Path | None = None
         self._written = time.monotonic()
@@ -178,8 +98,8 @@ class Folder(Generic[S]):
             os.close(self._lock)
             self._lock = None
 
-    def resume(self) -> tuple[int, Outcome[S]]:
-        """How many blocks are done, and their outcome.
+    def resume(self) -> tuple[int, Total[S]]:
+        """How many blocks are done, and their total.
 
         A checkpoint that is broken is said in a warning and the one before it taken. Raises `InputError` where
         none is whole, and where one is of another run.
@@ -187,7 +107,7 @@ class Folder(Generic[S]):
         problems: list[str] = []
         for number, file in sorted(self._files("total"), reverse=True):
             try:
-                outcome, described = self._read(file)
+                total, described = self._read(file)
             except BrokenFileError as error:
                 problems.append(str(error))
                 continue
@@ -195,53 +115,69 @@ class Folder(Generic[S]):
                 warnings.warn(f"{problems[0]}; going on from {file.name}", HeadscopeWarning, stacklevel=2)
             self._first, self._safe = described["first"], file
             self._expected = {1: (file.name, self._first), number: (file.name, described["fingerprint"])}
-            return number, outcome
+            return number, total
         if problems:
             raise InputError(
                 f"{problems[0]}; there is no earlier checkpoint: remove {self.path} to start again"
             )
-        return 0, Outcome()
+        return 0, Total()
 
-    def keep(self, number: int, own: Outcome[S], total: Outcome[S], fingerprint: str) -> None:
-        """Keep the outcome of a block, and of all blocks up to it: at once in a shard, else when it is time."""
+    def keep(
+        self, blocks: int, own: Outcome[S], total: Total[S], fingerprints: tuple[str, str], *, ends: bool
+    ) -> None:
+        """Keep what was done of the span `own`, or in all: a shard's span at once when it ends, else when it is time.
+
+        Args:
+            blocks: up to which block of the corpus it is done.
+            own: of the span of the last of them.
+            total: of all of them.
+            fingerprints: of the corpus up to the first block that was done now, and up to there.
+            ends: whether the span is whole.
+        """
+        first, fingerprint = fingerprints
+        described: dict[str, Any] = {"blocks": blocks, "fingerprint": fingerprint}
         if self.shard is not None:
-            self._write(self._block(number), own, {"block": number, "fingerprint": fingerprint})
-            return
-        self._first = self._first or fingerprint
-        self._latest = (number + 1, total, fingerprint)
-        if time.monotonic() - self._written >= self._every:
+            index = (blocks - 1) // self.width
+            self._latest = self._span(index), Total(own), {**described, "span": index}
+        else:
+            self._first = self._first or first
+            file = self.path / f"total-{blocks:08d}.safetensors"
+            self._latest = file, total, {**described, "first": self._first}
+        if (ends and self.shard is not None) or time.monotonic() - self._written >= self._every:
             self.flush()
 
     def flush(self) -> None:
-        """Write the latest total, and keep the checkpoint before it as well."""
+        """Write the latest; of a run, keep the checkpoint before it as well."""
         if self._latest is None:
             return
-        (blocks, outcome, fingerprint), self._latest = self._latest, None
-        file = self.path / f"total-{blocks:08d}.safetensors"
-        self._write(file, outcome, {"blocks": blocks, "first": self._first, "fingerprint": fingerprint})
-        for _, other in self._files("total"):
-            if other not in (file, self._safe):
-                with suppress(OSError):
-                    other.unlink()
-        self._safe, self._written = file, time.monotonic()
+        (file, total, described), self._latest = self._latest, None
+        self._write(file, total, described)
+        if self.shard is None:
+            for _, other in self._files("total"):
+                if other not in (file, self._safe):
+                    with suppress(OSError):
+                        other.unlink()
+            self._safe = file
+        self._written = time.monotonic()
 
-    def block(self, number: int) -> Outcome[S] | None:
-        """What a block of a shard gave; None where that is not there, or broken, which a warning says."""
-        file = self._block(number)
+    def span(self, index: int) -> tuple[int, Outcome[S]] | None:
+        """What a span of a shard gave, and up to which block; None where that is not there, or broken (a warning)."""
+        file = self._span(index)
         if not file.exists():
             return None
         try:
-            outcome, described = self._read(file)
+            total, described = self._read(file)
         except BrokenFileError as error:
-            warnings.warn(f"{error}; block {number} is done again", HeadscopeWarning, stacklevel=2)
+            name = f"block {index}" if self.width == 1 else f"span {index}"
+            warnings.warn(f"{error}; {name} is done again", HeadscopeWarning, stacklevel=2)
             return None
-        self._expected[number + 1] = (file.name, described["fingerprint"])
-        return outcome
+        self._expected[described["blocks"]] = (file.name, described["fingerprint"])
+        return described["blocks"], total.outcome
 
     def blobs(self) -> Iterator[tuple[int, bytes]]:
-        """The blocks of a shard, by number, each as the bytes of its file."""
-        for number, file in sorted(self._files("block")):
-            yield number, file.read_bytes()
+        """The spans of a shard, by number, each as the bytes of its file."""
+        for index, file in sorted(self._files("span")):
+            yield index, file.read_bytes()
 
     def compare(self, blocks: int, fingerprint: str) -> None:
         """Raise `InputError` where the checkpoint saw other inputs in the first so many blocks."""
@@ -255,15 +191,16 @@ class Folder(Generic[S]):
 
     def ends(self, blocks: int) -> None:
         """Raise `InputError` where the checkpoint has more blocks than the corpus."""
-        most = max([*self._expected, *(number + 1 for number, _ in self._files("block"))], default=0)
+        begun = (index * self.width + 1 for index, _ in self._files("span"))
+        most = max([*self._expected, *begun], default=0)
         if most > blocks:
             raise InputError(
                 f"{self.path}: a checkpoint of other inputs: expected a corpus of at least {most} blocks, "
                 f"found {blocks}"
             )
 
-    def _block(self, number: int) -> Path:
-        return self.path / f"block-{number:08d}.safetensors"
+    def _span(self, index: int) -> Path:
+        return self.path / f"span-{index:08d}.safetensors"
 
     def _files(self, kind: str) -> list[tuple[int, Path]]:
         matches = ((_NAME.fullmatch(file.name), file) for file in self.path.iterdir())
@@ -271,13 +208,13 @@ class Folder(Generic[S]):
 
     def _refuse_others(self) -> None:
         """Refuse the folder of another run before anything is done."""
-        for kind in ("total", "block"):
+        for kind in ("total", "span"):
             for _, file in sorted(self._files(kind), reverse=True):
                 with suppress(BrokenFileError):
                     self._read(file)
                     break
 
-    def _read(self, file: Path) -> tuple[Outcome[S], dict[str, Any]]:
+    def _read(self, file: Path) -> tuple[Total[S], dict[str, Any]]:
         try:
             data = file.read_bytes()
         except OSError as error:
@@ -294,21 +231,30 @@ class Folder(Generic[S]):
             self._circumstances = described["circumstances"]  # said once, and kept for the next time
         return restored(arrays, described, self._load), described
 
-    def _write(self, file: Path, outcome: Outcome[S], described: Mapping[str, Any]) -> None:
-        arrays: Arrays = {} if outcome.sums is None else outcome.sums.to_arrays()
-        more = {
-            "identity": self.identity,
-            "circumstances": self._circumstances,
-            "failures": outcome.failures,
-            "empty": outcome.sums is None,
-        }
-        write(file, encode(arrays, {**described, **more}))
+    def _write(self, file: Path, total: Total[S], described: Mapping[str, Any]) -> None:
+        arrays, about = _stored(total.spans)
+        more, of_span = _stored(total.open)
+        about |= {"identity": self.identity, "circumstances": self._circumstances, "span_open": of_span}
+        own = {f"{_OPEN}{name}": array for name, array in more.items()}
+        write(file, encode({**arrays, **own}, {**about, **described}))
 
 
-def restored(arrays: Arrays, described: Mapping[str, Any], load: Callable[[Arrays], S]) -> Outcome[S]:
+def _stored(outcome: Outcome[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The arrays of an outcome, and what else is to be said of it."""
+    arrays = {} if outcome.sums is None else dict(outcome.sums.to_arrays())
+    return arrays, {"failures": outcome.failures, "empty": outcome.sums is None}
+
+
+def restored(arrays: Arrays, described: Mapping[str, Any], load: Callable[[Arrays], S]) -> Total[S]:
     """What a decoded checkpoint holds."""
-    failures = tuple(Failure(*each) for each in described["failures"])
-    return Outcome(None if described["empty"] else load(arrays), failures)
+
+    def one(about: Mapping[str, Any], arrays: Arrays) -> Outcome[S]:
+        failures = tuple(Failure(*each) for each in about["failures"])
+        return Outcome(None if about["empty"] else load(arrays), failures)
+
+    own = {name.removeprefix(_OPEN): each for name, each in arrays.items() if name.startswith(_OPEN)}
+    rest = {name: each for name, each in arrays.items() if not name.startswith(_OPEN)}
+    return Total(one(described, rest), one(described["span_open"], own))
 
 
 def difference(expected: Any, found: Any) -> str:

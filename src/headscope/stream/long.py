@@ -23,19 +23,20 @@ import transformers
 import xarray as xr
 
 import headscope
-from headscope.corpora import Block, Corpus, Example
+from headscope.corpora import Corpus, Example
 from headscope.corpora.batches import Reading
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.measures.dataset import check_suffix
 from headscope.measures.files import check_place
 from headscope.models import Model, expect_model
 from headscope.stream.batches import at_least_one, corpus_name, cut, examples, no_input
-from headscope.stream.checkpoint import Folder, reduce
+from headscope.stream.checkpoint import Folder
 from headscope.stream.inputs import Inputs
-from headscope.stream.outcome import Failure, Outcome, S, Shard
+from headscope.stream.outcome import Failure, Given, Outcome, S, Shard
 from headscope.stream.parts import merge_parts, write_part
 from headscope.stream.progress import Progress, bar
 from headscope.stream.provenance import COMMAND
+from headscope.stream.reduce import alone, reduce
 from headscope.stream.safefile import Arrays
 
 WINDOWS: int | None = 4
@@ -57,11 +58,13 @@ class Kind(Generic[S]):
         load: makes sums of what their `to_arrays` gave.
         figures: makes the dataset of the sums, the description of the run, and what the run said besides (`merge`
             gives it back as JSON does).
+        span: so many blocks add up before their sum is added to the total: more than one where sums are large.
     """
 
     name: str
     load: Callable[[Arrays], S]
     figures: Callable[[S, dict[str, Any], Mapping[str, Any]], xr.Dataset]
+    span: int = 1
 
     def merge(self, parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
         """The figures of a whole corpus from the parts of all its shards; see `headscope.merge`."""
@@ -164,24 +167,33 @@ def run_long(
             }
             circumstances = _circumstances(model)
             folder = stack.enter_context(
-                Folder(place, run, kind.load, shard=mine, circumstances=circumstances)
+                Folder(place, run, kind.load, shard=mine, span=kind.span, circumstances=circumstances)
             )
         shown = stack.enter_context(bar(corpus, limit, progress, title))
 
-        def work(batches: Block) -> Outcome[S]:
+        def work(batches: Given) -> Outcome[S]:
             shown.begin()
             shown.reached(reading.count - 1)  # the first input of the block is read already
             if skip_failures:
                 return _left_out(batches, block, shown)
             return Outcome(block(batches, shown, batches.open))
 
-        def passed() -> None:
-            (shown.reached if mine else shown.passed)(reading.count - 1)
+        def reached(inputs: int, passed: bool) -> None:
+            if passed:
+                (shown.reached if mine else shown.passed)(inputs)
 
         fingerprint = str if folder is None else reading.fingerprint
         try:
             cuts = cut(reading, batch_size, model, size=size, windows=WINDOWS)
-            reduced = reduce(cuts, work, folder=folder, fingerprint=fingerprint, passed=passed)
+            reduced = reduce(
+                cuts,
+                alone(work),
+                folder=folder,
+                span=kind.span,
+                fingerprint=fingerprint,
+                place=lambda: reading.count - 1,
+                reached=reached,
+            )
         except RunError as error:
             if folder is None or resume is None:
                 raise
@@ -228,7 +240,7 @@ def _shard(shard: str | None, part: str | os.PathLike[str] | None) -> Shard | No
 
 
 def _left_out(
-    block: Block,
+    block: Given,
     sums: Work[S],
     done: Progress,
 ) -> Outcome[S]:
@@ -316,7 +328,8 @@ def described(
     if isinstance(corpus, Corpus):
         corpus.tell()
         counts = {"cuts": corpus.counts.cuts, "empty": corpus.counts.empty, "left_out": len(corpus.broken)}
-        told["corpus"] = {**named, "document": corpus.documents, **counts}
+        kind = {} if corpus.kind == "text" else {"kind": corpus.kind}
+        told["corpus"] = {**named, **kind, "document": corpus.documents, **counts}
         told["broken"] = [str(error) for error in corpus.broken[:DESCRIBED]]
     return told
 

@@ -1,8 +1,8 @@
 """Parts: what shards of a run leave behind, and how parts become the whole.
 
 A part is a netCDF file with the figures of its shard, and beside them in the group ``blocks`` the sums of each of its
-blocks, as checkpoints (docs/streams.md). Merging adds all blocks of all parts in their order, so it makes the very
-additions that one run makes, and reads one block at a time. Needs no torch.
+spans (most often of one block), as checkpoints (docs/streams.md). Merging adds all spans of all parts in their order:
+the very additions that one run makes. It reads one span at a time. Needs no torch.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ import xarray as xr
 from headscope.errors import InputError
 from headscope.lazy import module
 from headscope.measures.files import netcdf, replacing
-from headscope.stream.checkpoint import Folder, Reduced, difference, restored
+from headscope.stream.checkpoint import Folder, difference, restored
 from headscope.stream.outcome import Outcome, S
+from headscope.stream.reduce import Reduced
 from headscope.stream.safefile import Arrays, decode, encode
 
 
@@ -60,6 +61,7 @@ def write_part(
         "identity": identity,
         "shard": str(folder.shard),
         "blocks": reduced.blocks,
+        "span": folder.width,
         "fingerprint": reduced.fingerprint,
         "about": dict(about),
     }
@@ -67,15 +69,15 @@ def write_part(
     def blocks(file: Any) -> None:
         group = file.create_group("blocks")
         group["header"] = np.frombuffer(encode({}, header), np.uint8)
-        for number, blob in folder.blobs():
-            group[f"{number:08d}"] = np.frombuffer(blob, np.uint8)
+        for index, blob in folder.blobs():
+            group[f"{index:08d}"] = np.frombuffer(blob, np.uint8)
 
     with replacing(path) as place:
         netcdf(figures, place, blocks)
 
 
 def merge_parts(paths: Sequence[str | os.PathLike[str]], kind: str, load: Callable[[Arrays], S]) -> Merged[S]:
-    """Add up the blocks of all parts of one run, in their order; the order of `paths` does not matter.
+    """Add up the spans of all parts of one run, in their order; the order of `paths` does not matter.
 
     Args:
         paths: the parts.
@@ -96,28 +98,28 @@ def merge_parts(paths: Sequence[str | os.PathLike[str]], kind: str, load: Callab
         for part in parts:
             if differs := difference(first.header["identity"], part.header["identity"]):
                 raise InputError(f"{part.path}: not of the same run as {first.path}: {differs}")
-            for name in ("blocks", "fingerprint"):
+            for name in ("blocks", "span", "fingerprint"):
                 if differs := difference(first.header[name], part.header[name]):
                     raise InputError(f"{part.path}: not of the same inputs as {first.path}: {name}{differs}")
-            for number in part.numbers:
-                if number in owner:
+            for index in part.spans:
+                if index in owner:
                     raise InputError(
-                        f"{part.path}: expected each block in one part, found block {number} (shard "
-                        f"{part.header['shard']}) in {owner[number].path} as well"
+                        f"{part.path}: expected each {part.noun} in one part, found {part.noun} {index} (shard "
+                        f"{part.header['shard']}) in {owner[index].path} as well"
                     )
-                owner[number] = part
-        total = int(first.header["blocks"])
-        missing = [number for number in range(total) if number not in owner]
+                owner[index] = part
+        total = -(-int(first.header["blocks"]) // int(first.header["span"]))
+        missing = [index for index in range(total) if index not in owner]
         if missing:
             shown = ", ".join(map(str, missing[:10])) + (", …" if len(missing) > 10 else "")
             have = ", ".join(part.header["shard"] for part in parts)
             raise InputError(
-                f"parts: expected all {total} blocks, {len(missing)} are missing: {shown} ("
+                f"parts: expected all {total} {first.noun}s, {len(missing)} are missing: {shown} ("
                 f"the parts are of the shards {have})"
             )
         outcome: Outcome[S] = Outcome()
-        for number in range(total):
-            outcome = outcome.then(owner[number].block(number, load))
+        for index in range(total):
+            outcome = outcome.then(owner[index].span(index, load))
     return Merged(outcome, first.header["about"])
 
 
@@ -134,15 +136,23 @@ class _Part:
     header: dict[str, Any]
 
     @property
-    def numbers(self) -> list[int]:
+    def spans(self) -> list[int]:
         return [int(name) for name in self.group if name != "header"]
 
-    def block(self, number: int, load: Callable[[Arrays], S]) -> Outcome[S]:
-        where = f"{self.path}: block {number}"
-        arrays, described = decode(_bytes(self.path, self.group, f"{number:08d}"), where)
-        if described["block"] != number:
-            raise InputError(f"{where}: expected block {number}, found {described['block']}")
-        return restored(arrays, described, load)
+    @property
+    def noun(self) -> str:
+        return "block" if self.header["span"] == 1 else "span"
+
+    def span(self, index: int, load: Callable[[Arrays], S]) -> Outcome[S]:
+        where = f"{self.path}: {self.noun} {index}"
+        arrays, described = decode(_bytes(self.path, self.group, f"{index:08d}"), where)
+        blocks, width = int(self.header["blocks"]), int(self.header["span"])
+        found, expected = (described["span"], described["blocks"]), (index, min(blocks, (index + 1) * width))
+        if found != expected:
+            raise InputError(
+                f"{where}: expected it up to block {expected[1]}, found span {found[0]} up to {found[1]}"
+            )
+        return restored(arrays, described, load).outcome
 
 
 @contextmanager

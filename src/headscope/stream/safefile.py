@@ -15,7 +15,7 @@ import safetensors.numpy
 from headscope.errors import InputError
 from headscope.measures.files import replacing
 
-FORMAT = "headscope.checkpoint/2"
+FORMAT = "headscope.checkpoint/3"
 
 _NO_DIGEST = b"0" * 64
 
@@ -24,6 +24,10 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 class BrokenFileError(InputError):
     """A file that is no checkpoint, or not whole."""
+
+
+class FormatError(InputError):
+    """A file of another version of headscope."""
 
 
 def encode(arrays: Arrays, described: Mapping[str, Any]) -> bytes:
@@ -44,7 +48,7 @@ def encode(arrays: Arrays, described: Mapping[str, Any]) -> bytes:
 
 
 def decode(data: bytes, where: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
-    """The arrays and the description. Raises `BrokenFileError`, which begins with `where`."""
+    """The arrays and the description. Raises `BrokenFileError` or `FormatError`, which begins with `where`."""
     if not data:
         raise BrokenFileError(f"{where}: expected a checkpoint ({FORMAT}), found an empty file")
     size = int.from_bytes(data[:8], "little")
@@ -60,8 +64,9 @@ def decode(data: bytes, where: str) -> tuple[dict[str, npt.NDArray[Any]], dict[s
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise BrokenFileError(f"{where}: expected a checkpoint ({FORMAT}), found something else") from None
     if version != FORMAT:
-        raise BrokenFileError(
-            f"{where}: expected the format {FORMAT}, found {version!r}, of another version of headscope"
+        raise FormatError(
+            f"{where}: expected the format {FORMAT}, found {version!r}, of another version of headscope: finish the "
+            "run with that version, or remove what it kept and start again"
         )
     if len(data) != length:
         raise BrokenFileError(f"{where}: expected {length:,} bytes, found {len(data):,}")

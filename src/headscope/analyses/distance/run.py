@@ -31,6 +31,9 @@ from headscope.stream.long import Kind, run_long, without_figures
 BLOCK = 64
 """Inputs of a numbered block: few, because a document's sums have a number for every pair of heads."""
 
+SPAN = 64
+"""Blocks whose sums are added up before they are kept: of single ones they would take too much room."""
+
 Precision = Literal["float32", "float64"]
 DTYPES: Mapping[Precision, torch.dtype] = {"float32": torch.float32, "float64": torch.float64}
 
@@ -221,4 +224,4 @@ def _figures(sums: PairSums, meta: dict[str, Any], about: Mapping[str, Any]) -> 
     return dataset(sums, preset=about["preset"], meta=meta)
 
 
-KIND = Kind("distance", PairSums.from_arrays, _figures)
+KIND = Kind("distance", PairSums.from_arrays, _figures, SPAN)
