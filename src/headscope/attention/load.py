@@ -14,6 +14,7 @@ from headscope.doors import Seed, validated
 from headscope.errors import HeadscopeWarning
 from headscope.models import Model
 from headscope.models import load as find
+from headscope.models.recipe import Recipe
 
 PADDED = "padding moves its attention: inputs are batched by length"
 
@@ -76,6 +77,13 @@ def load(
         if note.startswith("not in the checkpoint"):
             warnings.warn(f"{loaded.name}: {note}", HeadscopeWarning, stacklevel=3)
     loaded.checked = check(loaded)
+    loaded.recipe = None
+    if model is None or isinstance(model, str | os.PathLike):
+        how: dict[str, Any] = {"revision": revision, "untrained": untrained, "keep": keep}
+        how |= {"trust_remote_code": trust_remote_code, "allow_unknown": allow_unknown}
+        how |= {"dtype": None if dtype is None else str(loaded.dtype).removeprefix("torch.")}
+        how |= {"init": None if init == "architecture" else init}
+        loaded.recipe = Recipe.of(loaded, model, **how)
     sizes = loaded.checked.vocabulary
     if sizes is not None and sizes.problem is not None and not isinstance(model, Model):
         warnings.warn(f"{loaded.name}: {sizes.problem}", HeadscopeWarning, stacklevel=2)

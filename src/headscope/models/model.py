@@ -37,6 +37,7 @@ class Model:
         image_processor: of a model of vision: makes of a picture what the module reads; None where there is none.
         processor: of a model of texts and pictures: makes of both what the module reads; None where there is none.
     """
+        recipe: how it was loaded by name (`headscope.models.recipe.Recipe`); None for a module that was given.
 
     module: nn.Module
     tokenizer: Any = None
@@ -49,6 +50,7 @@ class Model:
     image_processor: Any = None
     processor: Any = None
 
+    recipe: Any = None
     def __post_init__(self) -> None:
         if not self.name:
             self.name = str(getattr(self.config, "_name_or_path", "") or type(self.module).__name__)

@@ -1,0 +1,48 @@
+"""How a model was loaded: what another process needs to load the same one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from headscope.models.model import Model
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """The arguments of `headscope.load` that gave a model, but for its device.
+
+    Attributes:
+        arguments: by name; a folder with its whole path.
+        made: what came of them, to tell whether the model was changed since.
+    """
+
+    arguments: Mapping[str, Any]
+    made: object = field(repr=False)
+
+    @classmethod
+    def of(cls, loaded: Model, model: str | os.PathLike[str] | None, **arguments: Any) -> Recipe:
+        """The recipe of a model that was just loaded by name; ``main`` becomes the revision that it was."""
+        name = None if model is None else os.fspath(model)
+        if name is not None and Path(name).expanduser().exists():
+            name = str(Path(name).expanduser().resolve())
+        elif name is not None and loaded.revision and not loaded.revision.startswith("sha256:"):
+            arguments["revision"] = loaded.revision
+        told = {name: value for name, value in arguments.items() if value is not None and value is not False}
+        return cls({"model": name, **told}, _state(loaded))
+
+    def holds(self, model: Model) -> bool:
+        """Whether the model is as it was loaded: no weight was written, moved or put in place of another."""
+        return self.made == _state(model)
+
+
+def _state(model: Model) -> object:
+    weights = [
+        (name, value.data_ptr(), value.dtype, 0 if value.is_inference() else value._version)
+        for name, value in model.module.state_dict(keep_vars=True).items()
+    ]
+    kind = getattr(model.config, "_attn_implementation", None)
+    return weights, kind, id(model.tokenizer), id(model.module)
