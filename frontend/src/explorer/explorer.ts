@@ -521,7 +521,7 @@ export class Explorer implements Owner {
     if ((event.key === "Enter" || event.key === " ") && target?.matches("button")) return;
     const { state, headbar, help, set } = this;
     const matrix = state.scale === "head" && state.picture === "matrix" ? this.panes[0]?.large : undefined;
-    const sound = state.scale === "head" && state.picture === "image" ? this.panes[0]?.sound : null;
+    const sound = state.scale === "head" && state.picture === "image" ? this.panes[0]?.image.sound : null;
     const act = action(event.key, { state, headbar, matrix: matrix ?? sound ?? undefined, sound, fold: () => set({ unfolded: turnAll(this.panes[0]!.scene) }), set, search: () => this.search(), help: () => help.showModal() });
     if (!act) return;
     event.preventDefault();

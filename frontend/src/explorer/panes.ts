@@ -12,11 +12,10 @@ import { summaryBox } from "./gridlayout";
 import { HeadLines } from "./head";
 import { Matrix } from "./matrix";
 import { Neuron } from "./neuron";
-import { HeadPicture } from "./picture";
+import { HeadOnInput } from "./onpicture";
 import { phrase, Ranks } from "./ranks";
 import { RowTable } from "./rowtable";
 import type { Scene } from "./scene";
-import { HeadSound } from "./sound";
 import { nameOf as nameOfMatrix } from "./quantities";
 import { nameOf, reads } from "./toolbar";
 
@@ -50,7 +49,7 @@ export class Pane {
   readonly matrix: Matrix;
   readonly large: Matrix;
   readonly neuron: Neuron;
-  readonly image: HeadPicture | HeadSound;
+  readonly image: HeadOnInput;
   private readonly ranks: Ranks;
   private readonly spoken: RowTable;
   /** What the outlines of gold links say. */
@@ -101,7 +100,7 @@ export class Pane {
     this.lines = new HeadLines(this.right, scene);
     this.large = new Matrix(this.right, scene, true);
     this.neuron = new Neuron(this.right, scene);
-    this.image = scene.input.sound && scene.input.picture?.kind === "sound" ? new HeadSound(this.right, scene) : new HeadPicture(this.right, scene);
+    this.image = new HeadOnInput(this.right, scene);
     this.right.append(this.gold);
     // A picture that leaves the page says of what it is.
     this.made = [h("div.saved.sub"), h("div.saved.sub")];
@@ -124,11 +123,6 @@ export class Pane {
     if (this.scene.lacking) return [];
     const measures = part.measures.filter((measure) => !data.array(measure.values)).map((measure) => data.loadArray(measure.values));
     return [...this.grid.missing(), ...this.scene.missing(), ...measures];
-  }
-
-  /** The sound that can be heard, where it is drawn. */
-  get sound(): HeadSound | null {
-    return this.image instanceof HeadSound && this.image.playable ? this.image : null;
   }
 
   get settled(): boolean {
@@ -265,8 +259,7 @@ export class Pane {
   }
 
   destroy(): void {
-    for (const part of [this.grid, this.lines, this.spoken]) part.destroy();
-    this.image.destroy();
+    for (const part of [this.grid, this.lines, this.image, this.spoken]) part.destroy();
     this.root.remove();
   }
 }

@@ -7,8 +7,11 @@ import { cut, difference, type Shown, value } from "./cut";
 import type { Scene } from "./scene";
 import { headsOf } from "./state";
 
-/** Who looks: a query by its place among those that are shown, or the mean over all of them or over the patches. */
-export type Asked = number | "all" | "patches";
+/** Who looks: a query by its place among those that are shown, or the mean over all of them, over the patches or over the text around a picture. */
+export type Asked = number | "all" | "patches" | "text";
+
+/** Whose mean a picture has come along with for the grid: of a text with a picture in it that of the text. */
+export const usual = ({ query }: PartInfo): Asked => (query.images ? "text" : "all");
 
 /** Both kinds of query are shown: patches, and tokens without an area such as [CLS]. */
 export function mixed({ part, rows }: Scene): boolean {
@@ -111,6 +114,7 @@ export function looks(scene: Scene, map: Shown, who: Asked, mask: Uint8Array | n
   let all = 0;
   rows.items.forEach((row, from) => {
     if (who === "patches" && !boxes?.[row.start]) return;
+    if (who === "text" && (boxes?.[row.start] || row.special)) return;
     const weight = counts?.[row.start] ?? 1;
     const first = from * map.columns;
     all += weight;

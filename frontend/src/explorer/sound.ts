@@ -236,7 +236,7 @@ export class HeadSound {
   }
 
   get playable(): boolean {
-    return this.player !== null && !this.root.hidden;
+    return this.player !== null && this.root.checkVisibility();
   }
 
   private async start(): Promise<void> {
@@ -250,7 +250,7 @@ export class HeadSound {
     cancelAnimationFrame(this.frame);
     const tick = (): void => {
       if (!this.player?.playing) return;
-      if (!this.root.isConnected || this.root.hidden) return this.toggle();
+      if (!this.root.checkVisibility()) return this.toggle();
       this.at = this.player.time;
       const [begin, end] = this.span;
       // The stretch goes along with the sound.

@@ -258,6 +258,8 @@ export function caption(scenes: readonly Scene[]): string {
   if (side > 1) parts.push(`queries are blocks of ${side} × ${side} patches, each the mean of its patches`);
   if (scene.against) parts.push("the first input minus the second");
   if (state.unit === "words" && state.scale !== "neuron") parts.push("words: to a word the sum over its pieces, from it their mean");
+  const seen = scene.part.looks && scene.part.query.images && scene.input.picture && state.draw === "auto" && state.quantity === "weights";
+  if (seen) parts.push("the grid: what the text gives to the picture, the mean over its tokens");
   if (folds(scene)) parts.push("a picture as one: to it the sum over its tokens, from it their mean");
   if (state.filter !== "all") parts.push(`${state.filter[0]!.toUpperCase()} looks at ${state.filter[1]!.toUpperCase()}`);
   if (!state.special) parts.push("special tokens hidden");

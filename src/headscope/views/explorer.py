@@ -42,7 +42,7 @@ from headscope.views.payload import (
     WithinInfo,
     WordsInfo,
 )
-from headscope.views.seeing import WHOLE, Blocks, blocks, coarse, looks, of_blocks, together
+from headscope.views.seeing import Blocks, blocks, coarse, in_words, looks, of_blocks, together
 from headscope.views.sounding import sound_info, spectrogram, stretches
 from headscope.views.state import STATE, check_state
 
@@ -128,7 +128,11 @@ def explorer_payload(
             )
             for place, (name, maps) in enumerate(one.parts.items())
         ]
-        read = runs(one.first.query, set(parts[0]["query"].get("changed", ())))
+        # Of several parts the one that reads a text says what the input is.
+        at = next(
+            (at for at, maps in enumerate(one.parts.values()) if fold.reading(maps.query) is not None), 0
+        )
+        read = runs(list(one.parts.values())[at].query, set(parts[at]["query"].get("changed", ())))
         text = [RunInfo(text=plain_text(words), changed=mine) for words, mine in read]
         info = InputInfo(label=plain_text(one.label), parts=parts, text=text)
         if (seen := _picture(one)) is not None:
@@ -498,6 +502,8 @@ def _beginning(state: ExplorerState, shown: Sequence[InputInfo]) -> ExplorerStat
         state = {"scale": "model", **state}
     if all("picture" in one and one["parts"][0]["key"].get("boxes") for one in shown):
         state = {"picture": "image", **state}
+        if any(part["key"].get("images") and part["key"]["words"] for part in shown[0]["parts"]):
+            state = {"unit": "words", **state}  # a text is read by words
     return {"side": "both", **state} if len(shown) == 2 else state
 
 
@@ -521,17 +527,9 @@ def _say_blocks(inputs: Sequence[Input], shown: Sequence[InputInfo], include: An
             if "counts" not in part["query"]:
                 continue
             included = Included(one.parts[part["name"]], *include)
-            found = blocks(included)
-            assert found is not None
-            heads = sum(map(len, included.heads))
-            weights = len(included.maps.query) * len(included.maps.key)
-            warnings.warn(
-                f"{heads} heads on {len(included.maps.query):,} tokens are {heads * weights / 1e6:,.0f} million weights: "
-                f"as queries this view has blocks of {found.side} × {found.side} patches, each the mean of its patches; "
-                f"of up to {WHOLE // weights} heads it has every patch (include_layers=[...], include_heads=[...])",
-                HeadscopeWarning,
-                stacklevel=4,
-            )
+            # Who asked for blocks need not be told.
+            if "counts" in part["query"] and one.side == 1 and (found := blocks(included)) is not None:
+                warnings.warn(in_words(included, found), HeadscopeWarning, stacklevel=4)
 
 
 def _say_size(size: int, shown: Sequence[InputInfo]) -> None:

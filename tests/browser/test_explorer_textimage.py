@@ -1,0 +1,306 @@
+"""Models of text and pictures: words beside the picture, and pictures within a text that unfold into their patches."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headscope as hs
+from headscope.maps import AttentionMaps
+
+pytest.importorskip("PIL.Image")
+pytestmark = pytest.mark.browser
+
+AXE = Path(__file__).resolve().parents[2] / "frontend/node_modules/axe-core/axe.min.js"
+WIDE, HIGH = 120, 80
+ROWS, COLUMNS = 2, 3
+WORDS = ["Where", "is", "the", "cup", "?"]
+PIECES = ["<s>", "ĠWhere", "Ġis", "Ġthe", "Ġc", "up", "?"]
+"""The text; "cup" has two pieces."""
+
+BOARD = ".talk .board:not([hidden]) canvas"
+
+
+def picture() -> hs.Picture:
+    pixels = np.full((HIGH, WIDE, 3), 210, np.uint8)
+    pixels[:40, :40] = (220, 60, 40)
+    return hs.Picture(pixels, "red corner")
+
+
+def axis(pictures: int = 1, generated: int = 0) -> hs.Tokens:
+    """The first token, so many pictures of 2 × 3 patches (one beside the other), and the text."""
+    pieces, boxes, ids = [PIECES[0]], [[np.nan] * 4], [-1]
+    for number in range(pictures):
+        grid = hs.Grid(ROWS, COLUMNS, picture=picture())
+        assert grid.boxes is not None
+        shift = np.array([number * WIDE, 0, number * WIDE, 0]) / pictures
+        scale = np.array([1 / pictures, 1, 1 / pictures, 1])
+        pieces += grid.pieces
+        boxes += (grid.boxes * scale + shift).tolist()
+        ids += [-1] * len(grid)
+        if number + 1 < pictures:
+            pieces.append("Ġand")
+            boxes.append([np.nan] * 4)
+            ids.append(50)
+    pieces += PIECES[1:]
+    boxes += [[np.nan] * 4 for _ in PIECES[1:]]
+    ids += [0, 1, 2, 3, 3, 4]
+    count = len(pieces)
+    return hs.Tokens(
+        pieces,
+        special_mask=np.arange(count) == 0,
+        word_ids=np.array(ids),
+        picture=picture(),
+        boxes=np.array(boxes),
+        classes={"generated": np.arange(count) >= count - generated} if generated else {},
+    )
+
+
+def planted(tokens: hs.Tokens) -> AttentionMaps:
+    """Head 0: both pieces of "cup" look at patch[0,0] (.5, .7), all else at the first token; head 1 looks at itself."""
+    count = len(tokens)
+    first = np.tril(np.full((count, count), 0.001))
+    first[:, 0] += 1
+    cup = count - 3
+    for row, weight in ((cup, 0.5), (cup + 1, 0.7)):
+        first[row] = 0
+        first[row, 1], first[row, 2], first[row, 0] = weight, 0.1, 0.9 - weight
+    heads = np.stack([first / first.sum(1, keepdims=True), np.eye(count)])
+    return AttentionMaps([heads.astype(np.float32)] * 2, tokens, tokens, causal=True)
+
+
+def shown(pictures: int = 1, generated: int = 0, **state: Any) -> str:
+    maps = planted(axis(pictures, generated))
+    return hs.view(maps, **{"layer": 0, "heads": [0], "scale": "head", **state}).html()
+
+
+def light(page: Any, x: float, y: float) -> int:
+    """How light the picture is at a place, in its pixels."""
+    return page.evaluate(
+        "([selector, x, y]) => { const canvas = document.querySelector(selector);"
+        " const copy = new OffscreenCanvas(canvas.width, canvas.height);"
+        " const context = copy.getContext('2d', { willReadFrequently: true }); context.drawImage(canvas, 0, 0);"
+        " const [r, g, b] = context.getImageData(Math.round(x * canvas.width), Math.round(y * canvas.height), 1, 1).data;"
+        " return r + g + b; }",
+        [BOARD, x / WIDE, y / HIGH],
+    )
+
+
+def shade(page: Any, word: str) -> float:
+    """How strongly a word is shaded, in per cent."""
+    value = page.get_by_role("button", name=word, exact=True).evaluate(
+        "element => element.style.getPropertyValue('--shade')"
+    )
+    return float(value.rstrip("%"))
+
+
+def grid(page: Any, places: list[tuple[float, float]]) -> list[int]:
+    """How light the grid of two heads is at some places, in widths of a cell."""
+    return page.evaluate(
+        "(places) => { const canvas = document.querySelector('.gridbox canvas');"
+        " const copy = new OffscreenCanvas(canvas.width, canvas.height);"
+        " const pen = copy.getContext('2d', { willReadFrequently: true }); pen.drawImage(canvas, 0, 0);"
+        " return places.map(([x, y]) => { const [r, g, b] = pen.getImageData(Math.round((x * canvas.width) / 2),"
+        " Math.round((y * canvas.width) / 2), 1, 1).data; return r + g + b; }); }",
+        places,
+    )
+
+
+def click_patch(page: Any, x: float, y: float) -> None:
+    box = page.locator(BOARD).bounding_box()
+    page.mouse.click(box["x"] + box["width"] * x / WIDE, box["y"] + box["height"] * y / HIGH)
+    page.mouse.move(2, 2)
+
+
+def names(tokens: Any) -> list[str]:
+    """What tokens are called, with the mark before one that is a picture."""
+    return [text.strip().replace("\n", "") for text in tokens.all_inner_texts()]
+
+
+def fragment(page: Any, text: str) -> None:
+    page.wait_for_function("text => decodeURIComponent(location.hash).includes(text)", arg=text)
+
+
+def test_the_text_stands_beside_the_picture_in_words(open_page: Callable[..., Any]) -> None:
+    page = open_page(shown())
+    words = page.locator(".talk .word").all_inner_texts()
+    assert words == ["<s>", *WORDS]
+    # Of what the text gives to the picture nearly all is that of "cup".
+    assert shade(page, "cup") > 45
+    assert shade(page, "Where") < 10
+    # One word of five gives .7 to it, the mean of its two pieces, the others next to nothing.
+    assert page.locator(".talk .inline i").inner_text() == "14%"
+    assert light(page, 20, 20) > light(page, 100, 60) + 60
+    assert page.locator(".talk .others").first.is_hidden()
+
+
+def test_a_word_shows_its_patches(open_page: Callable[..., Any]) -> None:
+    page = open_page(shown())
+    page.get_by_role("button", name="cup", exact=True).click()
+    page.mouse.move(2, 2)
+    fragment(page, "pin=from,10")
+    assert page.locator(".talk .board .cap").first.inner_text().lower() == "where “cup” looks"
+    # The mean of its two pieces: .6 on patch[0,0], .1 on patch[0,1], so .7 on the picture.
+    said = page.locator(".talk > .sub").inner_text()
+    assert said.startswith("70% of what “cup” looks at is the picture, most of it patch[0,0] (0.")
+    assert light(page, 60, 20) > light(page, 100, 60) + 40
+    # A word that looks elsewhere leaves the picture dark.
+    page.get_by_role("button", name="is", exact=True).click()
+    page.mouse.move(2, 2)
+    assert page.locator(".talk .inline i").inner_text() == "0.6%"
+
+
+def test_a_patch_shows_which_words_and_patches_look_at_it(open_page: Callable[..., Any]) -> None:
+    page = open_page(shown())
+    click_patch(page, 20, 20)
+    fragment(page, "pin=to,1")
+    assert shade(page, "cup") > 45
+    assert shade(page, "the") < 5
+    assert page.locator(".talk .beside .cap").inner_text().lower() == "how much each word looks at patch[0,0]"
+    assert (
+        page.locator(".talk > .sub")
+        .inner_text()
+        .startswith("Of the words “cup” looks most at patch[0,0] (0.")
+    )
+    # The patch is of the last row of queries that see it: what stands before it cannot.
+    click_patch(page, 100, 60)
+    fragment(page, "pin=to,6")
+    assert page.get_by_role("button", name="<s>").get_attribute("title") == "<s>: not seen"
+
+
+def test_the_question_is_turned_round(open_page: Callable[..., Any]) -> None:
+    page = open_page(shown(heads=[1], pin=("from", 10)))
+    page.get_by_role("button", name="Turn round: what looks at it").click()
+    fragment(page, "pin=to,10")
+    assert page.locator(".talk .beside .cap").inner_text().lower() == "how much each word looks at “cup”"
+    assert page.get_by_role("button", name="cup", exact=True).get_attribute("title") == "cup: 1.000"
+    # Now a click on a patch asks where it looks.
+    click_patch(page, 60, 20)
+    fragment(page, "pin=from,2")
+    assert page.locator(".talk .board:not([hidden]) .cap").inner_text().lower() == "where patch[0,1] looks"
+
+
+def test_words_and_patches_are_reached_by_keys(open_page: Callable[..., Any]) -> None:
+    page = open_page(shown())
+    page.locator(BOARD).focus()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    fragment(page, "pin=to,2")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Home")
+    for _ in range(2):
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    assert page.evaluate("() => document.activeElement.textContent") == "Where"
+    fragment(page, "pin=from,7")
+
+
+def test_what_the_model_wrote_stands_apart(open_page: Callable[..., Any]) -> None:
+    page = open_page(shown(generated=2, unit="pieces"))
+    assert page.locator(".talk .wrote").inner_text().lower() == "written by the model"
+    after = page.locator(".talk .wrote ~ .word").all_inner_texts()
+    assert after == ["up", "?"]
+
+
+def test_a_picture_within_a_text_is_one_thumbnail_that_unfolds(open_page: Callable[..., Any]) -> None:
+    page = open_page(shown(picture="lines", unit="pieces"))
+    right = page.locator(".hv .toks.r .tok")
+    assert names(right) == [
+        "<s>",
+        "▸picture",
+        *(p.replace("Ġ", "␣") for p in PIECES[1:]),
+    ]
+    # To the picture is the sum over its patches: .6 of "c", .8 of "up".
+    page.locator(".hv .toks.l .tok", has_text="␣c").click()
+    said = page.locator(".rightpane .hidden p[role=status]")
+    page.wait_for_function("element => element.textContent !== ''", arg=said.element_handle())
+    found = re.search(r"␣c looks most at picture (0\.\d+)", said.inner_text())
+    assert found is not None
+    assert float(found[1]) == pytest.approx(0.6, abs=0.008)
+    page.locator(".hv .toks.r .thumb").click()
+    fragment(page, "unfolded=0")
+    page.wait_for_selector(".hx:not([data-busy])")
+    texts = names(right)
+    assert len(texts) == len(PIECES) + ROWS * COLUMNS
+    assert texts[1:3] == ["▾patch[0,0]", "patch[0,1]"]
+    assert page.locator(".hv .toks.r canvas.crop").count() == ROWS * COLUMNS
+    # The pinned token is still the one; the first patch folds the picture again.
+    fragment(page, "pin=from,10")
+    page.locator(".hv .toks.l .thumb.turns").click()
+    page.wait_for_function("() => !location.hash.includes('unfolded')")
+    assert right.count() == len(PIECES) + 1
+
+
+def test_matrix_and_grid_fold_the_picture_too(open_page: Callable[..., Any]) -> None:
+    page = open_page(shown(picture="matrix", unit="pieces", draw="heat"))
+    assert page.locator(".matrix.big .mrows .mtok").count() == len(PIECES) + 1
+    assert (
+        "a picture as one: to it the sum over its tokens, from it their mean"
+        in page.locator(".status").inner_text()
+    )
+    page.keyboard.press("u")
+    page.wait_for_selector(".hx:not([data-busy])")
+    assert page.locator(".matrix.big .mrows .mtok").count() == len(PIECES) + ROWS * COLUMNS
+    page.get_by_role("button", name="Fold the picture").click()
+    page.wait_for_selector(".hx:not([data-busy])")
+    assert page.locator(".matrix.big .mrows .mtok").count() == len(PIECES) + 1
+    # In the grid the row of "up" gives .8 to the picture, in the second of eight columns.
+    page.keyboard.press("1")
+    page.wait_for_selector(".hx:not([data-busy]):not([data-drawing])")
+    shades = grid(page, [(0.97 * (column + 0.5) / 8, 0.97 * 6.5 / 8) for column in range(3)])
+    assert shades[1] < shades[0] < shades[2]
+
+
+def test_several_pictures_have_a_thumbnail_each(open_page: Callable[..., Any]) -> None:
+    page = open_page(shown(pictures=2, picture="lines", unit="words"))
+    right = page.locator(".hv .toks.r .tok")
+    assert names(right) == [
+        "<s>",
+        "▸picture 1",
+        "and",
+        "▸picture 2",
+        *WORDS,
+    ]
+    page.locator('.hv .toks.r [data-fold="1"]').click()
+    fragment(page, "unfolded=1")
+    page.wait_for_selector(".hx:not([data-busy])")
+    assert right.count() == len(WORDS) + 3 + ROWS * COLUMNS
+    page.get_by_role("radio", name="Picture", exact=True).last.click()
+    page.wait_for_selector(".talk .inline")
+    assert page.locator(".talk .inline").count() == 2
+
+
+def test_the_grid_shows_what_the_text_gives_to_the_picture(open_page: Callable[..., Any]) -> None:
+    page = open_page(shown(scale="model"))
+    assert "the grid: what the text gives to the picture" in page.locator(".status").inner_text()
+    tall = HIGH / WIDE
+    cells = grid(page, [(0.97 * x, 0.97 * tall * y) for x, y in ((0.17, 0.25), (0.5, 0.25), (0.83, 0.75))])
+    # patch[0,0] is red, the others grey: it is as light as they would be without a veil, they are dark.
+    assert cells[0] > 280
+    assert cells[1] < cells[0] + 60
+    assert cells[2] < 200
+
+
+@pytest.mark.parametrize("state", [{"picture": "image"}, {"picture": "lines"}, {"picture": "matrix"}])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1400])
+def test_text_and_picture_are_accessible(
+    state: dict[str, Any], scheme: str, width: int, open_page: Callable[..., Any]
+) -> None:
+    if not AXE.is_file():
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no {AXE}: run npm ci in frontend/")
+    page = open_page(shown(pin=("from", 10), **state), scheme=scheme, width=width)
+    found = page.evaluate(
+        f"{AXE.read_text()}; axe.run().then(({{ violations }}) => violations.map(({{ id, nodes }}) => id + nodes[0].html))"
+    )
+    assert found == []
+    assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
