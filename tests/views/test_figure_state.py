@@ -74,6 +74,9 @@ HEEDED: tuple[tuple[dict[str, Any], str, Any], ...] = (
 )
 """A state, a key and a value that changes the picture."""
 
+ON_PICTURES = {"smooth", "opacity", "queries", "strip", "rollout"}
+"""Keys of heads on a picture, which `test_figure_picture` tries."""
+
 UNHEEDED: tuple[tuple[dict[str, Any], str, Any], ...] = (
     ({**HEAD, "quantity": "gradient", **HIDDEN}, "renormalise", True),
     (NEURON, "unit", "words"),
@@ -139,7 +142,7 @@ def said(state: Mapping[str, Any], inputs: list[Input] | None = None, **options:
 
 
 def test_every_key_is_in_the_table() -> None:
-    assert {key for _, key, _ in HEEDED} == set(STATE)
+    assert {key for _, key, _ in HEEDED} | ON_PICTURES == set(STATE)
     assert set(DEFAULTS) | {"part", "layer", "heads"} == set(STATE)
 
 

@@ -117,7 +117,10 @@ class Canvas:
     def image(
         self, x: float, y: float, width: float, height: float, pixels: npt.NDArray[np.uint8], least: int = 96
     ) -> None:
-        """An image ``[row column 3]``, enlarged without smoothing so that no reader of files smooths it."""
+        """An image ``[row column 3]``, enlarged without smoothing so that no reader of files smooths it.
+
+        `least` is how many pixels a side has then at least. Of four channels the last is how opaque it is.
+        """
         rows, columns = (max(1, -(-least // count)) for count in pixels.shape[:2])
         large = pixels.repeat(rows, 0).repeat(columns, 1)
         extent = (x, x + width, y + height, y)

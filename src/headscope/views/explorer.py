@@ -140,6 +140,7 @@ def explorer_payload(
         if (heard := sound_info(one, blobs if sound and not thumbnails else None)) is not None:
             info["sound"] = heard
         shown.append(info)
+    _say_blocks(inputs, shown, include)
     name = plain_text(model or _model_name(inputs[0]) or "the model")
     payload = ExplorerPayload(
         kind="explorer",
@@ -151,7 +152,6 @@ def explorer_payload(
         exact=exact,
         offers=[] if thumbnails else list(offers),
     )
-    _say_blocks(inputs, shown, include)
     _say_size(sum(len(buffer) for buffer in blobs.buffers.values()), shown)
     return payload, blobs
 
@@ -208,7 +208,7 @@ def _part(
 ) -> PartInfo:
     if thumbnails:
         one = Input({})  # neither neurons nor other matrices
-    maps, few = included.maps, None if thumbnails else blocks(included)
+    maps, few = included.maps, None if thumbnails else blocks(included, one.side)
     shown = included.on(coarse(maps, few))
     neurons = None if few else one.neurons.get(name)
     layers = shown.cut(shown.maps.layers, name)
@@ -420,7 +420,7 @@ def add_quantity(
             continue
         maps = one.parts[part["name"]]
         included = Included(maps, include_layers, include_heads)
-        few, exact = blocks(included), payload["exact"]
+        few, exact = blocks(included, one.side), payload["exact"]
         matrices = _cut(included, one.matrices[name][part["name"]], name, few)
         layers = _cut(included, maps.layers, name, few)
         quantity = _quantity(blobs, name, matrices, layers, exact, one.notes.get(name))
@@ -524,8 +524,6 @@ def _model_name(one: Input) -> str | None:
 def _say_blocks(inputs: Sequence[Input], shown: Sequence[InputInfo], include: Any) -> None:
     for one, info in zip(inputs, shown, strict=True):
         for part in info["parts"]:
-            if "counts" not in part["query"]:
-                continue
             included = Included(one.parts[part["name"]], *include)
             # Who asked for blocks need not be told.
             if "counts" in part["query"] and one.side == 1 and (found := blocks(included)) is not None:

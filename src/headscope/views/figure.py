@@ -16,6 +16,7 @@ from headscope.views.figure_grid import Grid
 from headscope.views.figure_head import HeadLines
 from headscope.views.figure_matrix import HeadMatrix
 from headscope.views.figure_neurons import HeadNeurons
+from headscope.views.figure_picture import HeadPicture, picture_of
 from headscope.views.inputs import Included, Input, in_words
 from headscope.views.page import plain_text
 from headscope.views.palette import palette
@@ -51,7 +52,7 @@ class Gap:
             canvas.text(left, top + 8 + 10 * line, text, 7.0, canvas.colours.ink2)
 
 
-Drawing = Grid | HeadLines | HeadMatrix | HeadNeurons
+Drawing = Grid | HeadLines | HeadMatrix | HeadNeurons | HeadPicture
 
 
 def figure(
@@ -271,6 +272,8 @@ def _drawing(selection: Selection) -> type[Drawing]:
         return Grid
     if selection.state["scale"] == "neuron":
         return HeadNeurons
+    if selection.state["picture"] == "image" and picture_of(selection) is not None:
+        return HeadPicture
     return HeadMatrix if selection.state["picture"] == "matrix" else HeadLines
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from headscope.views.canvas import Align, Canvas, number
 from headscope.views.figure_gold import ROOM, judged, thumbnail
+from headscope.views.figure_picture import SeenHeads
 from headscope.views.palette import Palette, diverging, sequential
 from headscope.views.selection import Matrix, Selection
 
@@ -19,6 +20,7 @@ LINES = 24
 _TOP, _LEFT = 12.0, 16.0
 _LEGEND = 20.0
 _BAR = 1.6
+_TALLEST = 1.6
 
 
 class Grid:
@@ -34,13 +36,15 @@ class Grid:
         count = len(self.columns)
         room = (width - self.left + self.gap) / count - self.gap
         self.cell = max(4.0, min(room, 72.0))
+        self.seen = self._seen()
+        self.tall = self.cell if self.seen is None else self.cell * min(_TALLEST, self.seen.aspect)
         self.lines = self._noted()
-        self.down = self.cell + self.gap + (_BAR + 2.0 + 6.5 * len(self.lines) if self.figures else 0.0)
+        self.down = self.tall + self.gap + (_BAR + 2.0 + 6.5 * len(self.lines) if self.figures else 0.0)
         self.cells = self._cells()
         self.rows = 1 + max(row for row, *_ in self.cells)
         self.height = self.top + self.rows * self.down + _LEGEND
         most = max(len(selection.query), len(selection.key))
-        self.marked = bool(selection.gold()) and self.cell / most >= ROOM
+        self.marked = bool(selection.gold()) and self.cell / most >= ROOM and self.seen is None
 
     def draw(self, canvas: Canvas, x: float, y: float) -> None:
         """Draw it with its top left corner there."""
@@ -55,7 +59,11 @@ class Grid:
         for row, column, layer, head in self.cells:
             left, top = x + self.left + column * (cell + self.gap), y + self.top + row * self.down
             matrix = selection.matrix(layer, head) / selection.scale
-            if as_lines:
+            if self.seen is not None:
+                canvas.image(
+                    left, top, cell, self.tall, self.seen.cell(layer, head, cell, self.tall, colours), 1
+                )
+            elif as_lines:
                 canvas.rectangle(left, top, cell, cell, colours.track)
                 lines, alpha = _strongest(np.abs(matrix), left, top, cell)
                 segments.append(lines)
@@ -68,7 +76,7 @@ class Grid:
                 self._note(canvas, left, top, layer, head)
             if marked and layer == selection.layer and head in open_heads:
                 line = 1.3 if head == open_heads[-1] else 0.7
-                box = (left - 1.3, top - 1.3, cell + 2.6, cell + 2.6)
+                box = (left - 1.3, top - 1.3, cell + 2.6, self.tall + 2.6)
                 canvas.rectangle(*box, None, edge=colours.accent, line=line, radius=1.6)
         if as_lines and segments:
             thin = 0.45 if cell > 20 else 0.3
@@ -77,12 +85,14 @@ class Grid:
         first = "least" if selection.state["ascending"] else "most"
         said = f"{first} first, row by row" if self.sorted else "layers ↓  heads →"
         canvas.text(x + self.left, foot + 4, said, 6.0, colours.ink3)
-        if not as_lines:
+        if not as_lines and self.seen is None:
             legend(canvas, x + self.width, foot, selection)
 
     def notes(self) -> list[str]:
         """What the caption adds: the measure, its order and its least."""
         gold = ["gold links: filled or solid where the head is right"] if self.marked else []
+        if self.seen is not None:
+            gold.append(self.seen.note)
         if self.figures is None:
             return gold
         state, figures = self.selection.state, self.figures
@@ -98,9 +108,16 @@ class Grid:
             said.append(f"heads below {state['least']:g} are faint")
         return said + gold
 
+    def _seen(self) -> SeenHeads | None:
+        """The heads on the picture, where their keys are areas of one and the state leaves it open."""
+        state = self.selection.state
+        if state["draw"] != "auto" or state["quantity"] != "weights":
+            return None
+        return SeenHeads.of(self.selection)
+
     def _as_lines(self) -> bool:
         selection = self.selection
-        if selection.against is not None:
+        if selection.against is not None or self.seen is not None:
             return False
         auto = max(len(selection.maps.query), len(selection.maps.key)) <= LINES
         return selection.state["draw"] == "lines" or (selection.state["draw"] == "auto" and auto)
@@ -129,16 +146,16 @@ class Grid:
         return ["both"] if self.cell >= 32 else ["name", "value"]
 
     def _labels(self, canvas: Canvas, x: float, y: float, open_heads: list[int]) -> None:
-        size, half = 6.5 if self.cell >= 10 else 5.0, self.cell / 2
+        size = 6.5 if self.cell >= 10 else 5.0
         across, down = self.cell + self.gap, self.down
         corner = (x + self.left, y + self.top)
         open_layers = [self.selection.layer] if open_heads else []
         labels = [
-            (head, corner[0] + place * across + half, y + 4, "center", head in open_heads)
+            (head, corner[0] + place * across + self.cell / 2, y + 4, "center", head in open_heads)
             for place, head in enumerate(self.columns)
             if self.cell >= 7 or place % 2 == 0
         ] + [
-            (layer, corner[0] - 5, corner[1] + place * down + half, "right", layer in open_layers)
+            (layer, corner[0] - 5, corner[1] + place * down + self.tall / 2, "right", layer in open_layers)
             for place, layer in enumerate(self.selection.layers)
         ]
         for index, left, top, align, is_open in labels:
@@ -152,8 +169,10 @@ class Grid:
         value = self.figures.values[layer, head]
         finite = math.isfinite(value)
         if not finite or value < self.selection.state["least"]:
-            canvas.rectangle(x - 0.3, y - 0.3, cell + 0.6, cell + 0.6, colours.ground, alpha=0.86, order=1.6)
-        y += cell + 1.6
+            canvas.rectangle(
+                x - 0.3, y - 0.3, cell + 0.6, self.tall + 0.6, colours.ground, alpha=0.86, order=1.6
+            )
+        y += self.tall + 1.6
         if finite:
             most = max([1e-9, *(each for each in self.figures.values.values() if math.isfinite(each))])
             canvas.rectangle(x, y, cell, _BAR, colours.track)

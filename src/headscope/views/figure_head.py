@@ -60,7 +60,7 @@ class HeadLines:
         back = self.strip if pinned.row is None and pinned.column is not None else 0.0
         left = x + self.rail + back + self.words
         right = x + self.width - self.rail - (0.0 if back else self.strip) - self.words
-        self._title(canvas, x, y)
+        title(canvas, x, y, selection, self.heads)
         canvas.text(left - 3, y + 20, "FROM", 5.5, colours.ink3, align="right")
         canvas.text(right + 3, y + 20, "TO", 5.5, colours.ink3)
         top = y + _TOP
@@ -130,16 +130,6 @@ class HeadLines:
             for link in self.gold
             if (row is None or row in link.ends()[0]) and (column is None or column in link.ends()[1])
         ]
-
-    def _title(self, canvas: Canvas, x: float, y: float) -> None:
-        head, layer = self.heads[0], self.selection.layer
-        if len(self.heads) > 1:
-            name = f"Layer {layer}, {len(self.heads)} heads"
-        else:
-            name = head.name if head.head is None else f"Layer {layer}, head {head.head}"
-        canvas.text(x, y + 5, name, 8.5, bold=True)
-        if said := phrase(self.selection, self.heads):
-            canvas.text(x + canvas.text_width(name, 8.5) * 1.08 + 8, y + 5, said, 7.0, canvas.colours.ink3)
 
     def _strongest(self) -> tuple[npt.NDArray[Any], int]:
         """Head, row, column and share of each line that is drawn ``[line 4]``, and how many are left out."""
@@ -288,6 +278,18 @@ class HeadLines:
             return "DIFFERENCE"
         name = str(self.selection.state["quantity"])
         return "WEIGHT" if name == "weights" else name.upper()[:14]
+
+
+def title(canvas: Canvas, x: float, y: float, selection: Selection, heads: list[Heads]) -> None:
+    """Which heads are drawn, and what one does."""
+    head, layer = heads[0], selection.layer
+    if len(heads) > 1:
+        name = f"Layer {layer}, {len(heads)} heads"
+    else:
+        name = head.name if head.head is None else f"Layer {layer}, head {head.head}"
+    canvas.text(x, y + 5, name, 8.5, bold=True)
+    if said := phrase(selection, heads):
+        canvas.text(x + canvas.text_width(name, 8.5) * 1.08 + 8, y + 5, said, 7.0, canvas.colours.ink3)
 
 
 def resting(means: npt.NDArray[Any]) -> float:

@@ -32,6 +32,7 @@ class Input:
         label: a few words that name it; by default the pieces do.
         neurons: queries and keys by part, for the neuron view.
         opened: the heads whose queries and keys are shown; None: all.
+        side: as queries so many patches a side are put together, at least (`headscope.views.seeing`).
         matrices: other matrices per pair by name (``gradient``, …), by part, ``[head query key]`` a layer;
             they may be negative.
         notes: what a matrix is of, by its name: ``{"gradient": "the loss on the input"}``.
@@ -45,6 +46,7 @@ class Input:
     notes: Mapping[str, str] = field(default_factory=dict[str, str])
     links: Mapping[str, Sequence[LinkInfo]] = field(default_factory=dict[str, Sequence[LinkInfo]])
     opened: Collection[Head] | None = None
+    side: int = 1
 
     @property
     def first(self) -> AttentionMaps:

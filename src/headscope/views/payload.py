@@ -242,9 +242,9 @@ class PartInfo(TypedDict):
     a key, ``[head query key]`` a layer, or ``[1 query key]`` where its heads agree; None where `causal` says all.
     `neurons` is None for a layer without them. `looks`, where keys are areas of a picture, is ``[head key]`` of all
     layers: the mean weight over the queries that see the key, as a share of the head's largest on an area, which
-    `peaks` has (``[head]``). Of a picture `means` and `rollout` are ``[1 query key]`` a shown layer: the mean over all heads of the layer, and attention
-    rollout up to it; `unrolled` says why there is no rollout. `folds` are `thumbs` in which each picture within a text
-    is one token.
+    `peaks` has (``[head]``). Of a picture `means` and `rollout` are ``[1 query key]`` a shown layer: the mean over all
+    heads of the layer, and attention rollout up to it; `unrolled` says why there is no rollout. `folds` are `thumbs` in
+    which each picture within a text is one token.
     """
 
     name: str

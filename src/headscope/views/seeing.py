@@ -101,9 +101,13 @@ class Blocks:
         """How many tokens each block has, ``[block]``."""
         return np.bincount(self.of)
 
+    def sum(self, rows: npt.NDArray[Any], axis: int = -1) -> FloatArray:
+        """The sum over the tokens of each block along an axis."""
+        return np.add.reduceat(*self._sorted(rows, axis))
+
     def mean(self, rows: npt.NDArray[Any], axis: int = -2) -> FloatArray:
         """The mean over the tokens of each block along an axis."""
-        summed = np.add.reduceat(*self._sorted(rows, axis))
+        summed = self.sum(rows, axis)
         shape = [1] * rows.ndim
         shape[axis] = -1
         return (summed / self.counts.reshape(shape)).astype(rows.dtype)
@@ -120,23 +124,41 @@ class Blocks:
 _known: WeakKeyDictionary[AttentionMaps, dict[int, AttentionMaps]] = WeakKeyDictionary()
 
 
-def blocks(included: Included) -> Blocks | None:
-    """The blocks whose queries a view shows; None where it has room for each patch.
+def blocks(included: Included, side: int = 1) -> Blocks | None:
+    """The blocks whose queries a view shows, of at least `side` patches a side; None where it has room for each patch.
 
     Maps of texts and causal ones are shown whole: nobody could say what a block of theirs sees.
     """
     maps = included.maps
     boxes = areas(maps.query)
     each = sum(map(len, included.heads)) * len(maps.key)
-    if boxes is None or maps.query.picture is None or maps.causal or each * len(maps.query) <= WHOLE:
+    if boxes is None or maps.query.picture is None or maps.causal:
+        return None
+    if side < 2 and each * len(maps.query) <= WHOLE:
         return None
     most = int(np.sqrt((~np.isnan(boxes[:, 0])).sum()))
-    side = 2
+    side = max(2, side)
     found = blocked(maps.query, side)
     while each * len(found.tokens) > WHOLE and side < most:
         side += 1
         found = blocked(maps.query, side)
     return found
+
+
+def in_words(included: Included, blocks: Blocks) -> str:
+    """Why a view has blocks of patches, and how each patch is shown."""
+    heads, tokens = sum(map(len, included.heads)), len(included.maps.query)
+    weights = tokens * len(included.maps.key)
+    some = WHOLE // weights
+    return (
+        f"{heads} heads on {tokens:,} tokens are {heads * weights / 1e6:,.0f} million weights: as queries this view has "
+        f"blocks of {blocks.side} × {blocks.side} patches, each the mean of its patches"
+        + (
+            f"; of up to {some} heads it has every patch (include_layers=[...], include_heads=[...])"
+            if some
+            else ""
+        )
+    )
 
 
 def blocked(tokens: Tokens, side: int) -> Blocks:

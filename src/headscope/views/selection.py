@@ -11,13 +11,14 @@ import numpy.typing as npt
 
 from headscope import words as _words
 from headscope.errors import InputError, ShapeError
-from headscope.maps import AttentionMaps
+from headscope.maps import AttentionMaps, FloatArray
 from headscope.neurons import Neurons
 from headscope.tokens import IntArray, Tokens
 from headscope.views.canvas import label
 from headscope.views.columns import Column, from_corpus, from_input
 from headscope.views.gold import Gold, placed
 from headscope.views.inputs import Included, Input, piece_labels, word_labels
+from headscope.views.seeing import areas, blocks, coarse, looks, of_blocks, together
 from headscope.views.state import DEFAULTS
 from headscope.views.telling import sinks
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 Matrix = npt.NDArray[np.float64]
+Sees = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class Selection:
         scale: the largest magnitude of the quantity (1 for weights).
         of: what the quantity is of, in a few words; None where nothing is said.
         against: what is subtracted, of the same shape; None where one input is shown.
+        blocks: the blocks of patches that are the queries of many; None where each patch is one.
     """
 
     def __init__(
@@ -81,10 +84,11 @@ class Selection:
         if self.state["scale"] == "neuron":
             self.state["unit"] = "pieces"  # words have no neurons
         self.part = one.part(self.state["part"])
-        self.maps: AttentionMaps = one.parts[self.part]
-        self.neurons: Neurons | None = one.neurons.get(self.part)
-        self._beside = columns
-        self._included, self._measures = Included(self.maps, include_layers, include_heads), measures
+        self._included = Included(one.parts[self.part], include_layers, include_heads)
+        self.blocks = blocks(self._included, one.side)
+        self.maps: AttentionMaps = coarse(self._included.maps, self.blocks)
+        self.neurons: Neurons | None = None if self.blocks else one.neurons.get(self.part)
+        self._beside, self._measures = columns, measures
         self.layers = self._included.index
         self.layer = self.layers[0] if self.state["layer"] < 0 else int(self.state["layer"])
         if self.layer not in self.layers:
@@ -111,7 +115,11 @@ class Selection:
         if not len(self.rows) or not len(self.columns):
             raise InputError("state: the filter leaves no token; show special tokens, or another filter")
         self.query, self.key = whole[0].take(self.rows), whole[1].take(self.columns)
-        self._by_name, self._links = one.quantities(self.part), one.links.get(self.part, ())
+        self._by_name = {
+            name: layers if self.blocks is None else [self.blocks.mean(np.asarray(each)) for each in layers]
+            for name, layers in one.quantities(self.part).items()
+        }
+        self._links = [of_blocks(link, self.blocks) for link in one.links.get(self.part, ())]
         self._quantity = self._find()
         self.of = one.notes.get(self.state["quantity"])
         self.signed = against is not None or any(
@@ -150,22 +158,60 @@ class Selection:
             return matrix
         return matrix - self.against.matrix(layer, head) if head in self.against.heads(layer) else matrix
 
-    def hidden(self) -> npt.NDArray[np.bool_]:
+    def hidden(self) -> Sees:
         """The pairs that none of the drawn heads can see, in either input of a difference, ``[row column]``."""
-        index = self.maps.index
-        layers = self.layers if self.state["aggregate"] == "layers" else [self.layer]
+        return ~self.sees(self.state["aggregate"] == "layers")
+
+    def sees(
+        self, every: bool = False, *, layer: int | None = None, heads: Sequence[int] | None = None
+    ) -> Sees:
+        """The pairs that any of some heads can see, in either input of a difference, ``[row column]``.
+
+        Args:
+            every: in any layer.
+            layer: by default the open one.
+            heads: by default the open ones.
+        """
         seen = np.zeros((len(self.rows), len(self.columns)), np.bool_)
-        for layer in layers:
-            sight = self.maps.sight(index.index(layer))
-            heads = (
-                [head for head in self.state["heads"] if head in self.heads(layer)] if len(sight) > 1 else [0]
-            )
-            for head in heads:
+        for each in self.layers if every else [self.layer if layer is None else layer]:
+            sight = self.maps.sight(self.maps.index.index(each))
+            asked = [head for head in heads or self.state["heads"] if head in self.heads(each)]
+            for head in asked if len(sight) > 1 else [0]:
                 own = np.asarray(sight[head], np.float64)
                 if self._words is not None:
                     own = self._words[0] @ own @ self._words[1]
                 seen |= own[np.ix_(self.rows, self.columns)] > 0
-        return ~seen if self.against is None else ~seen & self.against.hidden()
+        return seen if self.against is None else seen | self.against.sees(every, layer=layer, heads=heads)
+
+    def looks(self) -> Matrix | None:
+        """How much each head gives each key on average, whatever is filtered, ``[head key]`` of all layers; of the
+        difference where there is one. None where no key is an area of a picture.
+        """
+        boxes = areas(self._included.maps.key)
+        if boxes is None:
+            return None
+        shares, largest = looks(self._included, ~np.isnan(boxes[:, 0]))
+        found: Matrix = shares * largest[:, None]
+        other = None if self.against is None else self.against.looks()
+        return found if other is None or other.shape != found.shape else found - other
+
+    def mean(self, layer: int) -> Matrix:
+        """The mean over all heads of a layer, ``[row column]``; of the difference where there is one."""
+        return self._of_layer(together(self._included).means[self.layers.index(layer)], "mean", layer)
+
+    def rollout(self) -> Matrix | None:
+        """Attention rollout up to the open layer, ``[row column]``; None where there is none."""
+        rolled = together(self._included).rollout
+        if rolled is None:
+            return None
+        return self._of_layer(rolled[self.layers.index(self.layer)], "rollout", self.layer)
+
+    def _of_layer(self, matrix: FloatArray, name: str, layer: int) -> Matrix:
+        own = self._shown(matrix if self.blocks is None else self.blocks.mean(matrix), "weights")
+        if self.against is None:
+            return own
+        other = self.against.mean(layer) if name == "mean" else self.against.rollout()
+        return own if other is None else own - other
 
     def fair(self, matrix: Matrix) -> Matrix:
         """What each row of a shown matrix gives on average to the shown keys that it sees, by size, ``[row 1]``.
@@ -247,7 +293,7 @@ class Selection:
 
     def measured(self, layer: int, head: int) -> dict[str, float]:
         """Every measure of one head on this very input, by name."""
-        alone = Included(self.maps, [layer], [head])
+        alone = Included(self._included.maps, [layer], [head])
         return {column.name: float(column.values[0, 0]) for column in from_input(alone)}
 
     def _of_input(self) -> list[Heads]:
