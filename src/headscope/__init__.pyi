@@ -49,6 +49,7 @@ from .maps import AttentionMaps as AttentionMaps
 from .maps import wrap as wrap
 from .measures.measure import pair_measure as pair_measure
 from .measures.measure import row_measure as row_measure
+from .region import Region as Region
 from .reports.run import report as report
 from .senses import Picture as Picture
 from .senses import Sound as Sound

@@ -1,8 +1,8 @@
 """Links: what belongs to what in an input, by any annotation.
 
 A `Link` says of a source (a pronoun, a word, a variable, a spoken word) which targets are right (its antecedents, its
-head, its definition, the frames in which it is heard). `headscope.links` measures which heads look from the one to the
-other; `headscope.view` draws links over the maps.
+head, its definition, the frames in which it is heard, the part of the picture where it is seen). `headscope.links`
+measures which heads look from the one to the other; `headscope.view` draws links over the maps.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 import numpy as np
 
 from headscope.errors import InputError
+from headscope.region import Region
 from headscope.tokens import BoolArray, IntArray, Tokens, strip_markers
 
 Unit = Literal["tokens", "words", "characters", "cells"]
@@ -36,18 +37,34 @@ class Span(NamedTuple):
     text: Side = "a"
 
 
+class Named(NamedTuple):
+    """All tokens of a class (`headscope.Tokens.named`), such as ``cls`` or ``register``.
+
+    >>> Named("cls")
+    Named(name='cls', text='a')
+    """
+
+    name: str
+    text: Side = "a"
+
+
+End = Span | Region | Named
+"""Where a link begins or ends. It ends at spans or at regions of a picture."""
+
+
 @dataclass(frozen=True)
 class Link:
     """A source and its targets: any of them is right.
 
     Attributes:
         source: where the link begins.
-        targets: where it may end; none for a source that has no right target, which no head gets right.
+        targets: where it may end: spans, or regions of a picture; none for a source that has no right target, which no
+            head gets right.
         label: the relation, such as ``nsubj`` or ``antecedent``.
         candidates: among what a head chooses, where the annotation lists it; None: it does not.
         possible: targets that are right as well where one of them is chosen, but need not be found (the possible links
             of a word alignment).
-        unit: what the numbers of all these spans count.
+        unit: what the numbers of all these spans count (regions count pixels).
         target_unit: what those of all spans but the source count, where that is something else (a spoken word is a word
             of the decoder's text, and is heard in cells, which are frames); None: `unit`.
         place: where the link is written, such as ``links[3]``, for messages.
@@ -56,19 +73,32 @@ class Link:
     1
     """
 
-    source: Span
-    targets: tuple[Span, ...]
+    source: End
+    targets: tuple[Span | Region, ...]
     label: str = "link"
-    candidates: tuple[Span, ...] | None = None
-    possible: tuple[Span, ...] = ()
+    candidates: tuple[Span | Region, ...] | None = None
+    possible: tuple[Span | Region, ...] = ()
     unit: Unit = "words"
     place: str = ""
     target_unit: Unit | None = None
 
     @property
-    def spans(self) -> tuple[Span, ...]:
-        """All spans that it names, the source first."""
+    def ends(self) -> tuple[End, ...]:
+        """All that it names, the source first."""
         return self.source, *self.targets, *self.possible, *(self.candidates or ())
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The spans among them."""
+        return tuple(end for end in self.ends if isinstance(end, Span))
+
+    @property
+    def to_picture(self) -> bool:
+        """Whether its targets are regions of a picture. Raises `InputError` where only some are."""
+        regions = {isinstance(end, Region) for end in self.ends[1:]}
+        if len(regions) > 1:
+            raise InputError("expected spans or regions of a picture as targets, found both")
+        return regions == {True}
 
 
 AnyLinks = Sequence[Any] | BoolArray
@@ -79,8 +109,9 @@ def as_links(given: AnyLinks, *, unit: Unit = "tokens", label: str = "link") -> 
     """Links, from `Link`s, pairs or a matrix.
 
     Args:
-        given: `Link`s, which stay as they are; pairs ``(source, target)``, each end a number, ``(start, end)`` or
-            ``(start, end, text)``; or a boolean matrix ``[query key]``, true where the query's token belongs to the
+        given: `Link`s, which stay as they are; pairs ``(source, target)``, each end a number, ``(start, end)``,
+            ``(start, end, text)`` or a `headscope.Region` of the picture, and a source also the name of a class of
+            tokens, such as ``cls``; or a boolean matrix ``[query key]``, true where the query's token belongs to the
             key's.
         unit: what numbers count, for pairs.
         label: of pairs and matrices.
@@ -108,7 +139,9 @@ def as_links(given: AnyLinks, *, unit: Unit = "tokens", label: str = "link") -> 
             continue
         if not isinstance(item, tuple | list) or len(cast("Sequence[Any]", item)) != 2:
             raise InputError(f"{place}: expected a Link or a pair (source, target), found {_shown(item)}")
-        source, target = (_span(end, place) for end in cast("Sequence[Any]", item))
+        source, target = (_end(end, place) for end in cast("Sequence[Any]", item))
+        if isinstance(target, Named):
+            raise InputError(f"{place}: expected {_ENDS}, found {_shown(target.name)}")
         found.append(Link(source, (target,), label, unit=unit, place=place))
     return found
 
@@ -129,8 +162,15 @@ def _of_matrix(matrix: np.ndarray[Any, Any], label: str) -> list[Link]:
     ]
 
 
-def _span(end: Any, place: str) -> Span:
-    """A span, from a number (of one), ``(start, end)`` or ``(start, end, text)``."""
+_ENDS = "a number, (start, end), (start, end, text) or a region"
+
+
+def _end(end: Any, place: str) -> End:
+    """A region, a class by its name, or a span, from a number (of one), ``(start, end)`` or ``(start, end, text)``."""
+    if isinstance(end, Region | Named):
+        return end
+    if isinstance(end, str):
+        return Named(end)
     start: Any
     stop: Any
     text: Any
@@ -140,9 +180,7 @@ def _span(end: Any, place: str) -> Span:
     elif isinstance(end, tuple | list) and len(cast("Sequence[Any]", end)) in (2, 3):
         start, stop, text = (*cast("Sequence[Any]", end), "a")[:3]
     else:
-        raise InputError(
-            f"{place}: expected a number, (start, end) or (start, end, text), found {_shown(end)}"
-        )
+        raise InputError(f"{place}: expected {_ENDS}, found {_shown(end)}")
     whole = all(isinstance(one, int | np.integer) and not isinstance(one, bool) for one in (start, stop))
     if not whole or not 0 <= start < stop:
         raise InputError(
@@ -158,18 +196,35 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 
-def located(span: Span, unit: Unit, tokens: Tokens, *, sequence: int | None = None) -> tuple[IntArray, str]:
+OUT_OF_SIGHT = "the model sees nothing of it, or less than half a patch"
+"""What is said of a region that no token stands for."""
+
+
+def located(span: End, unit: Unit, tokens: Tokens, *, sequence: int | None = None) -> tuple[IntArray, str]:
     """The tokens of a span on an axis, in order, and what is to be said of them ('' for nothing).
 
     Args:
-        span: of the axis' text.
+        span: of the axis' text; or a region of its picture, or a class of its tokens.
         unit: what its numbers count.
         tokens: the axis.
         sequence: 0 or 1 where the axis has both texts, A and B; None where all of it is the span's text.
 
     Special tokens belong to no word and no character. A piece that a span of characters divides is taken whole, which
     is said. Raises `InputError` for a span that is not on the axis, or that holds no token.
+
+    The tokens of a region are the patches whose middle is in it: what is looked at is a point there, as in the pointing
+    game (Zhang et al. 2016, "Top-down neural attention by excitation backprop"). They allow the point to be 15 pixels
+    beside the region, as maps are coarse; here a region without any patch's middle has the patch that holds its own. It
+    has none (`OUT_OF_SIGHT`) where the model cuts that part of the picture off. Raises `InputError` for a region that
+    is not in the picture, and for tokens without one.
     """
+    if isinstance(span, Region):
+        return _patches(span, tokens)
+    if isinstance(span, Named):
+        found = np.flatnonzero(tokens.mask(span.name))
+        if not len(found):
+            raise InputError(f"expected tokens of the class {span.name!r}, found none")
+        return found, ""
     if unit in ("tokens", "cells"):
         if span.end > len(tokens):
             raise InputError(f"expected {unit} up to {len(tokens)}, found {span.start} to {span.end}")
@@ -204,6 +259,21 @@ def located(span: Span, unit: Unit, tokens: Tokens, *, sequence: int | None = No
         )
     divided = _divided(span, tokens, found)
     return found, f"{divided!r} is taken whole" if divided else ""
+
+
+def _patches(region: Region, tokens: Tokens) -> tuple[IntArray, str]:
+    """The tokens whose areas of the picture a region takes, and what is to be said where there are none."""
+    if tokens.boxes is None or tokens.picture is None:
+        raise InputError("expected tokens that are areas of a picture for a region, found none")
+    region.expect_in(tokens.picture.size)
+    patches = np.flatnonzero(tokens.mask("patch"))
+    left, top, right, bottom = tokens.boxes[patches].T
+    found = patches[region.contains(np.stack([left + right, top + bottom], -1) / 2)]
+    if not len(found):
+        x, y = region.middle
+        away = np.maximum.reduce([left - x, x - right, top - y, y - bottom]).clip(0)
+        found = patches[away == away.min(initial=1.0)]
+    return found, "" if len(found) else OUT_OF_SIGHT
 
 
 def _divided(span: Span, tokens: Tokens, found: IntArray) -> str:

@@ -83,7 +83,7 @@ def test_links_of_one_source_and_label_are_one(tmp_path: Path) -> None:
     assert (third.targets, third.possible, third.place) == ((), (Span(0, 1),), "links[5]")
 
 
-KEYS = "from, to, label, from_text, to_text, candidates, possible"
+KEYS = "from, to, box, mask, label, from_text, to_text, candidates, possible"
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_texts_words_pairs_and_matrices_in_python() -> None:
         (["a"], [], {}, "links: expected 1 lists, one an item, found 0"),
         (["a", "b"], [[], [(0, 1)]], {}, "items[1]: links[0]: expected characters of text a up to 1, found 1 to 2"),
         ([["a", "b"]], [[(0, 2)]], {}, "items[0]: links[0]: expected words of text a up to 2, found 2 to 3"),
-        ([["a", "b"]], [[(0, "x")]], {}, "items[0]: links[0]: expected a number, (start, end) or (start, end, text), found 'x'"),
+        ([["a", "b"]], [[(0, "x")]], {}, "items[0]: links[0]: expected a number, (start, end), (start, end, text) or a region, found 'x'"),
         ([["a", "b"]], [[(0, (0, 1, "b"))]], {}, "items[0]: links[0]: expected words of text a, since there is no other, found 0 to 1 of text b"),
         (["ab"], [[Link(Span(2, 2), (), unit="characters")]], {}, "items[0]: links[0]: expected characters of text a up to 2, found 2 to 2"),
         (["ab"], [[Link(Span(0, 1), (Span(1, 2),), candidates=(), unit="tokens")]], {}, "items[0]: links[0]: expected targets among the candidates, found the target 1 to 2"),

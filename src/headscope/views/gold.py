@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -11,10 +12,11 @@ import numpy.typing as npt
 
 from headscope import words as _words
 from headscope.errors import HeadscopeWarning, InputError
-from headscope.link import AnyLinks, Link, Side, Span, Unit, as_links, located
+from headscope.link import AnyLinks, End, Link, Named, Side, Unit, as_links, located
 from headscope.maps import AttentionMaps
+from headscope.region import Region
 from headscope.tokens import Tokens
-from headscope.views.payload import LinkInfo
+from headscope.views.payload import LinkInfo, OutlineInfo
 
 Parts = Mapping[str, AttentionMaps]
 
@@ -31,8 +33,9 @@ def of_parts(given: AnyLinks, parts: Parts) -> dict[str, list[LinkInfo]]:
         parts: of the input. In an encoder-decoder text A is what the encoder reads and text B what the decoder reads:
             links within one of them are of its own part, those between the two of ``cross``.
 
-    Returns the links of each part that has some; those of one source and label are one. Warns of pieces that a span
-    divides. Raises `InputError` that begins with ``links[i]`` for a span that is not on its axis.
+    Returns the links of each part that has some; those of one source and label are one. Links with regions of a picture
+    or classes of tokens are of the parts that have these. Warns of pieces that a span divides, and of regions that the
+    model does not see. Raises `InputError` that begins with ``links[i]`` for a span that is not on its axis.
     """
     links = _of_matrix(given, parts) if isinstance(given, np.ndarray) else as_links(given)
     found: dict[str, dict[tuple[Any, ...], _Gathered]] = {}
@@ -61,8 +64,9 @@ def _of_matrix(matrix: npt.NDArray[Any], parts: Parts) -> list[Link]:
     if maps.kind != "cross":
         return links
     return [
-        Link(link.source._replace(text="b"), link.targets, link.label, unit=link.unit, place=link.place)
+        Link(source._replace(text="b"), link.targets, link.label, unit=link.unit, place=link.place)
         for link in links
+        for source in link.spans[:1]
     ]
 
 
@@ -75,20 +79,30 @@ class _Gathered:
         self.units: _Units = units
         self.targets: dict[tuple[int, ...], None] = {}
         self.candidates: dict[tuple[int, ...], None] | None = None
+        self.regions: dict[tuple[Region, bool], None] = {}  # each with whether it is the source
 
     def info(self, maps: AttentionMaps) -> LinkInfo:
         """As it travels. What a mask hides from the source may see it: it is then drawn the other way."""
         targets = sorted({place for group in self.targets for place in group})
         hides = maps.kind != "cross" and not _seen(maps, self.source, targets)
         turned = hides and _seen(maps, targets, self.source)
-        return LinkInfo(
+        side: _Way = "to" if turned else self.way
+        other: _Way = "from" if side == "to" else "to"
+        info = LinkInfo(
             label=self.label,
-            side="to" if turned else self.way,
+            side=side,
             source=self.source,
             targets=[list(group) for group in self.targets],
             candidates=None if self.candidates is None else [list(group) for group in self.candidates],
             units=self.units,
         )
+        if self.regions:
+            info["outlines"] = [
+                OutlineInfo(side=side if of_source else other, points=points)
+                for region, of_source in self.regions
+                for points in region.outlines()
+            ]
+        return info
 
 
 def _divide(links: Sequence[_Gathered], maps: AttentionMaps) -> None:
@@ -119,8 +133,9 @@ def _add(link: Link, parts: Parts, found: dict[str, dict[tuple[Any, ...], _Gathe
     """Add a link to the parts that it is of; returns what is to be said of its spans."""
     said: list[str] = []
     taken = False
+    to_picture = link.to_picture
     for name, maps in parts.items():
-        sides = _sides(name, maps, parts)
+        sides = _sides(name, maps, parts, link)
         if link.source.text not in sides:
             continue
         from_query = maps.kind != "cross" or link.source.text == "b"
@@ -132,30 +147,30 @@ def _add(link: Link, parts: Parts, found: dict[str, dict[tuple[Any, ...], _Gathe
             continue
         taken = True
         alone = maps.kind == "cross" or len(sides) == 1
-
-        def tokens(span: Span, axis: Tokens, unit: Unit, alone: bool = alone) -> tuple[int, ...]:
-            second = axis.sequence_ids is not None and bool((axis.sequence_ids == 1).any())
-            if span.text == "b" and not alone and not second:
-                raise InputError("expected an input with a text B, found one text")
-            places, remark = located(span, unit, axis, sequence=None if alone else "ab".index(span.text))
-            said.extend([remark] if remark else [])
-            return tuple(places.tolist())
-
+        tokens = partial(_tokens, alone=alone, said=said)
         unit = link.target_unit or link.unit
         source = tokens(link.source, own, link.unit)
+        groups: dict[End, tuple[int, ...]] = {span: tokens(span, axis, unit) for span in targets}
+        right = {span: group for span, group in groups.items() if group}
+        if not source or (targets and not right):  # of regions that the model does not see
+            continue
         way: _Way = "from" if from_query else "to"
-        units: _Units = "tokens" if unit in ("tokens", "cells") else "words"
+        units: _Units = "tokens" if to_picture or unit in ("tokens", "cells") else "words"
         each = found.setdefault(name, {}).setdefault(
-            (way, source, link.label, units),
-            _Gathered(link.label, way, list(source), units, unit == "characters"),
+            (way, source, link.label, units, to_picture),
+            _Gathered(link.label, way, list(source), units, unit == "characters" and not to_picture),
         )
-        each.targets |= dict.fromkeys(tokens(span, axis, unit) for span in targets)
+        each.targets |= dict.fromkeys(right.values())
+        ends = [(link.source, True), *((span, False) for span in right)]
+        each.regions |= {(end, of_source): None for end, of_source in ends if isinstance(end, Region)}
         if link.candidates is not None:
-            listed = dict.fromkeys(
-                tokens(span, axis, unit) for span in link.candidates if span.text in others
-            )
-            each.candidates = (each.candidates or {}) | listed
+            listed = [tokens(span, axis, unit) for span in link.candidates if span.text in others]
+            each.candidates = (each.candidates or {}) | dict.fromkeys(filter(None, listed))
+        elif to_picture:
+            each.candidates = {(place,): None for place in np.flatnonzero(axis.mask("patch")).tolist()}
     if not taken:
+        if len(link.spans) < len(link.ends):
+            raise InputError(f"expected ends that one part has, found others in {', '.join(parts)}")
         texts = sorted({span.text for span in (link.source, *link.targets, *link.possible)})
         raise InputError(
             f"expected spans of texts that one part shows, found {' and '.join(texts)} in {', '.join(parts)}"
@@ -163,17 +178,38 @@ def _add(link: Link, parts: Parts, found: dict[str, dict[tuple[Any, ...], _Gathe
     return list(dict.fromkeys(said))
 
 
-def _sides(name: str, maps: AttentionMaps, parts: Parts) -> Sequence[Side]:
-    """The texts that a part is of."""
+def _tokens(span: End, axis: Tokens, unit: Unit, *, alone: bool, said: list[str]) -> tuple[int, ...]:
+    """The places of an end of a link; adds to `said` what is to be said of it."""
+    second = axis.sequence_ids is not None and bool((axis.sequence_ids == 1).any())
+    if span.text == "b" and not alone and not second:
+        raise InputError("expected an input with a text B, found one text")
+    places, remark = located(span, unit, axis, sequence=None if alone else "ab".index(span.text))
+    said.extend([remark] if remark else [])
+    return tuple(places.tolist())
+
+
+def _sides(name: str, maps: AttentionMaps, parts: Parts, link: Link) -> Sequence[Side]:
+    """The texts of a link that a part is of; none where it has not got its regions and classes of tokens."""
+    if len(parts) > 1 and not all(_has(maps, end) for end in link.ends):
+        return ()
     if maps.kind == "cross":
         return ("a", "b")
     if maps.kind == "encoder":
         return ("a",)
     if any(other.kind in ("cross", "encoder") for other in parts.values()):
         return ("b",)
-    if maps is not next(iter(parts.values())):
+    reads = [other for other in parts.values() if other.query.ids is not None] or list(parts.values())
+    if link.spans and maps is not reads[0]:
         return ()  # a second tower
     return ("a", "b")
+
+
+def _has(maps: AttentionMaps, end: End) -> bool:
+    """Whether one of the axes of some maps has a region, or a class of tokens."""
+    axes = (maps.query, maps.key)
+    if isinstance(end, Region):
+        return any(axis.boxes is not None for axis in axes)
+    return not isinstance(end, Named) or any(end.name in axis.named for axis in axes)
 
 
 class Gold(NamedTuple):

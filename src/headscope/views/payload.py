@@ -208,11 +208,19 @@ class MeasureColumn(TypedDict):
     values: ArrayRef
 
 
+class OutlineInfo(TypedDict):
+    """A line around a region of the input's picture: x, y, x, y, … in its pixels. `side` is that of its tokens."""
+
+    side: Literal["from", "to"]
+    points: list[float]
+
+
 class LinkInfo(TypedDict):
     """A gold link of a part, by places of tokens.
 
     `side` is where its source stands: a query that should look at one of `targets` ("from"), or a key that one of them
     should look at ("to"). `candidates` is what there is to choose from; None: every other token, or word (`units`).
+    `outlines` are those of its regions of a picture, where it has such.
     """
 
     label: str
@@ -221,6 +229,7 @@ class LinkInfo(TypedDict):
     targets: list[list[int]]
     candidates: list[list[int]] | None
     units: Literal["tokens", "words"]
+    outlines: NotRequired[list[OutlineInfo]]
 
 
 class OpeningInfo(TypedDict):

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.analyses.links.questions import Axis, Direction, Question, Way
+from headscope.analyses.links.axis import Axis
+from headscope.analyses.links.questions import Direction, Question, Way
 from headscope.tokens import BoolArray
 from headscope.words import Rows
 
@@ -73,6 +74,14 @@ class Units:
         return mean.view(inputs, self.count, heads, keys).transpose(1, 2)
 
 
+def voices(axes: Sequence[Axis], device: torch.device) -> Tensor:
+    """What the units of each axis weigh in the average map of an input, ``[input unit]``."""
+    weights = np.zeros((len(axes), max(len(axis.groups) for axis in axes)), np.float32)
+    for place, axis in enumerate(axes):
+        weights[place, : axis.own] = axis.voices / axis.voices.sum()
+    return torch.as_tensor(weights, device=device)
+
+
 class Choice(NamedTuple):
     """What heads choose.
 
@@ -117,6 +126,9 @@ class Side:
                 whole[place, : array.shape[0], : array.shape[1]] = array
             return torch.as_tensor(whole, device=device)
 
+        self._patches, self._within = (
+            batch([getattr(read, name) for read in reads]) for name in ("patches", "within")
+        )
         self.target = batch([read.target for read in reads])
         self.sure = batch([read.sure for read in reads])
         allowed = {kind: batch([read.allowed[kind] for read in reads]) for kind in reads[0].allowed}
@@ -147,6 +159,11 @@ class Side:
         inputs = torch.arange(len(maps), device=maps.device)[:, None]
         return turned[inputs, :, self._index].transpose(1, 2)  # gather takes twice as long
 
+    def average(self, maps: Tensor, weights: Tensor) -> Tensor:
+        """The mean row or column of an input ``[input head 1 unit]``, by what its units weigh ``[input unit]``."""
+        turned = maps.transpose(2, 3) if self._column else maps
+        return weights.to(maps)[:, None, None] @ turned
+
     def choose(self, lines: Tensor, way: Way) -> Choice:
         """The candidate that gets most."""
         masked = lines + self._hidden[way.candidates][:, None].to(lines)
@@ -174,23 +191,41 @@ class Side:
         weights = lines.gather(-1, slots)  # [input head source target]
         mass = (weights * there).sum(-1)
         weights = weights + self._off[way.candidates][:, None]
-        each = [weights[..., slot, None] for slot in range(weights.shape[-1])]
-        ranks = torch.stack([_rank(masked, own) for own in each], -1)
+        ranks = _ranks(masked, weights)
         ranks = torch.where(weights >= 0, ranks, torch.inf)
         first = ranks.amin(-1)
         rank = torch.where(first.isinf(), self._count[way.candidates][:, None] + 1, first)
         asked = self._asked[:, None].expand_as(mass)
         if ranks.shape[-1] == 1:
             return torch.stack([mass, rank, 1 / first, asked])
-        among = torch.stack([_rank(weights, own) for own in each], -1)
+        among = _ranks(weights, weights)
         of = self._there.sum(-1).clamp(min=1)[:, None]
         precision = torch.where(weights >= 0, among / ranks, 0.0).sum(-1) / of
         return torch.stack([mass, rank, precision, asked])
 
+    def regions(self, lines: Tensor) -> Tensor:
+        """`IN_REGIONS`, ``[figure input head source]``; 0 of other links, and where the picture gets nothing."""
+        within, patches = (each[:, None].to(lines) for each in (self._within, self._patches))
+        whole = (lines * patches).sum(-1)
+        some = (whole > 0).to(lines)
+        share = (lines * within).sum(-1) / whole.clamp(min=torch.finfo(lines.dtype).tiny)
+        area = within.sum(-1) / patches.sum(-1).clamp(min=1)
+        return torch.stack([share * some, area * some, some])
 
-def _rank(weights: Tensor, own: Tensor) -> Tensor:
-    """The rank of one weight among those along the last axis, from 1; the mean of those that are equal.
 
-    So many more are above it than below: half of that and of all of them, and one half.
+_FEW = 8  # targets up to which a rank each is soonest found
+
+
+def _ranks(weights: Tensor, own: Tensor) -> Tensor:
+    """The rank of each of `own` ``[... target]`` among the weights along their last axis, from 1.
+
+    Of equals it is the mean. So many more are above it than below: half of that and of all of them, and one half.
     """
-    return 0.5 + ((weights - own).sign_().sum(-1) + weights.shape[-1]) / 2
+    count = weights.shape[-1]
+    if own.shape[-1] <= _FEW:
+        each = [(weights - own[..., slot, None]).sign_().sum(-1) for slot in range(own.shape[-1])]
+        return 0.5 + (torch.stack(each, -1) + count) / 2
+    ordered, own = (each.contiguous() for each in (weights.sort(-1).values, own))
+    below = torch.searchsorted(ordered, own, right=False)
+    upto = torch.searchsorted(ordered, own, right=True)
+    return 0.5 + (2 * count - below - upto).to(weights) / 2

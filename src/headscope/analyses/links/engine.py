@@ -13,7 +13,7 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from headscope.analyses.links.choices import Side, Units, by_label, widened
+from headscope.analyses.links.choices import Choice, Side, Units, by_label, voices, widened
 from headscope.analyses.links.questions import (
     Asked,
     Direction,
@@ -21,7 +21,7 @@ from headscope.analyses.links.questions import (
     directions_of,
     question,
 )
-from headscope.analyses.links.sums import FIGURES, LinkSums
+from headscope.analyses.links.sums import FIGURES, IN_REGIONS, LinkSums
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.corpora import Corpus, Example
@@ -29,13 +29,13 @@ from headscope.corpora.corpus import LISTED, leave_out, plain
 from headscope.corpora.links import links_of
 from headscope.errors import CorpusError, HeadscopeWarning, InputError, RefusedError
 from headscope.heads import Head
-from headscope.link import Link
+from headscope.link import OUT_OF_SIGHT, Link
 from headscope.measures.measure import Floats
 from headscope.models import Model, expect_model
 from headscope.models.finite import not_finite
 from headscope.models.model import uncached
 from headscope.stream.batches import checked_first, cut, tokens_of, worked
-from headscope.stream.forward import Passes, expect_square, forward
+from headscope.stream.forward import Passes, expect_square, foreign, forward
 from headscope.stream.inputs import Inputs
 from headscope.stream.long import Kind, run_long
 from headscope.tokens import BoolArray, Tokens
@@ -53,7 +53,7 @@ class Engine:
         baselines: names of the rules beside which heads stand.
         rows: attention from a unit is the ``mean`` over its pieces, or that of its ``first``.
         token_types: whether token types are as the tokenizer gives them, or all 0.
-        full: also sum `FIGURES`.
+        full: also sum `FIGURES`; of a model that sees pictures also `IN_REGIONS`, and ask average maps as well.
 
     What syntax, coreference and negation have of their own they say in the methods that follow.
     """
@@ -78,7 +78,9 @@ class Engine:
         self.model, self.ways, self.baselines = model, tuple(ways), tuple(baselines)
         self.rows: Rows = rows
         self.token_types, self.full = token_types, full
+        self.sees = full and model.image_processor is not None
         self.remarks: list[str] = []
+        self.unseen: list[str] = []
         self._passes: dict[bool, Passes] = {}
 
     def passes(self, *, crossed: bool) -> Passes:
@@ -139,6 +141,7 @@ class Engine:
     def asked(self, corpus: Corpus | Iterable[Example], limit: int | None) -> Iterator[Asked]:
         """The inputs of a corpus with their questions; those without are left out of it."""
         self.remarks.clear()
+        self.unseen.clear()
         for number, example in enumerate(self.examples(corpus, limit)):
             try:
                 asked = self.question(example, number)
@@ -146,19 +149,20 @@ class Engine:
                 leave_out(corpus, error)
             else:
                 self.remarks += [f"{example.source}: {remark}" for remark in asked.question.remarks]
+                self.unseen += [f"{example.source}: {region}" for region in asked.question.unseen]
                 yield asked
 
     def tell(self) -> None:
-        """Warn of the spans that part a piece."""
-        if self.remarks:
-            spans = (
-                "1 span parts a piece"
-                if len(self.remarks) == 1
-                else f"{len(self.remarks):,} spans part a piece"
-            )
-            more = [f"and {len(self.remarks) - LISTED:,} more"] if len(self.remarks) > LISTED else []
-            said = "\n  ".join([f"{spans}:", *self.remarks[:LISTED], *more])
-            warnings.warn(said, HeadscopeWarning, stacklevel=3)
+        """Warn of the spans that part a piece, and of the regions that the model does not see."""
+        for listed, one, several in (
+            (self.remarks, "1 span parts a piece", "spans part a piece"),
+            (self.unseen, f"left out 1 region: {OUT_OF_SIGHT}", f"regions left out: {OUT_OF_SIGHT}"),
+        ):
+            if listed:
+                title = one if len(listed) == 1 else f"{len(listed):,} {several}"
+                more = [f"and {len(listed) - LISTED:,} more"] if len(listed) > LISTED else []
+                said = "\n  ".join([f"{title}:", *listed[:LISTED], *more])
+                warnings.warn(said, HeadscopeWarning, stacklevel=3)
 
     def inputs(self, corpus: Corpus | Iterable[Example], limit: int | None) -> Inputs:
         """The same, counted; those of a strict corpus are read to the end before."""
@@ -178,7 +182,8 @@ class Engine:
             found += answered
             for label, values in sums.items():
                 figures[label] = figures[label] + values if label in figures else values
-        whole = LinkSums([way.name for way in self.ways], *shape, self.baselines, chance=self.chance)
+        ways = [way.name for way in self.ways]
+        whole = LinkSums(ways, *shape, self.baselines, chance=self.chance, blind=self.sees)
         whole.figures = figures
         self.begin(whole)
         for each in sorted(found, key=lambda each: each.asked.number):
@@ -213,7 +218,7 @@ class Engine:
 
         def look(record: AttentionRecord) -> None:
             own = [head for head in heads if head.layer == record.layer]
-            if own and record.kind != "cross":
+            if own and not foreign(record, [tokens_of(asked)]):
                 weights = record.weights()
                 weights = weights.to(torch.promote_types(weights.dtype, torch.float32))
                 maps = units.given(units.received(weights))[0].cpu().numpy()
@@ -230,12 +235,14 @@ class Answered(NamedTuple):
     Attributes:
         asked: the input.
         right: of the choices, ``[way layer head source]``.
+        blind: of those of average maps; None where they are not asked.
         sure: which of them are a target that must be found; None where no words are aligned.
         looked: what `Engine.look` found, by layer.
     """
 
     asked: Asked
     right: BoolArray
+    blind: BoolArray | None
     sure: BoolArray | None
     looked: Sequence[Maps]
 
@@ -245,6 +252,7 @@ class _Reader:
 
     def __init__(self, engine: Engine, asked: Sequence[Asked]) -> None:
         self._engine, self._asked, self._model = engine, asked, engine.model
+        self._inputs = [tokens_of(each) for each in asked]
         device = engine.model.device
         questions = [each.question for each in asked]
         self._crossed = questions[0].crossed
@@ -263,7 +271,12 @@ class _Reader:
         self._aligned = any(each.aligned for each in questions)
         self._labels = sorted({label for each in questions for label in each.labels})
         self.by_label = by_label(questions, self._labels, sources).to(device) if engine.full else None
+        self._voices: dict[Direction, Tensor] = {}
+        for direction in self._directions if engine.sees else ():
+            axes = [each.query if direction == "row" else each.key for each in questions]
+            self._voices[direction] = voices(axes, device)
         self._right: dict[int, list[BoolArray]] = {}
+        self._blind: dict[int, list[BoolArray]] = {}
         self._sure: dict[int, list[BoolArray]] = {}
         self._chosen: dict[int, list[Maps]] = {}
         self._looked: dict[int, list[Maps]] = {}
@@ -276,7 +289,7 @@ class _Reader:
 
     def run(self) -> None:
         """One forward pass, reduced layer by layer."""
-        model, inputs = self._model, [tokens_of(each) for each in self._asked]
+        model, inputs = self._model, self._inputs
         passes = self._engine.passes(crossed=self._crossed)
         with passes.recording(self._reduce):
             if self._crossed:
@@ -302,6 +315,8 @@ class _Reader:
         if (record.kind == "cross") != self._crossed:
             return
         if not self._crossed:
+            if foreign(record, self._inputs):
+                return
             expect_square(record, len(self._asked), self._key.tokens, self._right)
         weights = record.weights()
         weights = weights.to(torch.promote_types(weights.dtype, torch.float32))
@@ -314,6 +329,8 @@ class _Reader:
         lines = {name: each.lines(maps) for name, each in self._directions.items()}
         choices = [self._directions[way.direction].choose(lines[way.direction], way) for way in engine.ways]
         self._right[layer] = [choice.right.cpu().numpy() for choice in choices]
+        if engine.sees:
+            self._blind[layer] = [self._without_source(maps, way) for way in engine.ways]
         if self._aligned:
             sides = [self._directions[way.direction] for way in engine.ways]
             self._sure[layer] = [
@@ -325,7 +342,7 @@ class _Reader:
         if self.by_label is not None:
             figures = torch.stack(
                 [
-                    self._directions[way.direction].figures(lines[way.direction], choice, way)
+                    self._figures_of(lines[way.direction], choice, way)
                     for way, choice in zip(engine.ways, choices, strict=True)
                 ]
             )  # [way figure input head source]
@@ -340,6 +357,18 @@ class _Reader:
                 for place, each in enumerate(self._asked)
             ]
 
+    def _without_source(self, maps: Tensor, way: Way) -> BoolArray:
+        """Whether what a head chooses whatever the source is right, ``[input head source]``."""
+        side = self._directions[way.direction]
+        line = side.average(maps, self._voices[way.direction])
+        return side.choose(line, way).right.cpu().numpy()
+
+    def _figures_of(self, lines: Tensor, choice: Choice, way: Way) -> Tensor:
+        """`FIGURES`, and of a model that sees pictures `IN_REGIONS`, ``[figure input head source]``."""
+        side = self._directions[way.direction]
+        figures = side.figures(lines, choice, way)
+        return torch.cat([figures, side.regions(lines)]) if self._engine.sees else figures
+
     def answers(self) -> list[Answered]:
         """What is right of each input's sources."""
         engine, (layers, heads) = self._engine, self.shape
@@ -348,9 +377,10 @@ class _Reader:
             right = self._of(self._right, place, layers, heads)
             if engine.settles:
                 right = engine.settle(asked, right, self._of(self._chosen, place, layers, heads))
+            blind = self._of(self._blind, place, layers, heads) if engine.sees else None
             sure = self._of(self._sure, place, layers, heads) if self._aligned else None
             looked = [self._looked[layer][place] for layer in layers] if engine.looks else []
-            found.append(Answered(asked, right, sure, looked))
+            found.append(Answered(asked, right, blind, sure, looked))
         return found
 
     def _of(
@@ -370,7 +400,8 @@ class _Reader:
         if self.by_label is None:
             return {}
         layers, heads = self.shape
-        sums = np.zeros((len(self._labels), len(FIGURES), len(self._engine.ways), len(layers), heads))
+        figures = (*FIGURES, *IN_REGIONS) if self._engine.sees else FIGURES
+        sums = np.zeros((len(self._labels), len(figures), len(self._engine.ways), len(layers), heads))
         for row, layer in enumerate(layers):
             values = self._figures[layer]  # [figure way head label]
             sums[:, :, :, row, : values.shape[2]] = values.transpose(3, 0, 1, 2)

@@ -1,25 +1,20 @@
-"""Links of an input as questions to its maps: among which candidates a head chooses for each source, which are right.
-
-An axis is cut into units: the words given, the tokens, or, where spans are of characters, the words of the text, parted
-where a span begins or ends within one. A span of several units is one more unit.
-"""
+"""Links of an input as questions to its maps: among which candidates a head chooses for each source, which is right."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import pairwise
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from headscope.analyses.links.axis import Axis
 from headscope.corpora import Example
 from headscope.errors import InputError
-from headscope.link import Link, Side, Span, Unit, located
+from headscope.link import OUT_OF_SIGHT, Link, Region, Side, Span, Unit
 from headscope.measures.measure import Floats
-from headscope.tokens import BoolArray, IntArray, Tokens, strip_markers
+from headscope.tokens import BoolArray, IntArray, Tokens
 
 Direction = Literal["row", "column"]
 """Where a head's choice is read: in the source's row (what it looks at most) or its column (what looks at it most)."""
@@ -28,7 +23,8 @@ DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 
 Candidates = Literal["any", "earlier", "later", "other", "listed", "earlier listed"]
 """Among what a head chooses: any other unit of the input; those before the source, or after it; those of the other
-text; those that the link lists, or which of them are before the source."""
+text; those that the link lists, or which of them are before the source. Units are patches where targets are regions of
+a picture, else words or tokens."""
 
 _NONE = -1
 
@@ -46,132 +42,6 @@ def directions_of(ways: Sequence[Way]) -> list[Direction]:
     return [direction for direction in DIRECTIONS if any(way.direction == direction for way in ways)]
 
 
-class Axis:
-    """The units of an axis.
-
-    Attributes:
-        tokens: of the axis.
-        groups: the tokens of each unit.
-        first, last: of each unit, the first and the last of the axis' own units that it has.
-        text: 0 or 1 of each of the axis' own units, for text A or B.
-    """
-
-    def __init__(self, tokens: Tokens, unit: Unit, spans: Sequence[Span], *, alone: bool) -> None:
-        """The axis' own units.
-
-        Args:
-            tokens: of the axis.
-            unit: what the numbers of spans count.
-            spans: all that are on this axis.
-            alone: whether the axis holds one text only, whichever it is.
-        """
-        self.tokens, self._alone = tokens, alone
-        self.unit: Unit = unit
-        self.remarks: dict[Span, str] = {}
-        self._known: dict[Span, IntArray] = {}
-        self._extra: dict[tuple[int, ...], int] = {}
-        sequence = tokens.sequence_ids
-        if unit in ("tokens", "cells"):
-            self.groups = [np.array([place]) for place in range(len(tokens))]
-            sides = np.zeros(len(tokens), np.int64) if sequence is None or alone else np.maximum(sequence, 0)
-            self._starts = (0, 0)
-        elif unit == "words":
-            self.groups, self._starts = _words(tokens, alone)
-            sides = np.zeros(len(self.groups), np.int64)
-            sides[self._starts[1] :] = 1
-        else:
-            found = {span: self._located(span) for span in dict.fromkeys(spans)}
-            self.groups = _parted(tokens, list(found.values()))
-            of_token = np.full(len(tokens), _NONE)
-            for number, group in enumerate(self.groups):
-                of_token[group] = number
-            self._known = {span: np.unique(of_token[group]) for span, group in found.items()}
-            sides = np.zeros(len(self.groups), np.int64)
-            if sequence is not None and not alone:
-                sides = np.array([int(sequence[group[0]]) for group in self.groups], np.int64)
-        self.own = len(self.groups)
-        self.first = list(range(self.own))
-        self.last = list(range(self.own))
-        self.text = sides
-
-    def _located(self, span: Span) -> IntArray:
-        sequence = None if self._alone else ("a", "b").index(span.text)
-        found, remark = located(span, self.unit, self.tokens, sequence=sequence)
-        if remark:
-            self.remarks[span] = remark
-        return found
-
-    def units(self, span: Span) -> Sequence[int]:
-        """The axis' own units of a span. Raises `InputError` for one that is not on the axis."""
-        if self.unit == "characters":
-            return self._known[span].tolist()
-        start = 0 if self._alone else self._starts[span.text == "b"]
-        end = self.own if self._alone or span.text == "b" else self._starts[1] or self.own
-        if start + span.end > end:
-            raise InputError(f"expected {self.unit} up to {end - start}, found {span.start} to {span.end}")
-        return range(start + span.start, start + span.end)
-
-    def one(self, units: Sequence[int]) -> int:
-        """The unit that is all of some units."""
-        if len(units) == 1:
-            return units[0]
-        key = tuple(units)
-        if key not in self._extra:
-            self._extra[key] = len(self.groups)
-            self.groups.append(np.concatenate([self.groups[unit] for unit in units]))
-            self.first.append(min(units))
-            self.last.append(max(units))
-        return self._extra[key]
-
-    @cached_property
-    def strings(self) -> list[str]:
-        """What each of the axis' units says, in lower case."""
-        return [
-            "".join(strip_markers(self.tokens.pieces[int(token)]) for token in group).lower()
-            for group in self.groups
-        ]
-
-
-def _words(tokens: Tokens, alone: bool) -> tuple[list[IntArray], tuple[int, int]]:
-    """The tokens of each word, of both texts one after another, and where those of each text begin."""
-    if tokens.word_ids is None:
-        raise InputError("expected a tokenizer that tells words from pieces, found none")
-    groups: list[IntArray] = []
-    starts = [0]
-    sequence = tokens.sequence_ids
-    second = sequence is not None and not alone and bool((sequence == 1).any())
-    for side in (0, 1) if second else (0,):
-        own = tokens.word_ids >= 0
-        if second:
-            assert sequence is not None
-            own = own & (sequence == side)
-        places = np.flatnonzero(own)
-        words = tokens.word_ids[places]
-        count = int(words.max(initial=-1)) + 1
-        ends = np.searchsorted(words, np.arange(count + 1)) if (np.diff(words) >= 0).all() else None
-        groups += (
-            [places[ends[word] : ends[word + 1]] for word in range(count)]
-            if ends is not None
-            else [places[words == word] for word in range(count)]
-        )
-        starts.append(len(groups))
-    return groups, (0, starts[1])
-
-
-def _parted(tokens: Tokens, spans: Sequence[IntArray]) -> list[IntArray]:
-    """The words of a text, parted where spans begin or end within one; special tokens are none."""
-    words = np.arange(len(tokens)) if tokens.word_ids is None else tokens.word_ids
-    sequence = np.zeros(len(tokens), np.int64) if tokens.sequence_ids is None else tokens.sequence_ids
-    special = np.zeros(len(tokens), np.bool_) if tokens.special_mask is None else tokens.special_mask
-    parts = np.zeros(len(tokens) + 1, np.bool_)
-    parts[1:-1] = (words[1:] != words[:-1]) | (sequence[1:] != sequence[:-1]) | special[1:] | special[:-1]
-    for span in spans:
-        parts[[span[0], span[-1] + 1]] = True
-    parts[[0, -1]] = True
-    ends = np.flatnonzero(parts)
-    return [np.arange(start, end) for start, end in pairwise(ends.tolist()) if not special[start]]
-
-
 @dataclass(frozen=True)
 class Read:
     """What is read in one direction.
@@ -181,6 +51,8 @@ class Read:
         target: which units are right, ``[source unit]``; `sure`: which of them must be found.
         allowed: by candidates, which units a head may choose, ``[source unit]``.
         heard: the same for rules that look at no attention: what a causal model hides counts as well.
+        patches: of links to regions of a picture all its patches but the source's own, ``[source unit]``, and
+            `within`: those in the regions.
     """
 
     source: IntArray
@@ -188,6 +60,8 @@ class Read:
     sure: BoolArray
     allowed: dict[Candidates, BoolArray]
     heard: dict[Candidates, BoolArray]
+    patches: BoolArray
+    within: BoolArray
 
 
 @dataclass(frozen=True)
@@ -201,6 +75,7 @@ class Question:
         bare: those of them that no link names.
         read: by direction.
         remarks: what is to be said of spans, each with its link.
+        unseen: regions that the model does not see, which are left out, each with its link.
     """
 
     query: Axis
@@ -210,6 +85,7 @@ class Question:
     bare: BoolArray
     read: dict[Direction, Read] = field(default_factory=dict[Direction, Read])
     remarks: Sequence[str] = ()
+    unseen: Sequence[str] = ()
 
     @property
     def crossed(self) -> bool:
@@ -263,19 +139,16 @@ def question(
     Raises `InputError` that begins with the link's place.
     """
     crossed = query is not None
-    units = _units(links)
+    units = _units(links, key, query)
     if not crossed and len(set(units.values())) > 1:
         raise InputError(
             f"expected spans of one unit in an input, found {' and '.join(sorted(set(units.values())))}"
         )
     aligned = aligned and set(units.values()) == {"words"} and bool(links) and all(map(_between, links))
-    spans = [span for link in links for span in link.spans]
-    keys = Axis(key, units["a"], [span for span in spans if not crossed or span.text == "a"], alone=crossed)
-    queries = (
-        keys
-        if query is None
-        else Axis(query, units["b"], [span for span in spans if span.text == "b"], alone=True)
-    )
+    keys = queries = _axis(links, key, units["a"], None if query is None else "a")
+    if query is not None:
+        queries = _axis(links, query, units["b"], "b")
+    links, unseen = _in_sight(links, keys)
     if aligned:
         links = [*links, *_bare(links, keys, queries)]
     directions = directions_of(ways)
@@ -311,11 +184,58 @@ def question(
         for span in link.spans
         if span in divided
     ]
-    return Question(queries, keys, [link.label for link in links], aligned, bare, read, remarks)
+    labels = [link.label for link in links]
+    return Question(queries, keys, labels, aligned, bare, read, remarks, unseen)
 
 
-def _units(links: Sequence[Link]) -> dict[Side, Unit]:
-    """What the numbers of spans count in each text. Raises `InputError` where links do not agree."""
+def _axis(links: Sequence[Link], tokens: Tokens, unit: Unit, only: Side | None) -> Axis:
+    """The axis of the ends that some links have in one text, or of all."""
+    ends = [end for link in links for end in link.ends if only in (None, end.text)]
+    try:
+        return Axis(tokens, unit, ends, alone=only is not None)
+    except InputError as error:
+        for link in links:  # the first that is not on it
+            try:
+                Axis(
+                    tokens,
+                    unit,
+                    [end for end in link.ends if only in (None, end.text)],
+                    alone=only is not None,
+                )
+            except InputError as own:
+                raise InputError(f"{link.place}: {own}" if link.place else str(own)) from None
+        raise error
+
+
+def _in_sight(links: Sequence[Link], axis: Axis) -> tuple[list[Link], list[str]]:
+    """Links without the regions of which the model sees nothing, and what is to be said of these.
+
+    A link goes with its source, and with the last of its targets.
+    """
+    hidden = {end for end, remark in axis.remarks.items() if remark == OUT_OF_SIGHT}
+    if not hidden:
+        return list(links), []
+    kept: list[Link] = []
+    said: list[str] = []
+    for link in links:
+        lost = [end for end in dict.fromkeys(link.ends) if end in hidden]
+        said += [f"{link.place}: {end}" for end in lost]
+        targets, possible, candidates = (
+            tuple(end for end in ends if end not in hidden)
+            for ends in (link.targets, link.possible, link.candidates or ())
+        )
+        gone = not targets and not possible and (link.targets or link.possible)
+        if link.source not in hidden and not gone:
+            among = None if link.candidates is None else candidates
+            kept.append(dataclasses.replace(link, targets=targets, possible=possible, candidates=among))
+    return kept, said
+
+
+def _units(links: Sequence[Link], key: Tokens, query: Tokens | None) -> dict[Side, Unit]:
+    """What the numbers of spans count in each text: where there are none, words if the text has any, else tokens.
+
+    Raises `InputError` where links do not agree.
+    """
     units: dict[Side, Unit] = {}
     for link in links:
         for span in link.spans:
@@ -324,14 +244,20 @@ def _units(links: Sequence[Link]) -> dict[Side, Unit]:
                 raise InputError(
                     f"{link.place}: expected {units[span.text]} as in the links before, found {unit}"
                 )
-    return {"a": units.get("a", units.get("b", "words")), "b": units.get("b", units.get("a", "words"))}
+    if query is None and units:
+        return {"a": units.get("a", units.get("b", "words")), "b": units.get("b", units.get("a", "words"))}
+    for text, tokens in zip(get_args(Side), (key, query or key), strict=True):
+        units.setdefault(text, "tokens" if tokens.word_ids is None else "words")
+    return units
 
 
 _BARE = "\0bare"
 
 
 def _between(link: Link) -> bool:
-    return all(span.text != link.source.text for span in (*link.targets, *link.possible))
+    return len(link.spans) == len(link.ends) and all(
+        span.text != link.source.text for span in (*link.targets, *link.possible)
+    )
 
 
 def _bare(links: Sequence[Link], keys: Axis, queries: Axis) -> list[Link]:
@@ -345,7 +271,12 @@ def _bare(links: Sequence[Link], keys: Axis, queries: Axis) -> list[Link]:
             number for number in range(axis.own) if keys is not queries or axis.text[number] == (side == "b")
         ]
         begin = units[0] if units else 0
-        named = {begin + place for link in own for place in range(link.source.start, link.source.end)}
+        named = {
+            begin + place
+            for link in own
+            if isinstance(link.source, Span)
+            for place in range(link.source.start, link.source.end)
+        }
         more += [
             Link(Span(unit - begin, unit - begin + 1, side), (), label, unit=own[0].unit, place=_BARE)
             for unit in units
@@ -363,6 +294,8 @@ class _Side:
         self._pairs: list[tuple[int, int]] = []
         self._sure: list[tuple[int, int]] = []
         self._listed: list[tuple[int, int]] = []
+        self._within: list[tuple[int, int]] = []
+        self._pictured = np.zeros(count, np.bool_)
 
     def add(self, number: int, link: Link, listed: bool) -> None:
         """The link of this number, where its source is of this side's text."""
@@ -372,6 +305,9 @@ class _Side:
         self._source[number] = self._sources.one(self._sources.units(link.source))
         sure = [unit for span in link.targets for unit in axis.units(span)]
         also = [unit for span in link.possible for unit in axis.units(span)]
+        self._pictured[number] = link.to_picture
+        if link.to_picture:
+            self._within += [(number, unit) for unit in (*sure, *also)]
         if listed:
             if link.candidates is None:
                 raise InputError("expected a list of candidates, found none")
@@ -381,9 +317,12 @@ class _Side:
                 units = axis.units(span)
                 one = axis.one(units)
                 self._listed.append((number, one))
-                if right.issuperset(units):
-                    right_ones = sure if must.issuperset(units) else also
-                    right_ones.append(one)
+                if isinstance(span, Region):  # one may be within another
+                    is_right, is_sure = span in (*link.targets, *link.possible), span in link.targets
+                else:
+                    is_right, is_sure = right.issuperset(units), must.issuperset(units)
+                if is_right:
+                    (sure if is_sure else also).append(one)
             if right and not sure and not also:
                 raise InputError("expected a target among the candidates listed, found none")
         self._sure += [(number, unit) for unit in sure]
@@ -397,9 +336,19 @@ class _Side:
         there = source != _NONE
         first, last = np.array(axis.first), np.array(axis.last)
         low, high = np.array(own.first)[source][:, None], np.array(own.last)[source][:, None]
-        base = np.arange(count) < axis.own
-        same = axis is own
-        apart = (first > high) | (last < low) if same else np.ones((len(source), count), np.bool_)
+        same, pictures = axis is own, axis.patch.any()
+        if not same:
+            apart = np.ones((len(source), count), np.bool_)
+        elif not pictures:
+            apart = (first > high) | (last < low)
+        else:  # a region is no stretch of the axis
+            members = axis.members().astype(np.float32)
+            apart = members[source] @ members.T == 0
+        among = np.ones((len(source), axis.own), np.bool_)
+        if axis.unit not in ("tokens", "cells"):
+            among = among & ~axis.patch & ~axis.aside
+        among = np.where(self._pictured[:, None], axis.patch, among)
+        base = self._wide(among, count)
         seen = np.ones((1, count), np.bool_)
         if sees is not None:
             seen = first <= high if sees == "row" else last >= low
@@ -412,7 +361,7 @@ class _Side:
                 raise InputError(
                     "candidates: expected a text B whose words are the other ones, found text A alone"
                 )
-            which = self._filled(self._listed, count) if "listed" in kind else base & np.ones_like(apart)
+            which = self._filled(self._listed, count) if "listed" in kind else base
             if "earlier" in kind:
                 which = which & (last < low)
             elif kind == "later":
@@ -421,7 +370,15 @@ class _Side:
                 which = which & (axis.text[first] != own.text[low])
             heard[kind] = which & apart & there[:, None]
             allowed[kind] = heard[kind] & seen
-        return Read(source, self._filled(self._pairs, count), self._filled(self._sure, count), allowed, heard)
+        patches = self._wide(self._pictured[:, None] & axis.patch, count) & apart & there[:, None]
+        within = self._filled(self._within, count) & patches
+        target, sure = self._filled(self._pairs, count), self._filled(self._sure, count)
+        return Read(source, target, sure, allowed, heard, patches, within)
+
+    @staticmethod
+    def _wide(own: BoolArray, count: int) -> BoolArray:
+        """Own units ``[source own]``, and after them no others, ``[source unit]``."""
+        return np.pad(own, ((0, 0), (0, count - own.shape[1])))
 
     def _filled(self, pairs: Sequence[tuple[int, int]], count: int) -> BoolArray:
         filled = np.zeros((len(self._source), count), np.bool_)
@@ -465,6 +422,30 @@ def nearest(question: Question, name: str = "target") -> BoolArray:
         for rule, each in enumerate((which, alike)):
             best = np.where(each, far, np.inf).argmin(1)
             right[rule] |= each[rows, best] & target[rows, best]
+    return right
+
+
+def central(question: Question, name: str = "target") -> BoolArray:
+    """Whether the candidate nearest to the middle of the picture is right, ``[source]``."""
+    return _extreme(question, name, lambda axis: -axis.off_centre())
+
+
+def largest(question: Question, name: str = "target") -> BoolArray:
+    """Whether the candidate of most tokens is right, ``[source]``."""
+    return _extreme(question, name, lambda axis: np.array([len(group) for group in axis.groups], np.float64))
+
+
+def _extreme(question: Question, name: str, score: Callable[[Axis], Floats]) -> BoolArray:
+    """Whether the region with the largest score is right, ``[source]``; of other links never."""
+    right = np.zeros(len(question.labels), np.bool_)
+    for read, axis, _ in _sides(question):
+        if not axis.patch.any():
+            continue
+        target: BoolArray = getattr(read, name)
+        which: BoolArray = next(iter(read.heard.values())) & read.patches.any(1, keepdims=True)
+        best = np.where(which, score(axis), -np.inf).argmax(1)
+        rows = np.arange(len(right))
+        right |= which[rows, best] & target[rows, best]
     return right
 
 

@@ -19,6 +19,8 @@ from headscope.analyses.links.questions import (
     Direction,
     Way,
     by_chance,
+    central,
+    largest,
     nearest,
     offsets_of,
     question,
@@ -48,6 +50,9 @@ OFFSETS = tuple(offset for offset in range(-5, 6) if offset)
 RULES = ("nearest", "same string")
 """Baselines that take the nearest candidate, and the nearest with the same string."""
 
+PICTURE_RULES = ("centre", "largest")
+"""Baselines of regions: the patch in the middle of the picture, and the largest of the candidates that are listed."""
+
 Kinds = Literal["any", "earlier", "later", "other", "listed"]
 
 
@@ -70,10 +75,14 @@ class Links(Engine):
     ) -> None:
         self._offsets = tuple(offsets)
         self._crossed: bool | None = None  # whether an encoder-decoder's links are of its cross-attention
+        rules = [*(f"{offset:+d}" for offset in offsets), *RULES]
+        self._pictures = () if model.image_processor is None else PICTURE_RULES
+        if "listed" not in candidates:
+            self._pictures = self._pictures[:1]
         super().__init__(
             model,
             [Way(direction, direction, candidates) for direction in directions],
-            [*(f"{offset:+d}" for offset in offsets), *RULES],
+            [*rules, *self._pictures],
             rows=rows,
             full=True,
         )
@@ -144,9 +153,12 @@ class Links(Engine):
             raise example.error(error) from None
 
     def guesses(self, asked: Asked, name: str = "target") -> BoolArray:
-        """Whether offsets, the nearest candidate and the nearest of the same string are right."""
+        """Whether offsets, the nearest candidate and the nearest of the same string are right; of pictures also their
+        middle and, of candidates that are listed, the largest.
+        """
         own = asked.question
-        return np.concatenate([offsets_of(own, self._offsets, name), nearest(own, name)])
+        pictured = [rule(own, name)[None] for rule in (central, largest)[: len(self._pictures)]]
+        return np.concatenate([offsets_of(own, self._offsets, name), nearest(own, name), *pictured])
 
     def shares(self, asked: Asked, name: str = "target") -> Floats:
         """The share of candidates that are targets."""
@@ -166,7 +178,8 @@ class Links(Engine):
         labels = np.array(asked.question.labels)
         possible, shares = self.guesses(asked), self.shares(asked)
         right = answered.right
-        sums.add(labels[kept].tolist(), right[..., kept], possible[:, kept], cluster, shares[:, kept])
+        bits = right if answered.blind is None else np.stack([right, answered.blind])
+        sums.add(labels[kept].tolist(), bits[..., kept], possible[:, kept], cluster, shares[:, kept])
         if answered.sure is None or not asked.question.aligned:
             return
         links = np.max([read.sure.sum(1) for read in asked.question.read.values()], 0)

@@ -29,10 +29,15 @@ from headscope.tokens import BoolArray
 ALL = "all"
 """The name of the row over all labels."""
 
+MEAN_MAP = "mean map"
+"""The baseline of models that see pictures: the best head's average map over the words of an input, which looks at the
+same place whatever the word is."""
+
 ALIGNED = "aligned"
 """The name of the answers that the alignment error rate is of."""
 
 HEADS = ("accuracy", "ci_low", "ci_high")
+PICTURED = ("inside", "area", "mean_map")
 ERROR_RATE = ("aer", "aer_low", "aer_high")
 _SPLIT = ("split_accuracy", "split_low", "split_high", "p")
 _GAIN = ("difference", "difference_low", "difference_high", "times", "choices")
@@ -75,7 +80,10 @@ def dataset(
         As `accuracies` over ``label`` and ``rule``, and of every head the means over sources of the ``mass`` on its
         targets, of the ``rank`` of the first of them among the candidates, and the ``average_precision`` of that
         ranking; of links between two texts also the alignment error rate ``aer`` with ``aer_low`` and ``aer_high``
-        (Och & Ney 2003), and ``aer_rule`` of the baselines. NaN where a direction has no such source.
+        (Och & Ney 2003), and ``aer_rule`` of the baselines; of links to regions of a picture the share of the attention
+        to its patches that is ``inside`` (the energy-based pointing game of Wang et al. 2020, "Score-CAM"), beside the
+        share of the patches that are, ``area``, and ``mean_map``, the accuracy of a head's average map over the words
+        of an input. NaN where a direction has no such source.
 
     Raises `InputError` when there is no link.
     """
@@ -92,8 +100,14 @@ def dataset(
             sums.means(list(answers.labels) if name == ALL else [name], int(own.sum()))
             for name, own in subsets.items()
         ]
-        mass, rank, precision, asked = (stacked(means)[name] for name in FIGURES)
+        columns = stacked(means)
+        mass, rank, precision, asked = (columns[name] for name in FIGURES)
         named = {"mass": mass, "rank": rank, "average_precision": precision}
+        if "pictured" in columns and columns["pictured"].any():
+            named |= {name: columns[name] for name in PICTURED if name in columns}
+            named["mean_map"] = result["mean_map"].values
+        elif "mean_map" in result:  # no link is to a region
+            result = result.drop_vars("mean_map")
         named |= {name: result[name].values for name in HEADS}
         result = result.assign(
             {name: (axes, np.where(asked > 0, each, np.nan)) for name, each in named.items()}
@@ -165,7 +179,7 @@ def accuracies(
     resampling = Resampling(sums.answers, seed=seed)
     columns = stacked([_figures(sums, resampling.of(own), least) for own in subsets.values()])
     columns["q"] = false_discovery(columns["p"])
-    axes = {**dict.fromkeys(HEADS, ("direction", "layer", "head")), "baseline": (rule,)}
+    axes = {**dict.fromkeys((*HEADS, "mean_map"), ("direction", "layer", "head")), "baseline": (rule,)}
     described = {**(meta or {}), "seed": seed, "least": least}
     described |= {
         "clusters": clusters or sums.clusters.kind or "sentences",
@@ -178,7 +192,7 @@ def accuracies(
             "direction": list(sums.ways),
             "layer": list(sums.layers),
             "head": np.arange(sums.heads),
-            rule: list(sums.baselines),
+            rule: [*sums.baselines, *([MEAN_MAP] if sums.blind else [])],
         },
         attrs={"meta": json.dumps(described, ensure_ascii=False)},
     )
@@ -189,7 +203,11 @@ def _figures(sums: LinkSums, scores: Accuracies, least: int) -> dict[str, Any]:
     count = math.prod(sums.shape)
     ends = zip(HEADS, (scores.value, *scores.interval()), strict=True)
     row: dict[str, Any] = {name: values[:count].reshape(sums.shape) for name, values in ends}
-    row |= {"baseline": scores.value[count:], "n": scores.n, "effective": scores.documents, "best": -1}
+    baselines = scores.value[count:]
+    if sums.blind:
+        row["mean_map"] = baselines[:count].reshape(sums.shape)
+        baselines = np.append(baselines[count:], row["mean_map"].max())
+    row |= {"baseline": baselines, "n": scores.n, "effective": scores.documents, "best": -1}
     row |= dict.fromkeys((*_SPLIT, *_GAIN), np.nan)
     if scores.n < least or not row["accuracy"].any():  # of roots no head is right
         return row
@@ -208,14 +226,15 @@ def table(result: xr.Dataset) -> pd.DataFrame:
 
     ``ci_low`` and ``ci_high`` are given the choice; ``split_low`` and ``split_high`` include it.
     """
-    more = ERROR_RATE if "aer" in result else ()
+    more = [name for name in (*PICTURED, *ERROR_RATE) if name in result]
     rows: Any = best_heads(result, every_head(result), "label", "baseline")
     return rows[[*COLUMNS, *more, *MORE]]
 
 
 def every_head(result: xr.Dataset) -> pd.DataFrame:
     """Every head and direction of each label, with those of `COLUMNS` that are of a head."""
-    figures = [*HEADS, "mass", "rank", "average_precision", *(ERROR_RATE if "aer" in result else ())]
+    more = [name for name in (*PICTURED, *ERROR_RATE) if name in result]
+    figures = [*HEADS, "mass", "rank", "average_precision", *more]
     rows: Any = heads_of(result, "label", "rule", "baseline", figures)
     first = [name for name in COLUMNS if name in rows]
     return rows[[*first, *(name for name in rows if name not in first)]]

@@ -23,6 +23,10 @@ FIGURES = ("mass", "rank", "precision", "asked")
 among the candidates, the average precision with which the head ranks them, and whether it is on this side of the map at
 all (a word of a decoder is no key of cross-attention)."""
 
+IN_REGIONS = ("inside", "area", "pictured")
+"""Of each source with regions of a picture as targets: how much of the attention that the picture gets they get, how
+many of its patches they are, and whether the picture gets any attention."""
+
 
 class LinkSums:
     """Which choices are right, source by source, of all heads and of baselines.
@@ -32,13 +36,15 @@ class LinkSums:
         layers, heads: of the model; a head that a layer does not have is never right.
         baselines: their names.
         chance: whether one more, ``chance``, is known as the share of candidates that are targets.
+        blind: whether there is an answer for the average map of each head as well: what it chooses whatever the source.
 
     Attributes:
         count: how many inputs were added.
         clusters: their documents.
         answers: a bit for each predictor (heads first, then baselines) and source.
         beside: further answers that some runs have, by name.
-        figures: of each label, sums over its sources, ``[figure way layer head]`` (`FIGURES`).
+        figures: of each label, sums over its sources, ``[figure way layer head]`` (`FIGURES`, and in pictures
+            `IN_REGIONS`).
     """
 
     def __init__(
@@ -49,13 +55,15 @@ class LinkSums:
         baselines: Sequence[Any],
         *,
         chance: bool = False,
+        blind: bool = False,
     ) -> None:
         self.ways, self.layers, self.heads = tuple(ways), tuple(layers), heads
         self.baselines = (*baselines, "chance") if chance else tuple(baselines)
         self.shape = len(self.ways), len(self.layers), heads
+        self.blind = blind
         self.count = 0
         self.clusters = Clusters()
-        self.answers = self.empty(len(self.baselines), int(chance))
+        self.answers = self.empty(len(self.baselines) + blind * math.prod(self.shape), int(chance))
         self.beside: dict[str, Answers] = {}
         self.figures: dict[str, Floats] = {}
 
@@ -75,7 +83,7 @@ class LinkSums:
 
         Args:
             labels: of each.
-            right: ``[way layer head source]``.
+            right: ``[way layer head source]``; where there are answers for average maps, these follow, ``[2 way …]``.
             baselines: ``[baseline source]``, without chance.
             cluster: its number (`headscope.measures.resample.Clusters`), in order; None: its own.
             shares: what chance gives, ``[1 source]``.
@@ -116,16 +124,24 @@ class LinkSums:
         return right
 
     def means(self, labels: Collection[str], n: int) -> dict[str, Floats]:
-        """The mean of each of `FIGURES` over the `n` sources of some labels, ``[way layer head]``."""
-        sums = sum((self.figures[label] for label in labels), np.zeros((len(FIGURES), *self.shape)))
-        return dict(zip(FIGURES, sums / n, strict=True))
+        """The mean of each figure over the `n` sources of some labels, ``[way layer head]``.
+
+        `IN_REGIONS` are means over those where the picture gets any attention.
+        """
+        sums: Floats = np.sum([self.figures[label] for label in labels], 0)
+        found: dict[str, Floats] = dict(zip((*FIGURES, *IN_REGIONS), sums / n, strict=False))
+        if "pictured" in found:
+            some = np.where(found["pictured"] > 0, found["pictured"], np.nan)
+            found |= {name: found[name] / some for name in IN_REGIONS[:-1]}
+        return found
 
     def __add__(self, other: Self) -> Self:
-        if (self.ways, self.layers, self.heads, self.baselines) != (
+        if (self.ways, self.layers, self.heads, self.baselines, self.blind) != (
             other.ways,
             other.layers,
             other.heads,
             other.baselines,
+            other.blind,
         ):
             raise InputError(
                 f"links: expected {len(self.layers)} layers of {self.heads} heads in all inputs, found "
@@ -136,29 +152,27 @@ class LinkSums:
         both.clusters, shift = self.clusters.then(other.clusters)
         both.answers = self.answers.then(other.answers, shift)
         both.beside = {name: own.then(other.beside[name], shift) for name, own in self.beside.items()}
-        labels = dict.fromkeys([*self.figures, *other.figures])
-        nothing = np.zeros((len(FIGURES), *self.shape))
-        both.figures = {
-            label: self.figures.get(label, nothing) + other.figures.get(label, nothing) for label in labels
-        }
+        both.figures = dict(self.figures)
+        for label, values in other.figures.items():
+            both.figures[label] = both.figures[label] + values if label in both.figures else values
         return both
 
     @classmethod
     def _like(cls, other: LinkSums) -> Self:
         sums = cls.__new__(cls)
-        LinkSums.__init__(sums, other.ways, other.layers, other.heads, other.baselines)
+        LinkSums.__init__(sums, other.ways, other.layers, other.heads, other.baselines, blind=other.blind)
         return sums
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """All of it as arrays of numbers and strings."""
         arrays: dict[str, npt.NDArray[Any]] = {
-            "count": np.array([self.count, self.heads]),
+            "count": np.array([self.count, self.heads, self.blind]),
             "layers": np.array(self.layers, np.int64),
             "ways": np.array(self.ways, np.str_),
             "baselines": np.array(self.baselines),
             "beside": np.array(list(self.beside), np.str_),
             "figures": np.array(list(self.figures), np.str_),
-            "sums": np.array(list(self.figures.values())).reshape(-1, len(FIGURES), *self.shape),
+            "sums": np.array(list(self.figures.values())),
         }
         kept = {"clusters": self.clusters, "main": self.answers}
         kept |= {f"beside {name}": answers for name, answers in self.beside.items()}
@@ -169,9 +183,13 @@ class LinkSums:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> LinkSums:
         """From what `to_arrays` gave."""
-        count, heads = map(int, arrays["count"])
+        count, heads, blind = map(int, arrays["count"])
         sums = LinkSums(
-            arrays["ways"].tolist(), arrays["layers"].tolist(), heads, arrays["baselines"].tolist()
+            arrays["ways"].tolist(),
+            arrays["layers"].tolist(),
+            heads,
+            arrays["baselines"].tolist(),
+            blind=bool(blind),
         )
         sums.count = count
 

@@ -1,0 +1,222 @@
+"""The units of an axis: what a head chooses among.
+
+Those of a text are the words given, the tokens, or, where spans are of characters, its words, parted where a span
+begins or ends within one. Those of a picture are its patches. A span or a region of several units is one more unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from headscope.errors import InputError
+from headscope.link import End, Named, Span, Unit, located
+from headscope.measures.measure import Floats
+from headscope.tokens import BoolArray, IntArray, Tokens, strip_markers
+
+_NONE = -1
+
+
+class Axis:
+    """The units of an axis.
+
+    Attributes:
+        tokens: of the axis.
+        unit: what the numbers of spans count.
+        groups: the tokens of each unit.
+        first, last: of each unit, the first and the last of the axis' own units that it has.
+        own: how many units the axis has by itself, in the order of their tokens; spans and regions of several follow.
+        text: 0 or 1 of each of the axis' own units, for text A or B.
+        patch: which of the axis' own units are patches of a picture.
+        aside: which are neither words nor patches: classes of tokens that links name, such as ``cls``.
+        remarks: what is to be said of a span.
+    """
+
+    def __init__(self, tokens: Tokens, unit: Unit, ends: Sequence[End], *, alone: bool) -> None:
+        """The axis' own units.
+
+        Args:
+            tokens: of the axis.
+            unit: what the numbers of spans count.
+            ends: all of links that are on this axis.
+            alone: whether the axis holds one text only, whichever it is.
+        """
+        self.tokens, self._alone = tokens, alone
+        self.unit: Unit = unit
+        self.remarks: dict[End, str] = {}
+        self._extra: dict[tuple[int, ...], int] = {}
+        self._starts = (0, 0)
+        whole = unit in ("tokens", "cells")
+        known = {
+            end: self._located(end)
+            for end in dict.fromkeys(ends)
+            if unit == "characters" or not isinstance(end, Span)
+        }
+        groups: list[IntArray]
+        if whole:
+            groups = [np.array([place], np.int64) for place in range(len(tokens))]
+        elif unit == "words":
+            groups, self._starts = _words(tokens, alone)
+        else:
+            groups = _parted(tokens, [found for end, found in known.items() if isinstance(end, Span)])
+        self._words = len(groups)
+        patches = tokens.mask("patch") if tokens.boxes is not None else np.zeros(len(tokens), np.bool_)
+        kinds = patches if whole else np.zeros(len(groups), np.bool_)
+        place = np.arange(len(groups))
+        if not whole and (patches.any() or any(isinstance(end, Named) for end in known)):
+            named = [found for end, found in known.items() if isinstance(end, Named)]
+            beside = np.unique(np.concatenate([np.flatnonzero(patches), *named]))
+            beside = np.setdiff1d(beside, np.concatenate([beside[:0], *groups]))
+            groups += [np.array([token], np.int64) for token in beside.tolist()]
+            kinds = np.concatenate([kinds, patches[beside]])
+            order = np.argsort(_starts(groups), kind="stable")
+            kinds, place = kinds[order], np.argsort(order)
+            groups = [groups[number] for number in order.tolist()]
+        self.groups = groups
+        self.own = len(groups)
+        self.first = list(range(self.own))
+        self.last = list(range(self.own))
+        self.patch: BoolArray = kinds
+        self.aside: BoolArray = ~kinds
+        self.aside[place[: self._words]] = False
+        self._place: list[int] = place[: self._words].tolist()  # of each word among all units
+        self.text = np.zeros(self.own, np.int64)
+        if unit == "words":
+            self.text[self._place[self._starts[1] :]] = 1
+        elif tokens.sequence_ids is not None and not alone:
+            firsts = slice(None) if whole else _starts(groups)
+            self.text = np.maximum(tokens.sequence_ids[firsts], 0)
+        self._known = {end: self._units(found) for end, found in known.items()}
+
+    def _units(self, tokens: IntArray) -> list[int]:
+        """The own units of some tokens."""
+        return np.unique(self._of_token[tokens]).tolist()
+
+    @cached_property
+    def _of_token(self) -> IntArray:
+        """The own unit of each token."""
+        units = np.full(len(self.tokens), _NONE)
+        for number, group in enumerate(self.groups[: self.own]):
+            units[group] = number
+        return units
+
+    def _located(self, end: End) -> IntArray:
+        sequence = None if self._alone else ("a", "b").index(end.text)
+        found, remark = located(end, self.unit, self.tokens, sequence=sequence)
+        if remark:
+            self.remarks[end] = remark
+        return found
+
+    def units(self, end: End) -> Sequence[int]:
+        """The axis' own units of a span, a region or a class; none of a region that is out of sight.
+
+        Raises `InputError` for a span that is not on the axis.
+        """
+        if end in self._known:
+            return self._known[end]
+        assert isinstance(end, Span)
+        start = 0 if self._alone else self._starts[end.text == "b"]
+        most = self._words if self._alone or end.text == "b" else self._starts[1] or self._words
+        if start + end.end > most:
+            raise InputError(f"expected {self.unit} up to {most - start}, found {end.start} to {end.end}")
+        return self._place[start + end.start : start + end.end]
+
+    def one(self, units: Sequence[int]) -> int:
+        """The unit that is all of some units."""
+        if len(units) == 1:
+            return units[0]
+        key = tuple(units)
+        if key not in self._extra:
+            self._extra[key] = len(self.groups)
+            self.groups.append(np.concatenate([self.groups[unit] for unit in units]))
+            self.first.append(min(units))
+            self.last.append(max(units))
+        return self._extra[key]
+
+    def members(self) -> BoolArray:
+        """Which of the axis' own units each unit has, ``[unit own]``."""
+        members = np.zeros((len(self.groups), self.own), np.bool_)
+        np.fill_diagonal(members, True)
+        for units, number in self._extra.items():
+            members[number, list(units)] = True
+        return members
+
+    @cached_property
+    def voices(self) -> BoolArray:
+        """The own units over which the average map of an input is taken: its words, or where there is no text all."""
+        words = self.tokens.word_ids
+        if self.unit in ("tokens", "cells"):
+            spoken = np.zeros(self.own, np.bool_) if words is None else words >= 0
+        else:
+            spoken = ~self.patch & ~self.aside
+        return spoken if spoken.any() else np.ones(self.own, np.bool_)
+
+    def off_centre(self) -> Floats:
+        """How far each unit's middle is from the picture's, in pixels; infinite for what is no part of it."""
+        boxes, picture = self.tokens.boxes, self.tokens.picture
+        far = np.full(len(self.groups), np.inf)
+        if boxes is not None and picture is not None:
+            away = (boxes[:, :2] + boxes[:, 2:] - picture.size) / 2
+            for unit, group in enumerate(self.groups):
+                if len(group) and np.isfinite(away[group]).all():
+                    far[unit] = np.hypot(*away[group].mean(0))
+        return far
+
+    @cached_property
+    def strings(self) -> list[str]:
+        """What each of the axis' units says, in lower case."""
+        return [
+            "".join(strip_markers(self.tokens.pieces[int(token)]) for token in group).lower()
+            for group in self.groups
+        ]
+
+
+def _starts(groups: Sequence[IntArray]) -> list[int]:
+    """The first token of each unit; of one without any, that of the unit before."""
+    starts = [-1]
+    for group in groups:
+        starts.append(int(group[0]) if len(group) else starts[-1])
+    return starts[1:]
+
+
+def _words(tokens: Tokens, alone: bool) -> tuple[list[IntArray], tuple[int, int]]:
+    """The tokens of each word, of both texts one after another, and where those of each text begin."""
+    if tokens.word_ids is None:
+        raise InputError("expected a tokenizer that tells words from pieces, found none")
+    groups: list[IntArray] = []
+    starts = [0]
+    sequence = tokens.sequence_ids
+    second = sequence is not None and not alone and bool((sequence == 1).any())
+    for side in (0, 1) if second else (0,):
+        own = tokens.word_ids >= 0
+        if second:
+            assert sequence is not None
+            own = own & (sequence == side)
+        places = np.flatnonzero(own)
+        words = tokens.word_ids[places]
+        count = int(words.max(initial=-1)) + 1
+        ends = np.searchsorted(words, np.arange(count + 1)) if (np.diff(words) >= 0).all() else None
+        groups += (
+            [places[ends[word] : ends[word + 1]] for word in range(count)]
+            if ends is not None
+            else [places[words == word] for word in range(count)]
+        )
+        starts.append(len(groups))
+    return groups, (0, starts[1])
+
+
+def _parted(tokens: Tokens, spans: Sequence[IntArray]) -> list[IntArray]:
+    """The words of a text, parted where spans begin or end within one; special tokens and patches are none."""
+    words = np.arange(len(tokens)) if tokens.word_ids is None else tokens.word_ids
+    sequence = np.zeros(len(tokens), np.int64) if tokens.sequence_ids is None else tokens.sequence_ids
+    special = np.zeros(len(tokens), np.bool_) if tokens.special_mask is None else tokens.special_mask
+    parts = np.zeros(len(tokens) + 1, np.bool_)
+    parts[1:-1] = (words[1:] != words[:-1]) | (sequence[1:] != sequence[:-1]) | special[1:] | special[:-1]
+    for span in spans:
+        parts[[span[0], span[-1] + 1]] = True
+    parts[[0, -1]] = True
+    ends = np.flatnonzero(parts)
+    return [np.arange(start, end) for start, end in pairwise(ends.tolist()) if not special[start]]
