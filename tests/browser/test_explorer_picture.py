@@ -1,4 +1,4 @@
-"""Heads drawn on the picture that they look at: where a query looks, what looks at a key, the grid, several heads."""
+"""Heads drawn on the picture that they look at: where a query looks, what looks at a key, layers, rollout, the grid."""
 
 from __future__ import annotations
 
@@ -9,20 +9,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from seen_sample import HIGH, WIDE, picture, random_maps, staged
 
 import headscope as hs
 from headscope.maps import AttentionMaps
+from headscope.views import seeing
+from headscope.views.explorer import Input, explorer_page
 
 PIL = pytest.importorskip("PIL.Image")
 
 AXE = Path(__file__).resolve().parents[2] / "frontend/node_modules/axe-core/axe.min.js"
-WIDE, HIGH = 120, 80
-
-
-def picture() -> hs.Picture:
-    pixels = np.full((HIGH, WIDE, 3), 200, np.uint8)
-    pixels[:40, :40] = (220, 60, 40)
-    return hs.Picture(pixels, "red corner")
+FROM, TO = ('.hp > .boards > .board[data-end="from"]', '.hp > .boards > .board[data-end="to"]:not(.rolled)')
+ROLLED = ".hp .rolled"
 
 
 def maps(layers: int = 2, heads: int = 3, rows: int = 2, columns: int = 3) -> AttentionMaps:
@@ -41,66 +39,118 @@ def maps(layers: int = 2, heads: int = 3, rows: int = 2, columns: int = 3) -> At
 
 def brightness(page: Any, selector: str, x: float, y: float) -> int:
     """How light a canvas is at a place of the picture, in its pixels."""
-    return page.evaluate(
-        "([selector, x, y]) => { const canvas = document.querySelector(selector);"
-        " const copy = new OffscreenCanvas(canvas.width, canvas.height);"
-        " const context = copy.getContext('2d', { willReadFrequently: true });"
-        " context.drawImage(canvas, 0, 0);"
-        " const [r, g, b] = context.getImageData(Math.round(x * canvas.width), Math.round(y * canvas.height), 1, 1).data;"
-        " return r + g + b; }",
-        [selector, x / WIDE, y / HIGH],
+    return sum(color(page, selector, x, y))
+
+
+def color(page: Any, selector: str, x: float, y: float) -> tuple[int, int, int]:
+    return tuple(
+        page.evaluate(
+            "([selector, x, y]) => { const canvas = document.querySelector(selector);"
+            " const copy = new OffscreenCanvas(canvas.width, canvas.height);"
+            " const context = copy.getContext('2d', { willReadFrequently: true });"
+            " context.drawImage(canvas, 0, 0);"
+            " return [...context.getImageData(Math.round(x * canvas.width), Math.round(y * canvas.height), 1, 1).data]"
+            ".slice(0, 3); }",
+            [selector, x / WIDE, y / HIGH],
+        )
     )
 
 
-def test_the_head_opens_on_the_picture(open_page: Callable[..., Any]) -> None:
-    page = open_page(shown(layer=0, heads=[1], scale="head"))
-    assert page.get_by_role("radio", name="Picture", exact=True).last.get_attribute("aria-checked") == "true"
-    assert page.locator(".hp .board").count() == 2
-    assert page.locator(".hp .others button").all_inner_texts()[0].startswith("[CLS]")
-    # Head 1 looks at patch[0,1]: it stays light, others darken.
-    to = '.board[data-end="to"] canvas'
-    assert brightness(page, to, 60, 20) > 1.8 * brightness(page, to, 100, 60)
-    assert "patch[0,1]" in page.locator(".hp .sub").inner_text()
+def rest(page: Any) -> None:
+    page.wait_for_selector(".hx:not([data-busy]):not([data-drawing])")
 
 
 def shown(**state: Any) -> str:
     return hs.view(maps(), **state).html()
 
 
+def said(page: Any) -> str:
+    return page.locator(".hp > .sub").first.inner_text()
+
+
+def press(page: Any, selector: str, x: float, y: float) -> None:
+    """Click a place of the picture, and leave it."""
+    box = page.locator(f"{selector} canvas").bounding_box()
+    page.mouse.click(box["x"] + box["width"] * x / WIDE, box["y"] + box["height"] * y / HIGH)
+    page.mouse.move(0, 0)
+    rest(page)
+
+
+def test_the_head_opens_on_the_picture(open_page: Callable[..., Any]) -> None:
+    page = open_page(shown(layer=0, heads=[1], scale="head"))
+    assert page.get_by_role("radio", name="Picture", exact=True).last.get_attribute("aria-checked") == "true"
+    assert page.locator(".hp .board:visible").count() == 2
+    buttons = page.locator(f"{FROM} .others button").all_inner_texts()
+    assert buttons == ["mean of all", "mean of patches", "[CLS]"]
+    # Head 1 looks at patch[0,1]: it stays light, others darken.
+    assert brightness(page, f"{TO} canvas", 60, 20) > 1.8 * brightness(page, f"{TO} canvas", 100, 60)
+    assert "patch[0,1]" in said(page)
+
+
 def test_a_click_on_a_patch_shows_where_it_looks_and_what_looks_there(open_page: Callable[..., Any]) -> None:
     page = open_page(shown(layer=0, heads=[0], scale="head"))
-    start, to = (f'.board[data-end="{end}"] canvas' for end in ("from", "to"))
-    box = page.locator(start).bounding_box()
-    page.mouse.click(box["x"] + box["width"] * 60 / WIDE, box["y"] + box["height"] * 20 / HIGH)
-    page.mouse.move(0, 0)
-    assert "where patch[0,1] looks" in page.locator('.board[data-end="to"] .cap').inner_text().lower()
+    press(page, FROM, 60, 20)
+    assert "where patch[0,1] looks" in page.locator(f"{TO} .cap").inner_text().lower()
     # It gives .25 to [CLS] and .75 to patch[1,1].
-    share = page.locator('.board[data-end="to"] .others button i').inner_text()
+    share = page.locator(f"{TO} .others button i").inner_text()
     assert float(share) == pytest.approx(0.25, abs=0.004)
-    assert brightness(page, to, 60, 60) > 2 * brightness(page, to, 20, 20)
-    said = page.locator(".hp .sub").inner_text()
+    assert brightness(page, f"{TO} canvas", 60, 60) > 2 * brightness(page, f"{TO} canvas", 20, 20)
     assert re.fullmatch(
         r"Of what patch\[0,1\] looks at 7[45]\.\d % is the picture, most of it patch\[1,1\] \(0\.7[45]\d\)\.",
-        said,
+        said(page),
     )
     page.wait_for_function("() => decodeURIComponent(location.hash).includes('pin=from,2')")
     page.keyboard.press("Escape")
-    page.locator('.board[data-end="to"] .others button').click()
+    page.locator(f"{TO} .others button").click()
     page.mouse.move(0, 0)
-    assert "which tokens look at [cls]" in page.locator('.board[data-end="from"] .cap').inner_text().lower()
-    assert brightness(page, start, 60, 20) > 2 * brightness(page, start, 20, 20)
+    assert "which tokens look at [cls]" in page.locator(f"{FROM} .cap").inner_text().lower()
+    assert brightness(page, f"{FROM} canvas", 60, 20) > 2 * brightness(page, f"{FROM} canvas", 20, 20)
+
+
+def test_a_click_is_of_the_patch_under_it_when_special_tokens_are_hidden(
+    open_page: Callable[..., Any],
+) -> None:
+    page = open_page(shown(layer=0, heads=[0], scale="head", special=False))
+    press(page, FROM, 60, 20)
+    assert "where patch[0,1] looks" in page.locator(f"{TO} .cap").inner_text().lower()
+
+
+def test_means_are_over_all_queries_or_over_patches(open_page: Callable[..., Any]) -> None:
+    weights = np.full((1, 1, 5, 5), 0.2)
+    weights[0, 0, 0] = [0, 1, 0, 0, 0]  # [CLS] alone looks at the first patch
+    axis = hs.Grid(2, 2, prefix=["[CLS]"], picture=picture())
+    page = open_page(hs.view(hs.wrap(weights, axis), scale="head").html())
+    assert "all queries look" in page.locator(f"{TO} .cap").inner_text().lower()
+    assert "(0.360)" in said(page)
+    page.get_by_role("button", name="mean of patches").click()
+    assert "patches look on average" in page.locator(f"{TO} .cap").inner_text().lower()
+    assert "(0.2" in said(page)
+    page.wait_for_function("() => location.hash.includes('queries=patches')")
+    # a chosen query goes before the mean, and is let go with it
+    page.locator(f'{FROM} .others [data-place="0"]').click()
+    page.mouse.move(0, 0)
+    assert "where [cls] looks" in page.locator(f"{TO} .cap").inner_text().lower()
+    page.get_by_role("button", name="mean of all").click()
+    page.mouse.move(0, 0)
+    assert "(0.360)" in said(page)
+    page.wait_for_function("() => !location.hash.includes('pin')")
+    # without prefix tokens there is one mean
+    bare = hs.Grid(2, 2, picture=picture())
+    page = open_page(hs.view(hs.wrap(weights[:, :, 1:, 1:] * 1.25, bare), scale="head").html())
+    assert page.locator(f"{FROM} .others button").all_inner_texts() == ["mean of all"]
 
 
 def test_smooth_opacity_and_other_pictures(open_page: Callable[..., Any]) -> None:
     page = open_page(shown(layer=0, heads=[1], scale="head"))
-    to = '.board[data-end="to"] canvas'
+    to = f"{TO} canvas"
     dark = brightness(page, to, 100, 60)
-    page.get_by_label("Opacity").fill("20")
+    page.get_by_label("Opacity").fill("4")
     assert brightness(page, to, 100, 60) > 1.3 * dark
-    page.get_by_label("Opacity").fill("80")
+    page.get_by_label("Opacity").fill("16")
     assert brightness(page, to, 82, 20) == pytest.approx(brightness(page, to, 100, 20), abs=12)
-    page.get_by_label("smooth").check()
+    page.get_by_role("switch", name="Smooth").click()
     assert brightness(page, to, 82, 20) > 1.2 * brightness(page, to, 110, 20)
+    page.wait_for_function("() => location.hash.includes('smooth=true')")
     page.get_by_role("radio", name="Matrix").click()
     page.wait_for_selector("figure.matrix.big")
     assert not page.locator(".hp").is_visible()
@@ -108,9 +158,165 @@ def test_smooth_opacity_and_other_pictures(open_page: Callable[..., Any]) -> Non
     page.wait_for_selector(".hv .toks.r")
 
 
-def test_several_heads_are_small_pictures(open_page: Callable[..., Any]) -> None:
-    page = open_page(shown(layer=1, heads=[0, 1, 2], scale="head"))
-    assert page.locator(".hp .several .cap").all_inner_texts() == ["L1H0", "L1H1", "L1H2"]
+def test_patches_are_one_colour_each(open_page: Callable[..., Any]) -> None:
+    """Nearest neighbour by default: no colour stands between two patches."""
+    axis = hs.Grid(2, 3, picture=hs.Picture(np.full((HIGH, WIDE, 3), 128, np.uint8)))
+    weights = np.tile([0.05, 0.5, 0.05, 0.05, 0.3, 0.05], (1, 1, 6, 1))
+    page = open_page(hs.view(hs.wrap(weights, axis), scale="head").html())
+    rows = {color(page, f"{TO} canvas", x, 20) for x in range(2, WIDE, 2)}
+    # three patches, and what JPEG and the edges between them make of the grey
+    assert len({value // 12 for value, _, _ in rows}) <= 4
+    page.get_by_role("switch", name="Smooth").click()
+    rows = {color(page, f"{TO} canvas", x, 20) for x in range(2, WIDE, 2)}
+    assert len({value // 12 for value, _, _ in rows}) > 4
+
+
+@pytest.mark.parametrize("count", [2, 6, 16])
+def test_several_heads_are_small_pictures_that_open(count: int, open_page: Callable[..., Any]) -> None:
+    page = open_page(hs.view(maps(2, 16), layer=1, heads=list(range(count)), scale="head").html())
+    small = page.locator(".hp .several button")
+    assert small.all_inner_texts() == [f"L1H{head}" for head in range(count)]
+    assert page.evaluate(
+        "() => { const room = document.querySelector('.hp').getBoundingClientRect();"
+        " return [...document.querySelectorAll('.hp .several button')].every((each) =>"
+        " each.getBoundingClientRect().right <= room.right + 1); }"
+    )
+    # Head h of layer 1 looks at patch 16 + h, counted on.
+    for head in (0, count - 1):
+        patch = (16 + head) % 6
+        canvas = f'.hp .several [data-head="{head}"] canvas'
+        place = (20 + 40 * (patch % 3), 20 + 40 * (patch // 3))
+        other = (20 + 40 * ((patch + 1) % 3), 20 + 40 * (patch // 3))
+        assert brightness(page, canvas, *place) > 1.3 * brightness(page, canvas, *other)
+    small.nth(1).click()
+    rest(page)
+    page.wait_for_function("() => location.hash.includes('heads=1')")
+    assert not page.locator(".hp .several").is_visible()
+
+
+def test_layers_are_a_strip_that_opens_them(open_page: Callable[..., Any]) -> None:
+    page = open_page(hs.view(maps(5, 2), layer=3, heads=[1], scale="head").html())
+    rest(page)
+    layers = page.locator(".hp .layers button")
+    assert layers.all_inner_texts() == ["0", "1", "2", "3", "4"]
+    assert [each.get_attribute("aria-pressed") for each in layers.all()] == ["false"] * 3 + ["true", "false"]
+    for layer in range(5):  # head 1 of layer l looks at patch 2 l + 1, counted on
+        patch = (2 * layer + 1) % 6
+        canvas = f'.hp .layers [data-layer="{layer}"] canvas'
+        light = brightness(page, canvas, 20 + 40 * (patch % 3), 20 + 40 * (patch // 3))
+        assert light > 1.3 * brightness(page, canvas, 20 + 40 * ((patch + 1) % 3), 20 + 40 * (patch // 3))
+    layers.nth(1).click()
+    rest(page)
+    page.wait_for_function("() => location.hash.includes('layer=1')")
+    assert page.locator(".hp .layers [aria-pressed=true]").inner_text() == "1"
+    # the mean over both heads: two patches are light
+    page.get_by_role("radio", name="Mean of heads").click()
+    rest(page)
+    canvas = '.hp .layers [data-layer="0"] canvas'
+    both = [brightness(page, canvas, x, 20) for x in (20, 60, 100)]
+    assert min(both[:2]) > 1.3 * both[2]
+
+
+def test_the_strip_is_reached_by_keyboard(open_page: Callable[..., Any]) -> None:
+    page = open_page(hs.view(maps(5, 2), layer=3, heads=[1], scale="head").html())
+    rest(page)
+    page.locator(".hp .layers [aria-pressed=true]").focus()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("() => document.activeElement.dataset.layer") == "4"
+    page.keyboard.press("Enter")
+    rest(page)
+    page.wait_for_function("() => location.hash.includes('layer=4')")
+    assert page.evaluate("() => document.activeElement.dataset.layer") == "4"
+    # one stop of the Tab key
+    assert page.locator(".hp .layers button[tabindex='0']").count() == 1
+
+
+def test_patches_are_reached_by_keyboard(open_page: Callable[..., Any]) -> None:
+    page = open_page(shown(layer=0, heads=[0], scale="head"))
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert page.evaluate("() => document.activeElement.closest('.board')?.dataset.end") == "from"
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown", "ArrowLeft"):
+        page.keyboard.press(key)
+    assert "where patch[1,0] looks" in page.locator(f"{TO} .cap").inner_text().lower()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => decodeURIComponent(location.hash).includes('pin=from,2')")
+    assert "patch[0,1]" in page.locator(f"{FROM} canvas").get_attribute("aria-label")
+
+
+def test_rollout_stands_beside_the_raw_head(open_page: Callable[..., Any]) -> None:
+    whole = random_maps()
+    html = hs.view(whole, layer=2, heads=[1], scale="head", rollout=True, pin=("from", 7), opacity=1.0).html()
+    page = open_page(html)
+    rest(page)
+    assert page.locator(f"{ROLLED} .cap").inner_text().lower() == "rollout to layer 2"
+    assert "Abnar & Zuidema 2020" in page.locator(".hp .about").inner_text()
+    rolled = hs.contribution.rollout(whole)[2, 7, 2:]
+    for patch in (int(rolled.argmax()), int(rolled.argmin()), 5, 20):
+        row, column = divmod(patch, 6)
+        at = (20 * column + 10, 20 * row + 10)
+        under = brightness(page, f"{FROM} canvas", at[0] - 6, at[1] - 6)
+        kept = brightness(page, f"{ROLLED} canvas", at[0] - 6, at[1] - 6)
+        alpha = 1 - np.sqrt(rolled[patch] / rolled.max())
+        assert kept == pytest.approx(under * (1 - alpha) + 46 * alpha, abs=24)
+    page.get_by_role("switch", name="Rollout").click()
+    assert not page.locator(ROLLED).is_visible()
+    page.wait_for_function("() => location.hash.includes('rollout=false')")
+
+
+def test_where_there_is_no_rollout_the_page_says_why(open_page: Callable[..., Any]) -> None:
+    page = open_page(hs.view(staged(), part="stage 2", scale="head").html())
+    assert page.get_by_role("switch", name="Rollout").is_disabled()
+    assert (
+        "no rollout: it needs every layer from 0 on, and these maps have 2, 3"
+        in page.locator(".hp .looks").inner_text()
+    )
+    page.get_by_role("radio", name="stage 1").click()
+    rest(page)
+    assert page.get_by_role("switch", name="Rollout").is_enabled()
+    assert "no rollout" not in page.locator(".hp .looks").inner_text()
+
+
+def test_windows_hide_what_lies_outside(open_page: Callable[..., Any]) -> None:
+    """Grey is what the mask hides; parts of other grids have areas of other sizes."""
+    page = open_page(
+        hs.view(staged(), part="stage 1", layer=0, heads=[0], pin=("from", 0), scale="head").html()
+    )
+    rest(page)
+    # patch[0,0] of 8 × 8 sees the first window of 4 × 4
+    grey = color(page, f"{TO} canvas", 100, 60)
+    assert max(grey) - min(grey) < 24
+    assert grey == pytest.approx(color(page, f"{TO} canvas", 100, 10), abs=12)
+    assert brightness(page, f"{TO} canvas", 100, 60) > 250
+    assert "Grey: what the mask hides." in said(page)
+    strip = [color(page, f'.hp .layers [data-layer="{layer}"] canvas', 45, 30) for layer in (0, 1)]
+    assert strip[0] != pytest.approx(strip[1], abs=12), "the windows of layer 1 are shifted"
+    page.get_by_role("radio", name="stage 3").click()
+    rest(page)
+    press(page, FROM, 90, 60)
+    assert "where patch[1,1] looks" in page.locator(f"{TO} .cap").inner_text().lower()
+    assert "Grey" not in said(page)
+
+
+def test_a_difference_is_tinted_by_its_sign(open_page: Callable[..., Any]) -> None:
+    one = maps(1, 1)
+    other = hs.wrap(np.roll(one.layers[0], -1, 2)[None], one.query)  # looks at [CLS] and the patch before
+    page = open_page(hs.view(one, against=other, side="difference", scale="head", opacity=1.0).html())
+    rest(page)
+    # the first looks at patch[0,0], the second no patch as much
+    red, _, blue = color(page, f"{TO} canvas", 20, 20)
+    assert blue > red + 30
+    assert "Blue: more in the first" in said(page)
+    red, green, blue = color(page, f"{TO} canvas", 100, 20)
+    assert max(red, green, blue) - min(red, green, blue) < 20, "what is equal stays grey"
+    page.get_by_role("radio", name="Side by side").click()
+    rest(page)
+    assert page.locator(".hp").count() == 2
+    assert page.locator(".hp:visible").count() == 2
 
 
 def test_the_grid_shows_each_head_on_the_picture(open_page: Callable[..., Any]) -> None:
@@ -120,14 +326,17 @@ def test_the_grid_shows_each_head_on_the_picture(open_page: Callable[..., Any]) 
     light = page.evaluate(
         "() => { const canvas = document.querySelector('.gridbox canvas'); const context = canvas.getContext('2d');"
         " const { data, width } = context.getImageData(0, 0, canvas.width, canvas.height);"
-        " const cell = Math.round(canvas.width / 3);"
+        " const cell = Math.round(canvas.width / 3); const tall = Math.round(canvas.height / 2);"
         " const at = (x, y) => { const place = 4 * (Math.round(y) * width + Math.round(x)); return data[place] + data[place + 1] + data[place + 2]; };"
-        " return [0, 1, 2].map((head) => [0.17, 0.5, 0.83].map((x) => at((head + x * 0.97) * cell, 0.34 * cell))); }"
+        " return [0, 1, 2].map((head) => [0.17, 0.5, 0.83].map((x) => at((head + x * 0.97) * cell, 0.24 * tall))); }"
     )
     # In each of the first row's cells the head's own patch is the lightest.
     assert size[0] > 100
     for head in range(3):
         assert int(np.argmax(light[head])) == head, light
+    # cells have the picture's shape
+    ring = page.locator(".gridbox .ring:not(.hov)").first.bounding_box()
+    assert ring["height"] / ring["width"] == pytest.approx(HIGH / WIDE, abs=0.03)
     page.get_by_role("radio", name="Heat").click()
     assert page.locator(".legend").first.is_visible()
 
@@ -138,15 +347,78 @@ def test_text_has_no_picture(open_page: Callable[..., Any]) -> None:
     assert not page.locator(".hp").is_visible()
 
 
+def test_blocks_of_many_patches_are_said_and_chosen(
+    open_page: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seeing, "WHOLE", 3 * 2 * 26 * 8)
+    whole = random_maps()
+    with pytest.warns(hs.errors.HeadscopeWarning, match="blocks of 2 × 2 patches"):
+        html = hs.view(whole, layer=1, heads=[0], scale="head", rollout=True).html()
+    page = open_page(html)
+    assert "queries are blocks of 2 × 2 patches" in page.locator(".status").inner_text()
+    mean = whole.layers[1][0].mean(0)[2:]
+    assert f"patch[{mean.argmax() // 6},{mean.argmax() % 6}]" in said(page)
+    press(page, FROM, 50, 10)
+    assert "where patches[0-1,2-3] look" in page.locator(f"{TO} .cap").inner_text().lower()
+    block = [2 + 6 * row + column for row in (0, 1) for column in (2, 3)]
+    row = whole.layers[1][0][block].mean(0)
+    share = float(page.locator(f'{TO} .others [data-place="1"] i').inner_text())
+    assert share == pytest.approx(row[1], abs=0.005)
+    assert page.locator(ROLLED).is_visible()
+    page.get_by_role("radio", name="Matrix").click()
+    page.wait_for_selector("figure.matrix.big")
+
+
+@pytest.mark.parametrize("kind", ["svg", "png"])
+def test_the_page_saves_what_is_on_the_picture(
+    kind: str, open_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    page = open_page(shown(layer=0, heads=[0, 1], scale="head", rollout=True))
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name=kind.upper(), exact=True).click()
+    path = tmp_path / f"head.{kind}"
+    waiting.value.save_as(path)
+    if kind == "png":
+        pixels = np.asarray(PIL.open(path).convert("RGB"))
+        assert ((pixels[..., 0].astype(int) - pixels[..., 1]) > 60).mean() > 0.005
+    else:
+        text = path.read_text()
+        assert text.count("<image") >= 3 + 2 + 2, "the pictures, both heads, both layers"
+        assert "Rollout" in text
+
+
+def test_a_notebook_widget_holds_it_too() -> None:
+    """The payload of a widget has all that the page has."""
+    view = hs.view(maps(), scale="head", strip="mean", smooth=True, opacity=0.5, queries="patches")
+    again = hs.view(maps(), **view.state)
+    assert again.state == view.state
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1400])
-def test_the_picture_is_accessible(open_page: Callable[..., Any], scheme: str, width: int) -> None:
-    page = open_page(shown(layer=0, heads=[0], scale="head", pin=("from", 2)), scheme=scheme, width=width)
+@pytest.mark.parametrize("kind", ["head", "several", "windows", "difference", "model"])
+def test_the_picture_is_accessible(kind: str, width: int, scheme: str, open_page: Callable[..., Any]) -> None:
+    state: dict[str, Any] = {"layer": 1, "heads": [0], "scale": "head", "pin": ("from", 2), "rollout": True}
+    one = Input({"self": maps(3, 3)})
+    html = {
+        "head": lambda: explorer_page([one], state=state),
+        "several": lambda: explorer_page([one], state={**state, "heads": [0, 1, 2]}),
+        "windows": lambda: explorer_page(
+            [Input(staged())], state={**state, "part": "stage 2", "layer": 3, "rollout": False}
+        ),
+        "difference": lambda: explorer_page([one, one], state={**state, "side": "difference"}),
+        "model": lambda: explorer_page([one], state={"scale": "model"}),
+    }[kind]()
+    page = open_page(html, scheme=scheme, width=width)
+    rest(page)
     found = page.evaluate(
-        f"{AXE.read_text()}; axe.run().then(({{ violations }}) => violations.map(({{ id }}) => id))"
+        f"{AXE.read_text()}; axe.run().then(({{ violations }}) => violations.map(({{ id, nodes }}) => id + ' ' + nodes[0].html))"
     )
     assert found == []
     assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
+    if width == 390 and kind == "head":
+        page.locator('.hp .layers [data-layer="2"]').click()
+        page.wait_for_function("() => location.hash.includes('layer=2')")
 
 
 @pytest.mark.slow
@@ -157,7 +429,13 @@ def test_large_models_of_vision_are_drawn_and_answer(open_page: Callable[..., An
     dice = np.random.default_rng(0)
     rows = dice.dirichlet(np.full(count, 0.3), size=(24, 16)).astype(np.float32)
     layers = [np.broadcast_to(heads[:, None], (16, count, count)) for heads in rows]
-    whole = AttentionMaps([layers[at] for at in (0, 23)], axis, axis, index=[0, 23])
-    page = open_page(hs.view(whole, scale="model").html())
+    whole = AttentionMaps(layers, axis, axis)
+    with pytest.warns(hs.errors.HeadscopeWarning, match="384 heads on 1,370 tokens are 721 million weights"):
+        html = hs.view(whole, scale="model").html()
+    page = open_page(html)
     page.locator(".gridbox canvas").first.click(position={"x": 40, "y": 40})
     page.wait_for_selector(".hp canvas")
+    rest(page)
+    assert page.locator(".hp .layers button").count() == 24
+    press(page, FROM, 60, 40)
+    assert page.locator(f"{TO} .cap").inner_text().lower().startswith("where patches[")

@@ -35,6 +35,7 @@ export class Board {
   private scale = 1;
   private boxes: readonly (Box | null)[] = [];
   private boxed = "";
+  private listed = "";
   private keyed = false;
 
   /** `plain`: nothing can be chosen on it. */
@@ -130,17 +131,23 @@ export class Board {
     if (!this.plain) this.label(shares, chosen, choices);
   }
 
-  // The tokens without an area, as buttons, and what the picture is called.
+  // The tokens without an area, as buttons, and what the picture is called. Buttons stay: one that is pressed must not go before it is let go.
   private label(shares: Float64Array | null, chosen: number | null, choices: readonly Choice[]): void {
-    const { end, items, boxes, chips } = this;
-    const title = end === "from" ? "Where it looks" : "Which tokens look at it";
-    const focused = chips.contains(document.activeElement) ? (document.activeElement as HTMLElement).dataset.key : undefined;
-    const share = (place: number): string => (!shares ? "" : Number.isNaN(shares[place]) ? "not seen" : figure(shares[place]!));
-    const tokens = items.flatMap((item, place) => (boxes[place] ? [] : [h("button", { type: "button", "data-key": place, "data-place": place, "aria-pressed": String(place === chosen), title }, h("bdi", {}, item.mark + item.text), shares ? h("i", {}, share(place)) : "")]));
-    const means = choices.map(({ text, title: about, on, choose }) => h("button.mean", { type: "button", "data-key": text, "aria-pressed": String(on), title: about, onclick: choose }, text));
-    chips.replaceChildren(...means, ...tokens);
-    if (focused !== undefined) chips.querySelector<HTMLElement>(`[data-key="${CSS.escape(focused)}"]`)?.focus();
-    const { canvas, scene } = this;
+    const { end, items, boxes, chips, canvas, scene } = this;
+    const listed = `${this.boxed}|${choices.map(({ text }) => text)}`;
+    if (listed !== this.listed) {
+      this.listed = listed;
+      const title = end === "from" ? "Where it looks" : "Which tokens look at it";
+      const means = choices.map(({ text, title: about, choose }) => h("button.mean", { type: "button", title: about, onclick: choose }, text));
+      const tokens = items.flatMap((item, place) => (boxes[place] ? [] : [h("button", { type: "button", "data-place": place, title }, h("bdi", {}, item.mark + item.text), h("i"))]));
+      chips.replaceChildren(...means, ...tokens);
+    }
+    choices.forEach(({ on }, at) => chips.children[at]!.setAttribute("aria-pressed", String(on)));
+    for (const button of chips.querySelectorAll<HTMLElement>("[data-place]")) {
+      const place = Number(button.dataset.place);
+      button.setAttribute("aria-pressed", String(place === chosen));
+      button.lastElementChild!.textContent = !shares ? "" : Number.isNaN(shares[place]) ? "not seen" : figure(shares[place]!);
+    }
     canvas.title = scene.owner.printing ? "" : end === "from" ? "Click a patch: where it looks" : "Click a patch: which tokens look at it";
     const item = chosen === null ? undefined : items[chosen];
     canvas.setAttribute("aria-label", `${end === "from" ? "Queries" : "Keys"} on the picture${item ? `: ${item.mark}${item.text}` : ""}. Arrow keys go from patch to patch, Enter chooses.`);

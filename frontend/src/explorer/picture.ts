@@ -176,7 +176,7 @@ export class HeadPicture {
       this.several.replaceChildren(
         ...maps.map(({ head }, at) => {
           const name = scene.name(head);
-          return h("button.small", { type: "button", "data-head": head, title: `Open ${name} alone`, "aria-label": `Open ${name} alone` }, h("span", { style: `color:${scene.color(head)}` }, name), this.small[at]!.canvas);
+          return h("button.small", { type: "button", "data-head": head, title: `Open ${name} alone`, "aria-label": `Open ${name} alone` }, h("span", {}, h("i", { style: `background:${scene.color(head)}` }), name), this.small[at]!.canvas);
         }),
       );
     }
