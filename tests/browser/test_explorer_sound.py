@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
+from headscope.attention.parts import Parts
 
 pytest.importorskip("PIL.Image")
 pytestmark = pytest.mark.browser
@@ -176,6 +177,13 @@ def test_a_sound_stops_at_its_end_and_begins_again(open_page: Callable[..., Any]
     page.wait_for_function("() => document.querySelector('.snd .told').textContent === '2.00 / 2.00 s'")
     page.get_by_role("button", name="Play").click()
     page.wait_for_function("() => parseFloat(document.querySelector('.snd .told').textContent) < 1")
+    page.wait_for_function("() => document.querySelector('.snd .told').textContent === '2.00 / 2.00 s'")
+    # After its end the line still goes where it is sent.
+    page.locator(SLIDER).focus()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Home")
+    page.wait_for_function("() => document.querySelector('.snd .told').textContent === '0.01 / 2.00 s'")
 
 
 def test_what_sounds_is_followed(open_page: Callable[..., Any]) -> None:
@@ -260,15 +268,47 @@ def test_a_page_without_the_sound_shows_it_and_says_so(open_page: Callable[..., 
     fragment(page, "time=1")
 
 
+def test_the_grid_shows_the_sound_and_a_lane_of_each_head(open_page: Callable[..., Any]) -> None:
+    page = open_page(shown(cross(), scale="model"))
+    found = page.evaluate(
+        "() => { const canvas = document.querySelector('.gridbox canvas');"
+        " const copy = new OffscreenCanvas(canvas.width, canvas.height);"
+        " const pen = copy.getContext('2d', { willReadFrequently: true }); pen.drawImage(canvas, 0, 0);"
+        " const step = (canvas.width + 6) / 3; const cell = step - 6;"
+        " const at = (head, x) => { const [r, g, b] = pen.getImageData("
+        " Math.round(step * head + cell * x), Math.round(cell * 0.6 * 0.75), 1, 1).data; return r + g + b; };"
+        " return [at(1, 0.025), at(1, 0.5), at(2, 0.025), at(2, 0.994)]; }"
+    )
+    # High in its lane head 1 reaches at the beginning, head 2 at the end.
+    assert found[0] < 450 < found[1]
+    assert found[3] < 450 < found[2]
+
+
+def test_a_part_without_the_sound_does_not_lose_its_picture(open_page: Callable[..., Any]) -> None:
+    text = hs.wrap(np.eye(5)[None, None], ["<s>", "a", "b", "c", "d"])
+    parts = Parts({"cross": cross(), "decoder": text})
+    page = open_page(hs.view(parts, scale="head", layer=0, heads=[0]).html())
+    page.get_by_role("radio", name="Decoder").click()
+    page.wait_for_selector(".hv .toks.r")
+    assert page.locator(".snd").is_hidden()
+    page.get_by_role("radio", name="Cross").click()
+    page.wait_for_selector(".snd .lanes")
+
+
+@pytest.mark.parametrize("heads", [[0], [0, 1]])
 @pytest.mark.parametrize("maps", [cross, alike])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1400])
 def test_a_sound_is_accessible(
-    maps: Callable[[], hs.AttentionMaps], scheme: str, width: int, open_page: Callable[..., Any]
+    maps: Callable[[], hs.AttentionMaps],
+    heads: list[int],
+    scheme: str,
+    width: int,
+    open_page: Callable[..., Any],
 ) -> None:
     if not AXE.is_file():
         (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no {AXE}: run npm ci in frontend/")
-    page = open_page(shown(maps(), pin=("from", 2), time=0.6), scheme=scheme, width=width)
+    page = open_page(shown(maps(), heads=heads, pin=("from", 2), time=0.6), scheme=scheme, width=width)
     found = page.evaluate(
         f"{AXE.read_text()}; axe.run().then(({{ violations }}) => violations.map(({{ id, nodes }}) => id + nodes[0].html))"
     )

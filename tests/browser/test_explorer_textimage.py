@@ -290,7 +290,15 @@ def test_the_grid_shows_what_the_text_gives_to_the_picture(open_page: Callable[.
     assert cells[2] < 200
 
 
-@pytest.mark.parametrize("state", [{"picture": "image"}, {"picture": "lines"}, {"picture": "matrix"}])
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"picture": "image"},
+        {"picture": "image", "heads": [0, 1]},
+        {"picture": "lines"},
+        {"picture": "matrix"},
+    ],
+)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1400])
 def test_text_and_picture_are_accessible(

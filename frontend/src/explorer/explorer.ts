@@ -194,10 +194,17 @@ export class Explorer implements Owner {
     if (lacking) return void this.ask(lacking, change);
     const keep = { ...this.state, ...change };
     // A head that the next layer lacks gives way to one that is telling; places on another axis mean other tokens.
-    if (change.part !== undefined && change.part !== this.state.part) Object.assign(keep, { pin: null, between: null, zoom: null });
+    if (change.part !== undefined && change.part !== this.state.part) Object.assign(keep, { pin: null, between: null, zoom: null }, this.regained());
     if (change.filter !== undefined || change.special !== undefined || change.sinks !== undefined || change.unit !== undefined || change.unfolded !== undefined) keep.zoom = null;
     this.apply(settle(keep, this.data.payload), true);
   };
+
+  // What the page began with and this part could not show: another part may.
+  private regained(): Partial<Full> {
+    const { query, key } = this.panes[0]?.scene.part ?? {};
+    const { picture, unit } = this.data.payload.state;
+    return { ...(picture && !query?.boxes && !key?.boxes ? { picture } : {}), ...(unit && !query?.words && !key?.words ? { unit } : {}) };
+  }
 
   // What needs a matrix that is not here waits until the kernel has computed it.
   private async ask(name: string, change: Partial<Full>): Promise<void> {

@@ -1,6 +1,7 @@
 // Every head as a thumbnail, layers down, heads across: one canvas, and a ring that a click moves.
 
 import { PALETTES } from "../color";
+import { SQUARE } from "../data";
 import { h, touched } from "../dom";
 import { figure } from "../format";
 import type { MeasureColumn } from "../protocol";
@@ -9,8 +10,10 @@ import { area, FONT, paint, ratio, surface, whole } from "./canvas";
 import { drawCells, drawThumbLinks } from "./golddraw";
 import { type Box, box, LINES_UP_TO, places, queue } from "./gridlayout";
 import type { Scene } from "./scene";
+import { drawCell } from "./lanes";
 import { looksOf, meansOf } from "./rows";
 import { AT_ONCE, inSlices } from "./slices";
+import { inked } from "./spectrogram";
 import { lineSegments, type Thumb, Thumbs } from "./thumbs";
 import { type Box as Area, imageOf, photo, rasterOf, WIDE, within } from "./veils";
 
@@ -19,6 +22,8 @@ const ROOM_OF_TOKEN = 2;
 
 /** A cell is at most so many times as tall as wide. */
 const TALLEST = 1.6;
+/** A cell is so tall for its width where it is a sound. */
+const HEARD = 0.6;
 
 export type GridKind = "beside" | "large" | "mini";
 
@@ -96,7 +101,7 @@ export class Grid {
     const { part } = this.scene;
     if (!this.pictured) return 1;
     const [left, top, right, bottom] = rasterOf((part.key.boxes ?? []) as readonly (Area | null)[]).area;
-    return right - left > WIDE * (bottom - top) ? 1 : Math.min(TALLEST, (bottom - top) / (right - left));
+    return this.scene.input.sound ? HEARD : right - left > WIDE * (bottom - top) ? 1 : Math.min(TALLEST, (bottom - top) / (right - left));
   }
 
   private get sorted(): boolean {
@@ -119,7 +124,7 @@ export class Grid {
     const noted = !!this.measure && kind !== "mini";
     const letters = [`L${Math.max(...part.index)}H${Math.max(...this.columns)}`.length, this.measure?.units === "share" ? 4 : 5] as const;
     this.box = box({ layers: part.index.length, heads: this.columns.length, width, kind, room, noted, sorted, letters, pictured: this.pictured, aspect: this.aspect });
-    const key = [width, kind, room, owner.theme, this.lines, this.pictured, state.measure, sorted, state.ascending, state.least, state.filter, state.special, state.sinks, state.unit, state.part, state.quantity, state.renormalise, state.gold, this.scene.place, ratio()].join("|");
+    const key = [width, kind, room, owner.theme, this.lines, this.pictured, state.measure, sorted, state.ascending, state.least, state.filter, state.special, state.sinks, state.unit, state.part, state.quantity, state.renormalise, state.gold, state.span, this.scene.rows.key, this.scene.columns.key, this.scene.place, ratio()].join("|");
     if (key !== this.drawn) {
       this.drawn = key;
       this.order = places(this.scene, sorted ? this.measure : undefined, state.ascending);
@@ -277,15 +282,25 @@ export class Grid {
     const sharp = (at: number): number => Math.round(at * ratio()) / ratio();
     const { against } = scene;
     const look = { smooth: false, opacity: 0.85, signed: against !== null, theme: scene.owner.theme };
+    const source = scene.input.sound ? inked(image, scene.owner.theme) : null;
     return (x, y, layer, head) => {
       const [x0, y0] = [sharp(x + (box.cell - wide) / 2), sharp(y + (box.tall - tall) / 2)];
       area(context, paper, x, y, box.cell, box.tall);
+      if (source) return drawCell(context, scene, source, this.means(layer, head), [x, y, box.cell, box.tall]);
       context.drawImage(under, x0, y0, wide, tall);
       const place: Area = [x0, y0, wide, tall];
       if (!against) return raster.drawCodes(context, place, looksOf(scene, layer, head) ?? [], look);
-      const [mine, other] = [meansOf(scene, layer, head), meansOf(against, layer, head)];
-      if (mine) raster.draw(context, place, other ? mine.map((mean, key) => mean - other[key]!) : mine, look);
+      raster.draw(context, place, this.means(layer, head), look);
     };
+  }
+
+  // What a head gives each key on average, or gives it more than the other of two inputs does.
+  private means(layer: number, head: number): ArrayLike<number> {
+    const { scene } = this;
+    const { against } = scene;
+    if (!against) return Float64Array.from(looksOf(scene, layer, head) ?? [], (code) => SQUARE[code]!);
+    const [mine, other] = [meansOf(scene, layer, head), meansOf(against, layer, head)];
+    return mine?.map((mean, key) => mean - (other?.[key] ?? 0)) ?? [];
   }
 
   // The gold links of a head, where a token has room.

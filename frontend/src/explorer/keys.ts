@@ -45,7 +45,7 @@ export interface Keyed {
   /** The matrix that is drawn large, where there is one. */
   readonly matrix: Pick<Matrix, "step"> | undefined;
   /** The sound that can be heard. */
-  readonly sound: Pick<HeadSound, "toggle" | "whole"> | null | undefined;
+  readonly sound: Pick<HeadSound, "toggle"> | null | undefined;
   /** Pictures within a text are folded, or unfolded. */
   fold(): void;
   set(change: Partial<Full>): void;

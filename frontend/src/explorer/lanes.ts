@@ -5,7 +5,7 @@ import { weight as short } from "../format";
 import { area, lettering, paint, type Pen, surface, write } from "./canvas";
 import { type Shown, value } from "./cut";
 import { type Scene, SIGNS } from "./scene";
-import { onPixels, type Span, type Times } from "./soundlayout";
+import { onPixels, shownSpan, type Span, type Times } from "./soundlayout";
 
 /** One lane: a number for each place of the time axis, drawn in a colour. */
 export interface Lane {
@@ -72,6 +72,42 @@ function hill(pen: Pen, seen: Float32Array, sign: 1 | -1, most: number, floor: n
   pen.lineTo(seen.length, floor - tall * Math.sqrt(before / most));
   pen.lineTo(seen.length, floor);
   pen.fill();
+}
+
+/** How much of what is not listened to fades, and of a cell's height what the sound has; below it stands the lane. */
+const [FADE, SOUND] = [0.82, 0.62];
+
+/** Let what is not listened to fade, pixel by pixel, from a place of a canvas on. */
+export function fade(pen: CanvasRenderingContext2D, paper: string, seen: Float32Array, most: number, [x, y, height]: readonly [number, number, number]): void {
+  pen.fillStyle = paper;
+  for (let from = 0; from < seen.length; ) {
+    let end = from + 1;
+    while (end < seen.length && seen[end] === seen[from]) end++;
+    pen.globalAlpha = FADE * (1 - Math.sqrt(Math.min(1, Math.abs(seen[from]!) / most)));
+    pen.fillRect(x + from, y, end - from, height);
+    from = end;
+  }
+  pen.globalAlpha = 1;
+}
+
+/** A head in a cell of the grid: the sound, and what each stretch gets on average as a lane below it; the highest fills it. */
+export function drawCell(pen: CanvasRenderingContext2D, scene: Scene, source: HTMLCanvasElement, shares: ArrayLike<number>, [x, y, width, height]: readonly [number, number, number, number]): void {
+  const { sound, picture } = scene.input;
+  const span = shownSpan(scene.state.span, sound!.seconds, sound!.heard);
+  const scale = sound!.seconds / picture!.width;
+  const times: Times = (scene.part.key.boxes ?? []).map((box) => (box ? [box[0]! * scale, box[2]! * scale] : null));
+  const across = source.width / sound!.seconds;
+  const seen = onPixels(shares, times, span, Math.round(width));
+  const most = Math.max(1e-12, largest(seen));
+  const tall = Math.round(height * SOUND);
+  pen.drawImage(source, span[0] * across, 0, (span[1] - span[0]) * across, source.height, x, y, width, tall);
+  fade(pen, scene.owner.ink("--panel"), seen, most, [x, y, tall]);
+  pen.save();
+  pen.translate(x, 0);
+  const { plus, minus } = SIGNS[scene.owner.theme];
+  hill(pen, seen, 1, most, y + height, height - tall - 2, scene.against ? plus : scene.accent);
+  if (scene.against) hill(pen, seen, -1, most, y + height, height - tall - 2, minus);
+  pen.restore();
 }
 
 /** The places of an axis that sound within a stretch: the first, and how many. */

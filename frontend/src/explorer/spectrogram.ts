@@ -12,8 +12,18 @@ const PAPERS: Record<Theme, readonly [paper: readonly number[], ink: readonly nu
   dark: [[21, 25, 28], [233, 236, 238]],
 };
 
-/** The picture of a sound in a theme's own ink. */
+const drawn = new WeakMap<HTMLImageElement, Map<Theme, HTMLCanvasElement>>();
+
+/** The picture of a sound in a theme's own ink, made once. */
 export function inked(image: HTMLImageElement, theme: Theme): HTMLCanvasElement {
+  const known = drawn.get(image) ?? new Map<Theme, HTMLCanvasElement>();
+  drawn.set(image, known);
+  const found = known.get(theme) ?? inkedAnew(image, theme);
+  known.set(theme, found);
+  return found;
+}
+
+function inkedAnew(image: HTMLImageElement, theme: Theme): HTMLCanvasElement {
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [image.naturalWidth, image.naturalHeight];
   const pen = canvas.getContext("2d", { willReadFrequently: true })!;

@@ -286,7 +286,7 @@ export class TextPicture {
         const board = new Board(scene, "to", true);
         board.draw(picture, image, width, look, { shares: looks(scene, map, who, unseen(scene, [scene.state.layer], [map.head])), chosen: null });
         const called = scene.name(map.head);
-        return h("button.small", { type: "button", "data-head": map.head, title: `Open ${called} alone`, "aria-label": `Open ${called} alone` }, h("span", { style: `color:${scene.color(map.head)}` }, called), board.canvas);
+        return h("button.small", { type: "button", "data-head": map.head, title: `Open ${called} alone`, "aria-label": `Open ${called} alone` }, h("span", {}, h("i", { style: `background:${scene.color(map.head)}` }), called), board.canvas);
       }),
     );
   }
