@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Annotated, Literal, Protocol
 
 import numpy as np
 
 from headscope.corpora import packing
+from headscope.corpora.cuts import Cuts, Within
 from headscope.corpora.encoder import Counts, Encoder
 from headscope.corpora.example import Example
 from headscope.corpora.files import Files, Line, Paths
@@ -66,6 +68,7 @@ class Corpus:
         documents: str = "",
         kind: Kind = "text",
         unread: str = "",
+        within: Within | None = None,
     ) -> None:
         expect("pack", pack, Pack | None)
         self.name = name
@@ -79,6 +82,7 @@ class Corpus:
         self.strict = strict
         self._expected = expected
         self._unread = unread
+        self.within = within
         self._told: set[str] = set()
 
     @classmethod
@@ -92,6 +96,7 @@ class Corpus:
         pack: int | None = None,
         strict: bool = False,
         kind: Kind = "text",
+        within: Within | None = None,
     ) -> Corpus:
         """What `read` makes of the lines of some files.
 
@@ -101,17 +106,19 @@ class Corpus:
             expected: the error where there is no example, such as "expected text, found blank lines only".
             documents, pack, kind: as in the attributes.
             strict: refuse examples that are broken, instead of leaving them out.
+            within: how the files are read from the midst of one on, where that is possible.
         """
         files = Files(paths)
         return cls(
             files.name,
-            lambda: read(files),
+            partial(read, files),
             pack=pack,
             files=files,
             strict=strict,
             expected=expected,
             documents=documents,
             kind=kind,
+            within=within,
         )
 
     def __repr__(self) -> str:
@@ -170,6 +177,12 @@ class Corpus:
             if len(new) > LISTED:
                 listed.append(f"and {len(new) - LISTED:,} more")
             warnings.warn("\n  ".join(listed), HeadscopeWarning, stacklevel=3)
+
+    def cuts(self, size: int, reach: int | None = None) -> Cuts | None:
+        """The files in cuts of about `size` bytes (`headscope.corpora.cuts`); None where they are read in order."""
+        if self.within is None or self._files is None:
+            return None
+        return Cuts(self._files.paths, self.within, size, reach)
 
     def size_hint(self) -> int | None:
         """Size of the files in bytes; None for corpora in memory."""

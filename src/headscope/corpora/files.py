@@ -21,11 +21,19 @@ CHECKED = 1 << 31
 
 
 class Line(NamedTuple):
-    """A line of a file without its end; lines count from 1."""
+    """A line of a file without its end; lines count from 1.
+
+    `offset` is where it begins, counted in bytes over all files, where these are read in cuts.
+    """
 
     path: str
     number: int
     text: str
+    offset: int | None = None
+
+    def document(self, before: int) -> int:
+        """The number of the document that begins with the line: the next one, or, in cuts, where it begins."""
+        return before + 1 if self.offset is None else self.offset
 
     @property
     def source(self) -> str:
@@ -104,7 +112,7 @@ class Files:
         if not os.path.isfile(path):
             return
         decoder = codecs.getincrementaldecoder("utf-8")()
-        with _readable(path), open(path, "rb") as file:
+        with readable(path), open(path, "rb") as file:
             try:
                 for part in iter(partial(file.read, 1 << 20), b""):
                     decoder.decode(part)
@@ -115,21 +123,26 @@ class Files:
 
     def _lines(self, path: str) -> Iterator[Line]:
         before = 0
-        with _readable(path), open(path, "rb") as file:
+        with readable(path), open(path, "rb") as file:
             for number, line in enumerate(file, 1):
-                try:
-                    text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-                except UnicodeDecodeError as error:
-                    position = error.start
-                    raise CorpusError(
-                        path,
-                        number,
-                        f"expected UTF-8 text, found the byte 0x{line[position]:02x} "
-                        f"(byte {position + 1} of the line, {before + position + 1} of the file)",
-                    ) from None
+                text = decoded(line, path, number, before)
                 before += len(line)
                 self.read += len(line)
-                yield Line(path, number, text.rstrip("\r\n"))
+                yield Line(path, number, text)
+
+
+def decoded(line: bytes, path: str, number: int, before: int) -> str:
+    """A line of a file without its end; `before` are the bytes before it. Raises `CorpusError` for other than UTF-8."""
+    try:
+        return line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        position = error.start
+        raise CorpusError(
+            path,
+            number,
+            f"expected UTF-8 text, found the byte 0x{line[position]:02x} "
+            f"(byte {position + 1} of the line, {before + position + 1} of the file)",
+        ) from None
 
 
 class Listed:
@@ -186,7 +199,8 @@ def walked(folder: Path, suffixes: Collection[str]) -> tuple[list[Path], Counter
 
 
 @contextmanager
-def _readable(path: str) -> Generator[None]:
+def readable(path: str) -> Generator[None]:
+    """Raise `CorpusError` for what the system says of a file."""
     try:
         yield
     except OSError as error:

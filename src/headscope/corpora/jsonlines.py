@@ -184,7 +184,7 @@ class Documents:
             self._path, self._before = line.path, None
             self._seen.clear()
         if name is None or name != self._before:
-            self._number += 1
+            self._number = line.document(self._number)
             if name is not None and name in self._seen:
                 again = line.error(f"{self._key!r}: expected the lines of {name!r} together, found it again")
                 raise InputError(str(again))

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, cast
 
 from headscope.corpora.corpus import Corpus
+from headscope.corpora.cuts import by_lines
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths
 from headscope.corpora.jsonlines import Documents, each_of, json_object, scalar, strings
@@ -30,7 +31,9 @@ def negations(paths: Paths, *, strict: bool = False) -> Corpus:
     """
     expected = "expected JSON objects, found blank lines only"
     line = each_of(None, "line")
-    return Corpus.of_files(paths, _examples, strict=strict, expected=expected, documents=line)
+    return Corpus.of_files(
+        paths, _examples, strict=strict, expected=expected, documents=line, within=by_lines(_examples)
+    )
 
 
 def _examples(lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from headscope.corpora.corpus import Corpus, Pack
+from headscope.corpora.cuts import Within, by_lines
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths, packaged
 from headscope.corpora.jsonlines import Documents, each_of, fields, json_object, named, string
@@ -53,7 +54,10 @@ def text(paths: Paths, *, pack: Pack | None = 128, documents: Ends = "blank", st
     read = _Lines(documents)
     expected = "expected text, found blank lines only"
     ends = _ENDS[documents]
-    return Corpus.of_files(paths, read, pack=pack, strict=strict, expected=expected, documents=ends)
+    within = Within(_Lines(documents, told=True), _paragraph)
+    return Corpus.of_files(
+        paths, read, pack=pack, strict=strict, expected=expected, documents=ends, within=within
+    )
 
 
 @validated
@@ -143,15 +147,17 @@ def jsonl(
     """
     expected = "expected JSON objects, found blank lines only"
     read, ends = partial(_objects, text, document), each_of(document, "line")
-    return Corpus.of_files(paths, read, strict=strict, expected=expected, documents=ends)
+    return Corpus.of_files(
+        paths, read, strict=strict, expected=expected, documents=ends, within=by_lines(read)
+    )
 
 
 class _Lines:
     """Reads one example a line that is not blank; says once what its documents look like."""
 
-    def __init__(self, ends: Ends = "blank") -> None:
+    def __init__(self, ends: Ends = "blank", *, told: bool = False) -> None:
         self._ends: Ends = ends
-        self._told = ends != "blank"
+        self._told = told or ends != "blank"
 
     def __call__(self, lines: Iterable[Line]) -> Iterator[Example]:
         document, path, ended = -1, "", True
@@ -164,7 +170,7 @@ class _Lines:
                     ended = ended or (self._ends == "blank" and sizes[-1] > 0)
                     continue
                 if ended:
-                    document += 1
+                    document = line.document(document)
                     sizes.append(0)
                     self._tell(path, sizes, last=False)
                 ended = self._ends == "line"
@@ -197,6 +203,17 @@ class _Lines:
             HeadscopeWarning,
             stacklevel=2,
         )
+
+
+def _paragraph(before: Iterator[Line]) -> list[Line]:
+    """The lines from the last on that is no heading: they tell whether a document has ended."""
+    found: list[Line] = []
+    for line in before:
+        found.append(line)
+        content = line.text.strip()
+        if content and not HEADING.fullmatch(content):
+            break
+    return found[::-1]
 
 
 def _objects(

@@ -12,6 +12,7 @@ from conllu.exceptions import ParseException
 from conllu.parser import DEFAULT_FIELDS, parse_dict_value, parse_id_value, parse_int_value
 
 from headscope.corpora.corpus import Corpus
+from headscope.corpora.cuts import Within
 from headscope.corpora.entities import mentions
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths, WordError, packaged
@@ -22,6 +23,8 @@ from headscope.errors import CorpusError, InputError
 Words = Literal["syntactic", "surface"]
 Relations = Literal["full", "main"]
 _COLUMNS = 10
+_KEPT = {"newdoc": re.compile(r"#\s*newdoc\b"), "layout": re.compile(r"#\s*global\.Entity\s*(=|$)")}
+_WORD = "1\tx\t_\t_\t_\t_\t0\troot\t_\t_"
 _NEWDOC = "what follows a '# newdoc', each file where there is none"
 
 
@@ -50,7 +53,7 @@ def conllu(
     >>> [(sentence.words[place], sentence.relations[place], sentence.heads[place]) for place in (3, 7)]
     [('bridge', 'nsubj:pass', 7), ('closed', 'root', -1)]
     """
-    return _corpus(paths, _reader(words, relations), strict, _NEWDOC)
+    return _corpus(paths, _reader(words, relations), strict, _NEWDOC, _comments)
 
 
 @unused("skip_broken")
@@ -63,7 +66,7 @@ def word_heads(paths: Paths, *, strict: bool = False) -> Corpus:
     >>> [(sentence.words, sentence.heads) for sentence in hs.corpora.word_heads("heads.txt")]
     [(['The', 'cat', 'slept'], [1, 2, -1])]
     """
-    return _corpus(paths, _pairs, strict, "each sentence")
+    return _corpus(paths, _pairs, strict, "each sentence", _nothing)
 
 
 @validated
@@ -117,10 +120,14 @@ def _reader(words: Words, relations: Relations) -> Read:
     return partial(_sentence, surface=words == "surface", main=relations == "main")
 
 
-def _corpus(paths: Paths, read: Read, strict: bool, documents: str) -> Corpus:
+def _corpus(
+    paths: Paths, read: Read, strict: bool, documents: str, context: Callable[[Iterator[Line]], list[Line]]
+) -> Corpus:
+    sentences = partial(_sentences, read)
     return Corpus.of_files(
         paths,
-        partial(_sentences, read),
+        sentences,
+        within=Within(sentences, context, _border),
         strict=strict,
         expected="expected sentences, found none that can be read",
         documents=documents,
@@ -131,7 +138,7 @@ def _sentences(read: Read, lines: Iterable[Line]) -> Iterator[Callable[[], Examp
     state = _State()
     for block in _blocks(lines):
         if block[0].path != state.path:
-            state = _State(state.document + 1, path=block[0].path)
+            state = _State(block[0].document(state.document), path=block[0].path)
         yield partial(read, block, state)
 
 
@@ -149,6 +156,46 @@ def _blocks(lines: Iterable[Line]) -> Iterator[list[Line]]:
             block = []
     if block:
         yield block
+
+
+def _border(line: Line, before: Iterator[Line]) -> bool:
+    """Whether a sentence may begin at a line: after a blank one that ends what holds a word."""
+    if not line.text.strip():
+        return False
+    last = next(before, None)
+    if last is None:
+        return True
+    if last.text.strip():
+        return False
+    commented = False
+    for each in before:
+        if each.text.startswith("#"):
+            commented = True
+        elif each.text.strip():
+            return True
+        elif commented:
+            return False
+    return not commented
+
+
+def _comments(before: Iterator[Line]) -> list[Line]:
+    """A sentence whose comments say what those before have: that documents are known, and the layout of entities."""
+    found: dict[str, Line] = {}
+    path = ""
+    for line in before:
+        path = line.path
+        if line.text.startswith("#"):
+            for name, pattern in _KEPT.items():
+                if pattern.match(line.text):
+                    found.setdefault(name, line)
+        if len(found) == len(_KEPT):
+            break
+    kept = [found[name] for name in _KEPT if name in found]
+    return [*kept, Line(path, 0, _WORD), Line(path, 0, "")]
+
+
+def _nothing(_: Iterator[Line]) -> list[Line]:
+    return []
 
 
 def _sentence(block: list[Line], state: _State, *, surface: bool, main: bool) -> Example:
@@ -258,8 +305,8 @@ def _metadata(block: list[Line], state: _State) -> dict[str, str]:
     for comment in comments:
         if match := re.match(r"#\s*([^=\s]+)\s*(?:=\s*(.*))?$", comment):
             metadata[match[1]] = (match[2] or "").strip()
-    if any(re.match(r"#\s*newdoc\b", comment) for comment in comments):
-        state.document += state.started
+    if any(_KEPT["newdoc"].match(comment) for comment in comments):
+        state.document = block[0].document(state.document) if state.started else state.document
         state.known = True
     state.started = True
     if "global.Entity" in metadata:
@@ -282,7 +329,8 @@ def _pairs(block: list[Line], state: _State) -> Example:
         rows.relations.append(match[3])
         rows.lines.append(line.number)
     _check_tree(rows, lambda number, message: CorpusError(block[0].path, rows.lines[number], message))
-    state.document += state.started
+    if state.started or block[0].offset is not None:
+        state.document = block[0].document(state.document)
     state.started = True
     return Example(
         words=rows.words,
