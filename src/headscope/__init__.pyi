@@ -3,6 +3,7 @@
 from . import compare as compare
 from . import contribution as contribution
 from . import corpora as corpora
+from . import engines as engines
 from . import errors as errors
 from . import probes as probes
 from .analyses.align.heads import alignment_heads as alignment_heads

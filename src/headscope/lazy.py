@@ -23,6 +23,7 @@ EXTRAS: Mapping[str, str] = {
     "onnx": "page",
     "onnxscript": "page",
     "onnxruntime": "page",
+    "distributed": "cluster",
 }
 """Libraries that a first picture does not need, and which of headscope's extras brings each."""
 

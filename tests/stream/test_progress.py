@@ -15,7 +15,7 @@ def test_what_was_done_before_does_not_count_for_the_rate() -> None:
     out = io.StringIO()
     shown = tqdm(total=100, file=out, mininterval=0, desc="measuring", unit=" inputs")
     progress = Progress(shown, None, "measuring")
-    progress.passed(40)
+    progress.passed(progress.place(40))
     assert "passing over what is done:  40%" in out.getvalue()
     assert shown.initial == shown.n == 40
     progress.begin()
@@ -45,7 +45,7 @@ def test_a_limit_counts_by_inputs_and_silence_is_silent(tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     path.write_text("a line\n" * 100, encoding="utf-8")
     with bar(corpora.text(path), 20, False) as progress:
-        progress.passed(5)
+        progress.passed(progress.place(5))
         progress.begin()
         progress(3)
         assert progress._bar.total == 20

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import platform
 import tempfile
 import time
 import warnings
@@ -17,26 +15,24 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Generic, cast
 
-import numpy as np
-import torch
-import transformers
 import xarray as xr
 
-import headscope
 from headscope.corpora import Corpus, Example
 from headscope.corpora.batches import Reading
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.measures.dataset import check_suffix
 from headscope.measures.files import check_place
-from headscope.models import Model, expect_model
+from headscope.models import Model
 from headscope.stream.batches import at_least_one, corpus_name, cut, examples, no_input
 from headscope.stream.checkpoint import Folder
+from headscope.stream.engines import engine_of
+from headscope.stream.identity import versions, weights
 from headscope.stream.inputs import Inputs
 from headscope.stream.outcome import Failure, Given, Outcome, S, Shard
 from headscope.stream.parts import merge_parts, write_part
-from headscope.stream.progress import Progress, bar
+from headscope.stream.progress import Place, bar
 from headscope.stream.provenance import COMMAND
-from headscope.stream.reduce import alone, reduce
+from headscope.stream.reduce import reduce
 from headscope.stream.safefile import Arrays
 
 WINDOWS: int | None = 4
@@ -114,6 +110,7 @@ def run_long(
     skip_failures: bool,
     progress: bool,
     title: str = "measuring",
+    engine: Any = None,
 ) -> xr.Dataset:
     """The figures of a corpus, or of a shard of one, from the sums of its blocks.
 
@@ -121,7 +118,8 @@ def run_long(
         kind: of the run.
         model, corpus: what runs, and over what.
         block: the sums of a block's batches; tells how many inputs it has worked on, and is given the documents that
-            have inputs in other blocks as well, all of them known when the batches have been read.
+            have inputs in other blocks as well, all of them known when the batches have been read. It may be sent to
+            other processes, so what it notes in itself is lost.
         options: what decides about the figures besides `batch_size`, `limit` and how the corpus is packed, as JSON;
             those that are None are left out.
         more: options that stand after these.
@@ -137,6 +135,7 @@ def run_long(
         part: where the shard's part goes, ``.nc``.
         skip_failures: leave inputs out at which the model fails, instead of ending the run.
         progress, title: show progress on stderr, under this title.
+        engine: where blocks are worked on (`headscope.stream.engines.engine_of`); by default here.
 
     Raises:
         InputError: a checkpoint that is broken, or of another run; a corpus without inputs; a shard without a part, or
@@ -151,6 +150,7 @@ def run_long(
     inputs = examples(model, corpus, limit) if inputs is None else inputs
     reading = Reading(inputs, hashed=resume is not None or part is not None)
     with ExitStack() as stack:
+        workers = stack.enter_context(engine_of(engine))
         folder: Folder[S] | None = None
         if resume is not None or part is not None:
             place = resume
@@ -160,39 +160,42 @@ def run_long(
             libraries = {name: version for name, version in versions().items() if name != "python"}
             run = {
                 "kind": kind.name,
-                "model": {**_model(model), "device": model.device.type, "weights": weights(model)},
+                "model": {**_model(model), "device": workers.device(model).type, "weights": weights(model)},
                 "corpus": {"name": corpus_name(corpus)},
                 "options": {**options, **(identity or {})},
                 "versions": libraries,
             }
-            circumstances = _circumstances(model)
+            circumstances = workers.circumstances(model)
             folder = stack.enter_context(
                 Folder(place, run, kind.load, shard=mine, span=kind.span, circumstances=circumstances)
             )
         shown = stack.enter_context(bar(corpus, limit, progress, title))
 
-        def work(batches: Given) -> Outcome[S]:
-            shown.begin()
-            shown.reached(reading.count - 1)  # the first input of the block is read already
-            if skip_failures:
-                return _left_out(batches, block, shown)
-            return Outcome(block(batches, shown, batches.open))
+        def each(units: Iterator[Sequence[Given]]) -> Iterator[Outcome[S]]:
+            return workers.each([model], _Summing(block, skip_failures), begun(units), shown)
 
-        def reached(inputs: int, passed: bool) -> None:
-            if passed:
-                (shown.reached if mine else shown.passed)(inputs)
+        def begun(units: Iterator[Sequence[Given]]) -> Iterator[Sequence[Given]]:
+            for unit in units:
+                shown.begin()
+                yield unit
+
+        def reached(place: Place, passed: bool) -> None:
+            (shown.passed if passed and not mine else shown.at)(place)
 
         fingerprint = str if folder is None else reading.fingerprint
         try:
             cuts = cut(reading, batch_size, model, size=size, windows=WINDOWS)
             reduced = reduce(
                 cuts,
-                alone(work),
+                each,
                 folder=folder,
                 span=kind.span,
                 fingerprint=fingerprint,
-                place=lambda: reading.count - 1,
+                place=lambda: shown.place(
+                    reading.count - 1
+                ),  # the first input of the next block is read already
                 reached=reached,
+                together=workers.together,
             )
         except RunError as error:
             if folder is None or resume is None:
@@ -209,6 +212,8 @@ def run_long(
         if failures and reduced.outcome.sums is None:
             raise RunError(f"every input failed, the first with: {failures[0].error}")
         told = {**described(model, corpus, inputs), "options": dict(options), **meta()}
+        if workers.remote:
+            told["model"]["device"] = str(workers.device(model))
         if skip_failures:
             told["options"]["skip_failures"] = True
         if mine:
@@ -239,10 +244,28 @@ def _shard(shard: str | None, part: str | os.PathLike[str] | None) -> Shard | No
     return Shard.parse(shard)
 
 
+@dataclass(frozen=True)
+class _Summing(Generic[S]):
+    """What a unit of blocks gives, with or without inputs that fail."""
+
+    block: Work[S]
+    skip_failures: bool
+
+    def __call__(self, unit: Sequence[Given], done: Callable[[int], None]) -> Outcome[S]:
+        outcome: Outcome[S] = Outcome()
+        for given in unit:
+            if self.skip_failures:
+                own = _left_out(given, self.block, done)
+            else:
+                own = Outcome(self.block(given, done, given.open))
+            outcome = outcome.then(own)
+        return outcome
+
+
 def _left_out(
     block: Given,
     sums: Work[S],
-    done: Progress,
+    done: Callable[[int], None],
 ) -> Outcome[S]:
     """The sums of a block without the inputs that fail: each batch that fails is looked through, and the block done
     again without them. Holds the tokens of one block.
@@ -278,39 +301,6 @@ def _left_out(
 
 
 def _nothing(_: int) -> None: ...
-
-
-def weights(model: Model) -> str:
-    """A sha256 of the model's weights and configuration."""
-    expect_model(model)
-    digest = hashlib.sha256()
-    for name, value in model.module.state_dict().items():
-        if isinstance(value, torch.Tensor):
-            digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
-            flat = value.detach().cpu().contiguous().reshape(-1)
-            digest.update(flat.view(torch.uint8).numpy().data)
-    if hasattr(model.config, "to_dict"):
-        known: dict[str, Any] = model.config.to_dict()
-        told = {key: value for key, value in known.items() if not key.startswith("_")}
-        digest.update(json.dumps(told, sort_keys=True, default=_told).encode())
-    return digest.hexdigest()[:16]
-
-
-def _told(value: Any) -> Any:
-    if isinstance(value, set | frozenset):
-        return sorted(map(str, cast(set[Any], value)))
-    return type(value).__name__
-
-
-def versions() -> dict[str, str]:
-    """Of the libraries that make figures."""
-    return {
-        "headscope": headscope.__version__,
-        "torch": str(torch.__version__),
-        "transformers": transformers.__version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
-    }
 
 
 def described(
@@ -351,15 +341,3 @@ def _model(model: Model) -> dict[str, Any]:
         "causal": model.causal,
         "notes": list(model.notes),
     }
-
-
-def _circumstances(model: Model) -> dict[str, Any]:
-    """What may move the last digits."""
-    circumstances: dict[str, Any] = {
-        "machine": platform.machine(),
-        "instructions": torch.backends.cpu.get_cpu_capability(),
-        "threads": torch.get_num_threads(),
-    }
-    if model.device.type == "cuda":
-        circumstances["device"] = torch.cuda.get_device_name(model.device)
-    return circumstances

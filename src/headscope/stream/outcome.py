@@ -116,6 +116,10 @@ class Given:
             self.told = self._tells()
         return self
 
+    def forget(self) -> None:
+        """Keep the batches no longer: they are on their way."""
+        self._batches = ()
+
     def __reduce__(self) -> tuple[Any, ...]:
         self.whole()
         return Given, (self.number, self._batches, frozenset(self.open), self.recipe)

@@ -5,11 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
 from headscope.corpora import Corpus
+
+
+class Place(NamedTuple):
+    """A place in a corpus: how many inputs are before it, and these, or the bytes of its files, in the bar's units."""
+
+    inputs: int
+    reached: int
 
 
 class Progress:
@@ -18,26 +25,39 @@ class Progress:
     def __init__(self, shown: Any, corpus: Corpus | None, title: str) -> None:
         self._bar, self._corpus, self._title = shown, corpus, title
         self._inputs = 0
+        self._workers = ""
 
     def __call__(self, inputs: int) -> None:
         """So many more inputs of the corpus are behind."""
         self.reached(self._inputs + inputs)
 
     def reached(self, inputs: int) -> None:
-        """So many inputs of the corpus are behind."""
-        self._inputs = inputs
-        if self._corpus is None:
-            self._bar.update(inputs - self._bar.n)
-        else:
-            self._bar.set_postfix_str(f"{inputs:,} inputs", refresh=False)
-            self._bar.update(self._corpus.bytes_read - self._bar.n)
+        """So many inputs of the corpus are behind, up to where it is read."""
+        self.at(self.place(inputs))
 
-    def passed(self, inputs: int) -> None:
+    def place(self, inputs: int) -> Place:
+        """Where the corpus is read to now, when so many inputs are behind."""
+        return Place(inputs, inputs if self._corpus is None else self._corpus.bytes_read)
+
+    def at(self, place: Place) -> None:
+        """Up to there the inputs are behind."""
+        self._inputs = place.inputs
+        told = [f"{place.inputs:,} inputs"] if self._corpus is not None else []
+        self._bar.set_postfix_str(
+            ", ".join([*told, *([self._workers] if self._workers else [])]), refresh=False
+        )
+        self._bar.update(place.reached - self._bar.n)
+
+    def workers(self, count: int) -> None:
+        """So many workers are at work."""
+        self._workers = f"{count} worker{'s' * (count != 1)}"
+
+    def passed(self, place: Place) -> None:
         """The inputs up to here were done by an earlier run: they do not count for the rate."""
-        self._inputs, now, bar = inputs, time.time(), self._bar
+        self._inputs, now, bar = place.inputs, time.time(), self._bar
         if bar.disable:
             return
-        bar.n = inputs if self._corpus is None else self._corpus.bytes_read
+        bar.n = place.reached
         bar.initial, bar.last_print_n, bar.start_t = bar.n, bar.n, now
         bar.set_description_str("passing over what is done", refresh=False)
         if now - bar.last_print_t >= bar.mininterval:

@@ -29,7 +29,7 @@ from headscope.models import Model, expect_model
 from headscope.stream.batches import cut, reader_of
 from headscope.stream.estimate import ahead, duration, peak_memory
 from headscope.stream.long import Kind, run_long
-from headscope.stream.task import Task, route
+from headscope.stream.task import Task, objective_of, route
 
 
 @returns_result
@@ -48,6 +48,7 @@ def measure(
     shard: str | None = None,
     part: str | os.PathLike[str] | None = None,
     skip_failures: bool = False,
+    engine: Any = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """Surface measures of every head over a corpus, with errors and chance (Clark et al. 2019, section 3).
@@ -75,6 +76,8 @@ def measure(
         part: the ``.nc`` file to which a shard's sums go.
         skip_failures: leave out inputs at which the model fails, and list them under ``failures`` in the
             description, instead of ending the run with an error that names the first.
+        engine: where the model runs: devices of local processes, such as ``cpu:4`` or ``cuda:*``, a
+            `distributed.Client`, or one of `headscope.engines`; by default this process (docs/streams.md).
         progress: show progress on stderr.
 
     Returns:
@@ -95,8 +98,8 @@ def measure(
     1.0
     """
     expect_model(model)
-    chosen = choose(_named(model, measures, corpus), preset)
     model = reader_of(model, corpus)
+    chosen = choose(_named(model, measures, corpus), preset)
     if by not in ("token", "document") or (preset is not None and by == "document"):
         expected = "token (the preset averages over inputs)" if preset else "token or document"
         raise InputError(f"by: expected {expected}, found {by!r}")
@@ -114,7 +117,7 @@ def measure(
         options={"by": unit, "preset": preset},
         more={"objective": None if of is None else of.identity},
         identity={"measures": [one.name for one in chosen], "definitions": _exactly(chosen)},
-        meta=lambda: {} if of is None else {"objective": of.description},
+        meta=lambda: {} if of is None else {"objective": of.name},
         about={"measures": [_definition(one) for one in chosen], "by": unit},
         batch_size=batch_size,
         limit=limit,
@@ -122,6 +125,7 @@ def measure(
         shard=shard,
         part=part,
         skip_failures=skip_failures,
+        engine=engine,
         progress=progress,
     )
 
@@ -153,6 +157,8 @@ def _figures(sums: Sums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.D
     measures = [Measure(**each) for each in about["measures"]]
     meta["model"] = {**meta["model"], "layers": len(sums.layers), "heads": sums.s.shape[2]}
     meta["route"] = route(sums.counts)
+    if (of := objective_of(sums.counts)) is not None:
+        meta["objective"] = of
     return dataset(sums, measures, by=about["by"], causal=bool(meta["model"]["causal"]), meta=meta)
 
 
@@ -170,7 +176,7 @@ def _exactly(measures: Sequence[Measure]) -> str:
     texts: list[str] = []
     for measure in measures:
         texts.append(json.dumps(_definition(measure)))
-        for function in (measure.pairs, measure.function):
+        for function in (measure.pairs, measure.among, measure.function):
             if function is not None:
                 try:
                     texts.append(inspect.getsource(function))
@@ -192,6 +198,7 @@ def estimate(
     Args:
         model, corpus, measures, batch_size, limit: as in `measure`.
     """
+    model = reader_of(model, corpus)
     told = ahead(corpus, corpus.encoded(model), limit)
     speed = _tokens_a_second(Task(model, choose(_named(model, measures, corpus))), told.sample, batch_size)
     return (

@@ -40,8 +40,9 @@ from headscope.errors import InputError
 from headscope.models import Model
 from headscope.stream.batches import at_least_one, examples
 from headscope.stream.estimate import FEWER, RUN, ahead, disk_size, duration, peak_memory
+from headscope.stream.identity import versions, weights
 from headscope.stream.inputs import Inputs, unwatched
-from headscope.stream.long import described, versions, weights
+from headscope.stream.long import described
 from headscope.stream.progress import bar
 from headscope.stream.provenance import COMMAND
 from headscope.tokens import IntArray

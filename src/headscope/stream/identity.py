@@ -1,0 +1,60 @@
+"""What decides about the digits of a run: the weights, the versions of libraries, the machine and its threads."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from typing import Any, cast
+
+import numpy as np
+import torch
+import transformers
+
+import headscope
+from headscope.models import Model, expect_model
+
+
+def weights(model: Model) -> str:
+    """A sha256 of the model's weights and configuration."""
+    expect_model(model)
+    digest = hashlib.sha256()
+    for name, value in model.module.state_dict().items():
+        if isinstance(value, torch.Tensor):
+            digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
+            flat = value.detach().cpu().contiguous().reshape(-1)
+            digest.update(flat.view(torch.uint8).numpy().data)
+    if hasattr(model.config, "to_dict"):
+        known: dict[str, Any] = model.config.to_dict()
+        told = {key: value for key, value in known.items() if not key.startswith("_")}
+        digest.update(json.dumps(told, sort_keys=True, default=_told).encode())
+    return digest.hexdigest()[:16]
+
+
+def _told(value: Any) -> Any:
+    if isinstance(value, set | frozenset):
+        return sorted(map(str, cast(set[Any], value)))
+    return type(value).__name__
+
+
+def versions() -> dict[str, str]:
+    """Of the libraries that make figures."""
+    return {
+        "headscope": headscope.__version__,
+        "torch": str(torch.__version__),
+        "transformers": transformers.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def circumstances(device: torch.device) -> dict[str, Any]:
+    """What may move the last digits of what runs on a device, in this process and thread."""
+    told: dict[str, Any] = {
+        "machine": platform.machine(),
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+        "threads": torch.get_num_threads(),
+    }
+    if device.type == "cuda":
+        told["device"] = torch.cuda.get_device_name(device)
+    return told
