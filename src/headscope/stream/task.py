@@ -11,6 +11,7 @@ from typing import get_args
 from headscope.attention.objective import Objective, objective
 from headscope.attention.record import AttentionRecord
 from headscope.corpora import Example
+from headscope.errors import InputError
 from headscope.measures.measure import Matrix, Measure
 from headscope.measures.sums import By, Documents, Sums
 from headscope.measures.surface import SMOOTHING, Preset, prepared
@@ -22,7 +23,7 @@ from headscope.stream.rows import Found, Rows, by_matrix
 from headscope.tokens import Tokens
 
 _MATRICES: tuple[Matrix, ...] = get_args(Matrix)
-_ROUTE = "route "
+_ROUTE, _OBJECTIVE = "route ", "objective "
 
 
 @dataclass
@@ -53,7 +54,9 @@ class Task:
         done: Callable[[int], None] | None = None,
         open: Collection[int] = (),
     ) -> Sums:
-        """The sums of one block, given as batches; `route` tells from their counts how calls were reduced.
+        """The sums of one block, given as batches.
+
+        `route` tells from their counts how calls were reduced, and `objective_of` what gradients are of.
 
         `done` is told how many inputs were read. `open` are the documents that have inputs in other blocks as well;
         looked at when all batches have been read.
@@ -71,8 +74,10 @@ class Task:
                     rows.divisors[place],
                 )
         sums = documents.close(open)
-        calls = {f"{_ROUTE}{name}": count for name, count in (self.routes - before).items()}
-        return replace(sums, counts=sums.counts + Counter(calls))
+        told = {f"{_ROUTE}{name}": count for name, count in (self.routes - before).items()}
+        if self.objective is not None:
+            told |= {f"{_OBJECTIVE}{name}": sums.counts["examples"] for name in self.objective.said}
+        return replace(sums, counts=sums.counts + Counter(told))
 
     def measured(self, batch: Sequence[Example]) -> Found:
         """The sums over rows of one batch. Raises `RunError` for an input whose attention is not finite."""
@@ -102,6 +107,19 @@ class Task:
                     self.objective = objective(self.model)
                 results[matrix] = passes.gradient(self.objective, tokens, make, token_types=types)
         return by_matrix(results, self.measures)
+
+
+def objective_of(counts: Mapping[str, int]) -> str | None:
+    """What gradients are of, of the counts of sums; None where there is no gradient.
+
+    Raises `InputError` where inputs differ in it.
+    """
+    said = [name.removeprefix(_OBJECTIVE) for name in counts if name.startswith(_OBJECTIVE)]
+    if len(said) > 1:
+        raise InputError(
+            f"objective: expected the same of all inputs, found {' and '.join(said)}: name one that all inputs have"
+        )
+    return said[0] if said else None
 
 
 def route(counts: Mapping[str, int], prefix: str = _ROUTE) -> str:
