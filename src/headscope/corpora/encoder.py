@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from operator import add
 from typing import Any, Protocol, runtime_checkable
 
 from headscope.audio import Audio
@@ -70,6 +71,46 @@ class Perceiver(Protocol):
         ...
 
 
+class Line(Protocol):
+    """A line that was read, and may be put together with others."""
+
+    @property
+    def alone(self) -> int:
+        """How many pieces it has where it begins a text."""
+        ...
+
+    @property
+    def after(self) -> int:
+        """How many it has where it follows another line."""
+        ...
+
+
+class Bulk(Protocol):
+    """Reads many lines at once, and makes inputs of their pieces."""
+
+    def lines(self, texts: Sequence[str]) -> Sequence[Any]:
+        """A `Line` of each text; None for one that has to be read by itself."""
+        ...
+
+    def split(self, text: str, line: Any, size: int) -> Sequence[tuple[str, Any]] | None:
+        """Parts of a line of at most `size` pieces each, as texts and `Line`s; None where `split` has to cut."""
+        ...
+
+    def input(self, *halves: Sequence[Any]) -> Tokens:
+        """The tokens of one text or two, of `Line`s that spaces join, without offsets and texts."""
+        ...
+
+
+@runtime_checkable
+class Hasty(Protocol):
+    """A model whose corpora may be read many lines at once."""
+
+    @property
+    def bulk(self) -> Bulk | None:
+        """What reads them; None where its tokenizer does not allow it."""
+        ...
+
+
 @dataclass
 class Counts:
     """What one pass over a corpus has seen so far.
@@ -91,3 +132,6 @@ class Counts:
     split_words: int = 0
     cuts: int = 0
     empty: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(*map(add, astuple(self), astuple(other)))

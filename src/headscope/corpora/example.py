@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from headscope.audio import Audio
 from headscope.errors import CorpusError, InputError
@@ -81,6 +81,12 @@ class Example:
     def __post_init__(self) -> None:
         if self.tokens is not None and not isinstance(self.tokens, Tokens):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InputError(f"tokens: expected Tokens or None, found {type(self.tokens).__name__}")
+
+    def but(self, **changes: Any) -> Self:
+        """The same, some attributes aside, which are not looked at: `dataclasses.replace` for one of millions."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__, **changes)
+        return made
 
     def error(self, message: InputError | str) -> CorpusError:
         """An error that begins with the example's file, line and name."""

@@ -9,19 +9,27 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import accumulate, groupby, islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from headscope.corpora.encoder import Counts, Encoder, Perceiver
+from headscope.corpora.encoder import Bulk, Counts, Encoder, Hasty, Line, Perceiver
 from headscope.corpora.example import Example
 from headscope.errors import CorpusError, InputError
 from headscope.tokens import Tokens
 
-_WINDOW = 64  # examples whose pieces are counted in one call
+_WINDOW = 256  # examples whose pieces are counted in one call
 
 LeaveOut = Callable[[CorpusError], None]
 """Is told of an input that cannot be used, and raises where that is not to be."""
+
+
+class _Read(NamedTuple):
+    """A line, how many pieces it has by itself, and these where they are known."""
+
+    example: Example
+    pieces: int
+    line: Line | None = None
 
 
 class _Layout(NamedTuple):
@@ -40,33 +48,53 @@ def packed(
     leave_out: LeaveOut,
     *,
     longest: int | None = None,
+    bare: bool = False,
 ) -> Iterator[Example]:
     """Lines as inputs of at most `pack` tokens: whole lines of one document, in order.
 
-    A line of more tokens is cut; with `longest` one of up to so many is an input by itself.
+    A line of more tokens is cut; with `longest` one of up to so many is an input by itself. `bare` as in
+    `headscope.corpora.Corpus.encoded`.
     """
-    layout = _layout(model)
-    group: list[tuple[Example, int]] = []
-    for line, pieces in _cut_to(model, lines, (longest or pack) - layout.single, counts, leave_out):
-        while group and (line.document != group[0][0].document or not _room(group, pieces, pack, layout)):
-            example, group = _take(model, group, pack, layout)
+    layout, bulk = _layout(model), _bulk(model) if bare else None
+    group: list[_Read] = []
+
+    def made() -> Iterator[Example]:
+        nonlocal group
+        size, halves = _taken(model, group, pack, layout)
+        taken, group = group[:size], group[size:]
+        texts = [" ".join(read.example.text or "" for read in half) for half in halves]
+        example = taken[0].example.but(text=texts[0], pair=texts[1] if len(texts) == 2 else None)
+        if bulk is None or any(read.line is None for read in taken):
             yield from _encoded(model, [example], leave_out)
-        group.append((line, pieces))
+        else:
+            yield example.but(tokens=bulk.input(*([read.line for read in half] for half in halves)))
+
+    for read in _cut_to(model, lines, (longest or pack) - layout.single, counts, leave_out, bulk):
+        while group and (
+            read.example.document != group[0].example.document or not _room(group, read.pieces, pack, layout)
+        ):
+            yield from made()
+        group.append(read)
     while group:
-        example, group = _take(model, group, pack, layout)
-        yield from _encoded(model, [example], leave_out)
+        yield from made()
 
 
 def fitted(
-    model: Encoder, examples: Iterable[Example], limit: int | None, counts: Counts, leave_out: LeaveOut
+    model: Encoder,
+    examples: Iterable[Example],
+    limit: int | None,
+    counts: Counts,
+    leave_out: LeaveOut,
+    *,
+    bare: bool = False,
 ) -> Iterator[Example]:
-    """Each example as an input, or as several where it has more than `limit` tokens."""
+    """Each example as an input, or as several where it has more than `limit` tokens; `bare` as in `packed`."""
     for told, group in groupby(examples, _perceived):
         if told:
             for example in group:
                 yield from _encoded(model, [example], leave_out)
         else:
-            yield from _fitted(model, group, limit, counts, leave_out)
+            yield from _fitted(model, group, limit, counts, leave_out, _bulk(model) if bare else None)
 
 
 def _perceived(example: Example) -> bool:
@@ -74,13 +102,22 @@ def _perceived(example: Example) -> bool:
     return example.image is not None or example.audio is not None
 
 
+def _bulk(model: Encoder) -> Bulk | None:
+    return model.bulk if isinstance(model, Hasty) else None
+
+
 def _fitted(
-    model: Encoder, examples: Iterable[Example], limit: int | None, counts: Counts, leave_out: LeaveOut
+    model: Encoder,
+    examples: Iterable[Example],
+    limit: int | None,
+    counts: Counts,
+    leave_out: LeaveOut,
+    bulk: Bulk | None,
 ) -> Iterator[Example]:
     layout = _layout(model)
     stream = iter(examples)
     while window := list(islice(stream, _WINDOW)):
-        for example, tokens in zip(window, _read(model, window), strict=True):
+        for example, tokens in zip(window, _read(model, window, bulk), strict=True):
             if tokens is not None and (limit is None or len(tokens) <= limit):
                 yield from _encoded(model, [example], leave_out, tokens)
                 continue
@@ -99,8 +136,19 @@ def _fitted(
             yield from _encoded(model, parts, leave_out)
 
 
-def _read(model: Encoder, examples: Sequence[Example]) -> list[Tokens | None]:
+def _read(model: Encoder, examples: Sequence[Example], bulk: Bulk | None) -> list[Tokens | None]:
     """The tokens of examples of texts or words, read together; None for others, and for what cannot be read."""
+    if bulk is not None and all(_is_text(example) for example in examples):
+        firsts = bulk.lines([example.text or "" for example in examples])
+        pairs = iter(bulk.lines([example.pair for example in examples if example.pair is not None]))
+        read: list[Tokens | None] = []
+        for example, first in zip(examples, firsts, strict=True):
+            halves = [first] if example.pair is None else [first, next(pairs)]
+            known = all(half is not None for half in halves)
+            read.append(bulk.input(*([half] for half in halves)) if known else None)
+        others = [example for example, tokens in zip(examples, read, strict=True) if tokens is None]
+        rest = iter(_read(model, others, None) if others else ())
+        return [next(rest) if tokens is None else tokens for tokens in read]
     texts = {
         place: (first,) if second is None else (first, second)
         for place, each in enumerate(examples)
@@ -109,6 +157,12 @@ def _read(model: Encoder, examples: Sequence[Example]) -> list[Tokens | None]:
     }
     found = dict(zip(texts, model.encode_all(list(texts.values())), strict=True))
     return [found.get(place) for place in range(len(examples))]
+
+
+def _is_text(example: Example) -> bool:
+    """Whether an example is a text, or two, and nothing else."""
+    others = (example.words, example.pieces, example.messages, example.ids)
+    return bool(example.text) and example.pair != "" and all(other is None for other in others)
 
 
 def measured(model: Encoder, examples: Iterable[Example]) -> Iterator[tuple[Example, int]]:
@@ -129,16 +183,31 @@ def _layout(model: Encoder) -> _Layout:
 
 
 def _cut_to(
-    model: Encoder, lines: Iterable[Example], room: int, counts: Counts, leave_out: LeaveOut
-) -> Iterator[tuple[Example, int]]:
+    model: Encoder,
+    lines: Iterable[Example],
+    room: int,
+    counts: Counts,
+    leave_out: LeaveOut,
+    bulk: Bulk | None,
+) -> Iterator[_Read]:
     """Lines of at most `room` pieces, and how many they have."""
     stream = iter(lines)
     while window := list(islice(stream, _WINDOW)):
-        for line, pieces in zip(window, _pieces(model, window), strict=True):
+        known: Sequence[Any] = [None] * len(window)
+        if bulk is not None:
+            known = bulk.lines([line.text or "" for line in window])
+        others = [line for line, read in zip(window, known, strict=True) if read is None]
+        rest = iter(_pieces(model, others) if others else ())
+        for line, read in zip(window, known, strict=True):
+            pieces = next(rest) if read is None else read.alone
             if pieces == 0:
                 counts.empty += 1
             elif pieces <= room:
-                yield line, pieces
+                yield _Read(line, pieces, read)
+            elif bulk is not None and read is not None and (cut := bulk.split(line.text or "", read, room)):
+                counts.cuts += len(cut) - 1
+                for part, own in cut:
+                    yield _Read(line.but(text=part), own.alone, own)
             else:
                 try:
                     parts = _split(model, line, room)
@@ -147,38 +216,49 @@ def _cut_to(
                     continue
                 counts.cuts += len(parts) - 1
                 for part, size in zip(parts, model.count(parts), strict=True):
-                    yield replace(line, text=part), size
+                    yield _Read(replace(line, text=part), size)
 
 
-def _room(group: Sequence[tuple[Example, int]], pieces: int, pack: int, layout: _Layout) -> bool:
+def _room(group: Sequence[_Read], pieces: int, pack: int, layout: _Layout) -> bool:
     """Whether one more line goes into a group."""
     special = layout.pair if layout.two else layout.single
-    return sum(size for _, size in group) + pieces + special <= pack
+    return sum(read.pieces for read in group) + pieces + special <= pack
 
 
-def _take(
-    model: Encoder, group: list[tuple[Example, int]], pack: int, layout: _Layout
-) -> tuple[Example, list[tuple[Example, int]]]:
-    """The input made of the first lines of a group, without tokens, and the lines that are left.
+def _taken(
+    model: Encoder, group: Sequence[_Read], pack: int, layout: _Layout
+) -> tuple[int, Sequence[Sequence[_Read]]]:
+    """How many of the first lines of a group make one input, and these as one text or two.
 
-    That is all lines and none, but where joining lines makes more pieces than they have apart.
+    That is all of them, but where joining lines makes more pieces than they have apart.
     """
-    size, texts = len(group), _halves(group, layout)
-    while size > 1 and sum(model.count(texts)) + (layout.pair if len(texts) == 2 else layout.single) > pack:
+    size, halves = len(group), _halves(group, layout)
+    while size > 1 and _size(model, halves) + (layout.pair if len(halves) == 2 else layout.single) > pack:
         size -= 1
-        texts = _halves(group[:size], layout)
-    example = replace(group[0][0], text=texts[0], pair=texts[1] if len(texts) == 2 else None)
-    return example, group[size:]
+        halves = _halves(group[:size], layout)
+    return size, halves
 
 
-def _halves(group: Sequence[tuple[Example, int]], layout: _Layout) -> list[str]:
-    """The text of some lines, or two texts, parted where a line ends nearest to the middle."""
-    lines = [line.text or "" for line, _ in group]
-    if not layout.two or len(lines) == 1:
-        return [" ".join(lines)]
-    ends = list(accumulate(size for _, size in group))
-    half = min(range(1, len(lines)), key=lambda end: abs(2 * ends[end - 1] - ends[-1]))
-    return [" ".join(lines[:half]), " ".join(lines[half:])]
+def _size(model: Encoder, halves: Sequence[Sequence[_Read]]) -> int:
+    """How many pieces joined lines have."""
+    lines = [[read.line for read in half] for half in halves]
+    if any(line is None for half in lines for line in half):
+        return sum(model.count([" ".join(read.example.text or "" for read in half) for half in halves]))
+    return sum(
+        line.after if place else line.alone
+        for half in lines
+        for place, line in enumerate(half)
+        if line is not None
+    )
+
+
+def _halves(group: Sequence[_Read], layout: _Layout) -> Sequence[Sequence[_Read]]:
+    """Some lines as one text, or as two, parted where a line ends nearest to the middle."""
+    if not layout.two or len(group) == 1:
+        return [group]
+    ends = list(accumulate(read.pieces for read in group))
+    half = min(range(1, len(group)), key=lambda end: abs(2 * ends[end - 1] - ends[-1]))
+    return [group[:half], group[half:]]
 
 
 def _pieces(model: Encoder, examples: Sequence[Example]) -> list[int]:
@@ -285,7 +365,7 @@ def _encoded(
         except InputError as error:
             leave_out(example.error(error))
         else:
-            yield replace(example, tokens=made)
+            yield example.but(tokens=made)
 
 
 def _tokens(model: Encoder, example: Example) -> Tokens:

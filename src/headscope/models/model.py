@@ -17,6 +17,7 @@ from headscope.doors import Count, expect, validated
 from headscope.errors import InputError
 from headscope.models import encode as _encode
 from headscope.models import perceive
+from headscope.models.bulk import Bulk, bulk
 from headscope.models.pieces import unknown_ids
 from headscope.tokens import Tokens
 
@@ -36,8 +37,8 @@ class Model:
         feature_extractor: of a model of sound: makes of samples what the module reads; None where there is none.
         image_processor: of a model of vision: makes of a picture what the module reads; None where there is none.
         processor: of a model of texts and pictures: makes of both what the module reads; None where there is none.
-    """
         recipe: how it was loaded by name (`headscope.models.recipe.Recipe`); None for a module that was given.
+    """
 
     module: nn.Module
     tokenizer: Any = None
@@ -49,8 +50,8 @@ class Model:
     feature_extractor: Any = None
     image_processor: Any = None
     processor: Any = None
-
     recipe: Any = None
+
     def __post_init__(self) -> None:
         if not self.name:
             self.name = str(getattr(self.config, "_name_or_path", "") or type(self.module).__name__)
@@ -164,6 +165,11 @@ class Model:
     def from_words(self, words: Sequence[str], pair_words: Sequence[str] | None = None) -> Tokens:
         """Tokens of a text that is split into words; `word_ids` index the words given."""
         return self._fits(_encode.from_words(self._tokenizer(), words, pair_words))
+
+    @property
+    def bulk(self) -> Bulk | None:
+        """What reads many lines of a corpus at once; None where the tokenizer does not allow it."""
+        return bulk(self.tokenizer)
 
     @validated
     def encode_all(self, inputs: Sequence[Sequence[_encode.Text]]) -> list[Tokens | None]:

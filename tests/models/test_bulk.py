@@ -1,0 +1,151 @@
+"""Lines that are read together give what each gives alone, and joined lines what their text gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_tokenizers import Reader, byte_level, demo, listed, roberta, slow, unigram
+
+from headscope.corpora import Corpus, Example
+from headscope.models.bulk import bulk
+from headscope.models.encode import encode, split
+from headscope.tokens import FIELDS, Tokens
+
+KINDS: dict[str, Any] = {
+    "demo": demo,
+    "byte_level": byte_level,
+    "byte_level, untrimmed": lambda: byte_level(trim=False),
+    "roberta": roberta,
+    "unigram": unigram,
+    "words": lambda: listed(("the", "cat", "a-b")),
+}
+WORDS = [
+    "the",
+    "cat",
+    "didn't",
+    "voussoirs",
+    "“Lily”",
+    "日本語",
+    "😀",
+    "a-b",
+    ",",
+    ".",
+    "'s",
+    "1894",
+    "<",
+    "é",
+    "[SEP]",
+    "…",
+    "⒈",
+]
+LINE = st.lists(st.sampled_from(WORDS), min_size=1, max_size=9).map(" ".join)
+
+
+def same(found: Tokens, expected: Tokens) -> None:
+    """All that is known of both, offsets and texts aside."""
+    assert found.pieces == expected.pieces
+    for name, dtype in FIELDS.items():
+        one, other = getattr(found, name), getattr(expected, name)
+        if name != "offsets":
+            assert (one is None) == (other is None), name
+            if one is not None:
+                assert one.dtype == dtype
+                np.testing.assert_array_equal(one, other, err_msg=name)
+    assert list(found.classes) == list(expected.classes)
+    for name, mask in expected.classes.items():
+        np.testing.assert_array_equal(found.classes[name], mask, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=60, deadline=None)
+@given(st.lists(LINE, min_size=1, max_size=4), st.lists(LINE, max_size=3))
+def test_joined_lines_are_what_their_text_is(kind: str, first: list[str], second: list[str]) -> None:
+    tokenizer = KINDS[kind]()
+    reader = bulk(tokenizer)
+    if reader is None:
+        return
+    read = reader.lines([*first, *second])
+    for text, line in zip([*first, *second], read, strict=True):
+        if line is not None:
+            same(reader.input([line]), encode(tokenizer, text))
+            assert line.alone == len(encode(tokenizer, text, special=False))
+    if any(line is None for line in read):
+        return
+    lines = [line for line in read if line is not None]
+    halves = [each for each in (lines[: len(first)], lines[len(first) :]) if each]
+    texts = [" ".join(each) for each in (first, second) if each]
+    same(reader.input(*halves), encode(tokenizer, *texts))
+
+
+@pytest.mark.parametrize("kind", ["demo", "byte_level", "roberta", "unigram"])
+def test_most_lines_are_read_together(kind: str) -> None:
+    reader = bulk(KINDS[kind]())
+    assert reader is not None
+    lines = ["the cat sat on the mat", "she asked it to", "nobody was there"]
+    assert all(line is not None for line in reader.lines(lines))
+
+
+def test_what_needs_its_text_is_left_to_it() -> None:
+    reader = bulk(demo())
+    assert reader is not None
+    assert reader.join == "apart"
+    for text in ("", " a", "a ", "a [SEP] b", "⒈ a", "a\u00a0b", "😀"):
+        assert reader.lines([text]) == [None], text
+    spaced = bulk(byte_level())
+    assert spaced is not None
+    assert spaced.join == "spaced"
+    assert spaced.lines(["“a”"]) == [None]  # half a character a piece
+
+
+@settings(max_examples=60, deadline=None)
+@given(LINE, st.integers(3, 12))
+@pytest.mark.parametrize("kind", ["demo", "byte_level", "unigram"])
+def test_a_long_line_is_cut_where_its_text_is(kind: str, text: str, size: int) -> None:
+    tokenizer = KINDS[kind]()
+    reader = bulk(tokenizer)
+    assert reader is not None
+    (line,) = reader.lines([text])
+    if line is None or line.alone <= size:
+        return
+    found = reader.split(text, line, size)
+    if found is not None:
+        assert [part for part, _ in found] == split(tokenizer, text, size)
+        for part, own in found:
+            same(reader.input([own]), encode(tokenizer, part))
+
+
+@pytest.mark.parametrize("kind", ["demo", "roberta", "byte_level", "unigram"])
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.lists(LINE, min_size=1, max_size=6), min_size=1, max_size=3), st.none() | st.integers(12, 40)
+)
+def test_a_corpus_read_bare_is_the_corpus(kind: str, documents: list[list[str]], pack: int | None) -> None:
+    examples = [
+        Example(text=line, document=number, source=f"x:{number}")
+        for number, lines in enumerate(documents)
+        for line in lines
+    ]
+    model = Reader(KINDS[kind](), 512)
+    whole, bare = (Corpus("x", lambda: iter(examples), pack=pack) for _ in range(2))
+    expected, found = list(whole.encoded(model)), list(bare.encoded(model, bare=True))
+    assert len(found) == len(expected)
+    assert vars(bare.counts) == vars(whole.counts)
+    for one, other in zip(found, expected, strict=True):
+        assert (one.text, one.pair, one.document, one.source) == (
+            other.text,
+            other.pair,
+            other.document,
+            other.source,
+        )
+        assert one.tokens is not None
+        assert other.tokens is not None
+        same(one.tokens, other.tokens)
+
+
+def test_a_slow_tokenizer_reads_one_at_a_time(tmp_path: Any) -> None:
+    assert bulk(slow(tmp_path)) is None
+    assert bulk(None) is None
