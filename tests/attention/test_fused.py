@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,10 @@ from torch import Tensor
 from headscope.attention import fused
 from headscope.attention.fused import RowStatistics, Wanted, by_blocks, by_kernel, fusable, row_statistics
 from headscope.attention.record import AttentionRecord
+from headscope.attention.recording import recording
+from headscope.measures.choose import choose
+from headscope.models import Model
+from headscope.stream.rows import Rows
 
 OFFSETS = (-3, -1, 0, 1, 2)
 EVERYTHING = Wanted(OFFSETS, entropy=True, largest=True)
@@ -193,6 +198,29 @@ def test_blocks_equal_whole_maps(case: str, elements: int | None) -> None:
     found = by_blocks(record, columns, EVERYTHING, elements)
     assert found.route == "blocks"
     compare(found, expected(record, columns))
+
+
+@pytest.mark.parametrize("elements", [None, 97], ids=lambda count: f"blocks of {count}")
+@pytest.mark.parametrize("case", {**CASES, **BLOCKS_ONLY})
+def test_blocks_attend_in_place_of_the_model(case: str, elements: int | None) -> None:
+    record = {**CASES, **BLOCKS_ONLY}[case]()
+    found = by_blocks(record, classes(record), Wanted(entropy=True, output=True), elements)
+    assert found.output is not None
+    torch.testing.assert_close(
+        found.output.double(), whole(record) @ record.values.double(), atol=2e-5, rtol=0
+    )
+
+
+def test_a_model_whose_attention_is_measured_gives_what_it_gives_else(demo: Model) -> None:
+    inputs = [demo.encode("The old bridge."), demo.encode("She crossed the river before it was light.")]
+    ready = demo.inputs(inputs)
+    with torch.no_grad():
+        own = demo.module(**ready).last_hidden_state
+        rows = Rows(demo, choose(None), inputs, 0.0, Counter())
+        with recording(demo.module, rows.reduce, fused=True):
+            measured = demo.module(**ready).last_hidden_state
+    seen = ready["attention_mask"].bool()
+    torch.testing.assert_close(measured[seen], own[seen], atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("way", [by_kernel, by_blocks])

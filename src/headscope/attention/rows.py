@@ -8,7 +8,7 @@ terms that are never negative, so nothing cancels.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import sqrt
 from typing import Literal, NamedTuple
 
@@ -44,6 +44,7 @@ class Wanted:
         smoothing: s for the entropy of ``(1 − s) p + s / visible keys`` instead (the released code of
             Clark et al. 2019: 0.0001).
         extras: more statistics.
+        output: what the values give by the weights, so that the model need not attend again.
     """
 
     offsets: tuple[int, ...] = ()
@@ -51,6 +52,7 @@ class Wanted:
     largest: bool = False
     smoothing: float = 0.0
     extras: tuple[Extra, ...] = ()
+    output: bool = False
 
 
 @dataclass
@@ -65,6 +67,7 @@ class RowStatistics:
         entropy: in nats, ``[batch head query]``.
         largest: ``[batch head query]``.
         extras: the wanted extras, ``[batch head query]`` each.
+        output: of the values, ``[batch head query value_dim]``.
         route: how they were computed.
     """
 
@@ -73,12 +76,13 @@ class RowStatistics:
     entropy: Tensor | None = None
     largest: Tensor | None = None
     extras: list[Tensor] = field(default_factory=list[Tensor])
+    output: Tensor | None = None
     route: Way = "blocks"
 
     @property
     def tensors(self) -> list[Tensor]:
         """All of them, in a fixed order."""
-        whole = [self.entropy, self.largest, *self.extras]
+        whole = [self.entropy, self.largest, self.output, *self.extras]
         return [self.mass, *self.offsets.values(), *(each for each in whole if each is not None)]
 
     def each(self, change: Callable[[Tensor], Tensor]) -> RowStatistics:
@@ -89,6 +93,7 @@ class RowStatistics:
             None if self.entropy is None else change(self.entropy),
             None if self.largest is None else change(self.largest),
             [change(extra) for extra in self.extras],
+            None if self.output is None else change(self.output),
             self.route,
         )
 
@@ -181,6 +186,8 @@ def by_blocks(
     items = max(1, elements // (heads * queries * keys))
     together = max(1, min(key_heads, elements // (groups * min(_ROWS, queries) * keys)))
     columns = columns.mT.contiguous()  # [batch class key]
+    attends = wanted.output and record.v is not None and record.v.shape[1] == key_heads
+    wanted = replace(wanted, output=attends)
     shape = (batch, key_heads, groups, queries)
     statistics = RowStatistics(
         columns.new_zeros(*shape, columns.shape[1]),
@@ -188,6 +195,7 @@ def by_blocks(
         columns.new_zeros(shape) if wanted.entropy else None,
         columns.new_zeros(shape) if wanted.largest else None,
         [columns.new_zeros(shape) for _ in wanted.extras],
+        columns.new_zeros(*shape, record.v.shape[-1]) if attends and record.v is not None else None,
     )
     for item in range(0, batch, items):
         for head in range(0, key_heads, together):
@@ -252,6 +260,9 @@ def _rows(
     first = part.rows.start + keys - queries - width.start  # the key that stands where the first row does
     offsets = {offset: _diagonal(weights, first + offset) for offset in wanted.offsets}
     statistics = RowStatistics(mass, offsets, entropy, largest if wanted.largest else None)
+    if wanted.output and record.v is not None:
+        values = record.v[part.items, part.heads, width].to(weights.dtype)
+        statistics.output = (weights.flatten(2, 3) @ values).view(*weights.shape[:4], -1)
     statistics = statistics if share is None else statistics.of_keys(share)
     if share is not None and (wanted.smoothing or wanted.extras):
         weights = weights * share[..., None]

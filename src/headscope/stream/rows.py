@@ -121,7 +121,9 @@ class Rows:
         record = record if self._change is None else self._change(record)
         reason = why_blocks(record, self._wanted)
         self._routes["fused" if reason is None else f"blocks ({reason})"] += 1
-        statistics = row_statistics(record, self._columns, self._wanted)
+        alone = self._change is None and record.given is None and record.route == "interface"
+        statistics = row_statistics(record, self._columns, replace(self._wanted, output=alone))
+        record.output = statistics.output
         kind = self._kind(record)
         self._found[record.layer] = (self._sum(statistics, kind), self._chance(record, kind), kind.divisors)
 
