@@ -67,6 +67,8 @@ class Measure:
         divisor: what the sum is divided by: the number of these rows, or what the released code of Clark et al.
             takes.
         pairs: of the statistic ``pairs``, and of the rows ``pairs``.
+        among: of the statistic ``pairs``: the keys whose weights are put to sum to 1 in each row; None: all as they
+            are.
         function: of the statistic ``rows``.
         matrix: what the rows are of: attention weights α; the gradient's size ``|∂L/∂α|``; or the norms
             ``‖α f(x)‖`` of what each key contributes, as shares of their row.
@@ -90,6 +92,7 @@ class Measure:
     matrix: Matrix = "weights"
     keys: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
+    among: Pairs | None = None
 
     def cite(self) -> str:
         """BibTeX of the works that the measure comes from; empty for one that comes from none."""
@@ -141,9 +144,11 @@ class Measure:
 
     def worth(self, tokens: Tokens, queries: IntArray) -> Floats:
         """What `pairs` gives, ``[query key]``. Raises `InputError` for another shape, or what is no number."""
-        assert self.pairs is not None
-        values = np.asarray(self.pairs(tokens, queries), np.float64)
-        return _checked(self.name, values, (len(queries), len(tokens)), "[query key]")
+        return self._of_pairs(self.pairs, tokens, queries)
+
+    def counted(self, tokens: Tokens, queries: IntArray) -> Floats:
+        """The keys that are `among`, ``[query key]``, as `worth`."""
+        return self._of_pairs(self.among, tokens, queries)
 
     @property
     def looks(self) -> bool:
@@ -163,6 +168,11 @@ class Measure:
             more["visible"] = np.ones((1, *weights.shape[1:]), np.bool_) if visible is None else visible
         values = np.asarray(self.function(weights, tokens, queries, **more), np.float64)
         return _checked(self.name, values, weights.shape[:2], "[head query]")
+
+    def _of_pairs(self, pairs: Pairs | None, tokens: Tokens, queries: IntArray) -> Floats:
+        assert pairs is not None
+        values = np.asarray(pairs(tokens, queries), np.float64)
+        return _checked(self.name, values, (len(queries), len(tokens)), "[query key]")
 
     def _with_pairs(self, tokens: Tokens, sight: Sight) -> BoolArray:
         count = len(tokens)
@@ -186,6 +196,7 @@ def pair_measure(
     title: str = "",
     units: str = "share",
     rows: Rows = "pairs",
+    among: Pairs | None = None,
     needs: tuple[str, ...] = (),
     source: str = "",
     keys: tuple[str, ...] = (),
@@ -201,6 +212,8 @@ def pair_measure(
         title: for figures; by default the name.
         units: ``share`` where the pairs are worth 0 or 1.
         rows: which rows count; by default those with at least one pair that they can see.
+        among: says of pairs which weights of a row are put to sum to 1, so that its figure is a mean over these; a row
+            that gives them nothing has 0. By default all weights count as they are.
         needs: classes of tokens without which it says nothing, such as ``patch`` (tokens with an area of a picture).
         source: the paper and its section, if any.
         keys: names of its sources in `headscope.measures.sources`, for `Measure.cite`.
@@ -214,7 +227,7 @@ def pair_measure(
     """
 
     fixed = (_name(name), title or name, description, units, source, "pairs")
-    return lambda pairs: Measure(*fixed, rows=rows, pairs=pairs, keys=keys, requires=needs)
+    return lambda pairs: Measure(*fixed, rows=rows, pairs=pairs, keys=keys, requires=needs, among=among)
 
 
 @validated

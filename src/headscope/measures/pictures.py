@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headscope.measures.measure import Measure, by_name, mask, pair_measure, row_measure
+from headscope.measures.measure import Measure, by_name, mask, pair_measure
 from headscope.tokens import BoolArray, IntArray, Tokens
 
 Floats = npt.NDArray[np.float64]
@@ -46,34 +46,24 @@ def _apart(tokens: Tokens, queries: IntArray) -> tuple[Floats, Floats]:
     return across, down
 
 
-def _distance(weights: Floats, tokens: Tokens, queries: IntArray) -> Floats:
-    """The mean distance between the middle of each query and those of the patches that it looks at."""
+def _distance(tokens: Tokens, queries: IntArray) -> Floats:
+    """How far the middles of two patches are apart, ``[query key]``; 0 where one is none."""
     middle, _ = _areas(tokens)
-    far = np.linalg.norm(middle[queries, None] - middle, axis=-1)
-    return mean_over(mask(tokens, "patch"), weights, far)
+    return np.linalg.norm(middle[queries, None] - middle, axis=-1) * _both(tokens, queries)
 
 
-def mean_over(keys: BoolArray, weights: Floats, values: Floats) -> Floats:
-    """The mean of `values` ``[query key]`` over some keys, weighted by attention to these alone, ``[head query]``; 0 in
-    a row that gives them nothing."""
-    weights = weights[..., keys]
-    given = weights.sum(-1)
-    return np.einsum("hqk,qk->hq", weights, values[:, keys]) / np.where(given > 0, given, 1.0)
-
-
-@row_measure(
+@pair_measure(
     "distance_pixels",
     "Mean distance between a patch and the patches that it looks at, from middle to middle and weighted by attention, "
     "over the patches that see another one.",
     title="attention distance",
     units="pixels",
-    rows="pairs",
-    pairs=_others,
+    among=_both,
     needs=_PATCH,
     source="Dosovitskiy et al. 2021, §4.5, figure 7, and appendix D.7",
     keys=_VIT,
 )
-def distance_pixels(weights: Floats, tokens: Tokens, queries: IntArray) -> Floats:
+def distance_pixels(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     """The weights of each patch's row on patches, itself among them, are put to sum to 1: what ``[CLS]`` and registers
     get has no distance. The paper does not say so; code that follows it (Keras' example of probing ViT) only leaves
     them out, so that heads that look at ``[CLS]`` seem to look near. Pixels are the picture's own; of pictures of the
@@ -82,33 +72,31 @@ def distance_pixels(weights: Floats, tokens: Tokens, queries: IntArray) -> Float
     Example: the second of three patches in a row, 10 pixels wide, gives 0.2 to the first, 0.1 to itself, 0.5 to the
     third and 0.2 to ``[CLS]``: (0.2 · 10 + 0.5 · 10) / 0.8 = 8.75.
     """
-    return _distance(weights, tokens, queries)
+    return _distance(tokens, queries)
 
 
-@row_measure(
+@pair_measure(
     "distance_share",
     "Mean distance between a patch and the patches that it looks at, as a share of the diagonal of what the model sees "
     "of the picture, over the patches that see another one.",
-    title="attention distance, share of the diagonal",
+    title="relative distance",
     units="share",
-    rows="pairs",
-    pairs=_others,
+    among=_both,
     needs=_PATCH,
     source="Dosovitskiy et al. 2021, §4.5, figure 7",
     keys=_VIT,
 )
-def distance_share(weights: Floats, tokens: Tokens, queries: IntArray) -> Floats:
+def distance_share(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     """`distance_pixels` by the diagonal of all patches together, so that pictures of different sizes compare.
 
     Example: a distance of 8.75 pixels on three patches of 10 × 10 pixels in a row, with a diagonal of √(30² + 10²):
     8.75 / 31.62 = 0.28.
     """
-    patches = mask(tokens, "patch")
+    far, patches = _distance(tokens, queries), mask(tokens, "patch")
     if tokens.boxes is None or not patches.any():
-        return np.zeros(weights.shape[:2])
+        return far
     seen = tokens.boxes[patches]
-    diagonal = np.linalg.norm(seen[:, 2:].max(0) - seen[:, :2].min(0))
-    return _distance(weights, tokens, queries) / float(diagonal)
+    return far / np.linalg.norm(seen[:, 2:].max(0) - seen[:, :2].min(0))
 
 
 @pair_measure(

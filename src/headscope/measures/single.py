@@ -103,7 +103,11 @@ def row_statistic(
     """
     queries = np.arange(int(weights.shape[-2]))
     if measure.statistic == "pairs":
-        return (weights * measure.worth(tokens, queries)).sum(-1)
+        figures = (weights * measure.worth(tokens, queries)).sum(-1)
+        if measure.among is None:
+            return figures
+        given = (weights * measure.counted(tokens, queries)).sum(-1)
+        return figures / np.where(given > 0, given, 1.0)
     if measure.statistic == "rows":
         size = weights.shape[-2:]
         seen = None if sight is None else np.broadcast_to(sight.astype(np.bool_), (*sight.shape[:-2], *size))

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headscope.measures.measure import Measure, by_name, mask, pair_measure, row_measure
-from headscope.measures.pictures import mean_over
+from headscope.measures.measure import Measure, by_name, mask, pair_measure
 from headscope.tokens import BoolArray, IntArray, Tokens
 
 Floats = npt.NDArray[np.float64]
@@ -45,54 +44,47 @@ def _both(tokens: Tokens, queries: IntArray) -> BoolArray:
     return heard[queries, None] & heard
 
 
-def _others(tokens: Tokens, queries: IntArray) -> BoolArray:
-    """Pairs of two frames."""
-    return _both(tokens, queries) & (queries[:, None] != np.arange(len(tokens)))
-
-
-@row_measure(
+@pair_measure(
     "diagonality",
     "Mean closeness of what a frame looks at: 1 less its mean distance, weighted by attention, as a share of the "
-    "distance to the farthest frame, over the frames that see another one.",
+    "distance to the farthest frame of the sound.",
     title="diagonality",
     units="share",
-    rows="pairs",
-    pairs=_others,
+    among=_both,
     needs=_FRAME,
     source="Zhang et al. 2021, diagonality of attention matrices",
     keys=_ZHANG,
 )
-def diagonality(weights: Floats, tokens: Tokens, queries: IntArray, visible: BoolArray) -> Floats:
+def diagonality(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     """1 − Σⱼ aᵢⱼ |i − j| / maxⱼ |i − j|: 1 where all attention is on the diagonal, the frame itself. The weights of a
     row on the frames of the sound are put to sum to 1.
 
     Example: the first of three frames gives 0.5 to itself, 0.3 to the second and 0.2 to the third: 1 − (0.3 · 1 + 0.2 ·
     2) / 2 = 0.65.
     """
-    heard, far = _heard(tokens), _seconds(tokens, queries)
-    most = np.where(visible & heard, far, 0.0).max(-1)
-    return 1.0 - mean_over(heard, weights, far) / np.where(most > 0, most, 1.0)
+    both, far = _both(tokens, queries), _seconds(tokens, queries)
+    most = (far * both).max(-1, keepdims=True)
+    return both * (1.0 - far / np.where(most > 0, most, 1.0))
 
 
-@row_measure(
+@pair_measure(
     "distance_seconds",
     "Mean distance in time between a frame and the frames that it looks at, weighted by attention, over the frames "
     "that see another one.",
     title="attention distance",
     units="seconds",
-    rows="pairs",
-    pairs=_others,
+    among=_both,
     needs=_FRAME,
     source="as Vig & Belinkov 2019, mean distance of attention",
     keys=("vig2019structure",),
 )
-def distance_seconds(weights: Floats, tokens: Tokens, queries: IntArray) -> Floats:
+def distance_seconds(tokens: Tokens, queries: IntArray) -> npt.NDArray[Any]:
     """The weights of a row on the frames of the sound are put to sum to 1.
 
     Example: the first of three frames of 0.02 s gives 0.5 to itself, 0.3 to the second and 0.2 to the third: 0.3 · 0.02
     + 0.2 · 0.04 = 0.014.
     """
-    return mean_over(_heard(tokens), weights, _seconds(tokens, queries))
+    return _seconds(tokens, queries) * _both(tokens, queries)
 
 
 @pair_measure(

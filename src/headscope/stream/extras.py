@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from headscope.attention.rows import Extra
-from headscope.measures.measure import Measure
+from headscope.measures.measure import Floats, Measure
 from headscope.tokens import BoolArray, IntArray, Tokens
 
 _KEPT = 1 << 24
@@ -32,15 +32,28 @@ def extras(
     made: list[Extra] = []
     for measure in measures:
         if measure.statistic == "pairs":
-            made.append(_Pairs(measure, tokens, width, device))
+            worth = _Pairs(measure.worth, tokens, width, device)
+            made.append(
+                worth
+                if measure.among is None
+                else _Mean(worth, _Pairs(measure.counted, tokens, width, device))
+            )
         elif measure.statistic == "rows":
             made.append(_Rows(measure, tokens))
     return tuple(made)
 
 
 class _Pairs:
-    def __init__(self, measure: Measure, tokens: Sequence[Tokens], width: int, device: torch.device) -> None:
-        self._measure, self._tokens, self._width, self._device = measure, tokens, width, device
+    """Sums of weights by what pairs are worth."""
+
+    def __init__(
+        self,
+        worth: Callable[[Tokens, IntArray], Floats],
+        tokens: Sequence[Tokens],
+        width: int,
+        device: torch.device,
+    ) -> None:
+        self._of, self._tokens, self._width, self._device = worth, tokens, width, device
         small = len(tokens) * width * width <= _KEPT
         self._kept = self._worth(slice(0, len(tokens)), slice(0, width)) if small else None
         self._some = None if self._kept is None else np.asarray((self._kept != 0).any(0).cpu())
@@ -60,8 +73,19 @@ class _Pairs:
         worth = np.zeros((len(inputs), rows.stop - rows.start, self._width), np.float32)
         for own, tokens in zip(worth, inputs, strict=True):
             queries = _queries(rows, tokens)
-            own[: len(queries), : len(tokens)] = self._measure.worth(tokens, queries)
+            own[: len(queries), : len(tokens)] = self._of(tokens, queries)
         return torch.as_tensor(worth, device=self._device)
+
+
+class _Mean:
+    """Sums of weights by what pairs are worth, over those of the keys that are counted."""
+
+    def __init__(self, worth: _Pairs, counted: _Pairs) -> None:
+        self._worth, self._counted = worth, counted
+
+    def __call__(self, weights: Tensor, items: slice, rows: slice, seen: Tensor) -> Tensor:
+        given = self._counted(weights, items, rows, seen)
+        return self._worth(weights, items, rows, seen) / torch.where(given > 0, given, 1.0)
 
 
 def _span(some: BoolArray | None, width: int) -> slice:
