@@ -279,9 +279,9 @@ export interface OpeningInfo {
  * a key, ``[head query key]`` a layer, or ``[1 query key]`` where its heads agree; None where `causal` says all.
  * `neurons` is None for a layer without them. `looks`, where keys are areas of a picture, is ``[head key]`` of all
  * layers: the mean weight over the queries that see the key, as a share of the head's largest on an area, which
- * `peaks` has (``[head]``). Of a picture `means` and `rollout` are ``[1 query key]`` a shown layer: the mean over all heads of the layer, and attention
- * rollout up to it; `unrolled` says why there is no rollout. `folds` are `thumbs` in which each picture within a text
- * is one token.
+ * `peaks` has (``[head]``). Of a picture `means` and `rollout` are ``[1 query key]`` a shown layer: the mean over all
+ * heads of the layer, and attention rollout up to it; `unrolled` says why there is no rollout. `folds` are `thumbs` in
+ * which each picture within a text is one token.
  */
 export interface PartInfo {
   name: string;
@@ -1639,6 +1639,49 @@ export interface PositionsSection {
   command: string | null;
 }
 
+/**
+ * What a head gives to artefacts, between `low` and `high`, uniform attention, and what its [CLS] gives.
+ */
+export interface ArtefactRow {
+  layer: number;
+  head: number;
+  attention: number;
+  low: number | null;
+  high: number | null;
+  chance: number | null;
+  from_cls: number | null;
+  reason: Reason;
+}
+
+/**
+ * Patches whose norm is far above the rest.
+ *
+ * `of` is what is far above: the norm, or φ. `share` of `n` patches are, those above `cutoff`; `median` is that of
+ * all. `edges` are of the bins of the histogram `counts`, evenly on a scale of logarithms. `artefacts` and `others` are the mean norms behind each of `layers`, and
+ * `where` the share of patches that are artefacts in each part of the picture, row by row (None: there is none).
+ */
+export interface ArtefactsSection {
+  title: string;
+  about: string;
+  kind: "artefacts";
+  of: string;
+  share: number;
+  low: number | null;
+  high: number | null;
+  n: number;
+  cutoff: number;
+  median: number;
+  edges: number[];
+  counts: number[];
+  layers: number[];
+  artefacts: (number | null)[];
+  others: (number | null)[];
+  where: ((number | null)[])[];
+  rows: ArtefactRow[];
+  notes: string[];
+  command: string | null;
+}
+
 export type SectionInfo =
   | SummarySection
   | FailedSection
@@ -1661,7 +1704,8 @@ export type SectionInfo =
   | GroupsSection
   | RetrievalSection
   | WritesSection
-  | PositionsSection;
+  | PositionsSection
+  | ArtefactsSection;
 
 /** What the state says where it says nothing: part is then the first, layer and heads are telling ones. */
 export const STATE_DEFAULTS: Required<ExplorerState> = {

@@ -6,12 +6,15 @@ import { h } from "../dom";
 import { figure, whole } from "../format";
 import type { CardExample, CardInfo, CardsSection } from "../protocol";
 import type { Cell, Figures, Measure } from "./figures";
+import { glance, pictured } from "./glance";
 import type { Host } from "./host";
 import { because, ofMeasure, opens } from "./reasons";
 import { headLink } from "./rows";
 import { tipOn } from "./tip";
 
 const FIGURES = 3;
+/** Of a picture on a card, its longer side in pixels. */
+const SHOT = 62;
 const TENTHS = [10, 9, 8, 7, 6, 5, 4, 3, 2, 1];
 
 interface Rank {
@@ -58,6 +61,13 @@ export function cardOf({ cell, info }: Known, host: Host, { inputs }: Pick<Cards
       h("span.words", {}, texts[example] ?? ""),
       h("span.dim", {}, rank === null ? "" : `${whole(rank)} of ${whole(inputs)}`),
     );
+  const shot = ({ example, score, rank, reason }: CardExample): HTMLElement => {
+    const canvas = h("canvas", { "aria-hidden": "true" });
+    const name = `${texts[example] ?? ""}, ${figure(score, 2)}`;
+    void glance(canvas, host, cell, example, reason.pin, SHOT);
+    return h("button.shot", { type: "button", "data-example": example, "aria-label": name, title: texts[example] ?? null, ...opens(host, cell, reason) }, canvas, h("span", {}, h("b", {}, figure(score, 2)), h("span.dim", {}, rank === null ? "" : ordinal(rank))));
+  };
+  const strongest = info.strongest.every(({ example }) => pictured(host, example)) ? h("div.shots", {}, ...info.strongest.map(shot)) : h("div.lines", {}, ...info.strongest.map(line));
   const tenth = (decile: number): HTMLElement => {
     const sample = info.sample.find((each) => each.decile === decile);
     const name = `${ordinal(11 - decile)} tenth`;
@@ -81,7 +91,7 @@ export function cardOf({ cell, info }: Known, host: Host, { inputs }: Pick<Cards
     h("header", {}, headLink(host, cell, figures.name(cell), figures.has(info.measure) ? ofMeasure(measure, cell) : because(title, "")), h("span.dim", {}, figures.paper(cell)), ...info.roles.map((role) => h("span.role", {}, role))),
     h("ul.best", {}, ...standings),
     h("h3.cap", {}, `strongest · ${info.least ? `lowest ${title} first` : title}`),
-    info.strongest.length > 0 ? h("div.lines", {}, ...info.strongest.map(line)) : h("p.dim", {}, "None of its strongest inputs is among the examples of this page."),
+    info.strongest.length > 0 ? strongest : h("p.dim", {}, "None of its strongest inputs is among the examples of this page."),
     h("h3.cap", {}, "strongest tenth to weakest"),
     h("div.tenths", {}, ...TENTHS.map(tenth)),
   );

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headscope import lazy
+
+if TYPE_CHECKING:
+    from headscope.corpora.corpus import Kind
+
+ANY: tuple[Kind, ...] = ("text", "images", "sounds")
+"""Inputs of any kind."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,8 @@ class Entry:
         last: whether it is made when all others are, since it tells of all figures.
         cost: its time as a multiple of that of the surface measures; 0 where it says so itself.
         doing: what is said to take that time.
+        of: the kinds of inputs that it can be made of.
+        unless: what keeps it from being made of others.
     """
 
     name: str
@@ -40,6 +48,8 @@ class Entry:
     cost: float = 0.0
     doing: str = ""
     decoder: int | None = None
+    of: tuple[Kind, ...] = ("text",)
+    unless: str = "about words"
 
     def place(self, *, causal: bool) -> int:
         """Where it stands on the page of a model."""

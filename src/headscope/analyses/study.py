@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, TypeVar
 
 import xarray as xr
 
+from headscope.analyses.look import look
 from headscope.analyses.record import Entry
 from headscope.analyses.typed import Typed
-from headscope.attention.neurons import capture_with_neurons
-from headscope.attention.parts import Parts
 from headscope.corpora import Corpus, Example, builtin
 from headscope.corpora.whole import readable
-from headscope.errors import HeadscopeWarning, InputError
+from headscope.errors import HeadscopeWarning
 from headscope.link import Link
-from headscope.maps import AttentionMaps
 from headscope.measures.dataset import describe, description
 from headscope.models import Model
 from headscope.stream.inputs import english
@@ -35,6 +33,9 @@ EXAMPLE_TOKENS = 32
 
 EXAMPLE_BYTES = 1_500_000
 """Up to how many bytes of maps each section adds to the page's examples."""
+
+LOOKED_AT = 512
+"""Among so many pictures or sounds the page's examples are chosen, at most."""
 
 LEVEL = 0.05
 """The expected share of wrong roles among those named."""
@@ -199,7 +200,13 @@ class Study:
         self.say(f"{doing}: about {max(1, round(seconds))} s")
 
     def short(self) -> Iterator[Example]:
-        """The inputs of the corpus that can be read on a page, whole sentences; any short ones where there are none."""
+        """The inputs of the corpus that can be read on a page, whole sentences; any short ones where there are none.
+
+        Any picture or sound can; they are looked at again, so at most the first `LOOKED_AT`.
+        """
+        if self.corpus.kind != "text":
+            yield from islice(self.corpus.encoded(self.model), min(self.limit or LOOKED_AT, LOOKED_AT))
+            return
         most = None if self.limit is None else 4 * self.limit
         none = True
         for example in islice(readable(self.model, self.corpus, EXAMPLE_TOKENS), most):
@@ -218,30 +225,4 @@ def strange(model: Model, corpus: Corpus) -> str | None:
     return (
         f"{sample.share} are unknown to the tokenizer of {model.name}, so figures on it say little: "
         "give text that it knows (--text)"
-    )
-
-
-def look_at_both(
-    models: tuple[Model, Model],
-    inputs: tuple[Tokens, Tokens],
-    labels: Sequence[str],
-    state: Mapping[str, Any],
-) -> Beside:
-    """Two inputs beside each other, called A and B, with queries and keys of no head but those that are named."""
-    first, second = (
-        replace(look(model, tokens), opened=(), label=f"{letter} · {label}")
-        for model, tokens, letter, label in zip(models, inputs, "AB", labels, strict=True)
-    )
-    return Beside(first, second, state)
-
-
-def look(model: Model, text: str | tuple[str, str] | Tokens) -> Input:
-    """The maps of one input, of the part of a model that is measured: of an encoder-decoder the encoder."""
-    maps, neurons = capture_with_neurons(model, text, target="." if model.encoder_decoder else None)
-    if isinstance(maps, Parts) and "encoder" in maps:
-        maps = maps.encoder
-    if not isinstance(maps, AttentionMaps):
-        raise InputError(f"{model.name}: the report shows models of one part; this one has {maps!r}")
-    return Input(
-        {maps.kind: maps}, neurons={name: each for name, each in neurons.items() if name == maps.kind}
     )

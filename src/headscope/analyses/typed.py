@@ -22,6 +22,7 @@ class Typed:
 
     Attributes:
         texts: the corpus's files.
+        sense: the option that they were given to, where they are no texts: ``--images`` or ``--audio``.
         options: those of the model and of reading, by name, with what was given; a flag has an empty text.
         sections: what was given to the options ``--treebank``, ``--coref``, ``--against``, ``--pairs``, ``--label``,
             ``--links``.
@@ -34,10 +35,16 @@ class Typed:
     sections: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     limit: int | None = None
     limit_sentences: int | None = None
+    sense: str = ""
 
     def command(self, name: str, *words: str) -> str:
         """A command on the same corpus and model."""
-        return self._line(name, *self.texts, *_words(self.options), words=words, limit=self.limit)
+        files = [word for each in self.texts for word in (self.sense, each) if word]
+        return self._line(name, *files, *_words(self.options), words=words, limit=self.limit)
+
+    def positional(self, name: str) -> str:
+        """A command that takes the corpus's files as they are."""
+        return self._line(name, *self.texts, *_words(self.options), words=(), limit=self.limit)
 
     def alone(self, name: str, *words: str) -> str:
         """A command on the same model and the built-in texts."""
@@ -47,7 +54,7 @@ class Typed:
     def section(self, name: str) -> str:
         """The report of one section."""
         owner = {option: entry.name for _, entry in entries(analyses()) for option in entry.options}
-        named = {"--text": self.texts, **self.sections}
+        named = {self.sense or "--text": self.texts, **self.sections}
         files = [
             word
             for option, given in named.items()

@@ -18,9 +18,12 @@ from headscope.measures.files import check_place, replacing
 def report(
     model: console.ModelOptions,
     reading: console.ReadingOptions,
+    senses: console.SenseOptions,
     text: Annotated[
         list[Path] | None,
-        typer.Option("--text", help="Text or jsonl to measure; the built-in corpus by default."),
+        typer.Option(
+            "--text", help="Text or jsonl to measure; by default the built-in corpus of what the model reads."
+        ),
     ] = None,
     treebank: Annotated[
         list[Path] | None,
@@ -62,7 +65,10 @@ def report(
         ),
     ] = Path("report.html"),
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
-    examples: Annotated[int, typer.Option(help="How many examples to show heads on, at most.")] = 20,
+    examples: Annotated[
+        int | None,
+        typer.Option(help="How many examples to show heads on, at most: 20, or 8 pictures or sounds.", min=0),
+    ] = None,
     sections: Annotated[
         str | None,
         typer.Option(
@@ -84,8 +90,8 @@ def report(
     """Write one page about a model: what every head does over a corpus, and the maps behind the figures."""
     from headscope import corpora
     from headscope.analyses.typed import Typed
+    from headscope.reports.run import EXAMPLES, room_of
     from headscope.reports.run import report as run
-    from headscope.reports.run import room_of
     from headscope.views.pdf import find_browser, print_page
 
     console.check_places(output, suffixes=(".html", ".pdf"), printed=True)
@@ -95,9 +101,10 @@ def report(
     if label is not None and pairs is None:
         raise InputError("--label: expected --pairs as well")
     started = time.monotonic()
-    texts = reading.of(text)
-    loaded = model.load()
-    check_place(output, room_of(loaded, examples))
+    texts, loaded = senses.read(reading, text, model)
+    count = EXAMPLES[texts.kind] if examples is None else examples
+    check_place(output, room_of(loaded, count, texts.kind))
+    sense, files = senses.given
     options = {
         "-m": model.model,
         "--format": reading.format,
@@ -110,7 +117,7 @@ def report(
     options |= {"--trust-remote-code": "" if model.trust_remote_code else None}
     options |= {"--allow-unknown": "" if model.allow_unknown else None}
     typed = Typed(
-        [*map(str, text or [])],
+        [*map(str, files or text or [])],
         {name: str(value) for name, value in options.items() if value is not None},
         {
             "--treebank": [*map(str, treebank or [])],
@@ -122,13 +129,14 @@ def report(
         },
         reading.limit,
         limit_sentences,
+        sense,
     )
     failed: list[tuple[Entry, str]] = []
     page = run(
         loaded,
         texts,
         title=title,
-        examples=examples,
+        examples=count,
         sections=sections.split(",") if sections else None,
         limit=reading.limit,
         treebank=console.annotated(treebank, None, strict=reading.strict) if treebank else None,
@@ -150,7 +158,13 @@ def report(
     size, seconds = output.stat().st_size / 1e6, time.monotonic() - started
     what = "to print" if browser else "open it in a browser, it needs no network"
     print(f"{output.resolve()}  ({size:.1f} MB, {seconds:.0f} s; {what})", flush=True)
-    given = {"text": text or against, "treebank": treebank, "coref": coref, "pairs": pairs, "links": links}
+    given = {
+        "text": text or files or against,
+        "treebank": treebank,
+        "coref": coref,
+        "pairs": pairs,
+        "links": links,
+    }
     own = [f"{entry.name} ({why})" for entry, why in failed if given[entry.reads]]
     if own:
         raise RunError(f"{output}: written without the section{'s' * (len(own) > 1)} {'; '.join(own)}")

@@ -53,6 +53,7 @@ SUFFIXES: dict[str, TextKind] = {".jsonl": "jsonl", ".conllu": "conllu", ".csv":
 ALIGNED = (".align", ".pharaoh", ".talp", ".gdfa")
 """Suffixes of word alignments."""
 
+_PACK = 128
 _FIELDS = ("jsonl", "csv", "tsv")  # formats of fields that have names
 _FORMATS = {
     "text": "plain text",
@@ -95,9 +96,9 @@ Strict = Annotated[
 Documents = Annotated[
     str | None,
     typer.Option(
-        metavar="blank|line|file|field:NAME",
+        metavar="blank|line|file|folder|field:NAME",
         help="What a document is: of text, lines up to a blank one (as by default), each line or each file; of .jsonl, "
-        ".csv and .tsv, what is of one name in this field.",
+        ".csv and .tsv, what is of one name in this field; of pictures and sounds each file, or the files of a folder.",
     ),
 ]
 TextField = Annotated[
@@ -297,7 +298,7 @@ class ReadingOptions:
     """How texts are read."""
 
     format: Format = None
-    pack: Pack = 128
+    pack: Pack = _PACK
     documents: Documents = None
     text_field: TextField = None
     limit: Limit = None
@@ -347,6 +348,75 @@ class ReadingOptions:
                 f"--documents: expected {' or '.join(allowed)} of {kind}, found {self.documents!r}"
             )
         return self.documents
+
+
+@dataclass(frozen=True)
+class SenseOptions:
+    """Pictures or sounds in place of texts."""
+
+    images: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Pictures in place of texts, for a model of vision: a folder, a picture or .jsonl; repeatable.",
+        ),
+    ] = None
+    audio: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Sounds in place of texts, for a model of sound: a folder, a WAV file or .jsonl; repeatable.",
+        ),
+    ] = None
+
+    @property
+    def given(self) -> tuple[str, Sequence[Path]]:
+        """The option that was given, and its files; empty where there are none."""
+        return next(((name, own) for name, own in _senses(self).items() if own), ("", ()))
+
+    def read(
+        self, reading: ReadingOptions, texts: Sequence[Path] | None, model: ModelOptions
+    ) -> tuple[Corpus, Model]:
+        """The corpus that was given, and the model; without one the built-in one of what the model reads.
+
+        Raises `InputError` for what is wrong with files and options before the model is loaded, and for a model that
+        reads no such inputs.
+        """
+        corpus = self._corpus(reading, texts)
+        loaded = model.load()
+        from headscope.models.perceive import builtin_for, expect_reads, reads
+
+        if corpus is None:
+            corpus = reading.of(()) if reads(loaded) == "text" else builtin_for(loaded)
+        if corpus.kind != "text":
+            expect_reads(loaded, corpus.kind)
+        return corpus, loaded
+
+    def _corpus(self, reading: ReadingOptions, texts: Sequence[Path] | None) -> Corpus | None:
+        name, files = self.given
+        if not name:
+            return reading.of(texts) if texts else None
+        if texts or all(_senses(self).values()):
+            raise InputError(f"{name}: expected pictures, sounds or texts, found several of them")
+        for option, off in (
+            ("--format", reading.format is None),
+            ("--pack", reading.pack == _PACK),
+            ("--text-field", reading.text_field is None),
+        ):
+            if not off:
+                raise InputError(f"{option}: goes with texts, found {name}")
+        by = reading.documents or "file"
+        if by not in ("file", "folder"):
+            raise InputError(f"--documents: expected file or folder with {name}, found {by!r}")
+        from headscope import corpora
+
+        read = corpora.images if name == "--images" else corpora.sounds
+        source = files[0] if len(files) == 1 else list(files)
+        return read(source, documents=cast("Any", by), strict=reading.strict)
+
+
+def _senses(options: SenseOptions) -> dict[str, list[Path] | None]:
+    return {"--images": options.images, "--audio": options.audio}
 
 
 @dataclass(frozen=True)

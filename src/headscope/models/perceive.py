@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from headscope.audio import Audio
+from headscope.corpora import Corpus, builtin, builtin_images, builtin_sounds
+from headscope.corpora.corpus import Kind
 from headscope.errors import InputError
 from headscope.grid import Frames
 from headscope.models.audio import listened
@@ -105,6 +107,39 @@ def inputs(model: Perceiver, batch: Sequence[Tokens]) -> dict[str, Tensor]:
         name: value.to(model.device, model.dtype if value.is_floating_point() else value.dtype)
         for name, value in ready.items()
     }
+
+
+def reads(model: Perceiver) -> Kind:
+    """What a model reads where nobody says: texts, pictures (a model of both that writes none, too) or sounds."""
+    if model.reads.startswith("pixel_values"):
+        return "images"
+    if model.reads in ("input_features", "input_values"):
+        return "sounds"
+    writes: Any = getattr(model.module, "can_generate", None)
+    both = model.image_processor is not None and tower(model.module) is not None
+    return "images" if both and not (callable(writes) and writes()) else "text"
+
+
+WHAT: Mapping[Kind, str] = {"text": "texts", "images": "pictures", "sounds": "sounds"}
+"""What inputs of a kind are called."""
+
+
+def expect_reads(model: Perceiver, kind: Kind) -> None:
+    """Raise `InputError` for a model that has nothing to make inputs of this kind with."""
+    needed, reader = {
+        "text": (model.tokenizer, "tokenizer"),
+        "images": (model.image_processor, "image processor"),
+        "sounds": (model.feature_extractor, "feature extractor"),
+    }[kind]
+    if needed is None:
+        raise InputError(
+            f"{kind}: expected a model that reads {WHAT[kind]}, found {model.name}, which has no {reader}"
+        )
+
+
+def builtin_for(model: Perceiver) -> Corpus:
+    """The built-in corpus of what a model reads."""
+    return {"text": builtin, "images": builtin_images, "sounds": builtin_sounds}[reads(model)]()
 
 
 def tower(module: nn.Module) -> nn.Module | None:

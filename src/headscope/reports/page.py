@@ -13,8 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from headscope.corpora.corpus import Kind
 from headscope.errors import InputError
 from headscope.heads import Head
+from headscope.measures.choose import choose, default_measures
 from headscope.measures.dataset import (
     count_of,
     description,
@@ -24,7 +26,6 @@ from headscope.measures.dataset import (
     mean_chance_of,
     measure_of,
 )
-from headscope.measures.surface import MEASURES
 from headscope.reports.sections import Carried, absent, methods
 from headscope.reports.summary import Summary
 from headscope.views.blobs import Blobs
@@ -98,6 +99,7 @@ def report_payload(
     layers = [int(layer) for layer in dataset["layer"].values]
     heads = [int(head) for head in dataset["head"].values]
     meta = description(dataset)
+    kind: Kind = _mapping(meta, "corpus").get("kind", "text")
     model = _model(_mapping(meta, "model"), len(layers), len(heads))
     value, error, count, chance = (
         np.stack([figures(dataset, name) for name in names])
@@ -115,12 +117,14 @@ def report_payload(
             layers,
             heads,
             [*sections, *unseen],
+            kind,
         ),
         *sections,
         *absent(_mapping(meta, "absent")),
         methods(_text(_mapping(meta, "corpus").get("document")) or ""),
     ]
-    beside = dataset[[str(name) for name in dataset.data_vars if measure_of(dataset, str(name)) in MEASURES]]
+    own = {measure.name for measure in choose(default_measures(kind))}
+    beside = dataset[[str(name) for name in dataset.data_vars if measure_of(dataset, str(name)) in own]]
     opened = [
         _example(example, beside if beside else dataset, model["name"], exact)
         for example in _with_neurons(examples, sections, names, where, layers, heads)
@@ -257,6 +261,7 @@ def _model(model: Mapping[str, Any], layers: int, heads: int) -> ModelInfo:
 def _corpus(corpus: Mapping[str, Any]) -> CorpusInfo:
     shares = {name: _number(share) for name, share in _mapping(corpus, "shares").items()}
     return CorpusInfo(
+        kind=corpus.get("kind", "text"),
         name=_text(corpus.get("name")) or "",
         documents=_count(corpus.get("documents")),
         examples=_count(corpus.get("examples")),

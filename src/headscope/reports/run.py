@@ -9,26 +9,30 @@ from dataclasses import replace
 from itertools import islice
 
 from headscope.analyses import analyses
+from headscope.analyses.cards.section import MAPS
 from headscope.analyses.record import Analysis, Entry, entries
 from headscope.analyses.study import EXAMPLE_TOKENS, Study, strange, told_once
 from headscope.analyses.typed import Typed
 from headscope.attention.load import load
-from headscope.corpora import Corpus, builtin
+from headscope.corpora import Corpus
+from headscope.corpora.corpus import Kind
 from headscope.doors import Count, Number, validated
 from headscope.errors import FewError, HeadscopeWarning, InputError, UnknownError
 from headscope.failures import reason
 from headscope.live.carried import carry
 from headscope.measures.dataset import describe, description
 from headscope.models import Model
+from headscope.models.perceive import WHAT, builtin_for, expect_reads
 from headscope.reports.page import report_page
 from headscope.reports.sections import Carried, Failed
+from headscope.stream.batches import reader_of
 from headscope.views.section import Section
 
 LIVE_TEXT = "She sold the old house because it was too small for her growing family."
 """What a model in the page reads first."""
 
-EXAMPLES = 20
-"""How many inputs of the corpus a page shows heads on."""
+EXAMPLES: Mapping[Kind, int] = {"text": 20, "images": 8, "sounds": 8}
+"""How many inputs of a corpus a page shows heads on, unless it is said."""
 
 
 LOOKED = 1000
@@ -38,8 +42,10 @@ PAGE_BYTES = 8_000_000
 """About what a page takes but for its examples."""
 
 
-def room_of(model: Model, examples: int) -> float:
+def room_of(model: Model, examples: int, kind: Kind) -> float:
     """About how many bytes a report of this model takes, with so many examples: a map travels in bytes."""
+    if kind != "text":
+        return PAGE_BYTES + 1.4 * MAPS
     heads = sum(model.checked.parts[0].heads) if model.checked is not None else 0
     return PAGE_BYTES + examples * heads * EXAMPLE_TOKENS**2
 
@@ -49,13 +55,44 @@ def available() -> Mapping[str, tuple[Analysis, Entry]]:
     return {entry.name: (analysis, entry) for analysis, entry in entries(analyses())}
 
 
+def expect_fits(
+    model: Model, kind: Kind, inputs: Mapping[str, object], sections: Sequence[str] | None
+) -> dict[str, str]:
+    """Which sections there are not of inputs of a kind, and why.
+
+    Raises `InputError` for a section that is not known, or not of such inputs, for inputs that go with texts only, and
+    for a model that reads no such inputs.
+    """
+    known = available()
+    for name in sections or ():
+        if name not in known:
+            raise InputError(f"sections: unknown section {name!r}; expected some of {', '.join(known)}")
+    not_of = {name: entry for name, (_, entry) in known.items() if kind not in entry.of and not entry.needs}
+    for name in sections or ():
+        if name in not_of:
+            raise InputError(
+                f"sections: {name} is {not_of[name].unless}, and the inputs are {WHAT[kind]}; leave it out"
+            )
+    if kind == "text":
+        return {}
+    expect_reads(model, kind)
+    for name, given in inputs.items():
+        if given is not None:
+            raise InputError(f"{name}: goes with texts, found a corpus of {WHAT[kind]}")
+    names: dict[str, list[str]] = {}
+    for name, entry in not_of.items():
+        if "text" in entry.of:
+            names.setdefault(entry.unless, []).append(name)
+    return {", ".join(some): f"{why}; the inputs here are {WHAT[kind]}" for why, some in names.items()}
+
+
 @validated
 def report(
     model: Model | None = None,
     corpus: Corpus | None = None,
     *,
     title: str | None = None,
-    examples: Number | Sequence[str | tuple[str, str]] = EXAMPLES,
+    examples: Number | Sequence[str | tuple[str, str]] | None = None,
     sections: Sequence[str] | None = None,
     limit: Count | None = None,
     treebank: Corpus | None = None,
@@ -73,9 +110,11 @@ def report(
 
     Args:
         model: from `headscope.load`; the demo model by default.
-        corpus: from `headscope.corpora`; the built-in corpus by default.
+        corpus: from `headscope.corpora`, of texts, pictures or sounds; by default the built-in ones of what the model
+            reads.
         title: of the page.
-        examples: texts or pairs to show heads on, or how many to choose from the corpus.
+        examples: texts or pairs to show heads on, or paths of pictures or sounds; or how many to choose from the
+            corpus, by default 20 texts, or 8 pictures or sounds.
         sections: the names that ``headscope report --help`` lists; all by default. One that fails says why in the page.
         limit: measure at most this many inputs of the corpus, and of the pairs; the built-in sentences are cut alike.
         treebank: sentences with trees for syntax and probes; the built-in ones by default.
@@ -103,11 +142,16 @@ def report(
     """
     inputs = {"treebank": treebank, "coref": coref, "against": against, "pairs": pairs, "links": links}
     known = available()
-    asked = [name for name, (_, entry) in known.items() if not entry.needs or inputs[entry.needs] is not None]
+    measured = load() if model is None else model
+    texts = builtin_for(measured) if corpus is None else corpus
+    absent = expect_fits(measured, texts.kind, inputs, sections)
+    kind = texts.kind
+    asked = [
+        name
+        for name, (_, entry) in known.items()
+        if kind in entry.of and (not entry.needs or inputs[entry.needs] is not None)
+    ]
     asked = asked if sections is None else list(sections)
-    for name in asked:
-        if name not in known:
-            raise InputError(f"sections: unknown section {name!r}; expected some of {', '.join(known)}")
     for name, (_, entry) in known.items():
         if name in asked and entry.needs and inputs[entry.needs] is None:
             raise InputError(f"{entry.needs}: the section {name} needs it, found none")
@@ -118,13 +162,11 @@ def report(
     for read in (treebank, coref, pairs, links):  # a broken file is told before the model runs for long
         for _ in read or ():
             pass
-    measured = load() if model is None else model
-    texts = builtin() if corpus is None else corpus
+    measured = reader_of(measured, texts)
     for read in (texts, treebank, coref, pairs, links):  # and what does not fit
         if read is not None and read.strict:
             for _ in read.encoded(measured):
                 pass
-    absent: dict[str, str] = {}
     if (why := strange(measured, texts)) is not None:
         absent[texts.name] = why
         warnings.warn(f"{texts.name}: {why}", HeadscopeWarning, stacklevel=2)
@@ -134,7 +176,7 @@ def report(
         measured,
         texts,
         asked,
-        examples,
+        EXAMPLES[kind] if examples is None else examples,
         limit,
         treebank,
         coref,

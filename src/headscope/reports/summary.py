@@ -9,7 +9,9 @@ from typing import Literal, TypedDict
 import numpy as np
 import numpy.typing as npt
 
+from headscope.corpora.corpus import Kind
 from headscope.heads import Head
+from headscope.reports.far import far
 from headscope.views.blobs import Blobs
 from headscope.views.payload import Part, SectionInfo
 from headscope.views.reasons import because
@@ -19,15 +21,32 @@ from headscope.views.sentences import NAMED, comma, head_name, percent, sentence
 HALF = 0.5
 _THESE = "In these inputs, "  # no claim on others
 
-_PHRASES = {
-    "previous": "the previous token",
-    "next": "the next token",
-    "current": "the token itself",
-    "first": "the first token",
-    "cls": "[CLS]",
-    "sep": "separators",
-    "punctuation": "punctuation",
+_PHRASES: Mapping[Kind, Mapping[str, str]] = {
+    "text": {
+        "previous": "the previous token",
+        "next": "the next token",
+        "current": "the token itself",
+        "first": "the first token",
+        "cls": "[CLS]",
+        "sep": "separators",
+        "punctuation": "punctuation",
+    },
+    "images": {
+        "current": "the patch itself",
+        "locality": "the patch and those around it",
+        "same_row": "its row",
+        "same_column": "its column",
+        "cls": "[CLS]",
+        "to_register": "registers",
+        "to_artefact": "artefacts",
+    },
+    "sounds": {
+        "current": "the frame itself",
+        "locality_seconds": "what is up to 0.1 s away",
+        "after_sound": "the silence after the sound",
+    },
 }
+"""Where a share of attention goes, by measure."""
 
 
 class Mark(TypedDict):
@@ -69,6 +88,7 @@ class Summary(Section):
         chance: of uniform attention ``[layer]``.
         layers, heads: the model's indices.
         sections: those whose findings are told as well.
+        kind: of the inputs.
     """
 
     values: Mapping[str, npt.NDArray[np.float64]]
@@ -77,6 +97,7 @@ class Summary(Section):
     layers: Sequence[int]
     heads: Sequence[int]
     sections: Sequence[Section] = ()
+    kind: Kind = "text"
 
     def info(self, blobs: Blobs) -> SummarySection | None:
         """The section; None where no head has a figure. Of each other section the most telling sentence comes first."""
@@ -115,19 +136,24 @@ class Summary(Section):
         told = {name for section in self.sections for name in section.told}
         told |= {"first"} if "cls" in told else set()  # the same token
         ranked = {name: heads for name, values in self.values.items() if (heads := self._ranked(values))}
-        phrases = {name: phrase for name, phrase in _PHRASES.items() if name in ranked and name not in told}
+        named = _PHRASES[self.kind]
+        phrases = {name: phrase for name, phrase in named.items() if name in ranked and name not in told}
         if "first" in phrases:
             phrases.pop("cls", None)  # the same token
         known = any(np.isfinite(self.low[name]).any() for name in phrases)
         above = {name: self._above_half(name, known=known) for name in phrases}
         findings = [
+            Finding(parts=parts, about=name)
+            for name, parts in far(self.values, self.chance, self.layers, self.heads)
+        ]
+        findings += [
             Finding(parts=_above_half(heads, name, phrases[name], known=known), about=name)
             for name, heads in above.items()
             if heads
         ]
         quiet = {name: ranked[name][0] for name in phrases if not above[name]}
         if quiet:
-            findings.append(Finding(parts=_quiet(quiet, known=known), about=None))
+            findings.append(Finding(parts=_quiet(quiet, phrases, known=known), about=None))
         if "entropy" in ranked:
             broadest = ranked["entropy"][0][0]
             uniform = float(self.chance["entropy"][list(self.layers).index(broadest.layer)])
@@ -164,17 +190,16 @@ def _above_half(above: Sequence[_Scored], name: str, phrase: str, *, known: bool
     return [*parts, text(f"{end}.")]
 
 
-def _quiet(best: Mapping[str, _Scored], *, known: bool) -> list[Part]:
-    phrases = [_PHRASES[name] for name in best]
-    listed = phrases[0] if len(phrases) == 1 else f"{', '.join(phrases[:-1])} or {phrases[-1]}"
+def _quiet(best: Mapping[str, _Scored], phrases: Mapping[str, str], *, known: bool) -> list[Part]:
+    *most, last = (phrases[name] for name in best)
+    listed = f"{', '.join(most)} or {last}" if most else last
     none = "No head is known to put" if known else f"{_THESE}no head puts"
     parts = [text(f"{none} more than half of its attention on {listed}; the most here is ")]
     for position, (name, (head, share)) in enumerate(best.items()):
-        phrase = _PHRASES[name]
-        on = f" on {phrase}" if len(phrases) > 1 else ""
+        on = f" on {phrases[name]}" if most else ""
         parts += [
             *comma(position),
-            _attending(head, name, phrase, share),
+            _attending(head, name, phrases[name], share),
             text(f" ({percent(share)}{on})"),
         ]
     return [*parts, text(".")]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 from headscope.attention.seeing import eyes
 from headscope.corpora import Block, Corpus, Example, blocks
@@ -13,9 +15,12 @@ from headscope.errors import HeadscopeError, InputError, RunError
 from headscope.failures import out_of_memory
 from headscope.models import Model, expect_model
 from headscope.models.model import IdsError
-from headscope.models.perceive import tower
+from headscope.models.perceive import reads, tower
+from headscope.stream.engines import engine_of
+from headscope.stream.engines.here import Engine
 from headscope.stream.inputs import Inputs
-from headscope.stream.progress import bar
+from headscope.stream.outcome import Given
+from headscope.stream.progress import Place, Progress, bar
 from headscope.tokens import Tokens
 
 TOKENS_PER_INPUT = 128
@@ -50,11 +55,15 @@ def checked_first(
 
 
 def reader_of(model: Model, corpus: Corpus | Iterable[Example]) -> Model:
-    """What reads a corpus: of pictures without texts the part of a model of both that looks at pictures."""
+    """What reads a corpus: of pictures without texts the part of a model of both that looks at pictures.
+
+    So do pictures with texts where the model reads the two apart (CLIP).
+    """
     if not isinstance(corpus, Corpus) or model.image_processor is None or tower(model.module) is None:
         return model
     first = next(corpus.examples(), None)
-    return eyes(model) if first is not None and first.image is not None and first.text is None else model
+    alone = first is not None and first.image is not None and (first.text is None or reads(model) == "images")
+    return eyes(model) if alone else model
 
 
 def no_input(corpus: object) -> InputError:
@@ -107,6 +116,7 @@ def over_blocks(
     limit: int | None = None,
     progress: bool = False,
     title: str = "measuring",
+    engine: Any = None,
 ) -> Iterator[Worked[T]]:
     """What a function gives for each batch of a corpus, block by block, with a bar on stderr.
 
@@ -119,6 +129,8 @@ def over_blocks(
         limit: use at most this many inputs of the corpus.
         progress: show the bar.
         title: of the bar.
+        engine: where the work is done, as `headscope.stream.engines.engine_of` takes it; by default here. Work that is
+            done elsewhere is sent there: what it notes in itself is lost.
 
     Raises:
         InputError: a number below 1, or a corpus without inputs.
@@ -126,11 +138,50 @@ def over_blocks(
     """
     at_least_one(batch_size=batch_size, limit=limit)
     block = None
-    with bar(corpus, limit, progress, title) as done:
-        for block in cut(inputs, batch_size, model, *beside):
-            yield worked(block, work, done)
+    with engine_of(engine) as workers, bar(corpus, limit, progress, title) as shown:
+        blocks = cut(inputs, batch_size, model, *beside)
+        if workers.remote:
+            results = _elsewhere(blocks, work, workers, [model, *beside], shown)
+        else:
+            results = (worked(block, work, shown) for block in blocks)
+        for block in results:
+            yield block
     if block is None:
         raise no_input(corpus)
+
+
+def _elsewhere(
+    blocks: Iterator[Block],
+    work: Callable[[Sequence[Example]], T],
+    workers: Engine,
+    models: Sequence[Model],
+    shown: Progress,
+) -> Iterator[Worked[T]]:
+    """The same from other processes; the batches are kept here until their results are back."""
+    read: deque[tuple[list[list[Example]], Place]] = deque()
+
+    def units() -> Iterator[list[Given]]:
+        count = 0
+        for block in blocks:
+            batches = list(block)
+            count += sum(map(len, batches))
+            read.append((batches, shown.place(count)))
+            yield [Given(block.number, batches)]
+
+    for results in workers.each(models, _Batches(work), units(), shown):
+        batches, place = read.popleft()
+        yield zip(batches, results, strict=True)
+        shown.at(place)
+
+
+@dataclass(frozen=True)
+class _Batches(Generic[T]):
+    """What a function gives for each batch of a unit."""
+
+    work: Callable[[Sequence[Example]], T]
+
+    def __call__(self, unit: Sequence[Given], done: Callable[[int], None]) -> list[T]:
+        return [result for given in unit for _, result in worked(given, self.work, done)]
 
 
 def worked(

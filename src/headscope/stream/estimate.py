@@ -19,6 +19,9 @@ from headscope.stream.inputs import unwatched
 READ = 512
 """How many inputs are read; what is beyond them is told from the size of the files."""
 
+FEW = 16
+"""How many pictures or sounds are read: each is held whole."""
+
 RUN, FEWER = 64, 16
 """How many of these are run, and how many before: what does not grow with the corpus is told from both."""
 
@@ -58,7 +61,7 @@ def ahead(corpus: Corpus, stream: Iterable[Example], limit: int | None) -> Ahead
     Raises `InputError` where there is none.
     """
     rest = islice(stream, limit)
-    first = list(islice(rest, READ))
+    first = list(islice(rest, READ if corpus.kind == "text" else FEW))
     inputs, tokens = len(first), sum(len(example.tokens or ()) for example in first)
     if not inputs:
         raise InputError("corpus: expected at least one input, found none")

@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     import xarray as xr
 
 ORDER = (
+    *("distance_pixels", "distance_seconds", "distance_share", "diagonality"),
+    *("locality", "locality_seconds", "same_row", "same_column"),
     "previous",
     "current",
     "next",
     "first",
     "cls",
+    *("to_register", "to_artefact", "after_sound"),
     "sep",
     "sep_sep",
     "rest_sep",

@@ -18,9 +18,10 @@ from headscope.maps import AttentionMaps
 from headscope.measures.choose import parse
 from headscope.measures.measure import Measure, mask
 from headscope.measures.single import row_statistic
-from headscope.views.inputs import Input
+from headscope.views.inputs import Included, Input
 from headscope.views.payload import Pin, Reason
 from headscope.views.section import Beside
+from headscope.views.seeing import blocks
 
 CORPUS = "over the corpus"
 
@@ -86,8 +87,15 @@ def seen(
                 nearer = shown.away < away[at, row, columns]
                 chosen = np.array(columns)[nearer]
                 away[at, row, chosen] = shown.away[nearer]
-                where[at, row, chosen, 0], where[at, row, chosen, 1] = place, shown.query[nearer]
+                where[at, row, chosen, 0] = place
+                where[at, row, chosen, 1] = places(one)[shown.query[nearer]]
     return where
+
+
+def places(one: Input) -> npt.NDArray[np.int64]:
+    """Where each query of an input stands in a view of it, ``[query]``: patches may stand together."""
+    found = blocks(Included(one.first, None, None), one.side)
+    return np.arange(len(one.first.query)) if found is None else found.of
 
 
 def definition(name: str) -> Measure | None:

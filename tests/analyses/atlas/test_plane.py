@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headscope.analyses.atlas.plane import plane, planes
-from headscope.analyses.study import look
+from headscope.analyses.look import look
 from headscope.heads import Head
 from headscope.maps import wrap
 from headscope.neurons import Neurons

@@ -51,8 +51,8 @@ def test_scores_and_ranks_are_those_of_all_inputs(
     monkeypatch.setattr(cards, "BATCH", 4)
     chosen = choose_examples(demo, examples(demo), SCORED, {PREVIOUS: ["previous token"]}, count=7)
     assert chosen.inputs == len(TEXTS)
-    assert len(chosen.tokens) == 7
-    texts = [text_of(tokens) for tokens in chosen.tokens]
+    assert len(chosen.examples) == 7
+    texts = [text_of(example.tokens) for example in chosen.examples]
     assert len(set(texts)) == 7
     assert len(chosen.cards) == 72
     for head, sign in ((PREVIOUS, 1), (NONE, -1)):
@@ -103,9 +103,9 @@ def test_little_is_kept_of_a_long_corpus(demo: Any, monkeypatch: Any) -> None:
 @pytest.mark.slow
 def test_your_own_come_all_in_their_order(demo: Any) -> None:
     chosen = choose_examples(demo, examples(demo), {}, {}, count=0, every=True)
-    assert [text_of(tokens) for tokens in chosen.tokens] == TEXTS
+    assert [text_of(example.tokens) for example in chosen.examples] == TEXTS
 
 
 def test_nothing_of_nothing(demo: Any) -> None:
     chosen = choose_examples(demo, [], {}, {}, count=3)
-    assert (chosen.tokens, chosen.cards, chosen.inputs) == ([], [], 0)
+    assert (chosen.examples, chosen.cards, chosen.inputs) == ([], [], 0)

@@ -11,11 +11,15 @@ from headscope.console import options as console
 
 
 def artefacts(
-    images: Annotated[
-        list[Path], typer.Argument(metavar="IMAGES...", help="Folders, pictures, or JSON lines of pictures.")
-    ],
     model: console.ModelOptions,
     table: console.TableOptions,
+    images: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="IMAGES",
+            help="Folders, pictures, or JSON lines of pictures; the built-in ones by default.",
+        ),
+    ] = None,
     text: Annotated[
         str | None, typer.Option(help="What a model of texts and pictures is asked of each that has no text.")
     ] = None,
@@ -37,7 +41,9 @@ def artefacts(
     from headscope.measures.dataset import description
 
     table.check((*console.TABLES, ".nc"))
-    source = corpora.images(images if len(images) > 1 else images[0], text=text, strict=strict)
+    source = corpora.builtin_images()
+    if images:
+        source = corpora.images(images if len(images) > 1 else images[0], text=text, strict=strict)
     options: dict[str, Any] = {"cutoff": cutoff, "dimensions": dimension or None, "batch_size": batch_size}
     found = run.artefacts(model.load(), source, **options, limit=limit, progress=True)
     about = description(found)

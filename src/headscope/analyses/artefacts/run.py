@@ -18,6 +18,7 @@ from headscope.analyses.result import returns_result
 from headscope.corpora import Corpus, Example
 from headscope.doors import Count, validated
 from headscope.errors import InputError
+from headscope.measures.dataset import description
 from headscope.measures.measure import mask
 from headscope.measures.sums import Documents, Floats, Gathering, Ratios
 from headscope.models import Model, expect_model
@@ -122,6 +123,14 @@ def artefacts(
     meta["corpus"] |= {"examples": heads.counts["examples"], "tokens": heads.counts["tokens"]}
     meta |= {"rule": look.rule, "dimensions": look.dimensions, "limit": limit, "command": COMMAND.get()}
     return statistics.dataset(heads, figures.close(), look.states.layers, look.grid, every, bar, meta)
+
+
+def marked(model: Model, inputs: Iterable[Example], result: xr.Dataset) -> Iterator[Example]:
+    """Inputs with the class ``artefact``, as a result tells them."""
+    cutoff, look = float(result["cutoff"]), None
+    for each in inputs:
+        look = look or _Look(model, tokens_of(each), cutoff, description(result)["dimensions"])
+        yield from _marked([each], look, {0: look.strengths([each])[0]}, cutoff)
 
 
 class _Look:

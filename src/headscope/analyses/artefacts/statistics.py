@@ -32,8 +32,15 @@ CELLS = 8
 
 KINDS = ("artefacts", "others")
 
+TO_ARTEFACT = "to_artefact"
+"""What a share of attention that goes to artefacts is called among measures of heads."""
+
 COLUMNS = ("layer", "head", "paper", "attention", "se", "chance", "ci_low", "ci_high", "n", "from_cls")
 """Columns of the table: the share of attention that goes to artefacts, over the tokens of pictures that have some."""
+
+
+SOURCE = "Darcet et al. 2024, §2.1"
+"""Where artefacts are from."""
 
 
 @pair_measure(
@@ -168,7 +175,7 @@ def dataset(
         low, high = share_interval(value[place], error[place], documents[place], heads.n[place])
         about = {"units": "share", "description": measure.description}
         values[measure.name] = (("layer", "head"), value[place], about)
-        rest = {"se": error, "chance": chance, "documents": documents}
+        rest = {"se": error, "chance": chance, "documents": documents, "skewness": heads.skewness()}
         rest = {name: each[place] for name, each in rest.items()} | {"low": low, "high": high}
         rest["n"] = np.where(there, heads.n[place], np.nan)
         values |= {f"{measure.name}_{name}": (("layer", "head"), each) for name, each in rest.items()}
@@ -230,6 +237,15 @@ def told(result: xr.Dataset) -> str:
             f"by {contrast[1]:.1f}"
         )
     return "\n".join(lines)
+
+
+def to_artefacts(result: xr.Dataset) -> xr.Dataset:
+    """What heads give to artefacts as a measure among others, as `headscope.measure` has them: `TO_ARTEFACT`."""
+    of = "attention"
+    found = result[[f"{of}{part}" for part in ("", "_se", "_n", "_chance", "_documents", "_skewness")]]
+    renamed = found.rename({str(name): f"{TO_ARTEFACT}{str(name).removeprefix(of)}" for name in found})
+    renamed[TO_ARTEFACT].attrs |= {"title": "artefacts", "by": "token", "over": "pieces", "source": SOURCE}
+    return renamed
 
 
 def table(result: xr.Dataset) -> pd.DataFrame:

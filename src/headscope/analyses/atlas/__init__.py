@@ -1,6 +1,6 @@
 """Every head a point by what it does, and its queries and keys on a plane."""
 
-from headscope.analyses.record import Analysis, Entry
+from headscope.analyses.record import ANY, Analysis, Entry
 
 ANALYSIS = Analysis(
     name="atlas",
@@ -15,6 +15,7 @@ ANALYSIS = Analysis(
             cost=2.0,
             doing="the atlas of heads",
             decoder=36,
+            of=ANY,
         ),
     ),
 )

@@ -1,6 +1,6 @@
 """Head by head, with examples."""
 
-from headscope.analyses.record import Analysis, Entry
+from headscope.analyses.record import ANY, Analysis, Entry
 
 ANALYSIS = Analysis(
     name="cards",
@@ -16,6 +16,7 @@ ANALYSIS = Analysis(
             cost=0.5,
             doing="examples for each head",
             decoder=38,
+            of=ANY,
         ),
     ),
 )

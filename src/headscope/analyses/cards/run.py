@@ -8,18 +8,20 @@ serves most heads that are still without a strong example, or without one of its
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+import zlib
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from headscope.corpora import Example
+from headscope.corpora.batches import beside
 from headscope.heads import Head
 from headscope.measures.choose import choose
 from headscope.models import Model
+from headscope.stream.batches import TOKENS_PER_INPUT, tokens_of
 from headscope.stream.task import Task
 from headscope.tokens import Tokens
 
@@ -91,7 +93,7 @@ LOWEST_ENTROPY = Scored("entropy", "nats", least=True)
 class Chosen:
     """The inputs of a page, and a card a head that names them by their places. `inputs` is how many were scored."""
 
-    tokens: Sequence[Tokens]
+    examples: Sequence[Example]
     cards: Sequence[Card]
     inputs: int
 
@@ -100,12 +102,15 @@ class Chosen:
 class _Kept:
     """What is known of the inputs so far.
 
-    `inputs` holds each kept input with its scores ``[head]``, larger for stronger, NaN where a head has none on it;
+    `inputs` holds each kept input with its scores ``[head]``, larger for stronger, NaN where a head has none on it, and
+    what is the same in inputs that are the same;
     `top` the numbers of each head's strongest inputs ``[head rank]`` (-1: none), `scores` theirs; `sample` the numbers
     of a uniform sample.
     """
 
-    inputs: dict[int, tuple[Tokens, Floats]] = field(default_factory=dict[int, tuple[Tokens, Floats]])
+    inputs: dict[int, tuple[Example, Floats, Hashable]] = field(
+        default_factory=dict[int, tuple[Example, Floats, Hashable]]
+    )
     top: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, STRONGEST), np.int64))
     scores: Floats = field(default_factory=lambda: np.zeros((0, STRONGEST)))
     sample: list[int] = field(default_factory=list[int])
@@ -139,23 +144,23 @@ def choose_examples(
     kept = _Kept()
     heads: list[Head] = []
     order: list[Scored] = []
-    for tokens, layers, values in _values(task, inputs):
+    for batch, layers, values in _values(task, inputs):
         if not heads:
             heads = [Head(layer, head) for layer in layers for head in range(values.shape[3])]
             order = [scored.get(head, LOWEST_ENTROPY) for head in heads]
-        _add(kept, tokens, _scores(values, names, order), draw, everything=every)
+        _add(kept, batch, _scores(values, names, order), draw, everything=every)
     if not heads:
         return Chosen([], [], 0)
     numbers = np.array(list(kept.inputs))
-    tokens = [tokens for tokens, _ in kept.inputs.values()]
-    scores = np.stack([scores for _, scores in kept.inputs.values()])
+    examples, scored_as, identities = zip(*kept.inputs.values(), strict=True)
+    scores = np.stack(scored_as)
     deciles = _deciles(scores, scores[np.isin(numbers, kept.sample)])
     strong = np.stack([(kept.top == number).any(1) for number in numbers])
-    rows = range(len(numbers)) if every else _cover(strong, deciles, tokens, count)
+    rows = range(len(numbers)) if every else _cover(strong, deciles, identities, count)
     cards: list[Card] = []
     for place in np.flatnonzero(np.isfinite(scores).any(axis=0)):
         head, by = heads[place], order[place]
-        examples = [
+        shown = [
             Shown(
                 index,
                 float(-scores[row, place] if by.least else scores[row, place]),
@@ -165,18 +170,31 @@ def choose_examples(
             for index, row in enumerate(rows)
             if np.isfinite(scores[row, place])
         ]
-        cards.append(_card(head, by, roles.get(head, ()), examples))
-    return Chosen([tokens[row] for row in rows], cards, kept.count)
+        cards.append(_card(head, by, roles.get(head, ()), shown))
+    return Chosen([examples[row] for row in rows], cards, kept.count)
 
 
-def _values(task: Task, inputs: Iterable[Example]) -> Iterator[tuple[list[Tokens], Sequence[int], Floats]]:
+def _values(task: Task, inputs: Iterable[Example]) -> Iterator[tuple[list[Example], Sequence[int], Floats]]:
     """Figures of single inputs, batch by batch: ``[input measure layer head]``, NaN where no row counts."""
-    stream = (example.tokens for example in inputs if example.tokens is not None)
-    together = 1 if task.model.same_length else BATCH
-    while batch := list(islice(stream, together)):
-        sums = task.run(batch)
+    there = (example for example in inputs if example.tokens is not None)
+    for batch in _batches(there, apart=task.model.same_length):
+        sums = task.run([tokens_of(example) for example in batch])
         by = np.where(sums.divisors > 0, sums.divisors, np.nan)
         yield batch, sums.layers, sums.sums / by
+
+
+def _batches(examples: Iterable[Example], *, apart: bool) -> Iterator[list[Example]]:
+    """Examples in their order, those together that a model takes together; `apart`: each by itself."""
+    batch: list[Example] = []
+    for example in examples:
+        tokens = tokens_of(example)
+        fits = len(batch) < BATCH and (len(batch) + 1) * len(tokens) <= BATCH * TOKENS_PER_INPUT
+        if batch and (apart or not fits or beside(tokens) != beside(tokens_of(batch[0]))):
+            yield batch
+            batch = []
+        batch.append(example)
+    if batch:
+        yield batch
 
 
 def _scores(values: Floats, names: Sequence[str], order: Sequence[Scored]) -> Floats:
@@ -188,20 +206,20 @@ def _scores(values: Floats, names: Sequence[str], order: Sequence[Scored]) -> Fl
 
 
 def _add(
-    kept: _Kept, tokens: Sequence[Tokens], scores: Floats, draw: np.random.Generator, *, everything: bool
+    kept: _Kept, examples: Sequence[Example], scores: Floats, draw: np.random.Generator, *, everything: bool
 ) -> None:
     """Take in some inputs, and let go of those that are no longer among the strongest or in the sample."""
     heads = scores.shape[1]
     if not len(kept.top):
         kept.top, kept.scores = np.full((heads, STRONGEST), -1), np.full((heads, STRONGEST), -np.inf)
-    numbers = np.arange(kept.count, kept.count + len(tokens))
-    for number, axis, row in zip(numbers.tolist(), tokens, scores, strict=True):
-        kept.inputs[number] = (axis, row)
+    numbers = np.arange(kept.count, kept.count + len(examples))
+    for number, example, row in zip(numbers.tolist(), examples, scores, strict=True):
+        kept.inputs[number] = (_light(example), row, _identity(tokens_of(example)))
         if len(kept.sample) < SAMPLE or everything:
             kept.sample.append(number)
         elif (slot := int(draw.integers(number + 1))) < SAMPLE:
             kept.sample[slot] = number
-    kept.count += len(tokens)
+    kept.count += len(examples)
     both = np.concatenate([kept.scores, np.where(np.isfinite(scores), scores, -np.inf).T], 1)
     which = np.concatenate([kept.top, np.broadcast_to(numbers, (heads, len(numbers)))], 1)
     best = np.argsort(-both, axis=1, kind="stable")[:, :STRONGEST]
@@ -210,6 +228,19 @@ def _add(
     wanted = {*kept.top.ravel().tolist(), *kept.sample}
     for number in [number for number in kept.inputs if number not in wanted]:
         del kept.inputs[number]
+
+
+def _light(example: Example) -> Example:
+    """An example as it is kept: a picture or a sound is read again where it is shown."""
+    tokens = tokens_of(example)
+    return example if tokens.picture is None and tokens.sound is None else replace(example, tokens=None)
+
+
+def _identity(tokens: Tokens) -> Hashable:
+    """The same for inputs that are the same: their pieces, and what is in a picture or a sound."""
+    arrays = [] if tokens.picture is None else [tokens.picture.pixels]
+    arrays += [] if tokens.sound is None else [tokens.sound.samples]
+    return tuple(tokens.pieces), *(zlib.crc32(array.tobytes()) for array in arrays)
 
 
 def _deciles(scores: Floats, sample: Floats) -> npt.NDArray[np.int64]:
@@ -221,24 +252,23 @@ def _deciles(scores: Floats, sample: Floats) -> npt.NDArray[np.int64]:
 
 
 def _cover(
-    strong: npt.NDArray[np.bool_], deciles: npt.NDArray[np.int64], tokens: Sequence[Tokens], count: int
+    strong: npt.NDArray[np.bool_], deciles: npt.NDArray[np.int64], identities: Sequence[Hashable], count: int
 ) -> list[int]:
-    """The inputs that serve most heads, greedily: their rows, the most useful first, no text twice."""
+    """The inputs that serve most heads, greedily: their rows, the most useful first, none twice."""
     heads = np.arange(len(strong[0]))
     covered = np.zeros((len(heads), 11), np.bool_)
     covered[:, 0] = True
     served = np.zeros(len(heads))
-    left = np.ones(len(tokens), np.bool_)
+    left = np.ones(len(identities), np.bool_)
     rows: list[int] = []
-    texts: set[tuple[str, ...]] = set()
+    taken: set[Hashable] = set()
     while len(rows) < count and left.any():
         gain = (strong * 0.5**served).sum(1) + _OF_DECILE * (~covered[heads, deciles]).sum(1)
         best = int(np.argmax(np.where(left, gain, -1.0)))
         left[best] = False
-        text = tuple(tokens[best].pieces)
-        if text in texts:
+        if identities[best] in taken:
             continue
-        texts.add(text)
+        taken.add(identities[best])
         rows.append(best)
         served += strong[best]
         covered[heads, deciles[best]] = True

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import zip_longest
+from pathlib import Path
 from typing import Literal, TypedDict
 
 import numpy as np
 
+from headscope.analyses.artefacts.section import marked
+from headscope.analyses.artefacts.statistics import TO_ARTEFACT
 from headscope.analyses.cards import run
 from headscope.analyses.cards.run import Card, Shown
+from headscope.analyses.look import look
 from headscope.analyses.roles.section import SHORT, known_roles
 from headscope.analyses.roles.statistics import ROLES, leading, roles_of, units_of
-from headscope.analyses.study import Gallery, Study, look
+from headscope.analyses.study import Gallery, Study
 from headscope.corpora import Example
+from headscope.corpora.corpus import Kind
+from headscope.errors import InputError
 from headscope.heads import Head
-from headscope.maps import AttentionMaps
-from headscope.models import Model
-from headscope.tokens import Tokens
 from headscope.views.blobs import Blobs
 from headscope.views.explorer import Input
 from headscope.views.payload import Pin, Reason, SectionInfo
-from headscope.views.reasons import because, definition, telling_rows
+from headscope.views.reasons import because, definition, places, telling_rows
 from headscope.views.section import Section
 
 
@@ -72,22 +75,25 @@ class Cards(Section):
         inputs: how many inputs the examples are chosen from.
         examples: how many are in the page.
         command: what gives the page.
-        shown: the maps of the examples.
+        shown: what the page shows of the examples.
+        kind: of the inputs.
     """
 
     cards: Sequence[Card]
     inputs: int
     examples: int
     command: str | None = None
-    shown: Sequence[AttentionMaps] = ()
+    shown: Sequence[Input] = ()
+    kind: Kind = "text"
 
     def info(self, blobs: Blobs) -> CardsSection:
         """The cards; the examples travel with the page."""
         notes = [
             "Inputs are ordered by the measure that a card names. A sample from the strongest tenth to the weakest "
             "stands beside the strongest, since what a head does on all data rarely is what its best examples suggest.",
-            f"Scores are of that input alone; {self.inputs:,} short inputs were scored, and this page holds "
+            f"Scores are of that input alone; {self.inputs:,} {_SCORED[self.kind]} were scored, and this page holds "
             f"{self.examples}.",
+            *together(self.shown),
         ]
         return CardsSection(
             kind="cards",
@@ -141,14 +147,21 @@ class Cards(Section):
     def _pin(self, card: Card, each: Shown) -> Pin | None:
         if not self.shown:
             return None
-        maps = self.shown[each.example]
-        layer, measure = list(maps.index).index(card.head.layer), definition(card.measure)
-        found = measure and telling_rows(measure, maps, layer, [card.head.head], np.array([each.score]))
-        return None if found is None else Pin(side="from", place=int(found.query[0]))
+        shown = self.shown[each.example]
+        layer, measure = list(shown.first.index).index(card.head.layer), definition(card.measure)
+        found = measure and telling_rows(
+            measure, shown.first, layer, [card.head.head], np.array([each.score])
+        )
+        return None if found is None else Pin(side="from", place=int(places(shown)[found.query[0]]))
 
+
+MAPS = 24_000_000
+"""Up to how many weights the maps of a page's pictures or sounds have together."""
 
 NEURON_BYTES = 400_000
 """Up to how many bytes queries and keys of all heads come with the examples; later ones have those of named heads."""
+
+_SCORED: Mapping[Kind, str] = {"text": "short inputs", "images": "pictures", "sounds": "sounds"}
 
 _SILENT = ("rare_word", "retrieval", "copy_suppression")  # need a corpus that was read twice, needles, logits
 
@@ -172,31 +185,60 @@ def section(study: Study) -> list[Section]:
 
 
 def _cards(study: Study) -> Cards | None:
-    asked = study.examples
+    asked, kind = study.examples, study.corpus.kind
     if not asked and "cards" not in study.sections:
         return None
     table = known_roles(study)
     if isinstance(asked, int):
         count, inputs = asked, study.short()
     else:
-        count, inputs = len(asked), (Example(tokens=_tokens(study.model, text)) for text in asked)
+        count, inputs = len(asked), (_given(study, one) for one in asked)
     measures = {role.name: role.measure for role in ROLES}
     scored = {
         head: run.Scored(SHORT.get(measures[role], measures[role]), units_of(role))
         for head, role in leading(table).items()
         if measures[role] not in _SILENT
     }
+    if any(by.measure == TO_ARTEFACT for by in scored.values()):
+        inputs = marked(study, inputs)
     chosen = run.choose_examples(
         study.model, inputs, scored, roles_of(table), count=count, every=not isinstance(asked, int)
     )
-    inputs_shown = _within([look(study.model, tokens) for tokens in chosen.tokens])
-    study.inputs += inputs_shown
+    room = None if kind == "text" else MAPS // max(1, len(chosen.examples))
+    shown = _within([look(study.model, example, room) for example in marked(study, chosen.examples)])
+    study.inputs += shown
     command = study.typed and study.typed.section("cards")
-    return Cards(chosen.cards, chosen.inputs, len(study.inputs), command, [one.first for one in inputs_shown])
+    return Cards(chosen.cards, chosen.inputs, len(study.inputs), command, shown, kind)
 
 
-def _tokens(model: Model, text: str | tuple[str, str]) -> Tokens:
-    return model.encode(text) if isinstance(text, str) else model.encode(*text)
+def together(shown: Sequence[Input]) -> list[str]:
+    """What stands together in the maps of a page of pictures or sounds, in sentences."""
+    notes: list[str] = []
+    if (side := max((each.side for each in shown), default=1)) > 1:
+        notes.append(
+            f"So that the page stays small, as queries {side} × {side} patches stand together, each such block the "
+            "mean of its patches; as keys each patch is there. Figures are of single patches."
+        )
+    widths = {each.first.meta["together"] for each in shown if "together" in each.first.meta}
+    if widths:
+        what = "frames" if shown[0].first.key.sound is not None else "patches a side"
+        notes.append(
+            f"So that the page stays small, up to {max(widths)} {what} stand together in the maps of examples: to them "
+            "attention is the sum, from them the mean. Figures are of single ones."
+        )
+    return notes
+
+
+def _given(study: Study, one: str | tuple[str, str]) -> Example:
+    """An example that was asked for: a text, a pair, or where the corpus is of pictures or sounds the path of one."""
+    model, kind = study.model, study.corpus.kind
+    if kind == "text":
+        return Example(tokens=model.encode(one) if isinstance(one, str) else model.encode(*one))
+    if not isinstance(one, str):
+        raise InputError(f"examples: expected paths of {kind}, found a pair of texts")
+    if kind == "images":
+        return Example(image=Path(one), tokens=model.see(Path(one)), source=one)
+    return Example(audio=Path(one), tokens=model.hear(Path(one)), source=one)
 
 
 def _within(examples: Sequence[Input]) -> list[Input]:

@@ -10,7 +10,8 @@ import numpy as np
 from headscope.analyses.cards.section import gallery
 from headscope.analyses.compare_groups.run import groups
 from headscope.analyses.compare_groups.section import Groups
-from headscope.analyses.study import Study, look_at_both
+from headscope.analyses.look import look_at_both
+from headscope.analyses.study import Study
 from headscope.heads import Head
 from headscope.maps import AttentionMaps
 from headscope.views.payload import Pin

@@ -19,9 +19,10 @@ from headscope.analyses.compare_models.section import Compare
 from headscope.analyses.compare_models.shapes import counterparts
 from headscope.analyses.compare_models.summary import Kind
 from headscope.analyses.compare_models.words import lines
+from headscope.analyses.look import look_at_both
 from headscope.analyses.roles.run import every_role
 from headscope.analyses.roles.section import known_tests
-from headscope.analyses.study import EXAMPLE_TOKENS, Gallery, Study, look_at_both
+from headscope.analyses.study import EXAMPLE_TOKENS, Gallery, Study
 from headscope.attention.load import load
 from headscope.corpora.whole import sentences
 from headscope.errors import InputError

@@ -1,6 +1,6 @@
 """Which heads do the same."""
 
-from headscope.analyses.record import Analysis, Entry
+from headscope.analyses.record import ANY, Analysis, Entry
 
 ANALYSIS = Analysis(
     name="distance",
@@ -21,6 +21,7 @@ ANALYSIS = Analysis(
             cost=2.0,
             doing="distances between all heads",
             decoder=25,
+            of=ANY,
         ),
     ),
 )

@@ -14,6 +14,7 @@ from headscope.errors import InputError
 
 def distance(
     texts: console.TextOptions,
+    senses: console.SenseOptions,
     model: console.ModelOptions,
     table: console.TableOptions,
     long: console.LongOptions,
@@ -47,9 +48,9 @@ def distance(
         raise InputError("--map: expected no shard, found one; give it to merge")
     table.check()
     console.check_places(map, suffixes=(*console.TABLES, *console.PICTURES))
-    corpus = texts.read()
+    corpus, loaded = senses.read(texts, texts.corpus, model)
     dataset = run(
-        model.load(),
+        loaded,
         corpus,
         rows=rows,
         seed=seed,

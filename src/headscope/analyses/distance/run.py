@@ -22,11 +22,12 @@ from headscope.doors import Count, Seed, validated
 from headscope.errors import InputError
 from headscope.heads import Head
 from headscope.measures.surface import Preset
-from headscope.models import Model
+from headscope.models import Model, expect_model
 from headscope.models.finite import not_finite
-from headscope.stream.batches import at_least_one, tokens_of, worked
+from headscope.stream.batches import at_least_one, reader_of, tokens_of, worked
 from headscope.stream.forward import self_attention
 from headscope.stream.long import Kind, run_long, without_figures
+from headscope.tokens import Tokens
 
 BLOCK = 64
 """Inputs of a numbered block: few, because a document's sums have a number for every pair of heads."""
@@ -122,11 +123,16 @@ class Distances:
     def _drawn(self, rows: npt.NDArray[np.int64], example: Example) -> npt.NDArray[np.int64]:
         if self.rows is None or self.rows >= len(rows):
             return rows
-        ids = tokens_of(example).ids
-        assert ids is not None
-        print_of = zlib.crc32(np.asarray(ids, np.int64).tobytes())
-        draw = np.random.default_rng([self.seed, example.document, print_of])
+        draw = np.random.default_rng([self.seed, example.document, _print_of(tokens_of(example))])
         return np.sort(draw.choice(rows, self.rows, replace=False))
+
+
+def _print_of(tokens: Tokens) -> int:
+    """A checksum of what an input is: its ids, and a picture or a sound."""
+    arrays = [] if tokens.ids is None else [np.asarray(tokens.ids, np.int64)]
+    arrays += [] if tokens.picture is None else [tokens.picture.pixels]
+    arrays += [] if tokens.sound is None else [tokens.sound.samples]
+    return zlib.crc32(b"".join(array.tobytes() for array in arrays))
 
 
 @returns_result
@@ -192,6 +198,8 @@ def distance(
         raise InputError(f"preset: expected clark2019, found {preset!r}")
     if precision not in DTYPES:
         raise InputError(f"precision: expected float32 or float64, found {precision!r}")
+    expect_model(model)
+    model = reader_of(model, corpus)
     return run_long(
         KIND,
         model,

@@ -46,6 +46,9 @@ class ClustersSection(SectionInfo):
     command: str | None
 
 
+ROWS = 64
+"""So many patches of each picture, or frames of each sound, are compared: there are many, and heads in pairs."""
+
 _NEAR = 3  # nearest heads that a point names
 
 
@@ -135,10 +138,12 @@ class Clusters(Section):
 
 def distances(study: Study) -> xr.Dataset:
     """The distances of all heads over the corpus."""
-    return study.once("distances", lambda: distance(study.model, study.corpus, **study.run))
+    rows = None if study.corpus.kind == "text" else ROWS
+    return study.once("distances", lambda: distance(study.model, study.corpus, rows=rows, **study.run))
 
 
 def section(study: Study) -> list[Section]:
     """The map of heads by their distances."""
-    command = study.again("distance", "--map", "map.csv")
+    drawn = () if study.corpus.kind == "text" else ("--rows", str(ROWS))
+    command = study.again("distance", "--map", "map.csv", *drawn)
     return [Clusters(distances(study), leading(known_roles(study)), command=command)]

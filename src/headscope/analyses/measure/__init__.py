@@ -1,6 +1,6 @@
 """Where heads look, over a corpus."""
 
-from headscope.analyses.record import Analysis, Entry
+from headscope.analyses.record import ANY, Analysis, Entry
 
 ANALYSIS = Analysis(
     name="measure",
@@ -19,6 +19,7 @@ ANALYSIS = Analysis(
             "section:gradients",
             cost=2.5,
             doing="gradients, forward and backward",
+            unless="of a loss on words",
         ),
         Entry(
             "lookback",
@@ -33,7 +34,8 @@ ANALYSIS = Analysis(
             90,
             "section:figures",
             last=True,
+            of=ANY,
         ),
-        Entry("table", "all heads, all figures", 86, "section:table", last=True),
+        Entry("table", "all heads, all figures", 86, "section:table", last=True, of=ANY),
     ),
 )

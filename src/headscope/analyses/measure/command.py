@@ -32,6 +32,7 @@ class _TableOptions(console.TableOptions):
 
 def measure(
     texts: console.TextOptions,
+    senses: console.SenseOptions,
     model: console.ModelOptions,
     table: _TableOptions,
     long: console.LongOptions,
@@ -57,8 +58,7 @@ def measure(
         raise InputError("--figure: expected no shard, found one; -o of merge writes a figure")
     table.check(() if long.shard is not None else SUFFIXES)
     console.check_places(figure, suffixes=console.PICTURES)
-    corpus = texts.read()
-    loaded = model.load()
+    corpus, loaded = senses.read(texts, texts.corpus, model)
     options: dict[str, Any] = {
         "measures": console.names(measures),
         "batch_size": batch_size,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 import numpy as np
 import xarray as xr
 
 from headscope.analyses.measure.run import measure
 from headscope.analyses.study import Study
+from headscope.corpora.corpus import Kind
 from headscope.measures.confidence import CONFIDENCE
 from headscope.measures.conversation import CONVERSATION
 from headscope.measures.dataset import description
@@ -29,10 +30,14 @@ class MeasuresSection(SectionInfo):
 
 
 class LayersSection(SectionInfo):
-    """The named measures against the layer, a point a head. `command` gives the same figures again."""
+    """The named measures against the layer, a point a head. `command` gives the same figures again.
+
+    Where it is `large`, two charts have all the width.
+    """
 
     kind: Literal["layers"]
     measures: list[str]
+    large: NotRequired[bool]
     notes: list[str]
     command: str | None
 
@@ -61,11 +66,33 @@ class HeadsSection(SectionInfo):
     command: str | None
 
 
+FAR: Mapping[Kind, tuple[Sequence[str], str, str]] = {
+    "images": (
+        ("distance_pixels", "distance_share"),
+        "How far a patch looks on average, from middle to middle, in pixels of the picture and as a share of the "
+        "diagonal of what the model sees of it. Choose a point to see where the head looks.",
+        "Dosovitskiy et al. 2021, figure 7: of ViT some heads look far from the first layer on, and all in the last.",
+    ),
+    "sounds": (
+        ("distance_seconds", "diagonality"),
+        "How far a frame looks on average, in seconds, and how close to itself as a share of what it could: 1 is the "
+        "diagonal. Choose a point to see where the head looks.",
+        "Diagonality after Zhang et al. 2021.",
+    ),
+}
+"""Of each kind of inputs the measures of how far heads look, what they are, and where from."""
+
 POINTS = "Each point is a head, the grey line the mean of a layer, the dashed line uniform attention."
 
 
 def layers(
-    title: str, about: str, measures: Sequence[str], notes: Sequence[str] = (), command: str | None = None
+    title: str,
+    about: str,
+    measures: Sequence[str],
+    notes: Sequence[str] = (),
+    command: str | None = None,
+    *,
+    large: bool = False,
 ) -> list[Section]:
     """Measures against the layer, a chart each; none where there are no measures.
 
@@ -75,6 +102,7 @@ def layers(
         measures: their names.
         notes: how to read the charts, after what the points are.
         command: gives the same figures.
+        large: two charts have all the width.
     """
     info = LayersSection(
         kind="layers",
@@ -84,6 +112,8 @@ def layers(
         notes=[POINTS, *notes],
         command=command,
     )
+    if large:
+        info["large"] = True
     return [Ready(info)] if measures else []
 
 
@@ -124,6 +154,18 @@ def classes(
 def every_head(command: str | None = None) -> Section:
     """The table of all heads and figures. `command` gives the same."""
     return Ready(HeadsSection(kind="heads", title="All heads, all figures", about="", command=command))
+
+
+def every_map(command: str | None = None) -> Section:
+    """Every measure as a map of layers and heads. `command` gives all of them."""
+    return Ready(
+        MeasuresSection(
+            kind="measures",
+            title="Every head",
+            about="Layers down, heads across. Choose a measure to see it large; choose a head to see where it looks.",
+            command=command,
+        )
+    )
 
 
 _TYPED = "patterns,positional_previous,positional_next"
@@ -197,6 +239,9 @@ def lookback(study: Study) -> list[Section]:
 
 def figures(study: Study) -> list[Section]:
     """Every measure as a map of heads and by layer; those of gradients have their own section."""
+    if study.corpus.kind != "text":
+        command = every_measure(study)
+        return [every_map(command), *by_layer_perceived(study.dataset, command)]
     return by_layer(
         study.dataset,
         every=every_measure(study),
@@ -212,6 +257,8 @@ def table(study: Study) -> list[Section]:
 
 def every_measure(study: Study) -> str | None:
     """The command that gives all figures of all heads again."""
+    if study.corpus.kind != "text":
+        return study.again("measure")
     measured = {str(name) for dataset in study.figures[1:] for name in dataset.data_vars}
     groups = ["surface"]
     groups += [_TYPED] if measured & PATTERNS.keys() else []
@@ -254,15 +301,7 @@ def by_layer(
     widely = [name for name in names if name not in shares]
     words = [name for name in shares if name in PATTERNS or name in CONFIDENCE]
     return [
-        Ready(
-            MeasuresSection(
-                kind="measures",
-                title="Every head",
-                about="Layers down, heads across. Choose a measure to see it large; choose a head to see where it "
-                "looks.",
-                command=every,
-            )
-        ),
+        every_map(every),
         *layers(
             "Where heads look, by layer",
             "Heads that give more than half of their attention are named. Choose a point to see where the head looks.",
@@ -294,5 +333,48 @@ def by_layer(
             words,
             [*n(words), "Each is a share of attention. Patterns after Vig 2018 and Voita et al. 2019."],
             patterns,
+        ),
+    ]
+
+
+def by_layer_perceived(dataset: xr.Dataset, command: str | None = None) -> list[Section]:
+    """How far heads look by layer, where, and how widely.
+
+    Args:
+        dataset: measures over (layer, head) of pictures or sounds, each with ``_n``.
+        command: that gives them again.
+    """
+    corpus = description(dataset).get("corpus", {})
+    kind: Kind = corpus.get("kind", "images")
+    measures, about, source = FAR[kind]
+    there = measure_names(dataset)
+    far = [name for name in measures if name in there]
+    shares = [name for name in there if dataset[name].attrs.get("units") == "share" and name not in measures]
+    wide = [name for name in there if name not in shares and name not in measures]
+    what = {"images": "pictures", "sounds": "sounds"}[kind]
+
+    def n(drawn: Sequence[str]) -> str:
+        counts = [int(np.nan_to_num(dataset[f"{name}_n"]).max()) for name in drawn]
+        few, most = min(counts), max(counts)
+        tokens = f"{most:,} tokens" if few == most else f"{few:,} to {most:,} tokens, by measure,"
+        return f"Means over {tokens} of {int(corpus.get('examples') or 0):,} {what}."
+
+    return [
+        *layers(
+            "How far heads look, by layer", about, far, [n(far), source] if far else (), command, large=True
+        ),
+        *layers(
+            "Where heads look, by layer",
+            "Heads that give more than half of their attention are named. Choose a point to see where the head looks.",
+            shares,
+            [n(shares)] if shares else (),
+            command,
+        ),
+        *layers(
+            "How widely heads look, by layer",
+            "A head at 0 nats looks at one token.",
+            wide,
+            [n(wide)] if wide else (),
+            command,
         ),
     ]

@@ -15,6 +15,7 @@ ANALYSIS = Analysis(
             cost=1.2,
             doing="attention by distance and position",
             decoder=37,
+            unless="of distances in tokens",
         ),
     ),
 )

@@ -18,6 +18,7 @@ ANALYSIS = Analysis(
             "section:section",
             beside=("roles", "cards"),
             cost=3.0,
+            unless="of sentences hidden in texts",
         ),
     ),
 )

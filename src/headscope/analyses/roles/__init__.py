@@ -1,6 +1,6 @@
 """Roles of heads, tested."""
 
-from headscope.analyses.record import Analysis, Entry
+from headscope.analyses.record import ANY, Analysis, Entry
 
 ANALYSIS = Analysis(
     name="roles",
@@ -14,6 +14,7 @@ ANALYSIS = Analysis(
             20,
             "section:section",
             beside=("figures", "clusters", "cards", "compare"),
+            of=ANY,
         ),
     ),
 )

@@ -22,6 +22,7 @@ class _TableOptions(console.TableOptions):
 
 def roles(
     texts: console.TextOptions,
+    senses: console.SenseOptions,
     model: console.ModelOptions,
     table: _TableOptions,
     level: Annotated[float, typer.Option(help="Expected share of wrong roles among those named.")] = 0.05,
@@ -36,9 +37,9 @@ def roles(
     from headscope.analyses.roles.statistics import COLUMNS, NONE
 
     table.check(console.TABLES)
-    corpus = texts.read()
+    corpus, loaded = senses.read(texts, texts.corpus, model)
     options: dict[str, Any] = {"level": level, "batch_size": batch_size, "limit": texts.limit, "seed": seed}
-    rows: Any = run(model.load(), corpus, **options, progress=True)
+    rows: Any = run(loaded, corpus, **options, progress=True)
     for role, reason in rows.attrs["untested"].items():
         console.say(f"{role}: not tested ({reason})")
     for role, best in rows.attrs["not_found"].items():

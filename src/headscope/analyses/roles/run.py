@@ -9,15 +9,18 @@ from functools import partial
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.analyses.artefacts.run import artefacts
+from headscope.analyses.artefacts.statistics import TO_ARTEFACT, to_artefacts
 from headscope.analyses.measure.run import measure
 from headscope.analyses.retrieval.run import retrieval
-from headscope.analyses.roles import statistics as definitions
+from headscope.analyses.roles import definitions, statistics
 from headscope.analyses.roles.copying import copying
 from headscope.analyses.roles.off_sink import look_off, measured_off
 from headscope.analyses.roles.offsets import Look, look, offset_scores
 from headscope.analyses.roles.suppression import suppression
 from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.corpora import Corpus, Example
+from headscope.corpora.corpus import Kind
 from headscope.doors import Count, Level, Seed, validated
 from headscope.errors import InputError, RefusedError
 from headscope.measures.dataset import description
@@ -27,7 +30,7 @@ from headscope.models import Model, expect_model
 from headscope.stream.inputs import unwatched
 from headscope.stream.rare import with_rarest
 
-_MEASURES = tuple(role.measure for role in definitions.ROLES if not role.causal)
+_MEASURES = tuple(role.measure for role in definitions.roles_on("text") if not role.causal)
 SEQUENCES = 64
 """Of repeated random tokens."""
 
@@ -63,6 +66,9 @@ def roles(
     passes tell what these heads do off it: roles whose name ends so are of the attention with the first token taken
     out, put to sum to 1 again.
 
+    On pictures and sounds heads have other roles (docs/pictures.md); pictures are read three times, as artefacts are
+    told first.
+
     Args:
         model: from `headscope.load`.
         corpus: of at least five documents.
@@ -81,7 +87,7 @@ def roles(
     ['previous token']
     """
     every = every_role(model, corpus, batch_size=batch_size, limit=limit, seed=seed, progress=progress)
-    table = definitions.named(every, level)
+    table = statistics.named(every, level)
     told = {"level": level, "tests": len(every), "not_found": table.attrs["not_found"]}
     table.attrs["meta"] = every.attrs["meta"] | told
     return table
@@ -102,6 +108,16 @@ def every_role(
     `retrieved` gives what is known of retrieval; by default that is measured.
     """
     expect_model(model)
+    if corpus.kind != "text":
+        figures = measure(
+            model,
+            corpus,
+            measures=seen_measures(corpus.kind),
+            batch_size=batch_size,
+            limit=limit,
+            progress=progress,
+        )
+        return seen_roles(figures, partial(artefacts, model, corpus, batch_size=batch_size, limit=limit))
     datasets: list[xr.Dataset] = []
     read: list[tuple[Corpus | list[Example], Sequence[str]]] = []
     copies: xr.Dataset | str | None = None
@@ -115,7 +131,7 @@ def every_role(
         read.append((inputs, measures))
         if "induction" in measures and isinstance(inputs, list):
             copies = copying(model, inputs)
-    sinks = model.causal and "sink" in datasets[1] and definitions.sinks(datasets[1]).attrs["all"] > 0
+    sinks = model.causal and "sink" in datasets[1] and statistics.sinks(datasets[1]).attrs["all"] > 0
     for place, (inputs, measures) in enumerate(read):
         of_tokens = [name for name in definitions.offset_measures() if name in datasets[place]]
         looks = [Look(model, of_tokens)]
@@ -130,7 +146,7 @@ def every_role(
     needled = _retrieved(retrieved or partial(needles, model, seed)) if model.causal else ""
     if isinstance(needled, xr.Dataset):
         datasets.append(needled)
-    table = definitions.every(*datasets)
+    table = statistics.every(*datasets)
     for role in definitions.ROLES:
         if role.name in table.attrs["untested"]:
             if role.also is not None and isinstance(copies, str):
@@ -142,10 +158,38 @@ def every_role(
     meta["corpus"]["name"] = corpus.name
     if model.causal:
         if "sink" in datasets[1]:
-            share = definitions.sinks(datasets[1])
+            share = statistics.sinks(datasets[1])
             meta["sinks"] = {"all": share.attrs["all"], "by_layer": share.values.tolist()}
         meta["repeated_tokens"] = {"sequences": SEQUENCES, "seed": seed}
     table.attrs["meta"] = meta | {"untested": table.attrs["untested"]}
+    return table
+
+
+def seen_measures(kind: Kind) -> list[str]:
+    """What roles on pictures or sounds are told by, but for artefacts."""
+    return [role.measure for role in definitions.roles_on(kind) if role.measure != TO_ARTEFACT]
+
+
+def seen_roles(figures: xr.Dataset, find: Callable[[], xr.Dataset]) -> pd.DataFrame:
+    """Every head against every role on pictures or sounds.
+
+    Args:
+        figures: of these measures.
+        find: gives what heads give to artefacts (`headscope.artefacts`), where the figures are of pictures.
+    """
+    datasets, why = [figures], ""
+    if statistics.kind_of(figures) == "images":
+        try:
+            found = find()
+        except (InputError, RefusedError) as error:
+            why = str(error)
+        else:
+            datasets.append(to_artefacts(found))
+            why = "" if found["artefacts"] > 0 else "no patch has a norm far above the rest"
+    table = statistics.every(*datasets)
+    if why:
+        table.attrs["untested"]["artefacts"] = why
+    table.attrs["meta"] = description(figures) | {"untested": table.attrs["untested"]}
     return table
 
 

@@ -11,10 +11,11 @@ from typing import Any, ClassVar, Literal, TypedDict
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.analyses.artefacts.section import found as artefacts
 from headscope.analyses.measure.section import patterns
 from headscope.analyses.roles import statistics
 from headscope.analyses.roles.offsets import INPUTS
-from headscope.analyses.roles.run import every_role, needles, with_offsets
+from headscope.analyses.roles.run import every_role, needles, seen_roles, with_offsets
 from headscope.analyses.roles.statistics import (
     BROAD,
     NONE,
@@ -330,6 +331,8 @@ def role_tests(study: Study) -> pd.DataFrame:
     """Every head of the report's model against every role."""
 
     def run() -> pd.DataFrame:
+        if study.corpus.kind != "text":
+            return seen_roles(study.surface, partial(artefacts, study))
         measured = patterns(study)
         if study.model.causal:  # sinks and induction have inputs of their own
             return every_role(

@@ -19,14 +19,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.analyses.roles.definitions import (
+    BROAD,
+    EVIDENT,
+    NONE,
+    OF_TWO,
+    ROLES,
+    SINK,
+    Role,
+    roles_on,
+    units_of,
+)
+from headscope.corpora.corpus import Kind
 from headscope.errors import FewError, InputError
 from headscope.heads import Head
 from headscope.measures.dataset import chance_of, description, documents_of
@@ -35,7 +46,6 @@ from headscope.measures.significance import false_discovery
 from headscope.measures.tidy import tidy
 
 Floats = npt.NDArray[np.float64]
-Family = Literal["position", "marks", "words", "sentence", "breadth", "copies", "off the sink"]
 
 TESTED = (
     *("layer", "head", "paper", "role", "score", "ci_low", "ci_high", "threshold", "chance"),
@@ -54,190 +64,11 @@ and p is the larger of theirs (Berger 1982, an intersection-union test).
 documents of equal size would tell as much.
 """
 
-NONE = "none"
-BROAD = "broad"
-EVIDENT = 0.9
-"""A role that uniform attention has to this degree is not tested."""
 
-
-_HALF = (
-    "more than half of the attention, as Clark et al. 2019, §3.1, count heads of the next and previous token"
-)
-
-
-@dataclass(frozen=True)
-class Role:
-    """One role.
-
-    Attributes:
-        name: what a head with it is called.
-        measure: whose score.
-        family: the roles that are tested together.
-        unless: roles that say the same more precisely: where a head has one, this one is not named.
-        why: where the threshold comes from.
-        threshold: what the score must exceed; of ``entropy`` a share of the visible tokens.
-        causal: a role in causal models only.
-        doubt: as in `headscope.measures.jackknife.above`: where a few documents of another kind score far less.
-        of: the role that this one is off the sink: of heads whose first token is one, with its mass taken out.
-        also: a second measure that must pass its bar as well, where there are figures of it.
-        way: the bar is at least so much of the way from chance to 1.
-    """
-
-    name: str
-    measure: str
-    family: Family
-    unless: tuple[str, ...] = ()
-    why: str = _HALF
-    threshold: float = 0.5
-    causal: bool = False
-    doubt: float = 0.0
-    of: str | None = None
-    also: str | None = None
-    way: float = 0.25
-
-    @property
-    def variable(self) -> str:
-        """Where a dataset has the score."""
-        return f"{self.measure}_off" if self.of else self.measure
-
-
-_PREFIX = (
-    "more than half of the attention goes to the token that followed an earlier copy, on repeated random tokens "
-    "(Olsson et al. 2022)"
-)
-SINK = "sink"
-_ON: tuple[Role, ...] = (
-    Role("previous token", "previous", "position"),
-    Role("next token", "next", "position"),
-    Role("itself", "current", "position"),
-    Role("[CLS]", "cls", "marks"),
-    Role("separators", "sep", "marks"),
-    Role(
-        SINK,
-        "sink",
-        "marks",
-        why="Gu et al. 2024; on inputs of at least 128 tokens, where uniform attention gives 0.035",
-        threshold=0.3,
-        causal=True,
-    ),
-    Role("delimiters", "delimiter", "marks", unless=("[CLS]", "separators", "sink")),
-    Role("punctuation", "punctuation", "marks"),
-    Role("same word", "same_word", "words", unless=("duplicate token",)),
-    Role("same word, other sentence", "same_word_other", "words"),
-    Role("related word", "related_word", "words", unless=("same word", "duplicate token")),
-    Role(
-        "related word, other sentence", "related_word_other", "words", unless=("same word, other sentence",)
-    ),
-    Role("pieces of one word", "word_pieces", "words", unless=("previous token", "next token")),
-    Role(
-        "rare word",
-        "rare_word",
-        "words",
-        why="more than half of the tokens; Voita et al. 2019, §5.3, report 66 %",
-    ),
-    Role(
-        "bag of words",
-        "bag_of_words",
-        "sentence",
-        why="more than half: all attention on half of the sentence, or half of it on all of the sentence",
-        doubt=1.5,
-    ),
-    Role(
-        BROAD,
-        "entropy",
-        "breadth",
-        unless=("bag of words",),
-        why="as even as attention to two thirds of the visible tokens: entropy above that of uniform attention "
-        "− ln 1.5",
-        threshold=2 / 3,
-    ),
-    Role(
-        "induction",
-        "induction",
-        "copies",
-        why=f"{_PREFIX}, and it raises the logit of that token",
-        causal=True,
-        also="copying",
-    ),
-    Role(
-        "anti-induction",
-        "induction",
-        "copies",
-        why=f"{_PREFIX}, and it lowers the logit of that token (McDougall et al. 2023)",
-        causal=True,
-        also="suppressing",
-    ),
-    Role(
-        "prefix matching",
-        "induction",
-        "copies",
-        unless=("induction", "anti-induction"),
-        why=f"{_PREFIX}; it neither raises nor lowers that token's logit enough",
-        causal=True,
-    ),
-    Role(
-        "copy suppression",
-        "copy_suppression",
-        "copies",
-        why="of the tokens of the context it lowers, by looking there, what was predicted: more than the others, a "
-        "quarter of the way from chance to all (after McDougall et al. 2023)",
-        causal=True,
-    ),
-    Role(
-        "duplicate token", "duplicate", "copies", why="more than half, on repeated random tokens", causal=True
-    ),
-    Role(
-        "retrieval",
-        "retrieval",
-        "copies",
-        why="looks most at the token that is copied from a needle far back, for more than a tenth of those that the "
-        "model copies (Wu et al. 2024)",
-        threshold=0.1,
-        causal=True,
-        way=0.0,
-    ),
-)
-_SEEN_OFF = (
-    *(
-        "previous token",
-        "itself",
-        "punctuation",
-        "same word",
-        "related word",
-        "pieces of one word",
-        "rare word",
-    ),
-    *("bag of words", "induction", "anti-induction", "prefix matching", "duplicate token"),
-)
-
-
-def off_name(role: str) -> str:
-    """What a role is called off the sink."""
-    return f"{role}, off the sink"
-
-
-_OFF = tuple(
-    replace(
-        role,
-        name=off_name(role.name),
-        family="off the sink",
-        unless=(role.name, *(off_name(each) for each in role.unless if each in _SEEN_OFF)),
-        why=f"of heads whose first token is a sink, with its mass taken out: {role.why}",
-        causal=True,
-        of=role.name,
-    )
-    for role in _ON
-    if role.name in _SEEN_OFF
-)
-ROLES: tuple[Role, ...] = (*_ON, *_OFF)
-"""The roles, in the order in which they are named."""
-
-_OF_TWO = [role.name for role in ROLES if role.also]
-
-
-def units_of(role: str) -> str:
-    """The units of a role's score."""
-    return "nats" if any(each.name == role and each.measure == "entropy" for each in ROLES) else "share"
+def kind_of(dataset: xr.Dataset) -> Kind:
+    """What kind of inputs figures are of."""
+    kind: Kind = description(dataset).get("corpus", {}).get("kind", "text")
+    return kind
 
 
 def heads_in(table: Any) -> int:
@@ -282,7 +113,7 @@ def every(*datasets: xr.Dataset, confidence: float = 0.95) -> pd.DataFrame:
     tests: list[pd.DataFrame] = []
     untested: dict[str, str] = {}
     found: list[float] = []
-    for role in ROLES:
+    for role in roles_on(kind_of(datasets[0])):
         dataset = next((each for each in datasets if role.variable in each.data_vars), None)
         second = next((each for each in datasets if role.also in each.data_vars), None)
         if role.also is not None and second is None:
@@ -364,20 +195,6 @@ def roles(*datasets: xr.Dataset, level: float = 0.05, confidence: float = 0.95) 
     return named(every(*datasets, confidence=confidence), level)
 
 
-OF_TOKENS = ("marks", "words", "copies")
-"""Families of roles that name tokens: a head must score more than its own offsets do."""
-
-
-def offset_measures() -> list[str]:
-    """The measures of these roles."""
-    return list(dict.fromkeys(role.measure for role in _ON if role.family in OF_TOKENS))
-
-
-def off_measures(measures: Collection[str]) -> list[str]:
-    """Those of some measures that are taken off the sink as well."""
-    return list(dict.fromkeys(role.measure for role in _OFF if role.measure in measures))
-
-
 def named(tests: pd.DataFrame, level: float = 0.05) -> pd.DataFrame:
     """The roles that a table of all tests supports, as `roles` gives them."""
     if not 0 < level < 1:
@@ -403,7 +220,7 @@ def named(tests: pd.DataFrame, level: float = 0.05) -> pd.DataFrame:
 def _nearest(tests: Any) -> pd.DataFrame:
     """Of each head the role that it comes nearest to, and its score there."""
     shares = tests[
-        (tests["role"].map(units_of) == "share") & tests["score"].notna() & ~tests["role"].isin(_OF_TWO)
+        (tests["role"].map(units_of) == "share") & tests["score"].notna() & ~tests["role"].isin(OF_TWO)
     ]
     start = np.fmax(shares["chance"], shares["offsets"])
     way = (shares["score"] - start) / (shares["threshold"] - start)

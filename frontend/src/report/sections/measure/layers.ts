@@ -15,8 +15,10 @@ import { figureTip } from "../../tip";
 
 /** Heads above this share are named. */
 const NAMED = 0.5;
+/** Of a chart, and of a large one. */
+const [HEIGHT, LARGE] = [136, 230];
 
-function layerChart(measure: Measure, host: Host): Chart {
+function layerChart(measure: Measure, host: Host, height = HEIGHT): Chart {
   const { figures } = host;
   const { low, high } = measure.scale;
   const shares = measure.isShare;
@@ -30,7 +32,7 @@ function layerChart(measure: Measure, host: Host): Chart {
     const highest = figures.ranked(measure)[0];
     const most = highest ? `; the highest is ${figures.name(highest)} with ${measure.value(highest).toFixed(2)}` : "";
     const label = `${measure.info.title} of ${marks.length} heads by layer${most}`;
-    const [drawing, dots] = chart(figures, marks, { width, height: 136, label, low, high: shares ? high : 1.04 * high, shares }, [
+    const [drawing, dots] = chart(figures, marks, { width, height, label, low, high: shares ? high : 1.04 * high, shares }, [
       means(marks, { z: null, stroke: "var(--tick)", strokeWidth: 1.25 }),
       Plot.lineY(chance.filter(({ y }) => Number.isFinite(y)), { x: "x", y: "y", stroke: "var(--ink2)", strokeWidth: 1, strokeDasharray: "3 3" }),
       dotsOf(marks, { r: marks.length > 500 ? 1.8 : marks.length > 200 ? 2.4 : 3, fillOpacity: 0.62 }),
@@ -49,9 +51,9 @@ export const section: Section<LayersSection> = (element, info, host) => {
   const { figures } = host;
   const measures = info.measures.map((name) => figures.measure(name));
   const told = measures.filter((measure) => figures.told.includes(measure));
-  const stands = (measure: Measure): boolean => !measure.isShare || figures.cells.some((cell) => measure.value(cell) > NAMED);
+  const stands = (measure: Measure): boolean => info.large || !measure.isShare || figures.cells.some((cell) => measure.value(cell) > NAMED);
   const grids = [told.filter(stands), told.filter((measure) => !stands(measure))].map((some) => {
-    const charts = some.map((measure) => layerChart(measure, host));
+    const charts = some.map((measure) => layerChart(measure, host, info.large ? LARGE : HEIGHT));
     return { charts, names: some.map(({ info: { title } }) => title), grid: h("div.charts", {}, ...charts.map(({ root }) => root)) };
   });
   const [full, empty] = [grids[0]!, grids[1]!];
@@ -62,7 +64,7 @@ export const section: Section<LayersSection> = (element, info, host) => {
   }
   element.append(picture);
   const update = (now: Now): void => {
-    const [least, gap] = now.width < 500 ? [150, 12] : [164, 18];
+    const [least, gap] = info.large ? [260, 24] : now.width < 500 ? [150, 12] : [164, 18];
     const most = Math.max(1, Math.floor((now.width + gap) / (least + gap)));
     for (const { grid, charts } of grids) {
       const width = beside(grid, now.width, Math.min(most, Math.max(2, charts.length)), gap);

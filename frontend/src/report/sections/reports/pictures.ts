@@ -1,13 +1,14 @@
 // The small pictures beside the findings: a head's real attention, a sentence, a map, a chart; each of that finding.
 
 import { css, PALETTES, type Theme } from "../../../color";
-import { fromPage, SQUARE, Store } from "../../../data";
+import { SQUARE } from "../../../data";
 import { h, s } from "../../../dom";
 import type { Pen } from "../../../explorer/canvas";
 import type { LinkSentence, LinkShown, Reason, ReportPayload, SummarySection } from "../../../protocol";
 import { picture as arcs } from "../../arcs";
 import { type Case, linked, parsed } from "../../best";
 import { draw, layout } from "../../cells";
+import { glance, pictured, storeOf } from "../../glance";
 import { type Cell, type Measure, pixel, same, scaleOf } from "../../figures";
 import type { Host, Now } from "../../host";
 import { at, opens, placed } from "../../reasons";
@@ -29,8 +30,6 @@ const SIDE = 104;
 /** A map is pooled to so many rows and columns: more cannot be seen. */
 const MOST = 40;
 
-const stores = new Map<number, Store>();
-
 /** The example on which a head does most of what it is known for. */
 function exampleOf(host: Host, cell: Cell): number | null {
   const { sections } = host.figures.payload;
@@ -47,9 +46,7 @@ async function weightsOf(host: Host, cell: Cell, example: number): Promise<numbe
   const head = part?.heads[at]?.indexOf(figures.headOf(cell)) ?? -1;
   const ref = part?.layers[at];
   if (!ref || head < 0) return null;
-  const store = stores.get(example) ?? new Store((name) => fromPage(`${example}-${name}`));
-  stores.set(example, store);
-  const values = await store.get(ref);
+  const values = await storeOf(example).get(ref);
   const [, queries = 0, keys = 0] = ref.shape;
   const pooled = (count: number, i: number): number => Math.floor((i * Math.min(count, MOST)) / count);
   const rows = Array.from({ length: Math.min(queries, MOST) }, () => new Array<number>(Math.min(keys, MOST)).fill(0));
@@ -72,6 +69,14 @@ function attention(host: Host, cell: Cell, named: Reason, size: number, name: st
   const reason = { ...found, example };
   const canvas = h("canvas", { "aria-hidden": "true", style: `width:${size}px;height:${size}px` }); // its room is there before it is drawn
   const root = h("button.glance", { type: "button", "data-example": example, title: what || null, "aria-label": what ? `${name}: ${what}` : name, ...opens(host, cell, reason) }, canvas, h("span", {}, name));
+  if (pictured(host, example)) {
+    let done = false;
+    void glance(canvas, host, cell, example, reason.pin, size).then((drawn) => {
+      root.hidden = !drawn;
+      done = true;
+    });
+    return { root, settled: () => done };
+  }
   let rows: number[][] | null | undefined;
   let painted: Theme | null = null;
   const paint = (theme: Theme): void => {
@@ -215,7 +220,7 @@ export function pictureOf(finding: Finding, host: Host): Picture | null {
   else if (info?.kind === "coref") made = mention(info, finding, host);
   else if (info?.kind === "syntax") made = sentence(info.rows.map((row) => ({ cell: find(row), towards: row.direction === "dep->head", name: row.relation, reason: row.reason, right: parsed(info, row.right) })), finding, host);
   else if (info?.kind === "links") made = sentence(info.rows.map((row) => ({ cell: find(row), towards: row.direction === "row", name: row.label, reason: row.reason, right: linked(info, row.right) })), finding, host);
-  else if (finding.about !== null && figures.has(finding.about) && !figures.measure(finding.about).isShare) made = byLayer(figures.measure(finding.about), host);
+  else if (finding.about !== null && figures.has(finding.about) && (!figures.measure(finding.about).isShare || cellsOf(host, finding).length === 0)) made = byLayer(figures.measure(finding.about), host);
   const [cell] = cellsOf(host, finding);
   if (made || !cell || figures.payload.examples.length === 0) return made;
   const named = finding.parts.find(({ reason, layer, head }) => reason && same(find({ layer, head })!, cell))?.reason;

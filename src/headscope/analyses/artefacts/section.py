@@ -1,0 +1,212 @@
+"""The section on artefacts: how many patches are some, how far they stand out, and which heads look at them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, TypedDict
+
+import numpy as np
+import xarray as xr
+
+from headscope.analyses.artefacts import run
+from headscope.analyses.artefacts.statistics import SOURCE, TO_ARTEFACT, table, to_artefacts
+from headscope.analyses.study import Study
+from headscope.corpora import Example
+from headscope.heads import Head
+from headscope.measures.dataset import description
+from headscope.views.blobs import Blobs
+from headscope.views.payload import Part, Reason, SectionInfo
+from headscope.views.reasons import because
+from headscope.views.section import Section, number, rounded
+from headscope.views.sentences import comma, head_name, percent, sentence, text
+
+NORM = (
+    "Patches whose state behind the last layer has a norm far above the rest: they hold no content of their own, and "
+    "heads look at them."
+)
+PHI = (
+    "Tokens of a picture that are as large as the first token in the very dimensions in which that stands out: they hold "
+    "no content of their own, and heads look at them."
+)
+_NAMED = 4
+
+
+class ArtefactRow(TypedDict):
+    """What a head gives to artefacts, between `low` and `high`, uniform attention, and what its [CLS] gives."""
+
+    layer: int
+    head: int
+    attention: float
+    low: float | None
+    high: float | None
+    chance: float | None
+    from_cls: float | None
+    reason: Reason
+
+
+class ArtefactsSection(SectionInfo):
+    """Patches whose norm is far above the rest.
+
+    `of` is what is far above: the norm, or φ. `share` of `n` patches are, those above `cutoff`; `median` is that of
+    all. `edges` are of the bins of the histogram `counts`, evenly on a scale of logarithms. `artefacts` and `others` are the mean norms behind each of `layers`, and
+    `where` the share of patches that are artefacts in each part of the picture, row by row (None: there is none).
+    """
+
+    kind: Literal["artefacts"]
+    of: str
+    share: float
+    low: float | None
+    high: float | None
+    n: int
+    cutoff: float
+    median: float
+    edges: list[float]
+    counts: list[int]
+    layers: list[int]
+    artefacts: list[float | None]
+    others: list[float | None]
+    where: list[list[float | None]]
+    rows: list[ArtefactRow]
+    notes: list[str]
+    command: str | None
+
+
+@dataclass(frozen=True)
+class Artefacts(Section):
+    """Artefacts, and a row for each head.
+
+    Attributes:
+        result: from `headscope.artefacts`.
+        command: what gives the same figures.
+    """
+
+    result: xr.Dataset
+    command: str | None = None
+    pictured: ClassVar[str | None] = "artefacts"
+
+    def info(self, blobs: Blobs) -> ArtefactsSection:
+        """The figures; nothing travels beside them."""
+        result = self.result
+        norms = description(result)["rule"] == "norm"
+        edges = [*map(float, result["from"].values), float(result["to"].values[-1])]
+        strength = result["strength"].transpose("kind", "state").values
+        return ArtefactsSection(
+            kind="artefacts",
+            title="Artefacts" if norms else "Visual sinks",
+            about=NORM if norms else PHI,
+            of="norm" if norms else "φ",
+            share=float(result["artefacts"]),
+            low=number(result["artefacts_low"]),
+            high=number(result["artefacts_high"]),
+            n=int(result["artefacts_n"]),
+            cutoff=rounded(result["cutoff"]) or 0.0,
+            median=rounded(result["median"]) or 0.0,
+            edges=[rounded(edge) or 0.0 for edge in edges],
+            counts=[int(count) for count in result["count"].values],
+            layers=[int(layer) for layer in result["state"].values],
+            artefacts=[rounded(each) for each in strength[0]],
+            others=[rounded(each) for each in strength[1]],
+            where=[[rounded(each) for each in row] for row in result["where"].values],
+            rows=self._rows(),
+            notes=self._notes(),
+            command=self.command,
+        )
+
+    def findings(self) -> list[list[Part]]:
+        """How many patches are artefacts, and which heads give them most."""
+        result, share = self.result, float(self.result["artefacts"])
+        what = "a norm" if description(result)["rule"] == "norm" else "φ"
+        norm = (
+            f"{what} above {float(result['cutoff']):.3g}, where the median is {float(result['median']):.3g}"
+        )
+        if not share > 0:
+            return [sentence(f"No patch is an artefact: none has {norm}.")]
+        parts = [text(f"{percent(share)} of all patches are artefacts, with {norm}")]
+        above = [
+            row for row in self._rows() if row["low"] is not None and row["low"] > (row["chance"] or 0.0)
+        ]
+        for position, row in enumerate(above[:_NAMED]):
+            parts += [text("; the heads that look there most are ")] if not position else comma(position)
+            head = Head(row["layer"], row["head"])
+            parts += [head_name(head, row["reason"]), text(f" ({percent(row['attention'])})")]
+        return [[*parts, text(".")]]
+
+    @property
+    def told(self) -> set[str]:
+        """What heads give to artefacts needs no other sentence."""
+        return {TO_ARTEFACT}
+
+    def _rows(self) -> list[ArtefactRow]:
+        if not self.result["artefacts"] > 0:
+            return []
+        rows: Any = table(self.result)
+        return [
+            ArtefactRow(
+                layer=int(row.layer),
+                head=int(row.head),
+                attention=rounded(row.attention) or 0.0,
+                low=rounded(row.ci_low),
+                high=rounded(row.ci_high),
+                chance=rounded(row.chance),
+                from_cls=rounded(row.from_cls),
+                reason=because("attention on artefacts", percent(row.attention), measure=TO_ARTEFACT),
+            )
+            for row in rows.itertuples()
+            if np.isfinite(row.attention)
+        ]
+
+    def _notes(self) -> list[str]:
+        rest = self.result["contrast"].values
+        rule = (
+            "The cutoff is 6 robust standard deviations above the median of the norms of all patches, and at least 1.5 "
+            f"times that ({SOURCE}, reads one from two peaks)."
+        )
+        if description(self.result)["rule"] != "norm":
+            rule = "φ is the largest of the sink dimensions, by the root mean square of all (Kang et al. 2025, §4.1)."
+        notes = [
+            rule,
+            "[CLS] and registers are no patches. Shares are over the tokens of pictures that have artefacts; intervals "
+            "are 95 %, by document.",
+        ]
+        if np.isfinite(rest).all():
+            notes.append(
+                f"Brightness within an artefact varies by {rest[0]:.1f} of 255, within other patches by {rest[1]:.1f}."
+            )
+        return notes
+
+
+def section(study: Study) -> list[Section]:
+    """Artefacts, and what heads give to them."""
+    result = found(study)
+    if result["artefacts"] > 0:
+        study.figures.append(to_artefacts(result))
+    return [Artefacts(result, study.typed and study.typed.positional("artefacts"))]
+
+
+def found(study: Study) -> xr.Dataset:
+    """The artefacts of the report's pictures."""
+
+    def look() -> xr.Dataset:
+        study.say_time("artefacts", 2.5)
+        return run.artefacts(study.model, study.corpus, limit=study.limit)
+
+    return study.once("artefacts", look)
+
+
+def marked(study: Study, examples: Iterable[Example]) -> Iterable[Example]:
+    """Examples with the class ``artefact``, where the report's pictures have artefacts."""
+    if study.corpus.kind != "images":
+        return examples
+    try:
+        result = found(study)
+    except Exception:  # said in the sections of roles and of artefacts
+        return examples
+    if not result["artefacts"] > 0 or description(result)["rule"] != "norm":
+        return examples
+    see = study.model.see
+    seen = (
+        each if each.tokens is not None else replace(each, tokens=see(each.image, each.text))
+        for each in examples
+    )
+    return run.marked(study.model, seen, result)
