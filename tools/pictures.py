@@ -4,6 +4,7 @@ python tools/pictures.py                     the report of the demo model on the
 python tools/pictures.py --report FILE.html  the picture of a report that is there already
 python tools/pictures.py --gallery           the gallery alone
 python tools/pictures.py --live              the pictures of the live page alone
+python tools/pictures.py --pictures          heads on pictures alone
 
 Needs playwright and a Chromium ($CHROMIUM, else the system's); pngquant, where it is there, makes the files smaller.
 Look at each picture before it is committed.
@@ -96,6 +97,20 @@ PICTURES: dict[str, tuple[dict[str, Any], tuple[int, int]]] = {
 """Of each picture of the gallery what is viewed, and the size of the window; its name ends in its theme."""
 
 
+SEEN: dict[str, tuple[dict[str, Any], tuple[int, int]]] = {
+    "pictures-light": (
+        {"scale": "head", "layer": 6, "heads": [3], "pin": ["from", 96], "rollout": True},
+        (WIDTH, 780),
+    ),
+    "pictures-dark": (
+        {"scale": "head", "layer": 0, "heads": [0, 1, 2, 3, 4, 5], "pin": ["from", 103], "smooth": True},
+        (WIDTH, 860),
+    ),
+    "pictures-phone": ({"scale": "head", "layer": 0, "heads": [5], "pin": ["from", 103]}, (390, 844)),
+}
+"""The same of heads on a picture of the built-in corpus."""
+
+
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """A browser."""
@@ -141,6 +156,35 @@ def gallery(browser: Browser, folder: Path) -> None:
         place = folder / f"{name}.html"
         hs.view(model, neurons=asked.get("scale") == "neuron", **asked).save(place)
         draw(browser, place, DOCS / "gallery" / f"{name}.png", name.rpartition("-")[2], size, whole=True)
+
+
+def vision() -> Any:
+    """A small model of vision whose weights are random and large: its heads tell colours apart."""
+    import torch
+    import transformers
+
+    torch.manual_seed(1)
+    config = transformers.ViTConfig(
+        hidden_size=96, num_hidden_layers=12, num_attention_heads=6, intermediate_size=192
+    )
+    module = transformers.ViTModel(config).eval()
+    with torch.no_grad():
+        for name, weights in module.named_parameters():
+            weights.mul_(
+                6.0 if weights.ndim == 2 and "embed" not in name else 3.0 if "position" in name else 1.0
+            )
+    return hs.load((module, transformers.ViTImageProcessor()))
+
+
+def seen(browser: Browser, folder: Path) -> None:
+    """The pictures of heads on a picture."""
+    image = next(each.image for each in hs.corpora.builtin_images() if "harbor" in str(each.image))
+    maps = hs.capture(vision(), image=image)
+    for name, (asked, size) in SEEN.items():
+        place = folder / f"{name}.html"
+        hs.view(maps, **asked).save(place)
+        theme = "dark" if name.endswith("dark") else "light"
+        draw(browser, place, DOCS / "gallery" / f"{name}.png", theme, size, whole=size[0] < 600)
 
 
 LIVE: dict[str, tuple[str | None, str, tuple[int, int]]] = {
@@ -221,6 +265,8 @@ def main(given: list[str]) -> None:
             report(browser, Path(name), given[1] if given[:1] == ["--report"] else None)
         if given[:1] in ([], ["--gallery"]):
             gallery(browser, Path(name))
+        if given[:1] in ([], ["--gallery"], ["--pictures"]):
+            seen(browser, Path(name))
 
 
 if __name__ == "__main__":
