@@ -51,11 +51,14 @@ class Inputs:
     def count(self, example: Example) -> None:
         """Count the pieces of an input. Raises `UnknownError` where it is plain that too many are unknown."""
         if example.tokens is not None:
-            unknown, pieces = self._model.unknown(example.tokens)
-            self.unknown += unknown
-            self.pieces += pieces
-            if self.pieces >= SOON:
-                self._expect_known(HOPELESS)
+            self.add(*self._model.unknown(example.tokens))
+
+    def add(self, unknown: int, pieces: int) -> None:
+        """Count so many pieces. Raises as `count` does."""
+        self.unknown += unknown
+        self.pieces += pieces
+        if self.pieces >= SOON:
+            self._expect_known(HOPELESS)
 
     def end(self) -> None:
         """All are read: refuse them, or say what share of the pieces is unknown."""

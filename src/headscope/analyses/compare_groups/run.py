@@ -138,6 +138,7 @@ def groups(
     seed: Seed = 0,
     batch_size: Count = 32,
     limit: Count | None = None,
+    engine: Any = None,
     progress: bool = False,
 ) -> Groups:
     """Compare every measure of every head between the inputs of two labels.
@@ -159,7 +160,7 @@ def groups(
             groups share), or in each ``"stratum"`` of like length. Means are tested then.
         permutations: of the labels, or draws of the bootstrap, at least 20,000.
         seed: of the permutations or draws.
-        batch_size, limit, progress: as in `headscope.measure`.
+        batch_size, limit, engine, progress: as in `headscope.measure`.
 
     Raises:
         InputError: inputs without labels, other than two labels, fewer than two inputs with one of them, or a null that
@@ -193,6 +194,7 @@ def groups(
         MEASURES if measures is None else measures,
         batch_size=batch_size,
         limit=limit,
+        engine=engine,
         progress=progress,
     )
     second = np.array([label == labels[1] for label in inputs.labels], np.bool_)

@@ -67,6 +67,7 @@ def values(
     *,
     batch_size: int = 32,
     limit: int | None = None,
+    engine: Any = None,
     progress: bool = False,
 ) -> Values:
     """Measure each input of a corpus by itself.
@@ -75,7 +76,7 @@ def values(
         model: from `headscope.load`.
         corpus: from `headscope.corpora`, or examples that have their tokens.
         measures: names or definitions.
-        batch_size, limit, progress: as in `headscope.measure`.
+        batch_size, limit, engine, progress: as in `headscope.measure`.
 
     Raises:
         InputError: no input, or no measure that any input has.
@@ -88,9 +89,8 @@ def values(
     order: list[int] = []
     layers: Sequence[int] = ()
     shape: tuple[int, ...] = ()
-    over = over_blocks(
-        model, corpus, task.measured, inputs=inputs, batch_size=batch_size, limit=limit, progress=progress
-    )
+    options: dict[str, Any] = {"batch_size": batch_size, "limit": limit, "progress": progress}
+    over = over_blocks(model, corpus, task.measured, inputs=inputs, engine=engine, **options)
     with tempfile.TemporaryFile() as file:
         for batch, sums in chain.from_iterable(over):
             by = sums.divisors

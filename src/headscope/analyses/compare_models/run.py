@@ -90,6 +90,7 @@ def models(
     by: Literal["token", "document"] = "token",
     batch_size: Count = 16,
     limit: Count | None = None,
+    engine: Any = None,
     progress: bool = False,
 ) -> Models:
     """Compare two models of one shape: how far each head's maps moved on the same inputs, and each of its measures.
@@ -107,7 +108,7 @@ def models(
         corpus: from `headscope.corpora`, or examples that have their tokens (of both models).
         measures: names or definitions; by default `MEASURES`.
         by: average over tokens, or over documents' means.
-        batch_size, limit, progress: as in `headscope.measure`.
+        batch_size, limit, engine, progress: as in `headscope.measure`; workers load both models.
 
     Raises:
         InputError: models of different shapes, or of which one is causal; see `headscope.compare.roles` for those.
@@ -141,7 +142,7 @@ def models(
             1 if a.same_length or b.same_length else batch_size
         )  # of two tokenizers, no length is the other's
         of_b = Inputs(b, (), corpus_name(corpus))
-        work = words.Words(a, b, definitions, of_b).run
+        work = words.Words(a, b, definitions).run
     blocks = over_blocks(
         a,
         corpus,
@@ -150,13 +151,16 @@ def models(
         beside=[b],
         batch_size=batch_size,
         limit=limit,
+        engine=engine,
         progress=progress,
         title="comparing",
     )
 
-    def summed(block: Worked[list[statistics.Gathered]]) -> Sums:
+    def summed(block: Worked[statistics.Compared]) -> Sums:
         documents = Documents(statistics.names(definitions), by)
-        for batch, gathered in block:
+        for batch, (gathered, pieces) in block:
+            if of_b is not None:
+                of_b.add(*pieces)
             for example, figures in zip(batch, gathered, strict=True):
                 documents.add(example.document, *figures)
         return documents.close()
@@ -197,7 +201,7 @@ class Pieces:
         self._models = (a, b)
         self._tasks = (Task(a, measures), Task(b, measures))
 
-    def run(self, batch: Sequence[Example]) -> list[statistics.Gathered]:
+    def run(self, batch: Sequence[Example]) -> statistics.Compared:
         """What both give for each input of a batch."""
         inputs = [tokens_of(example) for example in batch]
         records = [self_attention(model, inputs) for model in self._models]
@@ -209,7 +213,7 @@ class Pieces:
                 f"models: {names} see different tokens (windows that are not the same), so other rows count in each; "
                 "compare them by role"
             )
-        return [
+        gathered: list[statistics.Gathered] = [
             (
                 tokens,
                 a.layers,
@@ -223,6 +227,7 @@ class Pieces:
             )
             for place, tokens in enumerate(inputs)
         ]
+        return gathered, (0, 0)
 
     def _drift(
         self, records: Sequence[Sequence[AttentionRecord]], place: int, length: int

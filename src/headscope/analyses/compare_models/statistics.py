@@ -21,6 +21,8 @@ from headscope.tokens import Tokens, is_punctuation
 Floats = npt.NDArray[np.float64]
 Gathered = tuple[Tokens, Sequence[int], Floats, Floats, Floats]
 """What one input gives: its axis, the layers, and what `stacked` makes."""
+Compared = tuple[list[Gathered], tuple[int, int]]
+"""What the inputs of a batch give, and how many pieces the second model's tokenizer does not know, and made of them."""
 
 COLUMNS = (
     *("layer", "head", "paper", "measure", "a", "b", "difference", "se", "n"),

@@ -17,7 +17,6 @@ from headscope.measures.measure import Measure, selection
 from headscope.measures.single import row_statistic
 from headscope.measures.sums import Floats
 from headscope.models import Model
-from headscope.stream.inputs import Inputs
 from headscope.stream.words import word_maps
 from headscope.tokens import BoolArray, Tokens
 
@@ -46,24 +45,21 @@ def lines(model: Model, corpus: Corpus | Iterable[Example]) -> Iterator[Example]
 
 
 class Words:
-    """Compares two models on the same words. Raises `InputError` where their layers or heads differ in number.
+    """Compares two models on the same words. Raises `InputError` where their layers or heads differ in number."""
 
-    `of_b` counts the pieces of the second model.
-    """
+    def __init__(self, a: Model, b: Model, measures: Sequence[Measure]) -> None:
+        self._models, self._measures = (a, b), measures
 
-    def __init__(self, a: Model, b: Model, measures: Sequence[Measure], of_b: Inputs) -> None:
-        self._models, self._measures, self._of_b = (a, b), measures, of_b
-
-    def run(self, batch: Sequence[Example]) -> list[statistics.Gathered]:
-        """What both give for each input of a batch."""
+    def run(self, batch: Sequence[Example]) -> statistics.Compared:
+        """What both give for each input of a batch, and how many pieces of the second are unknown, and there."""
         a, b = self._models
-        of_b = [replace(example, tokens=b.from_words(list(example.words or ()))) for example in batch]
-        for example in of_b:
-            self._of_b.count(example)
+        tokens = [b.from_words(list(example.words or ())) for example in batch]
+        of_b = [replace(example, tokens=each) for example, each in zip(batch, tokens, strict=True)]
+        unknown, pieces = (sum(each) for each in zip(*map(b.unknown, tokens), strict=True))
         (of_a, seen_a), (of_b_, seen_b) = _maps(a, batch), _maps(b, of_b)
         maps = [of_a, of_b_]
         check_shapes(self._models, [{layer: each.shape[1] for layer, each in of.items()} for of in maps])
-        return [
+        gathered = [
             self._gathered(
                 example.words or (),
                 [{layer: each[place] for layer, each in of.items()} for of in maps],
@@ -71,6 +67,7 @@ class Words:
             )
             for place, example in enumerate(batch)
         ]
+        return gathered, (unknown, pieces)
 
     def _gathered(
         self, words: Sequence[str], maps: Sequence[Mapping[int, Floats]], sights: Mapping[int, BoolArray]

@@ -48,6 +48,7 @@ def coreference(
     shard: str | None = None,
     part: str | os.PathLike[str] | None = None,
     skip_failures: bool = False,
+    engine: Any = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """How often each head's attention finds an antecedent (Clark et al. 2019, section 4.3 and table 2), with baselines.
@@ -62,7 +63,7 @@ def coreference(
         seed: of the divisions of the documents, to choose heads on some and to score them on others.
         limit: use at most this many sentences.
         batch_size: windows in a batch, at most.
-        resume, shard, part, skip_failures: as in `headscope.measure` (docs/streams.md).
+        resume, shard, part, skip_failures, engine: as in `headscope.measure` (docs/streams.md).
         progress: show progress on stderr.
 
     Returns:
@@ -93,6 +94,7 @@ def coreference(
         shard=shard,
         part=part,
         skip_failures=skip_failures,
+        engine=engine,
         progress=progress,
     )
 

@@ -151,6 +151,7 @@ def distance(
     shard: str | None = None,
     part: str | os.PathLike[str] | None = None,
     skip_failures: bool = False,
+    engine: Any = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """Distances between all pairs of heads over a corpus: Jensen–Shannon, nats a token (Clark et al. 2019, section 6).
@@ -174,7 +175,7 @@ def distance(
             attention makes, at twice the time and with all maps of a batch in memory.
         batch_size: inputs in a batch, at most; long ones come in fewer.
         limit: compare on at most this many inputs.
-        resume, shard, part, skip_failures: as in `headscope.measure` (docs/streams.md).
+        resume, shard, part, skip_failures, engine: as in `headscope.measure` (docs/streams.md).
         progress: show progress on stderr.
 
     Returns:
@@ -216,6 +217,7 @@ def distance(
         shard=shard,
         part=part,
         skip_failures=skip_failures,
+        engine=engine,
         progress=progress,
         title="comparing",
     )

@@ -410,17 +410,17 @@ class _Reader:
 
 def run(
     kind: Kind[LinkSums],
-    engine: Engine,
+    asked: Engine,
     corpus: Corpus | Iterable[Example],
     *,
     limit: int | None,
     progress: bool,
     **options: Any,
 ) -> xr.Dataset:
-    """A long run of an engine; `options` are those of `headscope.stream.long.run_long`."""
-    inputs = engine.inputs(corpus, limit)
+    """A long run of what is asked; `options` are those of `headscope.stream.long.run_long`."""
+    inputs = asked.inputs(corpus, limit)
     result = run_long(
-        kind, engine.model, corpus, engine.block, inputs=inputs, limit=limit, progress=progress, **options
+        kind, asked.model, corpus, asked.block, inputs=inputs, limit=limit, progress=progress, **options
     )
-    engine.tell()
+    asked.tell()
     return result

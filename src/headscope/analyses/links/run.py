@@ -212,6 +212,7 @@ def links(
     shard: str | None = None,
     part: str | os.PathLike[str] | None = None,
     skip_failures: bool = False,
+    engine: Any = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """Which head connects what belongs together, by any annotation: for this source, is the target what it looks at?
@@ -236,7 +237,7 @@ def links(
         seed: of the divisions into parts, to choose heads on some and to score them on others.
         limit: use at most this many inputs.
         batch_size: inputs in a batch, at most.
-        resume, shard, part, skip_failures: as in `headscope.measure` (docs/streams.md).
+        resume, shard, part, skip_failures, engine: as in `headscope.measure` (docs/streams.md).
         progress: show progress on stderr.
 
     Returns:
@@ -252,11 +253,11 @@ def links(
     [['link', 20]]
     """
     directions: Sequence[Direction] = DIRECTIONS if direction == "both" else (direction,)
-    engine = Links(model, candidates, directions, offsets, rows)
+    asked = Links(model, candidates, directions, offsets, rows)
     options = {"candidates": candidates, "direction": direction, "rows": rows, "offsets": list(offsets)}
     return run(
         KIND,
-        engine,
+        asked,
         corpus,
         options=options,
         about={"seed": seed, "least": least},
@@ -267,6 +268,7 @@ def links(
         shard=shard,
         part=part,
         skip_failures=skip_failures,
+        engine=engine,
         progress=progress,
     )
 

@@ -39,6 +39,7 @@ def negation(
     shard: str | None = None,
     part: str | os.PathLike[str] | None = None,
     skip_failures: bool = False,
+    engine: Any = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """How well each head tells the scope of a negation: the words that look at its cue (Zhao & Bethard 2020).
@@ -54,7 +55,7 @@ def negation(
         seed: of the divisions into parts, to choose heads on some and to score them on others.
         limit: use at most this many sentences.
         batch_size: sentences in a batch, at most.
-        resume, shard, part, skip_failures: as in `headscope.measure` (docs/streams.md).
+        resume, shard, part, skip_failures, engine: as in `headscope.measure` (docs/streams.md).
         progress: show progress on stderr.
 
     Returns:
@@ -72,6 +73,7 @@ def negation(
         shard=shard,
         part=part,
         skip_failures=skip_failures,
+        engine=engine,
         progress=progress,
     )
 

@@ -56,6 +56,7 @@ def syntax(
     shard: str | None = None,
     part: str | os.PathLike[str] | None = None,
     skip_failures: bool = False,
+    engine: Any = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """Accuracy of every head, in both directions, at every dependency relation (Clark et al. 2019, table 1).
@@ -78,7 +79,7 @@ def syntax(
         seed: of the divisions into parts, to choose heads on some and to score them on others.
         limit: use at most this many sentences.
         batch_size: sentences in a batch, at most.
-        resume, shard, part, skip_failures: as in `headscope.measure` (docs/streams.md).
+        resume, shard, part, skip_failures, engine: as in `headscope.measure` (docs/streams.md).
         progress: show progress on stderr.
 
     Returns:
@@ -98,10 +99,10 @@ def syntax(
     by = tuple(offsets) if offsets is not None else _CODE_OFFSETS if code else OFFSETS
     if trees:
         spanning.library()
-    engine = _Trees(model, by, rows, code=code, trees=trees)
+    words = _Trees(model, by, rows, code=code, trees=trees)
     return run(
         KIND,
-        engine,
+        words,
         treebank,
         options={"rows": rows, "preset": preset},
         identity={"offsets": list(by), "trees": trees},
@@ -112,6 +113,7 @@ def syntax(
         shard=shard,
         part=part,
         skip_failures=skip_failures,
+        engine=engine,
         progress=progress,
     )
 
