@@ -17,6 +17,7 @@ from headscope.views.figure_head import HeadLines
 from headscope.views.figure_matrix import HeadMatrix
 from headscope.views.figure_neurons import HeadNeurons
 from headscope.views.figure_picture import HeadPicture, picture_of
+from headscope.views.figure_sound import HeadSound, sounds
 from headscope.views.inputs import Included, Input, in_words
 from headscope.views.page import plain_text
 from headscope.views.palette import palette
@@ -52,7 +53,7 @@ class Gap:
             canvas.text(left, top + 8 + 10 * line, text, 7.0, canvas.colours.ink2)
 
 
-Drawing = Grid | HeadLines | HeadMatrix | HeadNeurons | HeadPicture
+Drawing = Grid | HeadLines | HeadMatrix | HeadNeurons | HeadPicture | HeadSound
 
 
 def figure(
@@ -230,6 +231,7 @@ def caption(selections: Sequence[Selection], drawings: Sequence[Drawing] = ()) -
             ("special tokens hidden", not state["special"]),
             ("sinks left out", not state["sinks"] and state["scale"] != "neuron"),
             ("to a word the sum over its pieces, from it their mean", state["unit"] == "words"),
+            ("a picture as one: to it the sum over its tokens, from it their mean", any(one.folded)),
         )
         if holds
     ]
@@ -272,6 +274,8 @@ def _drawing(selection: Selection) -> type[Drawing]:
         return Grid
     if selection.state["scale"] == "neuron":
         return HeadNeurons
+    if selection.state["picture"] == "image" and sounds(selection):
+        return HeadSound
     if selection.state["picture"] == "image" and picture_of(selection) is not None:
         return HeadPicture
     return HeadMatrix if selection.state["picture"] == "matrix" else HeadLines

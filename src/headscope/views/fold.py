@@ -72,40 +72,38 @@ def name(tokens: Tokens, place: int) -> str:
     return kind if len(runs) == 1 else f"{kind} {place + 1}"
 
 
-def matrices(number: IntArray) -> tuple[Matrix, Matrix]:
-    """What turns tokens into what they are shown as, ``before @ weights @ after``: means of queries, sums of keys."""
+def matrices(number: IntArray, counts: IntArray | None = None) -> tuple[Matrix, Matrix]:
+    """What turns tokens into what they are shown as, ``before @ weights @ after``: means of queries, sums of keys.
+
+    `counts`: how many tokens each query stands for; None: one.
+    """
     after = np.zeros((len(number), int(number[-1]) + 1 if len(number) else 0))
     after[np.arange(len(number)), number] = 1.0
-    return after.T / after.sum(0)[:, None], after
+    before = after if counts is None else after * counts[:, None]
+    return before.T / before.sum(0)[:, None], after
 
 
-def axis(tokens: Tokens, number: IntArray) -> Tokens:
-    """The axis of what is shown."""
+def axis(tokens: Tokens, number: IntArray, *, words: bool) -> Tokens:
+    """The axis of what is shown (`groups`)."""
     first = np.unique(number, return_index=True)[1]
-    last = np.append(first[1:], len(tokens)) - 1
-    runs = pictures(tokens)
+    after = np.append(first[1:], len(tokens))
+    folds = {run: name(tokens, place) for place, run in enumerate(pictures(tokens)) if run[1] > run[0] + 1}
     pieces: list[str] = []
-    for start, end in zip(map(int, first), map(int, last), strict=True):
-        place = next((at for at, run in enumerate(runs) if run == (start, end + 1)), None)
-        if place is not None and end > start:
-            pieces.append(name(tokens, place))
-        else:
-            pieces.append(
-                _words.joined(list(tokens.pieces[start : end + 1])) if end > start else tokens.pieces[start]
-            )
-    shown = tokens.take(first)
-    texts = tokens.texts
-    if texts is not None:
-        texts = [
-            "".join(texts[start : end + 1]) for start, end in zip(first.tolist(), last.tolist(), strict=True)
-        ]
+    texts: list[str] = []
+    for start, end in zip(map(int, first), map(int, after), strict=True):
+        own = list(tokens.pieces[start:end])
+        folded = folds.get((start, end))
+        pieces.append(folded or (_words.joined(own) if words else own[0]))
+        texts.append("" if folded or tokens.texts is None else "".join(tokens.texts[start:end]))
     return replace(
-        shown,
+        tokens.take(first),
         pieces=pieces,
         special_mask=special(tokens)[first],
-        texts=texts,
+        texts=None if tokens.texts is None else texts,
         boxes=None if tokens.boxes is None else _covers(tokens.boxes, first),
-        times=None if tokens.times is None else np.stack([tokens.times[first, 0], tokens.times[last, 1]], -1),
+        times=None
+        if tokens.times is None
+        else np.stack([tokens.times[first, 0], tokens.times[after - 1, 1]], -1),
     )
 
 

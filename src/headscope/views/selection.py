@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from headscope import words as _words
 from headscope.errors import InputError, ShapeError
 from headscope.maps import AttentionMaps, FloatArray
 from headscope.neurons import Neurons
 from headscope.tokens import IntArray, Tokens
+from headscope.views import fold
 from headscope.views.canvas import label
 from headscope.views.columns import Column, from_corpus, from_input
 from headscope.views.gold import Gold, placed
@@ -67,6 +67,8 @@ class Selection:
         of: what the quantity is of, in a few words; None where nothing is said.
         against: what is subtracted, of the same shape; None where one input is shown.
         blocks: the blocks of patches that are the queries of many; None where each patch is one.
+        links: the gold links of the part, by tokens.
+        folded: whether pictures within the text are one token each, of the queries and of the keys.
     """
 
     def __init__(
@@ -96,21 +98,30 @@ class Selection:
         of_layer = self.heads(self.layer)
         open_heads = [int(head) for head in self.state["heads"] if int(head) in of_layer]
         self.state["heads"] = open_heads or of_layer[:1]
-        whole = (self.maps.query, self.maps.key)
-        self._words = None
-        if self.state["unit"] == "words":
-            self._words = (_words.matrix(self.maps.query)[0], _words.matrix(self.maps.key)[1])
-            whole = (_words.words(self.maps.query), _words.words(self.maps.key))
-        named = piece_labels if self._words is None else word_labels
-        whole = tuple(replace(axis, pieces=named(axis)) for axis in whole)
+        axes = (self.maps.query, self.maps.key)
+        words = self.state["unit"] == "words"
+        # What each token is shown as part of: itself, its word, or its picture.
+        self._number = [fold.groups(axis, words=words, unfolded=self._unfolded()) for axis in axes]
+        self.folded = [
+            len(set(number.tolist())) < len(set(fold.groups(axis, words=words, unfolded=None).tolist()))
+            for axis, number in zip(axes, self._number, strict=True)
+        ]
+        self._merges = None
+        if any(int(number.max(initial=-1)) + 1 < len(number) for number in self._number):
+            counts = None if self.blocks is None else self.blocks.counts
+            self._merges = (fold.matrices(self._number[0], counts)[0], fold.matrices(self._number[1])[1])
+        whole = [
+            fold.axis(axis, number, words=words) for axis, number in zip(axes, self._number, strict=True)
+        ]
+        named = word_labels if words else piece_labels
+        whole = [replace(axis, pieces=named(axis)) for axis in whole]
         sides = (None, None) if self.state["filter"] == "all" else tuple(self.state["filter"])
         self.rows, self.columns = (
             _kept(axis, side, self.state["special"]) for axis, side in zip(whole, sides, strict=True)
         )
         if not self.state["sinks"] and self.state["scale"] != "neuron":
             left_out = sinks(self._included)
-            if self._words is not None:
-                left_out = _words.group(self.maps.key)[left_out]
+            left_out = self._number[1][left_out]
             self.columns = np.setdiff1d(self.columns, left_out)
         if not len(self.rows) or not len(self.columns):
             raise InputError("state: the filter leaves no token; show special tokens, or another filter")
@@ -119,7 +130,7 @@ class Selection:
             name: layers if self.blocks is None else [self.blocks.mean(np.asarray(each)) for each in layers]
             for name, layers in one.quantities(self.part).items()
         }
-        self._links = [of_blocks(link, self.blocks) for link in one.links.get(self.part, ())]
+        self.links = [of_blocks(link, self.blocks) for link in one.links.get(self.part, ())]
         self._quantity = self._find()
         self.of = one.notes.get(self.state["quantity"])
         self.signed = against is not None or any(
@@ -135,6 +146,13 @@ class Selection:
                     "state: side 'difference' subtracts inputs of as many tokens; these show {} × {} and "
                     "{} × {} (side='both' draws them side by side)".format(*mine, *other)
                 )
+
+    def _unfolded(self) -> Sequence[int] | None:
+        """The pictures within a text whose tokens stand on their own; None: all, on the picture and beside q and k."""
+        scale, picture = self.state["scale"], self.state["picture"]
+        return (
+            None if scale == "neuron" or (scale == "head" and picture == "image") else self.state["unfolded"]
+        )
 
     def heads(self, layer: int) -> list[int]:
         """The shown heads of a layer; none where there is no such layer."""
@@ -178,8 +196,8 @@ class Selection:
             asked = [head for head in heads or self.state["heads"] if head in self.heads(each)]
             for head in asked if len(sight) > 1 else [0]:
                 own = np.asarray(sight[head], np.float64)
-                if self._words is not None:
-                    own = self._words[0] @ own @ self._words[1]
+                if self._merges is not None:
+                    own = self._merges[0] @ own @ self._merges[1]
                 seen |= own[np.ix_(self.rows, self.columns)] > 0
         return seen if self.against is None else seen | self.against.sees(every, layer=layer, heads=heads)
 
@@ -244,9 +262,9 @@ class Selection:
         for side, place in pins:
             if side not in ("from", "to"):
                 raise InputError(f"state: pin takes ('from', place) or ('to', place), found {pin!r}")
-            axis, shown = (self.maps.query, self.rows) if side == "from" else (self.maps.key, self.columns)
-            if self._words is not None and place < len(axis):
-                place = int(_words.group(axis)[place])
+            at, shown = (0, self.rows) if side == "from" else (1, self.columns)
+            if place < len(self._number[at]):
+                place = int(self._number[at][place])
             places = shown.tolist()
             if place in places:
                 found[side] = places.index(place)
@@ -264,13 +282,12 @@ class Selection:
         if not self.state["gold"] or self.against is not None:
             return []
         shown: list[IntArray] = []
-        for axis, kept in ((self.maps.query, self.rows), (self.maps.key, self.columns)):
-            number = np.arange(len(axis)) if self._words is None else _words.group(axis)
+        for number, kept in zip(self._number, (self.rows, self.columns), strict=True):
             place = np.full(int(number[-1]) + 1, -1)
             place[kept] = np.arange(len(kept))
             shown.append(place[number])
         axes, crossed = (self.maps.query, self.maps.key), self.maps.kind == "cross"
-        found = (placed(link, axes, (shown[0], shown[1]), crossed) for link in self._links)
+        found = (placed(link, axes, (shown[0], shown[1]), crossed) for link in self.links)
         return [link for link in found if link is not None]
 
     def figures(self) -> Figures | None:
@@ -319,8 +336,8 @@ class Selection:
     def _largest(self) -> float:
         """The largest magnitude of what may be shown: of pairs, and of words where these are shown."""
         layers = self._cut(self._quantity)
-        if self._words is not None:
-            before, after = self._words
+        if self._merges is not None:
+            before, after = self._merges
             layers += [before @ np.asarray(layer, np.float64) @ after for layer in layers]
         return max((float(np.abs(layer).max(initial=0.0)) for layer in layers), default=0.0) or 1.0
 
@@ -338,8 +355,8 @@ class Selection:
 
     def _shown(self, matrix: npt.ArrayLike, quantity: str | None = None) -> Matrix:
         part = np.asarray(matrix, np.float64)
-        if self._words is not None:
-            part = self._words[0] @ part @ self._words[1]
+        if self._merges is not None:
+            part = self._merges[0] @ part @ self._merges[1]
         part = part[np.ix_(self.rows, self.columns)]
         if self.state["renormalise"] and (quantity or self.state["quantity"]) == "weights":
             total = part.sum(-1, keepdims=True)

@@ -1,0 +1,62 @@
+"""A text with pictures in it, and a head that looks from one of its words at one of their patches."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import headscope as hs
+from headscope.maps import AttentionMaps
+
+WIDE, HIGH = 120, 80
+ROWS, COLUMNS = 2, 3
+WORDS = ["Where", "is", "the", "cup", "?"]
+PIECES = ["<s>", "ĠWhere", "Ġis", "Ġthe", "Ġc", "up", "?"]
+"""The text; "cup" has two pieces."""
+
+
+def picture() -> hs.Picture:
+    pixels = np.full((HIGH, WIDE, 3), 210, np.uint8)
+    pixels[:40, :40] = (220, 60, 40)
+    return hs.Picture(pixels, "red corner")
+
+
+def axis(pictures: int = 1, generated: int = 0) -> hs.Tokens:
+    """The first token, so many pictures of 2 × 3 patches (one beside the other), and the text."""
+    pieces, boxes, ids = [PIECES[0]], [[np.nan] * 4], [-1]
+    for number in range(pictures):
+        grid = hs.Grid(ROWS, COLUMNS, picture=picture())
+        assert grid.boxes is not None
+        shift = np.array([number * WIDE, 0, number * WIDE, 0]) / pictures
+        scale = np.array([1 / pictures, 1, 1 / pictures, 1])
+        pieces += grid.pieces
+        boxes += (grid.boxes * scale + shift).tolist()
+        ids += [-1] * len(grid)
+        if number + 1 < pictures:
+            pieces.append("Ġand")
+            boxes.append([np.nan] * 4)
+            ids.append(50)
+    pieces += PIECES[1:]
+    boxes += [[np.nan] * 4 for _ in PIECES[1:]]
+    ids += [0, 1, 2, 3, 3, 4]
+    count = len(pieces)
+    return hs.Tokens(
+        pieces,
+        special_mask=np.arange(count) == 0,
+        word_ids=np.array(ids),
+        picture=picture(),
+        boxes=np.array(boxes),
+        classes={"generated": np.arange(count) >= count - generated} if generated else {},
+    )
+
+
+def planted(tokens: hs.Tokens) -> AttentionMaps:
+    """Head 0: both pieces of "cup" look at patch[0,0] (.5, .7), all else at the first token; head 1 looks at itself."""
+    count = len(tokens)
+    first = np.tril(np.full((count, count), 0.001))
+    first[:, 0] += 1
+    cup = count - 3
+    for row, weight in ((cup, 0.5), (cup + 1, 0.7)):
+        first[row] = 0
+        first[row, 1], first[row, 2], first[row, 0] = weight, 0.1, 0.9 - weight
+    heads = np.stack([first / first.sum(1, keepdims=True), np.eye(count)])
+    return AttentionMaps([heads.astype(np.float32)] * 2, tokens, tokens, causal=True)
