@@ -154,6 +154,8 @@ def test_smooth_opacity_and_other_pictures(open_page: Callable[..., Any]) -> Non
     page.get_by_role("radio", name="Matrix").click()
     page.wait_for_selector("figure.matrix.big")
     assert not page.locator(".hp").is_visible()
+    page.keyboard.press("m")
+    page.wait_for_selector(".hp .boards canvas")
     page.get_by_role("radio", name="Lines", exact=True).last.click()
     page.wait_for_selector(".hv .toks.r")
 

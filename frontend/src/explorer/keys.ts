@@ -11,7 +11,7 @@ const SCALES = ["model", "head", "neuron"] as const;
 const KEYS = [
   ["← →", "previous, next head"], ["↑ ↓", "previous, next layer"], ["Enter", "one scale closer"], ["Esc", "let go of chosen tokens, then one scale out"],
   ["1 2 3", "model, head, neurons"], ["a", "all heads, or only this one"], ["s", "special tokens on or off"], ["w", "words or pieces"], ["g", "gold links on or off"], ["u", "pictures within a text as one, or their patches"],
-  ["m", "lines or matrix"], ["+ − 0", "zoom the matrix, or the sound"], ["space", "play the sound, or pause"], ["/", "find a token; Enter pins the next"], ["Tab", "to the tokens: ↑ ↓ move, ← → other side, Enter pins"],
+  ["m", "lines, or the picture, or matrix"], ["+ − 0", "zoom the matrix, or the sound"], ["space", "play the sound, or pause"], ["/", "find a token; Enter pins the next"], ["Tab", "to the tokens: ↑ ↓ move, ← → other side, Enter pins"],
   ["Shift", "with a click or Enter: a token on each side, to rank all heads"], ["?", "this list"],
 ] as const;
 
@@ -71,7 +71,8 @@ export function action(key: string, { state, headbar, matrix, sound, fold, set, 
     s: () => set({ special: !state.special }),
     w: () => set({ unit: state.unit === "words" ? "pieces" : "words" }),
     g: () => set({ gold: !state.gold }),
-    m: () => set({ picture: state.picture === "matrix" ? "lines" : "matrix" }),
+    // Back from the matrix to the picture; where tokens are on none, that is lines.
+    m: () => set({ picture: state.picture === "matrix" ? "image" : "matrix" }),
     u: fold,
     "/": search,
     "?": help,
