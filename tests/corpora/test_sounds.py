@@ -17,7 +17,7 @@ from headscope import corpora
 from headscope.audio import heard
 from headscope.corpora import Corpus, Example
 from headscope.corpora.links import links_of
-from headscope.corpora.sounds import parts
+from headscope.corpora.long_sounds import parts
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
 from headscope.link import Link, Span
 

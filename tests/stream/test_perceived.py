@@ -182,3 +182,13 @@ def test_the_axis_beforehand_is_that_of_the_maps() -> None:
             if getattr(axis, name) is not None:
                 np.testing.assert_array_equal(getattr(axis, name), getattr(maps.query, name))
         assert len(record(model, prepare(model, None, **given)[1])) == 2
+
+
+def test_a_sound_longer_than_the_model_hears_is_measured_in_parts() -> None:
+    model = hs.load(whisper_parts(2))
+    long = np.concatenate([sounds()[1][0], np.zeros(RATE, np.float32), sounds()[3][0]]), RATE
+    given = corpus([Example(audio=long, document=0, source="long.wav")])
+    measured = hs.measure(model, given, measures=["entropy"])
+    assert given.counts.cuts == 1
+    assert given.counts.examples == 2
+    assert int(measured["entropy_n"][0, 0]) == 2 * len(model.hear(sounds()[0]))

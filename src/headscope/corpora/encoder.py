@@ -62,6 +62,11 @@ class Encoder(Protocol):
 class Perceiver(Protocol):
     """What a corpus of pictures or sounds needs of a model."""
 
+    @property
+    def hears(self) -> tuple[int, float] | None:
+        """How many samples in a second it hears, and how many seconds at once; None where it hears nothing."""
+        ...
+
     def see(self, image: Any, text: str | None = None) -> Tokens:
         """Tokens of a picture, or of a text with a picture in it."""
         ...

@@ -15,6 +15,7 @@ import numpy as np
 
 from headscope.corpora.encoder import Bulk, Counts, Encoder, Hasty, Line, Perceiver
 from headscope.corpora.example import Example
+from headscope.corpora.long_sounds import parts
 from headscope.errors import CorpusError, InputError
 from headscope.tokens import Tokens
 
@@ -92,7 +93,7 @@ def fitted(
     for told, group in groupby(examples, _perceived):
         if told:
             for example in group:
-                yield from _encoded(model, [example], leave_out)
+                yield from _encoded(model, _heard_parts(model, example, counts, leave_out), leave_out)
         else:
             yield from _fitted(model, group, limit, counts, leave_out, _bulk(model) if bare else None)
 
@@ -100,6 +101,23 @@ def fitted(
 def _perceived(example: Example) -> bool:
     """Whether an example is a picture or a sound, or has one."""
     return example.image is not None or example.audio is not None
+
+
+def _heard_parts(model: Encoder, example: Example, counts: Counts, leave_out: LeaveOut) -> Sequence[Example]:
+    """A picture, or a sound in parts that the model hears at once; nothing for a sound that is not to be cut."""
+    hears = model.hears if isinstance(model, Perceiver) else None
+    if example.audio is None or hears is None:
+        return [example]
+    try:
+        found = parts(example, *hears)
+    except CorpusError as error:
+        leave_out(error)
+        return []
+    except InputError as error:
+        leave_out(example.error(error))
+        return []
+    counts.cuts += len(found) - 1
+    return found
 
 
 def _bulk(model: Encoder) -> Bulk | None:

@@ -199,6 +199,11 @@ class Model:
             _encode.chat(self._tokenizer(), list(messages), add_generation_prompt=add_generation_prompt)
         )
 
+    @property
+    def hears(self) -> tuple[int, float] | None:
+        """How many samples in a second a model of sound hears, and how many seconds at once; None for others."""
+        return perceive.hears(self)
+
     def see(self, image: Any, text: str | None = None) -> Tokens:
         """Tokens of a picture, or of a text with a picture in it, as the model's processor makes them."""
         tokens = perceive.see(self, image, text)

@@ -13,7 +13,7 @@ from headscope.corpora import Corpus, builtin, builtin_images, builtin_sounds
 from headscope.corpora.corpus import Kind
 from headscope.errors import InputError
 from headscope.grid import Frames
-from headscope.models.audio import listened
+from headscope.models.audio import LONGEST, listened
 from headscope.models.encode import collate
 from headscope.models.perceiver import Perceiver
 from headscope.models.pictures import looked, prefixed
@@ -50,6 +50,16 @@ def _reads_both(model: Perceiver) -> bool:
     """Whether a model reads a text with a picture in it, of which its vocabulary has a token."""
     named = (getattr(model.config, name, None) for name in ("image_token_id", "image_token_index"))
     return model.processor is not None and any(isinstance(number, int) for number in named)
+
+
+def hears(model: Perceiver) -> tuple[int, float] | None:
+    """How many samples in a second a model hears, and how many seconds at once; None for one that hears nothing."""
+    extractor: Any = model.feature_extractor
+    rate: Any = getattr(extractor, "sampling_rate", None)
+    if not isinstance(rate, int):
+        return None
+    most: Any = getattr(extractor, "n_samples", None)
+    return rate, LONGEST if most is None else most / rate
 
 
 def hear(model: Perceiver, audio: Audio) -> Tokens:
