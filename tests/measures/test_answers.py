@@ -105,6 +105,20 @@ def test_a_corpus_of_pictures_with_a_question(llava: Model) -> None:
     assert "cls" in names(alone)
 
 
+def test_what_a_model_wrote_about_many_pictures_is_measured_as_its_maps_say(llava: Model) -> None:
+    options: Any = {"max_new_tokens": 4, "min_new_tokens": 4}
+    written: list[Any] = [
+        hs.generate(llava, "What is on it?", image=each, **options)["language"]  # pyright: ignore[reportIndexIssue, reportArgumentType, reportCallIssue]
+        for each in (PHOTO, PHOTO[::-1])
+    ]
+    answers = [Example(tokens=maps.query, document=place) for place, maps in enumerate(written)]
+    measured = hs.measure(llava, answers, measures=["answers"])
+    for name in ANSWERS:
+        own = np.mean([surface(maps, [name])[name].values for maps in written], 0)
+        np.testing.assert_allclose(measured[name], own, atol=1e-5)
+    assert (measured["to_written_n"] == 2 * 3).all()
+
+
 @pytest.fixture(scope="module")
 def llava() -> Model:
     return hs.load(llava_parts())
