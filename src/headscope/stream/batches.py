@@ -168,19 +168,20 @@ def _elsewhere(
             read.append((batches, shown.place(count)))
             yield [Given(block.number, batches)]
 
-    for results in workers.each(models, _Batches(work), units(), shown):
+    for results in workers.each(models, Batches(work), units(), shown):
         batches, place = read.popleft()
         yield zip(batches, results, strict=True)
         shown.at(place)
 
 
 @dataclass(frozen=True)
-class _Batches(Generic[T]):
+class Batches(Generic[T]):
     """What a function gives for each batch of a unit."""
 
     work: Callable[[Sequence[Example]], T]
 
     def __call__(self, unit: Sequence[Given], done: Callable[[int], None]) -> list[T]:
+        """The results, in the order of the batches."""
         return [result for given in unit for _, result in worked(given, self.work, done)]
 
 

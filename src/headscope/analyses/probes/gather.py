@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, islice
 from typing import Any, cast
@@ -18,8 +19,11 @@ from headscope.attention.recording import evaluating
 from headscope.corpora import Example
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model
-from headscope.stream.batches import TOKENS_PER_INPUT
+from headscope.stream.batches import TOKENS_PER_INPUT, Batches
+from headscope.stream.engines.here import Engine
 from headscope.stream.forward import forward
+from headscope.stream.outcome import Given
+from headscope.stream.progress import Progress
 from headscope.stream.words import word_maps
 from headscope.tokens import Tokens
 
@@ -34,32 +38,52 @@ Work = Callable[[Sequence[Example]], list[npt.NDArray[Any]]]
 def fill(
     store: Store,
     examples: Iterable[Example],
+    model: Model,
     work: Work,
     *,
     batch_size: int,
-    done: Callable[[int], None],
-    same_length: bool = False,
+    shown: Progress,
+    engine: Engine,
 ) -> None:
-    """Write what is not yet in a store. `examples` are all sentences, with tokens; `done` counts them.
+    """Write what is not yet in a store.
 
-    `same_length` is for models that padding moves: a batch has sentences of as many tokens.
+    Args:
+        store: is filled.
+        examples: all sentences, with tokens.
+        model: that the work runs. One that padding moves gets batches of sentences of as many tokens.
+        work: what is kept of each sentence of a batch.
+        batch_size: sentences in a batch, at most.
+        shown: counts the sentences.
+        engine: where the work is done.
     """
-    stream = islice(examples, store.done, None)
-    done(store.done)
-    for window in _windows(stream):
-        lengths = [len(example.tokens or ()) for example in window]
-        order = sorted(range(len(window)), key=lengths.__getitem__)
-        arrays: dict[int, npt.NDArray[Any]] = {}
-        while order:
-            size = min(batch_size, len(order))
-            while size > 1 and size * lengths[order[size - 1]] > batch_size * TOKENS_PER_INPUT:
-                size -= 1
-            if same_length:
-                size = sum(lengths[place] == lengths[order[0]] for place in order[:size])
-            batch, order = order[:size], order[size:]
-            arrays |= zip(batch, work([window[place] for place in batch]), strict=True)
-            done(len(batch))
-        store.append([arrays[place] for place in range(len(window))])
+    shown(store.done)
+    orders: deque[list[list[int]]] = deque()
+
+    def units() -> Iterator[list[Given]]:
+        for number, window in enumerate(_windows(islice(examples, store.done, None))):
+            batches = list(_batches(window, batch_size, model.same_length))
+            orders.append(batches)
+            yield [Given(number, [[window[place] for place in batch] for batch in batches])]
+
+    for found in engine.each([model], Batches(work), units(), shown if engine.remote else None):
+        places = [place for batch in orders.popleft() for place in batch]
+        arrays = dict(zip(places, (each for batch in found for each in batch), strict=True))
+        store.append([arrays[place] for place in range(len(places))])
+        shown(len(places))
+
+
+def _batches(window: Sequence[Example], batch_size: int, same_length: bool) -> Iterator[list[int]]:
+    """The places of sentences of similar length."""
+    lengths = [len(example.tokens or ()) for example in window]
+    order = sorted(range(len(window)), key=lengths.__getitem__)
+    while order:
+        size = min(batch_size, len(order))
+        while size > 1 and size * lengths[order[size - 1]] > batch_size * TOKENS_PER_INPUT:
+            size -= 1
+        if same_length:
+            size = sum(lengths[place] == lengths[order[0]] for place in order[:size])
+        yield order[:size]
+        order = order[size:]
 
 
 def _windows(stream: Iterator[Example]) -> Iterator[list[Example]]:

@@ -39,6 +39,8 @@ from headscope.doors import Count, Seed, validated
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.stream.batches import at_least_one, examples
+from headscope.stream.engines import engine_of
+from headscope.stream.engines.here import Engine
 from headscope.stream.estimate import FEWER, RUN, ahead, disk_size, duration, peak_memory
 from headscope.stream.identity import versions, weights
 from headscope.stream.inputs import Inputs, unwatched
@@ -76,6 +78,7 @@ def probe(
     limit: Count | None = None,
     resume: str | os.PathLike[str] | None = None,
     batch_size: Count = 32,
+    engine: Any = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """Probes for dependency trees, trained on one treebank and scored on another (Clark et al. 2019, table 3).
@@ -94,6 +97,7 @@ def probe(
         resume: a folder for what is kept on disk; an interrupted run continues from there and ends with the same
             digits. None: a temporary folder that is removed afterwards.
         batch_size: sentences in a batch of the model, at most.
+        engine: as in `headscope.measure`: where the model runs; probes are trained here.
         progress: show progress and losses on stderr.
 
     Returns:
@@ -127,9 +131,9 @@ def probe(
             _Side(model, "train", train, limit, vocabulary),
             _Side(model, "dev", dev, None, vocabulary),
         )
-        run = _Run(
-            model, sides, vocabulary, vectors, seed, epochs, precision, batch_size, progress, folder, stack
-        )
+        workers = stack.enter_context(engine_of(engine))
+        options = (vectors, seed, epochs, precision, batch_size, workers, progress)
+        run = _Run(model, sides, vocabulary, *options, folder, stack)
         if vectors is not None:
             run.expect_vectors()
         rows = [row for kind in kinds for row in run.rows(kind)]
@@ -197,6 +201,7 @@ class _Run:
     epochs: int
     precision: Precision
     batch_size: int
+    engine: Engine
     progress: bool
     folder: Path
     stack: ExitStack
@@ -344,16 +349,9 @@ class _Run:
                     pass
             else:
                 title = f"{name} ({store.nbytes / 1e6:,.0f} MB on disk)"
-                with bar([], len(store), self.progress, title) as done:
-                    same_length = model.same_length
-                    gather.fill(
-                        store,
-                        side.read,
-                        work,
-                        batch_size=self.batch_size,
-                        done=done,
-                        same_length=same_length,
-                    )
+                with bar([], len(store), self.progress, title) as shown:
+                    options: dict[str, Any] = {"batch_size": self.batch_size, "engine": self.engine}
+                    gather.fill(store, side.read, model, work, shown=shown, **options)
             stores.append(store)
         return stores
 

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,9 +25,9 @@ from headscope.measures.measure import Measure
 from headscope.measures.sums import Documents, Floats, Sums
 from headscope.measures.surface import SMOOTHING
 from headscope.models import Model
-from headscope.stream.batches import examples, over_blocks, tokens_of
+from headscope.stream.batches import examples, over_blocks, tokens_of, worked
 from headscope.stream.forward import self_attention
-from headscope.stream.rows import Rows
+from headscope.stream.rows import Found, Rows
 
 INPUTS = 500
 """From so many inputs, at most, offsets are taken: where a head looks settles soon."""
@@ -56,29 +58,32 @@ class Look:
         self._documents = Documents([measure.name for measure in measures])
         self._profiles = Profiles()
         self._kept: list[tuple[Sequence[Example], list[Seen]]] = []
-        self._inputs = 0
 
     @property
     def whole(self) -> bool:
         """Whether all inputs are looked at, or the first `INPUTS`."""
         return bool(self._measures)
 
-    def add(self, batch: Sequence[Example], records: Sequence[AttentionRecord]) -> None:
-        """Take in the attention of one batch."""
-        if self._change is not None:
-            records = [self._change(record) for record in records]
-        if self._measures:
+    def measured(self, batch: Sequence[Example], records: Sequence[AttentionRecord]) -> Found:
+        """What is measured of the attention of one batch, for `take`; notes nothing."""
+        records = self._changed(records)
 
-            def put(rows: Rows) -> None:
-                for record in records:
-                    rows.reduce(record)
+        def put(rows: Rows) -> None:
+            for record in records:
+                rows.reduce(record)
 
-            self._sum(self._documents, batch, self._measures, put)
-        before, self._inputs = self._inputs, self._inputs + len(batch)
-        if self._of_tokens and before < INPUTS:
+        return self._found(batch, self._measures, put)
+
+    def take(self, batch: Sequence[Example], found: Found) -> None:
+        """Add what was measured of one batch."""
+        _add(self._documents, batch, found)
+
+    def see(self, batch: Sequence[Example], records: Sequence[AttentionRecord]) -> None:
+        """Take in where the heads look in one of the first batches."""
+        if self._of_tokens:
             lengths = [len(tokens_of(example)) for example in batch]
             seen: list[Seen] = []
-            for record in records:
+            for record in self._changed(records):
                 self._profiles.add(record, lengths)
                 seen.append(Seen.of(record, lengths, seen))
             self._kept.append((batch, seen))
@@ -99,24 +104,25 @@ class Look:
                 for one in layers:
                     rows.reduce_matrix(one.record, self._profiles.matrix(one), "own offsets")
 
-            self._sum(documents, batch, chosen, put)
+            _add(documents, batch, self._found(batch, chosen, put))
         return dict(zip(documents.labels["measures"], documents.close().value(), strict=True))
 
-    def _sum(
-        self,
-        documents: Documents,
-        batch: Sequence[Example],
-        measures: Sequence[Measure],
-        put: Callable[[Rows], None],
-    ) -> None:
-        rows = Rows(
-            self._model, measures, [tokens_of(example) for example in batch], SMOOTHING[None], Counter()
-        )
+    def _changed(self, records: Sequence[AttentionRecord]) -> Sequence[AttentionRecord]:
+        return records if self._change is None else [self._change(record) for record in records]
+
+    def _found(
+        self, batch: Sequence[Example], measures: Sequence[Measure], put: Callable[[Rows], None]
+    ) -> Found:
+        tokens = [tokens_of(example) for example in batch]
+        rows = Rows(self._model, measures, tokens, SMOOTHING[None], Counter())
         put(rows)
-        found = rows.close()
-        for place, example in enumerate(batch):
-            of = (array[place] for array in (found.sums, found.chance, found.divisors))
-            documents.add(example.document, found.tokens[place], found.layers, *of)
+        return rows.close()
+
+
+def _add(documents: Documents, batch: Sequence[Example], found: Found) -> None:
+    for place, example in enumerate(batch):
+        of = (array[place] for array in (found.sums, found.chance, found.divisors))
+        documents.add(example.document, found.tokens[place], found.layers, *of)
 
 
 def look(
@@ -126,25 +132,39 @@ def look(
     *,
     batch_size: int = 32,
     limit: int | None = None,
+    engine: Any = None,
 ) -> None:
-    """Show each look the attention of some inputs, in one pass.
+    """Show each look the attention of some inputs.
 
     Args:
         model: from `headscope.load`.
         corpus, batch_size, limit: as in `headscope.measure`.
         looks: of this model.
+        engine: where is measured what is measured of all inputs; the first are looked at here.
     """
-    inputs = examples(model, corpus, limit)
-    if not any(one.whole for one in looks):
-        inputs = islice(inputs, INPUTS)
+    inputs: Iterable[Example] = examples(model, corpus, limit)
+    whole = [one for one in looks if one.whole]
+    if not whole:
+        inputs, engine = islice(inputs, INPUTS), None
+    work = partial(_measured, model, whole)
+    seen = 0
+    for block in over_blocks(model, corpus, work, inputs=inputs, batch_size=batch_size, engine=engine):
+        for batch, found in block:
+            for one, own in zip(whole, found, strict=True):
+                one.take(batch, own)
+            for _, records in worked([batch] if seen < INPUTS else [], partial(_attention, model)):
+                for one in looks:
+                    one.see(batch, records)
+            seen += len(batch)
 
-    def work(batch: Sequence[Example]) -> list[AttentionRecord]:
-        return self_attention(model, [tokens_of(example) for example in batch])
 
-    for block in over_blocks(model, corpus, work, inputs=inputs, batch_size=batch_size):
-        for batch, records in block:
-            for one in looks:
-                one.add(batch, records)
+def _attention(model: Model, batch: Sequence[Example]) -> list[AttentionRecord]:
+    return self_attention(model, [tokens_of(example) for example in batch])
+
+
+def _measured(model: Model, looks: Sequence[Look], batch: Sequence[Example]) -> list[Found]:
+    records = _attention(model, batch) if looks else []
+    return [one.measured(batch, records) for one in looks]
 
 
 def offset_scores(

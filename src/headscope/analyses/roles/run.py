@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
+from typing import Any
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
@@ -27,6 +28,8 @@ from headscope.measures.dataset import description
 from headscope.measures.patterns import SINK_TOKENS
 from headscope.measures.sums import Floats
 from headscope.models import Model, expect_model
+from headscope.stream.engines import engine_of
+from headscope.stream.engines.here import Engine
 from headscope.stream.inputs import unwatched
 from headscope.stream.rare import with_rarest
 
@@ -51,6 +54,7 @@ def roles(
     batch_size: Count = 32,
     limit: Count | None = None,
     seed: Seed = 0,
+    engine: Any = None,
     progress: bool = False,
 ) -> pd.DataFrame:
     """The roles of every head, with scores, confidence intervals, thresholds and q.
@@ -75,6 +79,8 @@ def roles(
         level: the expected share of wrong roles among those named.
         batch_size, limit, progress: as in `headscope.measure`.
         seed: of the random tokens.
+        engine: as in `headscope.measure`: where the corpus is measured; what is told from 500 inputs or fewer, from
+            needles or repeated tokens is done here.
 
     Returns:
         One row a role, with `headscope.analyses.roles.statistics.COLUMNS`, and one row with the nearest role of each
@@ -86,7 +92,8 @@ def roles(
     >>> table[(table["layer"] == 0) & (table["head"] == 2)]["role"].tolist()
     ['previous token']
     """
-    every = every_role(model, corpus, batch_size=batch_size, limit=limit, seed=seed, progress=progress)
+    options: dict[str, Any] = {"batch_size": batch_size, "limit": limit, "progress": progress}
+    every = every_role(model, corpus, seed=seed, engine=engine, **options)
     table = statistics.named(every, level)
     told = {"level": level, "tests": len(every), "not_found": table.attrs["not_found"]}
     table.attrs["meta"] = every.attrs["meta"] | told
@@ -100,6 +107,7 @@ def every_role(
     batch_size: int = 32,
     limit: int | None = None,
     seed: int = 0,
+    engine: Any = None,
     progress: bool = False,
     retrieved: Callable[[], xr.Dataset] | None = None,
 ) -> pd.DataFrame:
@@ -108,13 +116,27 @@ def every_role(
     `retrieved` gives what is known of retrieval; by default that is measured.
     """
     expect_model(model)
+    with engine_of(engine) as workers:  # for all readings
+        return _every_role(model, corpus, batch_size, limit, seed, workers, progress, retrieved)
+
+
+def _every_role(
+    model: Model,
+    corpus: Corpus,
+    batch_size: int,
+    limit: int | None,
+    seed: int,
+    engine: Engine,
+    progress: bool,
+    retrieved: Callable[[], xr.Dataset] | None,
+) -> pd.DataFrame:
+    options: dict[str, Any] = {"batch_size": batch_size, "limit": limit, "engine": engine}
     if corpus.kind != "text":
         figures = measure(
             model,
             corpus,
             measures=seen_measures(corpus.kind),
-            batch_size=batch_size,
-            limit=limit,
+            **options,
             progress=progress,
         )
         return seen_roles(figures, partial(artefacts, model, corpus, batch_size=batch_size, limit=limit))
@@ -125,9 +147,7 @@ def every_role(
         inputs = inputs if isinstance(inputs, Corpus) else list(inputs)
         shown = progress and not place
         with unwatched():  # unknown pieces of the corpus are told where tokens are counted
-            datasets.append(
-                measure(model, inputs, measures=measures, batch_size=batch_size, limit=limit, progress=shown)
-            )
+            datasets.append(measure(model, inputs, measures=measures, **options, progress=shown))
         read.append((inputs, measures))
         if "induction" in measures and isinstance(inputs, list):
             copies = copying(model, inputs)
@@ -138,7 +158,7 @@ def every_role(
         if names := definitions.off_measures(measures) if sinks else []:
             looks.append(look_off(model, names, definitions.offset_measures()))
         with unwatched():
-            look(model, inputs, looks, batch_size=batch_size, limit=limit)
+            look(model, inputs, looks, **options)
         datasets[place] = _assigned(datasets[place], looks[0].scores())
         datasets += [measured_off(model, names, off) for off in looks[1:]]
     lowered = suppression(model, corpus.encoded(model)) if model.causal else ""
