@@ -18,6 +18,7 @@ from headscope.views.figure_matrix import HeadMatrix
 from headscope.views.figure_neurons import HeadNeurons
 from headscope.views.figure_picture import HeadPicture, picture_of
 from headscope.views.figure_sound import HeadSound, sounds
+from headscope.views.figure_talk import TextPicture, talks
 from headscope.views.inputs import Included, Input, in_words
 from headscope.views.page import plain_text
 from headscope.views.palette import palette
@@ -53,7 +54,7 @@ class Gap:
             canvas.text(left, top + 8 + 10 * line, text, 7.0, canvas.colours.ink2)
 
 
-Drawing = Grid | HeadLines | HeadMatrix | HeadNeurons | HeadPicture | HeadSound
+Drawing = Grid | HeadLines | HeadMatrix | HeadNeurons | HeadPicture | HeadSound | TextPicture
 
 
 def figure(
@@ -276,6 +277,8 @@ def _drawing(selection: Selection) -> type[Drawing]:
         return HeadNeurons
     if selection.state["picture"] == "image" and sounds(selection):
         return HeadSound
+    if selection.state["picture"] == "image" and talks(selection):
+        return TextPicture
     if selection.state["picture"] == "image" and picture_of(selection) is not None:
         return HeadPicture
     return HeadMatrix if selection.state["picture"] == "matrix" else HeadLines

@@ -8,21 +8,25 @@ from typing import Literal
 import numpy as np
 
 from headscope.senses import Picture
-from headscope.views.canvas import Canvas, label, number
+from headscope.views import fold
+from headscope.views.canvas import Canvas, label
 from headscope.views.figure_head import hue, title
-from headscope.views.figure_veils import Pixels, Raster, Shares, covered, enlarged, sized
+from headscope.views.figure_veils import UNSEEN, Pixels, Raster, Shares, covered, enlarged, sized
 from headscope.views.palette import Palette
 from headscope.views.seeing import areas
 from headscope.views.selection import Matrix, Sees, Selection
 
-Asked = int | Literal["all", "patches"]
-"""Who looks: a query by its place among those that are shown, or the mean over all of them or over the patches."""
+Asked = int | Literal["all", "patches", "text"]
+"""Who looks: a query by its place among those that are shown, or the mean over all of them, over the patches, or over
+the text around a picture."""
 
-_GAP, _TITLE, _NAME, _FOOT = 10.0, 14.0, 10.0, 11.0
+_GAP, _TITLE, _NAME, _LINE = 10.0, 14.0, 10.0, 7.0
+_LINES = 3  # of tokens without an area
 _MOST = 260.0
 _SMALL = 92.0
 _LAYER = (30.0, 46.0)
 _WIDE = 2.5
+_GREY, _SEEN_THROUGH = "#{:02x}{:02x}{:02x}".format(*UNSEEN[:3]), UNSEEN[3] / 255
 _DOTS, _DOTS_OF_CELLS = 3.5, 2.0  # pixels a point
 
 
@@ -45,7 +49,10 @@ class HeadPicture:
         self.across = 1 if alone else len(self.boards)
         each = (width - _GAP * (self.across - 1)) / self.across
         self.each = each if alone else min(each, _MOST)
-        self.board = _NAME + self.each * self.aspect + _FOOT
+        self.canvas = canvas
+        # No share is longer in print than that of what is not seen.
+        said = [self._tokens(end, np.full(len(self._areas(end)), np.nan)) for end in self.boards]
+        self.board = _NAME + self.each * self.aspect + 4.0 + _LINE * max(map(len, said))
         many = len(self.heads) if len(self.heads) > 1 else 0
         self.beside = 1 if alone else max(2, min(6, many, int((width + _GAP) / (_SMALL * 0.75))))
         self.small = min((width - _GAP * (self.beside - 1)) / self.beside, _SMALL * 1.5)
@@ -105,8 +112,12 @@ class HeadPicture:
             if signed
             else "what is not looked at is dark, by the root of its share of the largest"
         ]
-        if not self.seen.all():
-            said.append("grey: hidden by the mask")
+        cut = len(Raster(self._areas(self.boards[-1])).outside(self.picture.size)) > 0
+        greys = [
+            text for text, holds in (("hidden by the mask", not self.seen.all()), ("cut off", cut)) if holds
+        ]
+        if greys:
+            said.append(f"grey: {' or '.join(greys)}")
         if self.rolled is not None:
             said.append(
                 "rollout (Abnar & Zuidema 2020): the mean over heads, ½ A + ½ I, multiplied over the layers so far"
@@ -148,8 +159,8 @@ class HeadPicture:
         """A whole picture, its veils, the chosen area, and the shares of tokens that have none."""
         boxes, scale = self._areas(end), self.each / self.picture.size[0]
         self._under(canvas, x, y, self.each, grey=shares is not None and self._tints(canvas) is not None)
+        raster = Raster(boxes)
         if shares is not None:
-            raster = Raster(boxes)
             left, top, right, bottom = raster.area * scale
             veils = raster.veils(shares, self.selection.state["opacity"], self._tints(canvas))
             if self.selection.state["smooth"]:
@@ -161,16 +172,26 @@ class HeadPicture:
                 canvas.rectangle(
                     x + left, y + top, right - left, bottom - top, None, edge=edge, line=line, order=3
                 )
-        tokens = np.flatnonzero(np.isnan(boxes[:, 0])).tolist()
-        texts = [self._token(end, place, shares) for place in tokens[:8]]
-        canvas.text(x, y + self.each * self.aspect + 6, "   ".join(texts), 5.5, canvas.colours.ink3)
+        for left, top, right, bottom in raster.outside(self.picture.size) * scale:
+            canvas.rectangle(
+                x + left, y + top, right - left, bottom - top, _GREY, alpha=_SEEN_THROUGH, order=2
+            )
+        for line, text in enumerate(self._tokens(end, shares)):
+            canvas.text(x, y + self.each * self.aspect + 6 + _LINE * line, text, 5.5, canvas.colours.ink3)
 
-    def _token(self, end: str, place: int, shares: Shares | None) -> str:
-        name = self._called("from" if end == "from" else "to", place)
-        if shares is None:
-            return name
-        share = float(shares[place])
-        return f"{name} {'not seen' if np.isnan(share) else number(share, abs(share)) or '0'}"
+    def _tokens(self, end: str, shares: Shares | None = None) -> list[str]:
+        """The tokens that have no area, with their shares, in a few lines as long as a picture is wide."""
+        lines: list[str] = []
+        for place in np.flatnonzero(np.isnan(self._areas(end)[:, 0])).tolist():
+            text = self._called("from" if end == "from" else "to", place)
+            if shares is not None:
+                text += " not seen" if np.isnan(shares[place]) else f" {_thousandths(float(shares[place]))}"
+            longer = f"{lines[-1]}   {text}" if lines else text
+            if lines and self.canvas.text_width(longer, 5.5) <= self.each:
+                lines[-1] = longer
+            else:
+                lines.append(text)
+        return [*lines[:_LINES], *(["…"] if len(lines) > _LINES else [])] or [""]
 
     def _under(self, canvas: Canvas, x: float, y: float, width: float, *, grey: bool) -> None:
         height = width * self.aspect
@@ -255,6 +276,7 @@ class SeenHeads:
     def __init__(self, picture: Picture, boxes: Matrix, selection: Selection, means: Matrix) -> None:
         self.picture, self.boxes, self.means = picture, boxes, means
         self.signed = selection.against is not None
+        self.who = "all queries" if fold.reading(selection.maps.query) is None else "the tokens of the text"
         self.area = Raster(boxes).area
         heads = [(layer, head) for layer in selection.layers for head in selection.heads(layer)]
         self.rows = {each: row for row, each in enumerate(heads)}
@@ -278,7 +300,7 @@ class SeenHeads:
     def note(self) -> str:
         """What the caption says."""
         what = "blue more, orange less" if self.signed else "what is not looked at is dark"
-        return f"the mean over all queries, on the picture: {what}"
+        return f"the mean over {self.who}, on the picture: {what}"
 
     def cell(self, layer: int, head: int, width: float, height: float, colours: Palette) -> Pixels:
         """A head's cell, ``[row column 3]``, for so many points."""
@@ -287,6 +309,13 @@ class SeenHeads:
         return thumbnail(
             self.picture, self.boxes, self.means[self.rows[layer, head]], size, self.area, 0.85, tints
         )
+
+
+def _thousandths(share: float) -> str:
+    """A share in three decimals: ``.027``."""
+    text = f"{abs(share):.3f}".removeprefix("0")
+    sign = "−" if share < 0 else ""
+    return f"{sign}{text}" if text != ".000" or not share else f"{'>−' if sign else '<'}.001"
 
 
 def picture_of(selection: Selection) -> Picture | None:
@@ -348,9 +377,12 @@ def looks(selection: Selection, matrix: Matrix, seen: Sees | None, who: Asked) -
         if selection.blocks is None
         else selection.blocks.counts[selection.rows].astype(float)
     )
+    boxes, special = areas(selection.query), selection.query.special_mask
     if who == "patches":
-        boxes = areas(selection.query)
         assert boxes is not None
         weights = weights * ~np.isnan(boxes[:, 0])
+    elif who == "text":
+        assert boxes is not None
+        weights = weights * np.isnan(boxes[:, 0]) * (1 if special is None else ~special)
     total = weights @ seen
     return np.where(total > 0, (weights @ matrix) / np.maximum(total, 1e-12), np.nan)
