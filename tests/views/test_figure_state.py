@@ -77,6 +77,9 @@ HEEDED: tuple[tuple[dict[str, Any], str, Any], ...] = (
 ON_PICTURES = {"smooth", "opacity", "queries", "strip", "rollout"}
 """Keys of heads on a picture, which `test_figure_picture` tries."""
 
+ON_SOUNDS = {"time", "follow", "span"}
+"""Keys of heads on a sound, which `test_figure_sound` tries; what is unfolded `test_fold` does."""
+
 UNHEEDED: tuple[tuple[dict[str, Any], str, Any], ...] = (
     ({**HEAD, "quantity": "gradient", **HIDDEN}, "renormalise", True),
     (NEURON, "unit", "words"),
@@ -142,7 +145,7 @@ def said(state: Mapping[str, Any], inputs: list[Input] | None = None, **options:
 
 
 def test_every_key_is_in_the_table() -> None:
-    assert {key for _, key, _ in HEEDED} | ON_PICTURES == set(STATE)
+    assert {key for _, key, _ in HEEDED} | ON_PICTURES | ON_SOUNDS | {"unfolded"} == set(STATE)
     assert set(DEFAULTS) | {"part", "layer", "heads"} == set(STATE)
 
 

@@ -45,6 +45,18 @@ class Raster:
         self.cells = np.zeros((len(boxes), 4), int)
         self.cells[on] = np.stack([first[:, 0], last[:, 0], first[:, 1], last[:, 1]], -1)
 
+    def outside(self, size: tuple[int, int]) -> Matrix:
+        """What the areas leave out of a picture of (width, height), if more than a hundredth, ``[box 4]``."""
+        width, height = size
+        left, top, right, bottom = self.area
+        whole = np.array([left, top, width - right, height - bottom])
+        if (whole <= 0.01 * np.array([width, height, width, height])).all():
+            return np.zeros((0, 4))
+        boxes = [
+            (0, 0, width, top), (0, bottom, width, height), (0, top, left, bottom), (right, top, width, bottom),
+        ]  # fmt: skip
+        return np.array([box for box in boxes if box[2] - box[0] > 0 and box[3] - box[1] > 0], float)
+
     def veils(self, shares: Shares, opacity: float, colours: Palette | None) -> Pixels:
         """The veils ``[row column 4]``, by the root of each share of the largest; NaN is what cannot be seen.
 
