@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,6 @@ WAVES = 4
 X, Y, FLAG, LOUD = range(2 * WAVES), range(2 * WAVES, 4 * WAVES), 4 * WAVES, 4 * WAVES + 1
 """Which numbers of a state say where across, where down, that it is [CLS], and how bright a patch is."""
 
-Looks = dict[tuple[int, int], str]
-"""What each head looks at: a key of `HEADS`."""
-
 HEADS = {
     "around": ((X, Y), 0.9),
     "row": ((Y,), 3.0),
@@ -33,8 +31,11 @@ HEADS = {
 """By which places a query finds its keys, and how sharply."""
 
 
-def planted_vit(looks: list[list[str]]) -> tuple[Any, Any]:
-    """A module and its processor of pictures of 224 × 224 pixels, whose heads look as they are named, layer by layer."""
+def planted_vit(looks: list[list[str]], artefacts: Sequence[int] = ()) -> tuple[Any, Any]:
+    """A module and its processor of pictures of 224 × 224 pixels, whose heads look as they are named, layer by layer.
+
+    Patches at the places of `artefacts` are so large in the number of brightness that their norm is far above the rest.
+    """
     torch.manual_seed(0)
     config = transformers.ViTConfig(
         hidden_size=WIDTH, num_hidden_layers=len(looks), num_attention_heads=4, intermediate_size=32
@@ -44,6 +45,8 @@ def planted_vit(looks: list[list[str]]) -> tuple[Any, Any]:
         embeddings: Any = module.embeddings
         embeddings.position_embeddings.zero_()
         embeddings.position_embeddings[0, 1:] = _places()
+        for place in artefacts:
+            embeddings.position_embeddings[0, 1 + place, LOUD] = 60.0
         embeddings.cls_token.zero_()
         embeddings.cls_token[..., FLAG] = 3.0
         projection = embeddings.patch_embeddings.projection

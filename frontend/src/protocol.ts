@@ -1342,6 +1342,41 @@ export interface CorefSection {
 }
 
 /**
+ * A head of the decoder's cross attention.
+ *
+ * `accuracy`, between `low` and `high`, is the share of words at whose sound it looks most, `monotonic` that of words
+ * whose sound it finds no earlier than the last word's, and `error` how far the times that it gives alone are off, in
+ * seconds. `chosen`: it is in the set that aligns best.
+ */
+export interface AlignRow {
+  layer: number;
+  head: number;
+  accuracy: number;
+  low: number | null;
+  high: number | null;
+  monotonic: number | null;
+  error: number | null;
+  chosen: boolean;
+}
+
+/**
+ * Heads of the decoder, best first, of `heads`. They open on `example`, the first of the page that has words.
+ */
+export interface AlignSection {
+  title: string;
+  about: string;
+  kind: "align";
+  rows: AlignRow[];
+  heads: number;
+  words: number;
+  chance: number;
+  part: string;
+  example: number | null;
+  notes: string[];
+  command: string | null;
+}
+
+/**
  * A probe's scores with their intervals; None where it has none.
  */
 export interface ProbeRow {
@@ -1657,8 +1692,9 @@ export interface ArtefactRow {
  * Patches whose norm is far above the rest.
  *
  * `of` is what is far above: the norm, or φ. `share` of `n` patches are, those above `cutoff`; `median` is that of
- * all. `edges` are of the bins of the histogram `counts`, evenly on a scale of logarithms. `artefacts` and `others` are the mean norms behind each of `layers`, and
- * `where` the share of patches that are artefacts in each part of the picture, row by row (None: there is none).
+ * all. `edges` are of the bins of the histogram `counts`, evenly on a scale of logarithms. `artefacts` and `others`
+ * are the means behind each of `layers`, and `where` the share of patches that are artefacts in each part of the
+ * picture, row by row (None: there is none).
  */
 export interface ArtefactsSection {
   title: string;
@@ -1699,6 +1735,7 @@ export type SectionInfo =
   | LinksSection
   | SyntaxSection
   | CorefSection
+  | AlignSection
   | ProbesSection
   | CompareSection
   | GroupsSection

@@ -2,6 +2,7 @@
 
 import { fromPage, SQUARE, Store } from "../data";
 import { fit } from "../dom";
+import { inked } from "../explorer/spectrogram";
 import { type Box, covered, imageOf, photo, Raster, within } from "../explorer/veils";
 import type { PartInfo, PictureInfo, Reason } from "../protocol";
 import type { Cell } from "./figures";
@@ -9,8 +10,8 @@ import type { Host } from "./host";
 
 /** How much of what is not looked at is covered. */
 const OPACITY = 0.7;
-/** A spectrogram is so many times as wide as tall here. */
-const SOUND = 1.6;
+/** A sound is so many times as wide as tall here: its spectrogram, and below it from so far down on what is listened to. */
+const [SOUND, LANE] = [1.6, 0.62];
 
 const stores = new Map<number, Store>();
 
@@ -46,42 +47,48 @@ async function given(host: Host, part: PartInfo, cell: Cell, example: number, pi
   return Array.from(own, (value) => (ref.encoding === "sqrt" ? SQUARE[value]! : value));
 }
 
-/** The canvas of a head on an example, at most so wide; `drawn` ends when it is painted, or false where the example has no such head. */
-export function glance(canvas: HTMLCanvasElement, host: Host, cell: Cell, example: number, pin: Reason["pin"], width: number): Promise<boolean> {
+/** Draw a head on an example, at most so wide and tall; false where the example has no such head. */
+export async function glance(canvas: HTMLCanvasElement, host: Host, cell: Cell, example: number, pin: Reason["pin"], side: number): Promise<boolean> {
   const found = seen(host, example);
-  if (!found) return Promise.resolve(false);
+  if (!found) return false;
   const { part, picture, heard } = found;
   const sound = picture.kind === "sound";
   const boxes = part.key.boxes!.map((box) => clipped(box as Box | null, sound ? heard * picture.width : Infinity));
   const area = covered(boxes);
   const shape = sound ? SOUND : (area[2] - area[0]) / (area[3] - area[1]);
-  const size: [number, number] = sound || shape >= 1 ? [width, Math.round(width / shape)] : [Math.round(width * shape), width];
-  canvas.style.width = `${size[0]}px`;
-  canvas.style.height = `${size[1]}px`;
-  return Promise.all([given(host, part, cell, example, pin), imageOf(picture)]).then(([shares, image]) => {
-    if (!shares) return false;
-    const pen = fit(canvas, ...size);
-    const look = { smooth: false, opacity: OPACITY, signed: false, theme: host.now.theme };
-    pen.drawImage(photo(image, within(image, picture, area), ...size), 0, 0, ...size);
-    new Raster(boxes).draw(pen, [0, 0, ...size], shares, look);
-    const chosen = pin?.side === "from" ? clipped((part.query.boxes?.[pin.place] ?? null) as Box | null, area[2]) : null;
-    if (chosen) mark(pen, chosen, area, size);
+  const [width, height] = shape >= 1 ? [side, Math.round(side / shape)] : [Math.round(side * shape), side];
+  Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` }); // its room is there before it is drawn
+  const [shares, image] = await Promise.all([given(host, part, cell, example, pin), imageOf(picture)]);
+  if (!shares) return false;
+  const { theme } = host.now;
+  const pen = fit(canvas, width, height);
+  const own = pin?.side === "from" ? clipped((part.query.boxes?.[pin.place] ?? null) as Box | null, area[2]) : null;
+  const [across, down] = [width / (area[2] - area[0]), height / (area[3] - area[1])];
+  const [x, y] = own ? [(own[0] - area[0]) * across, (own[1] - area[1]) * down] : [0, 0];
+  if (sound) {
+    const ink = inked(image, theme);
+    const floor = Math.round(LANE * height);
+    pen.drawImage(ink, 0, 0, heard * ink.width, ink.height, 0, 0, width, floor);
+    const most = boxes.reduce((most, box, place) => (box ? Math.max(most, shares[place]!) : most), 1e-12);
+    pen.fillStyle = getComputedStyle(canvas).getPropertyValue("--accent");
+    boxes.forEach((box, place) => {
+      if (!box) return;
+      const tall = (height - floor - 2) * Math.sqrt(shares[place]! / most);
+      pen.fillRect((box[0] - area[0]) * across, height - tall, Math.max(1, (box[2] - box[0]) * across), tall);
+    });
+    pen.fillStyle = getComputedStyle(canvas).getPropertyValue("--ink");
+    if (own) pen.fillRect(x, 0, 1.5, height); // the frame that looks
     return true;
-  });
+  }
+  pen.drawImage(photo(image, within(image, picture, area), width, height), 0, 0, width, height);
+  new Raster(boxes).draw(pen, [0, 0, width, height], shares, { smooth: false, opacity: OPACITY, signed: false, theme });
+  for (const [color, line] of own ? ([["#0b0e10", 3], ["#ffffff", 1.5]] as const) : []) {
+    pen.strokeStyle = color;
+    pen.lineWidth = line;
+    pen.strokeRect(x, y, (own![2] - own![0]) * across, (own![3] - own![1]) * down); // the patch that looks
+  }
+  return true;
 }
 
 /** An area, up to where a sound ends; null where it lies behind that. */
-function clipped(box: Box | null, right: number): Box | null {
-  return box === null || box[0] >= right ? null : [box[0], box[1], Math.min(box[2], right), box[3]];
-}
-
-/** The patch that looks, or the frame. */
-function mark(pen: CanvasRenderingContext2D, box: Box, [left, top, right, bottom]: Box, [width, height]: readonly [number, number]): void {
-  const [across, down] = [width / (right - left), height / (bottom - top)];
-  const rect = [(box[0] - left) * across, (box[1] - top) * down, Math.max(3, (box[2] - box[0]) * across), (box[3] - box[1]) * down] as const;
-  for (const [color, line] of [["#0b0e10", 3], ["#ffffff", 1.5]] as const) {
-    pen.strokeStyle = color;
-    pen.lineWidth = line;
-    pen.strokeRect(...rect);
-  }
-}
+const clipped = (box: Box | null, right: number): Box | null => (box === null || box[0] >= right ? null : [box[0], box[1], Math.min(box[2], right), box[3]]);

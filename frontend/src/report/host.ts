@@ -1,7 +1,7 @@
 // What a part of the report may ask of the page around it.
 
 import type { Theme } from "../color";
-import type { Reason } from "../protocol";
+import type { ExplorerState, Reason } from "../protocol";
 import type { Cell, Figures, Measure } from "./figures";
 import type { Table } from "./table";
 
@@ -35,6 +35,8 @@ export interface Host {
   set(change: Partial<State>): void;
   /** Show a head in the explorer for the reason for which it was named, where that is seen. */
   open(cell: Cell, reason: Reason): void;
+  /** Show an example in the explorer as it is asked, such as a part of the model that has no figures. */
+  look(example: number, state: ExplorerState): void;
   /** Show a head's figures: its row in the table. */
   row(cell: Cell): void;
   /** What is made while the page is in light colours, whatever the reader sees. */

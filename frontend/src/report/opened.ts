@@ -84,6 +84,11 @@ export class Opened {
     this.explorer?.update({ ...shows(reason, this.payload?.state ?? {}), layer, heads: [head] });
   }
 
+  /** The explorer is to show something else than the open head. */
+  look(state: ExplorerState): void {
+    this.explorer?.update(state);
+  }
+
   /** Take over a state from the page's address. */
   restore(state: ExplorerState): void {
     this.explorer?.update(this.withHead(state));

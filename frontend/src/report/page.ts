@@ -142,6 +142,14 @@ class Report implements Host {
     this.opened.heading.focus();
   }
 
+  look(example: number, state: ExplorerState): void {
+    this.write(); // what to come back to
+    this.set({ example, reason: null });
+    this.opened.look(state);
+    if (narrow()) this.pull(true);
+    this.write();
+  }
+
   private async link(): Promise<void> {
     this.write();
     const said = await copyLink(window.location.href);

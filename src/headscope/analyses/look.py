@@ -84,20 +84,34 @@ def _perceived(model: Model, example: Example, room: int | None) -> Input:
         text = None if model.processor is None else example.text
         captured, neurons = capture_with_neurons(model, text, image=example.image)
         return _of_picture(_measured(model, captured), example, neurons, room)
-    said = " ".join(example.words or ()) or example.text
+    said = _said(model, example)
     target = (said or ".") if model.encoder_decoder else None
-    captured, _ = capture_with_neurons(model, audio=example.audio, target=target)
+    captured, neurons = capture_with_neurons(model, audio=example.audio, target=target)
     maps = _measured(model, captured)
+    shown = [maps]
+    if isinstance(captured, Parts) and said:
+        shown.append(captured["cross"])
     frames = maps.key
     if example.words is not None and example.times is not None:
         heard = [(word, *times) for word, times in zip(example.words, example.times, strict=True)]
         frames = with_words(frames, heard)
     most = FRAMES if room is None else min(FRAMES, int(np.sqrt(room / len(maps.heads))))
     few = frames_together(frames, most)
-    parts = {maps.kind: put_together(maps, few, few)}
-    if isinstance(captured, Parts) and said:
-        parts["cross"] = put_together(captured["cross"], None, few)
-    return Input(parts)
+    parts: dict[str, AttentionMaps] = {}
+    for each in shown:
+        same = each.kind != "cross"
+        named = replace(each, key=frames, query=frames if same else each.query)
+        parts[each.kind] = put_together(named, few if same else None, few)
+    return Input(parts, neurons={} if few else _of(neurons, maps))
+
+
+def _said(model: Model, example: Example) -> str | None:
+    """What a model that writes what it hears is to write, where that is known and not longer than it takes."""
+    said = " ".join(example.words or ()) or example.text
+    most: Any = getattr(model.config, "max_target_positions", None)
+    if not model.encoder_decoder or not said or (most and len(model.encode(said)) > most):
+        return None
+    return said
 
 
 def _of_picture(

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 ORDER = (
-    *("distance_pixels", "distance_seconds", "distance_share", "diagonality"),
-    *("locality", "locality_seconds", "same_row", "same_column"),
+    *("distance_pixels", "distance_seconds", "locality", "locality_seconds", "same_row", "same_column"),
     "previous",
     "current",
     "next",
@@ -34,6 +33,7 @@ ORDER = (
     "sep_sep",
     "rest_sep",
     "punctuation",
+    *("distance_share", "diagonality"),
     "largest",
     "entropy",
     "entropy_first",

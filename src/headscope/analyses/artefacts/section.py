@@ -26,8 +26,8 @@ NORM = (
     "heads look at them."
 )
 PHI = (
-    "Tokens of a picture that are as large as the first token in the very dimensions in which that stands out: they hold "
-    "no content of their own, and heads look at them."
+    "Tokens of a picture that are as large as the first token in the very dimensions in which that stands out: they "
+    "hold no content of their own, and heads look at them."
 )
 _NAMED = 4
 
@@ -49,8 +49,9 @@ class ArtefactsSection(SectionInfo):
     """Patches whose norm is far above the rest.
 
     `of` is what is far above: the norm, or φ. `share` of `n` patches are, those above `cutoff`; `median` is that of
-    all. `edges` are of the bins of the histogram `counts`, evenly on a scale of logarithms. `artefacts` and `others` are the mean norms behind each of `layers`, and
-    `where` the share of patches that are artefacts in each part of the picture, row by row (None: there is none).
+    all. `edges` are of the bins of the histogram `counts`, evenly on a scale of logarithms. `artefacts` and `others`
+    are the means behind each of `layers`, and `where` the share of patches that are artefacts in each part of the
+    picture, row by row (None: there is none).
     """
 
     kind: Literal["artefacts"]

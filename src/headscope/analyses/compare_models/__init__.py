@@ -20,6 +20,7 @@ ANALYSIS = Analysis(
             options=("--against",),
             cost=4.5,
             doing="the other model beside it",
+            unless="made of texts alone so far",
         ),
     ),
 )

@@ -99,7 +99,7 @@ export const section: Section<ArtefactsSection> = (element, info, host) => {
     : `None of ${info.n.toLocaleString("en-US")} patches: no ${info.of} is above ${figure}, the median is ${info.median.toPrecision(3)}.`;
   const boxes = { spread: h("div"), layers: h("div"), where: h("div") };
   const charts = h("div.norms", {}, captioned(`Patches by ${info.of}`, null, boxes.spread), captioned(`Mean ${info.of} by layer`, null, boxes.layers), some && captioned("Where they sit", null, boxes.where));
-  element.append(h("p.note", {}, said), charts);
+  element.append(h("p.said", {}, said), charts);
   const marked = new HeadRows();
   const rowOf = (row: ArtefactRow): HTMLElement => {
     const cell = host.figures.find(row.layer, row.head);

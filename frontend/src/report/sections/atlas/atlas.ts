@@ -98,7 +98,7 @@ export const section: Section<AtlasSection> = (element, info, host) => {
   const legend = new Legend();
   const store = new Store(fromPage);
   const plane = info.planes && new Plane(host, info.planes, (row) => cells[row] ?? null, store);
-  const none = h("p.note", {}, "There are no queries and keys: the page was made without examples.");
+  const none = h("p.note", {}, figures.payload.examples.length > 0 ? "There are no queries and keys: in the maps of these examples several tokens stand together." : "There are no queries and keys: the page was made without examples.");
   const upper = h("div.inner", {}, h("div", {}, h("h3", {}, "Heads"), scatter.points.box, key), plane?.root ?? none);
   const picture = h("div.atlas", {}, upper, h("div.inner", {}, list, card));
   element.append(h("div.ctl", {}, menu("x", "x", options), menu("y", "y", options), menu("color", "colour", colors), filter, status, closer, clear), picture);

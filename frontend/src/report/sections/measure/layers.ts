@@ -38,7 +38,7 @@ function layerChart(measure: Measure, host: Host, height = HEIGHT): Chart {
       dotsOf(marks, { r: marks.length > 500 ? 1.8 : marks.length > 200 ? 2.4 : 3, fillOpacity: 0.62 }),
     ]);
     points.show(drawing, dots, now.cell);
-    if (!shares) return;
+    if (!shares || height === LARGE) return;
     const above = dots.filter(({ cell }) => measure.value(cell) > NAMED).sort((a, b) => measure.value(b.cell) - measure.value(a.cell));
     note.textContent = above.length > 0 ? `${above.length} above .5` : "none above .5";
     drawing.append(...names(above.map(({ cell, x, y }) => ({ x, y, text: figures.name(cell) })), width, 8, dots));

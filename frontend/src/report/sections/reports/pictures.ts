@@ -70,12 +70,16 @@ function attention(host: Host, cell: Cell, named: Reason, size: number, name: st
   const canvas = h("canvas", { "aria-hidden": "true", style: `width:${size}px;height:${size}px` }); // its room is there before it is drawn
   const root = h("button.glance", { type: "button", "data-example": example, title: what || null, "aria-label": what ? `${name}: ${what}` : name, ...opens(host, cell, reason) }, canvas, h("span", {}, name));
   if (pictured(host, example)) {
-    let done = false;
-    void glance(canvas, host, cell, example, reason.pin, size).then((drawn) => {
-      root.hidden = !drawn;
-      done = true;
-    });
-    return { root, settled: () => done };
+    let [done, painted]: [boolean, Theme | null] = [false, null];
+    const update = ({ theme }: Now): void => {
+      if (theme === painted) return;
+      painted = theme;
+      void glance(canvas, host, cell, example, reason.pin, size).then((drawn) => {
+        root.hidden = !drawn;
+        done = true;
+      });
+    };
+    return { root, update, settled: () => done };
   }
   let rows: number[][] | null | undefined;
   let painted: Theme | null = null;

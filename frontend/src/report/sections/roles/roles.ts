@@ -70,6 +70,8 @@ function moved({ scores }: RolesSection, host: Host): HTMLElement {
 
 export const section: Section<RolesSection> = (element, info, host) => {
   const marked = new HeadRows();
+  // Of pictures and sounds there are none.
+  const offsets = info.rows.some((row) => row.offsets !== null);
   const rowOf = (row: RoleRow): HTMLElement => {
     const cell = host.figures.find(row.layer, row.head);
     const digits = digitsOf(row.units);
@@ -82,14 +84,14 @@ export const section: Section<RolesSection> = (element, info, host) => {
       h("td.graph", {}, interval(row)),
       number(figure(row.threshold, digits)),
       number(figure(row.chance, digits)),
-      number(row.offsets === null ? "–" : figure(row.offsets, digits)),
+      ...(offsets ? [number(row.offsets === null ? "–" : figure(row.offsets, digits))] : []),
       number(probability(row.p)),
       number(probability(row.q)),
       number(whole(row.n)),
     ];
     return marked.add(cell, h("tr", cell ? opens(host, cell, row.reason) : {}, ...cells));
   };
-  if (info.rows.length > 0) element.append(table(host, "Roles of heads", COLUMNS, NUMBERS, [info.rows.map(rowOf)], "roles"));
+  if (info.rows.length > 0) element.append(table(host, "Roles of heads", COLUMNS.filter((name) => offsets || name !== "offsets"), NUMBERS, [info.rows.map(rowOf)], "roles"));
   const folds = h("div.folds", {}, without(info, host));
   element.append(folds);
   if (info.scores.length > 0) folds.append(moved(info, host));
