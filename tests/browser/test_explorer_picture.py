@@ -304,6 +304,20 @@ def test_windows_hide_what_lies_outside(open_page: Callable[..., Any]) -> None:
     assert "Grey" not in said(page)
 
 
+def test_what_a_model_cuts_off_is_grey(open_page: Callable[..., Any]) -> None:
+    axis = hs.Grid(2, 2, prefix=["[CLS]", "register 0"], picture=picture(), area=(20, 0, 100, 80))
+    page = open_page(hs.view(hs.wrap(np.full((1, 1, 6, 6), 1 / 6), axis), scale="head").html())
+    for board in (FROM, TO):
+        assert color(page, f"{board} canvas", 8, 60) == pytest.approx((148, 153, 158), abs=8)
+        assert color(page, f"{board} canvas", 112, 20) == pytest.approx((148, 153, 158), abs=8)
+        assert color(page, f"{board} canvas", 60, 60) == pytest.approx((200, 200, 200), abs=8)
+    assert "Grey: what the model does not see, as it is cut off." in said(page)
+    assert page.locator(f"{FROM} .others button").all_inner_texts()[2:] == ["[CLS]", "register 0"]
+    # nothing is there to be chosen
+    press(page, FROM, 8, 60)
+    assert "all queries look" in page.locator(f"{TO} .cap").inner_text().lower()
+
+
 def test_a_difference_is_tinted_by_its_sign(open_page: Callable[..., Any]) -> None:
     one = maps(1, 1)
     other = hs.wrap(np.roll(one.layers[0], -1, 2)[None], one.query)  # looks at [CLS] and the patch before

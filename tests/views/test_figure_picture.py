@@ -139,6 +139,27 @@ class TestVeils:
         part = sized(picture().pixels, 4, 4, np.array([0, 0, 40, 40.0]))
         assert np.abs(part[:2, :2] - [220, 60, 40]).max() <= 4
 
+    def test_what_is_cut_off_lies_around_the_areas(self) -> None:
+        whole = Raster(random_maps().query.boxes)
+        assert len(whole.outside((WIDE, HIGH))) == 0
+        cut = Raster(hs.Grid(2, 2, picture=picture(), area=(20, 0, 100, 80)).boxes)
+        assert cut.outside((WIDE, HIGH)).tolist() == [[0, 0, 20, 80], [100, 0, 120, 80]]
+        axis = hs.Grid(2, 2, picture=picture(), area=(20, 10, 100, 80))
+        said = texts(hs.wrap(np.full((1, 1, 4, 4), 0.25), axis), {**HEAD, "layer": 0, "heads": [0]})
+        assert "grey: cut off" in " ".join(said)
+
+    def test_tokens_without_an_area_are_told_in_lines(self) -> None:
+        names = ["[CLS]", *(f"register {number}" for number in range(12))]
+        maps = random_maps(prefix=names)
+        ruler = figures.Canvas(10, 10, LIGHT)
+        for width, many in ((480.0, 3), (200.0, 4)):
+            one = HeadPicture(Selection(Input({"self": maps}), HEAD), width, ruler)
+            lines = one._tokens("to", np.full(len(maps.key), 0.0271))
+            assert len(lines) <= many
+            assert all(ruler.text_width(line, 5.5) <= one.each for line in lines)
+        assert lines[0].startswith("[CLS] .027   register 0 .027")
+        assert lines[-1] == "…"
+
     def test_only_the_part_that_is_seen_is_veiled(self) -> None:
         axis = hs.Grid(1, 1, picture=picture(), area=(40, 0, 80, 80))
         found = thumbnail(

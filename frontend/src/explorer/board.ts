@@ -2,11 +2,11 @@
 
 import { h } from "../dom";
 import { figure } from "../format";
-import type { PictureInfo } from "../protocol";
+import type { AxisInfo, PictureInfo } from "../protocol";
 import type { Item } from "./axis";
 import { surface } from "./canvas";
 import type { Scene } from "./scene";
-import { areaAt, type Box, boxesOf, type Look, photo, rasterOf, within } from "./veils";
+import { areaAt, type Box, boxesOf, cutOff, greyOut, type Look, photo, rasterOf, within } from "./veils";
 
 export type End = "from" | "to";
 
@@ -24,6 +24,9 @@ export interface Drawn {
   readonly chosen: number | null;
   readonly choices?: readonly Choice[];
 }
+
+/** A token's name; that of a special one, such as "register 0", is no text of which spaces need be seen. */
+export const called = (axis: AxisInfo, item: Item): string => (item.special ? axis.pieces[item.start]! : item.mark + item.text);
 
 const STEPS: Record<string, readonly [number, number]> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
@@ -62,6 +65,10 @@ export class Board {
 
   private get items(): readonly Item[] {
     return (this.end === "from" ? this.scene.rows : this.scene.columns).items;
+  }
+
+  private get axis(): AxisInfo {
+    return this.end === "from" ? this.scene.part.query : this.scene.part.key;
   }
 
   private at(event: MouseEvent): number | null {
@@ -105,7 +112,7 @@ export class Board {
   draw(info: PictureInfo, image: HTMLImageElement, width: number, look: Look, { shares, chosen, choices = [] }: Drawn): void {
     const { scene, end } = this;
     const side = end === "from" ? scene.rows : scene.columns;
-    const axis = end === "from" ? scene.part.query : scene.part.key;
+    const { axis } = this;
     const boxed = `${scene.place}|${scene.part.name}|${side.key}`;
     if (boxed !== this.boxed) [this.boxed, this.boxes] = [boxed, boxesOf(axis, side)];
     this.scale = width / info.width;
@@ -115,10 +122,11 @@ export class Board {
     const whole: Box = [0, 0, info.width, info.height];
     pen.drawImage(photo(image, within(image, info, whole), width, height, look.signed && shares !== null), 0, 0, width, height);
     const { scale, boxes } = this;
-    if (shares && boxes.some((box) => box !== null)) {
+    if (boxes.some((box) => box !== null)) {
       const raster = rasterOf(boxes);
       const [left, top, right, bottom] = raster.area;
-      raster.draw(pen, [left * scale, top * scale, (right - left) * scale, (bottom - top) * scale], shares, look);
+      if (shares) raster.draw(pen, [left * scale, top * scale, (right - left) * scale, (bottom - top) * scale], shares, look);
+      if (cutOff(raster, info)) greyOut(pen, raster, info, scale);
     }
     const box = chosen === null ? null : boxes[chosen];
     if (box) {
@@ -139,7 +147,7 @@ export class Board {
       this.listed = listed;
       const title = end === "from" ? "Where it looks" : "Which tokens look at it";
       const means = choices.map(({ text, title: about, choose }) => h("button.mean", { type: "button", title: about, onclick: choose }, text));
-      const tokens = items.flatMap((item, place) => (boxes[place] ? [] : [h("button", { type: "button", "data-place": place, title }, h("bdi", {}, item.mark + item.text), h("i"))]));
+      const tokens = items.flatMap((item, place) => (boxes[place] ? [] : [h("button", { type: "button", "data-place": place, title }, h("bdi", {}, called(this.axis, item)), h("i"))]));
       chips.replaceChildren(...means, ...tokens);
     }
     choices.forEach(({ on }, at) => chips.children[at]!.setAttribute("aria-pressed", String(on)));
@@ -150,6 +158,6 @@ export class Board {
     }
     canvas.title = scene.owner.printing ? "" : end === "from" ? "Click a patch: where it looks" : "Click a patch: which tokens look at it";
     const item = chosen === null ? undefined : items[chosen];
-    canvas.setAttribute("aria-label", `${end === "from" ? "Queries" : "Keys"} on the picture${item ? `: ${item.mark}${item.text}` : ""}. Arrow keys go from patch to patch, Enter chooses.`);
+    canvas.setAttribute("aria-label", `${end === "from" ? "Queries" : "Keys"} on the picture${item ? `: ${called(this.axis, item)}` : ""}. Arrow keys go from patch to patch, Enter chooses.`);
   }
 }

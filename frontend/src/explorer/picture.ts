@@ -3,13 +3,13 @@
 import { h } from "../dom";
 import { figure } from "../format";
 import type { PictureInfo } from "../protocol";
-import { Board, type Choice, type End } from "./board";
+import { Board, called, type Choice, type End } from "./board";
 import { Slider, Switch } from "./controls";
 import type { Shown } from "./cut";
 import { type Asked, asked, lookers, looks, looksIn, missing, mixed, unseen } from "./rows";
 import type { Scene } from "./scene";
 import { LayerStrip } from "./strip";
-import { imageOf, type Look, WIDE } from "./veils";
+import { boxesOf, cutOff, imageOf, type Look, rasterOf, WIDE } from "./veils";
 
 const GAP = 20;
 /** Below this width pictures stand one below the other; no picture is larger than the other. */
@@ -192,8 +192,9 @@ export class HeadPicture {
   }
 
   private called(end: End, place: number): string {
-    const item = (end === "from" ? this.scene.rows : this.scene.columns).items[place];
-    return item ? item.mark + item.text : "";
+    const { rows, columns, part } = this.scene;
+    const item = (end === "from" ? rows : columns).items[place];
+    return item ? called(end === "from" ? part.query : part.key, item) : "";
   }
 
   private who(who: Asked): string {
@@ -221,7 +222,8 @@ export class HeadPicture {
       inside += share;
       if (best < 0 || share > shares[best]!) best = place;
     });
-    const grey = [shares, back ?? []].some((each) => each.some(Number.isNaN)) ? " Grey: what the mask hides." : "";
+    const greys = [[shares, back ?? []].some((each) => each.some(Number.isNaN)) && "what the mask hides", scene.input.picture && key.boxes && cutOff(rasterOf(boxesOf(key, columns)), scene.input.picture) && "what the model does not see, as it is cut off"];
+    const grey = greys.some(Boolean) ? ` Grey: ${greys.filter(Boolean).join(", and ")}.` : "";
     const from = typeof who === "number" ? this.called("from", who) : who === "patches" ? "patches" : "all queries";
     if (to !== null) return `From ${from} to ${this.called("to", to)}: ${Number.isNaN(shares[to]) ? "not seen" : figure(shares[to]!)}.${grey}`;
     if (scene.against) return `Blue: more in the first than in the second; orange: less.${grey}`;

@@ -60,6 +60,17 @@ export interface Look {
 
 /** Colours as little-endian RGBA: what is not looked at, and what cannot be seen. */
 const [DARK, UNSEEN] = [0x12100c, (199 << 24) | 0x928c86];
+const GREY = "rgb(134 140 146 / 0.78)";
+
+/** Whether areas leave out an edge of the picture, as where a model cuts it off. */
+export const cutOff = ({ area: [left, top, right, bottom] }: Pick<Raster, "area">, { width, height }: Pick<PictureInfo, "width" | "height">): boolean => left > EDGE * width || top > EDGE * height || right < (1 - EDGE) * width || bottom < (1 - EDGE) * height;
+const EDGE = 0.01;
+
+/** Grey what the areas leave out of a picture that is drawn at `scale`. */
+export function greyOut(pen: CanvasRenderingContext2D, { area: [left, top, right, bottom] }: Pick<Raster, "area">, { width, height }: PictureInfo, scale: number): void {
+  pen.fillStyle = GREY;
+  for (const [x, y, wide, tall] of [[0, 0, width, top], [0, bottom, width, height - bottom], [0, top, left, bottom - top], [right, top, width - right, bottom - top]] as const) pen.fillRect(x * scale, y * scale, wide * scale, tall * scale);
+}
 
 const number = (hex: string): number => parseInt(hex.slice(5, 7) + hex.slice(3, 5) + hex.slice(1, 3), 16);
 
