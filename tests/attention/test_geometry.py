@@ -11,9 +11,10 @@ import torch
 from vision_models import MORE, READS, TEN, beside, captured, llava_next, made, swin, vision
 
 import headscope as hs
+from headscope.attention import one
 from headscope.attention.neurons import capture_with_neurons
 from headscope.attention.one import prepare, record
-from headscope.attention.parts import group
+from headscope.attention.parts import Parts, group
 from headscope.attention.windows import placed
 from headscope.errors import HeadscopeWarning, InputError, RefusedError
 from headscope.maps import DUST
@@ -39,7 +40,7 @@ def keys(model: Model, image: np.ndarray, given: dict[str, Any]) -> dict[str, li
     """The keys ``[token number]`` of each part's layers, where no token looks at another: each is of its place alone."""
     with hs.edit(model, lambda record: record.weights() * 0):
         _, ready = prepare(model, given.get("text"), target=given.get("target"), image=image)
-        records = placed(model.module, record(model, ready), ready)
+        records = placed(model.module, record(model, ready), ready, 1)
     return {
         name: [each.k[0].transpose(0, 1).flatten(1) for each in calls]
         for name, calls in group(records).items()
@@ -244,6 +245,28 @@ def test_large_stages_are_kept_without_queries_and_keys() -> None:
     assert isinstance(captured, dict)
     assert len(captured["stage 1"].query) == 1600
     assert list(seen) == ["stage 2", "stage 3"]
+
+
+def test_stages_too_large_to_keep_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(one, "LARGEST", 1_000_000)
+    told = "stage 1: the maps of its 384 positions would take 0 GB, so it is left out"
+    with pytest.warns(HeadscopeWarning, match=told):
+        parts = captured("Donut", noise())
+    assert list(parts) == ["stage 2", "decoder", "cross"]
+    assert parts["cross"].key.pieces == parts["stage 2"].key.pieces
+    with pytest.warns(HeadscopeWarning, match=told):
+        _, seen = capture_with_neurons(vision("Donut"), image=noise(), target="Ham.")
+    assert list(seen) == list(parts)
+
+
+@pytest.mark.parametrize("family", READS)
+def test_a_picture_alone_is_looked_at_as_it_is_beside_a_text(family: str) -> None:
+    alone = hs.capture(vision(family), image=noise())
+    both = captured(family, noise())
+    assert not isinstance(alone, list)
+    for name, maps in alone.items() if isinstance(alone, Parts) else [("vision", alone)]:
+        np.testing.assert_array_equal(maps.weights, both[name].weights)
+        np.testing.assert_array_equal(maps.key.boxes, both[name].key.boxes)
 
 
 PREFIXES = {

@@ -28,7 +28,7 @@ from headscope.attention.windows import placed
 from headscope.errors import HeadscopeError, RefusedError
 from headscope.models.finite import expect_finite
 from headscope.models.model import Model, uncached
-from headscope.models.pictures import looked
+from headscope.models.pictures import looked, rows_of
 from headscope.models.vocabulary import Vocabulary, vocabulary
 
 _READERS = ("self", "encoder", "text", "language")
@@ -112,18 +112,21 @@ def check(model: Model, inputs: Mapping[str, Tensor] | None = None) -> Check:
 
     Raises `RefusedError` with the sentence that says what was found and what was expected.
     """
-    if inputs is None:
-        try:
-            return check(model, probe_inputs(model))
-        except RefusedError:
-            if (seen := picture_inputs(model)) is None:
-                raise
-            return check(model, seen)
     if reason := chunked(model.module):
         raise RefusedError(f"{model.name}: {reason}")
     expect_finite(model.name, model.module)
     sizes = vocabulary(model)
-    ready = inputs
+    if inputs is not None:
+        return _checked(model, inputs, sizes)
+    try:
+        return _checked(model, probe_inputs(model), sizes)
+    except RefusedError:
+        if (seen := picture_inputs(model)) is None:
+            raise
+        return _checked(model, seen, sizes)
+
+
+def _checked(model: Model, ready: Mapping[str, Tensor], sizes: Vocabulary | None) -> Check:
     tolerance = 1e-4 if model.dtype in (torch.float32, torch.float64) else 5e-2
     with torch.no_grad(), evaluating(model.module):
         plain = outputs(_tried(model, ready))
@@ -142,7 +145,7 @@ def check(model: Model, inputs: Mapping[str, Tensor] | None = None) -> Check:
             )
         parts = [
             _part(model, name, records, ready, recorded, tolerance)
-            for name, records in group(placed(model.module, calls, ready)).items()
+            for name, records in group(placed(model.module, calls, ready, rows_of(ready))).items()
         ]
         padded = padding_error(model, ready)
     before = _prefix(model, calls, ready)

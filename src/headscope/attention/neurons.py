@@ -14,9 +14,10 @@ from torch import Tensor, nn
 
 from headscope.attention.axes import sides
 from headscope.attention.one import Captured, Given, Text, assembled, expect_one_row, prepare, running
-from headscope.attention.parts import group, numpy_of
+from headscope.attention.parts import Parts, group, numpy_of
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
+from headscope.attention.seeing import eyes
 from headscope.attention.windows import Placed, placed
 from headscope.doors import validated
 from headscope.errors import HeadscopeWarning, InputError, RefusedError
@@ -88,8 +89,10 @@ def capture_with_neurons(
     model: Model, text: Text | None = None, *, values: bool = False, **given: Unpack[Given]
 ) -> tuple[Captured, dict[str, Neurons]]:
     """The maps and the neurons of one input, from one forward pass. Arguments as in `neurons`."""
+    if given.get("image") is not None and text is None:
+        model = eyes(model)
     axes, ready = prepare(model, text, **given)
-    expect_one_row(ready, "neurons are")
+    expect_one_row(ready, "neurons are", axes)
     seen = watch(model, axes, ready, values=values)
     return seen.captured, seen.neurons
 
@@ -131,10 +134,12 @@ def watch(
     watching = nullcontext() if projections is None else projections.watching()
     with torch.no_grad(), watching, recording(model.module, keep), running(model, ready):
         output = model.module(**ready)
-    told = placed(model.module, records, ready)
+    told = placed(model.module, records, ready, 1)
     captured = assembled(model, told, 0, ready, axes)
     parts: dict[str, Neurons] = {}
     for name, calls in group(told).items():
+        if isinstance(captured, Parts) and name not in captured:
+            continue
         if isinstance(calls[0], Placed) and calls[0].shape[2] > WINDOWED:
             warnings.warn(
                 f"{name}: queries and keys of {calls[0].shape[2]:,} positions in windows are left out, at most "

@@ -21,7 +21,7 @@ from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.attention.scalar import asked
 from headscope.attention.seeing import eyes, verified
-from headscope.attention.windows import placed
+from headscope.attention.windows import LARGEST, expected_bytes, placed
 from headscope.audio import Audio
 from headscope.deprecated import renamed
 from headscope.doors import Expected, validated
@@ -104,8 +104,9 @@ def capture(
     """
     model = eyes(model) if image is not None and text is None else model
     axes, ready = prepare(model, text, pair, target, inputs, image, audio)
-    records = placed(model.module, record(model, ready), ready)
-    captured = [assembled(model, records, row, ready, axes) for row in range(rows_of(ready))]
+    rows = counted(ready, axes)
+    records = placed(model.module, record(model, ready), ready, rows)
+    captured = [assembled(model, records, row, ready, axes) for row in range(rows)]
     return captured[0] if len(captured) == 1 else captured
 
 
@@ -138,7 +139,7 @@ def gradients(
     (12, 6, 6)
     """
     model = eyes(model) if image is not None and text is None else model
-    _, ready = prepare(model, text, pair, target, inputs, image, audio)
+    axes, ready = prepare(model, text, pair, target, inputs, image, audio)
     records: list[AttentionRecord] = []
 
     def keep(record: AttentionRecord) -> Tensor | None:
@@ -152,8 +153,10 @@ def gradients(
         with running(model, ready):
             output = model.module(**ready)
         number = asked(objective, output)
-        parts = group(placed(model.module, records, ready))
-        slopes = {name: _slopes(number, calls) for name, calls in parts.items()}
+        parts = group(placed(model.module, records, ready, counted(ready, axes)))
+        slopes = {
+            name: _slopes(number, calls) for name, calls in parts.items() if expected_bytes(calls) <= LARGEST
+        }
     if not all(np.isfinite(slope).all() for layers in slopes.values() for slope in layers):
         raise not_finite(model.name, model.module, "gradients")
     return slopes
@@ -312,9 +315,14 @@ def _encoded(model: Model, text: Any, pair: str | None) -> Tokens:
     )
 
 
-def expect_one_row(ready: Mapping[str, Tensor], what: str) -> None:
+def counted(ready: Mapping[str, Tensor], axes: Mapping[str, Tokens]) -> int:
+    """How many inputs there are in what `prepare` gave; the tiles of a picture are one."""
+    return 1 if "tile 1" in axes else rows_of(ready)
+
+
+def expect_one_row(ready: Mapping[str, Tensor], what: str, axes: Mapping[str, Tokens] | None = None) -> None:
     """Raise `InputError` where what a module takes has several rows; `what` is of one input."""
-    rows = rows_of(ready)
+    rows = counted(ready, axes or {})
     if rows != 1:
         raise InputError(f"inputs, axis batch: {what} of one input, found {rows} rows; give one at a time")
 
@@ -378,9 +386,7 @@ def _tensors(model: Model, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
         if name.endswith("ids") and tensor.dtype in (torch.int8, torch.int16, torch.uint8):
             tensor = tensor.long()
         ready[name] = tensor.to(model.device, model.dtype if tensor.is_floating_point() else tensor.dtype)
-        if (
-            name not in OF_PICTURES or "input_ids" not in inputs
-        ):  # beside a text there may be several, or none
+        if name not in OF_PICTURES or not {"input_ids", "grid_thw"} & inputs.keys():
             rows[name] = tensor.shape[0]
     if not rows:
         raise InputError("inputs: expected what the module takes, such as input_ids, found an empty dict")
@@ -411,7 +417,7 @@ def assembled(
     axes: Mapping[str, Tokens],
 ) -> Captured:
     """The maps of one row of a batch, from the records of a pass over what `prepare` gave, as `placed` tells them."""
-    rows, meta = rows_of(ready), describe(model)
+    rows, meta = counted(ready, axes), describe(model)
     parts: dict[str, AttentionMaps] = {}
     for name, calls in group(records).items():
         if calls[0].shape[0] != rows:
@@ -421,8 +427,16 @@ def assembled(
                 "headscope.attention.one.record gives the calls as they are"
             )
         (query, keep_query), (key, keep_key) = sides(model, name, calls, row, ready, axes)
-        if name == f"stage {len(parts) + 1}":  # a decoder looks at the last one
+        if name.startswith("stage "):  # a decoder looks at the last one
             axes = {**axes, "encoder": key}
+        if (size := expected_bytes(calls)) > LARGEST:
+            warnings.warn(
+                f"{name}: the maps of its {len(key):,} positions would take {size / 1e9:,.0f} GB, so it is left out; "
+                "a smaller picture (size of the image processor) shows it",
+                HeadscopeWarning,
+                stacklevel=2,
+            )
+            continue
         parts[name] = assemble(calls, row, query, key, keep_query, keep_key, meta=meta)
     return parts["self"] if list(parts) == ["self"] else Parts(parts)
 

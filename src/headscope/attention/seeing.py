@@ -38,7 +38,7 @@ def eyes(model: Model) -> Model:
     Raises `RefusedError` where that part cannot be verified.
     """
     part: Any = tower(model.module)
-    if part is None or getattr(model.config, "vision_config", None) is None:
+    if part is None or model.image_processor is None or getattr(model.config, "vision_config", None) is None:
         return model
     if model not in _EYES:
         alone = replace(model, module=part, name=f"{model.name} (vision)", tokenizer=None, processor=None)

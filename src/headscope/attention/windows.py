@@ -13,8 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from headscope.attention.record import AttentionRecord
-from headscope.models.pictures import rows_of
 from headscope.tokens import IntArray
+
+LARGEST = 4_000_000_000
+"""Bytes of the maps of a stage that are kept: its windows are few, but its maps are of every pair on its grid."""
 
 
 class Cells(NamedTuple):
@@ -63,9 +65,15 @@ class Placed(AttentionRecord):
         """What each call has for its pairs, as ``[batch head query key]`` of the axis; 0 for other pairs."""
         batch, _, size, _ = self.shape
         whole = weights[0].new_zeros(batch, weights[0].shape[1], size, size)
-        for given, windows in zip(weights, self.places, strict=True):
-            for number, kept, place in _windows(windows):
-                whole[:, :, place[:, None], place] = given[number :: len(windows)][:, :, kept][..., kept]
+        for given, places in zip(weights, self.places, strict=True):
+            windows = given.reshape(batch, len(places), *given.shape[1:]).transpose(1, 2)
+            if (places >= 0).all():
+                whole[:, :, places[:, :, None], places[:, None]] = windows
+                continue
+            for number, place in enumerate(places):
+                kept = place >= 0
+                spots = place[kept]
+                whole[:, :, spots[:, None], spots] = windows[:, :, number][:, :, kept][..., kept]
         return whole
 
     def weights(self, rows: slice = slice(None)) -> Tensor:
@@ -97,7 +105,7 @@ class Placed(AttentionRecord):
 
 
 def placed(
-    model: nn.Module, records: Sequence[AttentionRecord], inputs: Mapping[str, Tensor]
+    model: nn.Module, records: Sequence[AttentionRecord], inputs: Mapping[str, Tensor], rows: int
 ) -> list[AttentionRecord]:
     """The calls of a pass, those of pieces of an axis told as one call over all of it.
 
@@ -110,10 +118,11 @@ def placed(
         model: the module that ran.
         records: its calls, in order.
         inputs: what it ran on.
+        rows: how many inputs there were; the tiles of a picture are one.
 
     Calls that are neither are as they were.
     """
-    rows, grids = rows_of(inputs), _Grids(model, inputs)
+    grids = _Grids(model, inputs)
     told: list[AttentionRecord] = []
     for _, group in groupby(records, lambda record: (record.module, record.layer, record.step)):
         calls = list(group)
@@ -124,6 +133,12 @@ def placed(
         else:
             told += _tiles(calls[0], rows, inputs)
     return told
+
+
+def expected_bytes(records: Sequence[AttentionRecord]) -> int:
+    """How many bytes the maps of a part take in float32, where it attends in windows; else 0."""
+    sizes = [record.shape for record in records if isinstance(record, Placed)]
+    return sum(4 * heads * queries * keys for _, heads, queries, keys in sizes)
 
 
 class _Grids:
@@ -251,8 +266,9 @@ def _joined(
     def vectors(of: Sequence[Tensor]) -> Tensor:
         whole = of[0].new_zeros(rows, of[0].shape[1], len(block), of[0].shape[3])
         for given, windows in zip(of, spots, strict=True):
-            for number, kept, place in _windows(windows):
-                whole[:, :, place] = given[number :: len(windows)][:, :, kept]
+            rowed = given.reshape(rows, len(windows), *given.shape[1:]).transpose(1, 2).flatten(2, 3)
+            kept = windows.flatten() >= 0
+            whole[:, :, windows.flatten()[kept]] = rowed[:, :, kept]
         return whole
 
     values = [call.v for call in calls if call.v is not None]
@@ -276,10 +292,3 @@ def _joined(
         block=torch.as_tensor(block, device=first.q.device),
         cells=cells,
     )
-
-
-def _windows(places: Tensor) -> Iterator[tuple[int, Tensor, Tensor]]:
-    """Of each window its number, which of its positions are on the axis, and where."""
-    for number in range(len(places)):
-        kept = places[number] >= 0
-        yield number, kept, places[number][kept]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import socket
+import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,7 +28,7 @@ from headscope.demo import (
     demo_folder,
     demo_lm_file,
 )
-from headscope.errors import HeadscopeError, InputError, ModelError
+from headscope.errors import HeadscopeError, HeadscopeWarning, InputError, ModelError
 from headscope.lazy import module
 from headscope.models import gguf
 from headscope.models.model import Model
@@ -352,8 +353,15 @@ def _find_processors(model: Model, where: str | Path, name: str, options: dict[s
                 model.image_processor = getattr(model.processor, "image_processor", None)
             if model.image_processor is None:
                 model.image_processor = hub.AutoImageProcessor.from_pretrained(where, **options)
-    except ModelError:
-        if local.is_dir():
+    except ModelError as error:
+        if isinstance(
+            error.__context__, ImportError
+        ):  # what reads pictures is optional; its texts can be read
+            why = str(error).removeprefix(f"{name}: ")
+            warnings.warn(
+                f"{name}: its processor {why}, so it reads no pictures here", HeadscopeWarning, stacklevel=2
+            )
+        elif local.is_dir():
             raise
     finally:
         hub.logging.set_verbosity(verbosity)

@@ -21,8 +21,15 @@ from headscope.pictures import picture_of
 from headscope.senses import Picture
 from headscope.tokens import IntArray, Tokens
 
-OF_PICTURES = ("pixel_values", "pixel_attention_mask", "spatial_shapes", "image_grid_thw", "image_sizes")
-"""What processors call what they make of pictures. Beside a text their first axis need not be the batch."""
+OF_PICTURES = (
+    "pixel_values",
+    "hidden_states",
+    "pixel_attention_mask",
+    "spatial_shapes",
+    "image_grid_thw",
+    "image_sizes",
+)
+"""What is made of pictures. Beside a text, and where patches are a list, their first axis is not the batch."""
 
 _EDGE = 4  # values of a ramp so near to its ends may be of what was put around the picture
 
@@ -79,10 +86,7 @@ def looked(model: Perceiver, image: Any, text: str | None = None) -> Looked:
 def rows_of(inputs: Mapping[str, Tensor]) -> int:
     """How many inputs stand in what a module takes."""
     names = [name for name in inputs if name not in OF_PICTURES] or list(inputs)
-    counted = next((name for name in names if not name.startswith("image_grid")), names[0])
-    if "grid_thw" in inputs:  # a list of patches, of all pictures
-        counted = "grid_thw"
-    return inputs[counted].shape[0]
+    return inputs[names[0]].shape[0]
 
 
 def _inputs(model: Perceiver, read: Mapping[str, npt.NDArray[Any]]) -> dict[str, Tensor]:
@@ -90,7 +94,11 @@ def _inputs(model: Perceiver, read: Mapping[str, npt.NDArray[Any]]) -> dict[str,
     known = signature(cast("Any", model).module.forward).parameters
     called = {"pixel_values": "hidden_states", "image_grid_thw": "grid_thw"} if "grid_thw" in known else {}
     inputs = {called.get(name, name): torch.as_tensor(value) for name, value in read.items()}
-    size: Any = getattr(model.config, "image_size", None)
+    if (
+        "input_ids" not in known and inputs.get("pixel_values", torch.empty(0)).ndim == 5
+    ):  # the tower of Idefics3
+        inputs = {"pixel_values": inputs["pixel_values"][0]}
+    size: Any = getattr(_vision(model), "image_size", None)
     sides = (size, size) if isinstance(size, int) else tuple(size or ())
     pixels = inputs.get("pixel_values")
     if "interpolate_pos_encoding" in known and pixels is not None and tuple(pixels.shape[-2:]) != sides:
@@ -194,7 +202,7 @@ def _tiles(
     if len(found) == 1:
         return found
     return [
-        replace(tokens, pieces=[f"tile {number + 1} {piece}" for piece in tokens.pieces])
+        replace(tokens, pieces=[f"tile{number + 1}:{piece}" for piece in tokens.pieces])
         for number, tokens in enumerate(found)
     ]
 
