@@ -88,8 +88,13 @@ export function unseen(scene: Scene, layers: readonly number[], heads: readonly 
   const mine = scene.data.hidden(scene.part, layers, heads);
   const other = scene.against && scene.against.data.hidden(scene.against.part, layers, heads);
   if (!scene.against || !mine || !other || mine.length !== other.length) return scene.against && !other ? null : mine;
-  return mine.map((one, at) => one & other[at]!);
+  let both = masks.get(mine);
+  if (both?.other !== other) masks.set(mine, (both = { other, hidden: mine.map((one, at) => one & other[at]!) }));
+  return both.hidden;
 }
+
+/** What two inputs both hide, made once for the two masks. */
+const masks = new WeakMap<Uint8Array, { readonly other: Uint8Array; readonly hidden: Uint8Array }>();
 
 /** Whether no piece of a query sees any of a key. */
 function hides(mask: Uint8Array, keys: number, row: Item, column: Item): boolean {
@@ -105,6 +110,18 @@ export function looks(scene: Scene, map: Shown, who: Asked, mask: Uint8Array | n
     const row = rows.items[who]!;
     return Float64Array.from(columns.items, (column, to) => (mask && hides(mask, keys, row, column) ? NaN : value(map, who * map.columns + to)));
   }
+  const known = means.get(map) ?? new Map<Asked, Float64Array>();
+  means.set(map, known);
+  const found = known.get(who) ?? meanOf(scene, map, who, mask);
+  known.set(who, found);
+  return found;
+}
+
+/** Means over queries, made once for a map. */
+const means = new WeakMap<Shown, Map<Asked, Float64Array>>();
+
+function meanOf({ part, rows, columns }: Scene, map: Shown, who: Asked, mask: Uint8Array | null): Float64Array {
+  const keys = part.key.pieces.length;
   const { boxes, counts } = part.query;
   const exact = map.values !== null || map.sign !== null;
   const total = new Float64Array(map.columns);
