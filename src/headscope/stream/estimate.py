@@ -5,15 +5,19 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import torch
 
 from headscope.corpora import Corpus, Example
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.models import Model
+from headscope.stream.engines import engine_of
+from headscope.stream.engines.here import Engine
 from headscope.stream.inputs import unwatched
 
 READ = 512
@@ -86,6 +90,7 @@ def line(
     most: int | None = None,
     *,
     together: bool = False,
+    engine: Any = None,
 ) -> str:
     """The estimate of a run whose time is linear in its tokens, from two runs on some of them.
 
@@ -96,7 +101,9 @@ def line(
         noun: what an input is called.
         grows: bytes of memory for each input, told after the runs; `most`: for so many inputs at most.
         together: run inputs that follow one another, not some from here and there.
+        engine: where the run will be; what is tried is tried here, with as many threads as a worker has.
     """
+    workers = engine_of(engine)
     step = 1 if together else max(1, len(told.sample) // RUN)
     sample = told.sample[::step][:RUN]
     few = max(1, len(sample) // (RUN // FEWER))
@@ -105,6 +112,7 @@ def line(
         started = time.perf_counter()
         with (
             unwatched(),
+            as_worker(workers),
             warnings.catch_warnings(action="ignore", category=HeadscopeWarning),
         ):  # the run says it
             work(sample[:size])
@@ -121,12 +129,32 @@ def line(
         short, long = timed(few), timed(len(sample))
         whole = tokens(len(sample))
         each = max(0.0, long - short) / max(1, whole - tokens(few)) or long / whole
-        seconds = long + (told.tokens - whole) * each
+        seconds = long + (told.tokens - whole) * each / workers.workers
     more = (told.inputs - len(sample)) * (grows if isinstance(grows, int) else grows())
     if most is not None and not callable(grows):
         more = min(more, most * grows)
     memory = (peak_memory(model) + more) / 1e9
-    return f"{told.told(noun)}: about {duration(seconds)} on {model.device} and {memory:.1f} GB of memory"
+    needs = f"about {duration(seconds)} {where(model, workers)} and {memory:.1f} GB of memory"
+    return f"{told.told(noun)}: {needs}{' each' if workers.remote else ''}"
+
+
+@contextmanager
+def as_worker(workers: Engine) -> Generator[None]:
+    """Within it torch has as many threads as in a worker."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(workers.threads or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def where(model: Model, workers: Engine) -> str:
+    """Such as ``on cpu``, or ``in 4 processes on cpu, where reading keeps up,``."""
+    if not workers.remote:
+        return f"on {model.device}"
+    processes = "1 process" if workers.workers == 1 else f"{workers.workers} processes"
+    return f"in {processes} on {workers.device(model)}, where reading keeps up,"
 
 
 def duration(seconds: float) -> str:

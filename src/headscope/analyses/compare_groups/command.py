@@ -10,11 +10,13 @@ from typing import Annotated, Any, Literal
 import typer
 
 from headscope.console import options as console
+from headscope.console.engines import EngineOptions
 from headscope.doors import Level, expect
 
 
 def groups(
     model: console.ModelOptions,
+    engines: EngineOptions,
     table: console.TableOptions,
     pairs: Annotated[Path, typer.Argument(metavar="PAIRS", help=".tsv, .txt (by tabs), .csv or .jsonl.")],
     label: Annotated[
@@ -76,6 +78,7 @@ def groups(
         "seed": seed,
         "batch_size": batch_size,
         "limit": limit,
+        "engine": engines.engine(),
     }
     if console.foreseen(
         estimate, texts.size_hint(), partial(run.estimate, loaded, texts, **options), limit=limit

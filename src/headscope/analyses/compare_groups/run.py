@@ -252,6 +252,7 @@ def estimate(
     *,
     groups: Sequence[str] | None = None,
     limit: int | None = None,
+    engine: Any = None,
     **options: Any,
 ) -> str:
     """One line that says what `headscope.compare.groups` will take with these options, permutations included."""
@@ -272,7 +273,7 @@ def estimate(
     told = ahead(corpus, inputs, limit)
     if told.inputs < 4:
         raise InputError(f"groups: expected at least 2 inputs in each, found {told.inputs} in both")
-    return line(model, told, work, "input", lambda: 12 * width)
+    return line(model, told, work, "input", lambda: 12 * width, engine=engine)
 
 
 _compared = groups  # where `groups` is an argument

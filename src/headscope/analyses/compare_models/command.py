@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headscope.console import options as console
+from headscope.console.engines import EngineOptions
 from headscope.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 def models(
     how: console.LoadOptions,
+    engines: EngineOptions,
     reading: console.ReadingOptions,
     table: console.TableOptions,
     items: Annotated[
@@ -61,7 +63,7 @@ def models(
     texts = reading.of([Path(one) for one in rest])
     a, b = how.trained.named(first), how.named(second)
     why = run.counterparts(a, b)
-    shared: dict[str, Any] = {"batch_size": batch_size, "limit": reading.limit}
+    shared: dict[str, Any] = {"batch_size": batch_size, "limit": reading.limit, "engine": engines.engine()}
     if why is not None:
         console.say(f"{why}: compared by role")
         if estimate:

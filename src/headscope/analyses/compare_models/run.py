@@ -254,7 +254,14 @@ class Pieces:
 
 
 def estimate(
-    a: Model, b: Model, corpus: Corpus, *, limit: int | None = None, batch_size: int = 16, **options: Any
+    a: Model,
+    b: Model,
+    corpus: Corpus,
+    *,
+    limit: int | None = None,
+    batch_size: int = 16,
+    engine: Any = None,
+    **options: Any,
 ) -> str:
     """One line that says what `headscope.compare.models` will take with these options; roles are not in it."""
 
@@ -264,4 +271,5 @@ def estimate(
         given = sample if same else Corpus(corpus.name, lambda: iter(sample))
         return models(a, b, given, batch_size=batch_size, **options)
 
-    return line(a, ahead(corpus, corpus.encoded(a) if same else words.lines(a, corpus), limit), work, "input")
+    told = ahead(corpus, corpus.encoded(a) if same else words.lines(a, corpus), limit)
+    return line(a, told, work, "input", engine=engine)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
@@ -58,6 +59,7 @@ def roles(
     batch_size: Count = 32,
     limit: Count | None = None,
     seed: Seed = 0,
+    engine: Any = None,
     progress: bool = False,
 ) -> Roles:
     """The roles of the heads of two models, of any shapes and tokenizers, on the same corpus.
@@ -67,20 +69,18 @@ def roles(
     Args:
         a, b: from `headscope.load`.
         corpus: of at least five documents; each model reads it with its own tokenizer.
-        level, batch_size, limit, seed, progress: as in `headscope.roles`.
+        level, batch_size, limit, seed, engine, progress: as in `headscope.roles`.
 
     >>> hs.compare.roles(model, model, hs.corpora.builtin(), limit=20).changes["change"].unique().tolist()
     ['kept']
     """
-    first, second = (
-        every_role(model, corpus, batch_size=batch_size, limit=limit, seed=seed, progress=progress)
-        for model in (a, b)
-    )
+    options: dict[str, Any] = {"batch_size": batch_size, "limit": limit, "engine": engine}
+    first, second = (every_role(model, corpus, seed=seed, progress=progress, **options) for model in (a, b))
     paired: list[xr.Dataset] = []
     if counterparts(a, b) is None and same_tokens(a, b, corpus):
         with unwatched():  # unknown pieces are told above
             for inputs, measures in readings(a, corpus, limit=limit, seed=seed):
-                compared = models(a, b, inputs, measures=measures, batch_size=batch_size, limit=limit)
+                compared = models(a, b, inputs, measures=measures, **options)
                 paired.append(compared.figures)
     tables = [named(each, level) for each in (first, second)]
     for table, each in zip(tables, (first, second), strict=True):

@@ -11,6 +11,7 @@ import typer
 
 from headscope.analyses.clusters import CHOSEN_ON
 from headscope.console import options as console
+from headscope.console.engines import EngineOptions
 from headscope.heads import Head
 
 
@@ -18,6 +19,7 @@ def coref(
     model: console.ModelOptions,
     table: console.TableOptions,
     long: console.LongOptions,
+    engines: EngineOptions,
     documents: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -60,6 +62,7 @@ def coref(
         "batch_size": batch_size,
         "limit": limit,
     }
+    options["engine"] = engines.engine()
     line = partial(run.estimate, loaded, sentences, **options)
     if console.foreseen(estimate, sentences.size_hint(), line, limit=limit, long=console.LONG_TREES):
         return

@@ -251,6 +251,7 @@ def estimate(
     seed: int = 0,
     limit: int | None = None,
     batch_size: int = 32,
+    engine: Any = None,
 ) -> str:
     """One line that says what `headscope.coreference` will take with these options."""
     size = window if model.max_length is None else min(window, model.max_length)
@@ -262,4 +263,4 @@ def estimate(
             statistics.dataset(mentions, seed=seed)
 
     inputs = ahead(corpus, corpus.encoded(model), limit)
-    return line(model, inputs, work, "sentence", *CLUSTERS, together=True)
+    return line(model, inputs, work, "sentence", *CLUSTERS, together=True, engine=engine)

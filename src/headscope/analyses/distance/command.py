@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from headscope.console import options as console
+from headscope.console.engines import EngineOptions
 from headscope.errors import InputError
 
 
@@ -18,6 +19,7 @@ def distance(
     model: console.ModelOptions,
     table: console.TableOptions,
     long: console.LongOptions,
+    engines: EngineOptions,
     map: Annotated[
         Path | None,
         typer.Option(
@@ -48,6 +50,7 @@ def distance(
         raise InputError("--map: expected no shard, found one; give it to merge")
     table.check()
     console.check_places(map, suffixes=(*console.TABLES, *console.PICTURES))
+    engine = engines.engine()
     corpus, loaded = senses.read(texts, texts.corpus, model)
     dataset = run(
         loaded,
@@ -59,6 +62,7 @@ def distance(
         batch_size=batch_size,
         limit=texts.limit,
         **kept,
+        engine=engine,
         progress=True,
     )
     if long.ends(dataset, table):

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from headscope.console import options as console
+from headscope.console.engines import EngineOptions
 from headscope.errors import InputError
 
 
@@ -17,6 +18,7 @@ def links(
     model: console.ModelOptions,
     table: console.TableOptions,
     long: console.LongOptions,
+    engines: EngineOptions,
     files: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -82,8 +84,11 @@ def links(
         raise InputError("--documents: expected field:NAME, found no name")
     field = None if documents is None else documents.removeprefix("field:")
     corpus = console.linked(files, format, document=field, base=1 if base else 0, strict=strict)
+    engine = engines.engine()
     if together:
         combined.check(long, estimate=estimate, all_heads=all_heads)
+        if engine is not None:
+            raise InputError("--devices, --dask: expected no --together with them, found it")
     elif symmetrise:
         raise InputError("--symmetrise: expected --together with it, found none")
     loaded = model.load()
@@ -99,6 +104,7 @@ def links(
     if together:
         combined.printed(loaded, corpus, table, symmetrise=symmetrise, **options)
         return
+    options["engine"] = engine
     line = partial(run.estimate, loaded, corpus, **options)
     if console.foreseen(estimate, corpus.size_hint(), line, limit=limit, long=console.LONG_TREES):
         return

@@ -274,14 +274,27 @@ def links(
 
 
 def estimate(
-    model: Model, corpus: Corpus, *, limit: int | None = None, batch_size: int = 32, **options: Any
+    model: Model,
+    corpus: Corpus,
+    *,
+    limit: int | None = None,
+    batch_size: int = 32,
+    engine: Any = None,
+    **options: Any,
 ) -> str:
     """One line that says what `headscope.links` will take with these options."""
 
     def work(sample: Sequence[Example]) -> object:
         return links(model, sample, batch_size=batch_size, **options)
 
-    return line(model, ahead(corpus, Links(model).examples(corpus, limit), limit), work, "input", *CLUSTERS)
+    return line(
+        model,
+        ahead(corpus, Links(model).examples(corpus, limit), limit),
+        work,
+        "input",
+        *CLUSTERS,
+        engine=engine,
+    )
 
 
 def merge(parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:

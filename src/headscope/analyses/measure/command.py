@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from headscope.console import options as console
+from headscope.console.engines import EngineOptions
 from headscope.errors import InputError
 from headscope.heads import Head
 
@@ -36,6 +37,7 @@ def measure(
     model: console.ModelOptions,
     table: _TableOptions,
     long: console.LongOptions,
+    engines: EngineOptions,
     measures: Annotated[
         str | None, typer.Option(metavar="A,B", help="Which measures, such as previous,offset-2,entropy.")
     ] = None,
@@ -58,11 +60,13 @@ def measure(
         raise InputError("--figure: expected no shard, found one; -o of merge writes a figure")
     table.check(() if long.shard is not None else SUFFIXES)
     console.check_places(figure, suffixes=console.PICTURES)
+    engine = engines.engine()
     corpus, loaded = senses.read(texts, texts.corpus, model)
     options: dict[str, Any] = {
         "measures": console.names(measures),
         "batch_size": batch_size,
         "limit": texts.limit,
+        "engine": engine,
     }
     if console.foreseen(
         estimate, corpus.size_hint(), partial(run.estimate, loaded, corpus, **options), limit=texts.limit

@@ -27,7 +27,8 @@ from headscope.measures.sums import By, Sums
 from headscope.measures.surface import Preset
 from headscope.models import Model, expect_model
 from headscope.stream.batches import cut, reader_of
-from headscope.stream.estimate import ahead, duration, peak_memory
+from headscope.stream.engines import engine_of
+from headscope.stream.estimate import ahead, as_worker, duration, peak_memory, where
 from headscope.stream.long import Kind, run_long
 from headscope.stream.task import Task, objective_of, route
 
@@ -192,18 +193,23 @@ def estimate(
     measures: Sequence[str | Measure] | None = None,
     batch_size: int = 32,
     limit: int | None = None,
+    engine: Any = None,
 ) -> str:
     """One line that says what `measure` will take, told from the first inputs.
 
     Args:
-        model, corpus, measures, batch_size, limit: as in `measure`.
+        model, corpus, measures, batch_size, limit, engine: as in `measure`.
     """
+    workers = engine_of(engine)
     model = reader_of(model, corpus)
     told = ahead(corpus, corpus.encoded(model), limit)
-    speed = _tokens_a_second(Task(model, choose(_named(model, measures, corpus))), told.sample, batch_size)
+    with as_worker(workers):
+        task = Task(model, choose(_named(model, measures, corpus)))
+        speed = _tokens_a_second(task, told.sample, batch_size) * workers.workers
     return (
-        f"{told.told('input')}: about {duration(told.tokens / speed)} on {model.device} "
-        f"and {peak_memory(model) / 1e9:.1f} GB of memory, whatever the size of the corpus"
+        f"{told.told('input')}: about {duration(told.tokens / speed)} {where(model, workers)} "
+        f"and {peak_memory(model) / 1e9:.1f} GB of memory{' each' if workers.remote else ''}, whatever the size of the "
+        "corpus"
     )
 
 

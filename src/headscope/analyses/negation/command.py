@@ -11,6 +11,7 @@ import typer
 
 from headscope.analyses.clusters import CHOSEN_ON, note
 from headscope.console import options as console
+from headscope.console.engines import EngineOptions
 from headscope.errors import InputError
 from headscope.heads import Head
 
@@ -19,6 +20,7 @@ def negation(
     model: console.ModelOptions,
     table: console.TableOptions,
     long: console.LongOptions,
+    engines: EngineOptions,
     scopes: Annotated[
         list[Path],
         typer.Argument(metavar="FILE", help='JSON lines: {"words": [...], "cue": [2], "scope": [0, 1, 3]}.'),
@@ -46,7 +48,7 @@ def negation(
     table.check(() if against is None else console.TABLES)
     sentences = corpora.negations(scopes, strict=strict)
     loaded = model.load()
-    options: dict[str, Any] = {"limit": limit, "batch_size": batch_size}
+    options: dict[str, Any] = {"limit": limit, "batch_size": batch_size, "engine": engines.engine()}
     line = partial(run.estimate, loaded, sentences, **options)
     if console.foreseen(estimate, sentences.size_hint(), line, limit=limit):
         return

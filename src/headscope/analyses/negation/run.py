@@ -124,10 +124,14 @@ def merge(parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
     return KIND.merge(parts)
 
 
-def estimate(model: Model, corpus: Corpus, *, limit: int | None = None, batch_size: int = 32) -> str:
+def estimate(
+    model: Model, corpus: Corpus, *, limit: int | None = None, batch_size: int = 32, engine: Any = None
+) -> str:
     """One line that says what `headscope.negation` will take with these options."""
 
     def work(sample: Sequence[Example]) -> object:
         return negation(model, sample, batch_size=batch_size)
 
-    return line(model, ahead(corpus, corpus.encoded(model), limit), work, "sentence", CLUSTERS[0])
+    return line(
+        model, ahead(corpus, corpus.encoded(model), limit), work, "sentence", CLUSTERS[0], engine=engine
+    )

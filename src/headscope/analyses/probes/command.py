@@ -10,12 +10,14 @@ from typing import Annotated, Any, Literal
 import typer
 
 from headscope.console import options as console
+from headscope.console.engines import EngineOptions
 
 KINDS = "attention|attention+words|distance+words|right-branching|reinitialised|structural|all"
 
 
 def probe(
     model: console.ModelOptions,
+    engines: EngineOptions,
     table: console.TableOptions,
     train: Annotated[Path, typer.Argument(metavar="TRAIN", help="The treebank to train on.")],
     dev: Annotated[Path, typer.Argument(metavar="DEV", help="The treebank to score on.")],
@@ -70,6 +72,7 @@ def probe(
         "precision": precision,
         "limit": limit,
         "batch_size": batch_size,
+        "engine": engines.engine(),
     }
     size = sum(side.size_hint() or 0 for side in sides)
     line = partial(run.estimate, loaded, *sides, **options)

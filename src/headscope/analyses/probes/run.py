@@ -41,7 +41,7 @@ from headscope.models import Model
 from headscope.stream.batches import at_least_one, examples
 from headscope.stream.engines import engine_of
 from headscope.stream.engines.here import Engine
-from headscope.stream.estimate import FEWER, RUN, ahead, disk_size, duration, peak_memory
+from headscope.stream.estimate import FEWER, RUN, ahead, as_worker, disk_size, duration, peak_memory, where
 from headscope.stream.identity import versions, weights
 from headscope.stream.inputs import Inputs, unwatched
 from headscope.stream.long import described
@@ -398,19 +398,26 @@ def _size(*probes: torch.nn.Module) -> int:
 
 
 def estimate(
-    model: Model, train: Corpus, dev: Corpus, *, epochs: int = 40, limit: int | None = None, **options: Any
+    model: Model,
+    train: Corpus,
+    dev: Corpus,
+    *,
+    epochs: int = 40,
+    limit: int | None = None,
+    engine: Any = None,
+    **options: Any,
 ) -> str:
     """One line that says what `headscope.probe` will take with these options at most, with its disk.
 
     The time assumes the model's own vectors of words, not a file of others.
     """
-
+    workers = engine_of(engine)
     sides = [ahead(train, train.encoded(model), limit), ahead(dev, dev.encoded(model), None)]
     samples = [side.sample[:: max(1, len(side.sample) // RUN)][:RUN] for side in sides]
 
     def timed(folder: str, epochs: int, size: int = RUN) -> float:
         started = time.perf_counter()
-        with unwatched():
+        with unwatched(), as_worker(workers):
             probe(model, *(sample[:size] for sample in samples), epochs=epochs, resume=folder, **options)
         return time.perf_counter() - started
 
@@ -420,10 +427,10 @@ def estimate(
         disk = sum(path.stat().st_size for path in Path(folder, "all").glob("*.bin"))
     factor = sum(side.inputs for side in sides) / sum(map(len, samples))
     epoch = max(second - last, 0.0)
-    seconds = factor * (max(first - second, 0.0) + epochs * epoch + last)
+    seconds = factor * (max(first - second, 0.0) / workers.workers + epochs * epoch + last)
     train_on, score_on = (side.told("sentence") for side in sides)
     return (
-        f"{train_on} to train on, {score_on} to score on: at most about {duration(seconds)} on {model.device} "
+        f"{train_on} to train on, {score_on} to score on: at most about {duration(seconds)} {where(model, workers)} "
         f"({epochs} epochs; training stops when it no longer helps), {peak_memory(model) / 1e9:.1f} GB of memory and "
         f"{disk_size(disk * factor)} on disk"
     )

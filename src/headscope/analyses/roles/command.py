@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from headscope.console import options as console
+from headscope.console.engines import EngineOptions
 
 _PRINTED = 13  # columns, to what the head's offsets score; files have all
 
@@ -24,6 +25,7 @@ def roles(
     texts: console.TextOptions,
     senses: console.SenseOptions,
     model: console.ModelOptions,
+    engines: EngineOptions,
     table: _TableOptions,
     level: Annotated[float, typer.Option(help="Expected share of wrong roles among those named.")] = 0.05,
     seed: Annotated[
@@ -37,9 +39,10 @@ def roles(
     from headscope.analyses.roles.statistics import COLUMNS, NONE
 
     table.check(console.TABLES)
+    engine = engines.engine()
     corpus, loaded = senses.read(texts, texts.corpus, model)
     options: dict[str, Any] = {"level": level, "batch_size": batch_size, "limit": texts.limit, "seed": seed}
-    rows: Any = run(loaded, corpus, **options, progress=True)
+    rows: Any = run(loaded, corpus, **options, engine=engine, progress=True)
     for role, reason in rows.attrs["untested"].items():
         console.say(f"{role}: not tested ({reason})")
     for role, best in rows.attrs["not_found"].items():

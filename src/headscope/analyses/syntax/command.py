@@ -10,12 +10,14 @@ from typing import Annotated, Any, Literal
 import typer
 
 from headscope.console import options as console
+from headscope.console.engines import EngineOptions
 
 
 def syntax(
     model: console.ModelOptions,
     table: console.TableOptions,
     long: console.LongOptions,
+    engines: EngineOptions,
     treebank: Annotated[
         list[Path] | None,
         typer.Argument(metavar="TREEBANK", help="Trees, .conllu and others; the built-in ones by default."),
@@ -64,6 +66,7 @@ def syntax(
         "batch_size": batch_size,
         "limit": limit,
     }
+    options["engine"] = engines.engine()
     line = partial(run.estimate, loaded, sentences, **options)
     if console.foreseen(estimate, sentences.size_hint(), line, limit=limit, long=console.LONG_TREES):
         return

@@ -196,11 +196,19 @@ def merge(parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
 
 
 def estimate(
-    model: Model, treebank: Corpus, *, limit: int | None = None, batch_size: int = 32, **options: Any
+    model: Model,
+    treebank: Corpus,
+    *,
+    limit: int | None = None,
+    batch_size: int = 32,
+    engine: Any = None,
+    **options: Any,
 ) -> str:
     """One line that says what `headscope.syntax` will take with these options."""
 
     def work(sample: Sequence[Example]) -> object:
         return syntax(model, sample, batch_size=batch_size, **options)
 
-    return line(model, ahead(treebank, treebank.encoded(model), limit), work, "sentence", *CLUSTERS)
+    return line(
+        model, ahead(treebank, treebank.encoded(model), limit), work, "sentence", *CLUSTERS, engine=engine
+    )

@@ -27,6 +27,11 @@ class Engine(Protocol):
         """How many work at a time."""
         ...
 
+    @property
+    def threads(self) -> int | None:
+        """Of torch, for each; None for what this process has."""
+        ...
+
     def device(self, model: Model) -> torch.device:
         """Where a model runs."""
         ...
@@ -60,7 +65,7 @@ class Here(AbstractContextManager["Here"]):
     >>> stats = hs.measure(model, corpus, measures=["previous"], engine=hs.engines.Here())
     """
 
-    remote, workers = False, 1
+    remote, workers, threads = False, 1, None
 
     def __exit__(self, *_: object) -> None: ...
 
