@@ -13,8 +13,8 @@ import { type Box, boxesOf, type Look, photo, rasterOf, within } from "./veils";
 
 const [SMALLEST, LARGEST, GAP] = [52, 88, 6];
 
-/** The next frame has been painted. */
-const frame = (): Promise<unknown> => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+/** What stands now has been painted. */
+const painted = (): Promise<unknown> => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
 
 interface Cell {
   readonly layer: number;
@@ -110,7 +110,7 @@ export class LayerStrip {
     try {
       const lacking = cells.filter(({ layer }) => !this.quick(layer, source, who) && missing(scene, layer, source).length > 0);
       // The head itself is seen first. Then all layers are asked for at once: one after the other takes twice as long.
-      if (lacking.length > 0 && !scene.owner.printing) await frame();
+      if (lacking.length > 0 && !scene.owner.printing) await painted();
       if (job !== this.job) return;
       const coming = new Map(lacking.map(({ layer }) => [layer, Promise.all(missing(scene, layer, source))]));
       const whole = await inSlices(cells, {
