@@ -7,7 +7,6 @@ back where it arrives: each process has its own.
 
 from __future__ import annotations
 
-import inspect
 import io
 import os
 import pickle
@@ -19,11 +18,11 @@ import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 import torch
 
+import headscope
 from headscope.attention.load import load
 from headscope.errors import HeadscopeError, InputError, ModelError, RunError
 from headscope.failures import reason
@@ -74,20 +73,10 @@ class _Unpickler(pickle.Unpickler):
         return getattr(model, name) if kind == "reader" else model.module.get_submodule(name)
 
 
-def packed(work: Work, models: Sequence[Model], *, by_value: bool = False) -> bytes:
-    """Work without these models.
-
-    `by_value`: code that is neither headscope's nor installed travels as well, for processes that cannot import it.
-    Raises `InputError` for what cannot travel.
-    """
+def packed(work: Work, models: Sequence[Model]) -> bytes:
+    """Work without these models. Raises `InputError` for what cannot travel."""
     file = io.BytesIO()
-    with _own_code() if by_value else warnings.catch_warnings():
-        try:
-            _Pickler(file, models).dump(work)
-        except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
-            raise InputError(
-                f"engine: expected work that can be sent to other processes, found some that cannot ({reason(error)})"
-            ) from error
+    _write(file, lambda: _Pickler(file, models).dump(work), "engine: expected work")
     return file.getvalue()
 
 
@@ -96,22 +85,46 @@ def unpacked(data: bytes, models: Sequence[Model]) -> Work:
     return _Unpickler(io.BytesIO(data), models).load()
 
 
+def save(model: Model, file: BinaryIO) -> None:
+    """Write a model with all that belongs to it: weights, buffers, tokenizer.
+
+    Raises `InputError` for one that cannot travel.
+    """
+    bare = replace(model, checked=None, recipe=None)
+    expected = f"{model.name}: expected a model"
+    _write(file, lambda: torch.save(bare, file, pickle_module=cloudpickle), expected)
+
+
+def _write(file: BinaryIO, write: Callable[[], None], expected: str) -> None:
+    """Write with the code of the caller's own files, or else with what it is called there."""
+    try:
+        with _own_code():
+            write()
+    except _REFUSED:
+        file.seek(0)
+        file.truncate()
+        try:
+            write()
+        except _REFUSED as error:
+            raise InputError(
+                f"{expected} that can be sent to other processes, found one that cannot ({reason(error)})"
+            ) from error
+
+
+_REFUSED = pickle.PicklingError, TypeError, AttributeError, RecursionError
+
+
 @contextmanager
 def _own_code() -> Generator[None]:
     """Within it what is defined in the caller's own files is pickled as code."""
     paths = sysconfig.get_paths()
-    installed = [
-        paths["stdlib"],
-        paths["platstdlib"],
-        paths["purelib"],
-        paths["platlib"],
-        *site.getsitepackages(),
-    ]
-    installed += [site.getusersitepackages(), os.path.dirname(inspect.getfile(sys.modules["headscope"]))]
+    installed = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    installed |= {*site.getsitepackages(), site.getusersitepackages()}
+    places = tuple(f"{place}{os.sep}" for place in (*installed, os.path.dirname(headscope.__file__)))
     own: list[Any] = []
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
-        if name != "__main__" and file and not any(_within(file, place) for place in installed):
+        if name != "__main__" and isinstance(file, str) and not file.startswith(places):
             cloudpickle.register_pickle_by_value(module)
             own.append(module)
     try:
@@ -119,10 +132,6 @@ def _own_code() -> Generator[None]:
     finally:
         for module in own:
             cloudpickle.unregister_pickle_by_value(module)
-
-
-def _within(file: str, folder: str) -> bool:
-    return Path(folder) in Path(file).parents
 
 
 @dataclass(frozen=True)
@@ -157,18 +166,6 @@ class Sent:
         if (found := weights(model)) != self.weights:
             raise ModelError(f"{self.name}: expected the weights {self.weights}, found {found}")
         return model
-
-
-def save(model: Model, place: str | io.BytesIO) -> None:
-    """Write a model with all that belongs to it: weights, buffers, tokenizer."""
-    bare = replace(model, checked=None, recipe=None)
-    try:
-        torch.save(bare, place, pickle_module=cloudpickle)
-    except (pickle.PicklingError, TypeError, AttributeError) as error:
-        raise InputError(
-            f"{model.name}: expected a model that can be sent to other processes, found one that cannot "
-            f"({reason(error)}); load it by its name or folder"
-        ) from error
 
 
 @dataclass(frozen=True)

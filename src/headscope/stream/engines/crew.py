@@ -355,16 +355,13 @@ class Remote(ABC):
         with self:
             sent = tuple(self._send(model) for model in models)
             precision = torch.get_float32_matmul_precision()
-            where, job = str(self.device(models[0])), self._pack(work, models)
-            setup = Setup(sent, job, versions(), where, self.threads, precision)
+            where = str(self.device(models[0]))
+            setup = Setup(sent, packed(work, models), versions(), where, self.threads, precision)
             self._hands.begin(setup)
             try:
                 yield from Crew(self._hands, units, self.circumstances(models[0]), shown).results()
             finally:
                 self._hands.end()
-
-    def _pack(self, work: Work, models: Sequence[Model]) -> bytes:
-        return packed(work, models)
 
     def _by_recipe(self, model: Model) -> bool:
         return model.recipe is not None and model.recipe.holds(model)

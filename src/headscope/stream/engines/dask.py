@@ -20,7 +20,7 @@ from headscope.failures import reason
 from headscope.lazy import module
 from headscope.models import Model
 from headscope.models.load import check_device
-from headscope.stream.engines.carried import Sent, Setup, Work, packed, save
+from headscope.stream.engines.carried import Sent, Setup, save
 from headscope.stream.engines.crew import Hands, News, Remote, quiet
 from headscope.stream.engines.station import Station
 from headscope.stream.identity import circumstances
@@ -65,7 +65,7 @@ class Dask(Remote):
             kind = type(client).__name__
             raise InputError(f"dask: expected a distributed.Client or an address, found {kind}")
         self.client, self.threads = client, threads
-        self._device, self._by_value = device, send
+        self._device, self._whole = device, send
         self._about: dict[str, Mapping[str, Any]] = {}
 
     def __repr__(self) -> str:
@@ -99,11 +99,8 @@ class Dask(Remote):
         if self._own is not None:
             self._own.close()
 
-    def _pack(self, work: Work, models: Sequence[Model]) -> bytes:
-        return packed(work, models, by_value=True)
-
     def _by_recipe(self, model: Model) -> bool:
-        return not self._by_value and super()._by_recipe(model)
+        return not self._whole and super()._by_recipe(model)
 
     def _saved(self, model: Model, known: str, key: str) -> Sent:
         file = io.BytesIO()

@@ -85,9 +85,10 @@ class Processes(Remote):
 
     def _saved(self, model: Model, known: str, key: str) -> Sent:
         assert self._folder is not None
-        place = str(Path(self._folder.name) / f"{len(self._sent)}.pt")
-        save(model, place)
-        return Sent(model.name, known, None, model.checked is not None, key, place)
+        place = Path(self._folder.name) / f"{len(self._sent)}.pt"
+        with open(place, "wb") as file:
+            save(model, file)
+        return Sent(model.name, known, None, model.checked is not None, key, str(place))
 
 
 def parse(devices: str | Sequence[str]) -> list[str]:
