@@ -99,7 +99,7 @@ def generate(
     query = _query(model, prompt, ids[:-1], start)
     meta = {**describe(model), "written": _decode(model, ids[len(prompt) :])}
     parts: dict[str, AttentionMaps] = {}
-    for name, calls in group(placed(model.module, fed.records(), ready)).items():
+    for name, calls in group(placed(model.module, fed.records(), ready, 1)).items():
         (own, keep), (key, _) = sides(model, name, calls, 0, ready, axes)
         if calls[0].kind == "encoder" or of_tower(calls[0].module):
             parts[name] = assemble(calls, 0, own, key, keep, keep, meta=meta)
