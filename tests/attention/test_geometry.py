@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+import transformers
 from vision_models import MORE, READS, TEN, beside, captured, llava_next, made, swin, vision
 
 import headscope as hs
@@ -341,4 +343,24 @@ def test_a_model_that_reads_both_is_checked_on_a_picture() -> None:
         for layer in module.model.vision_tower.encoder.layers:
             layer.self_attn.out_proj.weight.zero_()
     with pytest.raises(RefusedError, match=r"vision_tower.*an edit of the weights does not reach the output"):
+        hs.capture(model, "What?", image=grey())
+
+
+def test_a_processor_that_needs_more_than_is_installed_leaves_the_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, processor = made(TEN["LLaVA"])
+    module.save_pretrained(tmp_path)
+    processor.save_pretrained(tmp_path)
+
+    def missing(*_: Any, **__: Any) -> Any:
+        raise ImportError("Its video processor requires the Torchvision library")
+
+    monkeypatch.setattr(transformers.AutoProcessor, "from_pretrained", missing)
+    with pytest.warns(
+        HeadscopeWarning, match=r"its processor cannot be loaded \(Its video.*reads no pictures here"
+    ):
+        model = hs.load(tmp_path)
+    assert len(hs.capture(model, "What?").query) == 4
+    with pytest.raises(InputError, match="has no image processor"):
         hs.capture(model, "What?", image=grey())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import io
 from collections.abc import Callable
 from pathlib import Path
@@ -12,11 +11,9 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from small_models import sharpen
-from small_tokenizers import byte_level
+from small_models import llava_parts, sharpen
 
 import headscope as hs
-from headscope.attention.one import prepare, record
 from headscope.errors import HeadscopeWarning, InputError, ShapeError
 from headscope.models import Model
 from headscope.pictures import picture_of
@@ -36,89 +33,31 @@ def quiet(make: Callable[[], Any]) -> Any:
         transformers.logging.set_verbosity_warning()
 
 
-FAMILIES: dict[str, tuple[Callable[[], Any], Callable[[], Any], int, int]] = {
+FAMILIES: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "ViT": (
         lambda: transformers.ViTModel(transformers.ViTConfig(**SMALL)),
         lambda: transformers.ViTImageProcessor(),
-        1,
-        14,
-    ),
-    "DeiT": (
-        lambda: transformers.DeiTModel(transformers.DeiTConfig(**SMALL)),
-        lambda: transformers.DeiTImageProcessor(),
-        2,
-        14,
-    ),
-    "DINOv2": (
-        lambda: transformers.Dinov2Model(transformers.Dinov2Config(**SMALL, image_size=224, patch_size=14)),
-        lambda: transformers.BitImageProcessor(size={"shortest_edge": 256}, crop_size=224),
-        1,
-        16,
-    ),
-    "DINOv2 with registers": (
-        lambda: transformers.Dinov2WithRegistersModel(
-            transformers.Dinov2WithRegistersConfig(**SMALL, image_size=224, patch_size=14)
-        ),
-        lambda: transformers.BitImageProcessor(size={"shortest_edge": 256}, crop_size=224),
-        5,
-        16,
     ),
     "CLIP": (
         lambda: transformers.CLIPVisionModel(transformers.CLIPVisionConfig(**SMALL)),
         lambda: transformers.CLIPImageProcessor(),
-        1,
-        7,
     ),
     "SigLIP": (
         lambda: transformers.SiglipVisionModel(transformers.SiglipVisionConfig(**SMALL)),
         lambda: transformers.SiglipImageProcessor(),
-        0,
-        14,
-    ),
-    "BEiT": (
-        lambda: transformers.BeitModel(transformers.BeitConfig(**SMALL)),
-        lambda: transformers.BeitImageProcessor(),
-        1,
-        14,
     ),
 }
+"""Families as their processors are by default; where their patches are is tested in test_geometry.py."""
 
 
 def family(name: str) -> Model:
     torch.manual_seed(0)
-    make, processor, *_ = FAMILIES[name]
+    make, processor = FAMILIES[name]
     return hs.load((sharpen(make().eval()), quiet(processor)))
 
 
 def grey(width: int = WIDE, height: int = HIGH) -> np.ndarray:
     return np.full((height, width, 3), 90, np.uint8)
-
-
-@pytest.mark.parametrize("name", FAMILIES)
-def test_a_bright_spot_lights_up_the_patch_that_holds_it(name: str) -> None:
-    """Where the picture is bright, the keys of the first layer change: the token of the patch whose box has the spot."""
-    model = family(name)
-    _, _, prefix, side = FAMILIES[name]
-    maps = hs.capture(model, image=grey())
-    assert isinstance(maps, hs.AttentionMaps)
-    axis = maps.query
-    assert len(axis) == prefix + side * side
-    assert axis.pieces[prefix] == "patch[0,0]"
-    assert axis.special_mask is not None
-    assert axis.special_mask.sum() == prefix
-    assert axis.picture is not None
-    assert axis.picture.size == (WIDE, HIGH)
-    before = record(model, prepare(model, None, image=grey())[1])[0].k
-    for across, down in ((0.3, 0.3), (0.6, 0.2), (0.45, 0.8), (0.7, 0.55)):
-        column, row = int(across * WIDE), int(down * HIGH)
-        spot = grey()
-        spot[row - 3 : row + 3, column - 3 : column + 3] = 255
-        after = record(model, prepare(model, None, image=spot)[1])[0].k
-        moved = (after - before).abs().sum((0, 1, 3)).numpy()[prefix:]
-        assert axis.boxes is not None
-        left, top, right, bottom = axis.boxes[prefix + int(moved.argmax())]
-        assert left - 4 <= column <= right + 4
-        assert top - 4 <= row <= bottom + 4
 
 
 def test_boxes_tell_what_a_crop_leaves_out() -> None:
@@ -133,41 +72,8 @@ def test_boxes_tell_what_a_crop_leaves_out() -> None:
     np.testing.assert_allclose(boxes[-1, 2:], [(WIDE + HIGH) / 2, HIGH], atol=2)
 
 
-def test_maps_of_a_picture_are_the_models_own() -> None:
-    model = family("ViT")
-    _, ready = prepare(model, None, image=grey())
-    model.module.set_attn_implementation("eager")
-    with torch.no_grad():
-        own = model.module(**ready, output_attentions=True).attentions
-    maps = hs.capture(model, image=grey())
-    assert isinstance(maps, hs.AttentionMaps)
-    for mine, theirs in zip(maps.layers, own, strict=True):
-        np.testing.assert_array_equal(mine, theirs[0].numpy())
-
-
 def test_a_model_of_text_and_pictures_has_both_on_one_axis() -> None:
-    torch.manual_seed(0)
-    tokenizer = copy.deepcopy(byte_level())
-    tokenizer.add_special_tokens({"additional_special_tokens": ["<image>"]})
-    config = transformers.LlavaConfig(
-        vision_config=transformers.CLIPVisionConfig(**SMALL, image_size=56, patch_size=14),
-        text_config=transformers.LlamaConfig(**SMALL, vocab_size=len(tokenizer)),
-        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
-        image_seq_length=16,
-    )
-    looks = quiet(
-        lambda: transformers.CLIPImageProcessor(
-            size={"shortest_edge": 56}, crop_size={"height": 56, "width": 56}
-        )
-    )
-    processor = transformers.LlavaProcessor(
-        image_processor=looks,
-        tokenizer=tokenizer,
-        patch_size=14,
-        vision_feature_select_strategy="default",
-        num_additional_image_tokens=1,
-    )
-    model = hs.load((transformers.LlavaForConditionalGeneration(config).eval(), processor))
+    model = hs.load(llava_parts())
     parts: Any = hs.capture(model, "What is on it?", image=grey(150, 100))
     assert list(parts) == ["vision", "language"]
     axis = parts["language"].query
@@ -268,7 +174,7 @@ def test_a_model_that_sees_nothing_says_so(demo: Model) -> None:
 
 def test_a_folder_of_a_model_of_vision_brings_its_processor(tmp_path: Path) -> None:
     torch.manual_seed(0)
-    make, processor, *_ = FAMILIES["ViT"]
+    make, processor = FAMILIES["ViT"]
     make().save_pretrained(tmp_path)
     quiet(processor).save_pretrained(tmp_path)
     model = hs.load(tmp_path)
