@@ -51,11 +51,17 @@ class Chunk:
         self._corpus.read.append(self.number)
         return iter(range(self.number * 3, self.number * 3 + 3))
 
+    def digest(self) -> str:
+        self._corpus.looked.append(self.number)
+        changed = self._corpus.other is not None and self.number >= self._corpus.other
+        return f"{self.number}{' other' if changed else ''}"
+
 
 class Corpus:
     def __init__(self, blocks: int, other: int | None = None) -> None:
         self.blocks, self.other = blocks, other
         self.read: list[int] = []
+        self.looked: list[int] = []
         self.worked: list[int] = []
 
     def __iter__(self) -> Iterator[Chunk]:
@@ -63,8 +69,7 @@ class Corpus:
             yield Chunk(number, self)
 
     def fingerprint(self) -> str:
-        changed = self.other is not None and any(number >= self.other for number in self.read)
-        return f"{len(self.read)}{' other' if changed else ''}"
+        return f"{self.blocks} {self.other}"
 
     def work(self, block: Given) -> Outcome[Numbers]:
         numbers = list(block)

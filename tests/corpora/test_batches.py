@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headscope.corpora import Example, blocks
-from headscope.corpora.batches import Reading
+from headscope.corpora.batches import checked
+from headscope.corpora.content import content
 from headscope.errors import InputError
 from headscope.tokens import Tokens
 
@@ -164,35 +166,36 @@ def test_examples_need_tokens() -> None:
         [list(block) for block in blocks([Example(text="a", source="x.txt:3")])]
 
 
-def test_reading_counts_and_tells_corpora_apart() -> None:
-    def fingerprint(given: list[Example]) -> str:
-        reading = Reading(given)
-        assert list(reading) == given
-        assert reading.count == len(given)
-        return reading.fingerprint()
+def test_the_content_of_examples_tells_them_apart(tmp_path: Path) -> None:
+    def made(*given: Example) -> bytes:
+        return b"|".join(part for example in given for part in content(example))
 
     tokens = Tokens(["a", "b"], ids=np.array([1, 2]), classes={"user": np.array([True, False])})
-    base = fingerprint([Example(tokens=tokens, source="x:1")])
-    assert base == fingerprint([Example(tokens=tokens, source="moved:7")])
+    picture = tmp_path / "a.png"
+    picture.write_bytes(b"one")
+    base = made(Example(tokens=tokens, source="x:1"))
+    assert base == made(Example(tokens=tokens, source="moved:7"))
     other = [
-        [Example(tokens=tokens, document=1)],
-        [Example(tokens=tokens)] * 2,
-        [Example(tokens=tokens.with_classes(user=np.array([True, True])))],
-        [Example(tokens=Tokens(["a", "c"], ids=np.array([1, 2]), classes=tokens.classes))],
-        [Example(tokens=Tokens(["a", "b"], ids=np.array([1, 3]), classes=tokens.classes))],
-        [Example(tokens=Tokens(["a", "b"], type_ids=np.array([1, 2]), classes=tokens.classes))],
-        [],
+        made(Example(tokens=tokens, document=1)),
+        made(*[Example(tokens=tokens)] * 2),
+        made(Example(tokens=tokens.with_classes(user=np.array([True, True])))),
+        made(Example(tokens=Tokens(["a", "c"], ids=np.array([1, 2]), classes=tokens.classes))),
+        made(Example(tokens=Tokens(["a", "b"], ids=np.array([1, 3]), classes=tokens.classes))),
+        made(Example(tokens=Tokens(["a", "b"], type_ids=np.array([1, 2]), classes=tokens.classes))),
+        made(),
+        made(Example(text="a")),
+        made(Example(text="a", pair="b")),
+        made(Example(words=["a"], heads=[-1], relations=["root"])),
+        made(Example(words=["a"], heads=[-1], relations=["dep"])),
+        made(Example(image=picture)),
+        made(Example(image=np.zeros((2, 2, 3), np.uint8))),
+        made(Example(image=np.ones((2, 2, 3), np.uint8))),
+        made(Example(audio=(np.zeros(3), 8000))),
+        made(Example(audio=(np.zeros(3), 9000))),
     ]
-    assert len({base, *map(fingerprint, other)}) == len(other) + 1
-
-
-def test_a_fingerprint_is_of_what_was_read_so_far() -> None:
-    reading, short = Reading(examples([[3], [4], [5]])), Reading(examples([[3], [4]]))
-    for part in (reading, short):
-        next(both := iter(part))
-        next(both)
-    assert reading.fingerprint() == short.fingerprint()
-    assert reading.count == 2
+    picture.write_bytes(b"two")
+    other.append(made(Example(image=picture)))
+    assert len({base, *other}) == len(other) + 1
 
 
 @pytest.mark.parametrize(
@@ -204,4 +207,4 @@ def test_what_is_no_corpus_is_told_so(given: list[Any], found: str) -> None:
     ):
         list(blocks(given))
     with pytest.raises(InputError, match=rf"corpus: expected a corpus or examples, found {found}; headscope"):
-        list(Reading(given))
+        list(checked(given))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from headscope import corpora
 from headscope.corpora import Corpus, Example
-from headscope.corpora.cuts import Cuts, Stretch, items, lines_of
+from headscope.corpora.cuts import Cuts, Stretch
 from headscope.errors import CorpusError, InputError
 
 Found = tuple[list[Example], list[str]]
@@ -41,9 +42,8 @@ def cuts(corpus: Corpus, size: int, reach: int | None) -> Cuts:
 
 
 def read(corpus: Corpus, stretch: Stretch) -> Found:
-    within = corpus.within
-    assert within is not None
-    return of(lambda: items(within, stretch.context, lines_of(stretch)))
+    part = pickle.loads(pickle.dumps(corpus.stretch(stretch)))
+    return list(part.examples()), list(map(str, part.broken))
 
 
 def bare(example: Example) -> Example:

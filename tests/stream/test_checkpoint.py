@@ -257,7 +257,7 @@ BROKEN: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         lambda data: flipped(data, data.index(b"toy")),
         r"expected the checksum \w{12}, found \w{12}",
     ),
-    "empty": (lambda data: b"", r"expected a checkpoint \(headscope.checkpoint/3\), found an empty file"),
+    "empty": (lambda data: b"", r"expected a checkpoint \(headscope.checkpoint/4\), found an empty file"),
     "something else": (lambda data: b"PK\3\4 a zip file, say", "found something else"),
     "short": (lambda data: b"abc", "found something else"),
 }
@@ -310,11 +310,11 @@ def test_what_another_version_kept_is_refused_by_name(tmp_path: Path, shard: Sha
     run(Corpus(6), folder(tmp_path, shard))
     files = sorted(tmp_path.glob("*-*"))
     for file in files:
-        file.write_bytes(file.read_bytes().replace(b"headscope.checkpoint/3", b"headscope.checkpoint/2"))
+        file.write_bytes(file.read_bytes().replace(b"headscope.checkpoint/4", b"headscope.checkpoint/2"))
     before = [file.read_bytes() for file in files]
     with pytest.raises(
         FormatError,
-        match=rf"^\S*{files[-1].name}: expected the format headscope.checkpoint/3, found 'headscope.checkpoint/2', of "
+        match=rf"^\S*{files[-1].name}: expected the format headscope.checkpoint/4, found 'headscope.checkpoint/2', of "
         "another version of headscope: finish the run with that version, or remove what it kept and start again$",
     ):
         folder(tmp_path, shard)
@@ -426,7 +426,17 @@ def test_other_inputs_are_refused(tmp_path: Path, shard: Shard | None, other: in
         run(corpus, folder(tmp_path, shard))
     assert not corpus.worked
     if other == 0:
-        assert corpus.read == [0]
+        assert corpus.looked == [0]
+
+
+def test_what_is_done_or_of_others_is_not_read(tmp_path: Path) -> None:
+    corpus = Corpus(9)
+    run(corpus, folder(tmp_path / "1", Shard(2, 3)))
+    assert (corpus.read, corpus.looked) == ([1, 4, 7], [1, 4, 7])
+    run(Corpus(5), folder(tmp_path / "2"))
+    corpus = Corpus(9)
+    run(corpus, folder(tmp_path / "2"))
+    assert (corpus.read, corpus.looked) == ([5, 6, 7, 8], [*range(9)])
 
 
 @pytest.mark.parametrize("shard", [None, Shard(1, 2)], ids=["run", "shard"])

@@ -197,12 +197,16 @@ def test_a_long_document_is_kept_on_the_way(
         np.testing.assert_allclose(plain[name], whole[name], rtol=1e-6, atol=1e-9, err_msg=str(name))
 
 
-@pytest.mark.parametrize("count", [8, 9])
-def test_a_corpus_that_has_grown_is_another_one(model: Model, tmp_path: Path, count: int) -> None:
-    """What was its last document may go on now."""
-    measure(model, corpus(count), measures=WANTED, resume=tmp_path)
+def test_a_corpus_that_has_grown_goes_on_where_its_last_block_is_the_same(
+    model: Model, tmp_path: Path
+) -> None:
+    """What was its last document may go on now; then it is another corpus."""
+    run = functools.partial(measure, model, measures=WANTED)
+    run(corpus(9), resume=tmp_path / "cut")
     with pytest.raises(InputError, match="a checkpoint of other inputs: blocks 0 to "):
-        measure(model, corpus(count + 6), measures=WANTED, resume=tmp_path)
+        run(corpus(15), resume=tmp_path / "cut")
+    run(corpus(8), resume=tmp_path / "whole")
+    same(run(corpus(14), resume=tmp_path / "whole"), run(corpus(14)))
 
 
 @pytest.mark.slow

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import count, islice
 
 import numpy as np
 
 from headscope.corpora.example import Example
 from headscope.doors import Count, validated
 from headscope.errors import InputError
-from headscope.tokens import FIELDS, PLACES, Tokens
+from headscope.tokens import Tokens
 
 
 class Block:
@@ -39,59 +38,6 @@ class Block:
             )
         batches, self._batches = self._batches, None
         return batches
-
-
-class Reading:
-    """Examples as they are read: counted, and hashed into a fingerprint of all that was read so far.
-
-    Args:
-        examples: what is read.
-        hashed: whether there will be a fingerprint; runs that keep nothing need none.
-
-    Attributes:
-        count: how many were read.
-    """
-
-    def __init__(self, examples: Iterable[Example], *, hashed: bool = True) -> None:
-        self._examples = checked(examples)
-        self._hashed = hashed
-        self._hash = hashlib.sha256()
-        self.count = 0
-
-    def __iter__(self) -> Iterator[Example]:
-        """The examples, once."""
-        for example in self._examples:
-            for part in _content(example) if self._hashed else ():
-                self._hash.update(len(part).to_bytes(8, "little"))
-                self._hash.update(part)
-            self.count += 1
-            yield example
-
-    def fingerprint(self) -> str:
-        """The sha256 of the tokens of all examples so far, with all that is known of them, and their documents."""
-        return self._hash.copy().hexdigest()
-
-
-def _content(example: Example) -> Iterator[bytes]:
-    yield str(example.document).encode()
-    tokens = example.tokens
-    if tokens is None:
-        return
-    yield "\0".join(tokens.pieces).encode("utf-8", "surrogatepass")
-    for array in (getattr(tokens, name) for name in FIELDS):
-        yield b"none" if array is None else np.ascontiguousarray(array).tobytes()
-    for array in (getattr(tokens, name) for name in PLACES):
-        if array is not None:
-            yield np.ascontiguousarray(array).tobytes()
-    if tokens.picture is not None:
-        yield np.ascontiguousarray(tokens.picture.pixels).tobytes()
-    if tokens.sound is not None:
-        yield np.ascontiguousarray(tokens.sound.samples).tobytes()
-    for name, mask in tokens.classes.items():
-        yield name.encode()
-        yield np.packbits(mask).tobytes()
-    if example.links is not None:
-        yield repr(example.links).encode("utf-8", "surrogatepass")
 
 
 @validated
@@ -135,7 +81,16 @@ def blocks(
         if value is not None and value < 1:
             raise InputError(f"{name}: expected at least 1, found {value}")
     longest = None if windows is None else windows * size
-    return _blocks(checked(examples), size, longest, _Limits(batch_size, tokens_per_batch, same_length))
+    limits = Limits(batch_size, tokens_per_batch, same_length)
+    return _blocks(runs(checked(examples), size, longest), size, limits)
+
+
+def _blocks(given: Iterator[Run], size: int, limits: Limits) -> Iterator[Block]:
+    for run in given:
+        block = Block(run.number, batches(run.examples, size, limits))
+        block.open = run.open
+        yield block
+        block._batches = None  # pyright: ignore[reportPrivateUsage]
 
 
 def checked(examples: Iterable[object]) -> Iterator[Example]:
@@ -151,7 +106,7 @@ def checked(examples: Iterable[object]) -> Iterator[Example]:
 
 
 @dataclass(frozen=True)
-class _Limits:
+class Limits:
     """Of a batch: most examples, most tokens, and whether these must be as many in each."""
 
     examples: int
@@ -169,41 +124,60 @@ class _Limits:
         return crowded or len(batch) == self.examples or (self.same_length and own != longest)
 
 
-def _blocks(stream: Iterator[Example], size: int, longest: int | None, limits: _Limits) -> Iterator[Block]:
-    ahead = next(stream, None)
-    number = 0
-    cut: int | None = None  # the document in the midst of which the last block ended
+@dataclass(eq=False)
+class Run:
+    """Examples that follow one another, of whole documents where these are not too long.
 
-    def inputs(open_: set[int]) -> Iterator[Example]:
+    Attributes:
+        number: from 0.
+        examples: to be read once, before the next run is asked for.
+        open: the documents that have examples in other runs as well; known when the examples have been read.
+        begun: the document in whose midst it begins; None where it begins with a document.
+    """
+
+    number: int
+    examples: Iterator[Example]
+    open: set[int]
+    begun: int | None
+
+
+def runs(
+    stream: Iterator[Example],
+    size: int,
+    longest: int | None,
+    weight: Callable[[Example], int] = lambda _: 1,
+) -> Iterator[Run]:
+    """Cut examples into runs, as `blocks` does, by the sum of their weights."""
+    ahead = next(stream, None)
+    cut: int | None = None  # the document in the midst of which the last run ended
+
+    def taken(open_: set[int]) -> Iterator[Example]:
         nonlocal ahead, cut
-        if cut is not None:
-            open_.add(cut)
-        taken, cut = 0, None
+        held, cut = 0, None
         while ahead is not None:
             example, ahead = ahead, next(stream, None)
-            taken += 1
+            held += weight(example)
             goes_on = ahead is not None and ahead.document == example.document
-            full = longest is not None and taken >= longest
+            full = longest is not None and held >= longest
             if full and goes_on:
                 cut = example.document
                 open_.add(cut)
             yield example
-            if full or (taken >= size and not goes_on):
+            if full or (held >= size and not goes_on):
                 return
 
-    while ahead is not None:
-        open_: set[int] = set()
-        batches = _batches(inputs(open_), size, limits)
-        block = Block(number, batches)
-        block.open = open_
-        yield block
-        block._batches = None  # pyright: ignore[reportPrivateUsage]
-        for _ in batches:
+    for number in count():
+        if ahead is None:
+            return
+        open_: set[int] = set() if cut is None else {cut}
+        run = Run(number, taken(open_), open_, cut)
+        yield run
+        for _ in run.examples:
             pass
-        number += 1
 
 
-def _batches(examples: Iterator[Example], size: int, limits: _Limits) -> Iterator[list[Example]]:
+def batches(examples: Iterator[Example], size: int, limits: Limits) -> Iterator[list[Example]]:
+    """Each window of `size` examples, sorted by length, longest first, and cut into batches."""
     while window := list(islice(examples, size)):
         window.sort(key=lambda example: -_length(example))
         batch: list[Example] = []

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from copy import copy
 from functools import partial
+from itertools import islice
 from typing import Annotated, Literal, Protocol
 
 import numpy as np
 
 from headscope.corpora import packing
-from headscope.corpora.cuts import Cuts, Within
+from headscope.corpora.cuts import Cuts, Item, Stretch, Within, stretched
 from headscope.corpora.encoder import Counts, Encoder
 from headscope.corpora.example import Example
 from headscope.corpora.files import Files, Line, Paths
@@ -21,11 +24,14 @@ from headscope.tokens import Tokens
 Pack = Annotated[int, Expected("at least 8 tokens, or None", least=8)]
 """How many tokens an input is filled up to."""
 
-Read = Iterator[Example] | Iterator[Callable[[], Example]]
+Read = Iterator[Example] | Iterator[Callable[[], Example]] | Iterator[Item]
 """Examples, or what makes one each and raises `CorpusError` where it is broken."""
 
 Kind = Literal["text", "images", "sounds"]
 """What a corpus is of."""
+
+LOOKED = 20_000
+"""How many examples are looked at before a run that reads its files in cuts."""
 
 LISTED = 20
 """How many of the inputs that were left out are named in a warning; the rest are counted."""
@@ -84,6 +90,7 @@ class Corpus:
         self._unread = unread
         self.within = within
         self._told: set[str] = set()
+        self._whole, self._more = True, 0
 
     @classmethod
     def of_files(
@@ -130,9 +137,10 @@ class Corpus:
         yield from self.examples()
         self.tell()
 
-    def examples(self) -> Iterator[Example]:
+    def examples(self) -> Generator[Example]:
         """The same without the warning, for runs, which may leave out more."""
         self.broken.clear()
+        self._more = 0
         empty = True
         for item in self._read():
             try:
@@ -142,8 +150,16 @@ class Corpus:
             else:
                 empty = False
                 yield example
-        if empty and (self.broken or self._files is not None):
+        if empty and self._whole and (self.broken or self._files is not None):
             raise self.nothing_left()
+
+    def look(self) -> None:
+        """Read how the files begin, where a run reads them in cuts: what their reader says of them is said now."""
+        if self.within is not None:
+            with closing(self.examples()) as examples:
+                for _ in islice(examples, LOOKED):
+                    pass
+            self.broken.clear()
 
     def leave_out(self, error: CorpusError) -> None:
         """Note an input of the pass under way that cannot be used. Raises the error where the corpus is strict."""
@@ -155,8 +171,8 @@ class Corpus:
     def nothing_left(self) -> CorpusError | InputError:
         """The error of a pass that gave no input: the first of what was left out."""
         if self.broken:
-            first, *more = self.broken
-            also = f" (and {len(more):,} more cannot be used either: none is left)" if more else ""
+            first, more = self.broken[0], len(self.broken) - 1 + self._more
+            also = f" (and {more:,} more cannot be used either: none is left)" if more else ""
             return CorpusError(first.path, first.line, first.message + also)
         if self._files is None:
             return InputError("corpus: expected at least one input, found none")
@@ -170,12 +186,13 @@ class Corpus:
         new = [told for error in self.broken if (told := str(error)) not in self._told]
         self._told.update(new)
         if new:
-            inputs = "input" if len(new) == 1 else "inputs"
+            count = len(new) + self._more
+            inputs = "input" if count == 1 else "inputs"
             files = self._files.paths if self._files is not None else ()
             of = f"{len(files)} files" if len(files) > 1 else self.name
-            listed = [f"left out {len(new):,} {inputs} of {of}:", *new[:LISTED]]
-            if len(new) > LISTED:
-                listed.append(f"and {len(new) - LISTED:,} more")
+            listed = [f"left out {count:,} {inputs} of {of}:", *new[:LISTED]]
+            if count > LISTED:
+                listed.append(f"and {count - LISTED:,} more")
             warnings.warn("\n  ".join(listed), HeadscopeWarning, stacklevel=3)
 
     def cuts(self, size: int, reach: int | None = None) -> Cuts | None:
@@ -183,6 +200,37 @@ class Corpus:
         if self.within is None or self._files is None:
             return None
         return Cuts(self._files.paths, self.within, size, reach)
+
+    def part(self, read: Callable[[], Read]) -> Corpus:
+        """The same of a part of its examples, which `read` gives, and which may be none.
+
+        What it leaves out and counts is its own.
+        """
+        own = copy(self)
+        own._read, own._whole, own._files = read, False, None
+        own.counts, own.broken, own._told = Counts(), [], set()
+        return own
+
+    def stretch(self, stretch: Stretch, *, here: bool = False) -> Corpus:
+        """The part that a stretch of its files is.
+
+        It can be pickled, and read wherever the files are, but for one that is read `here`, with `bytes_read`.
+        """
+        assert self.within is not None
+        return self.part(partial(stretched, self.within, stretch, self._reached if here else None))
+
+    def _reached(self, position: int) -> None:
+        assert isinstance(self._files, Files)
+        self._files.read = position
+
+    def was_read(self, counts: Counts, broken: Sequence[CorpusError], left_out: int) -> None:
+        """Note what a pass has counted and left out that read the corpus in parts; `broken` are the first of those."""
+        self.counts, self.broken, self._more = counts, list(broken), left_out - len(broken)
+
+    @property
+    def left_out(self) -> int:
+        """How many inputs the last (or the present) pass has left out."""
+        return len(self.broken) + self._more
 
     def size_hint(self) -> int | None:
         """Size of the files in bytes; None for corpora in memory."""
@@ -233,7 +281,7 @@ class Corpus:
             counts.words += len(sizes)
             counts.split_words += int((sizes > 1).sum())
             yield example
-        if not counts.examples and self.broken:
+        if not counts.examples and self._whole and self.broken:
             raise self.nothing_left()
 
 
@@ -258,5 +306,9 @@ def _word_sizes(tokens: Tokens) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     inside = words[tokens.word_ids >= 0]
     moves = np.diff(inside)
     if not (moves < 0).any():  # the pieces of a word stand together
-        return np.diff(np.concatenate([[-1], np.flatnonzero(moves), [len(inside) - 1]])) if len(inside) else inside
+        return (
+            np.diff(np.concatenate([[-1], np.flatnonzero(moves), [len(inside) - 1]]))
+            if len(inside)
+            else inside
+        )
     return np.unique(words[tokens.word_ids >= 0], return_counts=True)[1]

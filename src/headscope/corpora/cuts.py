@@ -103,16 +103,17 @@ class Joined:
 
     Attributes:
         paths: the files.
+        sizes: of each, in bytes.
         bases: where each begins, and where the last one ends.
     """
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = list(paths)
-        sizes: list[int] = []
+        self.sizes: list[int] = []
         for path in paths:
             with readable(path):
-                sizes.append(os.path.getsize(path))
-        self.bases = [0, *accumulate(sizes)]
+                self.sizes.append(os.path.getsize(path))
+        self.bases = [0, *accumulate(self.sizes)]
 
     @property
     def total(self) -> int:
@@ -215,6 +216,11 @@ class Cuts:
         if not 0 <= number < len(self):
             raise IndexError(number)
         return Cut(number, self._start(number), self._start(number + 1))
+
+    @property
+    def sizes(self) -> list[int]:
+        """Of the files, in bytes."""
+        return self._files.sizes
 
     def stretch(self, number: int) -> Stretch:
         """A cut, with all that reading it takes."""
@@ -367,6 +373,20 @@ def items(within: Within, context: Iterable[Line], lines: Iterable[Line]) -> Ite
             yield item
         elif callable(item):
             item()
+
+
+def stretched(
+    within: Within, stretch: Stretch, reached: Callable[[int], None] | None = None
+) -> Iterator[Item]:
+    """What is read of a stretch; `reached` is told up to which byte."""
+
+    def told() -> Iterator[Line]:
+        for line in lines_of(stretch):
+            if reached is not None and line.offset is not None:
+                reached(line.offset)
+            yield line
+
+    return items(within, stretch.context, told())
 
 
 def lines_of(stretch: Stretch) -> Iterator[Line]:

@@ -20,6 +20,7 @@ from typing import Any, Generic, Self, cast
 
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.stream.outcome import Failure, Outcome, S, Shard, Total
+from headscope.stream.read import Read
 from headscope.stream.safefile import Arrays, BrokenFileError, decode, encode, write
 
 EVERY = 10.0
@@ -131,7 +132,8 @@ class Folder(Generic[S]):
             blocks: up to which block of the corpus it is done.
             own: of the span of the last of them.
             total: of all of them.
-            fingerprints: of the corpus up to the first block that was done now, and up to there.
+            fingerprints: of the corpus (of a shard: of the span) up to the first block that was done now, and up to
+                there.
             ends: whether the span is whole.
         """
         first, fingerprint = fingerprints
@@ -242,7 +244,8 @@ class Folder(Generic[S]):
 def _stored(outcome: Outcome[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The arrays of an outcome, and what else is to be said of it."""
     arrays = {} if outcome.sums is None else dict(outcome.sums.to_arrays())
-    return arrays, {"failures": outcome.failures, "empty": outcome.sums is None}
+    read = outcome.read.to_json()
+    return arrays, {"failures": outcome.failures, "empty": outcome.sums is None, "read": read}
 
 
 def restored(arrays: Arrays, described: Mapping[str, Any], load: Callable[[Arrays], S]) -> Total[S]:
@@ -250,7 +253,8 @@ def restored(arrays: Arrays, described: Mapping[str, Any], load: Callable[[Array
 
     def one(about: Mapping[str, Any], arrays: Arrays) -> Outcome[S]:
         failures = tuple(Failure(*each) for each in about["failures"])
-        return Outcome(None if about["empty"] else load(arrays), failures)
+        sums = None if about["empty"] else load(arrays)
+        return Outcome(sums, failures, Read.from_json(about["read"]))
 
     own = {name.removeprefix(_OPEN): each for name, each in arrays.items() if name.startswith(_OPEN)}
     rest = {name: each for name, each in arrays.items() if not name.startswith(_OPEN)}

@@ -31,6 +31,26 @@ def weights(model: Model) -> str:
     return digest.hexdigest()[:16]
 
 
+def reading(model: Model) -> str | None:
+    """A sha256 of what makes inputs of texts, pictures and sounds; None for a model that has none."""
+    digest, found = hashlib.sha256(), False
+    tokenizer: Any = model.tokenizer
+    if tokenizer is not None:
+        found = True
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        rules: dict[str, Any] = tokenizer.get_vocab() if backend is None else json.loads(backend.to_str())
+        for each in () if backend is None else ("padding", "truncation"):
+            rules.pop(each, None)  # as the last call had them
+        told = json.dumps(rules, sort_keys=True)
+        digest.update(f"{type(tokenizer).__name__} {tokenizer.special_tokens_map} {told}".encode())
+    for each in (model.image_processor, model.feature_extractor):
+        if each is not None:
+            found = True
+            told = {name: value for name, value in each.to_dict().items() if not name.startswith("_")}
+            digest.update(json.dumps(told, sort_keys=True, default=_told).encode())
+    return digest.hexdigest()[:16] if found else None
+
+
 def _told(value: Any) -> Any:
     if isinstance(value, set | frozenset):
         return sorted(map(str, cast(set[Any], value)))

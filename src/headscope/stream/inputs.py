@@ -60,6 +60,11 @@ class Inputs:
         if self.pieces >= SOON:
             self._expect_known(HOPELESS)
 
+    def counted(self, unknown: int, pieces: int) -> None:
+        """So many pieces were counted in all. Raises as `count` does."""
+        self.unknown = self.pieces = 0
+        self.add(unknown, pieces)
+
     def end(self) -> None:
         """All are read: refuse them, or say what share of the pieces is unknown."""
         self._expect_known(MOST)

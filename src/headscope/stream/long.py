@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain, islice
 from pathlib import Path
@@ -18,20 +18,22 @@ from typing import Any, Generic, cast
 import xarray as xr
 
 from headscope.corpora import Corpus, Example
-from headscope.corpora.batches import Reading
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.measures.dataset import check_suffix
 from headscope.measures.files import check_place
 from headscope.models import Model
-from headscope.stream.batches import at_least_one, corpus_name, cut, examples, no_input
+from headscope.stream.batches import at_least_one, corpus_name, no_input
+from headscope.stream.blocks import Batched, Encoded, Reader, reader_for, source
+from headscope.stream.blocks import Inputs as InputsOf
 from headscope.stream.checkpoint import Folder
 from headscope.stream.engines import engine_of
-from headscope.stream.identity import versions, weights
+from headscope.stream.identity import reading, versions, weights
 from headscope.stream.inputs import Inputs
 from headscope.stream.outcome import Failure, Given, Outcome, S, Shard
 from headscope.stream.parts import merge_parts, write_part
 from headscope.stream.progress import Place, bar
 from headscope.stream.provenance import COMMAND
+from headscope.stream.read import Read, Told
 from headscope.stream.reduce import reduce
 from headscope.stream.safefile import Arrays
 
@@ -69,6 +71,7 @@ class Kind(Generic[S]):
         if merged.outcome.sums is None:
             raise InputError("parts: expected at least one input, found none")
         meta = {name: value for name, value in merged.about["meta"].items() if name != "shard"}
+        meta = _with_read(meta, merged.outcome.read)
         return self._dataset(merged.outcome, meta, merged.about, started)
 
     def _dataset(
@@ -100,7 +103,9 @@ def run_long(
     identity: Mapping[str, Any] | None = None,
     meta: Callable[[], Mapping[str, Any]] = dict,
     about: Mapping[str, Any] | None = None,
-    inputs: Inputs | None = None,
+    inputs: InputsOf | None = None,
+    notes: Callable[[], Mapping[str, Sequence[str]]] = dict,
+    tell: Callable[[Mapping[str, Told]], None] | None = None,
     size: int | None = None,
     batch_size: int,
     limit: int | None,
@@ -126,8 +131,12 @@ def run_long(
         identity: further options, for checkpoints and parts but not for the description.
         meta: further parts of the description, asked for at the end.
         about: what `Kind.figures` needs besides, as JSON.
-        inputs: of the corpus, where they are more than its examples with their tokens.
-        size: inputs of a block, at least; by default `headscope.stream.batches.BLOCK`.
+        inputs: of the corpus, or of a part of it, where they are more than its examples with their tokens. It is sent
+            to other processes like `block`.
+        notes: what was found of the inputs that were given last, by its kind; sent like `inputs`.
+        tell: is told all notes at the end.
+        size: inputs of a window, in which they are sorted, and of a block about; by default
+            `headscope.stream.batches.BLOCK`.
         batch_size: inputs in a batch, at most.
         limit: use at most this many inputs.
         resume: the folder of checkpoints: a run that was ended goes on from there.
@@ -147,8 +156,15 @@ def run_long(
     started = time.monotonic()
     pack = corpus.pack if isinstance(corpus, Corpus) else None
     options = _known({**options, "limit": limit, "batch_size": batch_size, "pack": pack, **(more or {})})
-    inputs = examples(model, corpus, limit) if inputs is None else inputs
-    reading = Reading(inputs, hashed=resume is not None or part is not None)
+    inputs = Encoded(model) if inputs is None else inputs
+    reader = reader_for(model, inputs, notes, batch_size=batch_size, size=size)
+    if isinstance(corpus, Corpus):
+        corpus.look()
+        if corpus.strict:
+            for _ in Inputs(model, islice(inputs(corpus), limit), corpus.name):
+                pass
+    kept = resume is not None or part is not None
+    given = source(corpus, reader, windows=WINDOWS, limit=limit, hashed=kept)
     with ExitStack() as stack:
         workers = stack.enter_context(engine_of(engine))
         folder: Folder[S] | None = None
@@ -160,8 +176,16 @@ def run_long(
             libraries = {name: version for name, version in versions().items() if name != "python"}
             run = {
                 "kind": kind.name,
-                "model": {**_model(model), "device": workers.device(model).type, "weights": weights(model)},
-                "corpus": {"name": corpus_name(corpus)},
+                "model": {
+                    **_model(model),
+                    "device": workers.device(model).type,
+                    "weights": weights(model),
+                    "reading": reading(model),
+                },
+                "corpus": {
+                    "name": corpus_name(corpus),
+                    **({"bytes": given.bytes} if mine and given.bytes else {}),
+                },
                 "options": {**options, **(identity or {})},
                 "versions": libraries,
             }
@@ -171,29 +195,29 @@ def run_long(
             )
         shown = stack.enter_context(bar(corpus, limit, progress, title))
 
+        watched = Inputs(model, (), corpus_name(corpus))
+
         def each(units: Iterator[Sequence[Given]]) -> Iterator[Outcome[S]]:
-            return workers.each([model], _Summing(block, skip_failures), begun(units), shown)
+            return workers.each([model], _Summing(block, reader, skip_failures), begun(units), shown)
 
         def begun(units: Iterator[Sequence[Given]]) -> Iterator[Sequence[Given]]:
             for unit in units:
                 shown.begin()
                 yield unit
 
-        def reached(place: Place, passed: bool) -> None:
+        def reached(end: int | None, passed: bool, read: Read) -> None:
+            place = Place(read.inputs, read.inputs if end is None or limit is not None else end)
             (shown.passed if passed and not mine else shown.at)(place)
+            watched.counted(read.unknown, read.pieces)
 
-        fingerprint = str if folder is None else reading.fingerprint
         try:
-            cuts = cut(reading, batch_size, model, size=size, windows=WINDOWS)
             reduced = reduce(
-                cuts,
+                given,
                 each,
                 folder=folder,
                 span=kind.span,
-                fingerprint=fingerprint,
-                place=lambda: shown.place(
-                    reading.count - 1
-                ),  # the first input of the next block is read already
+                fingerprint=given.fingerprint,
+                place=lambda block: block.end,
                 reached=reached,
                 together=workers.together,
             )
@@ -201,8 +225,15 @@ def run_long(
             if folder is None or resume is None:
                 raise
             raise RunError(f"{error}; what was done before is kept in {folder.path}") from error
-        if not reading.count:
+        read = reduced.outcome.read
+        if isinstance(corpus, Corpus):
+            corpus.was_read(read.counts, read.errors, read.left_out)
+        if not read.inputs and not mine:
             raise no_input(corpus)
+        watched.counted(read.unknown, read.pieces)
+        watched.end()
+        if tell is not None:
+            tell(read.notes)
         failures = reduced.outcome.failures
         if failures and not skip_failures:
             raise InputError(
@@ -211,7 +242,7 @@ def run_long(
             )
         if failures and reduced.outcome.sums is None:
             raise RunError(f"every input failed, the first with: {failures[0].error}")
-        told = {**described(model, corpus, inputs), "options": dict(options), **meta()}
+        told = {**described(model, corpus, watched), "options": dict(options), **meta()}
         if workers.remote:
             told["model"]["device"] = str(workers.device(model))
         if skip_failures:
@@ -249,21 +280,26 @@ class _Summing(Generic[S]):
     """What a unit of blocks gives, with or without inputs that fail."""
 
     block: Work[S]
+    reader: Reader
     skip_failures: bool
 
     def __call__(self, unit: Sequence[Given], done: Callable[[int], None]) -> Outcome[S]:
         outcome: Outcome[S] = Outcome()
         for given in unit:
-            if self.skip_failures:
-                own = _left_out(given, self.block, done)
-            else:
-                own = Outcome(self.block(given, done, given.open))
-            outcome = outcome.then(own)
+            own = given if given.here else Batched(given.part, self.reader)
+            outcome = outcome.then(replace(self._summed(own, done), read=own.read))
         return outcome
+
+    def _summed(self, block: Given | Batched, done: Callable[[int], None]) -> Outcome[S]:
+        if self.skip_failures:
+            return _left_out(block, self.block, done)
+        batches = iter(block)
+        first = next(batches, None)
+        return Outcome() if first is None else Outcome(self.block(chain([first], batches), done, block.open))
 
 
 def _left_out(
-    block: Given,
+    block: Given | Batched,
     sums: Work[S],
     done: Callable[[int], None],
 ) -> Outcome[S]:
@@ -317,11 +353,20 @@ def described(
     told: dict[str, Any] = {"model": about, "corpus": named, "versions": versions(), "created": _now()}
     if isinstance(corpus, Corpus):
         corpus.tell()
-        counts = {"cuts": corpus.counts.cuts, "empty": corpus.counts.empty, "left_out": len(corpus.broken)}
+        counts = {"cuts": corpus.counts.cuts, "empty": corpus.counts.empty, "left_out": corpus.left_out}
         kind = {} if corpus.kind == "text" else {"kind": corpus.kind}
         told["corpus"] = {**named, **kind, "document": corpus.documents, **counts}
         told["broken"] = [str(error) for error in corpus.broken[:DESCRIBED]]
     return told
+
+
+def _with_read(meta: Mapping[str, Any], read: Read) -> dict[str, Any]:
+    """A description, of what reading other blocks has told."""
+    corpus = {**meta["corpus"], "pieces": read.pieces, "unknown": read.unknown}
+    if "broken" not in meta:
+        return {**meta, "corpus": corpus}
+    corpus |= {"cuts": read.counts.cuts, "empty": read.counts.empty, "left_out": read.left_out}
+    return {**meta, "corpus": corpus, "broken": [str(error) for error in read.errors]}
 
 
 def _now() -> str:

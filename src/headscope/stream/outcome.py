@@ -6,11 +6,12 @@ Blocks add up in two levels: those of a span, which follow one another, from the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from headscope.errors import InputError
+from headscope.stream.read import Read
 from headscope.stream.safefile import Arrays
 
 
@@ -41,10 +42,12 @@ class Outcome(Generic[S]):
     Attributes:
         sums: of their inputs; None where there were none.
         failures: the inputs left out, in order.
+        read: what reading them has told.
     """
 
     sums: S | None = None
     failures: tuple[Failure, ...] = ()
+    read: Read = field(default_factory=Read)
 
     def then(self, after: Outcome[S]) -> Outcome[S]:
         """These blocks and those after them."""
@@ -52,7 +55,7 @@ class Outcome(Generic[S]):
             sums = after.sums if self.sums is None else self.sums
         else:
             sums = self.sums + after.sums
-        return Outcome(sums, self.failures + after.failures)
+        return Outcome(sums, self.failures + after.failures, self.read.then(after.read))
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,11 @@ class Total(Generic[S]):
         """Of all of them."""
         return self.spans.then(self.open)
 
+    @property
+    def read(self) -> Read:
+        """What reading all of them has told."""
+        return self.spans.read.then(self.open.read)
+
     def then(self, own: Outcome[S], *, ends: bool) -> Total[S]:
         """With the open span as it is now, and whether it is whole."""
         return Total(self.spans.then(own)) if ends else Total(self.spans, own)
@@ -82,26 +90,49 @@ class Given:
 
     Args:
         number: of the block.
-        batches: of the block, read once.
+        batches: of the block, read once; a block that knows the rest says it itself.
         open: the documents that have inputs in other blocks as well; known when the batches have been read.
-        recipe: by which a worker reads the batches itself; None where they travel.
+        part: by which a worker reads the batches itself; None where they travel.
+        read: what reading has told; known when the batches have been read.
         tells: asked when the block has been read, before the next one is.
 
     Attributes:
         told: what `tells` gave.
+        here: whether it has its batches, to be read where it is.
     """
 
     def __init__(
         self,
         number: int,
         batches: Iterable[Any],
-        open: Collection[int] = (),
-        recipe: Any = None,
+        open: Collection[int] | None = None,
+        part: Any = None,
+        read: Read | None = None,
         tells: Callable[[], Any] = tuple,
     ) -> None:
-        self.number, self.open, self.recipe = number, open, recipe
+        self.number = number
         self.told: Any = None
-        self._batches, self._tells = batches, tells
+        self._batches, self._open, self._part, self._read, self._tells = batches, open, part, read, tells
+
+    @property
+    def open(self) -> Collection[int]:
+        """The documents that have inputs in other blocks as well."""
+        return getattr(self._batches, "open", ()) if self._open is None else self._open
+
+    @property
+    def part(self) -> Any:
+        """By which a worker reads it."""
+        return getattr(self._batches, "part", None) if self._part is None else self._part
+
+    @property
+    def read(self) -> Read:
+        """What reading has told."""
+        return getattr(self._batches, "read", Read()) if self._read is None else self._read
+
+    @property
+    def here(self) -> bool:
+        """Whether its batches are here, or come from what is here."""
+        return self._part is None
 
     def __iter__(self) -> Iterator[Any]:
         """The batches."""
@@ -110,10 +141,13 @@ class Given:
             self.told = self._tells()
 
     def whole(self) -> Self:
-        """The same, read to its end; a block with a recipe is left to the worker."""
-        self._batches = list(self) if self.recipe is None else ()
+        """The same, read to its end; a block with a part is left to the worker."""
         if self.told is None:
-            self.told = self._tells()
+            part = self.part
+            batches = list(self) if part is None else ()
+            self.told = self._tells() if self.told is None else self.told
+            self._open, self._read = frozenset(self.open), self.read
+            self._batches, self._part = batches, part
         return self
 
     def forget(self) -> None:
@@ -122,12 +156,7 @@ class Given:
 
     def __reduce__(self) -> tuple[Any, ...]:
         self.whole()
-        return Given, (self.number, self._batches, frozenset(self.open), self.recipe)
-
-    def read(self, models: Sequence[Any]) -> None:
-        """Read the batches by the recipe, where there is one."""
-        if self.recipe is not None:
-            self._batches, self.open = self.recipe.read(models[0])
+        return Given, (self.number, self._batches, self._open, self._part, self._read)
 
 
 class Shard(NamedTuple):

@@ -7,6 +7,7 @@ up the same way. Needs no torch.
 
 from __future__ import annotations
 
+import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Any, Generic, NamedTuple, Protocol
 
 from headscope.stream.checkpoint import Folder
 from headscope.stream.outcome import Given, Outcome, S, Shard, Total
+from headscope.stream.read import Read
 
 
 class Numbered(Protocol):
@@ -25,6 +27,10 @@ class Numbered(Protocol):
         ...
 
     def __iter__(self) -> Iterator[Any]: ...
+
+    def digest(self) -> str:
+        """A checksum of what it holds, whether or not it was read; asked before the next block is."""
+        ...
 
 
 Each = Callable[[Iterator[Sequence[Given]]], Iterator[Outcome[S]]]
@@ -38,7 +44,7 @@ class Reduced(Generic[S]):
     Attributes:
         outcome: of the blocks of the run, or of the shard.
         blocks: how many blocks the corpus has.
-        fingerprint: of all its inputs.
+        fingerprint: what the shards of one corpus have in common.
     """
 
     outcome: Outcome[S]
@@ -54,6 +60,9 @@ class _Step(NamedTuple):
     blocks: int
 
 
+def _nowhere(_: object) -> None: ...
+
+
 def reduce(
     blocks: Iterable[Numbered],
     each: Each[S],
@@ -61,21 +70,22 @@ def reduce(
     folder: Folder[S] | None = None,
     span: int = 1,
     fingerprint: Callable[[], str] = str,
-    place: Callable[[], Any] = tuple,
-    reached: Callable[[Any, bool], None] | None = None,
+    place: Callable[[Any], Any] = _nowhere,
+    reached: Callable[[Any, bool, Read], None] | None = None,
     together: Callable[[int], bool] | None = None,
 ) -> Reduced[S]:
     """Add up what blocks give, in their order; go on where `folder` left off, and keep there what is done.
 
     Args:
-        blocks: all blocks of the corpus, whatever is done already: those are read, not worked on.
+        blocks: all blocks of the corpus, whatever is done already: of those the digests are compared.
         each: what units give, in their order, while it may be ahead of that in reading them. Whatever it raises ends
             the run, after all blocks before have been kept.
         folder: where checkpoints are. That of a shard works on the shard's spans only.
         span: so many blocks add up before their sum is added to the total.
-        fingerprint: of all that was read so far; the same whenever the corpus is read again.
-        place: how far the corpus is read.
-        reached: told what `place` was at the end of a block when that is done, and whether an earlier run did it.
+        fingerprint: what the shards of one corpus have in common, asked at its end.
+        place: of a block, how far the corpus is behind when that is done.
+        reached: told what `place` was of a block that is done, whether an earlier run did it, and what reading has
+            told so far. It may end the run, after the block was kept.
         together: whether this span is one unit, which gives one sum of all its blocks; else each block is one.
 
     Raises:
@@ -88,38 +98,41 @@ def reduce(
     if folder is not None and shard is None:
         start, total = folder.resume()
     steps: deque[_Step] = deque()
+    chain = ""  # of the digests of the blocks so far, of a shard those of the span
+
+    def chained(block: Numbered) -> str:
+        nonlocal chain
+        if folder is not None:
+            chain = hashlib.sha256((chain + block.digest()).encode()).hexdigest()
+        return chain
 
     def unit(blocks: list[Given]) -> list[Given]:
         steps.append(_Step(blocks, None, blocks[-1].number + 1))
         return blocks
 
     def units() -> Iterator[Sequence[Given]]:
-        nonlocal start, count
+        nonlocal start, count, chain
         several: list[Given] = []
         error: Exception | None = None
         try:
             for block in blocks:
                 count = block.number + 1
                 index, before = divmod(block.number, span)
+                mine = shard is None or index in shard
                 if folder is not None and shard is not None and not before:
-                    start = block.number if index in shard else block.number + span
-                    if index in shard and (kept := folder.span(index)) is not None:
+                    chain, start = "", block.number
+                    if mine and (kept := folder.span(index)) is not None:
                         start, outcome = kept
                         steps.append(_Step((), outcome, start))
-                given = Given(
-                    block.number,
-                    block,
-                    getattr(block, "open", ()),
-                    getattr(block, "recipe", None),
-                    lambda: (fingerprint(), place()),
-                )
-                if block.number < start:
-                    for _ in given:
-                        pass
-                    assert folder is not None
-                    folder.compare(count, given.told[0])
+                given = Given(block.number, block, tells=lambda block=block: (chained(block), place(block)))
+                if not mine:
                     if reached is not None:
-                        reached(given.told[1], True)
+                        reached(place(block), True, total.read)
+                elif block.number < start:
+                    assert folder is not None
+                    folder.compare(count, chained(block))
+                    if reached is not None:
+                        reached(place(block), True, total.read)
                 elif several or (not before and together is not None and together(index)):
                     several.append(given.whole())
                     if before + 1 == span:
@@ -151,7 +164,7 @@ def reduce(
                 prints = done[0].told[0], done[-1].told[0]
                 folder.keep(blocks_done, own, total, prints, ends=ends)
             if reached is not None:
-                reached(done[-1].told[1], False)
+                reached(done[-1].told[1], False, total.read)
         add_kept()
     finally:
         if folder is not None:

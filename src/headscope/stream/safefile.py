@@ -15,7 +15,7 @@ import safetensors.numpy
 from headscope.errors import InputError
 from headscope.measures.files import replacing
 
-FORMAT = "headscope.checkpoint/3"
+FORMAT = "headscope.checkpoint/4"
 
 _NO_DIGEST = b"0" * 64
 

@@ -38,6 +38,7 @@ from headscope.stream.batches import checked_first, cut, tokens_of, worked
 from headscope.stream.forward import Passes, expect_square, foreign, forward
 from headscope.stream.inputs import Inputs
 from headscope.stream.long import Kind, run_long
+from headscope.stream.read import Told
 from headscope.tokens import BoolArray, Tokens
 from headscope.words import Rows
 
@@ -138,7 +139,7 @@ class Engine:
             raise example.error(error) from None
         return Asked.of(example, number, made, decoder=decoder)
 
-    def asked(self, corpus: Corpus | Iterable[Example], limit: int | None) -> Iterator[Asked]:
+    def asked(self, corpus: Corpus | Iterable[Example], limit: int | None = None) -> Iterator[Asked]:
         """The inputs of a corpus with their questions; those without are left out of it."""
         self.remarks.clear()
         self.unseen.clear()
@@ -152,15 +153,22 @@ class Engine:
                 self.unseen += [f"{example.source}: {region}" for region in asked.question.unseen]
                 yield asked
 
-    def tell(self) -> None:
-        """Warn of the spans that part a piece, and of the regions that the model does not see."""
-        for listed, one, several in (
-            (self.remarks, "1 span parts a piece", "spans part a piece"),
-            (self.unseen, f"left out 1 region: {OUT_OF_SIGHT}", f"regions left out: {OUT_OF_SIGHT}"),
+    def notes(self) -> Mapping[str, Sequence[str]]:
+        """What was found of the inputs that were asked last: spans that part a piece, and regions out of sight."""
+        return {"remarks": self.remarks, "unseen": self.unseen}
+
+    def tell(self, notes: Mapping[str, Told] | None = None) -> None:
+        """Warn of spans that part a piece, and of regions that the model does not see; by default of the last."""
+        if notes is None:
+            notes = {kind: Told(len(each), tuple(each)) for kind, each in self.notes().items()}
+        for kind, one, several in (
+            ("remarks", "1 span parts a piece", "spans part a piece"),
+            ("unseen", f"left out 1 region: {OUT_OF_SIGHT}", f"regions left out: {OUT_OF_SIGHT}"),
         ):
+            count, listed = notes.get(kind, Told())
             if listed:
-                title = one if len(listed) == 1 else f"{len(listed):,} {several}"
-                more = [f"and {len(listed) - LISTED:,} more"] if len(listed) > LISTED else []
+                title = one if count == 1 else f"{count:,} {several}"
+                more = [f"and {count - LISTED:,} more"] if count > LISTED else []
                 said = "\n  ".join([f"{title}:", *listed[:LISTED], *more])
                 warnings.warn(said, HeadscopeWarning, stacklevel=3)
 
@@ -418,9 +426,15 @@ def run(
     **options: Any,
 ) -> xr.Dataset:
     """A long run of what is asked; `options` are those of `headscope.stream.long.run_long`."""
-    inputs = asked.inputs(corpus, limit)
-    result = run_long(
-        kind, asked.model, corpus, asked.block, inputs=inputs, limit=limit, progress=progress, **options
+    return run_long(
+        kind,
+        asked.model,
+        corpus,
+        asked.block,
+        inputs=asked.asked,
+        notes=asked.notes,
+        tell=asked.tell,
+        limit=limit,
+        progress=progress,
+        **options,
     )
-    asked.tell()
-    return result

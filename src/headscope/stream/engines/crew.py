@@ -273,8 +273,8 @@ def _label(unit: Sequence[Given]) -> str:
     """Such as ``block 12 (256 inputs, news.txt:3073 to news.txt:3328)``."""
     first, last = unit[0].number, unit[-1].number
     name = f"block {first}" if first == last else f"blocks {first} to {last}"
-    if unit[0].recipe is not None:
-        return f"{name} ({unit[0].recipe})"
+    if unit[0].part is not None:
+        return f"{name} ({unit[0].part})"
     inputs = [example for given in unit for batch in given for example in batch]
     begin, end = natural(example.source or f"document {example.document}" for example in inputs)
     return f"{name} ({len(inputs):,} inputs, {begin}{f' to {end}' if end != begin else ''})"

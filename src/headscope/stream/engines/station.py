@@ -25,7 +25,6 @@ class Station:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._loaded: dict[tuple[str, str], Model] = {}
-        self._models: list[Model] = []
         self._work: Work | None = None
         self._threads = 1
 
@@ -56,23 +55,19 @@ class Station:
             for key, sent in zip(keys, setup.models, strict=True):
                 if key not in self._loaded:
                     self._loaded[key] = sent.load(device, (blobs or {}).get(sent.key, b""))
-            self._models = [self._loaded[key] for key in keys]
-            self._work = unpacked(setup.work, self._models)
+            self._work = unpacked(setup.work, [self._loaded[key] for key in keys])
             return circumstances(torch.device(device))
 
     def run(self, data: bytes) -> bytes:
         """What a unit of blocks gives, as an `answer`."""
         with self._lock:
             self._settle()
-            work, models = self._work, self._models
+            work = self._work
             if work is None:
                 raise LookupError("nothing to do is known")
 
             def done() -> Any:
-                unit = pickle.loads(data)
-                for given in unit:
-                    given.read(models)
-                return work(unit, _nothing)
+                return work(pickle.loads(data), _nothing)
 
             return answer(done)
 

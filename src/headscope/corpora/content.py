@@ -1,0 +1,64 @@
+"""What an example is made of, as bytes to be hashed: two corpora of the same content are the same."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from headscope.corpora.example import Example
+from headscope.tokens import FIELDS, PLACES, Tokens
+
+_APART = ("tokens", "image", "audio", "source")
+
+
+def content(example: Example) -> Iterator[bytes]:
+    """What is known of an example but for where it stands: its texts and what goes with them, its tokens, files."""
+    own = {each.name: getattr(example, each.name) for each in fields(example) if each.name not in _APART}
+    known = {name: _plain(value) for name, value in own.items() if value is not None}
+    yield repr(known).encode("utf-8", "surrogatepass")
+    if example.tokens is not None:
+        yield from _tokens(example.tokens)
+    for one in (example.image, example.audio):
+        if one is not None:
+            yield from _perceived(one)
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _tokens(tokens: Tokens) -> Iterator[bytes]:
+    yield "\0".join(tokens.pieces).encode("utf-8", "surrogatepass")
+    for array in (getattr(tokens, name) for name in FIELDS):
+        yield b"none" if array is None else np.ascontiguousarray(array).tobytes()
+    for array in (getattr(tokens, name) for name in PLACES):
+        if array is not None:
+            yield np.ascontiguousarray(array).tobytes()
+    if tokens.picture is not None:
+        yield np.ascontiguousarray(tokens.picture.pixels).tobytes()
+    if tokens.sound is not None:
+        yield np.ascontiguousarray(tokens.sound.samples).tobytes()
+    for name, mask in tokens.classes.items():
+        yield name.encode()
+        yield np.packbits(mask).tobytes()
+
+
+def _perceived(one: Any) -> Iterator[bytes]:
+    """A picture or a sound: the bytes of its file, or its numbers."""
+    if isinstance(one, str | os.PathLike):
+        path = Path(cast("str | os.PathLike[str]", one))
+        yield path.read_bytes() if path.is_file() else b"none"
+    elif isinstance(one, tuple):
+        for part in cast("tuple[Any, ...]", one):
+            yield from _perceived(part)
+    elif isinstance(one, bytes):
+        yield one
+    else:
+        array = np.ascontiguousarray(getattr(one, "pixels", one))
+        yield f"{array.dtype} {array.shape}".encode()
+        yield repr(array.tolist()).encode() if array.dtype.hasobject else array.tobytes()
