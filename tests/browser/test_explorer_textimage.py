@@ -177,7 +177,7 @@ def test_a_picture_within_a_text_is_one_thumbnail_that_unfolds(open_page: Callab
     texts = names(right)
     assert len(texts) == len(PIECES) + ROWS * COLUMNS
     assert texts[1:3] == ["▾patch[0,0]", "patch[0,1]"]
-    assert page.locator(".hv .toks.r canvas.crop").count() == ROWS * COLUMNS
+    assert page.locator(".hv .toks.r i.crop").count() == ROWS * COLUMNS
     # The pinned token is still the one; the first patch folds the picture again.
     fragment(page, "pin=from,10")
     page.locator(".hv .toks.l .thumb.turns").click()

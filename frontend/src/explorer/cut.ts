@@ -96,10 +96,24 @@ export function cut(layer: Layer, place: number, head: number, rows: Side, colum
     return { head, rows: R, columns: C, codes, sign: null, values: null, scale: layer.scale };
   }
   const values = new Float32Array(R * C);
+  const decode = layer.encoding === "sqrt" ? SQUARE : layer.encoding === "signed" ? SIGNED : null;
+  const to = columns.of;
+  const sums = new Float64Array(C);
   for (let a = 0; a < R; a++) {
+    const { start, end } = rows.items[a]!;
+    sums.fill(0);
+    let weights = 0;
+    for (let q = start; q < end; q++) {
+      const weight = layer.counts?.[q] ?? 1;
+      weights += weight;
+      for (let k = 0, at = base + q * keys; k < keys; k++, at++) {
+        const b = to[k]!;
+        if (b >= 0) sums[b]! += weight * (decode ? decode[numbers[at]!]! : numbers[at]!);
+      }
+    }
     let sum = 0;
     for (let b = 0; b < C; b++) {
-      const found = mean(layer, place, rows.items[a]!, columns.items[b]!) * layer.scale;
+      const found = (sums[b]! / weights) * layer.scale;
       values[a * C + b] = found;
       sum += Math.abs(found);
     }

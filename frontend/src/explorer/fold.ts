@@ -1,5 +1,6 @@
 // Pictures within a text: a thumbnail that unfolds into its patches, and folds again.
 
+import { bytesOf } from "../data";
 import { h } from "../dom";
 import { plural } from "../format";
 import type { PictureInfo } from "../protocol";
@@ -27,9 +28,30 @@ export function crop(info: PictureInfo, area: readonly number[], tall: number): 
   return canvas;
 }
 
+const addresses = new Map<string, string>();
+
+/** A short address of a picture of the payload, which many elements can name. */
+function address(src: string): string {
+  let found = addresses.get(src);
+  if (!found) {
+    const [, kind = "image/jpeg", data = ""] = /^data:([^;]+);base64,(.*)$/s.exec(src) ?? [];
+    found = data ? URL.createObjectURL(new Blob([bytesOf(data)], { type: kind })) : src;
+    addresses.set(src, found);
+  }
+  return found;
+}
+
+/** One of many patches, without a canvas of its own. */
+function patch(info: PictureInfo, [left, top, right, bottom]: readonly [number, number, number, number], tall: number): HTMLElement {
+  const scale = tall / Math.max(1e-6, bottom - top);
+  const wide = Math.min(WIDEST * tall, (right - left) * scale);
+  return h("i.crop", { "aria-hidden": "true", style: `width:${wide}px;height:${tall}px;background:url("${address(info.src)}") ${-left * scale}px ${-top * scale}px / ${info.width * scale}px ${info.height * scale}px` });
+}
+
 /** What stands before the name of a picture within a text, or of one of its patches. */
 export function thumbnail(image: Within, info: PictureInfo | undefined, tall: number): HTMLElement | null {
-  const picture = info && image.area ? crop(info, image.area, tall) : null;
+  const area = image.area as readonly [number, number, number, number] | null;
+  const picture = info && area ? (image.folded ? crop(info, area, tall) : patch(info, area, tall)) : null;
   if (!image.folded && !image.first) return picture && h("span.thumb", {}, picture);
   const what = image.folded ? `Unfold it into its ${plural(image.count, "token")} (u)` : "Fold the picture again (u)";
   return h("span.thumb.turns", { "data-fold": image.number, title: what }, image.folded ? "▸" : "▾", picture);

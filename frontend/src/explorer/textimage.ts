@@ -216,13 +216,13 @@ export class TextPicture {
     const { scene } = this;
     const { rows, columns, part } = scene;
     const shares = new Map<number, number>();
-    const gives = this.gives();
+    const gives = (back && alone) || typeof who === "number" ? null : this.gives();
     for (const start of this.buttons.keys()) {
       const [row, column] = [rows.of[start] ?? -1, columns.of[start] ?? -1];
       if (back && alone) shares.set(start, row < 0 ? NaN : back[row]!);
       else if (typeof who === "number" && part.kind !== "cross") shares.set(start, column < 0 ? NaN : given[column]!);
       else if (typeof who === "number") shares.set(start, row === who ? 1 : 0);
-      else shares.set(start, row < 0 ? NaN : gives[row]!);
+      else shares.set(start, row < 0 ? NaN : gives![row]!);
     }
     // A sink takes so much that nothing else would be seen: special tokens are left out of what the darkest is.
     const usual = [...this.buttons].filter(([, button]) => !button.classList.contains("sp")).map(([start]) => Math.abs(shares.get(start) || 0));
@@ -270,7 +270,9 @@ export class TextPicture {
     const boxes = scene.part.key.boxes;
     const found = new Float64Array(map.rows);
     const columns = scene.columns.items.map(({ start }) => boxes?.[start] != null);
-    for (let row = 0; row < map.rows; row++) found[row] = sumOf(map, row, columns);
+    scene.rows.items.forEach(({ start }, row) => {
+      if (this.buttons.has(start)) found[row] = sumOf(map, row, columns);
+    });
     return found;
   }
 
