@@ -62,6 +62,17 @@ interface ChartOptions {
 
 const HALVES: Record<number, string> = { 0: "0", 0.5: ".5", 1: "1" };
 
+/** Give a drawing its name: one for all of it, and none for the groups in it. */
+export function named<Drawing extends Element>(drawing: Drawing, label: string): Drawing {
+  for (const mark of drawing.querySelectorAll<SVGGElement>("g[aria-label]")) {
+    mark.dataset.mark = mark.getAttribute("aria-label")!;
+    mark.removeAttribute("aria-label");
+  }
+  drawing.setAttribute("role", "img");
+  drawing.setAttribute("aria-label", label);
+  return drawing;
+}
+
 /** Draw marks over the layers of a report; the points are where the heads stand in the drawing. */
 export function chart(figures: Figures, heads: readonly Mark[], options: ChartOptions, marks: Plot.Markish[]): [SVGSVGElement, Point[]] {
   const { width, height, left = 28, label, low, high, shares = false, tick = String } = options;
@@ -93,12 +104,7 @@ export function chart(figures: Figures, heads: readonly Mark[], options: ChartOp
     color: { type: "identity" },
     marks: [Plot.gridY({ stroke: "var(--line)", strokeOpacity: 1, ticks: shares ? [0, 0.5, 1] : 5 }), ...marks],
   }) as SVGSVGElement & Plot.Plot;
-  for (const mark of drawing.querySelectorAll<SVGGElement>("g[aria-label]")) {
-    mark.dataset.mark = mark.getAttribute("aria-label")!; // a group has no name of its own
-    mark.removeAttribute("aria-label");
-  }
-  drawing.setAttribute("role", "img");
-  drawing.setAttribute("aria-label", label);
+  named(drawing, label);
   const [x, y] = [drawing.scale("x")!, drawing.scale("y")!];
   return [drawing, heads.map((mark) => ({ ...mark, x: x.apply(mark.x) as number, y: y.apply(mark.y) as number }))];
 }

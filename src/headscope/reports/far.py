@@ -69,13 +69,13 @@ def _ends(values: Floats) -> tuple[float, float]:
 def _distance(
     name: str, unit: _Unit, values: Floats, chance: Floats, layers: Sequence[int], heads: Sequence[int]
 ) -> list[Part]:
-    """From the first layer to the last, and the heads that look farthest and nearest."""
+    """From the first layer to the last, and the heads that look farthest and closest."""
     first, last = _ends(values)
     moved = (last - first) / max(first, 1e-12)
     verb = "grows" if moved > _MOVED else "falls" if moved < -_MOVED else "stays about the same,"
     even = float(np.nanmean(chance)) if np.isfinite(chance).any() else float("nan")
     against = f" (even attention: {unit(even)})" if np.isfinite(even) else ""
-    ends = [(int(np.nanargmax(values)), "farthest"), (int(np.nanargmin(values)), "nearest")]
+    ends = [(int(np.nanargmax(values)), "farthest"), (int(np.nanargmin(values)), "closest")]
     named: list[str | Part] = []
     for place, which in ends:
         layer, head = divmod(place, values.shape[1])
@@ -106,9 +106,9 @@ def _first(name: str, unit: _Unit, values: Floats, layers: Sequence[int], heads:
         for place in (near, most)
     ]
     return sentence(
-        f"In layer {layers[0]} heads look from {unit(float(row[near]))} (",
+        f"In layer {layers[0]} ",
         parts[0],
-        f") to {unit(float(row[most]))} (",
+        f" looks closest ({unit(float(row[near]))}), ",
         parts[1],
-        ") far.",
+        f" farthest ({unit(float(row[most]))}).",
     )

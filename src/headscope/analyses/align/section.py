@@ -116,13 +116,15 @@ class Align(Section):
         best, chance = rows.iloc[0], float(self.result["chance"])
         if not best["ci_low"] > chance:
             return [
-                sentence("No head of the decoder is known to find the sound of words better than chance.")
+                sentence(
+                    "No head of the decoder is known to find the sound of words better than a random frame would."
+                )
             ]
         head = Head(int(best["layer"]), int(best["head"]))
         return [
             sentence(
                 f"Of the decoder {head} looks at {percent(best['accuracy'])} of {int(best['n']):,} words where they "
-                f"are heard ({percent(chance)} by chance)."
+                f"are heard (a random frame: {percent(chance)})."
             )
         ]
 

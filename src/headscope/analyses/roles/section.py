@@ -229,12 +229,17 @@ class Roles(Section):
 
     def _notes(self, tests: int) -> list[str]:
         counted = f"{self.documents:,} documents" if self.documents else "documents"
+        beside = "the bar is above it."
+        if self.table["offsets"].notna().any():
+            beside = (
+                "offsets is what a head would score that looks at places alone, each as often as this one does; the bar "
+                "is above both."
+            )
         return [
             f"A role is a measure and a bar: {tests:,} tests over {counted}, q after Benjamini and Hochberg at "
             f"{self.level:g} within each family of roles, so at most {100 * self.level:.0f} % of those named of a "
             "family are expected to be wrong.",
-            "Chance is uniform attention; offsets is what a head would score that looks at places alone, each as often "
-            "as this one does; the bar is above both. Intervals are 95 %, by document.",
+            f"Chance is uniform attention; {beside} Intervals are 95 %, by document.",
             *self._off_note(),
         ]
 

@@ -9,7 +9,7 @@ import { code, paper, percent, plural, range, share } from "../../../format";
 import type { ArtefactRow, ArtefactsSection } from "../../../protocol";
 import { bar } from "../../bars";
 import { draw } from "../../cells";
-import { beside, captioned } from "../../chart";
+import { beside, captioned, named } from "../../chart";
 import { pixel, scaleOf } from "../../figures";
 import type { Host, Now, Section } from "../../host";
 import { opens } from "../../reasons";
@@ -41,9 +41,7 @@ function histogram(info: ArtefactsSection, width: number, theme: Theme): SVGElem
       Plot.ruleX([info.cutoff], { stroke: "var(--ink2)", strokeDasharray: "3 3" }),
     ],
   });
-  drawing.setAttribute("role", "img");
-  drawing.setAttribute("aria-label", label);
-  return drawing;
+  return named(drawing, label);
 }
 
 /** Mean norms behind each layer, of artefacts and of others. */
@@ -67,9 +65,7 @@ function byLayer(info: ArtefactsSection, width: number, theme: Theme): SVGElemen
       Plot.text(known.filter(({ layer }) => layer === info.layers.at(-1)), { x: "layer", y: "value", text: "kind", textAnchor: "end", dy: -9, fill: hue }),
     ],
   });
-  drawing.setAttribute("role", "img");
-  drawing.setAttribute("aria-label", `Mean ${info.of} behind each layer, of artefacts and of other patches`);
-  return drawing;
+  return named(drawing, `Mean ${info.of} behind each layer, of artefacts and of other patches`);
 }
 
 /** Where in a picture artefacts sit. */

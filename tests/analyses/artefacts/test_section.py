@@ -1,0 +1,68 @@
+"""The section on artefacts says what was planted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from planted_vision import planted_vit
+
+import headscope as hs
+from headscope.analyses.artefacts.run import artefacts, marked
+from headscope.analyses.artefacts.section import Artefacts
+from headscope.analyses.artefacts.statistics import to_artefacts
+from headscope.models import Model
+from headscope.views.blobs import Blobs
+
+PLANTED = [20, 47, 130]
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return hs.load(planted_vit([["around", "cls", "even", "row"], ["bright", "cls", "even", "far"]], PLANTED))
+
+
+def pictures() -> Any:
+    draw = np.random.default_rng(0)
+    return hs.corpora.images([draw.integers(0, 255, (90, 120, 3)).astype(np.uint8) for _ in range(6)])
+
+
+def test_what_was_planted_is_told(model: Model) -> None:
+    made = Artefacts(artefacts(model, pictures()), "headscope artefacts")
+    info = made.info(Blobs())
+    assert (info["share"], info["n"]) == (pytest.approx(3 / 196), 6 * 196)
+    assert info["artefacts"][-1] > info["cutoff"] > info["others"][-1]  # pyright: ignore[reportOptionalOperand, reportOperatorIssue]
+    assert sum(info["counts"]) == 6 * 196
+    assert sum(value is not None and value > 0 for row in info["where"] for value in row) == 3
+    best, *others = info["rows"]
+    assert (best["layer"], best["head"]) == (1, 0)
+    assert best["attention"] > 0.9
+    assert len(others) == 7
+    (finding,) = made.findings()
+    said = "".join(part["text"] for part in finding)
+    assert said.startswith("1.5% of all patches are artefacts, with a norm above ")
+    assert next(part["text"] for part in finding if part["layer"] is not None) == "L1H0"
+
+
+def test_none_are_told_too() -> None:
+    plain = hs.load(planted_vit([["around", "cls", "even", "row"]]))
+    made = Artefacts(artefacts(plain, pictures()))
+    assert made.info(Blobs())["rows"] == []
+    ((said,),) = made.findings()
+    assert said["text"].startswith("No patch is an artefact: none has a norm above ")
+
+
+def test_as_a_measure_they_are_what_measuring_marked_pictures_gives(model: Model) -> None:
+    result = artefacts(model, pictures())
+    found = to_artefacts(result)
+    examples = list(marked(model, pictures().encoded(model), result))
+    assert [np.flatnonzero(each.tokens.classes["artefact"]).tolist() for each in examples[:2]] == [  # pyright: ignore[reportOptionalMemberAccess]
+        [1 + place for place in PLANTED]
+    ] * 2
+    measured = hs.measure(model, examples, measures=["to_artefact"])
+    for part in ("", "_se", "_n", "_chance", "_documents", "_skewness"):
+        own, other = found[f"to_artefact{part}"], measured[f"to_artefact{part}"]
+        expected = other.broadcast_like(own) if other.ndim < own.ndim else other
+        near = 1e-3 if part == "_skewness" else 1e-6  # batches of other sizes
+        np.testing.assert_allclose(own, expected.transpose(*own.dims), atol=near, err_msg=part)

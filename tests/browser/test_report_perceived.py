@@ -1,0 +1,126 @@
+"""Reports on pictures and sounds in a browser: each name of a head opens it on the picture, or on the sound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from perceived_reports import of_pictures, of_sounds
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytest.importorskip("PIL.Image")
+
+AXE = Path(__file__).resolve().parents[2] / "frontend/node_modules/axe-core/axe.min.js"
+GLANCES = "[data-section=summary] button.glance canvas, .card .shot canvas"
+COLOURS = """one => { const pen = one.getContext("2d");
+    return new Set(new Uint32Array(pen.getImageData(0, 0, one.width, one.height).data.buffer)).size; }"""
+SETTLED = "() => !document.querySelector('.hx[data-busy], .hx[data-drawing]')"
+
+
+@pytest.fixture(scope="module")
+def pictures(build_once: Any) -> str:
+    return build_once("of-pictures", of_pictures)
+
+
+@pytest.fixture(scope="module")
+def sounds(build_once: Any) -> str:
+    return build_once("of-sounds", of_sounds)
+
+
+def look(page: Any, selector: str) -> Any:
+    """The canvas that this selects, when everything is drawn."""
+    page.wait_for_function(SETTLED)
+    canvas = page.locator(selector).first
+    canvas.scroll_into_view_if_needed()
+    return canvas
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1400), ("dark", 1400), ("light", 390)])
+def test_heads_are_drawn_on_their_pictures(open_page: Any, pictures: str, scheme: str, width: int) -> None:
+    page = open_page(pictures, scheme=scheme, width=width)
+    assert page.locator("h1").inner_text() == "Where ViTModel looks"
+    assert "12 pictures" in page.locator(".facts").inner_text()
+    shown = page.locator(GLANCES)
+    assert shown.count() >= 6
+    for canvas in shown.all():
+        assert canvas.evaluate(COLOURS) > 50
+    wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    assert page.evaluate(wide)
+
+
+def test_a_name_opens_the_head_on_a_picture_and_the_patch_that_looks_is_chosen(
+    open_page: Any, pictures: str
+) -> None:
+    page = open_page(pictures)
+    row = page.locator("[data-section=roles] tr", has_text="same row")
+    row.click()
+    assert page.locator(".openhead h2").inner_text() == "L0H1"
+    assert page.locator(".openhead .figure").inner_text().startswith("same row")
+    assert look(page, ".explorer .hp .board canvas").evaluate(COLOURS) > 50
+    said = page.locator(".explorer .hp > .sub").first.inner_text()
+    assert said.startswith("Of what patch[")
+    card = page.locator(".card[data-head=L0H2] .shot").first
+    example = card.get_attribute("data-example")
+    card.click()
+    page.wait_for_function(SETTLED)
+    assert page.locator(".openhead h2").inner_text() == "L0H2"
+    assert page.locator("select.example").evaluate("one => one.selectedIndex") == int(example)
+    assert "view.pin=from" in page.url or "pin" in page.url
+
+
+def test_artefacts_open_where_they_are_looked_at(open_page: Any, pictures: str) -> None:
+    page = open_page(pictures)
+    section = page.locator("[data-section=artefacts]")
+    assert "1.5%" in section.locator(".said").inner_text()
+    assert section.locator(".norms svg").count() == 2
+    first = section.locator("tbody tr").first
+    assert first.locator("th").inner_text() == "L1H2"
+    first.click()
+    assert page.locator(".openhead h2").inner_text() == "L1H2"
+    page.wait_for_function(SETTLED)
+    # Most of what it gives goes to one of the three patches.
+    said = page.locator(".explorer .hp > .sub").first.inner_text()
+    assert any(f"patch[{place // 14},{place % 14}]" in said for place in (20, 47, 130))
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1400), ("dark", 390)])
+def test_heads_are_drawn_on_their_sounds(open_page: Any, sounds: str, scheme: str, width: int) -> None:
+    page = open_page(sounds, scheme=scheme, width=width)
+    assert "6 sounds" in page.locator(".facts").inner_text()
+    shown = page.locator(GLANCES)
+    assert shown.count() > 0
+    for canvas in shown.all():
+        assert canvas.evaluate(COLOURS) > 3
+    link = page.locator("[data-section=summary] .headlink").first
+    name = link.inner_text()
+    link.click()
+    assert page.locator(".openhead h2").inner_text() == name
+    assert look(page, ".explorer .snd canvas").evaluate(COLOURS) > 3
+
+
+def test_a_head_of_the_decoder_opens_in_its_part(open_page: Any, sounds: str) -> None:
+    page = open_page(sounds)
+    row = page.locator("[data-cross]").first
+    name = row.get_attribute("data-cross")
+    row.click()
+    page.wait_for_function(SETTLED)
+    assert (
+        page.locator(".explorer .seg", has_text="Cross").locator("[aria-checked=true]").inner_text()
+        == "Cross"
+    )
+    assert name in page.locator(".explorer").inner_text()
+    assert "view.part=cross" in page.url
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("which", ["pictures", "sounds"])
+def test_accessible_to_axe(request: pytest.FixtureRequest, open_page: Any, which: str, scheme: str) -> None:
+    page = open_page(request.getfixturevalue(which), scheme=scheme)
+    page.wait_for_function(SETTLED)
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate(
+        "axe.run('#headscope', { runOnly: ['wcag2a', 'wcag2aa'] }).then(({ violations }) => "
+        "violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`)))"
+    )
+    assert found == []

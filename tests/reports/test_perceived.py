@@ -1,0 +1,264 @@
+"""Reports on pictures and sounds: the sections that apply, figures of what was planted, examples on the picture."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from perceived_reports import of_pictures, of_sounds, speech, vision
+from planted_vision import planted_vit
+from small_models import save_whisper
+
+import headscope as hs
+from headscope.analyses.cards import section as cards
+from headscope.cli import main
+from headscope.errors import HeadscopeWarning, InputError
+from headscope.models import Model
+from headscope.views.blobs import decode
+
+pytestmark = pytest.mark.slow
+pytest.importorskip("PIL.Image")
+
+KINDS = ["summary", "clusters", "heads", "measures", "layers", "layers", "layers", "absent", "methods"]
+
+
+def read(html: str) -> tuple[Any, dict[str, str]]:
+    """The payload of a page, and its arrays."""
+    found = re.search(
+        r'<script type="application/json" id="headscope-payload">(.*?)</script>', html, re.DOTALL
+    )
+    assert found is not None
+    blobs = re.findall(
+        r'<script type="text/plain" id="headscope-data-([^"]+)">(.*?)</script>', html, re.DOTALL
+    )
+    return json.loads(found[1]), dict(blobs)
+
+
+@pytest.fixture(scope="module")
+def pictures(build_once: Any) -> tuple[Any, dict[str, str]]:
+    return read(build_once("of-pictures", of_pictures))
+
+
+@pytest.fixture(scope="module")
+def sounds(build_once: Any) -> tuple[Any, dict[str, str]]:
+    return read(build_once("of-sounds", of_sounds))
+
+
+def of(payload: Any, kind: str) -> Any:
+    return next(one for one in payload["sections"] if one["kind"] == kind)
+
+
+def text(finding: Any) -> str:
+    return "".join(part["text"] for part in finding["parts"])
+
+
+def test_the_sections_of_pictures(pictures: Any) -> None:
+    payload, _ = pictures
+    kinds = [one["kind"] for one in payload["sections"]]
+    assert kinds == [KINDS[0], "roles", "artefacts", "atlas", "cards", *KINDS[1:]]
+    absent = {one["measure"]: one["reason"] for one in of(payload, "absent")["absent"]}
+    assert absent["gradients"] == "of a loss on words; the inputs here are pictures"
+    assert absent["writes, syntax, coref, probes, lookback"] == "about words; the inputs here are pictures"
+    assert absent["to_register"] == "the inputs have no registers"
+    corpus = payload["corpus"]
+    assert (corpus["kind"], corpus["examples"], corpus["tokens"]) == ("images", 12, 12 * 197)
+    named = [one["name"] for one in payload["measures"]]
+    assert named[:3] == ["distance_pixels", "locality", "same_row"]
+    assert "to_artefact" in named
+
+
+def test_the_summary_is_of_pictures(pictures: Any) -> None:
+    payload, _ = pictures
+    summary = of(payload, "summary")
+    said = [text(finding) for finding in summary["findings"]]
+    assert said[0].startswith("5 of 8 heads have a role: ")
+    assert any(line.startswith("Mean attention distance grows from ") for line in said)
+    assert any(line.startswith("1.5% of all patches are artefacts") for line in said)
+    marks = {mark["name"]: mark["heads"] for mark in summary["marks"]}
+    assert marks["same row"] == [[0, 1]]
+    assert marks["artefacts"] == [[1, 2]]
+    assert not any("token" in line for line in said)
+
+
+def test_examples_are_pictures_whose_heads_look_where_they_are_said_to(pictures: Any) -> None:
+    payload, blobs = pictures
+    assert len(payload["examples"]) == 8
+    first = payload["examples"][0]["inputs"][0]
+    assert first["picture"]["src"].startswith("data:image/jpeg;base64,")
+    assert payload["examples"][0]["state"]["picture"] == "image"
+    (part,) = first["parts"]
+    assert len(part["query"]["pieces"]) == len(part["key"]["pieces"]) == 197
+    for card in of(payload, "cards")["cards"]:
+        if card["roles"] != ["same row"]:
+            continue
+        shown = card["strongest"][0]
+        (part,) = payload["examples"][shown["example"]]["inputs"][0]["parts"]
+        pin = shown["reason"]["pin"]["place"]
+        assert pin > 0
+        own = {name: text for name, text in blobs.items() if name.startswith(f"{shown['example']}-")}
+        prefix = f"{shown['example']}-"
+        layer = decode(part["layers"][card["layer"]], {name.removeprefix(prefix): own[name] for name in own})
+        row = np.asarray(layer)[card["head"], pin]
+        boxes = part["key"]["boxes"]
+        level = [place for place, box in enumerate(boxes) if box and box[1] == boxes[pin][1] and place != pin]
+        assert row[level].sum() == pytest.approx(shown["score"], abs=0.06)
+        return
+    raise AssertionError("no head of a row has a card")
+
+
+def test_where_a_figure_is_seen_stands_among_the_queries_that_travel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Patches that stand together have one place in the page: the block that holds the patch which shows the figure."""
+    model = hs.load(planted_vit([["row", "column", "around", "cls"]]))
+    draw = np.random.default_rng(0)
+    some = hs.corpora.images([draw.integers(0, 255, (224, 224, 3)).astype(np.uint8) for _ in range(2)])
+    options: dict[str, Any] = {"sections": ["cards", "table"], "examples": 2}
+    whole, blobs = read(hs.report(model, some, **options))
+    monkeypatch.setattr(cards, "MAPS", 2 * 4 * 100 * 197)
+    few, other = read(hs.report(model, some, **options))
+    (part,) = few["examples"][0]["inputs"][0]["parts"]
+    assert (len(part["query"]["pieces"]), len(part["key"]["pieces"])) == (50, 197)
+    assert any("2 × 2 patches stand together" in note for note in of(few, "cards")["notes"])
+    assert not any("stand together" in note for note in of(whole, "cards")["notes"])
+    patch, block = decode(whole["seen"], blobs), decode(few["seen"], other)
+    assert (patch[..., 0] == block[..., 0]).all()
+    for at, place in np.ndenumerate(patch[..., 1]):
+        if place < 1:
+            assert block[(*at, 1)] == place
+        else:
+            row, column = divmod(int(place) - 1, 14)
+            assert block[(*at, 1)] == 1 + (row // 2) * 7 + column // 2
+
+
+def test_the_sections_of_sounds(sounds: Any) -> None:
+    payload, _ = sounds
+    kinds = [one["kind"] for one in payload["sections"]]
+    assert kinds == [KINDS[0], "roles", "align", "atlas", "cards", *KINDS[1:]]
+    assert payload["measures"][0]["name"] == "distance_seconds"
+    example = payload["examples"][0]["inputs"][0]
+    assert [part["name"] for part in example["parts"]] == ["encoder", "cross"]
+    assert [word["text"] for word in example["sound"]["words"]] == ["so", "it", "was"]
+    assert of(payload, "align")["words"] == 18
+    said = [text(finding) for finding in of(payload, "summary")["findings"]]
+    assert any(line.startswith("Heads give the silence after the sound ") for line in said)
+
+
+def test_commands_below_figures_name_what_was_given(pictures: Any, sounds: Any) -> None:
+    commands = {one["command"] for one in sounds[0]["sections"] if one.get("command")}
+    assert "headscope measure --audio speech.jsonl -m some/whisper" in commands
+    assert "headscope roles --audio speech.jsonl -m some/whisper" in commands
+    assert "headscope distance --audio speech.jsonl -m some/whisper --map map.csv --rows 64" in commands
+    assert "headscope report --audio speech.jsonl -m some/whisper --sections cards" in commands
+    assert {one.get("command") for one in pictures[0]["sections"]} >= {
+        "headscope measure -m some/vit",
+        "headscope artefacts -m some/vit",
+    }
+
+
+def test_what_does_not_fit_is_refused_in_a_line(demo: Model) -> None:
+    images = hs.corpora.builtin_images()
+    trees = hs.corpora.builtin_trees()
+    for model, corpus, options, said in (
+        (demo, images, {}, "images: expected a model that reads pictures, found all-MiniLM-L6-v2, which has no image"),
+        (vision(), speech(1), {}, "sounds: expected a model that reads sounds, found ViTModel, which has no feature"),
+        (vision(), images, {"treebank": trees}, "treebank: goes with texts, found a corpus of pictures"),
+        (vision(), images, {"sections": ["syntax"]}, "sections: syntax is about words, and the inputs are pictures"),
+        (demo, None, {"sections": ["artefacts"]}, "sections: artefacts is about pictures, and the inputs are texts"),
+        (vision(), images, {"examples": [("a", "b")]}, "examples: expected paths of images, found a pair of texts"),
+    ):  # fmt: skip
+        options = {"sections": ["cards"], **options}
+        if "examples" in options:
+            page, _ = read(hs.report(model, corpus, limit=2, **options))
+            assert of(page, "failed")["reason"].startswith(said)
+            continue
+        with pytest.raises(InputError, match=re.escape(said)):
+            hs.report(model, corpus, **options)
+
+
+def test_examples_of_your_own(tmp_path: Path) -> None:
+    from PIL import Image
+
+    for name, color in (("red", (200, 0, 0)), ("blue", (0, 0, 200))):
+        Image.new("RGB", (90, 60), color).save(tmp_path / f"{name}.png")
+    given = [str(tmp_path / "red.png"), str(tmp_path / "blue.png")]
+    payload, _ = read(
+        hs.report(vision(), hs.corpora.builtin_images(), examples=given, limit=2, sections=["cards"])
+    )
+    assert [one["inputs"][0]["picture"]["name"] for one in payload["examples"]] == ["red.png", "blue.png"]
+
+
+def run(words: list[str], monkeypatch: pytest.MonkeyPatch, code: int = 0) -> None:
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == code, words
+
+
+def test_every_printed_command_gives_the_same_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from PIL import Image
+
+    monkeypatch.chdir(tmp_path)
+    module, processor = planted_vit([["around", "row", "cls", "even"]])
+    for each in (module, processor):
+        each.save_pretrained("vit")
+    draw = np.random.default_rng(0)
+    Path("photos").mkdir()
+    for place in range(6):
+        Image.fromarray(draw.integers(0, 255, (80, 90, 3)).astype(np.uint8)).save(f"photos/{place}.png")
+    run(["headscope", "report", "-m", "vit", "--images", "photos", "-o", "report.html"], monkeypatch)
+    payload, blobs = read(Path("report.html").read_text(encoding="utf-8"))
+    every = {one["command"] for one in payload["sections"] if one.get("command")}
+    assert {shlex.split(one)[1] for one in every} == {"measure", "roles", "distance", "artefacts", "report"}
+    for command in every:
+        words = shlex.split(command)
+        run([*words, *(["-o", "again.html"] if words[1] == "report" else [])], monkeypatch)
+    capsys.readouterr()
+    run([*shlex.split(of(payload, "heads")["command"]), "--json"], monkeypatch)
+    rows = json.loads(capsys.readouterr().out)
+    names = [one["name"] for one in payload["measures"]]
+    value = decode(payload["value"], blobs)
+    assert len(rows) == value.size
+    for row in rows:
+        own = value[names.index(row["measure"]), row["layer"], row["head"]]
+        assert own == pytest.approx(row["value"], abs=1e-8)
+    assert not any("stand together" in note for note in of(payload, "cards")["notes"])
+
+
+def test_options_that_do_not_go_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    save_whisper("whisper")
+    Path("empty").mkdir()
+    whisper = ["headscope", "measure", "-m", "whisper"]
+    for words, said in (
+        (["headscope", "measure", "--images", "empty"], "empty: expected"),
+        ([*whisper, "--images", "none"], "none"),
+        (
+            [*whisper, "--images", "a", "--audio", "b"],
+            "--images: expected pictures, sounds or texts, found several",
+        ),
+        ([*whisper, "a.txt", "--audio", "b"], "--audio: expected pictures, sounds or texts, found several"),
+        ([*whisper, "--audio", "b", "--pack", "64"], "--pack: goes with texts, found --audio"),
+        (
+            [*whisper, "--audio", "b", "--documents", "line"],
+            "--documents: expected file or folder with --audio",
+        ),
+    ):
+        run(words, monkeypatch, code=2)
+        last = capsys.readouterr().err.splitlines()[-1]
+        assert last.startswith(f"headscope: {said}"), last
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", HeadscopeWarning)
+        run(
+            [*whisper, "--measures", "diagonality", "--json"], monkeypatch
+        )  # the built-in sounds, to the model's ear
+    assert len(json.loads(capsys.readouterr().out)) == 8
