@@ -148,11 +148,15 @@ def test_maps_are_the_models_own(family: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("family", WINDOWS)
-def test_maps_cut_into_windows_are_the_models_own(family: str) -> None:
+def test_maps_cut_into_windows_are_the_models_own(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the model's own functions, which cut the places of the grid as they cut hidden states."""
     model, given = vision(family), beside(family)
     _, ready = prepare(model, target=given.get("target"), text=None, image=noise())
-    calls = iter(record(model, ready))
+    seen = record(model, ready)
+    if seen[0].route == "interface":
+        for call, own in zip(seen, of_eager(monkeypatch, model, ready), strict=True):
+            np.testing.assert_array_equal(call.weights().numpy(), own.numpy())
+    calls = iter(seen)
     looked = 0
     for name, maps in captured(family, noise()).items():
         if not name.startswith("stage"):

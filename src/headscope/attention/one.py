@@ -38,7 +38,7 @@ from headscope.maps import AttentionMaps, FloatArray
 from headscope.models.audio import listened
 from headscope.models.finite import not_finite
 from headscope.models.model import Model, expect_ids, expect_model
-from headscope.models.pictures import OF_PICTURES, looked, rows_of
+from headscope.models.pictures import OF_PICTURES, image_id, looked, rows_of
 from headscope.models.pieces import of_pieces
 from headscope.tokens import Tokens
 
@@ -379,6 +379,8 @@ def decoder_start(model: Model) -> int:
 def _tensors(model: Model, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
     ready: dict[str, Tensor] = {}
     rows: dict[str, int] = {}
+    # Patches may be a list of all pictures', and a text may have several pictures, or none.
+    listed = "grid_thw" in inputs or ("input_ids" in inputs and image_id(model) is not None)
     for name, value in inputs.items():
         tensor = value if isinstance(value, Tensor) else _tensor(name, value)
         if tensor.ndim == 0:
@@ -386,7 +388,7 @@ def _tensors(model: Model, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
         if name.endswith("ids") and tensor.dtype in (torch.int8, torch.int16, torch.uint8):
             tensor = tensor.long()
         ready[name] = tensor.to(model.device, model.dtype if tensor.is_floating_point() else tensor.dtype)
-        if name not in OF_PICTURES or not {"input_ids", "grid_thw"} & inputs.keys():
+        if name not in OF_PICTURES or not listed:
             rows[name] = tensor.shape[0]
     if not rows:
         raise InputError("inputs: expected what the module takes, such as input_ids, found an empty dict")

@@ -72,8 +72,7 @@ def looked(model: Perceiver, image: Any, text: str | None = None) -> Looked:
     picture = picture_of(image)
     given = None if text is None else _marked(model, text)
     read = _processed(model, picture.pixels, given)
-    ramp = _processed(model, _ramp(picture), given, do_rescale=False, do_normalize=False)
-    tiles = _tiles(model, picture, read, ramp["pixel_values"])
+    tiles = _tiles(model, picture, read, given)
     if given is None:
         inputs = _inputs(model, {name: read[name] for name in OF_PICTURES if name in read})
         return Looked(inputs, tiles[0], None, tiles)
@@ -91,16 +90,14 @@ def rows_of(inputs: Mapping[str, Tensor]) -> int:
 
 def _inputs(model: Perceiver, read: Mapping[str, npt.NDArray[Any]]) -> dict[str, Tensor]:
     """What a module takes of what a processor made, by the names that its forward pass has for it."""
-    known = signature(cast("Any", model).module.forward).parameters
+    known = signature(model.module.forward).parameters
     called = {"pixel_values": "hidden_states", "image_grid_thw": "grid_thw"} if "grid_thw" in known else {}
     inputs = {called.get(name, name): torch.as_tensor(value) for name, value in read.items()}
-    if (
-        "input_ids" not in known and inputs.get("pixel_values", torch.empty(0)).ndim == 5
-    ):  # the tower of Idefics3
-        inputs = {"pixel_values": inputs["pixel_values"][0]}
+    pixels = inputs.get("pixel_values")
+    if pixels is not None and pixels.ndim == 5 and "input_ids" not in known:
+        inputs = {"pixel_values": pixels[0]}  # Idefics3's tower alone
     size: Any = getattr(_vision(model), "image_size", None)
     sides = (size, size) if isinstance(size, int) else tuple(size or ())
-    pixels = inputs.get("pixel_values")
     if "interpolate_pos_encoding" in known and pixels is not None and tuple(pixels.shape[-2:]) != sides:
         inputs["interpolate_pos_encoding"] = torch.ones(len(pixels), dtype=torch.bool)
     return inputs
@@ -124,18 +121,16 @@ def _marked(model: Perceiver, text: str) -> str:
             f"image: {model.name} has no processor of texts and pictures; give hs.load((module, processor))"
         )
     mark = getattr(both, "image_token", None)
-    if _image_id(model) is None or (mark is not None and str(mark) in text):
+    if image_id(model) is None or (mark is not None and str(mark) in text):
         return text
     mark = "<image>" if mark is None else str(mark)
     vocabulary: Any = model.tokenizer.get_vocab()
-    if (
-        mark == "<|image_pad|>" and "<|vision_start|>" in vocabulary
-    ):  # as the chat template of Qwen2-VL has it
+    if mark == "<|image_pad|>" and "<|vision_start|>" in vocabulary:  # as Qwen2-VL's chat template
         return f"<|vision_start|>{mark}<|vision_end|>{text}"
     return f"{mark}{text}" if "paligemma" in type(both).__name__.lower() else f"{mark}\n{text}"
 
 
-def _image_id(model: Perceiver) -> int | None:
+def image_id(model: Perceiver) -> int | None:
     """The id of a picture's tokens in a text; None where the model has none, as it reads the two apart."""
     for name in ("image_token_id", "image_token_index"):
         for holder in (model.config, model.processor):
@@ -169,7 +164,7 @@ def _processed(
 
 
 def _tiles(
-    model: Perceiver, picture: Picture, read: Mapping[str, npt.NDArray[Any]], ramp: npt.NDArray[Any]
+    model: Perceiver, picture: Picture, read: Mapping[str, npt.NDArray[Any]], text: str | None
 ) -> list[Tokens]:
     """The patches of each tile of a picture, mostly of one that is all of it, in the model's order."""
     config = _vision(model)
@@ -187,12 +182,12 @@ def _tiles(
     if pixels.ndim not in (4, 5) or len(across) != 2 or not all(isinstance(side, int) for side in across):
         raise InputError(f"image: {model.name} cuts a picture into no grid of patches that is known here")
     height, width = pixels.shape[-2:]
-    pads = any(
-        hasattr(part, "maybe_pad") for part in cast("Any", model).module.modules()
-    )  # Swin, to whole patches
+    # Swin pads what is no whole number of patches, others cut it off.
+    pads = any(hasattr(part, "maybe_pad") for part in model.module.modules())
     rows, columns = (
         -(-side // step) if pads else side // step for side, step in zip((height, width), across, strict=True)
     )
+    ramp = _processed(model, _ramp(picture), text, do_rescale=False, do_normalize=False)["pixel_values"]
     found: list[Tokens] = []
     for tile in ramp.reshape(-1, *ramp.shape[-3:]):
         left, top, right, bottom = _area(tile, size)
@@ -293,7 +288,7 @@ def _ends(
 def _mixed(model: Perceiver, ids: IntArray, tiles: Sequence[Tokens]) -> Tokens:
     """The axis of a text with a picture in it: of the tokens that stand for the picture each has its area."""
     tokens = model.from_ids(ids.tolist())
-    image = _image_id(model)
+    image = image_id(model)
     if image is None:  # the two are read apart
         return tokens
     seen = ids == image
