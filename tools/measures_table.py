@@ -20,6 +20,7 @@ from headscope.measures.measure import Measure
 from headscope.measures.patterns import SINK_TOKENS
 from headscope.measures.single import row_statistic, surface
 from headscope.measures.sources import BIBTEX
+from headscope.models.perceive import WHAT
 from headscope.tokens import Tokens
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -203,15 +204,14 @@ ROLES_HEAD = """## Roles
 
 `hs.roles(model, corpus)` says what each head does. A head has a role when its score is above the bar: the threshold,
 or a quarter of the way from chance to 1, whichever is more (*broad*: uniform entropy − ln 1.5). Chance is uniform
-attention and, for roles that name tokens, what the head's own offsets score (`offsets`), if that is more. Intervals and
-tests are by document ([statistics](statistics.md)); p is one-sided, of a score no higher than the bar, and q is p after
-Benjamini and Hochberg over all heads and the roles of a family (position, marks, words, the sentence, breadth, copies);
-roles with q ≤ 0.05
-are named. A head without any has one row, `none`. A role that uniform attention itself has to more than 0.9 is not
-tested.
+attention and, for roles that name tokens of texts, what the head's own offsets score (`offsets`), if that is more.
+Intervals and tests are by document ([statistics](statistics.md)); p is one-sided, of a score no higher than the bar,
+and q is p after Benjamini and Hochberg over all heads and the roles of a family (position, marks, words, the sentence,
+breadth, copies); roles with q ≤ 0.05 are named. A head without any has one row, `none`. A role that uniform attention
+itself has to more than 0.9 is not tested.
 
-| role | measure | threshold | why | not named beside | models |
-|---|---|---|---|---|---|
+| role | measure | threshold | why | not named beside | models | inputs |
+|---|---|---|---|---|---|---|
 """
 
 
@@ -383,7 +383,8 @@ def generate() -> str:
         models = "causal" if role.causal else "all"
         limit = f"{role.threshold:.2g}" if role.measure != "entropy" else "2/3 of the visible tokens"
         beside = ", ".join(role.unless) or "–"
-        table += f"| {role.name} | `{role.measure}` | {limit} | {role.why} | {beside} | {models} |\n"
+        inputs = ", ".join(WHAT[kind] for kind in role.kinds)
+        table += f"| {role.name} | `{role.measure}` | {limit} | {role.why} | {beside} | {models} | {inputs} |\n"
     parts.append(table)
     entries = "\n\n".join(BIBTEX[key] for key in BIBTEX if key in used or key == "benjamini1995")
     parts.append(f"## Sources\n\n```bibtex\n{entries}\n```\n")
