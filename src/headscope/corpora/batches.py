@@ -132,13 +132,11 @@ class Run:
         number: from 0.
         examples: to be read once, before the next run is asked for.
         open: the documents that have examples in other runs as well; known when the examples have been read.
-        begun: the document in whose midst it begins; None where it begins with a document.
     """
 
     number: int
     examples: Iterator[Example]
     open: set[int]
-    begun: int | None
 
 
 def runs(
@@ -170,7 +168,7 @@ def runs(
         if ahead is None:
             return
         open_: set[int] = set() if cut is None else {cut}
-        run = Run(number, taken(open_), open_, cut)
+        run = Run(number, taken(open_), open_)
         yield run
         for _ in run.examples:
             pass

@@ -92,13 +92,11 @@ class Part:
     Attributes:
         given: its examples.
         open: the documents that have examples in other parts as well; known when the examples have been read.
-        begun: the one of these in whose midst it begins.
         told: where it is, in words.
     """
 
     given: Corpus | Iterable[Example]
     open: Collection[int] = ()
-    begun: int | None = None
     told: str = ""
 
     def __str__(self) -> str:
@@ -118,7 +116,7 @@ class Batched:
         self.part = part
         self._reader, self._most = reader, most
         self._inputs = self._pieces = self._unknown = 0
-        self._goes_on = False
+        self._ends: tuple[int, int] | None = None
 
     def __iter__(self) -> Iterator[list[Example]]:
         inputs = islice(self._reader.inputs(self.part.given), self._most)
@@ -126,7 +124,8 @@ class Batched:
 
     def _counted(self, inputs: Iterable[Example]) -> Iterator[Example]:
         for example in checked(inputs):
-            self._goes_on = self._goes_on or (not self._inputs and example.document == self.part.begun)
+            first = example.document if self._ends is None else self._ends[0]
+            self._ends = first, example.document
             self._inputs += 1
             if example.tokens is not None:
                 unknown, pieces = self._reader.model.unknown(example.tokens)
@@ -143,12 +142,11 @@ class Batched:
     def read(self) -> Read:
         """What reading has told, when the batches have been read."""
         notes = {kind: Told(len(each), tuple(each[:LISTED])) for kind, each in self._reader.notes().items()}
-        read = Read(self._inputs, self._pieces, self._unknown, notes=notes)
+        read = Read(self._inputs, self._pieces, self._unknown, notes=notes, ends=self._ends)
         given = self.part.given
         if not isinstance(given, Corpus):
             return read
-        counts = replace(given.counts, documents=given.counts.documents - self._goes_on)
-        return read.then(told_of(given)).then(Read(counts=counts))
+        return replace(read, counts=given.counts).then(told_of(given))
 
 
 def told_of(corpus: Corpus) -> Read:
@@ -271,13 +269,8 @@ class _Stretch:
 
     def _part(self, *, here: bool) -> Part:
         own = self._stretch
-        begun = min(own.open, default=own.cut.start)
-        return Part(
-            self._corpus.stretch(own, here=here),
-            own.open,
-            begun if begun < own.cut.start else None,
-            f"bytes {own.cut.start + 1:,} to {own.cut.end:,}",
-        )
+        told = f"bytes {own.cut.start + 1:,} to {own.cut.end:,}"
+        return Part(self._corpus.stretch(own, here=here), own.open, told)
 
     @property
     def part(self) -> Part | None:
@@ -380,7 +373,7 @@ class _Run:
         self._hash = hashlib.sha256() if hashed else None
         self._examples = self._seen(run.examples)
         given = corpus.part(partial(iter, self._examples)) if isinstance(corpus, Corpus) else self._examples
-        self._batches = Batched(Part(given, run.open, run.begun), reader, most)
+        self._batches = Batched(Part(given, run.open), reader, most)
         self._begun = False
 
     def _seen(self, examples: Iterable[Example]) -> Iterator[Example]:

@@ -44,6 +44,7 @@ class Read:
         broken: the first of these.
         counts: what the corpus has counted.
         notes: what else was found, by its kind.
+        ends: the documents of the first and of the last input; None without inputs.
     """
 
     inputs: int = 0
@@ -53,20 +54,27 @@ class Read:
     broken: tuple[Broken, ...] = ()
     counts: Counts = field(default_factory=Counts)
     notes: Mapping[str, Told] = field(default_factory=dict[str, Told])
+    ends: tuple[int, int] | None = None
 
     def then(self, after: Read) -> Read:
         """These blocks and those after them."""
+        ends, counts = self.ends or after.ends, self.counts + after.counts
+        if self.ends is not None and after.ends is not None:
+            ends = self.ends[0], after.ends[1]
+            if self.ends[1] == after.ends[0]:  # a document of both
+                counts.documents -= min(1, counts.documents)
         return Read(
             self.inputs + after.inputs,
             self.pieces + after.pieces,
             self.unknown + after.unknown,
             self.left_out + after.left_out,
             (self.broken + after.broken)[:LISTED],
-            self.counts + after.counts,
+            counts,
             {
                 kind: self.notes.get(kind, Told()).then(after.notes.get(kind, Told()))
                 for kind in dict.fromkeys([*self.notes, *after.notes])
             },
+            ends,
         )
 
     @property
@@ -89,4 +97,5 @@ class Read:
             tuple(Broken(*each) for each in given["broken"]),
             Counts(**given["counts"]),
             {kind: Told(number, tuple(first)) for kind, (number, first) in given["notes"].items()},
+            None if given["ends"] is None else (given["ends"][0], given["ends"][1]),
         )
