@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "headscope"
 PAGE = ROOT / "docs" / "architecture.md"
 
-FACE = {"__init__", "compare", "contribution", "probes"}
+FACE = {"__init__", "compare", "contribution", "engines", "probes"}
 """Modules of public names."""
 
 ROOMS: Mapping[str, set[str]] = {
@@ -28,12 +28,12 @@ ROOMS: Mapping[str, set[str]] = {
     "stream": {"core", "corpora", "models", "attention", "measures"},
     "views": {"core", "measures"},
     "live": {"core", "corpora", "models", "attention", "measures", "views"},
-    "console": {"core", "corpora", "models", "attention", "measures"},
+    "console": {"core", "corpora", "models", "attention", "measures", "stream"},
     "analyses": {"core", "corpora", "models", "attention", "measures", "stream", "views", "live", "console"},
-    "reports": {"core", "corpora", "models", "attention", "measures", "views", "live", "analyses"},
+    "reports": {"core", "corpora", "models", "attention", "measures", "stream", "views", "live", "analyses"},
     "bertviz": {"core", "models", "attention", "views", "live"},
     "cli": {"core", "corpora", "measures", "stream", "views", "live", "console", "analyses", "reports"},
-    "face": {"core", "corpora", "attention", "analyses", "reports", "live"},
+    "face": {"core", "corpora", "attention", "stream", "analyses", "reports", "live"},
 }
 """Each room, from the ground up, and which rooms it may import."""
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from headscope.errors import ShapeError
+
+Kind = Literal["text", "images", "sounds"]
+"""What a corpus is of."""
 
 
 @dataclass(frozen=True, eq=False)

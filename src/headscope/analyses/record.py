@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headscope import lazy
 
 if TYPE_CHECKING:
-    from headscope.corpora.corpus import Kind
+    from headscope.senses import Kind
 
 ANY: tuple[Kind, ...] = ("text", "images", "sounds")
 """Inputs of any kind."""

@@ -384,10 +384,11 @@ class SenseOptions:
         """
         corpus = self._corpus(reading, texts)
         loaded = model.load()
-        from headscope.models.perceive import builtin_for, expect_reads, reads
+        from headscope.corpora.shipped import shipped
+        from headscope.models.perceive import expect_reads, reads
 
         if corpus is None:
-            corpus = reading.of(()) if reads(loaded) == "text" else builtin_for(loaded)
+            corpus = reading.of(()) if reads(loaded) == "text" else shipped(reads(loaded))
         if corpus.kind != "text":
             expect_reads(loaded, corpus.kind)
         return corpus, loaded

@@ -8,7 +8,7 @@ from contextlib import closing
 from copy import copy
 from functools import partial
 from itertools import islice
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from headscope.corpora.example import Example
 from headscope.corpora.files import Files, Line, Paths
 from headscope.doors import Count, Expected, expect, validated
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
+from headscope.senses import Kind
 from headscope.tokens import Tokens
 
 Pack = Annotated[int, Expected("at least 8 tokens, or None", least=8)]
@@ -26,9 +27,6 @@ Pack = Annotated[int, Expected("at least 8 tokens, or None", least=8)]
 
 Read = Iterator[Example] | Iterator[Callable[[], Example]] | Iterator[Item]
 """Examples, or what makes one each and raises `CorpusError` where it is broken."""
-
-Kind = Literal["text", "images", "sounds"]
-"""What a corpus is of."""
 
 LOOKED = 20_000
 """How many examples are looked at before a run that reads its files in cuts."""

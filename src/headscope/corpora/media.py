@@ -13,13 +13,15 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from headscope.corpora.corpus import Corpus, Kind
+from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Listed, walked
 from headscope.corpora.jsonlines import Documents, each_of, json_object, scalar, string, strings
+from headscope.corpora.linking import read_links
 from headscope.corpora.speech import times_of
 from headscope.errors import CorpusError, InputError
 from headscope.failures import reason
+from headscope.senses import Kind
 
 By = Literal["file", "folder"]
 """What is a document: each picture or sound, or those of a folder."""
@@ -300,13 +302,16 @@ def _example(
     except InputError as error:
         said = str(error).removeprefix(f"{line.source}: ").removeprefix(f"{sense.field}: ")
         raise line.error(said) from None
-    return Example(
+    example = Example(
         **fields,
         label=scalar(row, "label", line.error),
         document=documents.number(line, name),
         document_known=True,
         source=line.source,
     )
+    if sense.field == "audio" or row.get("links") is None:
+        return example
+    return read_links(row, replace(example, image=None), example.image, line)
 
 
 def _media(value: Any, line: Line) -> tuple[Any, Path | None]:

@@ -9,14 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from headscope.audio import Audio
-from headscope.corpora import Corpus, builtin, builtin_images, builtin_sounds
-from headscope.corpora.corpus import Kind
 from headscope.errors import InputError
 from headscope.grid import Frames
 from headscope.models.audio import LONGEST, listened
 from headscope.models.encode import collate
 from headscope.models.perceiver import Perceiver
 from headscope.models.pictures import looked, prefixed
+from headscope.senses import Kind
 from headscope.tokens import Tokens
 
 TOWERS = ("vision_model", "vision_tower", "visual")
@@ -145,11 +144,6 @@ def expect_reads(model: Perceiver, kind: Kind) -> None:
         raise InputError(
             f"{kind}: expected a model that reads {WHAT[kind]}, found {model.name}, which has no {reader}"
         )
-
-
-def builtin_for(model: Perceiver) -> Corpus:
-    """The built-in corpus of what a model reads."""
-    return {"text": builtin, "images": builtin_images, "sounds": builtin_sounds}[reads(model)]()
 
 
 def tower(module: nn.Module) -> nn.Module | None:

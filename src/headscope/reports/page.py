@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from headscope.corpora.corpus import Kind
 from headscope.errors import InputError
 from headscope.heads import Head
 from headscope.measures.choose import choose, default_measures
@@ -28,6 +27,7 @@ from headscope.measures.dataset import (
 )
 from headscope.reports.sections import Carried, absent, methods
 from headscope.reports.summary import Summary
+from headscope.senses import Kind
 from headscope.views.blobs import Blobs
 from headscope.views.columns import measure_names
 from headscope.views.explorer import Input, explorer_payload

@@ -15,16 +15,17 @@ from headscope.analyses.study import EXAMPLE_TOKENS, Study, strange, told_once
 from headscope.analyses.typed import Typed
 from headscope.attention.load import load
 from headscope.corpora import Corpus
-from headscope.corpora.corpus import Kind
+from headscope.corpora.shipped import shipped
 from headscope.doors import Count, Number, validated
 from headscope.errors import FewError, HeadscopeWarning, InputError, UnknownError
 from headscope.failures import reason
 from headscope.live.carried import carry
 from headscope.measures.dataset import describe, description
 from headscope.models import Model
-from headscope.models.perceive import WHAT, builtin_for, expect_reads
+from headscope.models.perceive import WHAT, expect_reads, reads
 from headscope.reports.page import report_page
 from headscope.reports.sections import Carried, Failed
+from headscope.senses import Kind
 from headscope.stream.batches import reader_of
 from headscope.views.section import Section
 
@@ -143,7 +144,7 @@ def report(
     inputs = {"treebank": treebank, "coref": coref, "against": against, "pairs": pairs, "links": links}
     known = available()
     measured = load() if model is None else model
-    texts = builtin_for(measured) if corpus is None else corpus
+    texts = shipped(reads(measured)) if corpus is None else corpus
     absent = expect_fits(measured, texts.kind, inputs, sections)
     kind = texts.kind
     asked = [

@@ -9,9 +9,9 @@ from typing import Literal, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from headscope.corpora.corpus import Kind
 from headscope.heads import Head
 from headscope.reports.far import far
+from headscope.senses import Kind
 from headscope.views.blobs import Blobs
 from headscope.views.payload import Part, SectionInfo
 from headscope.views.reasons import because

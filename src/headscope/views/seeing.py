@@ -151,8 +151,8 @@ def in_words(included: Included, blocks: Blocks) -> str:
     weights = tokens * len(included.maps.key)
     some = WHOLE // weights
     return (
-        f"{heads} heads on {tokens:,} tokens are {heads * weights / 1e6:,.0f} million weights: as queries this view has "
-        f"blocks of {blocks.side} × {blocks.side} patches, each the mean of its patches"
+        f"{heads} heads on {tokens:,} tokens are {heads * weights / 1e6:,.0f} million weights: as queries this view "
+        f"has blocks of {blocks.side} × {blocks.side} patches, each the mean of its patches"
         + (
             f"; of up to {some} heads it has every patch (include_layers=[...], include_heads=[...])"
             if some

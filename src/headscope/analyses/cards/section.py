@@ -20,9 +20,9 @@ from headscope.analyses.roles.section import SHORT, known_roles
 from headscope.analyses.roles.statistics import ROLES, leading, roles_of, units_of
 from headscope.analyses.study import Gallery, Study
 from headscope.corpora import Example
-from headscope.corpora.corpus import Kind
 from headscope.errors import InputError
 from headscope.heads import Head
+from headscope.senses import Kind
 from headscope.views.blobs import Blobs
 from headscope.views.explorer import Input
 from headscope.views.payload import Pin, Reason, SectionInfo

@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from headscope.corpora.corpus import Kind
 from headscope.measures.sounds import NEAR
+from headscope.senses import Kind
 
 Family = Literal["position", "marks", "words", "sentence", "breadth", "copies", "off the sink"]
 

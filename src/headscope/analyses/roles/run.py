@@ -21,13 +21,13 @@ from headscope.analyses.roles.offsets import Look, look, offset_scores
 from headscope.analyses.roles.suppression import suppression
 from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.corpora import Corpus, Example
-from headscope.corpora.corpus import Kind
 from headscope.doors import Count, Level, Seed, validated
 from headscope.errors import InputError, RefusedError
 from headscope.measures.dataset import description
 from headscope.measures.patterns import SINK_TOKENS
 from headscope.measures.sums import Floats
 from headscope.models import Model, expect_model
+from headscope.senses import Kind
 from headscope.stream.engines import engine_of
 from headscope.stream.engines.here import Engine
 from headscope.stream.inputs import unwatched

@@ -37,13 +37,13 @@ from headscope.analyses.roles.definitions import (
     roles_on,
     units_of,
 )
-from headscope.corpora.corpus import Kind
 from headscope.errors import FewError, InputError
 from headscope.heads import Head
 from headscope.measures.dataset import chance_of, description, documents_of
 from headscope.measures.jackknife import LEAST, above, interval
 from headscope.measures.significance import false_discovery
 from headscope.measures.tidy import tidy
+from headscope.senses import Kind
 
 Floats = npt.NDArray[np.float64]
 

@@ -1,0 +1,14 @@
+"""The corpora that ship in the package, by what they are of."""
+
+from __future__ import annotations
+
+from headscope.corpora.corpus import Corpus
+from headscope.corpora.images import builtin_images
+from headscope.corpora.readers import builtin
+from headscope.corpora.sounds import builtin_sounds
+from headscope.senses import Kind
+
+
+def shipped(kind: Kind) -> Corpus:
+    """The built-in corpus of texts, pictures or sounds."""
+    return {"text": builtin, "images": builtin_images, "sounds": builtin_sounds}[kind]()
