@@ -13,7 +13,7 @@ from headscope.corpora.corpus import Corpus
 from headscope.corpora.encoder import Counts, Encoder
 from headscope.corpora.example import Example, Mention
 from headscope.corpora.images import builtin_images, images
-from headscope.corpora.links import linked, links
+from headscope.corpora.links import from_class, linked, links
 from headscope.corpora.negations import negations
 from headscope.corpora.pairs import pairs
 from headscope.corpora.readers import builtin, jsonl, text, texts
@@ -37,6 +37,7 @@ __all__ = [
     "builtin_trees",
     "conll2012",
     "conllu",
+    "from_class",
     "images",
     "jsonl",
     "linked",

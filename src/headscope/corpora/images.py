@@ -56,8 +56,8 @@ def images(
             paths; pictures as `headscope.capture` takes them (Pillow images, arrays); a file of JSON lines, or rows
             such as those of a data set of Hugging Face's ``datasets``. A row has an ``image`` (a path, from the folder
             of the JSON lines on; in Python also a picture, the bytes of a file, or ``{"bytes": …, "path": …}``), and
-            may have a ``text`` or ``words``, a ``label``, and a ``document``: rows that follow one another with the
-            same are one.
+            may have a ``text`` or ``words``, a ``label``, ``links`` (as in `headscope.corpora.links`), and a
+            ``document``: rows that follow one another with the same are one.
         text: what goes with each picture that has no text, for models that read both.
         documents: what is one where a row does not say: each ``file``, or the files of one ``folder``.
         limit: at most so many pictures, the first ones.
@@ -77,6 +77,8 @@ def images(
 @validated
 def builtin_images() -> Corpus:
     """The pictures that ship in the package: twelve, drawn for it, each with a sentence that says what it shows.
+
+    Their links are from the words of a sentence to the regions of the picture that they name.
 
     >>> first = next(iter(hs.corpora.builtin_images()))
     >>> first.image.name, first.text

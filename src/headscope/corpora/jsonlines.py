@@ -9,7 +9,8 @@ from typing import Any, cast
 from headscope.corpora.files import Line
 from headscope.errors import InputError
 
-_MAIN = ("text", "words", "tokens", "messages", "prompt_token_ids")
+MAIN = ("text", "words", "tokens", "messages", "prompt_token_ids")
+"""Keys of which each line of a text has one: what it is read from."""
 
 Fail = Callable[[str], InputError]
 """Makes an error of what is wrong."""
@@ -98,10 +99,10 @@ def fields(row: Mapping[str, Any], text: str | None, fail: Fail) -> dict[str, An
             raise fail(f"expected a key {text!r}, found {', '.join(map(repr, row)) or 'none'}")
         string(row[text], f"{text!r}", fail)
         row = {"text": row[text], **{key: row[key] for key in ("pair", "label") if key in row}}
-    main = [key for key in _MAIN if key in row]
+    main = [key for key in MAIN if key in row]
     if len(main) != 1:
         keys = " and ".join(map(repr, main)) or ", ".join(map(repr, row)) or "none"
-        raise fail(f"expected one of the keys {', '.join(map(repr, _MAIN))}, found {keys}")
+        raise fail(f"expected one of the keys {', '.join(map(repr, MAIN))}, found {keys}")
     for key, partner in (
         ("pair", "text"),
         ("pair_words", "words"),
@@ -175,17 +176,18 @@ class Documents:
         self._before: str | int | float | None = None
         self._seen: set[str | int | float] = set()
 
-    def number(self, line: Line, name: str | int | float | None) -> int:
+    def number(self, line: Line, name: str | int | float | None, *, again: bool = False) -> int:
         """The document of the next line, from 0; a line that names none is a document of its own.
 
-        Raises `InputError` where a document that has ended goes on: that is no fault of one line.
+        Raises `InputError` where a document that has ended goes on: that is no fault of one line. With `again` it is
+        another one then.
         """
         if line.path != self._path:
             self._path, self._before = line.path, None
             self._seen.clear()
         if name is None or name != self._before:
             self._number = line.document(self._number)
-            if name is not None and name in self._seen:
+            if name is not None and name in self._seen and not again:
                 again = line.error(f"{self._key!r}: expected the lines of {name!r} together, found it again")
                 raise InputError(str(again))
             self._seen |= {name} if name is not None else set()

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import accumulate
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.cuts import by_lines
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths
 from headscope.corpora.jsonlines import (
-    KINDS,
+    MAIN,
     Documents,
-    Fail,
     each_of,
     fields,
     json_object,
@@ -25,15 +23,12 @@ from headscope.corpora.jsonlines import (
     string,
     strings,
 )
+from headscope.corpora.linking import checked, read_links, unit_of, with_links
 from headscope.corpora.readers import numbers_of
 from headscope.corpora.speech import heard_in, of_object
 from headscope.doors import validated
 from headscope.errors import InputError
-from headscope.link import AnyLinks, End, Link, Named, Side, Span, Unit, as_links
-from headscope.region import Region
-
-_REGIONS = ("box", "mask")
-_KEYS = ("from", "to", *_REGIONS, "label", "from_text", "to_text", "candidates", "possible")
+from headscope.link import AnyLinks, Link, Named, Span, Unit, as_links
 
 
 @validated
@@ -52,7 +47,8 @@ def links(paths: Paths, *, document: str | None = None, strict: bool = False) ->
       alignment).
 
     A line with an ``image``, a path from the file's folder on, is a picture, alone or beside a ``text`` or ``words``
-    (which are joined by spaces). Its links have regions as well:
+    (which are joined by spaces). Where no document is named, lines of one picture that follow one another are one. Its
+    links have regions as well:
 
     - ``box`` in place of ``to``: left, top, right and bottom in the picture's pixels; or ``mask``: COCO's segmentation
       (polygons, or runs), or the path of a picture that is black outside of the region;
@@ -131,13 +127,50 @@ def linked(
         texts = {} if item is None else _texts(item, place)
         example = Example(**texts, document=number, source=place)
         try:
-            found = as_links(given, unit=unit or ("cells" if item is None else _unit(example)))
-            examples.append(_linked(example, found, picture, InputError))
+            found = as_links(given, unit=unit or ("cells" if item is None else unit_of(example)))
+            examples.append(with_links(example, found, picture, InputError))
         except InputError as error:
             raise InputError(f"{place}: {error}") from None
     ends = "each item" if documents is None else "items of one name in documents="
     name = "linked texts" if images is None else "linked pictures"
     return Corpus(name, partial(iter, examples), strict=strict, documents=ends)
+
+
+@validated
+def from_class(corpus: Corpus | Iterable[Example], name: str = "cls") -> Corpus:
+    """The pictures of a corpus alone, with links from a class of tokens to the regions that its links go to.
+
+    So a model that reads no text can be asked of links from words: does [CLS] look at what the words name?
+
+    Args:
+        corpus: with links to regions of pictures. It is read at once, without the pictures that it has as paths.
+        name: the class (`headscope.Tokens.named`).
+
+    Raises `CorpusError` for an example without a picture, and `InputError` where no link goes to a region.
+
+    >>> corpus = hs.corpora.from_class(hs.corpora.builtin_images())
+    >>> example = next(iter(corpus))
+    >>> example.text, example.links[0].source
+    (None, Named(name='cls', text='a'))
+    """
+    found: list[Example] = []
+    for example in corpus:
+        if example.image is None:
+            raise example.error("expected a picture, found none")
+        own = [
+            replace(link, source=Named(name), targets=link.targets, unit="cells")
+            for link in links_of(example)
+            if link.to_picture
+        ]
+        found.append(
+            replace(
+                example, text=None, words=None, links=checked(own, replace(example, text=None), example.error)
+            )
+        )
+    if not any(example.links for example in found):
+        raise InputError("corpus: expected links to regions of pictures, found none")
+    title = corpus.name if isinstance(corpus, Corpus) else "pictures"
+    return Corpus(f"{title}, from {name}", partial(iter, found))
 
 
 def links_of(example: Example) -> Sequence[Link]:
@@ -167,97 +200,6 @@ def links_of(example: Example) -> Sequence[Link]:
         if targets:
             found.append(Link(Span(start, end), targets, "antecedent"))
     return found
-
-
-def united(links: Iterable[Link]) -> list[Link]:
-    """Links with the same source and label (and unit, and kind of targets) as one, in the order of the first of each.
-
-    >>> [link.targets for link in united(as_links([(5, 1), (5, 2)]))]
-    [(Span(start=1, end=2, text='a'), Span(start=2, end=3, text='a'))]
-    """
-    groups: dict[tuple[End, str, Unit, bool], list[Link]] = {}
-    for link in links:
-        groups.setdefault((link.source, link.label, link.unit, link.to_picture), []).append(link)
-    found: list[Link] = []
-    for group in groups.values():
-        if len(group) == 1 and not group[0].possible:
-            found.append(group[0])
-            continue
-        targets = _once(link.targets for link in group)
-        possible = _once(link.possible for link in group)
-        listed = [link.candidates for link in group if link.candidates is not None]
-        found.append(
-            replace(
-                group[0],
-                targets=tuple(targets),
-                possible=tuple(span for span in possible if span not in targets),
-                candidates=tuple(_once(listed)) if listed else None,
-            )
-        )
-    return found
-
-
-def _once(spans: Iterable[Sequence[Span | Region]]) -> dict[Span | Region, None]:
-    return dict.fromkeys(span for each in spans for span in each)
-
-
-def checked(links: Iterable[Link], example: Example, fail: Fail) -> list[Link]:
-    """Links as `united` makes them, each span in its text and each target among the candidates that are listed.
-
-    What an example does not tell by itself (tokens of a text) is not looked at.
-    """
-    made = [
-        link if link.place else replace(link, place=f"links[{index}]") for index, link in enumerate(links)
-    ]
-    for link in made:
-        try:
-            pictured = link.to_picture or isinstance(link.source, Region)
-        except InputError as error:
-            raise fail(f"{link.place}: {error}") from None
-        if pictured and example.image is None:
-            raise fail(f"{link.place}: expected an image for a region, found none")
-        sizes = _sizes(example, link.unit)
-        for span in link.spans if sizes else ():
-            where = f"{span.start} to {span.end}"
-            if span.text not in sizes:
-                raise fail(
-                    f"{link.place}: expected {link.unit} of text a, since there is no other, found {where} of text b"
-                )
-            if not 0 <= span.start < span.end <= sizes[span.text]:
-                raise fail(
-                    f"{link.place}: expected {link.unit} of text {span.text} up to {sizes[span.text]}, found {where}"
-                )
-    whole = united(made)
-    for link in whole:
-        if link.candidates is None:
-            continue
-        listed = set(link.candidates)
-        for span in (*link.targets, *link.possible):
-            if span not in listed:
-                found = f"{span.start} to {span.end}" if isinstance(span, Span) else str(span)
-                raise fail(f"{link.place}: expected targets among the candidates, found the target {found}")
-    return whole
-
-
-def _sizes(example: Example, unit: Unit) -> Mapping[Side, int]:
-    """How many of a unit each text has; empty where the example does not tell."""
-    a: str | Sequence[str] | None = None
-    b: str | Sequence[str] | None = None
-    if unit == "tokens":
-        a = example.pieces
-    elif unit == "words":
-        a, b = example.words, example.pair_words
-    elif unit == "characters":
-        a, b = example.text, example.pair
-    sizes: dict[Side, int] = {} if a is None else {"a": len(a)}
-    return sizes if b is None else {**sizes, "b": len(b)}
-
-
-def _unit(example: Example) -> Unit:
-    """What links count where nothing is said."""
-    if example.text is not None:
-        return "characters"
-    return "words" if example.words is not None else "tokens"
 
 
 def _texts(item: Any, place: str) -> dict[str, Any]:
@@ -290,151 +232,16 @@ def _read(line: Line, document: str | None, numbers: Documents) -> Example:
         picture = Path(line.path).parent / string(row["image"], "'image'", line.error)
         if not picture.is_file():
             raise line.error(f"'image': expected a picture, found nothing at {picture}")
-    alone = (
-        picture is not None and not {"text", "words", "tokens", "messages", "prompt_token_ids"} & row.keys()
-    )
-    texts: dict[str, Any] = (
-        {"label": scalar(row, "label", line.error)} if alone else fields(row, None, line.error)
-    )
-    example = Example(**texts, source=line.source)
+    if picture is None or not row.keys().isdisjoint(MAIN):
+        found: dict[str, Any] = fields(row, None, line.error)
+    else:  # it stands alone
+        found = {"label": scalar(row, "label", line.error)}
+    example = Example(**found, source=line.source)
     if example.messages is not None or example.ids is not None:
         raise line.error("expected links beside 'text', 'words' or 'tokens', found a conversation or ids")
-    given: Any = row.get("links")
-    if not isinstance(given, list):
-        kind = KINDS[type(given)] if "links" in row else "none"
-        raise line.error(f"'links': expected a list of objects, found {kind}")
-    unit: Unit = "cells" if alone else _unit(example)
-    made = [_link(item, f"links[{index}]", unit, line) for index, item in enumerate(cast("list[Any]", given))]
+    known = name if name is not None or picture is None else str(picture)
     return replace(
-        _linked(example, made, picture, line.error),
-        document=numbers.number(line, name),
-        document_known=name is not None,
+        read_links(row, example, picture, line),
+        document=numbers.number(line, known, again=name is None),
+        document_known=known is not None,
     )
-
-
-def _linked(example: Example, links: Sequence[Link], image: Any, fail: Fail) -> Example:
-    """An example with its links, and a picture that stands beside its text, or alone."""
-    if image is None:
-        return replace(example, links=checked(links, example, fail))
-    for key in ("pair", "pair_words", "pieces"):
-        if getattr(example, key) is not None:
-            found = key.replace("pieces", "tokens")
-            raise fail(f"expected a text or words beside an image, found {found!r}")
-    whole = replace(example, links=checked(links, replace(example, image=image), fail), image=image)
-    if example.words is None:
-        return whole
-    starts = [0, *accumulate(len(word) + 1 for word in example.words)]
-
-    def by_characters(end: End) -> Any:
-        if not isinstance(end, Span):
-            return end
-        return end._replace(start=starts[end.start], end=starts[end.end] - 1)
-
-    links = [
-        replace(
-            link,
-            source=by_characters(link.source),
-            targets=tuple(map(by_characters, link.targets)),
-            possible=tuple(map(by_characters, link.possible)),
-            candidates=None if link.candidates is None else tuple(map(by_characters, link.candidates)),
-            unit="characters",
-        )
-        for link in whole.links or ()
-    ]
-    return replace(whole, words=None, text=" ".join(example.words), links=links)
-
-
-def _link(item: Any, place: str, unit: Unit, line: Line) -> Link:
-    """A link of a line."""
-
-    def fail(message: str) -> InputError:
-        return line.error(f"{place}: {message}")
-
-    if not isinstance(item, dict):
-        raise fail(f"expected an object, found {KINDS[type(item)]}")
-    keys = cast("dict[str, Any]", item)
-    for key in keys:
-        if key not in _KEYS:
-            raise fail(f"expected the keys {', '.join(_KEYS)}, found {key!r}")
-    said = {key: value for key, value in keys.items() if value is not None}
-    ends = [key for key in ("to", *_REGIONS) if key in keys]
-    if "from" not in keys or not ends:
-        key = "to" if "from" in keys else "from"
-        raise fail(f"expected a key {key!r}, found {', '.join(map(repr, keys)) or 'none'}")
-    if len(ends) > 1:
-        raise fail(f"expected one target, found {' and '.join(map(repr, ends))}")
-    texts: list[Side] = [said.get(key, "a") for key in ("from_text", "to_text")]
-    for key, text in zip(("from_text", "to_text"), texts, strict=True):
-        if text not in get_args(Side):
-            raise fail(f"{key!r}: expected 'a' or 'b', found {_shown(text)}")
-    possible, candidates = said.get("possible", False), said.get("candidates")
-    if not isinstance(possible, bool):
-        raise fail(f"'possible': expected true or false, found {_shown(possible)}")
-    if candidates is not None and not isinstance(candidates, list):
-        raise fail(f"'candidates': expected a list of spans, found {_shown(candidates)}")
-    source = _end(keys["from"], texts[0], "'from'", fail, line)
-    (to,) = ends
-    target = _target(keys[to] if to == "to" else {to: keys[to]}, texts[1], f"{to!r}", fail, line)
-    return Link(
-        source,
-        () if possible else (target,),
-        string(said.get("label", "link"), "'label'", fail),
-        candidates=None
-        if candidates is None
-        else tuple(
-            _target(each, texts[1], f"'candidates'[{index}]", fail, line)
-            for index, each in enumerate(cast("list[Any]", candidates))
-        ),
-        possible=(target,) if possible else (),
-        unit=unit,
-        place=place,
-    )
-
-
-def _target(value: Any, text: Side, name: str, fail: Fail, line: Line) -> Span | Region:
-    """A span, or a region."""
-    end = _end(value, text, name, fail, line)
-    if isinstance(end, Named):
-        raise fail(f"{name}: expected an index or [start, end], found {_shown(value)}")
-    return end
-
-
-def _end(value: Any, text: Side, name: str, fail: Fail, line: Line) -> End:
-    """A span; a region, ``{"box": …}`` or ``{"mask": …}``; or the name of a class of tokens."""
-    if isinstance(value, str):
-        return Named(string(value, name, fail))
-    if not isinstance(value, dict):
-        return _span(value, text, name, fail)
-    given = cast("dict[str, Any]", value)
-    if len(given) != 1 or not given.keys() <= {*_REGIONS}:
-        raise fail(f"{name}: expected a key 'box' or 'mask', found {', '.join(map(repr, given)) or 'none'}")
-    try:
-        if "box" in given:
-            return Region([] if given["box"] is None else given["box"])
-        mask = given["mask"]
-        if isinstance(mask, list):
-            return Region(polygons=mask)
-        return Region(
-            mask=Path(line.path).parent / mask if isinstance(mask, str) else {} if mask is None else mask
-        )
-    except InputError as error:
-        raise fail(f"{name}: {str(error).removeprefix('box: ').removeprefix('mask: ')}") from None
-
-
-def _span(value: Any, text: Side, name: str, fail: Fail) -> Span:
-    """An index, or a start and an end."""
-    both: list[Any] = [value, value + 1] if type(value) is int else value
-    if not isinstance(both, list) or len(both) != 2 or any(type(end) is not int for end in both):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise fail(f"{name}: expected an index or [start, end], found {_shown(value)}")
-    start, end = both
-    if not 0 <= start < end:
-        raise fail(f"{name}: expected a start from 0 and an end after it, found {_shown(value)}")
-    return Span(start, end, text)
-
-
-def _shown(value: Any) -> str:
-    """A value of JSON in few words: itself where it is short, or else its kind."""
-    if value is None or isinstance(value, bool | dict):
-        return KINDS[type(cast(Any, value))]
-    text = repr(value)
-    return text if len(text) <= 60 else KINDS[type(value)]

@@ -144,15 +144,23 @@ class Axis:
             members[number, list(units)] = True
         return members
 
-    @cached_property
-    def voices(self) -> BoolArray:
-        """The own units over which the average map of an input is taken: its words, or where there is no text all."""
-        words = self.tokens.word_ids
-        if self.unit in ("tokens", "cells"):
-            spoken = np.zeros(self.own, np.bool_) if words is None else words >= 0
-        else:
-            spoken = ~self.patch & ~self.aside
-        return spoken if spoken.any() else np.ones(self.own, np.bool_)
+    def voices(self, *, column: bool) -> Floats:
+        """What the own units weigh in the average map of an input: that over the words of its text, ``[own]``.
+
+        A part of a word counts as its share of the word's pieces; in a column parts add up. Where there is no text all
+        units count alike; in a column none, as each query gives all of them together the same.
+        """
+        words, sequence = self.tokens.word_ids, self.tokens.sequence_ids
+        if words is None or not (words >= 0).any():
+            return np.full(self.own, float(not column))
+        text = np.flatnonzero(words >= 0)
+        names = words[text]
+        if sequence is not None:
+            names = names + (names.max() + 1) * np.maximum(sequence[text], 0)
+        shares = np.zeros(len(words))
+        shares[text] = 1 / np.bincount(names)[names]
+        weights = np.array([shares[group].sum() for group in self.groups[: self.own]])
+        return np.sign(weights) if column else weights
 
     def off_centre(self) -> Floats:
         """How far each unit's middle is from the picture's, in pixels; infinite for what is no part of it."""

@@ -74,11 +74,11 @@ class Units:
         return mean.view(inputs, self.count, heads, keys).transpose(1, 2)
 
 
-def voices(axes: Sequence[Axis], device: torch.device) -> Tensor:
+def voices(axes: Sequence[Axis], direction: Direction, device: torch.device) -> Tensor:
     """What the units of each axis weigh in the average map of an input, ``[input unit]``."""
     weights = np.zeros((len(axes), max(len(axis.groups) for axis in axes)), np.float32)
     for place, axis in enumerate(axes):
-        weights[place, : axis.own] = axis.voices / axis.voices.sum()
+        weights[place, : axis.own] = axis.voices(column=direction == "column")
     return torch.as_tensor(weights, device=device)
 
 

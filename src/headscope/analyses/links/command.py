@@ -23,7 +23,8 @@ def links(
         list[Path] | None,
         typer.Argument(
             metavar="FILE",
-            help="Links: .jsonl, A B ALIGNMENT, speech, trees or coreference; the built-in trees by default.",
+            help="Links: .jsonl (of pictures, too), A B ALIGNMENT, speech, trees or coreference; by default the "
+            "built-in trees or, with a model of pictures, the built-in pictures.",
         ),
     ] = None,
     format: console.LinksFormat = None,
@@ -58,6 +59,14 @@ def links(
         console.FromWord,
         typer.Option(help="Attention from a span: the mean over its pieces, or that of the first."),
     ] = "mean",
+    source: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CLASS",
+            help="Of pictures: which tokens look at the regions, in place of words, such as cls (the default of the "
+            "built-in pictures, where a model reads no text).",
+        ),
+    ] = None,
     documents: Annotated[
         str | None,
         typer.Option(
@@ -69,7 +78,13 @@ def links(
     ] = 0,
     limit: console.Limit = None,
     strict: console.Strict = False,
-    least: Annotated[int, typer.Option(help="Instances that a label needs to get a best head.")] = 20,
+    least: Annotated[
+        int | None,
+        typer.Option(
+            help="Instances that a label needs to get a best head: by default 20, of the built-in pictures 10.",
+            show_default=False,
+        ),
+    ] = None,
     seed: console.SplitSeed = 0,
     batch_size: Annotated[int, typer.Option(help="Inputs in a batch, at most.")] = 32,
     estimate: console.Estimate = False,
@@ -77,6 +92,7 @@ def links(
     """Which head connects X to Y, by any annotation: accuracies with intervals, beside the best simple rule."""
     from headscope.analyses.combine import command as combined
     from headscope.analyses.links import run
+    from headscope.corpora import builtin_images, from_class
 
     kept = long.run(table.output)
     table.check()
@@ -92,11 +108,17 @@ def links(
     elif symmetrise:
         raise InputError("--symmetrise: expected --together with it, found none")
     loaded = model.load()
+    if not files and format is None and loaded.image_processor is not None:
+        corpus = builtin_images()
+        source = source or ("cls" if loaded.processor is None else None)
+        least = 10 if least is None else least
+    if source is not None:
+        corpus = from_class(corpus, source)
     options: dict[str, Any] = {
         "candidates": candidates,
         "direction": direction,
         "rows": rows,
-        "least": least,
+        "least": 20 if least is None else least,
         "seed": seed,
         "batch_size": batch_size,
         "limit": limit,

@@ -282,7 +282,7 @@ class _Reader:
         self._voices: dict[Direction, Tensor] = {}
         for direction in self._directions if engine.sees else ():
             axes = [each.query if direction == "row" else each.key for each in questions]
-            self._voices[direction] = voices(axes, device)
+            self._voices[direction] = voices(axes, direction, device)
         self._right: dict[int, list[BoolArray]] = {}
         self._blind: dict[int, list[BoolArray]] = {}
         self._sure: dict[int, list[BoolArray]] = {}

@@ -372,7 +372,8 @@ class _Side:
             allowed[kind] = heard[kind] & seen
         patches = self._wide(self._pictured[:, None] & axis.patch, count) & apart & there[:, None]
         within = self._filled(self._within, count) & patches
-        target, sure = self._filled(self._pairs, count), self._filled(self._sure, count)
+        free = apart | ~self._pictured[:, None]  # of a region that the source is a part of, the rest is right
+        target, sure = (self._filled(pairs, count) & free for pairs in (self._pairs, self._sure))
         return Read(source, target, sure, allowed, heard, patches, within)
 
     @staticmethod

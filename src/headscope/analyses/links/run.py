@@ -31,7 +31,7 @@ from headscope.analyses.result import returns_result
 from headscope.attention.one import decoder_tokens
 from headscope.corpora import Corpus, Example
 from headscope.corpora.corpus import leave_out, plain
-from headscope.corpora.links import united
+from headscope.corpora.linking import united
 from headscope.corpora.packing import spaced
 from headscope.doors import Count, Offset, Seed, validated
 from headscope.errors import InputError

@@ -105,7 +105,8 @@ def dataset(
         named = {"mass": mass, "rank": rank, "average_precision": precision}
         if "pictured" in columns and columns["pictured"].any():
             named |= {name: columns[name] for name in PICTURED if name in columns}
-            named["mean_map"] = result["mean_map"].values
+            blind = result["mean_map"].values
+            named["mean_map"] = np.where(blind.any((-2, -1), keepdims=True), blind, np.nan)
         elif "mean_map" in result:  # no link is to a region
             result = result.drop_vars("mean_map")
         named |= {name: result[name].values for name in HEADS}
