@@ -3,6 +3,7 @@
 python tools/pictures.py                     the report of the demo model on the built-in corpus, and the gallery
 python tools/pictures.py --report FILE.html  the picture of a report that is there already
 python tools/pictures.py --gallery           the gallery alone
+python tools/pictures.py --planted           the pictures of planted heads on a sound, and on a text with its picture
 python tools/pictures.py --live              the pictures of the live page alone
 python tools/pictures.py --pictures          heads on pictures alone
 
@@ -111,6 +112,21 @@ SEEN: dict[str, tuple[dict[str, Any], tuple[int, int]]] = {
 """The same of heads on a picture of the built-in corpus."""
 
 
+PLANTED: dict[str, tuple[dict[str, Any], tuple[int, int]]] = {
+    "sound-light": ({"layer": 0, "heads": [0], "pin": ["from", 4], "time": 1.74}, (WIDTH, 800)),
+    "sound-dark": ({"layer": 0, "heads": [0, 1, 3], "pin": ["from", 4], "span": [1.2, 2.7]}, (WIDTH, 800)),
+    "sound-phone": ({"layer": 0, "heads": [0], "pin": ["from", 4]}, (390, 844)),
+    "textimage-light": ({"layer": 0, "heads": [0], "pin": ["from", 117]}, (WIDTH, 860)),
+    "textimage-dark": ({"layer": 0, "heads": [0], "pin": ["to", 90]}, (WIDTH, 860)),
+    "textimage-lines-light": (
+        {"layer": 0, "heads": [0], "picture": "lines", "pin": ["from", 117]},
+        (WIDTH, 780),
+    ),
+    "textimage-phone": ({"layer": 0, "heads": [0], "pin": ["from", 117]}, (390, 844)),
+}
+"""The same of planted heads (`planted.py`) on a sound, and on a text with its picture."""
+
+
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """A browser."""
@@ -183,6 +199,18 @@ def seen(browser: Browser, folder: Path) -> None:
     for name, (asked, size) in SEEN.items():
         place = folder / f"{name}.html"
         hs.view(maps, **asked).save(place)
+        theme = "dark" if name.endswith("dark") else "light"
+        draw(browser, place, DOCS / "gallery" / f"{name}.png", theme, size, whole=size[0] < 600)
+
+
+def planted(browser: Browser, folder: Path) -> None:
+    """The pictures of planted heads on a sound, and on a text with its picture."""
+    from planted import heard, talked
+
+    made = {"sound": heard(), "textimage": talked()}
+    for name, (asked, size) in PLANTED.items():
+        place = folder / f"{name}.html"
+        hs.view(made[name.partition("-")[0]], scale="head", **asked).save(place)
         theme = "dark" if name.endswith("dark") else "light"
         draw(browser, place, DOCS / "gallery" / f"{name}.png", theme, size, whole=size[0] < 600)
 
@@ -267,6 +295,8 @@ def main(given: list[str]) -> None:
             gallery(browser, Path(name))
         if given[:1] in ([], ["--gallery"], ["--pictures"]):
             seen(browser, Path(name))
+        if given[:1] in ([], ["--gallery"], ["--planted"]):
+            planted(browser, Path(name))
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ export class HeadSound {
     this.all = h("button.link", { type: "button", onclick: () => this.time.whole() });
     const zoom = h("div.stepper", {}, step("−", "Zoom out (−)", () => this.time.step(1.6)), step("+", "Zoom in (+)", () => this.time.step(1 / 1.6)));
     const tools = h("div.soundtools", { "data-export": "no" }, this.time.player ? this.button : null, this.told, this.follow.root, zoom, this.all, h("span.grow"), this.size);
-    this.stage = h("div.stage", {}, this.peaks, this.spoken, this.hertz, this.spectrum, this.clock, this.title, h("div.laned", {}, this.labels, this.lanes), this.mapped, this.hair, this.line);
+    this.stage = h("div.stage", {}, this.peaks, this.spoken, h("div.timed", {}, this.hertz, this.spectrum, this.clock, this.title, h("div.laned", {}, this.labels, this.lanes), this.mapped, this.hair, this.line));
     this.root.append(tools, this.stage, this.caption);
     element.append(this.root);
     this.listen();

@@ -59,6 +59,19 @@ def view(
             metavar="FILE", help="A picture, for a model of vision, or beside TEXT for one of both."
         ),
     ] = None,
+    audio: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A sound, for a model of sound; one that writes what it hears needs --target.",
+        ),
+    ] = None,
+    sound: Annotated[
+        bool,
+        typer.Option(
+            "--sound/--no-sound", help="Whether the sound itself travels in the page, to be played."
+        ),
+    ] = True,
     theme: Annotated[ThemeName, typer.Option(help="Colours.")] = "auto",
     width: Annotated[
         str | None,
@@ -89,8 +102,14 @@ def view(
 ) -> None:
     """Draw every head on a text: the explorer as a page, or one of its views as a picture."""
     check_places(output, suffixes=(".html",) if live else PAGES)
-    if text is None and image is None:
-        raise InputError("TEXT: expected a text, or --image, found neither")
+    if text is None and image is None and audio is None:
+        raise InputError("TEXT: expected a text, --image or --audio, found none of them")
+    if audio is not None and (
+        live or replay or text is not None or image is not None or against_text is not None
+    ):
+        raise InputError("--audio: expected --target beside it, or nothing, found another input")
+    if not sound and audio is None:
+        raise InputError("--no-sound: expected --audio beside it")
     if image is not None and (
         live or replay or text_b is not None or against_text is not None or target is not None
     ):
@@ -133,6 +152,8 @@ def view(
         _logged(loaded, text, line) if replay and text is not None else text,
         pair=text_b,
         image=image,
+        audio=audio,
+        sound=sound,
         against=against_text if against is None else model.how.trained.named(against),
         target=target,
         quantities=quantity or None,
