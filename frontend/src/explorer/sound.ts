@@ -278,7 +278,7 @@ export class HeadSound {
       this.mapped.hidden = !alike || this.maps.length > 1;
     }
     this.point(from);
-    const found = alike ? [] : peaks(map, scene, keys);
+    const found = alike || scene.against ? [] : peaks(map, scene, keys);
     this.peaks.style.setProperty("--c", scene.color(map.head));
     this.peaks.hidden = found.length === 0;
     const hidden = drawPeaks(this.peaks, found, span, width, from, scene);

@@ -34,6 +34,7 @@ export function says(scene: Scene, listening: Listening, map: Shown, from: numbe
     if (behind > 0.0005) parts.push(`${percent(behind)} on the silence after the sound${span[1] <= sound.heard + 1e-6 ? ", which is not shown" : ""}`);
   }
   if (hidden !== null) parts.push(`▾ words stand where the weight of ${scene.name(map.head)} is largest${hidden > 0 ? `; ${plural(hidden, "word")} without room` : ""}`);
+  if (scene.against) parts.push("blue: more in the first than in the second; orange: less");
   parts.push("heights and shades by the root of the weight");
   return `${parts.join(" · ")}. `;
 }

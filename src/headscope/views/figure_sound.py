@@ -59,7 +59,11 @@ class HeadSound:
         self.per_query = per_query
         self.lane = float(np.clip(230.0 / self.lanes, *_LANES)) if per_query else _HEADS
         self.words = words(axis) or linked(axis, selection.links, selection.maps.query)
-        self.peaks = [] if self.alike else self._placed(canvas, peaks(selection, self.heads[-1].matrix))
+        self.peaks = (
+            []
+            if self.alike or selection.against
+            else self._placed(canvas, peaks(selection, self.heads[-1].matrix))
+        )
         self.lines = max((line for _, line, _ in self.peaks), default=-1) + 1
         self.mapped = self.alike and len(self.heads) == 1
         above = self.lines * _PEAK + (3.0 if self.lines else 0.0) + (_SPOKEN if self.words else 0.0)
@@ -112,6 +116,8 @@ class HeadSound:
             f"{begin:.2f}–{end:.2f} s of {self.seconds:.2f} s",
             "heights and shades by the root of the weight",
         ]
+        if self.selection.signed:
+            said.append("blue positive, orange negative")
         if self.peaks:
             said.append(f"above the sound each word where the weight of {self.heads[-1].name} is largest")
         if self.words:
