@@ -12,6 +12,7 @@ import pytest
 import torch
 import transformers
 from small_models import llava_parts, sharpen, whisper_parts
+from vision_models import vision
 
 import headscope as hs
 from headscope.attention.one import prepare, record
@@ -192,3 +193,17 @@ def test_a_sound_longer_than_the_model_hears_is_measured_in_parts() -> None:
     assert given.counts.cuts == 1
     assert given.counts.examples == 2
     assert int(measured["entropy_n"][0, 0]) == 2 * len(model.hear(sounds()[0]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["Qwen2-VL", "PaliGemma", "Gemma 3", "Idefics3"])
+def test_batches_are_what_the_processor_makes(family: str) -> None:
+    """What else a model takes of a text and its picture (types of tokens, sizes of grids) is there in a corpus, too."""
+    model = vision(family)
+    examples = [
+        Example(image=each, text="What?", document=place) for place, each in enumerate(pictures()[:2])
+    ]
+    measured = hs.measure(model, corpus(examples), measures=["entropy"])
+    parts: list[Any] = [hs.capture(model, "What?", image=each) for each in pictures()[:2]]
+    maps = [list(each.values())[-1] for each in parts]
+    np.testing.assert_allclose(measured["entropy"], entropies(maps)[0], atol=1e-5)

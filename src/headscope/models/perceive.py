@@ -18,6 +18,8 @@ from headscope.models.pictures import looked, prefixed
 from headscope.senses import Kind
 from headscope.tokens import Tokens
 
+_TYPES = ("mm_token_type_ids", "token_type_ids")
+
 TOWERS = ("vision_model", "vision_tower", "visual")
 """What families call the part of a model of texts and pictures that looks at pictures."""
 
@@ -34,6 +36,7 @@ def see(model: Perceiver, image: Any, text: str | None = None) -> Tokens:
     """
     seen = looked(model, image, text if _reads_both(model) else None)
     if seen.tokens is not None:
+        _expect_same(model, seen.tokens, seen.inputs)
         return seen.tokens
     before = None if model.checked is None else model.checked.prefix
     axis = None if before is None else prefixed(seen.patches, model, before + len(seen.patches))
@@ -112,10 +115,30 @@ def inputs(model: Perceiver, batch: Sequence[Tokens]) -> dict[str, Tensor]:
         pad: Any = getattr(model.tokenizer, "pad_token_id", None)
         texts = collate(batch, pad_id=0 if pad is None else int(pad))
         ready |= {name: torch.as_tensor(array) for name, array in texts.items()}
+        named: Sequence[str] = getattr(model.processor, "model_input_names", ())
+        for name in _TYPES:  # which tokens stand for the picture
+            if name in named and name not in ready:
+                ready[name] = torch.zeros_like(ready["input_ids"])
+                for row, tokens in enumerate(
+                    batch if "PaliGemma" not in type(model.processor).__name__ else ()
+                ):
+                    ready[name][row, : len(tokens)] = torch.as_tensor(tokens.mask("image"), dtype=torch.long)
     return {
         name: value.to(model.device, model.dtype if value.is_floating_point() else value.dtype)
         for name, value in ready.items()
     }
+
+
+def _expect_same(model: Perceiver, tokens: Tokens, expected: Mapping[str, Tensor]) -> None:
+    """Raise `InputError` where a batch made of tokens is not what the processor makes of a text and its picture."""
+    made = inputs(model, [tokens])
+    for name, value in expected.items():
+        own = made.get(name)
+        if own is None or own.shape != value.shape or not torch.equal(own.cpu(), value.to(own.dtype).cpu()):
+            raise InputError(
+                f"image: {model.name} takes {name} of a text and its picture, which cannot be told from the tokens, so "
+                "its heads are not measured over them; headscope.capture gives its maps"
+            )
 
 
 def reads(model: Perceiver) -> Kind:
