@@ -219,6 +219,29 @@ def test_layers_are_a_strip_that_opens_them(open_page: Callable[..., Any]) -> No
     assert min(both[:2]) > 1.3 * both[2]
 
 
+def test_the_strip_is_whole_when_a_layer_is_opened_meanwhile(open_page: Callable[..., Any]) -> None:
+    axis = hs.Grid(12, 18, prefix=["[CLS]"], picture=picture())
+    weights = np.full((9, 1, 217, 217), 0.1 / 217)
+    for layer in range(9):  # [CLS] looks at a patch of its own in each layer
+        weights[layer, 0, 0, 1 + 20 * layer] += 0.9
+    weights[:, :, 1:] = 1 / 217
+    page = open_page(hs.view(hs.wrap(weights, axis), layer=3, scale="head").html())
+    for layer in (4, 3):  # both are decoded, most others are not
+        page.locator(f'.hp .layers [data-layer="{layer}"]').click()
+        rest(page)
+    page.evaluate(
+        "() => { document.querySelector('.hp .others [data-place=\"0\"]').click();"
+        " document.querySelector('.hp .layers [data-layer=\"4\"]').click(); }"
+    )
+    page.wait_for_function("() => location.hash.includes('layer=4') && location.hash.includes('pin')")
+    rest(page)
+    for layer in range(9):
+        row, column = divmod(20 * layer, 18)
+        canvas = f'.hp .layers [data-layer="{layer}"] canvas'
+        at = ((column + 0.5) * WIDE / 18, (row + 0.5) * HIGH / 12)
+        assert brightness(page, canvas, *at) > 1.3 * brightness(page, canvas, (at[0] + 50) % WIDE, at[1])
+
+
 def test_the_strip_is_reached_by_keyboard(open_page: Callable[..., Any]) -> None:
     page = open_page(hs.view(maps(5, 2), layer=3, heads=[1], scale="head").html())
     rest(page)

@@ -94,10 +94,10 @@ export class LayerStrip {
 
   private async draw(info: PictureInfo, image: HTMLImageElement, width: number, look: Look, source: Source, who: Asked): Promise<void> {
     const { scene, cells } = this;
-    const { key } = scene;
+    const { part, rows, columns } = scene;
     const job = ++this.job;
     this.done = false;
-    const raster = rasterOf(boxesOf(scene.part.key, scene.columns));
+    const raster = rasterOf(boxesOf(part.key, columns));
     const { area } = raster;
     const across = Math.max(2, Math.floor((width + GAP) / (SMALLEST + GAP)));
     const lines = Math.ceil(cells.length / across);
@@ -123,7 +123,8 @@ export class LayerStrip {
           if (codes) raster.drawCodes(pen, box, codes, look);
           else if (shares) raster.draw(pen, box, shares, look);
         },
-        going: () => job === this.job && scene.key === key,
+        // Another layer may be opened meanwhile; other tokens are another strip.
+        going: () => job === this.job && scene.part === part && scene.rows === rows && scene.columns === columns,
       }, scene.owner.printing ? AT_ONCE : undefined);
       if (job === this.job && !whole) this.drawn = "";
     } catch (error) {
