@@ -12,6 +12,8 @@ from families import build, family
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from small_models import sharpen
+from small_tokenizers import byte_level
 
 import headscope as hs
 from headscope.attention.edit import edit
@@ -224,3 +226,18 @@ def test_cross_attention_has_no_previous_token() -> None:
         hs.edit(model, "all previous"),
     ):
         hs.capture(model, inputs=inputs)
+
+
+@pytest.mark.parametrize("family", [transformers.GPT2LMHeadModel, transformers.GPTJForCausalLM])
+def test_a_change_holds_in_every_batch_of_a_corpus(family: Any) -> None:
+    """A run over a corpus needs no more than the backbone, of which each batch is a pass."""
+    tokenizer = byte_level()
+    torch.manual_seed(0)
+    size = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64, "rotary_dim": 4}
+    module = family(family.config_class(vocab_size=len(tokenizer), **size))
+    model = hs.load((sharpen(module), tokenizer))
+    texts = ["the cat sat", "the old bridge was repaired", "she saw her dog", "a mat"]
+    with hs.edit(model, "L1H2 uniform"):
+        found = hs.measure(model, hs.corpora.texts(texts), measures=["entropy"], batch_size=1)
+    rows = np.concatenate([np.arange(1, 1 + len(model.encode(text))) for text in texts])
+    assert_allclose(found["entropy"].sel(layer=1, head=2), np.log(rows).mean(), rtol=1e-5)

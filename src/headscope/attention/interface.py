@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -68,16 +68,24 @@ def through_interface(model: nn.Module, hook: Hook, *, fused: bool = False) -> G
     places, configs = Places(model), _configs(model)
     recording = _Recording(places, frozenset(model.modules()), configs, hook, fused)
 
-    def begin(*_: Any) -> None:
+    def begin(module: nn.Module, *_: Any) -> None:
         if recording in _recordings.now():
-            places.begin()
+            (places.begin if module is model else places.begin_alone)()
 
-    with (
-        before_forward(model, begin),
-        _implementation.borrowed(configs),
-        _recordings.entered(recording),
-    ):
+    with ExitStack() as hooks:
+        for part in dict.fromkeys((model, *_run_alone(model))):
+            hooks.enter_context(before_forward(part, begin))
+        hooks.enter_context(_implementation.borrowed(configs))
+        hooks.enter_context(_recordings.entered(recording))
         yield
+
+
+def _run_alone(model: nn.Module) -> Generator[nn.Module]:
+    """The parts of a model that are run without the rest where no more is wanted: its backbone, its encoder."""
+    base: Any = getattr(model, "base_model", None)
+    for part in (base, getattr(base, "encoder", None)):
+        if isinstance(part, nn.Module):
+            yield part
 
 
 def _attention(

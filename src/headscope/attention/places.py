@@ -7,6 +7,7 @@ import threading
 from collections import defaultdict
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from headscope.maps import Kind
@@ -57,6 +58,11 @@ class Places:
         self._counts.last = (None, 0, 0, 0)
         self._counts.step += 1
 
+    def begin_alone(self) -> None:
+        """Say that a part of the model begins that may be run without the rest: a new pass, unless one just began."""
+        if self._counts.last[0] is not None:
+            self.begin()
+
     def of(self, module: nn.Module, query: Tensor | None = None) -> Place:
         """The place of the call that `module` is making now, with these queries."""
         name = self._names.get(module, type(module).__name__)
@@ -64,9 +70,9 @@ class Places:
         stack = re.sub(r"(?<=\.)\d+(?=\.|$)", "*", f".{name}")[1:]
         layer = int(numbers[0]) if numbers else 0
         seen = self._counts.seen[stack]
-        address, start = (
-            (0, 0) if query is None else (query.untyped_storage().data_ptr(), int(query.storage_offset()))
-        )
+        address, start = 0, 0
+        if query is not None and not torch.compiler.is_compiling():  # an exported graph has no addresses
+            address, start = query.untyped_storage().data_ptr(), int(query.storage_offset())
         before, its_address, its_start, its_layer = self._counts.last
         if before is module and address and address == its_address and start > its_start:
             layer = its_layer  # the next piece of the same queries

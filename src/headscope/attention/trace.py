@@ -100,6 +100,8 @@ def _running_in(module: nn.Module, watches: list[Watch]) -> Generator[None]:
     for watch in watches:
         if module is watch.model:
             watch.places.begin()
+        elif not trace.stacks.get(watch):
+            watch.places.begin_alone()
         trace.stacks.setdefault(watch, []).append(module)
     try:
         yield
