@@ -2,8 +2,8 @@
 
 python benchmarks/picture_page.py [L,H,SIDE ...] [--prefix 1] [--scale 2] [--keep FOLDER]
 
-SIDE × SIDE patches: 24,16,37 is DINOv2-L at 518 pixels. The maps are made on a drawn picture, of the kinds that heads of
-models of vision have (what stands near, what looks alike, rows and columns, [CLS] as a sink, diffuse), with noise, so
+SIDE × SIDE patches: 24,16,37 is DINOv2-L at 518 pixels. The maps are made on a drawn picture, of the kinds that heads
+of models of vision have (what stands near, what looks alike, rows and columns, [CLS] as a sink, diffuse), with noise, so
 that they compress and draw like real ones. An interaction is timed from the event to the first frame after it that is
 painted, and again until nothing is left to draw.
 """
@@ -186,7 +186,9 @@ def measure(browser: Any, path: Path, scale: float) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("sizes", nargs="*", help="L,H,SIDE")
-    parser.add_argument("--prefix", type=int, default=1, help="tokens before the patches: [CLS] and registers")
+    parser.add_argument(
+        "--prefix", type=int, default=1, help="tokens before the patches: [CLS] and registers"
+    )
     parser.add_argument("--scale", type=float, default=1.0, help="device pixels a CSS pixel")
     parser.add_argument(
         "--keep", type=Path, metavar="FOLDER",

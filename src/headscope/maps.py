@@ -27,7 +27,7 @@ ROW_TOLERANCE = 5e-3
 """How far from 1 the sum of a row may be: a row of 512 weights in bfloat16 is that inexact."""
 
 DUST = 1e-9
-"""Weights up to this may stand where a query cannot see: a mask that adds a finite number leaves them (Swin's: -100)."""
+"""Weights up to this may stand where a query cannot see: a mask that adds a finite number leaves some (Swin's)."""
 
 
 @dataclass(frozen=True, eq=False)

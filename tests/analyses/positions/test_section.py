@@ -9,10 +9,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import headscope as hs
+from headscope.analyses.look import look
 from headscope.analyses.measure.run import measure
 from headscope.analyses.positions.run import positions
 from headscope.analyses.positions.section import section
-from headscope.analyses.look import look
 from headscope.analyses.study import Study
 from headscope.measures.choose import choose
 from headscope.models import Model

@@ -230,10 +230,10 @@ class Roles(Section):
     def _notes(self, tests: int) -> list[str]:
         counted = f"{self.documents:,} documents" if self.documents else "documents"
         beside = "the bar is above it."
-        if self.table["offsets"].notna().any():
+        if any(value == value for value in self.table["offsets"]):  # some are no NaN
             beside = (
-                "offsets is what a head would score that looks at places alone, each as often as this one does; the bar "
-                "is above both."
+                "offsets is what a head would score that looks at places alone, each as often as this one does; the "
+                "bar is above both."
             )
         return [
             f"A role is a measure and a bar: {tests:,} tests over {counted}, q after Benjamini and Hochberg at "
