@@ -41,7 +41,7 @@ def test_every_argument_of_a_public_function_is_checked(name: str) -> None:
         with pytest.raises(InputError, match=rf"^{parameter}: expected .+, found Odd") as error:
             expect(parameter, Odd(), hints[parameter])
         assert "\n" not in str(error.value)
-    for parameter in [asked[0], asked[-1]]:  # and the function does that before anything else
+    for parameter in asked[:1] + asked[-1:]:  # and the function does that before anything else
         given = {each: Odd() for each in {*needed, parameter} if each not in several}
         with pytest.raises(InputError, match=r"^\w+: expected .+, found Odd"):
             function(**given)
