@@ -22,6 +22,7 @@ _KEYS = ("from", "to", *_REGIONS, "label", "from_text", "to_text", "candidates",
 def united(links: Iterable[Link]) -> list[Link]:
     """Links with the same source and label (and unit, and kind of targets) as one, in the order of the first of each.
 
+    >>> from headscope.link import as_links
     >>> [link.targets for link in united(as_links([(5, 1), (5, 2)]))]
     [(Span(start=1, end=2, text='a'), Span(start=2, end=3, text='a'))]
     """

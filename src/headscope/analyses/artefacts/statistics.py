@@ -84,7 +84,7 @@ def cutoff_of(norms: npt.NDArray[Any]) -> float:
     absolute deviation) above the median, and at least `FACTOR` times the median.
 
     >>> cutoff_of(np.array([9.0, 10, 10, 11, 9, 11, 10, 400]))
-    15.0
+    18.8956
     """
     median = float(np.median(norms))
     deviation = 1.4826 * float(np.median(np.abs(norms - median)))
