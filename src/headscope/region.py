@@ -75,7 +75,7 @@ class Region:
     >>> hs.Region((10, 20, 90, 130))
     Region(box=(10.0, 20.0, 90.0, 130.0))
     >>> hs.Region(mask={"size": [2, 3], "counts": [2, 2, 2]}).middle
-    (1.5, 0.5)
+    (1.5, 1.0)
     """
 
     box: Box | None
@@ -118,7 +118,7 @@ class Region:
         left, top, right, bottom = self.bounds
         x, y = (left + right) / 2, (top + bottom) / 2
         if self.box is not None or self.contains(np.array([[x, y]]))[0]:
-            return x, y
+            return float(x), float(y)
         if self.polygons is not None:
             near = np.concatenate([_nearest(each, x, y) for each in self.polygons])
         else:
