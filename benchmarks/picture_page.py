@@ -3,7 +3,8 @@
 python benchmarks/picture_page.py [L,H,SIDE ...] [--prefix 1] [--scale 2] [--keep FOLDER]
 
 SIDE × SIDE patches: 24,16,37 is DINOv2-L at 518 pixels. The maps are made on a drawn picture, of the kinds that heads
-of models of vision have (what stands near, what looks alike, rows and columns, [CLS] as a sink, diffuse), with noise, so
+of models of vision have (what stands near, what looks alike, rows and columns, [CLS] as a sink, diffuse), with
+noise, so
 that they compress and draw like real ones. An interaction is timed from the event to the first frame after it that is
 painted, and again until nothing is left to draw.
 """

@@ -384,7 +384,9 @@ def generate() -> str:
         limit = f"{role.threshold:.2g}" if role.measure != "entropy" else "2/3 of the visible tokens"
         beside = ", ".join(role.unless) or "–"
         inputs = ", ".join(WHAT[kind] for kind in role.kinds)
-        table += f"| {role.name} | `{role.measure}` | {limit} | {role.why} | {beside} | {models} | {inputs} |\n"
+        table += (
+            f"| {role.name} | `{role.measure}` | {limit} | {role.why} | {beside} | {models} | {inputs} |\n"
+        )
     parts.append(table)
     entries = "\n\n".join(BIBTEX[key] for key in BIBTEX if key in used or key == "benjamini1995")
     parts.append(f"## Sources\n\n```bibtex\n{entries}\n```\n")

@@ -233,7 +233,9 @@ def test_what_is_not_to_be_cut_is_refused(more: dict[str, Any], said: str) -> No
 def test_words_with_times_have_links_as_in_speech(tmp_path: Path) -> None:
     put(tmp_path, "a.wav")
     path = tmp_path / "a.jsonl"
-    path.write_text(json.dumps({"audio": "a.wav", "words": ["so", "it"], "times": [[0.0, 0.04], [0.05, 0.1]]}))
+    path.write_text(
+        json.dumps({"audio": "a.wav", "words": ["so", "it"], "times": [[0.0, 0.04], [0.05, 0.1]]})
+    )
     (one,), (spoken,) = corpora.sounds(path), corpora.spoken(path)
     assert one.links is None
     assert links_of(one) == spoken.links
