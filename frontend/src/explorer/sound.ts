@@ -2,6 +2,7 @@
 
 import { clamp, h, touched } from "../dom";
 import { figure } from "../format";
+import { toolbar } from "../roving";
 import { name } from "./axis";
 import { clickedCell } from "./between";
 import { hoverColumns } from "./columns";
@@ -47,6 +48,7 @@ export class HeadSound {
   private readonly all: HTMLButtonElement;
   readonly root = h("div.snd", { role: "group" });
   private readonly time: Listening;
+  private readonly stops: () => void;
   private source: HTMLCanvasElement | null = null;
   private shown = "";
   private theme = "";
@@ -72,6 +74,7 @@ export class HeadSound {
     this.stage = h("div.stage", {}, this.peaks, this.spoken, h("div.timed", {}, this.hertz, this.spectrum, this.clock, this.title, h("div.laned", {}, this.labels, this.lanes), this.mapped, this.hair, this.line));
     this.root.append(tools, this.stage, this.caption);
     element.append(this.root);
+    this.stops = toolbar(this.peaks, "Words where the head looks most");
     this.listen();
   }
 
@@ -94,16 +97,12 @@ export class HeadSound {
       event.preventDefault();
       this.time.zoom(Math.exp(clamp(event.deltaY, -60, 60) / 120), this.timeOf(event));
     }, { passive: false });
-    this.peaks.addEventListener("click", (event) => {
+    const word = (event: Event): number => {
       const button = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-start]") : null;
-      const place = button ? scene.rows.of[Number(button.dataset.start)]! : -1;
-      if (place >= 0) scene.owner.pin(scene, "from", place, event.shiftKey);
-    });
-    this.peaks.addEventListener("pointerover", (event) => {
-      const button = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-start]") : null;
-      const place = button ? scene.rows.of[Number(button.dataset.start)]! : -1;
-      if (place >= 0) scene.owner.hover(scene, { from: place, to: null });
-    });
+      return button ? (scene.rows.of[Number(button.dataset.start)] ?? -1) : -1;
+    };
+    this.peaks.addEventListener("click", (event) => word(event) >= 0 && scene.owner.pin(scene, "from", word(event), event.shiftKey));
+    this.peaks.addEventListener("pointerover", (event) => word(event) >= 0 && scene.owner.hover(scene, { from: word(event), to: null }));
     this.peaks.addEventListener("pointerleave", () => scene.leave());
   }
 
@@ -282,6 +281,7 @@ export class HeadSound {
     this.peaks.style.setProperty("--c", scene.color(map.head));
     this.peaks.hidden = found.length === 0;
     const hidden = drawPeaks(this.peaks, found, span, width, from, scene);
+    this.stops();
     this.lay(this.maps, map, from, to);
     this.title.textContent = lanesTitle(scene, time, this.maps.length, from, to);
     this.caption.replaceChildren(says(scene, time, map, from, found.length > 0 ? hidden : null), h("span", { "data-export": "no" }, hint(time.player !== null)));

@@ -48,28 +48,60 @@ export function peaks(map: Shown, scene: Scene, keys: Times): Peak[] {
   return found;
 }
 
-/** Put words where a head's attention peaks; returns how many have no room. */
+interface Standing {
+  readonly button: HTMLButtonElement;
+  readonly stem: HTMLElement;
+}
+
+const standing = new WeakMap<HTMLElement, Map<number, Standing>>();
+
+/** The word that is there already, or a new one: one that is pressed or focused must not go before it is let go. */
+function wordOf(there: Map<number, Standing>, start: number): Standing {
+  let found = there.get(start);
+  if (!found) there.set(start, (found = { button: h("button", { type: "button", "data-start": start }), stem: h("i.stem") }));
+  return found;
+}
+
+/** Put words where a head's attention peaks, the pinned one first; returns how many have no room. */
 export function drawPeaks(element: HTMLElement, found: readonly Peak[], [begin, end]: Span, width: number, chosen: number | null, scene: Scene): number {
-  const inside = found.filter(({ time }) => time >= begin && time <= end);
-  // The chosen one has its place first.
-  const own = chosen === null ? -1 : scene.rows.items[chosen]!.start;
-  const first = (peak: Peak): number => Number(peak.start !== own);
-  const order = [...inside].sort((a, b) => first(a) - first(b) || a.time - b.time);
+  const startOf = (place: number | null | undefined): number => (place == null ? -1 : (scene.rows.items[place]?.start ?? -1));
+  const [own, pinned] = [startOf(chosen), startOf(scene.pinned?.from)];
+  const first = (peak: Peak): number => Number(peak.start !== pinned);
+  const order = found.filter(({ time }) => time >= begin && time <= end).sort((a, b) => first(a) - first(b) || a.time - b.time);
   const labels = order.map(({ text, time }) => ({ middle: ((time - begin) / (end - begin)) * width, width: tokenWidth(text) + 8 }));
   const placed = intoLines(labels, PEAK_LINES, width);
   const lines = Math.max(0, ...placed.map(({ line }) => line + 1));
   element.style.height = `${lines * LINE + 8}px`;
-  element.replaceChildren(
-    ...placed.flatMap(({ line, left }, at) => {
-      if (line < 0) return [];
-      const { text, start, time, weight } = order[at]!;
-      const top = (lines - 1 - line) * LINE;
-      const on = start === own;
-      const button = h("button", { type: "button", "data-start": start, "aria-pressed": String(on), style: `left:${left}px;top:${top}px`, title: `${text}: largest weight ${weight.toFixed(3)} at ${time.toFixed(2)} s` }, h("bdi", {}, text));
-      const stem = h("i.stem", { style: `left:${labels[at]!.middle}px;top:${top + LINE - 2}px;height:${lines * LINE + 8 - top - LINE + 2}px` });
-      return [button, stem];
-    }),
-  );
+  const there = standing.get(element) ?? new Map<number, Standing>();
+  standing.set(element, there);
+  const shown = new Set<number>();
+  placed.forEach(({ line, left }, at) => {
+    if (line < 0) return;
+    const { text, start, time, weight } = order[at]!;
+    shown.add(start);
+    const top = (lines - 1 - line) * LINE;
+    const { button, stem } = wordOf(there, start);
+    if (button.textContent !== text) button.replaceChildren(h("bdi", {}, text));
+    button.setAttribute("aria-pressed", String(start === own));
+    button.title = `${text}: largest weight ${weight.toFixed(3)} at ${time.toFixed(2)} s`;
+    button.style.cssText = `left:${left}px;top:${top}px`;
+    stem.style.cssText = `left:${labels[at]!.middle}px;top:${top + LINE - 2}px;height:${lines * LINE + 8 - top - LINE + 2}px`;
+  });
+  for (const [start, { button, stem }] of there) {
+    if (shown.has(start)) continue;
+    button.remove();
+    stem.remove();
+    there.delete(start);
+  }
+  // In the order of the text, as the Tab key and the arrow keys go through them.
+  let next = element.firstElementChild;
+  for (const start of [...shown].sort((a, b) => a - b)) {
+    const { button, stem } = there.get(start)!;
+    for (const each of [button, stem]) {
+      if (each === next) next = next.nextElementSibling;
+      else element.insertBefore(each, next);
+    }
+  }
   return placed.filter(({ line }) => line < 0).length;
 }
 

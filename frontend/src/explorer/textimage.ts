@@ -42,6 +42,8 @@ export class TextPicture {
   private width = 0;
   private read = true;
   private listed = "";
+  private heads = "";
+  private small: readonly Board[] = [];
   private buttons = new Map<number, HTMLElement>();
   private thumbs: HTMLElement[] = [];
 
@@ -280,17 +282,21 @@ export class TextPicture {
   private many(maps: readonly Shown[], picture: PictureInfo, image: HTMLImageElement, look: Look, who: Asked): void {
     const { scene } = this;
     this.several.hidden = maps.length < 2;
-    if (maps.length < 2) return this.several.replaceChildren();
+    if (maps.length < 2) return;
     const across = Math.min(maps.length, Math.max(2, Math.min(6, Math.floor(this.width / 120))));
     const width = Math.min(260, Math.floor((this.width - (across - 1) * 10) / across));
-    this.several.replaceChildren(
-      ...maps.map((map) => {
-        const board = new Board(scene, "to", true);
-        board.draw(picture, image, width, look, { shares: looks(scene, map, who, unseen(scene, [scene.state.layer], [map.head])), chosen: null });
-        const called = scene.name(map.head);
-        return h("button.small", { type: "button", "data-head": map.head, title: `Open ${called} alone`, "aria-label": `Open ${called} alone` }, h("span", {}, h("i", { style: `background:${scene.color(map.head)}` }), called), board.canvas);
-      }),
-    );
+    const heads = JSON.stringify([scene.state.layer, maps.map(({ head }) => head), scene.owner.theme]);
+    if (heads !== this.heads) {
+      this.heads = heads;
+      this.small = maps.map(() => new Board(scene, "to", true));
+      this.several.replaceChildren(
+        ...maps.map(({ head }, at) => {
+          const called = scene.name(head);
+          return h("button.small", { type: "button", "data-head": head, title: `Open ${called} alone`, "aria-label": `Open ${called} alone` }, h("span", {}, h("i", { style: `background:${scene.color(head)}` }), called), this.small[at]!.canvas);
+        }),
+      );
+    }
+    maps.forEach((map, at) => this.small[at]!.draw(picture, image, width, look, { shares: looks(scene, map, who, unseen(scene, [scene.state.layer], [map.head])), chosen: null }));
   }
 
   private called(end: End, place: number): string {

@@ -54,10 +54,9 @@ class HeadSound:
         self.alike = queries is not None
         self.along = width - _LEFT - _RIGHT
         self.row, self.column = self._chosen()
-        self.lanes = len(selection.query) if not self.alike and len(self.heads) == 1 else len(self.heads)
-        per_query = self.lanes > len(self.heads) or not (self.alike or len(self.heads) > 1)
-        self.per_query = per_query
-        self.lane = float(np.clip(230.0 / self.lanes, *_LANES)) if per_query else _HEADS
+        self.per_query = not self.alike and len(self.heads) == 1
+        self.lanes = len(selection.query) if self.per_query else len(self.heads)
+        self.lane = float(np.clip(230.0 / self.lanes, *_LANES)) if self.per_query else _HEADS
         self.words = words(axis) or linked(axis, selection.links, selection.maps.query)
         self.peaks = (
             []
