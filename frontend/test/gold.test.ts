@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import { type Choice, side } from "../src/explorer/axis";
 import { fromValues, type Shown } from "../src/explorer/cut";
 import { concerns, ends, type Gold, instead, inWords, judge, type Judged, ofOpen, placed, verdict } from "../src/explorer/gold";
-import { runs } from "../src/explorer/golddraw";
+import type { Pen } from "../src/explorer/canvas";
+import { drawRegions, runs } from "../src/explorer/golddraw";
 import type { AxisInfo, LinkInfo, PartInfo } from "../src/protocol";
 
 // The same axis, links and figures as in tests/views/test_gold.py: the two sides agree.
@@ -75,4 +76,28 @@ test("what is pointed at has the links of its token or pair", () => {
 test("neighbours are outlined together", () => {
   expect(runs([5, 1, 2, 7, 3])).toEqual([[1, 4], [5, 6], [7, 8]]);
   expect(runs([])).toEqual([]);
+});
+
+test("a region is an area of the picture, and its patches are counted", () => {
+  const outline = { side: "to" as const, points: [0, 0, 20, 0, 20, 10, 0, 10, 0, 0] };
+  const one = side(axis, all);
+  const patches = [[1], [2], [3], [5]];
+  const [gold, plain] = placed(part([info([0], [[1, 2, 3]], "tokens", { candidates: patches, outlines: [outline] }), info([0], [[1]], "tokens")]), one, one);
+  expect([gold!.outlines, plain!.outlines]).toEqual([[outline], undefined]);
+  const map = matrix(Array.from({ length: 64 }, (_, at) => (at === 2 ? 0.9 : at === 4 ? 0.95 : 0.01)), 8);
+  expect(inWords(one.items, one.items, judge(gold!, [map]))).toEqual({ label: "x", pair: "[CLS] → 3 patches", verdict: "right" });
+});
+
+test("a region is drawn on its side of the picture alone", () => {
+  const strokes: [string, number][] = [];
+  const pen = { beginPath: () => {}, stroke: () => strokes.push(["stroke", pen.lineWidth]), moveTo: () => {}, lineTo: (x: number) => strokes.push(["to", x]), lineWidth: 0, strokeStyle: "", globalAlpha: 1 };
+  const gold: Gold = { label: "x", side: "from", source: [0], targets: [[1]], groups: [[1], [2]], outlines: [{ side: "to", points: [0, 0, 20, 0, 20, 10] }] };
+  const link: Judged = { gold, verdicts: [{ right: true, chosen: [1] }], right: true };
+  drawRegions(pen as unknown as Pen, () => "", 2, "from", [null, [0, 0, 10, 10]], [link]);
+  expect(strokes).toEqual([]);
+  drawRegions(pen as unknown as Pen, () => "", 2, "to", [null, [0, 0, 10, 10]], [link]);
+  expect(strokes.slice(0, 2)).toEqual([["to", 40], ["to", 40]]);
+  const ticks = strokes.slice(6).filter(([what]) => what === "to");
+  expect(ticks.every(([, x]) => Math.abs(x - 10) < 5)).toBe(true);
+  expect(ticks.length).toBeGreaterThan(0);
 });

@@ -5,6 +5,8 @@ import { figure } from "../format";
 import type { AxisInfo, PictureInfo } from "../protocol";
 import type { Item } from "./axis";
 import { surface } from "./canvas";
+import type { Judged } from "./gold";
+import { drawRegions } from "./golddraw";
 import type { Scene } from "./scene";
 import { areaAt, type Box, boxesOf, cutOff, greyOut, type Look, photo, rasterOf, within } from "./veils";
 
@@ -23,6 +25,7 @@ export interface Drawn {
   readonly shares: Float64Array | null;
   readonly chosen: number | null;
   readonly choices?: readonly Choice[];
+  readonly links?: readonly Judged[];
 }
 
 /** A token's name; that of a special one, such as "register 0", is no text of which spaces need be seen. */
@@ -109,7 +112,7 @@ export class Board {
   }
 
   /** Draw the picture, and over it how much each token has. */
-  draw(info: PictureInfo, image: HTMLImageElement, width: number, look: Look, { shares, chosen, choices = [] }: Drawn): void {
+  draw(info: PictureInfo, image: HTMLImageElement, width: number, look: Look, { shares, chosen, choices = [], links = [] }: Drawn): void {
     const { scene, end } = this;
     const side = end === "from" ? scene.rows : scene.columns;
     const { axis } = this;
@@ -128,6 +131,7 @@ export class Board {
       if (shares) raster.draw(pen, [left * scale, top * scale, (right - left) * scale, (bottom - top) * scale], shares, look);
       if (cutOff(raster, info)) greyOut(pen, raster, info, scale);
     }
+    drawRegions(pen, scene.owner.ink, scale, end, boxes, links);
     const box = chosen === null ? null : boxes[chosen];
     if (box) {
       for (const [color, line] of [["#0b0e10", 4], ["#ffffff", 2]] as const) {

@@ -1,6 +1,6 @@
 // Gold links on the shown axes, and whether what is drawn looks where they say. `headscope.views.gold` does the same for stills.
 
-import type { LinkInfo, PartInfo } from "../protocol";
+import type { LinkInfo, OutlineInfo, PartInfo } from "../protocol";
 import { type Item, name, type Side } from "./axis";
 import { type Shown, value } from "./cut";
 
@@ -12,6 +12,8 @@ export interface Gold {
   readonly targets: readonly (readonly number[])[];
   /** The candidates that a head chooses among. */
   readonly groups: readonly (readonly number[])[];
+  /** Around its regions of the picture. */
+  readonly outlines?: readonly OutlineInfo[];
 }
 
 /** Whether the most-attended candidate is a target, and its places; null where no candidate gets anything. */
@@ -78,7 +80,7 @@ export function placed(part: PartInfo, rows: Side, columns: Side): Gold[] {
     const taken = new Set(part.kind === "cross" ? [] : link.source);
     const among = link.candidates ? grouped(link.candidates, other) : every(link);
     const groups = among.filter(({ pieces }) => !pieces.some((piece) => taken.has(piece))).map(({ places }) => places);
-    return [{ label: link.label, side: link.side, source, targets, groups }];
+    return [{ label: link.label, side: link.side, source, targets, groups, ...(link.outlines && { outlines: link.outlines }) }];
   });
 }
 
@@ -123,11 +125,15 @@ export const instead = ({ verdicts, right }: Judged): readonly (readonly number[
   return [...new Map(verdicts.flatMap(({ chosen }) => (chosen ? [[chosen.join(), chosen] as const] : []))).values()];
 };
 
+/** Patches of a region that are named. */
+const NAMED = 2;
+
 /** A link in words: its label, its ends, and what is looked at instead. */
 export function inWords(rows: readonly Item[], columns: readonly Item[], link: Judged): { readonly label: string; readonly pair: string; readonly verdict: string } {
   const { gold, verdicts, right } = link;
   const [own, other] = gold.side === "from" ? [rows, columns] : [columns, rows];
-  const text = (items: typeof own, places: readonly number[]): string => places.map((place) => name(items[place])).join(" ");
+  const area = gold.outlines ? NAMED : Infinity; // a region is so many patches
+  const text = (items: typeof own, places: readonly number[]): string => (places.length > area ? `${places.length} patches` : places.map((place) => name(items[place])).join(" "));
   const targets = gold.targets.map((each) => text(other, each)).join(" or ");
   const hits = verdicts.filter((each) => each.right).length;
   const chosen = instead(link).map((each) => text(other, each)).join(", ");

@@ -5,6 +5,7 @@ import { type Pen } from "./canvas";
 import { concerns, type Gold, instead, type Judged } from "./gold";
 import { BEND, type HeadBox, middle } from "./headlayout";
 import type { Focus, Scene } from "./scene";
+import type { Box } from "./veils";
 import { name } from "./axis";
 import { tokenWidth } from "./tokens";
 
@@ -182,6 +183,29 @@ export function drawLinks(pen: Pen, scene: Scene, box: HeadBox, links: readonly 
     const end = (inset: number): number => (gold.side === "from" ? box.x1 - inset : box.x0 + inset);
     if (right) for (const { right: hit, chosen } of link.verdicts) if (hit && chosen) tick(pen, ink, end(9), y(chosen), 4);
     for (const chosen of instead(link)) cross(pen, ink, end(22), y(chosen), 3.4);
+  }
+}
+
+/** The regions of links on one side's picture, and a tick or a cross on the area that is looked at. */
+export function drawRegions(pen: Pen, ink: Ink, scale: number, side: Gold["side"], boxes: readonly (Box | null)[], links: readonly Judged[]): void {
+  const found = links.filter(({ gold }) => gold.outlines).sort((a, b) => Number(a.right) - Number(b.right));
+  for (const { gold, right } of found) {
+    for (const { side: own, points } of gold.outlines ?? []) {
+      if (own !== side) continue;
+      const corners = points.flatMap((x, at): [number, number][] => (at % 2 ? [] : [[x * scale, points[at + 1]! * scale]]));
+      stroke(pen, ink, right, 1.8, corners, !right, 0.9);
+    }
+  }
+  for (const { gold, verdicts } of found) {
+    if (gold.side === side) continue;
+    for (const { right, chosen } of verdicts) {
+      for (const box of (chosen ?? []).map((place) => boxes[place] ?? null)) {
+        if (!box) continue;
+        const [x, y] = [((box[0] + box[2]) / 2) * scale, ((box[1] + box[3]) / 2) * scale];
+        if (right) tick(pen, ink, x, y, 4);
+        else cross(pen, ink, x, y, 4);
+      }
+    }
   }
 }
 

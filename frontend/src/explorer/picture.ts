@@ -6,6 +6,7 @@ import type { PictureInfo } from "../protocol";
 import { Board, called, type Choice, type End } from "./board";
 import { Slider, Switch } from "./controls";
 import type { Shown } from "./cut";
+import { concerns } from "./gold";
 import { type Asked, asked, lookers, looks, looksIn, missing, mixed, unseen } from "./rows";
 import type { Scene } from "./scene";
 import { LayerStrip } from "./strip";
@@ -116,8 +117,10 @@ export class HeadPicture {
     right.canvas.hidden = !part.key.boxes;
     left.title.textContent = to === null ? "from (query)" : `which tokens look at ${this.called("to", to)}`;
     right.title.textContent = `where ${this.who(who)}${scene.many ? `: ${scene.name()}` : ""}`;
-    left.draw(picture, image, each, look, { shares: back, chosen: typeof who === "number" ? who : null, choices: this.choices(who) });
-    right.draw(picture, image, each, look, { shares: given, chosen: to });
+    const from = typeof who === "number" ? who : null;
+    const links = scene.judged().filter(({ gold }) => concerns(gold, { from, to }));
+    left.draw(picture, image, each, look, { shares: back, chosen: from, choices: this.choices(who), links });
+    right.draw(picture, image, each, look, { shares: given, chosen: to, links });
     if (rolled) this.roll(picture, image, each, { ...look, signed: scene.against !== null }, who);
     this.many(maps, picture, image, look, who);
     this.caption.textContent = this.says(map, who, given, back, to);
@@ -180,7 +183,7 @@ export class HeadPicture {
         }),
       );
     }
-    maps.forEach((map, at) => this.small[at]!.draw(picture, image, Math.min(width, 260), look, { shares: looks(scene, map, who, unseen(scene, [scene.state.layer], [map.head])), chosen: null }));
+    maps.forEach((map, at) => this.small[at]!.draw(picture, image, Math.min(width, 260), look, { shares: looks(scene, map, who, unseen(scene, [scene.state.layer], [map.head])), chosen: null, links: scene.judge([map]).filter(({ gold }) => concerns(gold, { from: typeof who === "number" ? who : null, to: null })) }));
   }
 
   private choices(who: Asked): Choice[] {
