@@ -155,11 +155,14 @@ def _checked(model: Model, ready: Mapping[str, Tensor], sizes: Vocabulary | None
 def _prefix(model: Model, calls: Sequence[AttentionRecord], ready: Mapping[str, Tensor]) -> int | None:
     """How many tokens stand before the patches; None where there is no one grid of these."""
     pixels = ready.get("pixel_values")
+    calls = [call for call in calls if call.kind == "encoder"] or calls
     shapes = {call.shape[2:] for call in calls}
     if pixels is None or pixels.ndim != 4 or "input_ids" in ready or len(shapes) > 1:
         return None
-    config: Any = getattr(model.config, "vision_config", None) or model.config
-    patch: Any = getattr(config, "patch_size", None)
+    configs = (getattr(model.config, name, None) for name in ("vision_config", "encoder"))
+    patch: Any = next(
+        (found for config in (*configs, model.config) if (found := getattr(config, "patch_size", None))), None
+    )
     if patch is None:
         return None
     down, across = cast("tuple[int, int]", patch if isinstance(patch, (tuple, list)) else (patch, patch))

@@ -14,9 +14,10 @@ import torch
 from links_by_loops import averages, figures
 from planted_regions import PLANTED, SIDE, corpus_of, planted, squares
 from small_models import llava_parts, seeing
+from vision_models import READS, vision
 
 import headscope as hs
-from headscope.attention.one import prepare
+from headscope.attention.one import decoder_tokens, prepare
 from headscope.corpora import Corpus, Example
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
 from headscope.link import Link, Named, Span, located
@@ -552,3 +553,69 @@ def test_the_built_in_pictures_say_where_things_are(llava: Model, vit: Model) ->
         hs.corpora.from_class([replace(example, links=[]) for example in examples])
     with pytest.raises(CorpusError, match="expected a picture, found none"):
         hs.corpora.from_class(hs.corpora.linked(["a b"], [[(0, 2)]]))
+
+
+def test_a_model_that_writes_what_it_sees_is_asked_in_its_cross_attention() -> None:
+    """Words of a text are of its decoder, regions of its encoder; of a picture alone the encoder's heads are measured."""
+    model = vision("TrOCR")
+    draw = np.random.default_rng(5)
+    spots = regions(4, (80, 60))
+    texts = ["the ball is here", "a lamp and a cup", "the ball"]
+    pictures = [draw.integers(0, 255, (60, 80, 3)).astype(np.uint8) for _ in texts]
+    words = ["ball", "lamp", "the"]
+    links = [
+        [((text.index(word), text.index(word) + len(word)), spots[place])]
+        for place, (text, word) in enumerate(zip(texts, words, strict=True))
+    ]
+    found = hs.links(model, hs.corpora.linked(texts, links, images=pictures), least=1, direction="row")
+    each: list[Any] = []
+    for picture, text, ((span, region),) in zip(pictures, texts, links, strict=True):
+        cross: Any = hs.capture(model, image=picture, target=text)["cross"]
+        source, _ = located(Span(*span), "characters", decoder_tokens(model, model.encode(text)))
+        right, _ = located(region, "words", cross.key)
+        patches = np.flatnonzero(np.isfinite(cross.key.boxes[:, 0])).tolist()
+        flags = [patch in right for patch in patches]
+        each.append(
+            figures(
+                np.array(cross.layers, np.float64), source.tolist(), flags, [[patch] for patch in patches]
+            )
+        )
+    own = found.sel(label="link", direction="row")
+    for theirs, mine in {"accuracy": "right", "mass": "mass", "rank": "rank"}.items():
+        np.testing.assert_allclose(own[theirs], averages(each, mine), atol=2e-5, err_msg=theirs)
+    alone = hs.corpora.linked([None] * 3, [[("cls", spots[0])]] * 3, images=pictures)
+    encoder = hs.links(model, alone, least=1, direction="row")
+    maps: Any = hs.capture(model, image=pictures[0], target="a")["encoder"]
+    assert encoder["accuracy"].shape[2:] == np.array(maps.layers).shape[:2]
+
+
+@pytest.mark.parametrize("family", [family for family in READS if family != "CLIP"])
+def test_every_family_that_reads_both_is_asked_of_words_and_regions(family: str) -> None:
+    """A word is found wherever its processor puts the picture, and its figures are those of the maps of a capture."""
+    model = vision(family)
+    text, word = "Here the lamp is on a shelf.", "lamp"
+    picture = np.random.default_rng(4).integers(0, 255, (56, 84, 3)).astype(np.uint8)
+    spot = Region((30, 10, 60, 40))
+    start = text.index(word)
+    tokens = model.see(picture, text)
+    source, said = located(Span(start, start + len(word)), "characters", tokens)
+    assert said == ""
+    assert tokens.texts is not None
+    assert "".join(tokens.texts[place] for place in source.tolist()).strip() == word
+    assert "".join(tokens.texts) == text
+    corpus = hs.corpora.linked([text], [[((start, start + len(word)), spot)]], images=[picture])
+    found = hs.links(model, corpus, least=1, direction="row")
+    parts: Any = hs.capture(model, text, image=picture)
+    maps = next(part for part in parts.values() if part.query.ids is not None)
+    assert maps.key.boxes is not None
+    right = {*located(spot, "words", maps.key)[0].tolist()}
+    patches = np.flatnonzero(np.isfinite(maps.key.boxes[:, 0])).tolist()
+    each = figures(
+        np.array(maps.layers, np.float64),
+        source.tolist(),
+        [patch in right for patch in patches],
+        [[patch] for patch in patches],
+    )
+    own = found.sel(label="link", direction="row")
+    for theirs, mine in {"accuracy": "right", "mass": "mass", "rank": "rank"}.items():
+        np.testing.assert_allclose(own[theirs], averages([each], mine), atol=2e-5, err_msg=theirs)

@@ -314,10 +314,12 @@ class _Reader:
         if made:
             wide = max(each["decoder_input_ids"].shape[1] for each in made)
             return {name: torch.cat([widened(each[name], name, wide) for each in made]) for name in made[0]}
-        ready = self._model.inputs([tokens_of(each) for each in self._asked])
+        ready = self._model.inputs(self._inputs)
         read = self._model.inputs([each.decoder for each in self._asked if each.decoder is not None])
         both = ("input_ids", "attention_mask")
-        return {name: ready[name] for name in both} | {f"decoder_{name}": read[name] for name in both}
+        if "input_ids" in ready:
+            ready = {name: ready[name] for name in both}
+        return {**ready, **{f"decoder_{name}": read[name] for name in both}}
 
     def _reduce(self, record: AttentionRecord) -> None:
         if (record.kind == "cross") != self._crossed:

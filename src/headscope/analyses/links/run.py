@@ -35,7 +35,7 @@ from headscope.corpora.linking import united
 from headscope.corpora.packing import spaced
 from headscope.doors import Count, Offset, Seed, validated
 from headscope.errors import InputError
-from headscope.link import Link
+from headscope.link import Link, Span
 from headscope.measures.measure import Floats
 from headscope.models import Model
 from headscope.models.audio import spoken
@@ -88,14 +88,21 @@ class Links(Engine):
         )
 
     def links(self, example: Example) -> Sequence[Link]:
-        """The links of an input; of an encoder-decoder that reads A and B all are between them."""
+        """The links of an input; of an encoder-decoder that reads A and B all are between them.
+
+        A text beside a picture is what its decoder reads, B.
+        """
         links = united(super().links(example))
         if self.model.encoder_decoder:
-            crossed = example.audio is not None or example.pair is not None or example.pair_words is not None
+            captioned = example.image is not None and example.text is not None
+            links = [_decoded(link) for link in links] if captioned else links
+            crossed = captioned or any(
+                part is not None for part in (example.audio, example.pair, example.pair_words)
+            )
             if self._crossed is None:
                 self._crossed = crossed
             for link in links:
-                between = {span.text != link.source.text for span in link.spans[1:]} or {crossed}
+                between = {span.text != link.source.text for span in link.ends[1:]} or {crossed}
                 if between != {crossed}:
                     where = ("within text A", "between A and B")
                     raise example.error(
@@ -120,7 +127,9 @@ class Links(Engine):
                 if example.audio is not None:
                     yield example
                     continue
-                if example.words is not None:
+                if example.image is not None:
+                    tokens = self.model.see(example.image)
+                elif example.words is not None:
                     tokens = spaced(self.model.from_words(example.words), example)
                 else:
                     tokens = self.model.encode(example.text or "")
@@ -148,7 +157,8 @@ class Links(Engine):
         try:
             if example.pair_words is not None:
                 return decoder_tokens(self.model, self.model.from_words(example.pair_words))
-            return decoder_tokens(self.model, self.model.encode(example.pair or ""))
+            written = example.pair if example.image is None else example.text
+            return decoder_tokens(self.model, self.model.encode(written or ""))
         except InputError as error:
             raise example.error(error) from None
 
@@ -194,6 +204,21 @@ class Links(Engine):
                 sums.add_beside(ALIGNED, labels[rows].tolist(), *parts)
 
 
+def _decoded(link: Link) -> Link:
+    """The same link, with its spans in what the decoder reads."""
+
+    def ends(spans: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(end._replace(text="b") if isinstance(end, Span) else end for end in spans)
+
+    return replace(
+        link,
+        source=ends([link.source])[0],
+        targets=ends(link.targets),
+        possible=ends(link.possible),
+        candidates=None if link.candidates is None else ends(link.candidates),
+    )
+
+
 @returns_result
 @validated
 def links(
@@ -224,15 +249,19 @@ def links(
 
     Args:
         model: from `headscope.load`. Of an encoder-decoder, links between texts A and B are measured in the
-            cross-attention (A is what the encoder reads, B what the decoder reads), others in the encoder.
-        corpus: with `headscope.corpora.Example.links`: `headscope.corpora.links`, `linked`, `alignments`; or examples.
+            cross-attention (A is what the encoder reads, B what the decoder reads), others in the encoder. Of a model
+            of pictures and texts they are measured where both are tokens; of one that writes what it sees, in its
+            cross-attention.
+        corpus: with `headscope.corpora.Example.links`: `headscope.corpora.links`, `linked`, `alignments`, `images`; or
+            examples.
         candidates: among what a head chooses: ``any`` other word or token, those ``earlier`` or ``later`` in the input,
-            those of the ``other`` text, or those that are ``listed`` with each link. In a causal model a candidate must
-            be visible as well.
+            those of the ``other`` text, or those that are ``listed`` with each link. Where targets are regions of a
+            picture they are its patches. In a causal model a candidate must be visible as well.
         direction: ``row``, ``column`` or both.
         rows: attention from a span is the ``mean`` over its pieces, or that of its ``first``.
         offsets: of the baselines that take the unit at a fixed distance; the others take the nearest candidate, the
-            nearest with the same string, and chance.
+            nearest with the same string, and chance; of pictures also their middle, the largest of the regions that are
+            listed, and the average map of a head over the words of each input.
         least: instances that a label needs for a best head to be named.
         seed: of the divisions into parts, to choose heads on some and to score them on others.
         limit: use at most this many inputs.
