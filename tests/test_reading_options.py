@@ -56,7 +56,11 @@ def test_documents(folder: Path, name: str, options: dict[str, Any], expected: l
         ),
         ("a.csv", {"documents": "page"}, "--documents: expected field:page of csv, found 'page'"),
         ("a.csv", {"documents": "field:"}, "--documents: expected field:NAME of csv, found 'field:'"),
-        ("a.txt", {"text_field": "body"}, "--text-field: expected .jsonl, .csv or .tsv, found plain text"),
+        (
+            "a.txt",
+            {"text_field": "body"},
+            "--text-field: expected .jsonl, .csv, .tsv, .parquet or .arrow, found plain text",
+        ),
         (
             None,
             {"documents": "line"},

@@ -15,6 +15,7 @@ EXTRAS: Mapping[str, str] = {
     "h5netcdf": "files",
     "h5py": "files",
     "pyarrow": "files",
+    "zstandard": "files",
     "ufal": "trees",
     "gguf": "demo-lm",
     "accelerate": "demo-lm",

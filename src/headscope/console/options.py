@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from headscope.corpora import Corpus
     from headscope.models import Model
 
-TextKind = Literal["text", "jsonl", "conllu", "csv", "tsv"]
+TextKind = Literal["text", "jsonl", "conllu", "csv", "tsv", "parquet", "arrow"]
 AnnotationKind = Literal["conllu", "conll2012", "word-heads"]
 LinksKind = Literal["jsonl", "pharaoh", "conllu", "conll2012", "word-heads"]
 ThemeName = Literal["auto", "light", "dark"]
@@ -47,14 +47,21 @@ PAGES = (".html", *PICTURES)
 SHOWN = 15
 """Rows of a long table that is printed."""
 
-SUFFIXES: dict[str, TextKind] = {".jsonl": "jsonl", ".conllu": "conllu", ".csv": "csv", ".tsv": "tsv"}
+SUFFIXES: dict[str, TextKind] = {
+    ".jsonl": "jsonl",
+    ".conllu": "conllu",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+}
 """Suffixes of files of texts that are not plain text."""
 
 ALIGNED = (".align", ".pharaoh", ".talp", ".gdfa")
 """Suffixes of word alignments."""
 
 _PACK = 128
-_FIELDS = ("jsonl", "csv", "tsv")  # formats of fields that have names
+_FIELDS = ("jsonl", "csv", "tsv", "parquet", "arrow")  # formats of fields that have names
 _FORMATS = {
     "text": "plain text",
     "conllu": "CoNLL-U",
@@ -66,7 +73,11 @@ Limit = Annotated[int | None, typer.Option(help="Stop after this many inputs.")]
 Sentences = Annotated[int | None, typer.Option("--limit", help="Stop after this many sentences.")]
 Format = Annotated[
     TextKind | None,
-    typer.Option("--format", help="By default told from the suffix: .jsonl, .conllu, .csv, .tsv, else text."),
+    typer.Option(
+        "--format",
+        help="By default told from the suffix (before .gz or .zst): .jsonl, .conllu, .csv, .tsv, .parquet, .arrow, "
+        "else text.",
+    ),
 ]
 AnnotatedFormat = Annotated[
     AnnotationKind | None,
@@ -98,11 +109,13 @@ Documents = Annotated[
     typer.Option(
         metavar="blank|line|file|folder|field:NAME",
         help="What a document is: of text, lines up to a blank one (as by default), each line or each file; of .jsonl, "
-        ".csv and .tsv, what is of one name in this field; of pictures and sounds each file, or the files of a folder.",
+        ".csv, .tsv, .parquet and .arrow, what is of one name in this field; of pictures and sounds each file, or the "
+        "files of a folder.",
     ),
 ]
 TextField = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Of .jsonl, .csv and .tsv: which field is the text.")
+    str | None,
+    typer.Option(metavar="NAME", help="Of .jsonl, .csv, .tsv, .parquet and .arrow: which field is the text."),
 ]
 SplitSeed = Annotated[
     int, typer.Option(min=0, max=MOST_SEED, help="Of the parts that heads are chosen on, and scored on.")
@@ -313,12 +326,11 @@ class ReadingOptions:
         from headscope.corpora.readers import Ends
 
         files = list(paths or ())
-        kind = _one_of(
-            [self.format or SUFFIXES.get(path.suffix.lower(), "text") for path in files] or ["builtin"]
-        )
+        kind = _one_of([kind for path in files for kind in _kinds(path, self.format)] or ["builtin"])
         pack = self.pack or None
         if self.text_field is not None and kind not in _FIELDS:
-            raise InputError(f"--text-field: expected .jsonl, .csv or .tsv, found {_FORMATS.get(kind, kind)}")
+            expected = "expected .jsonl, .csv, .tsv, .parquet or .arrow"
+            raise InputError(f"--text-field: {expected}, found {_FORMATS.get(kind, kind)}")
         if kind == "text":
             ends = self._among(get_args(Ends), kind) or "blank"
             return corpora.text(files, pack=pack, documents=ends, strict=self.strict)
@@ -328,6 +340,10 @@ class ReadingOptions:
         if kind in ("csv", "tsv"):
             named = {"text": self.text_field, "document": self._field(kind)}
             return corpora.table(files, **named, format=kind, strict=self.strict)
+        if kind in ("parquet", "arrow"):
+            return corpora.dataset(
+                files, text=self.text_field, document=self._field(kind), strict=self.strict
+            )
         self._among((), kind)
         return corpora.conllu(files, strict=self.strict) if files else corpora.builtin(pack=pack)
 
@@ -348,6 +364,22 @@ class ReadingOptions:
                 f"--documents: expected {' or '.join(allowed)} of {kind}, found {self.documents!r}"
             )
         return self.documents
+
+
+def _kinds(path: Path, format: TextKind | None) -> Sequence[str]:
+    """What a file of texts holds, told from its name, or the files of a folder."""
+    from headscope.corpora.opening import counted, suffix_of, walked
+
+    if format is not None:
+        return [format]
+    if not path.is_dir():
+        return [SUFFIXES.get(suffix_of(path), "text")]
+    suffixes = (".txt", *SUFFIXES)
+    found, others = walked(path, suffixes, compressed=True)
+    if not found:
+        said = counted(others) if others else "none"
+        raise InputError(f"{path}: expected files that end in {', '.join(suffixes)}, found {said}")
+    return [SUFFIXES.get(suffix_of(each), "text") for each in found]
 
 
 @dataclass(frozen=True)
@@ -425,7 +457,11 @@ class TextOptions(ReadingOptions):
     """A corpus of texts."""
 
     corpus: Annotated[
-        list[Path] | None, typer.Argument(metavar="CORPUS", help="Files; the built-in corpus by default.")
+        list[Path] | None,
+        typer.Argument(
+            metavar="CORPUS",
+            help="Files, folders of them, or - for standard input; the built-in corpus by default.",
+        ),
     ] = None
 
     def read(self) -> Corpus:
@@ -503,8 +539,11 @@ _ENDS_LINKS: Mapping[str, LinksKind] = {".jsonl": "jsonl", **_ENDS}
 
 def _told(path: Path, ends: Mapping[str, str]) -> str:
     """The format that a name tells by its end."""
+    from headscope.corpora.opening import is_compressed
+
+    name = path.stem if is_compressed(path) else path.name
     for end, kind in ends.items():
-        if path.name.lower().endswith(end):
+        if name.lower().endswith(end):
             return kind
     *most, last = ends
     raise InputError(f"{path}: expected a name that ends in {', '.join(most)} or {last}; or say --format")

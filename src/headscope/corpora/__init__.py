@@ -10,6 +10,7 @@ from headscope.corpora.alignments import alignments
 from headscope.corpora.batches import Block, blocks
 from headscope.corpora.conll2012 import conll2012
 from headscope.corpora.corpus import Corpus
+from headscope.corpora.datasets import dataset
 from headscope.corpora.encoder import Counts, Encoder
 from headscope.corpora.example import Example, Mention
 from headscope.corpora.images import builtin_images, images
@@ -37,6 +38,7 @@ __all__ = [
     "builtin_trees",
     "conll2012",
     "conllu",
+    "dataset",
     "from_class",
     "images",
     "jsonl",

@@ -102,6 +102,7 @@ class Corpus:
         strict: bool = False,
         kind: Kind = "text",
         within: Within | None = None,
+        suffixes: Sequence[str] = (),
     ) -> Corpus:
         """What `read` makes of the lines of some files.
 
@@ -112,8 +113,9 @@ class Corpus:
             documents, pack, kind: as in the attributes.
             strict: refuse examples that are broken, instead of leaving them out.
             within: how the files are read from the midst of one on, where that is possible.
+            suffixes: of the files that are read of a folder.
         """
-        files = Files(paths)
+        files = Files(paths, suffixes)
         return cls(
             files.name,
             partial(read, files),
@@ -123,7 +125,8 @@ class Corpus:
             expected=expected,
             documents=documents,
             kind=kind,
-            within=within,
+            unread=files.unread,
+            within=None if files.compressed else within,
         )
 
     def __repr__(self) -> str:

@@ -15,18 +15,21 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from headscope.corpora.example import Example
-from headscope.corpora.files import Line, decoded, readable
+from headscope.corpora.files import Line, decoded
+from headscope.corpora.opening import readable
 from headscope.errors import InputError
 
+T = TypeVar("T")
 Item = Example | Callable[[], Example]
 """An example, or what makes one and raises `CorpusError` where it is broken."""
 
 GOES_ON = -1
 """The number of the document that began before, where nobody has looked when."""
 
+_KEPT = 4  # values that are remembered
 _BACK = 1 << 13  # bytes that are read at first of what stands before
 _COUNTED = 1 << 20  # bytes whose lines are counted at a time
 
@@ -253,9 +256,7 @@ class Cuts:
         if at >= self._files.total:
             return self._files.total
         if number not in self._starts:
-            if len(self._starts) > 8:
-                self._starts.clear()
-            self._starts[number] = self._found(at)
+            _remember(self._starts, number, self._found(at))
         return self._starts[number]
 
     def _found(self, at: int) -> int:
@@ -324,9 +325,8 @@ class Cuts:
     def _document(self, position: int) -> int | None:
         """The document that goes on at a border; None where one begins there, or none follows in the file."""
         if position not in self._going:
-            if len(self._going) > 8:
-                self._going.clear()
-            self._going[position] = self._began(position) if self._goes_on(position) else None
+            document = self._began(position) if self._goes_on(position) else None
+            _remember(self._going, position, document)
         return self._going[position]
 
     def _goes_on(self, position: int) -> bool:
@@ -339,6 +339,9 @@ class Cuts:
         for at, document in self._going.items():
             if near <= at < position and document is not None:
                 near, known = at, document
+        quiet, until = self._quiet
+        if known != GOES_ON and quiet <= near and position <= until:
+            return known
         step = self._size
         while True:
             start = max(near, position - step)
@@ -356,6 +359,13 @@ class Cuts:
             if line >= position:
                 return document
         return None
+
+
+def _remember(known: dict[int, T], key: int, value: T) -> None:
+    """Keep the last few values."""
+    known[key] = value
+    if len(known) > _KEPT:
+        del known[next(iter(known))]
 
 
 def items(within: Within, context: Iterable[Line], lines: Iterable[Line]) -> Iterator[Item]:

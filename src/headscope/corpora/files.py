@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections import Counter
-from collections.abc import Collection, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
+from headscope.corpora.opening import STDIN, expanded, is_compressed, opened, readable
 from headscope.errors import CorpusError, InputError
 
 Paths = str | Path | Sequence[str | Path]
@@ -58,29 +57,34 @@ class WordError(InputError):
 
 
 class Files:
-    """Some UTF-8 files, read one line at a time, as often as asked.
+    """Some UTF-8 files, read one line at a time, as often as asked: also compressed ones, and standard input (``-``).
+
+    Args:
+        paths: the files.
+        suffixes: of the files that are read of a folder that is among them; none where there is to be none.
 
     Attributes:
-        paths: the files, as given.
+        paths: the files.
+        name: their names, or those of the folders, without the folders that these are in.
+        unread: what is to be said of other files in the folders.
+        compressed: whether some are, and can be read in order only.
         total: their size in bytes.
         read: how many bytes the reading under way has read.
 
     Raises `CorpusError` for a file that is missing, a directory, unreadable or empty, and, when the first is read, for
-    a line of any of them that is not UTF-8 (of more than `CHECKED` bytes when it is reached).
+    a line of any of them that is not UTF-8 (of compressed files and more than `CHECKED` bytes when it is reached).
     """
 
-    def __init__(self, paths: Paths) -> None:
-        self.paths = [str(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
-        if not self.paths:
+    def __init__(self, paths: Paths, suffixes: Sequence[str] = ()) -> None:
+        given = [paths] if isinstance(paths, str | Path) else list(paths)
+        if not given:
             raise InputError("paths: expected at least one file, found none")
+        self.paths, self.unread = expanded(given, suffixes)
+        self.name = ", ".join(map(_named, given))
+        self.compressed = any(map(is_compressed, self.paths))
         self.total = sum(_size(path) for path in self.paths)
         self.read = 0
-        self._checked = self.total > CHECKED
-
-    @property
-    def name(self) -> str:
-        """The names of the files, without their folders."""
-        return ", ".join(Path(path).name for path in self.paths)
+        self._checked = self.total > CHECKED or self.compressed
 
     def __iter__(self) -> Iterator[Line]:
         self._begin()
@@ -122,12 +126,13 @@ class Files:
                     pass  # it raises, with the line
 
     def _lines(self, path: str) -> Iterator[Line]:
-        before = 0
-        with readable(path), open(path, "rb") as file:
-            for number, line in enumerate(file, 1):
+        before = place = 0
+        with opened(path) as (content, file):
+            for number, line in enumerate(content, 1):
                 text = decoded(line, path, number, before)
                 before += len(line)
-                self.read += len(line)
+                here = file.tell() if self.compressed else before
+                self.read, place = self.read + here - place, here
                 yield Line(path, number, text)
 
 
@@ -168,45 +173,6 @@ class Listed:
             yield path
 
 
-def walked(folder: Path, suffixes: Collection[str]) -> tuple[list[Path], Counter[str]]:
-    """The files of some kinds in a folder and below, and how many there are of each other suffix.
-
-    In order of their names, those of a folder before its folders. What is hidden (its name begins with a dot) is passed
-    over; links to folders are followed, and each folder is read once. Raises `CorpusError` for a folder that cannot be
-    read.
-    """
-
-    def failed(error: OSError) -> None:
-        raise CorpusError(error.filename, None, f"cannot be read: {error.strerror}")
-
-    found: list[Path] = []
-    others: Counter[str] = Counter()
-    seen: set[str] = set()
-    for root, folders, names in os.walk(folder, followlinks=True, onerror=failed):
-        real = os.path.realpath(root)
-        if real in seen:
-            folders.clear()
-            continue
-        seen.add(real)
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(name for name in names if not name.startswith(".")):
-            suffix = Path(name).suffix.lower()
-            if suffix in suffixes:
-                found.append(Path(root, name))
-            else:
-                others[suffix] += 1
-    return found, others
-
-
-@contextmanager
-def readable(path: str) -> Generator[None]:
-    """Raise `CorpusError` for what the system says of a file."""
-    try:
-        yield
-    except OSError as error:
-        raise CorpusError(path, None, f"cannot be read: {error.strerror}") from None
-
-
 def packaged(name: str) -> list[Line]:
     """The lines of a file that ships in the package."""
     content = (resources.files("headscope.corpora") / "data" / name).read_text("utf-8")
@@ -216,6 +182,11 @@ def packaged(name: str) -> list[Line]:
 def data_folder(name: str) -> Path:
     """A folder that ships in the package."""
     return Path(str(resources.files("headscope.corpora") / "data" / name))
+
+
+def _named(path: str | Path) -> str:
+    """The name of a file or a folder, without the folder it is in."""
+    return "stdin" if str(path) == STDIN else Path(path).name or Path(path).resolve().name
 
 
 def _size(path: str) -> int:

@@ -188,8 +188,8 @@ class Documents:
         if name is None or name != self._before:
             self._number = line.document(self._number)
             if name is not None and name in self._seen and not again:
-                again = line.error(f"{self._key!r}: expected the lines of {name!r} together, found it again")
-                raise InputError(str(again))
+                told = f"{self._key!r}: expected the lines of {name!r} together, found it again"
+                raise InputError(str(line.error(told)))
             self._seen |= {name} if name is not None else set()
         self._before = name
         return self._number

@@ -24,7 +24,7 @@ from headscope.corpora.jsonlines import (
     strings,
 )
 from headscope.corpora.linking import checked, read_links, unit_of, with_links
-from headscope.corpora.readers import numbers_of
+from headscope.corpora.readers import JSON_LINES, numbers_of
 from headscope.corpora.speech import heard_in, of_object
 from headscope.doors import validated
 from headscope.errors import InputError
@@ -73,7 +73,13 @@ def links(paths: Paths, *, document: str | None = None, strict: bool = False) ->
     expected = "expected JSON objects, found blank lines only"
     read, ends = partial(_examples, document), each_of(document, "line")
     return Corpus.of_files(
-        paths, read, strict=strict, expected=expected, documents=ends, within=by_lines(read)
+        paths,
+        read,
+        strict=strict,
+        expected=expected,
+        documents=ends,
+        within=by_lines(read),
+        suffixes=JSON_LINES,
     )
 
 

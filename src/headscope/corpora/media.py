@@ -15,9 +15,10 @@ import numpy as np
 
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
-from headscope.corpora.files import Line, Listed, walked
+from headscope.corpora.files import Line, Listed
 from headscope.corpora.jsonlines import Documents, each_of, json_object, scalar, string, strings
 from headscope.corpora.linking import read_links
+from headscope.corpora.opening import counted, walked
 from headscope.corpora.speech import times_of
 from headscope.errors import CorpusError, InputError
 from headscope.failures import reason
@@ -155,7 +156,7 @@ def _of_paths(
         if not found:
             expected = f"expected {sense.noun}s ({', '.join(sense.suffixes)})"
             raise CorpusError(
-                path, None, f"{expected}, found {_counted(more) if more else 'no files that are not hidden'}"
+                path, None, f"{expected}, found {counted(more) if more else 'no files that are not hidden'}"
             )
         others += more
         files += found
@@ -177,7 +178,7 @@ def _of_paths(
         if len(paths) < 4
         else f"{len(files):,} {sense.noun}s"
     )
-    unread = f"did not read {_counted(others)}, which are no {sense.noun}s" if others else ""
+    unread = f"did not read {counted(others)}, which are no {sense.noun}s" if others else ""
     return Corpus(
         name,
         lambda: _examples(rows(), sense, columns),
@@ -187,15 +188,6 @@ def _of_paths(
         kind=sense.kind,
         unread=unread,
     )
-
-
-def _counted(others: Counter[str]) -> str:
-    """Files that are something else, such as ``12 other files (9 .mp4, 3 .txt)``."""
-    listed = [f"{count:,} {suffix or 'without a suffix'}" for suffix, count in others.most_common(_LISTED)]
-    if len(others) > _LISTED:
-        listed.append("…")
-    total = others.total()
-    return f"{total:,} other file{'s' * (total > 1)} ({', '.join(listed)})"
 
 
 def _of_items(source: Any, sense: Sense, columns: Columns, limit: int | None, strict: bool) -> Corpus:

@@ -11,6 +11,7 @@ from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line
 from headscope.corpora.jsonlines import Fail, each_of, string
+from headscope.corpora.opening import suffix_of
 from headscope.corpora.tables import READERS, Rows, refuse, text_columns
 from headscope.doors import validated
 from headscope.errors import CorpusError, InputError
@@ -60,7 +61,7 @@ def pairs(
     >>> example.text, example.pair, example.label
     ('The bank cut its rates on Tuesday .', 'On Tuesday the bank cut its rates .', '1')
     """
-    suffix = Path(path).suffix.lower()
+    suffix = suffix_of(path)
     if suffix not in READERS:
         raise InputError(
             f"{path}: expected a name that ends in {', '.join(READERS)}, found {suffix or 'none'}"

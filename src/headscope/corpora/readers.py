@@ -20,6 +20,9 @@ from headscope.errors import HeadscopeWarning, InputError
 Ends = Literal["blank", "line", "file"]
 """Where documents of plain text end: at blank lines, with each line, or with each file."""
 
+TEXTS, JSON_LINES = (".txt",), (".jsonl",)
+"""Suffixes of the files that are read of a folder."""
+
 _ENDS: dict[Ends, str] = {
     "blank": "lines up to a blank one or the end of the file",
     "line": "each line",
@@ -36,7 +39,8 @@ def text(paths: Paths, *, pack: Pack | None = 128, documents: Ends = "blank", st
     by itself: it is one with what follows. Warns (`HeadscopeWarning`) where most documents have one line.
 
     Args:
-        paths: a file or several; a document never goes on in the next file.
+        paths: a file or several, or folders of ``.txt`` files, read in the order of their names; ``.gz`` and ``.zst``
+            are decompressed as they are read, and ``-`` is standard input. A document never goes on in the next file.
         documents: where they end: at ``blank`` lines, with each ``line``, or with each ``file``.
         pack: whole lines of a document are packed into inputs of at most so many tokens, special ones included:
             ``[CLS] a [SEP] b [SEP]``, with the line border nearest to the middle between a and b (``[CLS] a
@@ -56,7 +60,14 @@ def text(paths: Paths, *, pack: Pack | None = 128, documents: Ends = "blank", st
     ends = _ENDS[documents]
     within = Within(_Lines(documents, told=True), _paragraph)
     return Corpus.of_files(
-        paths, read, pack=pack, strict=strict, expected=expected, documents=ends, within=within
+        paths,
+        read,
+        pack=pack,
+        strict=strict,
+        expected=expected,
+        documents=ends,
+        within=within,
+        suffixes=TEXTS,
     )
 
 
@@ -134,7 +145,7 @@ def jsonl(
     measures such as ``noun_to_sep``). Other keys are left alone, blank lines skipped.
 
     Args:
-        paths: a file or several.
+        paths: a file or several, or folders of ``.jsonl`` files; compressed ones and standard input as in `text`.
         text: another key of the text.
         document: another key of the document, which each line must have then.
         strict: refuse lines that are anything else with a `CorpusError` that names file and line; else they are left
@@ -148,7 +159,13 @@ def jsonl(
     expected = "expected JSON objects, found blank lines only"
     read, ends = partial(_objects, text, document), each_of(document, "line")
     return Corpus.of_files(
-        paths, read, strict=strict, expected=expected, documents=ends, within=by_lines(read)
+        paths,
+        read,
+        strict=strict,
+        expected=expected,
+        documents=ends,
+        within=by_lines(read),
+        suffixes=JSON_LINES,
     )
 
 

@@ -13,6 +13,7 @@ from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths
 from headscope.corpora.jsonlines import Documents, Fail, each_of, json_object, named, string
+from headscope.corpora.opening import suffix_of
 from headscope.doors import validated
 from headscope.errors import CorpusError, InputError
 
@@ -64,18 +65,24 @@ def table(
     [('Rates rose o', 0), ('Banks were n', 0), ('It rained in', 1)]
     """
     files = [paths] if isinstance(paths, str | Path) else list(paths)
-    kinds = {format or Path(file).suffix.lower().removeprefix(".") for file in files}
+    kinds = {format or suffix_of(file).removeprefix(".") for file in files}
     if not kinds <= {"csv", "tsv"} or len(kinds) > 1:
         raise InputError(
             f"table: expected files that are all .csv or all .tsv, found {', '.join(map(str, files))}"
         )
     if pair is not None and text is None:
         raise InputError("pair: expected text beside it, found none")
-    rows = READERS[f".{kinds.pop()}" if kinds else ".csv"]
+    suffix = f".{kinds.pop()}" if kinds else ".csv"
+    rows = READERS[suffix]
     read = partial(_examples, rows, text, pair, document)
     ends = each_of(document, "row")
     return Corpus.of_files(
-        paths, read, expected="expected rows of texts, found none", documents=ends, strict=strict
+        paths,
+        read,
+        expected="expected rows of texts, found none",
+        documents=ends,
+        strict=strict,
+        suffixes=(suffix,),
     )
 
 

@@ -131,6 +131,7 @@ def _corpus(
         strict=strict,
         expected="expected sentences, found none that can be read",
         documents=documents,
+        suffixes=(".conllu",) if context is _comments else (),
     )
 
 

@@ -1,0 +1,255 @@
+"""Rows of data sets: Hugging Face's ``datasets``, files of Parquet and Arrow, lists of dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+from headscope.corpora.corpus import Corpus, Pack
+from headscope.corpora.example import Example
+from headscope.corpora.files import Files, Line
+from headscope.corpora.jsonlines import KINDS, Documents, each_of, fields, named
+from headscope.corpora.opening import suffix_of
+from headscope.doors import validated
+from headscope.errors import CorpusError, InputError
+from headscope.failures import reason
+from headscope.lazy import module
+
+TABLES = (".parquet", ".arrow")
+"""Suffixes of files of rows."""
+
+_FIELDS = (
+    "text",
+    "pair",
+    "words",
+    "pair_words",
+    "tokens",
+    "tags",
+    "messages",
+    "prompt_token_ids",
+    "token_ids",
+    "label",
+)
+_ROWS = 1_024  # rows that are held at a time
+
+
+class _Row(Line):
+    """A row of a data set that is no file."""
+
+    @property
+    def source(self) -> str:
+        """Such as ``rows[3]``."""
+        return f"rows[{self.number}]"
+
+    def error(self, message: str) -> CorpusError:
+        """An error that begins with the row."""
+        return CorpusError(self.source, None, message)
+
+
+Rows = Iterator[tuple[Line, Any]]
+"""Where rows are, and the rows."""
+
+
+@validated
+def dataset(
+    rows: Any,
+    *,
+    text: str | None = None,
+    document: str | None = None,
+    pack: Pack | None = None,
+    strict: bool = False,
+) -> Corpus:
+    """Rows with a text each: a data set of Hugging Face's ``datasets``, streamed or not, or Parquet and Arrow files.
+
+    A row has what a line of `headscope.corpora.jsonl` has: `text` (and `pair`), or `words`, `tokens`, `messages` or
+    `prompt_token_ids`; it may have a `label` and a `document`: rows that follow one another with the same are one, a
+    row without one is a document of its own. Other columns are not read. Values that are null count as not there.
+
+    Args:
+        rows: a data set, a list of dicts, or what else gives dicts and can be read again; or a ``.parquet`` or
+            ``.arrow`` file, several of them, or folders of them, of which some rows are held at a time.
+        text: another column of the text.
+        document: another column of the document, which each row must have then.
+        pack: fill inputs with the whole texts of one document up to so many tokens, as `headscope.corpora.text` does.
+        strict: refuse rows that are anything else with a `CorpusError` that names file and row; else they are left out
+            and listed (`Corpus`).
+
+    Raises `InputError` for what is no rows, and where no such column is there; for files without pyarrow, of the extra
+    ``files``.
+
+    >>> corpus = hs.corpora.dataset([{"body": "The cat sat."}, {"body": "It slept."}], text="body")
+    >>> [(example.text, example.source) for example in corpus]
+    [('The cat sat.', 'rows[0]'), ('It slept.', 'rows[1]')]
+    """
+    read = partial(_examples, text, document)
+    more: dict[str, Any] = {"pack": pack, "strict": strict, "documents": each_of(document, "row")}
+    paths = _paths(rows)
+    if paths is not None:
+        files = Files(paths, TABLES)
+        for path in files.paths:
+            if suffix_of(path) not in TABLES:
+                raise InputError(
+                    f"{path}: expected a name that ends in {' or '.join(TABLES)}; for others hs.corpora.jsonl, table"
+                )
+            _expect_columns(_columns(path), text, document, path)
+        expected = "expected rows, found none"
+        return Corpus(
+            files.name,
+            lambda: read(_of_files(files, text, document)),
+            files=files,
+            expected=expected,
+            unread=files.unread,
+            **more,
+        )
+    given = _checked(rows, text, document)
+    return Corpus(
+        "rows", lambda: read((_Row("rows", index, ""), row) for index, row in enumerate(given)), **more
+    )
+
+
+def _paths(rows: Any) -> list[str | Path] | None:
+    """The paths that rows are, or consist of; None for others."""
+    if isinstance(rows, str | Path):
+        return [rows]
+    if isinstance(rows, list | tuple) and rows:
+        items = cast("Sequence[Any]", rows)
+        if all(isinstance(item, str | Path) for item in items):
+            return list(items)
+    return None
+
+
+def _checked(rows: Any, text: str | None, document: str | None) -> Iterable[Any]:
+    """Rows in memory, or of a data set, of the columns that are read."""
+    expected = "a data set, a list of dicts, or .parquet or .arrow files"
+    if isinstance(rows, Mapping):
+        keys = ", ".join(map(repr, cast("Mapping[Any, Any]", rows)))
+        raise InputError(
+            f"rows: expected {expected}, found a dict with the keys {keys or 'none'}; name one split"
+        )
+    if isinstance(rows, Iterator):
+        found = type(cast(Any, rows)).__name__
+        raise InputError(
+            f"rows: expected what can be read again and again, found {found}; list(...) makes a list of it"
+        )
+    if not isinstance(rows, Iterable):
+        raise InputError(f"rows: expected {expected}, found {type(rows).__name__}")
+    given = cast("Any", rows)
+    names: Any = getattr(given, "column_names", None)
+    if isinstance(names, list):
+        _expect_columns(cast("list[str]", names), text, document, "rows")
+        if hasattr(given, "select_columns"):
+            given = given.select_columns(_wanted(cast("list[str]", names), text, document))
+    if hasattr(given, "__len__") and not len(given):
+        raise InputError("rows: expected at least one, found none")
+    return given
+
+
+def _wanted(names: Sequence[str], text: str | None, document: str | None) -> list[str]:
+    """The columns that are read, of those that are there."""
+    known = (
+        {*_FIELDS, "document", text, document}
+        if text is None
+        else {text, "pair", "label", "document", document}
+    )
+    return [name for name in names if name in known]
+
+
+def _expect_columns(names: Sequence[str], text: str | None, document: str | None, where: str) -> None:
+    there = ", ".join(map(repr, names)) or "none"
+    for name in (text, document):
+        if name is not None and name not in names:
+            raise InputError(f"{where}: expected a column {name!r}, found {there}")
+    if text is None and not {"text", "words", "tokens", "messages", "prompt_token_ids"} & {*names}:
+        raise InputError(f"{where}: expected a column 'text' (or text=, --text-field), found {there}")
+
+
+def _examples(text: str | None, document: str | None, rows: Rows) -> Iterator[Callable[[], Example]]:
+    numbers = Documents(document or "document")
+    return (partial(_example, line, row, text, document, numbers) for line, row in rows)
+
+
+def _example(line: Line, row: Any, text: str | None, document: str | None, numbers: Documents) -> Example:
+    if not isinstance(row, Mapping):
+        raise line.error(f"expected a dict, found {KINDS[type(row)]}")
+    known = {name: value for name, value in cast("Mapping[str, Any]", row).items() if value is not None}
+    name = named(known, document, line.error)
+    if text is None:
+        known = {key: known[key] for key in _FIELDS if key in known}
+    found = fields(known, text, line.error)
+    number = numbers.number(line, name)
+    return Example(**found, document=number, document_known=name is not None, source=line.source)
+
+
+def _of_files(files: Files, text: str | None, document: str | None) -> Rows:
+    """The rows of files, numbered from 1 in each."""
+    files.read = before = 0
+    for path in files.paths:
+        number = 0
+        wanted = _wanted(_columns(path), text, document)
+        for batch, share in _batches(path, wanted):
+            for row in batch.to_pylist():
+                number += 1
+                yield Line(path, number, ""), row
+            files.read = before + int(share * Path(path).stat().st_size)
+        before = files.read = before + Path(path).stat().st_size
+
+
+def _columns(path: str) -> list[str]:
+    with _understood(path):
+        if suffix_of(path) == ".parquet":
+            return list(module("pyarrow.parquet").read_schema(path).names)
+        with _arrow(path) as reader:
+            return list(reader.schema.names)
+
+
+def _batches(path: str, columns: Sequence[str]) -> Iterator[tuple[Any, float]]:
+    """Record batches of some columns, of few rows each, and what share of the file is read with each."""
+    with _understood(path):
+        if suffix_of(path) == ".parquet":
+            file = module("pyarrow.parquet").ParquetFile(path)
+            total, done = max(1, file.metadata.num_rows), 0
+            for batch in file.iter_batches(batch_size=_ROWS, columns=list(columns)):
+                done += batch.num_rows
+                yield batch, done / total
+            return
+        with _arrow(path) as reader:
+            for whole, share in _record_batches(reader):
+                for start in range(0, whole.num_rows, _ROWS):
+                    yield whole.select(list(columns)).slice(start, _ROWS), share
+
+
+def _record_batches(reader: Any) -> Iterator[tuple[Any, float]]:
+    count = getattr(reader, "num_record_batches", None)
+    if count is None:  # a stream, which does not say how many there are
+        for batch in reader:
+            yield batch, 0.0
+    else:
+        for index in range(count):
+            yield reader.get_batch(index), (index + 1) / count
+
+
+@contextmanager
+def _arrow(path: str) -> Generator[Any]:
+    """What reads an Arrow file, of either of its two formats."""
+    library, formats = module("pyarrow"), module("pyarrow.ipc")
+    with library.memory_map(path) as source:
+        try:
+            reader = formats.open_file(source)
+        except library.ArrowInvalid:
+            source.seek(0)
+            reader = formats.open_stream(source)
+        with reader:
+            yield reader
+
+
+@contextmanager
+def _understood(path: str) -> Generator[None]:
+    library = module("pyarrow")
+    try:
+        yield
+    except library.ArrowException as error:
+        kind = suffix_of(path).removeprefix(".").capitalize()
+        raise CorpusError(path, None, f"expected a file of {kind}, found {reason(error)}") from None

@@ -1,0 +1,129 @@
+"""Rows of data sets, in memory, streamed, and in files of Parquet and Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+from small_tokenizers import Reader, demo
+
+from headscope import corpora
+from headscope.errors import CorpusError, InputError
+
+ROWS: list[dict[str, Any]] = [
+    {"text": f"Row {number} of a table.", "page": f"p{number // 3}", "other": b"x", "label": number % 2}
+    for number in range(2500)
+]
+
+
+class Streamed:
+    """As an `IterableDataset`: rows one after another, of the columns that are wanted."""
+
+    def __init__(self, rows: Sequence[dict[str, Any]], column_names: list[str] | None) -> None:
+        self.column_names = column_names
+        self._rows = rows
+
+    def select_columns(self, names: list[str]) -> Streamed:
+        return Streamed([{name: row[name] for name in names} for row in self._rows], names)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self._rows)
+
+
+def written(folder: Path) -> dict[str, Path]:
+    table = pa.Table.from_pylist(ROWS)
+    paths = {name: folder / name for name in ("a.parquet", "stream.arrow", "file.arrow")}
+    pyarrow.parquet.write_table(table, paths["a.parquet"], row_group_size=700)
+    with pa.OSFile(str(paths["stream.arrow"]), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=600)
+    with pa.OSFile(str(paths["file.arrow"]), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=1300)
+    return paths
+
+
+@pytest.mark.parametrize("kind", ["list", "streamed", "unnamed", "a.parquet", "stream.arrow", "file.arrow"])
+def test_rows_are_the_same_wherever_they_come_from(kind: str, tmp_path: Path) -> None:
+    given: Any = {
+        "list": ROWS,
+        "streamed": Streamed(ROWS, list(ROWS[0])),
+        "unnamed": Streamed(ROWS, None),
+        **written(tmp_path),
+    }[kind]
+    corpus = corpora.dataset(given, document="page")
+    for _ in range(2):
+        found = list(corpus)
+        assert [(one.text, one.document, one.label) for one in found] == [
+            (row["text"], number // 3, row["label"]) for number, row in enumerate(ROWS)
+        ]
+    place = "rows[1234]" if isinstance(given, list | Streamed) else f"{given}:1235"
+    assert found[1234].source == place
+    if isinstance(given, Path):
+        assert corpus.name == kind
+        assert corpus.bytes_read == corpus.size_hint() == given.stat().st_size
+
+
+def test_a_column_of_another_name_and_packing() -> None:
+    rows = [{"body": "The cat sat.", "doc": place // 4} for place in range(8)]
+    corpus = corpora.dataset(rows, text="body", document="doc", pack=32)
+    inputs = list(corpus.encoded(Reader(demo(), 64)))
+    assert [one.document for one in inputs] == [0, 1]
+    assert inputs[0].text == "The cat sat. The cat sat."
+    assert inputs[0].pair == "The cat sat. The cat sat."
+
+
+def test_rows_that_cannot_be_used_are_left_out_and_named(tmp_path: Path) -> None:
+    rows: list[Any] = [{"text": "a"}, {"text": None}, {"text": " "}, {"text": "b", "pair": None}]
+    corpus = corpora.dataset([*rows, "c"])
+    assert [one.text for one in corpus.examples()] == ["a", "b"]
+    assert list(map(str, corpus.broken)) == [
+        "rows[1]: expected one of the keys 'text', 'words', 'tokens', 'messages', 'prompt_token_ids', found none",
+        "rows[2]: 'text': expected some text, found ' '",
+        "rows[4]: expected a dict, found a string",
+    ]
+    path = tmp_path / "a.parquet"
+    pyarrow.parquet.write_table(pa.Table.from_pylist(rows), path)
+    corpus = corpora.dataset(path)
+    assert [one.text for one in corpus.examples()] == ["a", "b"]
+    assert [error.line for error in corpus.broken] == [2, 3]
+    with pytest.raises(CorpusError, match=r"a.parquet:2: expected one of the keys"):
+        list(corpora.dataset(path, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "message"),
+    [
+        (
+            Streamed(ROWS, list(ROWS[0])),
+            {"text": "body"},
+            r"rows: expected a column 'body', found 'text', 'page'",
+        ),
+        (Streamed(ROWS, ["x"]), {}, r"rows: expected a column 'text' \(or text=, --text-field\), found 'x'"),
+        (iter(ROWS), {}, r"rows: expected what can be read again and again, found list_iterator"),
+        ({"train": ROWS}, {}, r"rows: expected .*, found a dict with the keys 'train'; name one split"),
+        (7, {}, r"rows: expected a data set, a list of dicts, .*, found int"),
+        ([], {}, r"rows: expected at least one, found none"),
+        ("a.jsonl", {}, r"a.jsonl: expected a file, found nothing there"),
+    ],
+    ids=["no such column", "no text", "iterator", "splits", "number", "empty", "missing"],
+)
+def test_what_is_no_rows_is_refused(given: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        corpora.dataset(given, **options)
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_files_that_are_something_else_are_refused(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"hello, world")
+    with pytest.raises(
+        CorpusError, match=rf"{name}: expected a file of (Parquet|Arrow), found ArrowInvalid: [^\n]+$"
+    ):
+        corpora.dataset(path)
+    (tmp_path / "b.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(InputError, match=r"b.json: expected a name that ends in .parquet or .arrow"):
+        corpora.dataset(tmp_path / "b.json")
