@@ -9,6 +9,7 @@ import { Board, type End } from "./board";
 import { Slider, Switch } from "./controls";
 import type { Shown } from "./cut";
 import { crop } from "./fold";
+import { concerns } from "./gold";
 import { type Asked, lookers, looks, unseen } from "./rows";
 import type { Scene } from "./scene";
 import { LayerStrip } from "./strip";
@@ -203,7 +204,8 @@ export class TextPicture {
     this.boards.to.root.hidden = end !== "to";
     const whose = scene.many ? `: ${scene.name()}` : "";
     board.title.textContent = (back && scene.focus?.from == null ? `which patches look at ${this.called("to", to!)}` : `where ${this.who(who)}`) + whose;
-    board.draw(picture, image, across, look, { shares: patches, chosen: scene.focus?.[end] ?? null });
+    const links = scene.judged().filter(({ gold }) => concerns(gold, scene.focus));
+    board.draw(picture, image, across, look, { shares: patches, chosen: scene.focus?.[end] ?? null, links });
     this.shade(who, given, back, scene.focus?.from == null);
     this.many(maps, picture, image, look, who);
     this.turn.hidden = !state.pin || part.kind === "cross";
@@ -296,7 +298,7 @@ export class TextPicture {
         }),
       );
     }
-    maps.forEach((map, at) => this.small[at]!.draw(picture, image, width, look, { shares: looks(scene, map, who, unseen(scene, [scene.state.layer], [map.head])), chosen: null }));
+    maps.forEach((map, at) => this.small[at]!.draw(picture, image, width, look, { shares: looks(scene, map, who, unseen(scene, [scene.state.layer], [map.head])), chosen: null, links: scene.judge([map]).filter(({ gold }) => concerns(gold, scene.focus)) }));
   }
 
   private called(end: End, place: number): string {
