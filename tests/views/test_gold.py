@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,15 @@ import pytest
 from view_sample import neurons, some
 
 from headscope.errors import HeadscopeWarning, InputError
+from headscope.grid import Grid
 from headscope.link import Link, Span
 from headscope.maps import AttentionMaps
+from headscope.region import Region
+from headscope.senses import Picture
 from headscope.tokens import Tokens
 from headscope.views.explorer import explorer_payload
 from headscope.views.figure import figure
-from headscope.views.gold import Gold, of_parts, verdict
+from headscope.views.gold import Gold, of_parts, placed, verdict
 from headscope.views.inputs import Input
 from headscope.views.selection import Selection
 
@@ -198,3 +202,94 @@ def test_a_payload_has_the_links_of_each_part() -> None:
     assert "links" not in plain
     (thumbs,) = explorer_payload([Input(SELF, links=links)], thumbnails=True)[0]["inputs"][0]["parts"]
     assert "links" not in thumbs
+
+
+def seen(rows: int = 2, columns: int = 3, **more: Any) -> AttentionMaps:
+    """Maps over a grid of patches of 10 × 10 pixels, after [CLS]."""
+    picture = Picture(np.zeros((10 * rows, 10 * columns, 3), np.uint8))
+    axis = Grid(rows, columns, prefix=["[CLS]"], picture=picture, **more)
+    return AttentionMaps([np.full((1, len(axis), len(axis)), 1 / len(axis))], axis, axis)
+
+
+class TestRegions:
+    def test_they_are_patches_and_lines_around_them(self) -> None:
+        mask = np.zeros((20, 30), bool)
+        mask[10:, :10] = True
+        found = of_parts(
+            [("cls", Region((11, 1, 29, 9))), (Region((0, 0, 10, 10)), Region(mask=mask))], {"self": seen()}
+        )["self"]
+        assert [(one["side"], one["source"], one["targets"]) for one in found] == [
+            ("from", [0], [[2, 3]]),
+            ("from", [1], [[4]]),
+        ]
+        assert all(one["candidates"] == [[patch] for patch in range(1, 7)] for one in found)
+        box = {"side": "to", "points": [11.0, 1.0, 29.0, 1.0, 29.0, 9.0, 11.0, 9.0, 11.0, 1.0]}
+        assert found[0].get("outlines") == [box]
+        lines = found[1].get("outlines", [])
+        assert [line["side"] for line in lines] == ["from"] + ["to"] * 4
+        json.dumps(found)
+
+    def test_a_head_is_right_where_its_patch_is_in_them(self) -> None:
+        maps = seen()
+        link = of_parts([("cls", Region((11, 1, 29, 9)))], {"self": maps})["self"][0]
+        every = np.arange(7)
+        gold = placed(link, (maps.query, maps.key), (every, every), False)
+        assert gold is not None
+        weights = np.full((7, 7), 0.1)
+        weights[0, [0, 3]] = 0.9, 0.4  # [CLS] itself is no patch
+        assert verdict(gold, weights) == (True, [3])
+        weights[0, 5] = 0.5
+        assert verdict(gold, weights) == (False, [5])
+
+    def test_a_tower_that_sees_has_those_of_classes_and_a_text_those_of_words(self) -> None:
+        """As in LLaVA: the vision part has [CLS], the language part the words and the picture."""
+        vision = seen()
+        patches = vision.key
+        assert patches.boxes is not None
+        boxes = np.concatenate([patches.boxes[1:], np.full((2, 4), np.nan)])
+        mixed = Tokens(
+            [*patches.pieces[1:], "a", "b"],
+            ids=np.arange(8),
+            offsets=np.array([[0, 0]] * 6 + [[0, 1], [2, 3]]),
+            word_ids=np.array([-1] * 6 + [0, 1]),
+            special_mask=np.arange(8) < 6,
+            picture=patches.picture,
+            boxes=boxes,
+        )
+        weights = np.tril(np.ones((1, 8, 8))) / np.arange(1, 9)[:, None]
+        language = AttentionMaps([weights], mixed, mixed, causal=True)
+        parts = {"vision": vision, "language": language}
+        region = Region((11, 1, 29, 9))
+        found = of_parts(
+            [
+                ("cls", region),
+                link(Span(2, 3), unit="characters", label="x"),
+                Link(Span(2, 3), (region,), unit="characters"),
+                Link(Span(2, 3), (Span(0, 1),), unit="characters"),
+                (region, Region((0, 0, 10, 10))),
+            ],
+            parts,
+        )
+        assert sides(found)["vision"] == [("from", [0], [[2, 3]]), ("from", [2, 3], [[1]])]
+        assert sides(found)["language"] == [
+            ("from", [7], []),
+            ("from", [7], [[1, 2]]),
+            ("from", [7], [[6]]),
+            ("from", [1, 2], [[0]]),
+        ]
+        with pytest.raises(
+            InputError, match=r"links\[0\]: expected ends that one part has, found others in vision"
+        ):
+            of_parts([("sep", region)], parts)
+
+    def test_what_the_model_does_not_see_is_said(self) -> None:
+        maps = seen(area=(10, 0, 30, 20))
+        with pytest.warns(HeadscopeWarning, match=r"links\[0\]: the model sees nothing of it"):
+            found = of_parts([("cls", Region((0, 0, 5, 5))), ("cls", Region((12, 0, 28, 9)))], {"self": maps})
+        assert len(found["self"]) == 1
+        with pytest.raises(
+            InputError, match=r"links\[0\]: expected a region within the picture's 30 × 20 pixels"
+        ):
+            of_parts([("cls", Region((0, 0, 50, 5)))], {"self": maps})
+        with pytest.raises(InputError, match=r"links\[0\]: expected tokens that are areas of a picture"):
+            of_parts([(0, Region((0, 0, 5, 5)))], SELF)
