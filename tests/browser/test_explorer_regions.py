@@ -53,7 +53,7 @@ def test_a_region_is_outlined_by_whether_the_head_looks_there(
     open_page: Callable[..., Any], head: int, color: tuple[int, int, int], other: tuple[int, int, int]
 ) -> None:
     page = page_of(open_page, layer=0, heads=[head])
-    assert ink(page, "to", color) > 5 * SOME
+    assert ink(page, "to", color) > 3 * SOME
     assert ink(page, "to", other) < SOME
     assert ink(page, "from", color) < SOME
     assert ("1 right" if color == RIGHT else "1 wrong") in page.locator(".goldkey").inner_text()
