@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from perceived_reports import of_pictures, of_sounds, speech, vision
 from planted_vision import planted_vit
-from small_models import save_whisper
+from small_models import llava_parts, save_whisper
 
 import headscope as hs
 from headscope.analyses.cards import section as cards
@@ -111,6 +111,22 @@ def test_examples_are_pictures_whose_heads_look_where_they_are_said_to(pictures:
         assert row[level].sum() == pytest.approx(shown["score"], abs=0.06)
         return
     raise AssertionError("no head of a row has a card")
+
+
+def test_a_model_of_texts_and_pictures_is_told_by_what_its_words_look_at() -> None:
+    model = hs.load(llava_parts())
+    draw = np.random.default_rng(0)
+    some = [draw.integers(0, 255, (60, 80, 3)).astype(np.uint8) for _ in range(6)]
+    payload, _ = read(hs.report(model, hs.corpora.images(some, text="What is it?"), examples=2))
+    assert {"to_image", "to_question"} <= {one["name"] for one in payload["measures"]}
+    assert not any(one["kind"] in ("failed", "retrieval") for one in payload["sections"])
+    said = [text(finding) for finding in of(payload, "summary")["findings"]]
+    assert any(line.startswith("Heads give the picture ") for line in said)
+    (part,) = payload["examples"][0]["inputs"][0]["parts"]
+    assert part["causal"]
+    assert "patch[0,0]" in part["query"]["pieces"]
+    alone, _ = read(hs.report(model, hs.corpora.images(some), examples=2, sections=["table"]))
+    assert alone["model"]["name"].endswith("(vision)")
 
 
 def test_where_a_figure_is_seen_stands_among_the_queries_that_travel(monkeypatch: pytest.MonkeyPatch) -> None:

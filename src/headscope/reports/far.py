@@ -27,7 +27,12 @@ class _Unit(NamedTuple):
 
 
 _FAR = {"distance_pixels": _Unit("px", 0), "distance_seconds": _Unit("s", 2)}
-_GIVEN = {"cls": "[CLS]", "to_register": "registers", "after_sound": "the silence after the sound"}
+_GIVEN = {
+    "cls": "[CLS]",
+    "to_register": "registers",
+    "to_image": "the picture",
+    "after_sound": "the silence after the sound",
+}
 _MOVED = 0.1
 """A mean that is by so much larger or smaller, as a share, has grown or fallen."""
 

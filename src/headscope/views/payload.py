@@ -27,7 +27,8 @@ class ModelInfo(TypedDict):
 class CorpusInfo(TypedDict):
     """What it was measured on.
 
-    `shares` is the share of the tokens in each class, `split_words` the share of words in several pieces.
+    `kind` is what its inputs are, `shares` the share of the tokens in each class, `split_words` the share of words in
+    several pieces.
     """
 
     kind: Literal["text", "images", "sounds"]

@@ -117,13 +117,16 @@ class Artefacts(Section):
     def findings(self) -> list[list[Part]]:
         """How many patches are artefacts, and which heads give them most."""
         result, share = self.result, float(self.result["artefacts"])
-        what = "a norm" if description(result)["rule"] == "norm" else "φ"
+        norms = description(result)["rule"] == "norm"
+        what, one, some = (
+            ("a norm", "an artefact", "artefacts") if norms else ("φ", "a visual sink", "visual sinks")
+        )
         norm = (
             f"{what} above {float(result['cutoff']):.3g}, where the median is {float(result['median']):.3g}"
         )
         if not share > 0:
-            return [sentence(f"No patch is an artefact: none has {norm}.")]
-        parts = [text(f"{percent(share)} of all patches are artefacts, with {norm}")]
+            return [sentence(f"No patch is {one}: none has {norm}.")]
+        parts = [text(f"{percent(share)} of all patches are {some}, with {norm}")]
         above = [
             row for row in self._rows() if row["low"] is not None and row["low"] > (row["chance"] or 0.0)
         ]

@@ -1,0 +1,155 @@
+"""Analyses that go over a corpus in two processes: what they find in one, to the last digit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+import xarray as xr
+from compared_models import examples, lines, perturbed
+from engines_sample import within
+from small_models import small_roberta
+
+import headscope as hs
+from headscope import corpora
+from headscope.models import Model
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def as_a_worker(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    """Small blocks, one thread as workers have, and a limit."""
+    monkeypatch.setattr("headscope.stream.batches.BLOCK", 5)
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with within(400):
+        yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[hs.engines.Processes]:
+    with hs.engines.Processes("cpu:2") as engine:
+        yield engine
+
+
+def same(one: xr.Dataset, other: xr.Dataset) -> None:
+    xr.testing.assert_identical(one.drop_attrs(), other.drop_attrs())
+    mine, theirs = (json.loads(each.attrs["meta"]) for each in (one, other))
+    for meta in (mine, theirs):
+        for name in ("created", "seconds"):
+            meta.pop(name, None)
+    assert mine == theirs
+
+
+def scopes(folder: Path) -> corpora.Corpus:
+    words = ["He", "did", "not", "see", "her", "today", "."]
+    rows = [
+        {"words": words[: 5 + number % 3], "cue": [2], "scope": [0, 1, 3], "document": number // 3}
+        for number in range(12)
+    ]
+    path = folder / "scopes.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return corpora.negations(path)
+
+
+def trees(_: Path) -> corpora.Corpus:
+    return corpora.builtin_trees()
+
+
+def sentences(_: Path) -> corpora.Corpus:
+    words = ["the", "cat", "sat", "on", "the", "mat", "as", "it", "slept"]
+    return corpora.linked([words[: 5 + n % 5] for n in range(24)], [[(4, 1), (2, n % 2)] for n in range(24)])
+
+
+def texts(_: Path) -> corpora.Corpus:
+    return corpora.builtin(pack=None)
+
+
+Run = tuple[Callable[..., Any], Callable[[Path], corpora.Corpus], dict[str, Any]]
+RUNS: dict[str, Run] = {
+    "links": (hs.links, sentences, {"limit": 24, "least": 5}),
+    "syntax": (hs.syntax, trees, {"limit": 24, "least": 100}),
+    "coref": (hs.coreference, trees, {"limit": 24, "window": 40}),
+    "negation": (hs.negation, scopes, {}),
+    "distance": (hs.distance, texts, {"limit": 12}),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_long_runs(demo: Model, pair: Any, tmp_path: Path, name: str) -> None:
+    function, read, options = RUNS[name]
+    plain = function(demo, read(tmp_path), **options)
+    same(function(demo, read(tmp_path), **options, engine=pair), plain)
+    part = function(demo, read(tmp_path), **options, engine=pair, shard="2/2", part=tmp_path / "2.nc")
+    assert json.loads(part.attrs["meta"])["shard"]["shard"] == "2/2"
+    function(demo, read(tmp_path), **options, shard="1/2", part=tmp_path / "1.nc")
+    merged = hs.merge([tmp_path / "1.nc", tmp_path / "2.nc"])
+    xr.testing.assert_identical(merged.drop_attrs(), plain.drop_attrs())
+
+
+@pytest.mark.parametrize("which", ["demo", "stories"])
+def test_roles(request: pytest.FixtureRequest, pair: Any, which: str) -> None:
+    """Of a causal model also what heads do off the sink, whose measures are taken by workers."""
+    model = request.getfixturevalue(which)
+    corpus = corpora.builtin()
+    plain, found = (hs.roles(model, corpus, limit=12, engine=engine) for engine in (None, pair))
+    pd.testing.assert_frame_equal(plain, found, check_exact=True)
+    assert plain.attrs["meta"] == {**found.attrs["meta"], "created": plain.attrs["meta"]["created"]} | {
+        "seconds": plain.attrs["meta"]["seconds"]
+    }
+
+
+def test_groups(demo: Model, pair: Any) -> None:
+    plain, found = (
+        hs.compare.groups(demo, examples(demo), measures=["previous", "sep", "entropy"], engine=engine)
+        for engine in (None, pair)
+    )
+    same(plain.figures, found.figures)
+    np.testing.assert_array_equal(plain.inputs.values, found.inputs.values)
+
+
+def test_two_models(demo: Model, pair: Any) -> None:
+    """Each worker loads both: one by name, one as it is in memory."""
+    other = perturbed(demo, 1, 3)
+    plain, found = (
+        hs.compare.models(demo, other, lines(), measures=["previous", "entropy"], limit=12, engine=engine)
+        for engine in (None, pair)
+    )
+    same(plain.figures, found.figures)
+
+
+def test_two_models_on_words(pair: Any) -> None:
+    one, two = small_roberta(seed=0), small_roberta(seed=1)
+    one.allow_unknown = two.allow_unknown = True
+    plain, found = (
+        hs.compare.models(one, two, lines(), measures=["previous"], limit=6, engine=engine)
+        for engine in (None, pair)
+    )
+    same(plain.figures, found.figures)
+
+
+def test_maps_of_probes(demo: Model, pair: Any, tmp_path: Path) -> None:
+    """Byte by byte, of the model and of the one re-initialised for the run."""
+    for name, engine in (("here", None), ("there", pair)):
+        hs.probe(
+            demo,
+            corpora.builtin_trees(),
+            corpora.builtin_trees(),
+            kinds=["attention", "reinitialised", "structural"],
+            epochs=1,
+            limit=40,
+            resume=tmp_path / name,
+            engine=engine,
+        )
+    files = sorted(path.name for path in (tmp_path / "here").glob("*.bin"))
+    assert len(files) == 6
+    for file in files:
+        assert (tmp_path / "here" / file).read_bytes() == (tmp_path / "there" / file).read_bytes(), file
