@@ -279,7 +279,7 @@ def test_report(
 
 BAD = {
     "a missing file": (["measure", "none.txt"], "none.txt: expected a file, found nothing there"),
-    "a directory": (["measure", "."], ".: "),
+    "a folder with nothing to read": (["measure", "none"], "none: expected files that end in "),
     "bad utf-8": (["measure", "latin.txt"], "latin.txt:2: "),
     "an empty file": (["measure", "empty.txt"], "empty.txt: "),
     "a broken line": (
@@ -309,6 +309,7 @@ def test_bad_input_is_one_line_and_code_2(
     monkeypatch.chdir(text.parent)
     Path("latin.txt").write_bytes(b"fine\ncaf\xe9\n")
     Path("empty.txt").touch()
+    Path("none").mkdir()
     Path("broken.jsonl").write_text('{"text": "a"}\n{"text": \n')
     arguments, message = BAD[name]
     assert run(monkeypatch, *arguments) == 2

@@ -87,7 +87,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "offsets": [(5, "a list"), (["x"], "a whole number"), ([], "at least one"), ([HUGE], "at most 10,000")],
     "layers": [*NUMBERS, ([], "at least one")],
     "pack": [(0, "at least 8 tokens, or None"), ("x", "at least 8 tokens, or None"), (True, "at least 8 tokens")],
-    "paths": [(each, "expected") for each in (5, None, "none", ".", [], b"x", "a\0b", "x" * 5000, [5], ["none"], {})],
+    "paths": [(each, "expected") for each in (5, None, "none", "empty", [], b"x", "a\0b", "x" * 5000, [5], ["none"], {})],
     "dtype": [("int8", "float32"), (5, "expected"), (torch.int8, "float32")],
     "untrained": SEED,
     "device": [("cuda:99", "one that is here"), (5, "a string"), ("xyz", "one that is here")],
@@ -162,6 +162,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("calls")
     workspace.write_corpora(folder)
     save_gpt2(folder / "gpt2", n_positions=64, bos_token_id=0, eos_token_id=0)
+    (folder / "empty").mkdir()
     return folder
 
 

@@ -372,7 +372,7 @@ def _kinds(path: Path, format: TextKind | None) -> Sequence[str]:
 
     if format is not None:
         return [format]
-    if not path.is_dir():
+    if not os.path.isdir(path):
         return [SUFFIXES.get(suffix_of(path), "text")]
     suffixes = (".txt", *SUFFIXES)
     found, others = walked(path, suffixes, compressed=True)
@@ -452,6 +452,13 @@ def _senses(options: SenseOptions) -> dict[str, list[Path] | None]:
     return {"--images": options.images, "--audio": options.audio}
 
 
+def _file(name: str) -> Path:
+    """A file or folder of this name. An empty one, as of a shell's variable that is not set, is no folder."""
+    if not name:
+        raise typer.BadParameter("expected a file or folder, found an empty name")
+    return Path(name)
+
+
 @dataclass(frozen=True)
 class TextOptions(ReadingOptions):
     """A corpus of texts."""
@@ -461,6 +468,7 @@ class TextOptions(ReadingOptions):
         typer.Argument(
             metavar="CORPUS",
             help="Files, folders of them, or - for standard input; the built-in corpus by default.",
+            parser=_file,
         ),
     ] = None
 

@@ -13,7 +13,7 @@ import xarray as xr
 import headscope as hs
 from headscope import corpora
 from headscope.errors import InputError
-from headscope.stream import batches
+from headscope.stream import batches, blocks
 
 
 def scopes(folder: Path) -> corpora.Corpus:
@@ -48,6 +48,7 @@ RUNS: dict[str, Run] = {
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "BLOCK", 3)
+    monkeypatch.setattr(blocks, "BYTES", 100)  # an input of these files
 
 
 def same(one: xr.Dataset, other: xr.Dataset) -> None:

@@ -230,7 +230,7 @@ class Roles(Section):
     def _notes(self, tests: int) -> list[str]:
         counted = f"{self.documents:,} documents" if self.documents else "documents"
         beside = "the bar is above it."
-        if any(value == value for value in self.table["offsets"]):  # some are no NaN
+        if any(isinstance(row["offsets"], float) for row in records(self.table)):
             beside = (
                 "offsets is what a head would score that looks at places alone, each as often as this one does; the "
                 "bar is above both."
