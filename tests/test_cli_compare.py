@@ -101,7 +101,7 @@ def test_models(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     assert run(monkeypatch, "models", "demo", "demo", "a.txt", "--measures", "previous") == 0
     assert "roles were not compared: roles: expected at least 5" in capsys.readouterr().err
     assert run(monkeypatch, "models", "demo") == 2
-    assert "models: expected two (or --untrained SEED), found one" in capsys.readouterr().err
+    assert "models: expected two (or --adapter or --untrained SEED), found one" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ EXTRAS: Mapping[str, str] = {
     "ufal": "trees",
     "gguf": "demo-lm",
     "accelerate": "demo-lm",
+    "peft": "adapters",
     "PIL": "pictures",
     "soundfile": "sounds",
     "onnx": "page",

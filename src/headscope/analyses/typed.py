@@ -85,7 +85,7 @@ class Typed:
         `apart` where heads have no counterparts, `roles` where roles could be told.
         """
         options = dict(self.options)
-        if "--untrained" in options:  # of one that is untrained itself there is no other command
+        if {"--untrained", "--adapter"} & {*options}:  # that command has these for the other model alone
             return self.section("compare")
         revision = options.pop("--revision", "")
         model = options.pop("-m", "demo") + (f"@{revision}" if revision else "")

@@ -14,7 +14,7 @@ from headscope.doors import Seed, validated
 from headscope.errors import HeadscopeWarning
 from headscope.models import Model
 from headscope.models import load as find
-from headscope.models.recipe import Recipe
+from headscope.models.recipe import Recipe, whole
 
 PADDED = "padding moves its attention: inputs are batched by length"
 
@@ -32,6 +32,7 @@ def load(
     device: str | torch.device | None = None,
     dtype: str | torch.dtype | None = None,
     revision: str | None = None,
+    adapter: str | os.PathLike[str] | None = None,
     untrained: Seed | None = None,
     keep: Literal["embeddings"] | None = None,
     init: Literal["architecture", "reset_parameters"] = "architecture",
@@ -48,6 +49,8 @@ def load(
         device: where to put it (``cpu``, ``cuda``, …); None leaves a module where it is.
         dtype: type of the weights (``float32``, ``bfloat16``, …); None means float32 for what is loaded by name.
         revision: of a hub model.
+        adapter: a folder or hub name (``@REVISION``) of an adapter, such as LoRA, that is added to the weights of a
+            model that is loaded by name (extra ``adapters``). A module of peft's own can be given as a module.
         untrained: re-initialise the weights with this seed (on a copy, where a module is given).
         keep: ``"embeddings"`` keeps the trained word and position embeddings (Clark et al. 2019, section 5).
         init: the architecture's own initialiser, or PyTorch's ``reset_parameters`` of each layer.
@@ -67,6 +70,7 @@ def load(
         device=device,
         dtype=dtype,
         revision=revision,
+        adapter=adapter,
         untrained=untrained,
         keep=keep,
         init=init,
@@ -82,6 +86,7 @@ def load(
         how: dict[str, Any] = {"revision": revision, "untrained": untrained, "keep": keep}
         how |= {"trust_remote_code": trust_remote_code, "allow_unknown": allow_unknown}
         how |= {"dtype": None if dtype is None else str(loaded.dtype).removeprefix("torch.")}
+        how |= {"adapter": None if adapter is None else whole(adapter)}
         how |= {"init": None if init == "architecture" else init}
         loaded.recipe = Recipe.of(loaded, model, **how)
     sizes = loaded.checked.vocabulary

@@ -113,7 +113,7 @@ def report(
         "--text-field": reading.text_field,
     }
     options |= {"--device": model.device, "--dtype": model.dtype, "--revision": model.revision}
-    options |= {"--untrained": model.untrained, "--keep": model.keep}
+    options |= {"--adapter": model.adapter, "--untrained": model.untrained, "--keep": model.keep}
     options |= {"--trust-remote-code": "" if model.trust_remote_code else None}
     options |= {"--allow-unknown": "" if model.allow_unknown else None}
     typed = Typed(

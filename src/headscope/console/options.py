@@ -142,6 +142,10 @@ Meta = Annotated[
 ]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, mps, …")]
 Dtype = Annotated[str | None, typer.Option(help="float32 (default), bfloat16, float16 or float64.")]
+Adapter = Annotated[
+    str | None,
+    typer.Option(metavar="ADAPTER", help="Folder or hub name of an adapter (LoRA) to add to the model."),
+]
 Untrained = Annotated[
     int | None, typer.Option(metavar="SEED", help="Re-initialise the weights with this seed.")
 ]
@@ -164,6 +168,7 @@ class LoadOptions:
 
     device: Device = None
     dtype: Dtype = None
+    adapter: Adapter = None
     untrained: Untrained = None
     keep: Keep = None
     trust_remote_code: Remote = False
@@ -178,6 +183,7 @@ class LoadOptions:
             device=self.device,
             dtype=self.dtype,
             revision=revision,
+            adapter=self.adapter,
             untrained=self.untrained,
             keep=self.keep,
             trust_remote_code=self.trust_remote_code,
@@ -194,8 +200,8 @@ class LoadOptions:
 
     @property
     def trained(self) -> LoadOptions:
-        """The same for a model with its own weights."""
-        return replace(self, untrained=None, keep=None)
+        """The same for a model with its own weights, nothing added to them."""
+        return replace(self, untrained=None, keep=None, adapter=None)
 
 
 @dataclass(frozen=True)
@@ -214,6 +220,7 @@ class ModelOptions:
     device: Device = None
     dtype: Dtype = None
     revision: Annotated[str | None, typer.Option(help="Revision of a hub model.")] = None
+    adapter: Adapter = None
     untrained: Untrained = None
     keep: Keep = None
     trust_remote_code: Remote = False

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import os
-import pickle
-import socket
 import warnings
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
-from urllib.parse import urlparse
 
 import torch
 from huggingface_hub.errors import HFValidationError
@@ -28,9 +23,12 @@ from headscope.demo import (
     demo_folder,
     demo_lm_file,
 )
-from headscope.errors import HeadscopeError, HeadscopeWarning, InputError, ModelError
+from headscope.errors import HeadscopeWarning, InputError, ModelError
 from headscope.lazy import module
 from headscope.models import gguf
+from headscope.models.adapter import CONFIG, located, merged
+from headscope.models.adapter import called as adapter_name
+from headscope.models.hub import one_line, reachable
 from headscope.models.model import Model
 from headscope.models.untrained import reinitialise
 
@@ -47,6 +45,7 @@ def load(
     device: str | torch.device | None = None,
     dtype: str | torch.dtype | None = None,
     revision: str | None = None,
+    adapter: str | os.PathLike[str] | None = None,
     untrained: int | None = None,
     keep: Literal["embeddings"] | None = None,
     init: Literal["architecture", "reset_parameters"] = "architecture",
@@ -64,6 +63,8 @@ def load(
         device: where to put it (``cpu``, ``cuda``, …); None leaves a module where it is.
         dtype: type of the weights (``float32``, ``bfloat16``, …); None keeps float32 for what is loaded here.
         revision: of a hub model.
+        adapter: a folder or hub name (``@REVISION``) of an adapter, such as LoRA, that is added to the weights of a
+            model that is loaded by name (extra ``adapters``). A module of peft's own can be given as a module.
         untrained: re-initialise the weights with this seed (on a copy, where a module is given).
         keep: ``"embeddings"`` keeps the trained word and position embeddings (Clark et al. 2019, section 5).
         init: the architecture's own initialiser, or PyTorch's ``reset_parameters`` of each layer.
@@ -83,6 +84,10 @@ def load(
     if revision is not None and (not isinstance(model, str) or Path(model).is_dir() or file is not None):
         found = "a module" if isinstance(model, nn.Module | tuple | Model) else f"{model or 'the demo model'}"
         raise InputError(f"revision: expected the name of a model on the hub beside it, found {found}")
+    if adapter is not None:
+        if isinstance(model, nn.Module | tuple | Model):
+            raise InputError("adapter: expected the name of a model beside it, found a module")
+        located(adapter)  # before a large model is read
     if isinstance(model, Model):
         loaded = replace(model, checked=None)
     elif isinstance(model, nn.Module):
@@ -97,6 +102,9 @@ def load(
     else:
         loaded = _pretrained(*_locate(os.fspath(model)), torch_dtype, revision, trust_remote_code)
     loaded.allow_unknown = loaded.allow_unknown or allow_unknown
+    if adapter is not None:
+        loaded.module = merged(loaded.module, adapter, loaded.name)
+        loaded.notes = (*loaded.notes, f"adapter {adapter_name(adapter)}")
     if untrained is not None:
         loaded.module = reinitialise(loaded.module, untrained, keep=keep, init=init)
         kept = ", embeddings kept" if keep else ""
@@ -122,7 +130,7 @@ def _gguf_file(model: object) -> Path | None:
 def _converted(file: Path, name: str, dtype: torch.dtype | None) -> Model:
     """The model of a .gguf file: from the cache, or where that cannot be written as it was read."""
     digest = DEMO_LM_SHA256 if name == DEMO_LM_NAME else checksum(file)
-    with _one_line(str(file), downloads=True):  # a bar, for the first time takes long
+    with one_line(str(file), downloads=True):  # a bar, for the first time takes long
         folder = gguf.converted(file, digest)
         module, tokenizer = (None, None) if folder is not None else gguf.read(file)
     if folder is not None:
@@ -191,6 +199,8 @@ def _locate(name: str) -> tuple[str, str]:
         why = getattr(error, "strerror", None) or error
         raise ModelError(f"model: expected a hub name or a folder, found {name[:60]!r}… ({why})") from None
     if path.is_dir():
+        if not (path / "config.json").is_file() and (path / CONFIG).is_file():
+            raise ModelError(f"{name}: an adapter; load the model that it belongs to, with adapter={name!r}")
         if not (path / "config.json").is_file():
             raise ModelError(
                 f"{name}: no config.json in this folder; "
@@ -221,9 +231,9 @@ def _pretrained(
     hub: Any = transformers
     options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
     if not Path(where).is_dir():
-        _reachable(name)
+        reachable(name)
         options["revision"] = revision or "main"
-    with _one_line(name, not Path(where).is_dir()):
+    with one_line(name, not Path(where).is_dir()):
         config = hub.AutoConfig.from_pretrained(where, **options)
         _check_config(config, name)
         architecture = (config.architectures or [""])[0]
@@ -295,7 +305,7 @@ def _tokenizer(where: str | Path, name: str, options: dict[str, Any]) -> Any:
     if local.is_dir() and not any((local / file).exists() for file in files):
         return None
     try:
-        with _one_line(name, not Path(where).is_dir()):
+        with one_line(name, not Path(where).is_dir()):
             return hub.AutoTokenizer.from_pretrained(where, **options)
     except ModelError as error:
         if any(word in str(error) for word in ("sentencepiece", "protobuf", "tiktoken")):
@@ -327,7 +337,7 @@ def _feature_extractor(where: str | Path, name: str, options: dict[str, Any]) ->
     if local.is_dir() and not any((local / file).exists() for file in files):
         return None
     try:
-        with _one_line(name, not local.is_dir()):
+        with one_line(name, not local.is_dir()):
             return hub.AutoFeatureExtractor.from_pretrained(where, **options)
     except ModelError:
         if local.is_dir():
@@ -347,7 +357,7 @@ def _find_processors(model: Model, where: str | Path, name: str, options: dict[s
     verbosity = hub.logging.get_verbosity()
     hub.logging.set_verbosity_error()  # of a backend that is not installed another one is taken
     try:
-        with _one_line(name, not local.is_dir()):
+        with one_line(name, not local.is_dir()):
             if model.tokenizer is not None:
                 model.processor = hub.AutoProcessor.from_pretrained(where, **options)
                 model.image_processor = getattr(model.processor, "image_processor", None)
@@ -365,71 +375,6 @@ def _find_processors(model: Model, where: str | Path, name: str, options: dict[s
             raise
     finally:
         hub.logging.set_verbosity(verbosity)
-
-
-@contextmanager
-def _one_line(name: str, downloads: bool = False) -> Generator[None]:
-    """Turn what transformers and torch say of a broken model into one line that names it."""
-    from transformers.utils import logging
-
-    quiet = logging.is_progress_bar_enabled() and not downloads
-    if quiet:  # a bar is for downloads
-        logging.disable_progress_bar()
-    try:
-        yield
-    except HeadscopeError:
-        raise
-    except pickle.UnpicklingError:
-        raise ModelError(
-            f"{name}: the checkpoint holds more than tensors and is refused; expected tensors only (safetensors)"
-        ) from None
-    except MemoryError:
-        raise
-    except Exception as error:  # whatever a broken file leads transformers to
-        text = str(error)
-        if "couldn't connect" in text or "Name or service" in text or "offline" in text.lower():
-            raise ModelError(_no_network(name)) from None
-        if "trust_remote_code" in text:
-            raise ModelError(
-                f"{name}: needs code from its repository; read it, then ask for trust_remote_code"
-            ) from None
-        raise ModelError(f"{name}: cannot be loaded ({_first(error)})") from None
-    finally:
-        if quiet:
-            logging.enable_progress_bar()
-
-
-def _reachable(name: str) -> None:
-    """Refuse at once, not after half a minute of retries, a model that is neither cached nor within reach."""
-    from huggingface_hub import constants, try_to_load_from_cache
-
-    if isinstance(try_to_load_from_cache(name, "config.json"), str):
-        return
-    host = urlparse(constants.ENDPOINT).hostname or ""
-    proxied = any(os.environ.get(key) for key in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"))
-    if constants.HF_HUB_OFFLINE:
-        raise ModelError(_no_network(name))
-    if not proxied:
-        try:
-            socket.getaddrinfo(host, 443)
-        except OSError:
-            raise ModelError(_no_network(name)) from None
-
-
-def _no_network(name: str) -> str:
-    return (
-        f"{name}: no such folder, not in the local cache, and the Hugging Face hub cannot be reached; "
-        "name a folder, or connect to a network"
-    )
-
-
-def _first(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    if not lines:
-        return "a file ends too early" if isinstance(error, EOFError) else type(error).__name__
-    first = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
-    bare = isinstance(error, (KeyError, AttributeError, TypeError, IndexError, ZeroDivisionError))
-    return (f"{type(error).__name__}: {first}" if bare else first)[:200]
 
 
 def _dtype(dtype: str | torch.dtype | None) -> torch.dtype | None:

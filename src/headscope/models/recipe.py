@@ -26,17 +26,22 @@ class Recipe:
     @classmethod
     def of(cls, loaded: Model, model: str | os.PathLike[str] | None, **arguments: Any) -> Recipe:
         """The recipe of a model that was just loaded by name; ``main`` becomes the revision that it was."""
-        name = None if model is None else os.fspath(model)
-        if name is not None and Path(name).expanduser().exists():
-            name = str(Path(name).expanduser().resolve())
-        elif name is not None and loaded.revision and not loaded.revision.startswith("sha256:"):
-            arguments["revision"] = loaded.revision
+        name = None if model is None else whole(model)
+        revision = loaded.revision or ""
+        if name is not None and not Path(name).exists() and revision and not revision.startswith("sha256:"):
+            arguments["revision"] = revision
         told = {name: value for name, value in arguments.items() if value is not None and value is not False}
         return cls({"model": name, **told}, _state(loaded))
 
     def holds(self, model: Model) -> bool:
         """Whether the model is as it was loaded: no weight was written, moved or put in place of another."""
         return self.made == _state(model)
+
+
+def whole(name: str | os.PathLike[str]) -> str:
+    """A name; of a file or folder its whole path."""
+    path = Path(name).expanduser()
+    return str(path.resolve()) if path.exists() else os.fspath(name)
 
 
 def _state(model: Model) -> object:

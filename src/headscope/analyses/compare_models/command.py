@@ -26,8 +26,8 @@ def models(
         list[str],
         typer.Argument(
             metavar="A [B] [CORPUS]",
-            help="Two models (hub name, folder or demo; @REVISION), or one with --untrained SEED, which compares it "
-            "with its weights drawn again; then files of texts, by default the built-in corpus.",
+            help="Two models (hub name, folder or demo; @REVISION), or one with --adapter or --untrained SEED, which "
+            "compares it with the adapted one, or with its weights drawn again; then files of texts, by default the built-in corpus.",
         ),
     ],
     figure: console.FigureFile = None,
@@ -53,11 +53,11 @@ def models(
     table.check()
     console.check_places(figure, suffixes=console.PICTURES)
     console.check_places(roles, suffixes=console.TABLES)
-    if how.untrained is not None:
+    if how.untrained is not None or how.adapter is not None:
         first, rest = items[0], items[2:] if items[1:2] == items[:1] else items[1:]
         second = first
     elif len(items) < 2:
-        raise InputError("models: expected two (or --untrained SEED), found one")
+        raise InputError("models: expected two (or --adapter or --untrained SEED), found one")
     else:
         first, second, rest = items[0], items[1], items[2:]
     texts = reading.of([Path(one) for one in rest])

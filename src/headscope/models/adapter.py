@@ -1,0 +1,99 @@
+"""Adapters such as LoRA (Hu et al. 2021): small trained changes that are added to a model's weights."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+
+from torch import nn
+
+from headscope.errors import ModelError
+from headscope.lazy import module as library
+from headscope.models.hub import one_line, reachable
+from headscope.models.revision import name_and_revision
+
+CONFIG = "adapter_config.json"
+
+
+def located(adapter: str | os.PathLike[str]) -> tuple[str, str | None]:
+    """The folder of an adapter, or its hub name with the revision behind an @.
+
+    Raises `ModelError` where there is none.
+    """
+    name = os.fspath(adapter)
+    path = Path(name).expanduser()
+    if path.is_dir():
+        if not (path / CONFIG).is_file():
+            raise ModelError(
+                f"{name}: no {CONFIG} in this folder; expected an adapter as peft saves it "
+                f"({CONFIG}, adapter_model.safetensors)"
+            )
+        return str(path), None
+    if not name.strip() or path.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise ModelError(f"adapter: expected a folder with {CONFIG} or a hub name, found {name!r}")
+    return name_and_revision(name)
+
+
+def called(adapter: str | os.PathLike[str]) -> str:
+    """What to call an adapter: of a folder its own name."""
+    name = os.fspath(adapter)
+    path = Path(name).expanduser()
+    return path.resolve().name if path.is_dir() else name
+
+
+def merged(module: nn.Module, adapter: str | os.PathLike[str], base: str) -> nn.Module:
+    """The module with an adapter added to its weights, in place: a plain module again, no larger than before.
+
+    Args:
+        module: whose weights change.
+        adapter: a folder, or a hub name, with ``@REVISION`` or without.
+        base: what to call the model that the adapter has to fit.
+
+    Raises:
+        InputError: peft is not installed.
+        ModelError: there is no such adapter, it does not fit the model in every weight, or it adds tokens, not weights.
+    """
+    where, revision = located(adapter)
+    name, options = os.fspath(adapter), {} if revision is None else {"revision": revision}
+    peft = library("peft")
+    if not Path(where).is_dir():
+        reachable(where, CONFIG)
+    if getattr(module, "hf_quantizer", None) is not None:
+        raise ModelError(
+            f"{name}: {base} holds packed weights, to which nothing can be added exactly; load the base with plain "
+            "weights, or give hs.load((PeftModel, tokenizer))"
+        )
+    with one_line(name, not Path(where).is_dir()), warnings.catch_warnings(action="ignore"):
+        config = peft.PeftConfig.from_pretrained(where, **options)
+        kind = getattr(config.peft_type, "value", config.peft_type)
+        if config.is_prompt_learning or getattr(config, "is_adaption_prompt", False):
+            raise ModelError(
+                f"{name}: expected an adapter of weights, such as LoRA, found {kind}, which adds to the input"
+            )
+        try:
+            wrapped = peft.PeftModel(module, config)
+        except ValueError as error:
+            raise ModelError(f"{name}: does not fit {base} ({_short(error)})") from None
+        try:
+            read = wrapped.load_adapter(where, "default", autocast_adapter_dtype=False, **options)
+        except RuntimeError as error:
+            raise ModelError(f"{name}: does not fit {base} ({_short(error)})") from None
+        if wrong := [*read.missing_keys, *read.unexpected_keys]:
+            others = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+            what = "has no weights for" if read.missing_keys else "has weights for what is not there:"
+            raise ModelError(f"{name}: does not fit {base} (the adapter {what} {_plain(wrong[0])}{others})")
+        return wrapped.merge_and_unload()
+
+
+def _short(error: Exception) -> str:
+    """The line of a long message that says what is wrong."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    found = next(
+        (line for line in lines if "size mismatch" in line), lines[0] if lines else type(error).__name__
+    )
+    return _plain(found).rstrip(".")[:200]
+
+
+def _plain(name: str) -> str:
+    return name.replace("base_model.model.", "").replace(".default", "")

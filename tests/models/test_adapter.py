@@ -1,0 +1,261 @@
+"""Adapters: added to the weights, exactly; and what is said of one that does not fit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from presence import needs
+from small_models import sharpen
+from small_tokenizers import byte_level
+
+import headscope as hs
+from headscope import cli, corpora
+from headscope.engines import Processes
+from headscope.errors import InputError, ModelError
+from headscope.stream.identity import weights
+
+TEXT = "She opened the door; nobody was there."
+LINES = [TEXT, "The cat did not sit on the mat.", "They walked to the old bridge."]
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    monkeypatch.setattr("sys.argv", ["headscope", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    return int(ended.value.code or 0)
+
+
+def llama(layers: int = 2, hidden: int = 32) -> transformers.LlamaForCausalLM:
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=len(byte_level()),
+        hidden_size=hidden,
+        intermediate_size=48,
+        num_hidden_layers=layers,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=128,
+    )
+    return sharpen(transformers.LlamaForCausalLM(config))
+
+
+def saved(module: Any, folder: Path) -> Path:
+    module.save_pretrained(folder)
+    byte_level().save_pretrained(folder)
+    return folder
+
+
+def trained(module: Any, config: Any) -> Any:
+    """The module with an adapter that changes every map."""
+    import peft
+
+    torch.manual_seed(1)
+    wrapped = peft.get_peft_model(module, config)
+    with torch.no_grad():
+        for name, parameter in wrapped.named_parameters():
+            if parameter.requires_grad:
+                parameter.copy_(torch.randn_like(parameter) * (0.3 if "lora" in name else 1.0))
+    return wrapped.eval()
+
+
+def lora(**more: Any) -> Any:
+    import peft
+
+    return peft.LoraConfig(**{"r": 4, "target_modules": ["q_proj", "k_proj", "v_proj"], **more})
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    needs("peft")
+    return saved(llama(), tmp_path_factory.mktemp("base"))
+
+
+@pytest.fixture(scope="module")
+def adapter(tmp_path_factory: pytest.TempPathFactory, base: Path) -> Path:
+    folder = tmp_path_factory.mktemp("adapter") / "tuned"
+    trained(llama(), lora()).save_pretrained(folder)
+    return folder
+
+
+def eager(module: Any, ids: Any) -> list[Any]:
+    """The module's own maps."""
+    for part in module.modules():
+        if isinstance(part, transformers.PreTrainedModel):
+            part.set_attn_implementation("eager")
+    with torch.no_grad():
+        found = module(input_ids=torch.tensor(ids)[None], output_attentions=True)
+    return [each[0].double().numpy() for each in found.attentions]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_maps_are_those_of_the_model_with_its_adapter(base: Path, adapter: Path, dtype: str) -> None:
+    import peft
+
+    model = hs.load(base, adapter=adapter, dtype=dtype)
+    maps = hs.capture(model, TEXT)
+    module = transformers.AutoModelForCausalLM.from_pretrained(base, dtype=getattr(torch, dtype))
+    ids = model.encode(TEXT).ids
+    plain = eager(module, ids)
+    expected = eager(peft.PeftModel.from_pretrained(module, adapter).eval(), ids)
+    allowed = 1e-5 if dtype == "float32" else 1e-6  # maps are kept in float32
+    for layer, each in enumerate(expected):
+        np.testing.assert_allclose(maps.weights[layer], each, rtol=0, atol=allowed)
+        assert np.abs(plain[layer] - each).max() > 0.05
+    assert type(model.module).__name__ == "LlamaForCausalLM"
+    assert model.notes == ("adapter tuned",)
+    assert model.recipe.arguments["adapter"] == str(adapter.resolve())
+    assert weights(model) != weights(hs.load(base, dtype=dtype))
+
+
+def test_a_module_of_peft_is_a_module(base: Path, adapter: Path) -> None:
+    import peft
+
+    module = peft.PeftModel.from_pretrained(llama(), adapter).eval()
+    model = hs.load((module, byte_level()))
+    expected = eager(module, model.encode(TEXT).ids)
+    maps = hs.capture(model, TEXT)
+    for layer, each in enumerate(expected):
+        np.testing.assert_allclose(maps.weights[layer], each, rtol=0, atol=1e-6)
+
+
+def test_what_an_adapter_changed(
+    base: Path, adapter: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, tuned = hs.load(base), hs.load(base, adapter=adapter)
+    texts = corpora.texts(LINES)
+    result = hs.compare.models(plain, tuned, texts, measures=["previous"])
+    assert float(result.figures["js"].min()) > 0.01
+    assert json.loads(result.figures.attrs["meta"])["b"]["notes"] == ["adapter tuned"]
+    lines = tmp_path / "lines.txt"
+    lines.write_text("\n".join(LINES))
+    table = tmp_path / "drift.json"
+    words = ["compare", "models", str(base), "--adapter", str(adapter), str(lines), "--measures", "previous"]
+    assert run(monkeypatch, *words, "--pack", 0, "-o", table) == 0
+    rows = [row for row in json.loads(table.read_text()) if row["measure"] == "js"]
+    assert np.allclose(
+        sorted(row["difference"] for row in rows),
+        np.sort(result.table.query("measure == 'js'")["difference"]),
+    )
+
+
+def test_workers_load_the_adapter_too(base: Path, adapter: Path) -> None:
+    model = hs.load(base, adapter=adapter)
+    texts = corpora.texts(LINES)
+    here = hs.measure(model, texts, measures=["previous"])
+    there = hs.measure(model, texts, measures=["previous"], engine=Processes("cpu:1"))
+    np.testing.assert_array_equal(here["previous"], there["previous"])
+    assert not np.array_equal(
+        here["previous"], hs.measure(hs.load(base), texts, measures=["previous"])["previous"]
+    )
+
+
+def test_a_classifier_that_was_trained_beside_it(tmp_path: Path) -> None:
+    needs("peft")
+    torch.manual_seed(0)
+    settings = {"vocab_size": len(byte_level()), "hidden_size": 32, "intermediate_size": 48, "num_labels": 3}
+    config = transformers.BertConfig(**settings, num_hidden_layers=2, num_attention_heads=4)
+    module = transformers.BertForSequenceClassification(config).eval()
+    saved(module, tmp_path / "base")
+    wrapped = trained(module, lora(target_modules=["query"], task_type="SEQ_CLS"))
+    wrapped.save_pretrained(tmp_path / "tuned")
+    model = hs.load(tmp_path / "base", adapter=tmp_path / "tuned")
+    ids = torch.tensor(model.encode(TEXT).ids)[None]
+    with torch.no_grad():
+        torch.testing.assert_close(model.module(ids).logits, wrapped(ids).logits)
+
+
+def other_base(folder: Path) -> Path:
+    trained(llama(hidden=16), lora()).save_pretrained(folder)
+    return folder
+
+
+def more_layers(folder: Path) -> Path:
+    trained(llama(layers=3), lora()).save_pretrained(folder)
+    return folder
+
+
+def fewer_layers(folder: Path) -> Path:
+    trained(llama(layers=1), lora()).save_pretrained(folder)
+    return folder
+
+
+def other_family(folder: Path) -> Path:
+    trained(
+        transformers.GPT2LMHeadModel(transformers.GPT2Config(n_layer=1, n_embd=16, n_head=2)),
+        lora(target_modules=["c_attn"], fan_in_fan_out=True),
+    ).save_pretrained(folder)
+    return folder
+
+
+def prompts(folder: Path) -> Path:
+    import peft
+
+    config = peft.PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=3)
+    peft.get_peft_model(llama(), config).save_pretrained(folder)
+    return folder
+
+
+def empty(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def without_weights(folder: Path) -> Path:
+    other_base(folder)
+    (folder / "adapter_model.safetensors").unlink()
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (empty, "no adapter_config.json in this folder; expected an adapter as peft saves it"),
+        (other_base, "does not fit {base} (size mismatch for model.layers.0.self_attn.q_proj.lora_A.weight"),
+        (more_layers, "does not fit {base} (the adapter has weights for what is not there: model.layers.2."),
+        (fewer_layers, "does not fit {base} (the adapter has no weights for model.layers.1."),
+        (other_family, "does not fit {base} (Target modules"),
+        (prompts, "expected an adapter of weights, such as LoRA, found PROMPT_TUNING"),
+        (without_weights, "cannot be loaded"),
+        (lambda folder: folder, "adapter: expected a folder with adapter_config.json or a hub name"),
+    ],
+)
+def test_an_adapter_that_does_not_fit(
+    base: Path,
+    tmp_path: Path,
+    make: Callable[[Path], Path],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = make(tmp_path / "wrong")
+    with pytest.raises(ModelError) as raised:
+        hs.load(base, adapter=folder)
+    assert said.format(base=base.name) in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert run(monkeypatch, "check", base, "--adapter", folder) == 2
+    assert said.format(base=base.name) in capsys.readouterr().err
+
+
+def test_where_an_adapter_is_expected_and_where_not(base: Path, adapter: Path) -> None:
+    with pytest.raises(InputError, match="adapter: expected the name of a model beside it, found a module"):
+        hs.load(llama(), adapter=adapter)
+    with pytest.raises(ModelError, match="an adapter; load the model that it belongs to, with adapter="):
+        hs.load(adapter)
+
+
+def test_the_command_line_takes_it(
+    base: Path, adapter: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meta = tmp_path / "meta.json"
+    lines = tmp_path / "lines.txt"
+    lines.write_text("\n".join(LINES))
+    words = ["measure", str(lines), "-m", str(base), "--adapter", str(adapter), "--meta", str(meta)]
+    assert run(monkeypatch, *words, "--measures", "previous", "-o", tmp_path / "figures.csv") == 0
+    assert json.loads(meta.read_text())["model"]["notes"] == ["adapter tuned"]
