@@ -19,7 +19,7 @@ EXTRAS: Mapping[str, str] = {
     "ufal": "trees",
     "gguf": "demo-lm",
     "accelerate": "demo-lm",
-    "peft": "adapters",
+    "peft": "large",
     "PIL": "pictures",
     "soundfile": "sounds",
     "onnx": "page",

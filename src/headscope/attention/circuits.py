@@ -27,9 +27,11 @@ from headscope.attention.residual import (
     frozen_norm,
     layer_and_attention,
     no_stream,
+    rows_of,
     unembedding,
 )
 from headscope.models.model import Model, uncached
+from headscope.models.weights import held
 from headscope.tokens import Tokens
 
 PROBED = 4
@@ -105,7 +107,8 @@ def circuits(model: Model, ids: Sequence[int], offsets: int) -> Circuits:
     table = _embedding(model, len(final[1][0]), centred)
     with torch.no_grad():
         norm = frozen_norm(model, *final, -1)
-        rows = head.weight.detach() * norm.gain.to(head.weight)
+        rows = rows_of(head, model)
+        rows = rows * norm.gain.to(rows)
         rows = rows - rows.mean(0)
         logits = rows - rows.mean(-1, keepdim=True) if norm.centred else rows
     tokens = table[torch.as_tensor(np.array(ids), device=table.device)]
@@ -178,7 +181,7 @@ class _Runs:
 
     def values(self, given: Sequence[Tensor | None]) -> list[Tensor]:
         """W_V of the heads of each layer, ``[head value_dim stream]``: the gradients of the values."""
-        leaves = [each.clone().requires_grad_() for each in given if each is not None]
+        leaves = [each.to(self._model.device).clone().requires_grad_() for each in given if each is not None]
         with torch.enable_grad():
             records = self._records(leaves)
         found: list[Tensor] = []
@@ -209,7 +212,7 @@ def _reading(model: Model, call: Call, block: Block) -> FrozenNorm:
             block.given is not None
             and left.shape == block.given.shape
             and torch.equal(left, block.given)
-            and torch.equal(entered, block.before)
+            and torch.equal(entered, block.before.to(entered.device))
         ):
             return frozen_norm(model, module, entered[0], left[0], -1)
     raise no_stream(model, f"no norm between the stream and {call.module}")
@@ -229,7 +232,10 @@ def _written(model: Model, call: Call, block: Block) -> Tensor:
 def _embedding(model: Model, size: int, centred: bool) -> Tensor:
     """The rows of the embedding, each of unit size; rows of zeros stay so."""
     find: Any = model.module.get_input_embeddings
-    table: Tensor = find().weight.detach()
+    table = held(find())
+    if table is None:
+        raise no_stream(model, "no table of embeddings")
+    table = table.detach().to(model.device)
     if table.shape[-1] != size:
         raise no_stream(model, f"an embedding of {table.shape[-1]} numbers and a stream of {size}")
     if centred:

@@ -27,6 +27,7 @@ from headscope.attention.places import Places
 from headscope.attention.record import AttentionRecord, Hook, shaped
 from headscope.attention.scope import Borrowed, Scope, before_forward
 from headscope.errors import RefusedError
+from headscope.models.weights import main_device
 
 _functions: Any = AttentionInterface
 _masks: Any = AttentionMaskInterface
@@ -42,6 +43,8 @@ class _Recording:
     configs: Sequence[Any]
     hook: Hook
     fused: bool
+    home: torch.device
+    """On which the hook gets all calls, wherever the layers of a model are."""
 
 
 _recordings: Scope[_Recording] = Scope("headscope_recordings")
@@ -66,7 +69,7 @@ def through_interface(model: nn.Module, hook: Hook, *, fused: bool = False) -> G
     When the last recording has ended, in whatever order, the model is exactly as it was found, also after an exception.
     """
     places, configs = Places(model), _configs(model)
-    recording = _Recording(places, frozenset(model.modules()), configs, hook, fused)
+    recording = _Recording(places, frozenset(model.modules()), configs, hook, fused, main_device(model))
 
     def begin(module: nn.Module, *_: Any) -> None:
         if recording in _recordings.now():
@@ -107,9 +110,12 @@ def _attention(
     for recording in recordings:
         record = _record(recording, module, query, key, value, attention_mask, options)
         record.given = weights
-        answer = recording.hook(record)
+        seen = record.at(recording.home)
+        answer = recording.hook(seen)
+        if answer is None and seen is not record:
+            answer = seen.given  # so that it stays a part of the model's graph
         if answer is not None:
-            weights = shaped(answer, record)
+            weights = shaped(answer, record).to(query.device)
             out = _context(record, weights)
     return out, weights
 
@@ -130,19 +136,19 @@ def _fused_attention(
     for recording in recordings:
         record = _record(recording, module, query, key, value, mask, options)
         record.is_causal = causal and mask is None and query.shape[2] > 1
-        hooks.append((recording.hook, record))
+        hooks.append((recording.hook, record.at(recording.home)))
     answers = [(hook(record), record) for hook, record in hooks]
     if hooks[-1][1].output is not None:
-        out = hooks[-1][1].output.to(query.dtype).transpose(1, 2).contiguous()
+        out = hooks[-1][1].output.to(query).transpose(1, 2).contiguous()
     elif options.get("softcap") is None and options.get("s_aux") is None:
         out, _ = _sdpa.sdpa_attention_forward(module, query, key, value, mask, **options)
     else:  # no fused kernel has these: by blocks of queries
         record = hooks[0][1]
         parts = [weights.to(value.dtype) @ record.values for _, weights in record.blocks()]
-        out = torch.cat(parts, 2).transpose(1, 2).contiguous()
+        out = torch.cat(parts, 2).transpose(1, 2).contiguous().to(query.device)
     for answer, record in answers:
         if answer is not None:
-            out = _context(record, shaped(answer, record))
+            out = _context(record, shaped(answer, record)).to(query.device)
     return out
 
 

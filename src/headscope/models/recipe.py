@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from headscope.models.model import Model
+from headscope.models.weights import plain
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +47,15 @@ def whole(name: str | os.PathLike[str]) -> str:
     return str(path.resolve()) if path.exists() else os.fspath(name)
 
 
+def _version(value: Tensor) -> int:
+    return 0 if value.is_inference() else value._version
+
+
 def _state(model: Model) -> object:
     weights = [
-        (name, value.data_ptr(), value.dtype, 0 if value.is_inference() else value._version)
+        (name, [part.data_ptr() for _, part in plain(value)], value.dtype, _version(value))
         for name, value in model.module.state_dict(keep_vars=True).items()
+        if isinstance(value, Tensor)
     ]
     kind = getattr(model.config, "_attn_implementation", None)
     return weights, kind, id(model.tokenizer), id(model.module)

@@ -11,6 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from headscope.errors import InputError
+from headscope.models.weights import packed, several_devices
+
+_SAMPLED = 4096
+"""How many values of a parameter tell that it was drawn again."""
 
 
 def reinitialise(
@@ -19,24 +23,33 @@ def reinitialise(
     *,
     keep: Literal["embeddings"] | None = None,
     init: Literal["architecture", "reset_parameters"] = "architecture",
+    in_place: bool = False,
 ) -> nn.Module:
     """A copy of a model with its weights drawn again from `seed`; the given model stays as it is.
 
     Args:
-        module: the model.
+        module: the model, with plain weights in one device.
         seed: of the random numbers; torch's global state is left alone.
         keep: ``"embeddings"`` keeps the trained word and position embeddings and draws everything else: the
             baseline of Clark et al. 2019, section 5.
         init: ``"architecture"`` is the model's own initialiser (transformers' ``_init_weights``),
             ``"reset_parameters"`` PyTorch's default of each layer.
+        in_place: draw the weights of the given model, not of a copy: half the memory.
 
     Raises:
-        InputError: some matrix was left as it was, so the model would not be untrained.
+        InputError: some matrix was left as it was, so the model would not be untrained; or its weights are packed, or
+            in several devices.
     """
+    if (kind := packed(module)) is not None:
+        raise InputError(f"untrained: expected plain weights, found packed ones ({kind})")
+    if several_devices(module):
+        raise InputError("untrained: expected a model in one device, found one in several or on disk")
     if keep not in (None, "embeddings"):
         raise InputError(f"keep: expected 'embeddings', found {keep!r}")
-    before = {name: value.detach().clone() for name, value in module.state_dict().items()}
-    module = copy.deepcopy(module)
+    before = {name: _some(value) for name, value in module.named_parameters()}
+    kept = {name: value.detach().clone() for name, value in _embeddings(module).items()} if keep else {}
+    if not in_place:
+        module = copy.deepcopy(module)
     with seeded(seed), torch.no_grad():
         if init == "architecture":
             _architecture(module)
@@ -44,10 +57,9 @@ def reinitialise(
             _reset_parameters(module)
         else:
             raise InputError(f"init: expected 'architecture' or 'reset_parameters', found {init!r}")
-    kept = _embeddings(module) if keep else {}
     with torch.no_grad():
-        for name, parameter in kept.items():
-            parameter.copy_(before[name])
+        for name, value in kept.items():
+            module.get_parameter(name).copy_(value)
     _prove(module, before, set(kept))
     return module.eval()
 
@@ -116,12 +128,18 @@ def _embeddings(module: nn.Module) -> dict[str, Tensor]:
     return matrices
 
 
+def _some(parameter: Tensor) -> Tensor:
+    """Up to 4,096 values of a parameter, from all over it."""
+    flat = parameter.detach().reshape(-1)
+    return flat[:: max(1, len(flat) // _SAMPLED)].clone()
+
+
 def _prove(module: nn.Module, before: dict[str, Tensor], kept: set[str]) -> None:
     tied = {
         id(parameter) for name, parameter in module.named_parameters(remove_duplicate=False) if name in kept
     }
     for name, parameter in module.named_parameters():
-        if parameter.ndim > 1 and id(parameter) not in tied and torch.equal(parameter, before[name]):
+        if parameter.ndim > 1 and id(parameter) not in tied and torch.equal(_some(parameter), before[name]):
             raise InputError(
                 f"untrained: {name} was left as it was; this architecture's initialiser does not reach it"
             )

@@ -13,17 +13,17 @@ import transformers
 
 import headscope
 from headscope.models import Model, expect_model
+from headscope.models.weights import stored
 
 
 def weights(model: Model) -> str:
     """A sha256 of the model's weights and configuration."""
     expect_model(model)
     digest = hashlib.sha256()
-    for name, value in model.module.state_dict().items():
-        if isinstance(value, torch.Tensor):
-            digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
-            flat = value.detach().cpu().contiguous().reshape(-1)
-            digest.update(flat.view(torch.uint8).numpy().data)
+    for name, value in stored(model.module):
+        digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
+        flat = value.cpu().contiguous().reshape(-1)
+        digest.update(flat.view(torch.uint8).numpy().data)
     if hasattr(model.config, "to_dict"):
         known: dict[str, Any] = model.config.to_dict()
         told = {key: value for key, value in known.items() if not key.startswith("_")}

@@ -16,7 +16,7 @@ import xarray as xr
 from scipy.stats import rankdata  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
 from headscope.analyses.roles.copying import figures
-from headscope.attention.residual import attention_calls, followed, frozen_norm, unembedding
+from headscope.attention.residual import attention_calls, followed, frozen_norm, rows_of, unembedding
 from headscope.corpora import Example
 from headscope.errors import RefusedError
 from headscope.models import Model
@@ -116,7 +116,7 @@ def _of_text(model: Model, ids: npt.NDArray[np.integer], special: Bools) -> tupl
     calls = attention_calls(model, ready, slice(0, len(ids)))
     blocks, final, _, _ = followed(model, ready, calls, head)
     norm = frozen_norm(model, *final, 0)
-    rows = head.weight.detach()[context.ids].double()
+    rows = rows_of(head, model)[context.ids].double()
     places = torch.as_tensor(context.places, device=rows.device)
     # Within a row a norm's divisor is one number for all tokens: it does not change their order.
     direction = norm.along(rows - rows.mean(0))

@@ -91,7 +91,7 @@ def writes(
     >>> float(found["itself_chance"]) == 3 / 90
     True
     """
-    rows, embedded = unembedding(model).weight.shape[0], model.embedding_rows or 0
+    rows, embedded = unembedding(model).out_features, model.embedding_rows or 0
     if k > rows:
         raise InputError(f"k: expected at most the {rows:,} tokens of {model.name}, found {k:,}")
     if tokens is not None and not len(tokens):

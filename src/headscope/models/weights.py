@@ -1,0 +1,102 @@
+"""The weights of a module wherever they are: in memory, on disk (accelerate's offloading), or packed in few bits."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+
+from headscope.lazy import module as library
+
+
+def stored(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """What a module's state dict holds, one plain tensor at a time; what lies on disk is read for as long.
+
+    A packed weight is given in its parts, such as its integers and their scales.
+    """
+    for name, value in module.state_dict().items():
+        if isinstance(value, Tensor):
+            with _there(module, name, value) as here:
+                for inner, part in plain(here):
+                    yield f"{name}{inner}", part
+
+
+def parameters(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """The same of a module's parameters, by their own names."""
+    for name, value in module.named_parameters():
+        with _there(module, name, value) as here:
+            for _, part in plain(here):
+                yield name, part
+
+
+def plain(value: Tensor) -> Iterator[tuple[str, Tensor]]:
+    """The plain tensors of a tensor, with what to add to its name: itself, or the parts of a packed one."""
+    if not is_traceable_wrapper_subclass(value):
+        yield "", value.detach()
+        return
+    names, _ = cast("Any", value).__tensor_flatten__()
+    for name in names:
+        for inner, part in plain(getattr(value, name)):
+            yield f".{name}{inner}", part
+
+
+@contextmanager
+def _there(module: nn.Module, name: str, value: Tensor) -> Generator[Tensor]:
+    """The tensor of this name; one that is not in memory is brought there for as long."""
+    path, _, own = name.rpartition(".")
+    owner = module.get_submodule(path)
+    if not value.is_meta or not hasattr(owner, "_hf_hook"):
+        yield value
+        return
+    with library("accelerate.utils").align_module_device(owner):
+        yield getattr(owner, own)
+
+
+def held(module: nn.Module, name: str = "weight") -> Tensor | None:
+    """A weight or bias of one layer as plain numbers: read from disk where it lies there, unpacked where it is packed.
+
+    None where the layer has none of this name.
+    """
+    value: Any = getattr(module, name, None)
+    if not isinstance(value, Tensor):
+        return None
+    with _there(module, name, value) as here:
+        if is_traceable_wrapper_subclass(here):
+            unpack: Any = here
+            return unpack.dequantize()
+        if getattr(here, "quant_state", None) is not None or getattr(here, "SCB", None) is not None:
+            unpack = library("transformers.integrations.bitsandbytes").dequantize_bnb_weight
+            return unpack(here, getattr(module, "state", None))
+        return here
+
+
+def several_devices(module: nn.Module) -> bool:
+    """Whether accelerate has spread a module over devices, or put parts of it on disk."""
+    return len(set(getattr(module, "hf_device_map", {}).values())) > 1
+
+
+def main_device(module: nn.Module) -> torch.device:
+    """Where a module takes its inputs: where its weights are, or of several devices the main one."""
+    for part in module.modules():
+        told = getattr(getattr(part, "_hf_hook", None), "execution_device", None)
+        if isinstance(told, str | int | torch.device):
+            return torch.device(told)
+    devices = (parameter.device for parameter in module.parameters() if not parameter.is_meta)
+    return next(devices, torch.device("cpu"))
+
+
+def packed(module: nn.Module) -> str | None:
+    """What packs a module's weights in few bits, such as ``bitsandbytes``; None where they are plain numbers."""
+    config: Any = getattr(getattr(module, "config", None), "quantization_config", None)
+    if config is not None:
+        told: Any = getattr(config, "quant_method", None)
+        method: Any = cast("dict[str, Any]", config).get("quant_method") if isinstance(config, dict) else told
+        return str(getattr(method, "value", method))
+    for value in module.parameters():
+        if is_traceable_wrapper_subclass(value) or hasattr(value, "quant_state") or hasattr(value, "SCB"):
+            return type(value).__name__
+    return None

@@ -1,0 +1,176 @@
+"""Models in several devices: on disk, and on a second device that computes on the CPU (torch's lazy tensors)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from presence import needs
+from small_models import sharpen
+from small_tokenizers import byte_level
+
+import headscope as hs
+from headscope import contribution, corpora
+from headscope.errors import InputError, ModelError
+from headscope.models import Model
+from headscope.stream.identity import weights
+
+TEXT = "The cat sat on the mat."
+LINES = corpora.texts([TEXT, "She opened the door; nobody was there.", "It was late."])
+PARTS = ["model.embed_tokens", *(f"model.layers.{layer}" for layer in range(4)), "model.norm", "lm_head"]
+
+
+def placed(here: str, there: str) -> dict[str, str]:
+    """The middle layers and the end in one place, the rest in another."""
+    map = {part: there if number in (2, 3, 5, 6) else here for number, part in enumerate(PARTS)}
+    return {**map, "model.rotary_emb": here}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    needs("accelerate")
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=len(byte_level()),
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=4,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=128,
+    )
+    folder = tmp_path_factory.mktemp("llama")
+    sharpen(transformers.LlamaForCausalLM(config)).save_pretrained(folder)
+    byte_level().save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(folder: Path) -> Model:
+    return hs.load(folder)
+
+
+class _NoStorage:
+    def data_ptr(self) -> int:
+        return 0
+
+
+@cache
+def lazy() -> None:
+    """Start the device, once a process."""
+    import torch._lazy.ts_backend as backend
+
+    backend.init()
+
+
+def second_device(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Model:
+    """A model whose middle is on a device of its own: operations of tensors there and elsewhere fail."""
+    from accelerate import dispatch_model
+
+    storage, address = torch.Tensor.untyped_storage, torch.Tensor.data_ptr  # lazy tensors have neither
+    lazy()
+    monkeypatch.setattr(
+        torch.Tensor, "untyped_storage", lambda x: _NoStorage() if x.device.type == "lazy" else storage(x)
+    )
+    monkeypatch.setattr(torch.Tensor, "data_ptr", lambda x: id(x) if x.device.type == "lazy" else address(x))
+    module = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    module = dispatch_model(module, device_map=placed("cpu", "lazy:0"), main_device="cpu")
+    return hs.load((module, byte_level()))
+
+
+@pytest.fixture(params=["disk", "given, on disk", "second device"])
+def spread(request: pytest.FixtureRequest, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
+    map = placed("cpu", "disk")
+    if request.param == "disk":
+        yield hs.load(folder, device=map)
+    elif request.param == "given, on disk":
+        module = transformers.AutoModelForCausalLM.from_pretrained(folder, device_map=map)
+        yield hs.load((module, byte_level()))
+    else:
+        yield second_device(folder, monkeypatch)
+
+
+def test_the_second_device_is_another(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = second_device(folder, monkeypatch)
+    there = {each.device.type for each in model.module.parameters()}
+    assert "lazy" in there
+    with pytest.raises(RuntimeError, match="not a lazy tensor"):
+        torch.zeros(1) + torch.zeros(1, device="lazy")
+
+
+def test_maps_norms_and_gradients(spread: Model, whole: Model) -> None:
+    assert spread.device == torch.device("cpu")
+    for of in (
+        lambda model: hs.capture(model, TEXT).weights,
+        lambda model: contribution.norms(model, TEXT)["self"],
+        lambda model: hs.gradients(model, TEXT)["self"],
+    ):
+        np.testing.assert_allclose(np.stack(of(spread)), np.stack(of(whole)), rtol=1e-4, atol=1e-5)
+
+
+def test_figures(spread: Model, whole: Model) -> None:
+    measured: list[Any] = [hs.measure(each, LINES, measures=["surface"]) for each in (spread, whole)]
+    for name in ("previous", "entropy"):
+        np.testing.assert_allclose(measured[0][name], measured[1][name], rtol=1e-4, atol=1e-6)
+    between: list[Any] = [hs.distance(each, LINES) for each in (spread, whole)]
+    np.testing.assert_allclose(between[0]["distance"], between[1]["distance"], rtol=0, atol=1e-5)
+    moved = hs.compare.models(whole, spread, LINES, measures=["previous"]).figures
+    assert float(np.abs(moved["js"]).max()) < 1e-9
+
+
+def test_what_reads_weights(spread: Model, whole: Model) -> None:
+    a, b = (hs.attribute(each, TEXT) for each in (spread, whole))
+    np.testing.assert_allclose(a.heads, b.heads, rtol=0, atol=1e-4)
+    a, b = (hs.writes(each) for each in (spread, whole))
+    np.testing.assert_allclose(a["copying"], b["copying"], rtol=0, atol=1e-4)
+
+
+def test_weights_are_told_wherever_they_are(folder: Path, whole: Model) -> None:
+    assert weights(hs.load(folder, device=placed("cpu", "disk"))) == weights(whole)
+
+
+def test_a_weight_on_disk_that_is_no_number_is_told(folder: Path, tmp_path: Path) -> None:
+    module = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    with torch.no_grad():
+        module.model.layers[1].self_attn.q_proj.weight[3, 5] = torch.nan
+    module.save_pretrained(tmp_path)
+    with pytest.raises(
+        hs.errors.RefusedError, match=r"found nan in model.layers.1.self_attn.q_proj.weight\[3, 5\]"
+    ):
+        hs.load(tmp_path, device=placed("cpu", "disk"))
+
+
+def test_auto_is_one_device_where_there_is_one(folder: Path, whole: Model) -> None:
+    model = hs.load(folder, device="auto")
+    np.testing.assert_array_equal(hs.capture(model, TEXT).weights, hs.capture(whole, TEXT).weights)
+    assert "device" not in model.recipe.arguments
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (
+            {"device": "cpu"},
+            "device: expected none, or cpu, for .*, which is in several devices or on disk; found cpu",
+        ),
+        ({"dtype": "bfloat16"}, "dtype: expected none, or float32, for .*, which is in several devices"),
+        ({"untrained": 0}, "untrained: expected a model in one device, found one in several or on disk"),
+        ({"device": "auto"}, "device: expected one device for a module, found a map"),
+    ],
+)
+def test_what_cannot_be_done_with_it(folder: Path, more: dict[str, Any], said: str) -> None:
+    module = transformers.AutoModelForCausalLM.from_pretrained(folder, device_map=placed("cpu", "disk"))
+    with pytest.raises(InputError, match=said):
+        hs.load((module, byte_level()), **more)
+
+
+def test_a_map_that_leaves_out_a_part(folder: Path) -> None:
+    with pytest.raises(ModelError) as raised:
+        hs.load(folder, device={"model.layers.0": "cpu", "lm_head": "disk"})
+    assert "\n" not in str(raised.value)
