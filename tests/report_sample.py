@@ -83,7 +83,7 @@ def dataset(
         "command": "headscope report --text text.txt",
         "created": "2026-01-02T03:04:05",
         "seconds": 12.5,
-        "route": "fused",
+        "route": "blocks of rows",
         "absent": {"offset+9": "no input is that long"},
         **meta,
     }

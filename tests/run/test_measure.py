@@ -18,7 +18,6 @@ from torch import nn
 
 import headscope as hs
 from headscope.analyses.measure.run import estimate, measure
-from headscope.attention import fused
 from headscope.attention.one import capture
 from headscope.corpora import Example
 from headscope.errors import CorpusError, InputError, RefusedError, RunError
@@ -199,17 +198,6 @@ def test_figures_are_those_of_whole_maps(kind: str) -> None:
         same(measure(model, corpus, measures=wanted, batch_size=batch_size), truth)
 
 
-@pytest.mark.parametrize("kind", ["bert", "llama", "mistral"])
-def test_the_kernel_gives_the_same_figures(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    more, sight = FAMILIES[kind]
-    model, corpus = small(kind, **more), examples(inputs(11, 5, 11, 8))
-    wanted = ["previous", "first", "punctuation", "entropy"]
-    monkeypatch.setattr(fused, "KERNEL_KEYS", 1)
-    found = measure(model, corpus, measures=wanted)
-    assert json.loads(found.attrs["meta"])["route"] == "fused"
-    same(found, from_maps(model, corpus, wanted, sight))
-
-
 def test_a_corpus_of_one_input_is_that_input(demo: Model) -> None:
     corpus = hs.corpora.texts([("The cat sat on the mat.", "It was tired, so it slept.")])
     found = measure(demo, corpus)
@@ -343,16 +331,8 @@ def test_the_description(demo: Model) -> None:
     assert set(meta["versions"]) >= {"headscope", "torch", "transformers"}
     assert meta["command"] == "headscope measure"
     assert meta["seconds"] > 0
-    assert meta["route"] == "blocks (under 4096 tokens)"
+    assert meta["route"] == "blocks of rows"
     assert meta["options"] == {"by": "token", "batch_size": 32, "pack": 48}
-
-
-def test_mixed_routes_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fused, "KERNEL_KEYS", 8)
-    found = measure(small("bert"), examples(inputs(9, 5)), measures=["entropy"], batch_size=1)
-    assert (
-        json.loads(found.attrs["meta"])["route"] == "mixed (fused: 3 calls, blocks (under 8 tokens): 3 calls)"
-    )
 
 
 def test_the_default_is_every_measure(demo: Model) -> None:

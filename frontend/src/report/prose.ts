@@ -35,11 +35,6 @@ export function lead({ corpus, title, created }: ReportPayload): HTMLElement {
   return h("div.lead", {}, h("h1", {}, title), h("p.facts", {}, ...facts.map((fact) => h("span", {}, fact))));
 }
 
-const ROUTES: Record<string, string> = {
-  fused: "fused (exact statistics without forming the maps)",
-  blocks: "by blocks of queries",
-};
-
 export function provenance(payload: ReportPayload): HTMLElement {
   const { model, corpus, route, seconds } = payload;
   const rows: [string, string | null][] = [
@@ -50,7 +45,7 @@ export function provenance(payload: ReportPayload): HTMLElement {
     ["dtype", model.dtype],
     ["corpus", [corpus.name, ...corpusText(corpus)].filter(Boolean).join(", ")],
     ["of the tokens", shareText(corpus.shares) || null],
-    ["route", route && (ROUTES[route] ?? route)],
+    ["route", route],
     ...Object.entries(payload.options),
     ...Object.entries(payload.versions),
     ["made", payload.created],

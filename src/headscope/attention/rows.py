@@ -1,7 +1,8 @@
-"""Exact statistics of attention rows by blocks of scores that stay in the processor's cache.
+"""Exact statistics of attention rows by blocks of scores that stay in the processor's cache, of any attention call.
 
 A few rows of a few heads at a time are scored, put through softmax and reduced; no map is ever whole, so
-memory is linear in length. With m the row's largest score, entropy = ln Σⱼ exp(sⱼ − m) + Σⱼ pⱼ (m − sⱼ): two
+memory is linear in length. What the values give is a part of it (`Wanted.output`), so that the model need not attend
+again. With m the row's largest score, entropy = ln Σⱼ exp(sⱼ − m) + Σⱼ pⱼ (m − sⱼ): two
 terms that are never negative, so nothing cancels.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from math import sqrt
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -23,9 +24,9 @@ HIDDEN = -1e30
 _DEAD = -5e29  # a row whose largest score is below this sees nothing
 _THREAD_ELEMENTS = 1 << 17  # scores of a block for each thread: half a megabyte
 _DEVICE_ELEMENTS = 1 << 24  # the same on an accelerator
-_ROWS = 8  # heads are split before a block gets fewer rows than this
+_ROWS = 64  # heads are split before a block gets fewer rows than this: products of fewer are slow
+_LONGER = 4  # a block may be so many times as large for twice as many rows of long inputs: products matter more there
 
-Way = Literal["fused", "blocks"]
 Extra = Callable[[Tensor, slice, slice, Tensor], Tensor]
 """A statistic that the caller defines: ``(weights [item head row key], items, rows, seen) -> [item head row]``.
 
@@ -68,7 +69,6 @@ class RowStatistics:
         largest: ``[batch head query]``.
         extras: the wanted extras, ``[batch head query]`` each.
         output: of the values, ``[batch head query value_dim]``.
-        route: how they were computed.
     """
 
     mass: Tensor
@@ -77,7 +77,6 @@ class RowStatistics:
     largest: Tensor | None = None
     extras: list[Tensor] = field(default_factory=list[Tensor])
     output: Tensor | None = None
-    route: Way = "blocks"
 
     @property
     def tensors(self) -> list[Tensor]:
@@ -94,7 +93,6 @@ class RowStatistics:
             None if self.largest is None else change(self.largest),
             [change(extra) for extra in self.extras],
             None if self.output is None else change(self.output),
-            self.route,
         )
 
     def of_keys(self, share: Tensor) -> RowStatistics:
@@ -169,20 +167,25 @@ class _Part(NamedTuple):
     rows: slice
 
 
-def by_blocks(
+@torch.no_grad()
+def row_statistics(
     record: AttentionRecord, columns: Tensor, wanted: Wanted, elements: int | None = None
 ) -> RowStatistics:
-    """Statistics of every row by blocks of about `elements` scores, by default as many as stay in the cache.
+    """Statistics of every row of one attention call, exact, in memory linear in the number of keys.
 
     Args:
-        record: the attention call, of any kind.
-        columns: what a key is worth to each class, ``[batch key class]``, in the dtype of the result.
+        record: the attention call.
+        columns: what a key is worth to each class, ``[batch key class]``.
         wanted: which statistics.
-        elements: for tests.
+        elements: scores of a block; by default as many as stay in the cache.
+
+    Returns:
+        The statistics in float32 (float64 where the queries are), on the record's device.
     """
+    columns = columns.to(record.q.device, torch.float64 if record.q.dtype == torch.float64 else torch.float32)
     batch, heads, queries, keys = record.shape
     groups, key_heads = record.groups, heads // record.groups
-    elements = elements or _elements(record.q.device)
+    elements = elements or _elements(record.q.device, keys)
     items = max(1, elements // (heads * queries * keys))
     together = max(1, min(key_heads, elements // (groups * min(_ROWS, queries) * keys)))
     columns = columns.mT.contiguous()  # [batch class key]
@@ -201,8 +204,9 @@ def by_blocks(
         for head in range(0, key_heads, together):
             inputs, shared = slice(item, item + items), slice(head, head + together)
             parts = operands(record, inputs, shared)
+            values = _values(record, columns, inputs, shared) if attends else None
             for rows in _row_slices(record, elements / (items * together * groups)):
-                part = _rows(record, parts, columns, wanted, _Part(inputs, shared, rows))
+                part = _rows(record, parts, columns, values, wanted, _Part(inputs, shared, rows))
                 for whole, some in zip(
                     statistics.tensors, part.tensors if part else (), strict=part is not None
                 ):
@@ -210,8 +214,11 @@ def by_blocks(
     return statistics.each(lambda t: t.flatten(1, 2))
 
 
-def _elements(device: torch.device) -> int:
-    return _THREAD_ELEMENTS * max(2, torch.get_num_threads()) if device.type == "cpu" else _DEVICE_ELEMENTS
+def _elements(device: torch.device, keys: int) -> int:
+    if device.type != "cpu":
+        return _DEVICE_ELEMENTS
+    cached = _THREAD_ELEMENTS * max(2, torch.get_num_threads())
+    return min(_LONGER * cached, max(cached, 2 * _ROWS * keys))
 
 
 def _row_slices(record: AttentionRecord, scores: float) -> Iterator[slice]:
@@ -226,8 +233,26 @@ def _row_slices(record: AttentionRecord, scores: float) -> Iterator[slice]:
         start = stop
 
 
+def _values(record: AttentionRecord, columns: Tensor, items: slice, key_heads: slice) -> Tensor | None:
+    """The classes, the values of keys, and zeros side by side: one product sums both.
+
+    ``[item key_head key width]``; products of a width that is no multiple of 8 are slow.
+    """
+    if record.v is None:
+        return None
+    values = record.v[items, key_heads].to(columns.dtype)
+    classes = columns[items].mT[:, None].expand(-1, values.shape[1], -1, -1)
+    zeros = values.new_zeros(()).expand(*values.shape[:3], -(classes.shape[-1] + values.shape[-1]) % 8)
+    return torch.cat([classes, values, zeros], -1)
+
+
 def _rows(
-    record: AttentionRecord, parts: Operands, columns: Tensor, wanted: Wanted, part: _Part
+    record: AttentionRecord,
+    parts: Operands,
+    columns: Tensor,
+    values: Tensor | None,
+    wanted: Wanted,
+    part: _Part,
 ) -> RowStatistics | None:
     """Statistics of one block, heads as ``[key_head group]``; None where none of its rows sees a key."""
     _, _, queries, keys = record.shape
@@ -255,14 +280,17 @@ def _rows(
             sinks = None if record.sinks is None else record.sinks.reshape(-1, record.groups, 1)[part.heads]
             shift = None if parts.shift is None else parts.shift[..., part.rows]
             share = share_of_keys(top[..., 0] + beyond, shift, sinks)
-    mass = columns[part.items, :, width] @ weights.flatten(1, 3).mT  # far quicker than weights @ columns
-    mass = mass.view(*mass.shape[:2], *weights.shape[1:4]).movedim(1, -1)
+    output = None
+    if values is None:
+        mass = columns[part.items, :, width] @ weights.flatten(1, 3).mT  # far quicker than weights @ columns
+        mass = mass.view(*mass.shape[:2], *weights.shape[1:4]).movedim(1, -1)
+    else:
+        sums = (weights.flatten(2, 3) @ values[..., width, :]).view(*weights.shape[:4], -1)
+        classes = columns.shape[1]
+        mass, output = sums[..., :classes], sums[..., classes : classes + record.values.shape[-1]]
     first = part.rows.start + keys - queries - width.start  # the key that stands where the first row does
     offsets = {offset: _diagonal(weights, first + offset) for offset in wanted.offsets}
-    statistics = RowStatistics(mass, offsets, entropy, largest if wanted.largest else None)
-    if wanted.output and record.v is not None:
-        values = record.v[part.items, part.heads, width].to(weights.dtype)
-        statistics.output = (weights.flatten(2, 3) @ values).view(*weights.shape[:4], -1)
+    statistics = RowStatistics(mass, offsets, entropy, largest if wanted.largest else None, output=output)
     statistics = statistics if share is None else statistics.of_keys(share)
     if share is not None and (wanted.smoothing or wanted.extras):
         weights = weights * share[..., None]

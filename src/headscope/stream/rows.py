@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.attention.fused import RowStatistics, Wanted, row_statistics, why_blocks
 from headscope.attention.record import AttentionRecord
+from headscope.attention.rows import RowStatistics, Wanted, row_statistics
 from headscope.errors import RefusedError
 from headscope.measures import measure as definitions
 from headscope.measures.measure import Matrix, Measure
@@ -74,7 +74,7 @@ class Rows:
         measures: the definitions, all of one matrix.
         tokens: the inputs.
         smoothing: of entropies, see `Wanted`.
-        routes: is told how many calls were reduced in which way, and why.
+        routes: is told how many calls were reduced in which way.
         change: makes of each call the one that is reduced in its place.
     """
 
@@ -119,8 +119,7 @@ class Rows:
             return
         expect_square(record, len(self._tokens), self._width, self._found)
         record = record if self._change is None else self._change(record)
-        reason = why_blocks(record, self._wanted)
-        self._routes["fused" if reason is None else f"blocks ({reason})"] += 1
+        self._routes["blocks of rows"] += 1
         alone = self._change is None and record.given is None and record.route == "interface"
         statistics = row_statistics(record, self._columns, replace(self._wanted, output=alone))
         record.output = statistics.output

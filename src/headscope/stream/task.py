@@ -36,7 +36,7 @@ class Task:
         by: what figures are means over.
         preset: whose code is followed.
         objective: what gradients are of; by default the model's natural one.
-        routes: how many attention calls were reduced in which way, and why.
+        routes: how many attention calls were reduced in which way.
         change: makes of each call of attention the one whose weights are measured in its place.
     """
 
@@ -123,7 +123,7 @@ def objective_of(counts: Mapping[str, int]) -> str | None:
 
 
 def route(counts: Mapping[str, int], prefix: str = _ROUTE) -> str:
-    """How attention calls were reduced, of the counts of sums: ``fused``, ``blocks (why)`` or ``mixed (…)``."""
+    """How attention calls were reduced, of counts of sums: ``blocks of rows``, ``whole maps (…)``, ``mixed (…)``."""
     calls = Counter({name.removeprefix(prefix): n for name, n in counts.items() if name.startswith(prefix)})
     if len(calls) == 1:
         return next(iter(calls))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,10 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from headscope.attention import fused
-from headscope.attention.fused import RowStatistics, Wanted, by_blocks, by_kernel, fusable, row_statistics
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
+from headscope.attention.rows import RowStatistics, Wanted, row_statistics
 from headscope.measures.choose import choose
 from headscope.models import Model
 from headscope.stream.rows import Rows
@@ -177,26 +177,12 @@ BLOCKS_ONLY: dict[str, Callable[[], AttentionRecord]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scores", [1, 1 << 20])
-@pytest.mark.parametrize("case", CASES)
-def test_kernel_equals_whole_maps(case: str, scores: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fused, "_SCORES", scores)
-    record = CASES[case]()
-    columns = classes(record)
-    assert fusable(record, EVERYTHING) is None
-    found = by_kernel(record, columns, EVERYTHING)
-    assert found.route == "fused"
-    compare(found, expected(record, columns))
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("elements", [None, 1, 97, 700], ids=lambda count: f"blocks of {count}")
 @pytest.mark.parametrize("case", {**CASES, **BLOCKS_ONLY})
 def test_blocks_equal_whole_maps(case: str, elements: int | None) -> None:
     record = {**CASES, **BLOCKS_ONLY}[case]()
     columns = classes(record)
-    found = by_blocks(record, columns, EVERYTHING, elements)
-    assert found.route == "blocks"
+    found = row_statistics(record, columns, EVERYTHING, elements)
     compare(found, expected(record, columns))
 
 
@@ -204,7 +190,7 @@ def test_blocks_equal_whole_maps(case: str, elements: int | None) -> None:
 @pytest.mark.parametrize("case", {**CASES, **BLOCKS_ONLY})
 def test_blocks_attend_in_place_of_the_model(case: str, elements: int | None) -> None:
     record = {**CASES, **BLOCKS_ONLY}[case]()
-    found = by_blocks(record, classes(record), Wanted(entropy=True, output=True), elements)
+    found = row_statistics(record, classes(record), Wanted(entropy=True, output=True), elements)
     assert found.output is not None
     torch.testing.assert_close(
         found.output.double(), whole(record) @ record.values.double(), atol=2e-5, rtol=0
@@ -223,9 +209,8 @@ def test_a_model_whose_attention_is_measured_gives_what_it_gives_else(demo: Mode
     torch.testing.assert_close(measured[seen], own[seen], atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize("way", [by_kernel, by_blocks])
 @pytest.mark.parametrize("shared", [0.0, 1.0], ids=["spread", "shared by all keys"])
-def test_large_scores_keep_their_digits(way: Any, shared: float) -> None:
+def test_large_scores_keep_their_digits(shared: float) -> None:
     """Scores near 200: with a large part that all keys share entropies stay exact, and none is negative."""
     record = make(dim=64, queries=64)
     if shared:
@@ -238,7 +223,7 @@ def test_large_scores_keep_their_digits(way: Any, shared: float) -> None:
         record.q, tolerance = 60 * record.q, 2e-4  # float32 itself knows scores this large to 1e-5
     scores = record.q.double() @ record.k.double().mT * record.scaling
     assert scores.logsumexp(-1).max() > 180
-    compare(way(record, classes(record), EVERYTHING), expected(record, classes(record)), tolerance)
+    compare(row_statistics(record, classes(record), EVERYTHING), expected(record, classes(record)), tolerance)
 
 
 def test_a_sink_with_scores_that_all_keys_share() -> None:
@@ -249,8 +234,7 @@ def test_a_sink_with_scores_that_all_keys_share() -> None:
     assert truth.largest is not None
     assert truth.mass.sum() > 0.1
     assert whole(record).sum(-1).min() < 0.5
-    compare(by_kernel(record, classes(record), EVERYTHING), truth)
-    compare(by_blocks(record, classes(record), EVERYTHING), truth)
+    compare(row_statistics(record, classes(record), EVERYTHING), truth)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
@@ -259,16 +243,9 @@ def test_other_dtypes(dtype: torch.dtype) -> None:
     record = make(is_causal=True)
     record.q, record.k = record.q.to(dtype), record.k.to(dtype)
     truth = expected(record, classes(record))
-    for found in (
-        row_statistics(record, classes(record), EVERYTHING),
-        by_kernel(
-            record,
-            classes(record).to(record.q.dtype if dtype == torch.float64 else torch.float32),
-            EVERYTHING,
-        ),
-    ):
-        assert found.mass.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
-        compare(found, truth)
+    found = row_statistics(record, classes(record), EVERYTHING)
+    assert found.mass.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
+    compare(found, truth)
 
 
 def test_smoothed_entropy_is_over_visible_keys() -> None:
@@ -276,48 +253,19 @@ def test_smoothed_entropy_is_over_visible_keys() -> None:
     weights = whole(record)
     seen = (padded(19, 7, width=19) & lower(19)).double()
     mixed = (1 - 1e-2) * weights + 1e-2 * seen / seen.sum(-1, keepdim=True)
-    found = by_blocks(record, classes(record), Wanted(entropy=True, smoothing=1e-2))
+    found = row_statistics(record, classes(record), Wanted(entropy=True, smoothing=1e-2))
     assert found.entropy is not None
     torch.testing.assert_close(found.entropy.double(), torch.special.entr(mixed).sum(-1), atol=1e-5, rtol=0)
 
 
 def test_rows_that_see_nothing_are_zero() -> None:
     record = make(mask=padded(19, 7, width=19, side="left") & lower(19))
-    for found in (
-        by_kernel(record, classes(record), EVERYTHING),
-        by_blocks(record, classes(record), EVERYTHING),
-    ):
-        assert found.entropy is not None
-        assert not found.entropy[1, :, :12].any()
-        assert not found.mass[1, :, :12].any()
-        assert not any(weight[1, :, :12].any() for weight in found.offsets.values())
-        assert found.entropy[1, :, 14:].all()
-
-
-@pytest.mark.parametrize(
-    ("case", "wanted", "reason"),
-    [
-        ("bias", EVERYTHING, "bias"),
-        ("softcap", EVERYTHING, "softcap"),
-        ("given", EVERYTHING, "own weights"),
-        ("causal, more keys", EVERYTHING, "more keys than queries"),
-        ("causal with padding", EVERYTHING, "causal with a mask"),
-        ("plain", Wanted(entropy=True, smoothing=1e-4), "smoothed"),
-    ],
-)
-def test_what_the_kernel_cannot_do_goes_by_blocks(case: str, wanted: Wanted, reason: str) -> None:
-    record = {**CASES, **BLOCKS_ONLY}[case]()
-    assert reason in str(fusable(record, wanted))
-    assert row_statistics(record, classes(record), wanted).route == "blocks"
-
-
-def test_the_way_is_chosen_by_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    record = make()
-    assert row_statistics(record, classes(record), EVERYTHING).route == "blocks"
-    monkeypatch.setattr(fused, "KERNEL_KEYS", 19)
     found = row_statistics(record, classes(record), EVERYTHING)
-    assert found.route == "fused"
-    compare(found, expected(record, classes(record)))
+    assert found.entropy is not None
+    assert not found.entropy[1, :, :12].any()
+    assert not found.mass[1, :, :12].any()
+    assert not any(weight[1, :, :12].any() for weight in found.offsets.values())
+    assert found.entropy[1, :, 14:].all()
 
 
 @pytest.mark.slow
@@ -333,7 +281,7 @@ def test_the_way_is_chosen_by_length(monkeypatch: pytest.MonkeyPatch) -> None:
     seed=st.integers(0, 1000),
     hide=st.sampled_from(["nothing", "causal", "some"]),
 )
-def test_both_ways_agree(
+def test_any_call_in_any_blocks(
     batch: int,
     key_heads: int,
     groups: int,
@@ -352,8 +300,7 @@ def test_both_ways_agree(
         )
     columns = classes(record, count)
     truth = expected(record, columns)
-    compare(by_kernel(record, columns, EVERYTHING), truth)
-    compare(by_blocks(record, columns, EVERYTHING, elements), truth)
+    compare(row_statistics(record, columns, EVERYTHING, elements), truth)
 
 
 @pytest.mark.slow
@@ -374,7 +321,7 @@ def test_memory_is_linear() -> None:
             return out
 
     record = make(1, 4, 2048, dim=8, is_causal=True)
-    for way in (by_kernel, by_blocks):
+    for wanted in (EVERYTHING, replace(EVERYTHING, output=True)):
         with Sizes() as sizes:
-            way(record, classes(record), EVERYTHING)
+            row_statistics(record, classes(record), wanted)
         assert 0 < sizes.largest < 4 * 2048 * 2048 / 8
