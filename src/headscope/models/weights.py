@@ -74,6 +74,11 @@ def held(module: nn.Module, name: str = "weight") -> Tensor | None:
         return here
 
 
+def size_of(module: nn.Module) -> int:
+    """Of all weights together, in bytes."""
+    return sum(value.numel() * value.element_size() for value in module.parameters())
+
+
 def several_devices(module: nn.Module) -> bool:
     """Whether accelerate has spread a module over devices, or put parts of it on disk."""
     return len(set(getattr(module, "hf_device_map", {}).values())) > 1
