@@ -3,19 +3,20 @@
 /** A weight in a picture: `.54`, and `·` below .005. */
 export const weight = (w: number): string => (w < 0.005 ? "·" : w >= 0.995 ? "1.0" : w.toFixed(2).slice(1));
 
-/** A figure in a table or a tip: three decimals, more for what is small, `–` for none. */
+/** A figure in a table or a tip: three decimals, fewer from 10 on, more for what is small, `–` for none. */
 export function figure(x: number, digits = 3): string {
   if (!Number.isFinite(x)) return "–";
   if (x !== 0 && Math.abs(x) < 0.5 * 10 ** -digits) return x < 0 ? `−${10 ** -digits}` : `<${(10 ** -digits).toFixed(digits)}`;
-  return x.toFixed(digits).replace("-", "−");
+  const fewer = Math.abs(x) >= 100 ? 2 : Math.abs(x) >= 10 ? 1 : 0;
+  return x.toFixed(Math.max(0, digits - fewer)).replace("-", "−");
 }
 
-/** A standard error: two significant digits, at most four decimals. */
+/** A standard error: at most four decimals, fewer for what is large. */
 export function errorFigure(x: number): string {
   if (!Number.isFinite(x)) return "–";
   if (x === 0) return "0";
   if (x < 0.00005) return "<.0001";
-  const decimals = x >= 0.01 ? 3 : 4;
+  const decimals = x >= 10 ? 1 : x >= 1 ? 2 : x >= 0.01 ? 3 : 4;
   const text = x.toFixed(decimals);
   return x < 1 ? text.slice(1) : text;
 }

@@ -26,7 +26,7 @@ export class LayerStrip {
   private readonly title = h("span.cap");
   private readonly of: Segments<"strip">;
   private readonly row = h("div.layers");
-  readonly root = h("div.strip", {});
+  readonly root = h("div.layers-strip", {});
   private readonly stops: () => void;
   private cells: readonly Cell[] = [];
   private listed = "";
