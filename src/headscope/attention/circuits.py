@@ -192,7 +192,9 @@ class _Runs:
             if not values.requires_grad:
                 raise no_stream(self._model, f"a {record.module} whose values do not come from its input")
             ways = torch.eye(values.shape[1], dtype=values.dtype, device=values.device)
-            (every,) = torch.autograd.grad(values[-1], leaf, ways, is_grads_batched=True)
+            (every,) = torch.autograd.grad(
+                values[-1], leaf, ways, is_grads_batched=True, allow_unused=True, materialize_grads=True
+            )
             matrix = every[:, 0, -1]
             values, inputs = values.detach(), leaf.detach()[0]
             rest = values - inputs @ matrix.T

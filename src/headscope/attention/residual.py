@@ -23,7 +23,7 @@ from headscope.attention.recording import evaluating, recording
 from headscope.errors import InputError, RefusedError
 from headscope.models.finite import not_finite
 from headscope.models.model import Model, uncached
-from headscope.models.weights import held
+from headscope.models.weights import held, packed
 
 CLOSE = 1e-4
 """How far a sum may be from the model's own number, as a share of its largest term (or of 1)."""
@@ -218,6 +218,11 @@ def unembedding(model: Model) -> nn.Linear:
     if model.dtype.itemsize < 4:
         raise RefusedError(
             f"{model.name}: expected weights in float32 or float64, found {model.dtype}; load it so"
+        )
+    if packed(model.module) == "bitsandbytes":
+        raise RefusedError(
+            f"{model.name}: expected weights that map exactly, found those of bitsandbytes, which round what they map; "
+            "load it with plain weights"
         )
     return head
 

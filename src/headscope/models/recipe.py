@@ -11,7 +11,7 @@ from typing import Any
 from torch import Tensor
 
 from headscope.models.model import Model
-from headscope.models.weights import plain
+from headscope.models.weights import named, plain
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +54,7 @@ def _version(value: Tensor) -> int:
 def _state(model: Model) -> object:
     weights = [
         (name, [part.data_ptr() for _, part in plain(value)], value.dtype, _version(value))
-        for name, value in model.module.state_dict(keep_vars=True).items()
-        if isinstance(value, Tensor)
+        for name, value in named(model.module)
     ]
     kind = getattr(model.config, "_attn_implementation", None)
     return weights, kind, id(model.tokenizer), id(model.module)

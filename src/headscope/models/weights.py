@@ -18,11 +18,23 @@ def stored(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
 
     A packed weight is given in its parts, such as its integers and their scales.
     """
-    for name, value in module.state_dict().items():
-        if isinstance(value, Tensor):
-            with _there(module, name, value) as here:
-                for inner, part in plain(here):
-                    yield f"{name}{inner}", part
+    for name, value in named(module):
+        with _there(module, name, value) as here:
+            for inner, part in plain(here):
+                yield f"{name}{inner}", part
+
+
+def named(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Parameters and buffers in the order of the state dict, which itself is not asked.
+
+    bitsandbytes repacks weights in 4 bits when it is, and on a CPU makes others of them.
+    """
+    for path, part in cast("Iterator[tuple[str, Any]]", module.named_modules(remove_duplicate=False)):
+        here = f"{path}." if path else ""
+        passing: set[str] = part._non_persistent_buffers_set
+        for own, value in (*part._parameters.items(), *part._buffers.items()):
+            if value is not None and own not in passing:
+                yield f"{here}{own}", value
 
 
 def parameters(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
@@ -37,6 +49,10 @@ def plain(value: Tensor) -> Iterator[tuple[str, Tensor]]:
     """The plain tensors of a tensor, with what to add to its name: itself, or the parts of a packed one."""
     if not is_traceable_wrapper_subclass(value):
         yield "", value.detach()
+        scales: Any = value
+        for name, of in (("SCB", scales), ("absmax", getattr(scales, "quant_state", None))):
+            if isinstance(each := getattr(of, name, None), Tensor):
+                yield f".{name}", each
         return
     names, _ = cast("Any", value).__tensor_flatten__()
     for name in names:
@@ -48,8 +64,8 @@ def plain(value: Tensor) -> Iterator[tuple[str, Tensor]]:
 def _there(module: nn.Module, name: str, value: Tensor) -> Generator[Tensor]:
     """The tensor of this name; one that is not in memory is brought there for as long."""
     path, _, own = name.rpartition(".")
-    owner = module.get_submodule(path)
-    if not value.is_meta or not hasattr(owner, "_hf_hook"):
+    owner = module.get_submodule(path) if value.is_meta else None
+    if owner is None or not hasattr(owner, "_hf_hook"):
         yield value
         return
     with library("accelerate.utils").align_module_device(owner):
@@ -65,13 +81,25 @@ def held(module: nn.Module, name: str = "weight") -> Tensor | None:
     if not isinstance(value, Tensor):
         return None
     with _there(module, name, value) as here:
-        if is_traceable_wrapper_subclass(here):
+        if _is_packed(here):
+            if isinstance(module, nn.Linear) and name == "weight":
+                return _as_it_maps(module, here)
             unpack: Any = here
             return unpack.dequantize()
-        if getattr(here, "quant_state", None) is not None or getattr(here, "SCB", None) is not None:
-            unpack = library("transformers.integrations.bitsandbytes").dequantize_bnb_weight
-            return unpack(here, getattr(module, "state", None))
         return here
+
+
+def _is_packed(value: Tensor) -> bool:
+    return is_traceable_wrapper_subclass(value) or type(value).__name__ in ("Int8Params", "Params4bit")
+
+
+def _as_it_maps(linear: nn.Linear, weight: Tensor) -> Tensor:
+    """The weight ``[out in]`` of a linear map, whatever it is packed in: what it makes of each unit of its input."""
+    kind = weight.dtype if weight.is_floating_point() else torch.float32
+    bias = held(linear, "bias")
+    with torch.no_grad():
+        rows = linear.forward(torch.eye(linear.in_features, dtype=kind, device=weight.device))
+        return (rows if bias is None else rows - bias.to(rows)).T
 
 
 def size_of(module: nn.Module) -> int:
@@ -102,6 +130,6 @@ def packed(module: nn.Module) -> str | None:
         method: Any = cast("dict[str, Any]", config).get("quant_method") if isinstance(config, dict) else told
         return str(getattr(method, "value", method))
     for value in module.parameters():
-        if is_traceable_wrapper_subclass(value) or hasattr(value, "quant_state") or hasattr(value, "SCB"):
+        if _is_packed(value):
             return type(value).__name__
     return None
