@@ -43,11 +43,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def how(kind: str) -> Any:
+    """How to pack; torchao and bitsandbytes are installed by hand, for torchao writes to stderr wherever it is."""
     if kind == "torchao":
-        needs("torchao")
-        from torchao.quantization import Int8WeightOnlyConfig
-
-        return transformers.TorchAoConfig(Int8WeightOnlyConfig())
+        quantization = pytest.importorskip("torchao.quantization")
+        return transformers.TorchAoConfig(quantization.Int8WeightOnlyConfig())
     pytest.importorskip("bitsandbytes")
     four = kind == "4 bit"
     more = {"bnb_4bit_compute_dtype": torch.float32} if four else {}
