@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -190,3 +191,14 @@ def test_a_corpus_of_pictures_has_measures_of_its_own_by_default() -> None:
         np.testing.assert_allclose(measured[f"{name}_se"], spread, rtol=1e-2, atol=1e-6)
     with pytest.raises(InputError, match="kind: expected text, images, sounds, found 'smells'"):
         default_measures("smells")
+
+
+def test_few_pictures_are_held_at_a_time(tmp_path: Path) -> None:
+    """A block of texts has 256 inputs; as many photos would fill the memory with their pixels."""
+    model = seeing()
+    photos = [np.full((8, 8, 3), number, np.uint8) for number in range(70)]
+    part = hs.measure(
+        model, hs.corpora.images(photos), measures=["entropy"], shard="2/2", part=tmp_path / "2.nc"
+    )
+    assert description(part)["shard"]["of_blocks"] == 3
+    assert description(part)["corpus"]["examples"] == 32

@@ -1,1 +1,1 @@
-"""What attention does: records, the two ways in, one input, edits, the check, fused statistics. Needs torch."""
+"""What attention does: records, the two ways in, one input, edits, the check, statistics of rows. Needs torch."""

@@ -29,6 +29,9 @@ TOKENS_PER_INPUT = 128
 BLOCK = 256
 """Inputs of a numbered block, at least, where a run does not say otherwise."""
 
+PERCEIVED = 32
+"""The most of a block's inputs where these are pictures or sounds, whose pixels and samples are held meanwhile."""
+
 T = TypeVar("T")
 Worked = Iterator[tuple[Sequence[Example], T]]
 """Batches, and what a function gives for each."""
@@ -64,6 +67,16 @@ def reader_of(model: Model, corpus: Corpus | Iterable[Example]) -> Model:
     first = next(corpus.examples(), None)
     alone = first is not None and first.image is not None and (first.text is None or reads(model) == "images")
     return eyes(model) if alone else model
+
+
+def inputs_of_block(model: Model, corpus: object, size: int | None = None) -> int:
+    """How many inputs a block has, at least, and a window in which they are sorted."""
+    size = size or BLOCK
+    if not isinstance(corpus, Corpus) or (model.image_processor is None and model.feature_extractor is None):
+        return size
+    first = next(corpus.examples(), None)
+    perceived = first is not None and (first.image is not None or first.audio is not None)
+    return min(size, PERCEIVED) if perceived else size
 
 
 def no_input(corpus: object) -> InputError:
@@ -139,7 +152,7 @@ def over_blocks(
     at_least_one(batch_size=batch_size, limit=limit)
     block = None
     with engine_of(engine) as workers, bar(corpus, limit, progress, title) as shown:
-        blocks = cut(inputs, batch_size, model, *beside)
+        blocks = cut(inputs, batch_size, model, *beside, size=inputs_of_block(model, corpus))
         if workers.remote:
             results = _elsewhere(blocks, work, workers, [model, *beside], shown)
         else:

@@ -22,7 +22,7 @@ from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.measures.dataset import check_suffix
 from headscope.measures.files import check_place
 from headscope.models import Model
-from headscope.stream.batches import at_least_one, corpus_name, no_input
+from headscope.stream.batches import at_least_one, corpus_name, inputs_of_block, no_input
 from headscope.stream.blocks import Batched, Encoded, Reader, reader_for, source
 from headscope.stream.blocks import Inputs as InputsOf
 from headscope.stream.checkpoint import Folder
@@ -157,6 +157,7 @@ def run_long(
     pack = corpus.pack if isinstance(corpus, Corpus) else None
     options = _known({**options, "limit": limit, "batch_size": batch_size, "pack": pack, **(more or {})})
     inputs = Encoded(model) if inputs is None else inputs
+    size = inputs_of_block(model, corpus, size)
     reader = reader_for(model, inputs, notes, batch_size=batch_size, size=size)
     if isinstance(corpus, Corpus):
         corpus.look()

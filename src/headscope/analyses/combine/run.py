@@ -25,7 +25,7 @@ from headscope.analyses.combine.statistics import (
 )
 from headscope.analyses.links.engine import Answered, Maps
 from headscope.analyses.links.questions import DIRECTIONS, Asked, Axis, Direction, Read
-from headscope.analyses.links.run import SPEECH, Kinds, Links
+from headscope.analyses.links.run import Kinds, Links
 from headscope.analyses.result import returns_result
 from headscope.corpora import Corpus, Example, blocks
 from headscope.doors import Count, Seed, validated
@@ -33,7 +33,7 @@ from headscope.errors import InputError
 from headscope.measures.measure import Floats
 from headscope.measures.resample import Clusters
 from headscope.models import Model
-from headscope.stream.batches import BLOCK, no_input, worked
+from headscope.stream.batches import inputs_of_block, no_input, worked
 from headscope.stream.inputs import Inputs, told_once
 from headscope.stream.long import described
 from headscope.stream.progress import bar
@@ -181,11 +181,10 @@ class _Run:
                 numbers[asked.number] = clusters.number(asked.document, asked.document_known)
                 yield asked
 
-        size = BLOCK if engine.model.feature_extractor is None else SPEECH
         with bar(corpus, self._limit, self._progress, title) as done:
             cuts = blocks(
                 numbered(),
-                size=size,
+                size=inputs_of_block(engine.model, corpus),
                 batch_size=self._batch_size,
                 tokens_per_batch=_TOKENS,
                 same_length=engine.model.same_length,

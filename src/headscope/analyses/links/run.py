@@ -56,10 +56,6 @@ PICTURE_RULES = ("centre", "largest")
 Kinds = Literal["any", "earlier", "later", "other", "listed"]
 
 
-SPEECH = 32
-"""Inputs of a block of speech, at least: what a module takes of one is large."""
-
-
 class Links(Engine):
     """Links as the corpus gives them."""
 
@@ -290,7 +286,6 @@ def links(
         corpus,
         options=options,
         about={"seed": seed, "least": least},
-        size=SPEECH if isinstance(corpus, Corpus) and model.feature_extractor is not None else None,
         batch_size=batch_size,
         limit=limit,
         resume=resume,
