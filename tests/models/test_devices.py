@@ -17,8 +17,10 @@ from small_tokenizers import byte_level
 
 import headscope as hs
 from headscope import contribution, corpora
+from headscope.analyses.compare_models import examples
 from headscope.errors import InputError, ModelError
 from headscope.models import Model
+from headscope.stream import passes
 from headscope.stream.identity import weights
 
 TEXT = "The cat sat on the mat."
@@ -174,3 +176,29 @@ def test_a_map_that_leaves_out_a_part(folder: Path) -> None:
     with pytest.raises(ModelError) as raised:
         hs.load(folder, device={"model.layers.0": "cpu", "lm_head": "disk"})
     assert "\n" not in str(raised.value)
+
+
+def test_the_untrained_self_of_a_model_is_left_out_of_its_report(
+    folder: Path, whole: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def page(model: Model) -> str:
+        return hs.report(model, LINES, sections=["table", "compare"], examples=0)
+
+    left_out = "not compared with itself untrained"
+    assert left_out not in page(whole)
+    assert f"{left_out}: it is in several devices" in page(hs.load(folder, device=placed("cpu", "disk")))
+    monkeypatch.setattr(examples, "LARGE", 100)
+    assert f"{left_out}: that is a second model of 0.0 GB beside it" in page(whole)
+
+
+def test_each_input_of_a_large_model_has_its_gradients_alone(
+    whole: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together: Any = hs.measure(whole, LINES, measures=["gradients"])
+    inputs = [whole.encode(TEXT)] * 3
+    assert passes.parts(whole, inputs) == [slice(0, 3)]
+    monkeypatch.setattr(passes, "LARGE", 100)
+    assert passes.parts(whole, inputs) == [slice(0, 1), slice(1, 2), slice(2, 3)]
+    alone: Any = hs.measure(whole, LINES, measures=["gradients"])
+    for name in together:
+        np.testing.assert_allclose(together[name], alone[name], rtol=1e-4, atol=1e-6)

@@ -12,6 +12,9 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from headscope.lazy import module as library
 
+LARGE = 1_000_000_000
+"""A model whose weights are more bytes is large: no second one is made beside it, and little is kept of inputs."""
+
 
 def stored(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
     """What a module's state dict holds, one plain tensor at a time; what lies on disk is read for as long.

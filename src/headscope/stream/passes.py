@@ -23,6 +23,7 @@ from headscope.attention.recording import recording
 from headscope.errors import RefusedError
 from headscope.models import Model
 from headscope.models.finite import expect_finite
+from headscope.models.weights import LARGE, size_of
 from headscope.stream.forward import foreign, forward
 from headscope.stream.rows import Found, Rows, side_by_side
 from headscope.tokens import Tokens
@@ -125,7 +126,12 @@ def norm(model: Model, inputs: Sequence[Tokens], make: Make, *, token_types: boo
 
 
 def parts(model: Model, inputs: Sequence[Tokens], most: int = 0) -> list[slice]:
-    """Runs of inputs whose weights of all layers number at most `most` (by default `GRADIENT_WEIGHTS`)."""
+    """Runs of inputs whose weights of all layers number at most `most` (by default `GRADIENT_WEIGHTS`).
+
+    Of a model larger than `LARGE` each input is a run: what every layer keeps for the way back is more than its maps.
+    """
+    if size_of(model.module) > LARGE:
+        return [slice(place, place + 1) for place in range(len(inputs))]
     config = model.text_config
     heads = int(getattr(config, "num_attention_heads", 0) or 12) * int(
         getattr(config, "num_hidden_layers", 0) or 12

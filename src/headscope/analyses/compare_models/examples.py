@@ -30,7 +30,7 @@ from headscope.heads import Head
 from headscope.maps import AttentionMaps
 from headscope.measures.dataset import description
 from headscope.models import Model
-from headscope.models.weights import packed, several_devices, size_of
+from headscope.models.weights import LARGE, packed, several_devices, size_of
 from headscope.stream.batches import tokens_of
 from headscope.tokens import Tokens
 from headscope.views.payload import Pin
@@ -51,9 +51,6 @@ WORDS = 4, 20
 
 BYTES = 1_500_000
 """Up to how many bytes of maps the examples add to the page; one is there whatever its size."""
-
-UNTRAINED_BYTES = 1_000_000_000
-"""Up to how many bytes of weights a model has its untrained self made beside it, unasked."""
 
 _UNTRAINED = re.compile(r"untrained, seed (\d+)(, embeddings kept)?")
 
@@ -91,10 +88,10 @@ def _too_much(model: Model) -> str | None:
         return "not compared with itself untrained: it is in several devices, or on disk"
     if (kind := packed(model.module)) is not None:
         return f"not compared with itself untrained: its weights are packed ({kind})"
-    if (size := size_of(model.module)) > UNTRAINED_BYTES:
+    if (size := size_of(model.module)) > LARGE:
         return (
             f"not compared with itself untrained: that is a second model of {size / 1e9:.1f} GB beside it; above "
-            f"{UNTRAINED_BYTES / 1e9:.0f} GB made only when asked for: headscope compare models MODEL --untrained 0"
+            f"{LARGE / 1e9:.0f} GB made only when asked for: headscope compare models MODEL --untrained 0"
         )
     return None
 
@@ -102,7 +99,7 @@ def _too_much(model: Model) -> str | None:
 def section(study: Study) -> list[Section]:
     """The model beside itself untrained, or beside another, on the same corpus.
 
-    Of a model whose weights are more than `UNTRAINED_BYTES`, packed or in several devices there is none beside itself
+    Of a model whose weights are more than `LARGE`, packed or in several devices there is none beside itself
     untrained. Raises what `headscope.compare.models` raises.
     """
     model, corpus, against = study.model, study.corpus, study.against
