@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_tokenizers import Reader, byte_level, demo, listed, roberta, slow, unigram
 
+import headscope as hs
 from headscope.corpora import Corpus, Example
 from headscope.models.bulk import bulk
 from headscope.models.encode import encode, split
@@ -144,6 +147,45 @@ def test_a_corpus_read_bare_is_the_corpus(kind: str, documents: list[list[str]],
         assert one.tokens is not None
         assert other.tokens is not None
         same(one.tokens, other.tokens)
+
+
+@pytest.mark.parametrize("run", [hs.measure, hs.distance], ids=["measure", "distance"])
+def test_figures_of_a_corpus_read_bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Any) -> None:
+    """Runs read without the texts of tokens, and say what they say with them."""
+    model, path = hs.load(), tmp_path / "text.txt"
+    path.write_text(
+        "\n".join(example.text or "" for example in hs.corpora.builtin(pack=None)), encoding="utf-8"
+    )
+    corpus = hs.corpora.text(path, pack=64, documents="line")
+    read: list[bool] = []
+    encoded = Corpus.encoded
+
+    def noted(self: Corpus, *args: Any, bare: bool = False, **more: Any) -> Any:
+        read.append(bare)
+        return encoded(self, *args, **more)
+
+    found = run(model, corpus, limit=40)
+    monkeypatch.setattr(Corpus, "encoded", noted)  # with their texts, whatever is asked for
+    expected = run(model, corpus, limit=40)
+    assert read
+    assert all(read)
+    xr.testing.assert_identical(found.drop_attrs(), expected.drop_attrs())
+
+
+def test_measures_of_ones_own_are_given_the_texts(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("The cat sat.\nIt was tired.\n", encoding="utf-8")
+    given: list[Any] = []
+
+    @hs.pair_measure("told", "Mass on whatever.")
+    def told(tokens: Any, queries: Any) -> Any:
+        given.append(tokens.texts)
+        return np.ones((len(queries), len(tokens)), bool)
+
+    corpus = hs.corpora.text(path, pack=64, documents="line")
+    hs.measure(hs.load(), corpus, measures=["previous", told])
+    assert given
+    assert all(texts is not None for texts in given)
 
 
 def test_a_slow_tokenizer_reads_one_at_a_time(tmp_path: Any) -> None:

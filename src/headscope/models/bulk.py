@@ -14,7 +14,7 @@ import json
 import unicodedata
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -122,6 +122,7 @@ class Bulk:
         self._plain: dict[str, bool] = {}
         size = self._backend.get_vocab_size(with_added_tokens=True)
         self._vocabulary = [self._backend.id_to_token(number) or "" for number in range(size)]
+        self._pieces = np.array(self._vocabulary, object)
         self._tables()
         self.join: Join | None = self._joined()
 
@@ -302,14 +303,13 @@ class Bulk:
         lists = [encoding.ids for encoding in encodings]
         sizes = np.fromiter(map(len, lists), np.int64, len(lists))
         ends = np.cumsum(sizes)
-        flat = np.fromiter((number for ids in lists for number in ids), np.int64, int(sizes.sum()))
+        flat = np.fromiter(chain.from_iterable(lists), np.int64, int(sizes.sum()))
         starts = ends - sizes
         punctuation = self._punctuation[flat]
         begins = self._begins[flat]
         if not self._marked:
-            given = np.fromiter(
-                (word for encoding in encodings for word in encoding.word_ids), np.int64, len(flat)
-            )
+            of_words = chain.from_iterable(encoding.word_ids for encoding in encodings)
+            given = np.fromiter(of_words, np.int64, len(flat))
             begins[1:] |= given[1:] != given[:-1]
         begins[1:] |= (punctuation[1:] == _YES) | (punctuation[:-1] == _YES)
         begins[1:] &= ~self._gap[flat[:-1]]
@@ -353,9 +353,8 @@ class Bulk:
         if around.special_types is not None:
             types = around.text_types[texts]
             types[special] = around.special_types
-        vocabulary = self._vocabulary
         return Tokens.known(
-            pieces=tuple([vocabulary[number] for number in every.tolist()]),
+            pieces=tuple(self._pieces[every].tolist()),
             ids=every,
             type_ids=types,
             special_mask=special,

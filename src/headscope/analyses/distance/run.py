@@ -25,6 +25,7 @@ from headscope.measures.surface import Preset
 from headscope.models import Model, expect_model
 from headscope.models.finite import not_finite
 from headscope.stream.batches import at_least_one, reader_of, tokens_of, worked
+from headscope.stream.blocks import Encoded
 from headscope.stream.forward import self_attention
 from headscope.stream.long import Kind, run_long, without_figures
 from headscope.tokens import Tokens
@@ -210,6 +211,7 @@ def distance(
         more={"seed": None if rows is None else seed},
         meta=lambda: {"route": "blocks of rows"},
         about={"preset": preset},
+        inputs=Encoded(model, bare=True),
         size=BLOCK,
         batch_size=batch_size,
         limit=limit,
