@@ -17,9 +17,8 @@ from small_tokenizers import byte_level
 
 import headscope as hs
 from headscope import contribution, corpora
-from headscope.analyses.compare_models import examples
 from headscope.errors import InputError, ModelError
-from headscope.models import Model
+from headscope.models import Model, untrained
 from headscope.stream import passes
 from headscope.stream.identity import weights
 
@@ -182,13 +181,15 @@ def test_the_untrained_self_of_a_model_is_left_out_of_its_report(
     folder: Path, whole: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def page(model: Model) -> str:
-        return hs.report(model, LINES, sections=["table", "compare"], examples=0)
+        return hs.report(model, LINES, sections=["table", "compare", "probes"], examples=0, limit_sentences=8)
 
     left_out = "not compared with itself untrained"
     assert left_out not in page(whole)
     assert f"{left_out}: it is in several devices" in page(hs.load(folder, device=placed("cpu", "disk")))
-    monkeypatch.setattr(examples, "LARGE", 100)
-    assert f"{left_out}: that is a second model of 0.0 GB beside it" in page(whole)
+    monkeypatch.setattr(untrained, "LARGE", 100)
+    alone = page(whole)
+    assert f"{left_out}: that is a second model of 0.0 GB" in alone
+    assert "The re-initialised network is left out: that is a second model" in alone
 
 
 def test_each_input_of_a_large_model_has_its_gradients_alone(

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from headscope.errors import InputError
-from headscope.models.weights import packed, several_devices
+from headscope.models.weights import LARGE, packed, several_devices, size_of
 
 _SAMPLED = 4096
 """How many values of a parameter tell that it was drawn again."""
@@ -62,6 +62,20 @@ def reinitialise(
             module.get_parameter(name).copy_(value)
     _prove(module, before, set(kept))
     return module.eval()
+
+
+def left_out(module: nn.Module) -> str | None:
+    """Why a report makes no untrained copy of a module, unasked; None where it does."""
+    if several_devices(module):
+        return "it is in several devices, or on disk"
+    if (kind := packed(module)) is not None:
+        return f"its weights are packed ({kind})"
+    if (size := size_of(module)) > LARGE:
+        most = f"{LARGE / 1e9:.0f} GB"
+        return (
+            f"that is a second model of {size / 1e9:.1f} GB, and above {most} it is made only when asked for"
+        )
+    return None
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from headscope.heads import Head
 from headscope.maps import AttentionMaps
 from headscope.measures.dataset import description
 from headscope.models import Model
-from headscope.models.weights import LARGE, packed, several_devices, size_of
+from headscope.models.untrained import left_out
 from headscope.stream.batches import tokens_of
 from headscope.tokens import Tokens
 from headscope.views.payload import Pin
@@ -82,20 +82,6 @@ def other(model: Model, against: Model | None) -> Other:
     return Other(redrawn, "redrawn", (_named(model), f"the same, drawn with seed {seed}"))
 
 
-def _too_much(model: Model) -> str | None:
-    """Why the model is not compared with itself untrained; None where it is."""
-    if several_devices(model.module):
-        return "not compared with itself untrained: it is in several devices, or on disk"
-    if (kind := packed(model.module)) is not None:
-        return f"not compared with itself untrained: its weights are packed ({kind})"
-    if (size := size_of(model.module)) > LARGE:
-        return (
-            f"not compared with itself untrained: that is a second model of {size / 1e9:.1f} GB beside it; above "
-            f"{LARGE / 1e9:.0f} GB made only when asked for: headscope compare models MODEL --untrained 0"
-        )
-    return None
-
-
 def section(study: Study) -> list[Section]:
     """The model beside itself untrained, or beside another, on the same corpus.
 
@@ -103,8 +89,10 @@ def section(study: Study) -> list[Section]:
     untrained. Raises what `headscope.compare.models` raises.
     """
     model, corpus, against = study.model, study.corpus, study.against
-    if against is None and (left_out := _too_much(model)) is not None:
-        study.absent["compare"] = left_out
+    if against is None and (why_not := left_out(model.module)) is not None:
+        study.absent["compare"] = (
+            f"not compared with itself untrained: {why_not} (headscope compare models MODEL --untrained 0)"
+        )
         return []
     pages, roles = gallery(study), known_tests(study)
     apart = against is not None and counterparts(model, against) is not None

@@ -14,6 +14,7 @@ from headscope.analyses.study import LEVEL, Study
 from headscope.corpora import Example, builtin_trees
 from headscope.errors import InputError
 from headscope.measures.dataset import description
+from headscope.models.untrained import left_out
 from headscope.stream.batches import examples
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
@@ -58,6 +59,7 @@ class Probes(Section):
         train, dev: how many sentences the probes were trained and scored on.
         small: why nothing is to be concluded from the figures, where that is so.
         command: what gives more.
+        left_out: why no probe is trained on the network re-initialised; None where one is.
     """
 
     result: xr.Dataset
@@ -66,6 +68,7 @@ class Probes(Section):
     dev: int
     small: str | None = None
     command: str | None = None
+    left_out: str | None = None
     aside: ClassVar[bool] = True
     pictured: ClassVar[str | None] = "probes"
 
@@ -120,6 +123,7 @@ class Probes(Section):
                 "a random behaviour (Hewitt & Liang 2019): what a probe learns by heart counts in both.",
                 note(description(self.result)),
                 *([f"The words' vectors are {plain_text(', '.join(vectors))}."] if vectors else []),
+                *([f"The re-initialised network is left out: {self.left_out}."] if self.left_out else []),
                 orientation(", trained and scored on the Wall Street Journal", "model, corpus and size")
                 + " `headscope probe` trains these and structural probes on treebanks of any size.",
             ],
@@ -167,11 +171,13 @@ def section(study: Study, *, seed: int = 0) -> list[Section]:
         (dev if (example.document if several else index) % 4 == 3 else train).append(example)
     if min(len(train) // 3, len(dev)) < 2:
         raise InputError(f"{corpus.name}: expected at least 8 sentences for probes, found {len(read)}")
-    result = probe(model, train, dev, kinds=PROBES, seed=seed, progress=study.progress)
+    why = left_out(model.module)
+    kinds = [kind for kind in PROBES if why is None or kind != "reinitialised"]
+    result = probe(model, train, dev, kinds=kinds, seed=seed, progress=study.progress)
     small = (
         f"Too small to conclude from: trained on {len(train):,} sentences and scored on {len(dev):,}."
         if len(train) < SMALL
         else None
     )
     command = study.typed and study.typed.section("probes")
-    return [Probes(result, corpus.name, len(train), len(dev), small, command)]
+    return [Probes(result, corpus.name, len(train), len(dev), small, command, why)]
