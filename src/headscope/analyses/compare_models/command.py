@@ -27,7 +27,8 @@ def models(
         typer.Argument(
             metavar="A [B] [CORPUS]",
             help="Two models (hub name, folder or demo; @REVISION), or one with --adapter or --untrained SEED, which "
-            "compares it with the adapted one, or with its weights drawn again; then files of texts, by default the built-in corpus.",
+            "compares it with the adapted one, or with its weights drawn again; then files of texts, by default the "
+            "built-in corpus.",
         ),
     ],
     figure: console.FigureFile = None,
