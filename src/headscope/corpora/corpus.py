@@ -278,9 +278,9 @@ class Corpus:
             document = example.document
             counts.examples += 1
             counts.tokens += len(example.tokens)
-            sizes = _word_sizes(example.tokens)
-            counts.words += len(sizes)
-            counts.split_words += int((sizes > 1).sum())
+            words, split = _words(example.tokens)
+            counts.words += words
+            counts.split_words += split
             yield example
         if not counts.examples and self._whole and self.broken:
             raise self.nothing_left()
@@ -298,18 +298,18 @@ def leave_out(corpus: object, error: CorpusError) -> None:
     corpus.leave_out(error)
 
 
-def _word_sizes(tokens: Tokens) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """How many pieces each word has."""
+def _words(tokens: Tokens) -> tuple[int, int]:
+    """How many words there are, and how many of them have several pieces."""
     if tokens.word_ids is None:
-        return np.zeros(0, np.int64)
-    sequence = np.zeros(len(tokens), np.int64) if tokens.sequence_ids is None else tokens.sequence_ids
-    words = sequence * (tokens.word_ids.max(initial=0) + 1) + tokens.word_ids
+        return 0, 0
+    words = tokens.word_ids
+    if tokens.sequence_ids is not None and tokens.sequence_ids.max(initial=0) > 0:
+        words = tokens.sequence_ids * (words.max(initial=0) + 1) + words
     inside = words[tokens.word_ids >= 0]
-    moves = np.diff(inside)
-    if not (moves < 0).any():  # the pieces of a word stand together
-        return (
-            np.diff(np.concatenate([[-1], np.flatnonzero(moves), [len(inside) - 1]]))
-            if len(inside)
-            else inside
-        )
-    return np.unique(words[tokens.word_ids >= 0], return_counts=True)[1]
+    moves = inside[1:] - inside[:-1]
+    if moves.min(initial=0) < 0:  # the pieces of a word do not stand together
+        sizes = np.unique(inside, return_counts=True)[1]
+        return len(sizes), int(np.count_nonzero(sizes > 1))
+    goes_on = moves == 0
+    begins = np.count_nonzero(goes_on[1:] > goes_on[:-1]) + np.count_nonzero(goes_on[:1])
+    return len(inside) - int(np.count_nonzero(goes_on)), int(begins)

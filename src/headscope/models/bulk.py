@@ -220,10 +220,11 @@ class Bulk:
         None where a cut would be within a word, or it is not known where the pieces stand in the text.
         """
         ids, words = line.parts(True)
-        starts = self._starts(text, ids)
+        spaces = _spaces(text)
+        starts = self._starts(text, spaces, ids)
         if starts is None:
             return None
-        after = np.concatenate([[True], _spaces(text)])[starts]
+        after = (starts == 0) | spaces[starts - 1]
         parts: list[tuple[int, int]] = []
         begin = 0
         while begin < len(ids):
@@ -249,9 +250,9 @@ class Bulk:
             return None
         return [(own, known) for own, known in zip(texts, read, strict=True) if known is not None]
 
-    def _starts(self, text: str, ids: IntArray) -> IntArray | None:
-        """The character at which each piece of a line begins, white space aside; None where that is not known."""
-        solid = ~_spaces(text)
+    def _starts(self, text: str, spaces: BoolArray, ids: IntArray) -> IntArray | None:
+        """The character at which each piece of a line begins, `spaces` aside; None where that is not known."""
+        solid = ~spaces
         if self._is_byte_level and not text.isascii():
             sizes = np.array([len(character.encode()) for character in text], np.int64)
             solid = np.repeat(solid, sizes)
