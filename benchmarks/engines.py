@@ -60,8 +60,9 @@ def alternating(runs: Iterable[Callable[[], object]], repeats: int) -> list[list
     return seconds
 
 
-def speed(inputs: int, workers: int, repeats: int) -> None:
-    model = Model(BertModel(BertConfig(attn_implementation="sdpa")).eval(), name="BERT-base's size")
+def speed(inputs: int, layers: int, workers: int, repeats: int) -> None:
+    settings = BertConfig(attn_implementation="sdpa", num_hidden_layers=layers)
+    model = Model(BertModel(settings).eval(), name="BERT-base's size")
     corpus = examples(inputs)
     with Processes(f"cpu:{workers}") as engine:
         here, there = alternating(
@@ -72,7 +73,7 @@ def speed(inputs: int, workers: int, repeats: int) -> None:
             repeats,
         )
     ratios = [a / b for a, b in zip(here, there, strict=True)]
-    print(f"{inputs:,} inputs of 128 tokens in blocks of {BLOCK}, {os.cpu_count()} cores")
+    print(f"{layers} layers, {inputs:,} inputs of 128 tokens in blocks of {BLOCK}, {os.cpu_count()} cores")
     print(f"here {statistics.median(here):.1f} s, {workers} processes {statistics.median(there):.1f} s")
     print(f"{statistics.median(ratios):.2f} × as fast ({min(ratios):.2f} to {max(ratios):.2f})")
 
@@ -108,13 +109,14 @@ def main() -> None:
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--overhead", action="store_true")
     parser.add_argument("--inputs", type=int, default=2048)
+    parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--blocks", type=int, default=24)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3)
     asked = parser.parse_args()
     torch.set_num_threads(1)
     if asked.speed or not asked.overhead:
-        speed(asked.inputs, asked.workers, asked.repeats)
+        speed(asked.inputs, asked.layers, asked.workers, asked.repeats)
     if asked.overhead or not asked.speed:
         overhead(asked.blocks, asked.repeats)
 

@@ -32,14 +32,14 @@ LEAST = 1_000_000
 """Bytes of the text that is made of the built-in corpus."""
 
 
-def built_in(folder: Path) -> Path:
-    """The built-in corpus, as often as makes `LEAST` bytes, a blank line between documents."""
+def built_in(folder: Path, least: int = LEAST) -> Path:
+    """The built-in corpus, as often as makes so many bytes, a blank line between documents."""
     documents: dict[int, list[str]] = {}
     for example in hs.corpora.builtin(pack=None):
         documents.setdefault(example.document, []).append(example.text or "")
     once = "".join("\n".join(lines) + "\n\n" for lines in documents.values())
     path = folder / "built-in.txt"
-    path.write_text(once * -(-LEAST // len(once.encode())), encoding="utf-8")
+    path.write_text(once * -(-least // len(once.encode())), encoding="utf-8")
     return path
 
 

@@ -80,8 +80,10 @@ def coreference(
     """
     expect_model(model)
     size = window if model.max_length is None else min(window, model.max_length)
+    if limit is not None:
+        corpus = _first(corpus, limit)
     if isinstance(corpus, Corpus):
-        _expect_mentions(windows(model, corpus, size, limit=limit))
+        _expect_mentions(windows(model, corpus, size))
     return run(
         KIND,
         _Mentions(model, size, rows),
@@ -89,7 +91,8 @@ def coreference(
         options={"rows": rows, "window": size},
         about={"seed": seed},
         batch_size=batch_size,
-        limit=limit,
+        limit=None,
+        more={"limit": limit},
         resume=resume,
         shard=shard,
         part=part,
@@ -97,6 +100,13 @@ def coreference(
         engine=engine,
         progress=progress,
     )
+
+
+def _first(corpus: Corpus | Iterable[Example], limit: int) -> Corpus | Iterable[Example]:
+    """The first sentences of a corpus: what is cut and counted later are windows."""
+    if isinstance(corpus, Corpus):
+        return corpus.part(lambda: islice(corpus.examples(), limit))
+    return list(islice(corpus, limit))
 
 
 def _expect_mentions(texts: Iterable[Example]) -> None:
