@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from headscope.analyses.distance.arrangement import MAP_COLUMNS
+from headscope.analyses.distance.run import KIND
 from headscope.analyses.distance.statistics import COLUMNS
 from headscope.cli import main
 
@@ -94,6 +96,8 @@ def test_shards_and_merge(
     """The table of the parts is that of one run, digit for digit; the map is made of all parts."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("headscope.analyses.distance.run.BLOCK", 2)
+    monkeypatch.setattr("headscope.analyses.distance.run.KIND", replace(KIND, span=1))
+    monkeypatch.setattr("headscope.stream.blocks.BYTES", 14)
     names = ("cat", "dog", "cow", "hen", "bee", "ant")
     Path("a.txt").write_text("\n\n".join(f"The {name} sat." for name in names), encoding="utf-8")
     assert run(monkeypatch, "a.txt", "-o", "plain.csv", "--resume", "kept") == 0
