@@ -99,7 +99,7 @@ def test_a_corpus_of_pictures_with_a_question(llava: Model) -> None:
     assert (measured["to_image_documents"] == 3).all()
     usual = hs.measure(llava, hs.corpora.images(photos, text="What is on it?"))
     assert names(usual)[:3] == ["to_image", "to_question", "distance_pixels"]
-    np.testing.assert_array_equal(usual["to_image"], measured["to_image"])
+    np.testing.assert_allclose(usual["to_image"], measured["to_image"], rtol=1e-6)  # beside other measures
     alone = hs.measure(llava, hs.corpora.images(photos))  # of the part that looks at pictures
     assert names(alone)[:1] == ["distance_pixels"]
     assert "cls" in names(alone)
