@@ -103,6 +103,17 @@ def save_gpt2(folder: Any, **config: Any) -> None:
     tokenizer.save_pretrained(folder)
 
 
+def save_llama(folder: Any, **config: Any) -> Any:
+    """Write a causal model that shares keys, with its tokenizer, to a folder, which is given back."""
+    tokenizer = byte_level()
+    torch.manual_seed(0)
+    size = {"vocab_size": len(tokenizer), "max_position_embeddings": 128}
+    settings = transformers.LlamaConfig(**size, num_attention_heads=4, num_key_value_heads=2, **config)
+    sharpen(transformers.LlamaForCausalLM(settings)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
 def whisper_parts(seconds: int = 2, **config: Any) -> tuple[Any, Any, Any]:
     """A random model of speech of 2 × 4 heads that hears so many seconds, its tokenizer and its feature extractor."""
     tokenizer = whisper()

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 import xarray as xr
 from compared_models import examples, lines, perturbed
-from engines_sample import within
+from links_sample import scopes, sentences, trees
+from run_sample import as_a_worker
 from small_models import small_roberta
 
 import headscope as hs
@@ -24,14 +24,9 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(autouse=True)
-def as_a_worker(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
-    """Small blocks, one thread as workers have, and a limit."""
-    monkeypatch.setattr("headscope.stream.batches.BLOCK", 5)
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with within(400):
+def small_blocks() -> Generator[None]:
+    with as_a_worker(5, 400):
         yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")
@@ -47,26 +42,6 @@ def same(one: xr.Dataset, other: xr.Dataset) -> None:
         for name in ("created", "seconds"):
             meta.pop(name, None)
     assert mine == theirs
-
-
-def scopes(folder: Path) -> corpora.Corpus:
-    words = ["He", "did", "not", "see", "her", "today", "."]
-    rows = [
-        {"words": words[: 5 + number % 3], "cue": [2], "scope": [0, 1, 3], "document": number // 3}
-        for number in range(12)
-    ]
-    path = folder / "scopes.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)))
-    return corpora.negations(path)
-
-
-def trees(_: Path) -> corpora.Corpus:
-    return corpora.builtin_trees()
-
-
-def sentences(_: Path) -> corpora.Corpus:
-    words = ["the", "cat", "sat", "on", "the", "mat", "as", "it", "slept"]
-    return corpora.linked([words[: 5 + n % 5] for n in range(24)], [[(4, 1), (2, n % 2)] for n in range(24)])
 
 
 def texts(_: Path) -> corpora.Corpus:

@@ -12,7 +12,7 @@ import pytest
 import torch
 import transformers
 from presence import needs
-from small_models import sharpen
+from small_models import save_llama
 from small_tokenizers import byte_level
 
 import headscope as hs
@@ -36,20 +36,9 @@ def placed(here: str, there: str) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     needs("accelerate")
-    torch.manual_seed(0)
-    config = transformers.LlamaConfig(
-        vocab_size=len(byte_level()),
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=4,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=128,
+    return save_llama(
+        tmp_path_factory.mktemp("llama"), hidden_size=32, intermediate_size=48, num_hidden_layers=4
     )
-    folder = tmp_path_factory.mktemp("llama")
-    sharpen(transformers.LlamaForCausalLM(config)).save_pretrained(folder)
-    byte_level().save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 import torch
 import transformers
 from presence import needs
-from small_models import sharpen
+from small_models import save_llama
 from small_tokenizers import byte_level
 
 import headscope as hs
@@ -26,20 +26,9 @@ LINES = corpora.texts([TEXT, "She opened the door; nobody was there."])
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    torch.manual_seed(0)
-    config = transformers.LlamaConfig(
-        vocab_size=len(byte_level()),
-        hidden_size=128,
-        intermediate_size=192,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=128,
+    return save_llama(
+        tmp_path_factory.mktemp("llama"), hidden_size=128, intermediate_size=192, num_hidden_layers=2
     )
-    folder = tmp_path_factory.mktemp("llama")
-    sharpen(transformers.LlamaForCausalLM(config)).save_pretrained(folder)
-    byte_level().save_pretrained(folder)
-    return folder
 
 
 def how(kind: str) -> Any:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import xarray as xr
+from run_sample import same, stopped
 from small_models import small_bert
 from small_tokenizers import demo
 
@@ -43,18 +43,6 @@ def lines(count: int = 60, every: int = 3) -> str:
     """A text of so many lines, with a blank one after each third."""
     written = [f"The cat number {number} sat on mat {number * 7}." for number in range(count)]
     return "".join(f"{line}\n{'' if (place + 1) % every else chr(10)}" for place, line in enumerate(written))
-
-
-def bare(found: xr.Dataset) -> xr.Dataset:
-    meta = json.loads(found.attrs["meta"])
-    for name in ("created", "seconds", "command"):
-        del meta[name]
-    attrs = {**found.attrs, "meta": json.dumps(meta, sort_keys=True)}
-    return xr.Dataset(found.data_vars, found.coords, attrs)
-
-
-def same(a: xr.Dataset, b: xr.Dataset) -> None:
-    xr.testing.assert_identical(bare(a), bare(b))
 
 
 def text(path: Path, **options: Any) -> Corpus:
@@ -107,19 +95,8 @@ def test_resumed_and_merged_runs_are_the_plain_run(
     given = CORPORA[name]
     run = functools.partial(measure, model, measures=WANTED, batch_size=3, **options)
     plain = run(given(tmp_path / name))
-    done, block = 0, Task.block
-
-    def stop(*arguments: Any) -> Any:
-        nonlocal done
-        done += 1
-        if done == 3:
-            raise KeyboardInterrupt
-        return block(*arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Task, "block", stop)
-        with pytest.raises(KeyboardInterrupt):
-            run(given(tmp_path / name), resume=tmp_path / "run")
+    with stopped(Task):
+        run(given(tmp_path / name), resume=tmp_path / "run")
     same(run(given(tmp_path / name), resume=tmp_path / "run"), plain)
     parts = [tmp_path / f"{number}.nc" for number in (1, 2, 3)]
     for number, part in enumerate(parts, 1):
@@ -164,19 +141,8 @@ def test_a_shard_tokenizes_its_own_blocks_only(
 def test_a_resumed_run_tokenizes_the_rest_only(
     model: Model, tmp_path: Path, tokenized: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done, block = 0, Task.block
-
-    def stop(*arguments: Any) -> Any:
-        nonlocal done
-        done += 1
-        if done == 3:
-            raise KeyboardInterrupt
-        return block(*arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Task, "block", stop)
-        with pytest.raises(KeyboardInterrupt):
-            measure(model, text(tmp_path / "a.txt"), measures=WANTED, resume=tmp_path / "run")
+    with stopped(Task):
+        measure(model, text(tmp_path / "a.txt"), measures=WANTED, resume=tmp_path / "run")
     first = list(tokenized)
     tokenized.clear()
     measure(model, text(tmp_path / "a.txt"), measures=WANTED, resume=tmp_path / "run")

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from engines_sample import WANTED, LoadsOnce, bert, corpus, even, first, same, slow, within
+from run_sample import WANTED, LoadsOnce, as_a_worker, bert, corpus, even, first, same, slow
 
 import headscope as hs
 from headscope.analyses.measure.run import measure
@@ -34,14 +33,9 @@ LIMIT = 300  # seconds, for what hangs
 
 
 @pytest.fixture(autouse=True)
-def as_a_worker(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
-    """Small blocks, one thread as workers have, and a limit."""
-    monkeypatch.setattr("headscope.stream.batches.BLOCK", 4)
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with within(LIMIT):
+def small_blocks() -> Generator[None]:
+    with as_a_worker(4, LIMIT):
         yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +155,7 @@ def test_a_worker_killed_at_a_random_moment(model: Model, client: Any, seed: int
 SCRIPT = """
 import sys, headscope.stream.batches
 sys.path[:0] = {path!r}
-from engines_sample import bert, corpus, slow, WANTED
+from run_sample import bert, corpus, slow, WANTED
 from headscope.analyses.measure.run import measure
 from headscope.engines import Dask
 from headscope.stream.checkpoint import Folder

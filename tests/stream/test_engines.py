@@ -19,17 +19,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from engines_sample import (
+from run_sample import (
     WANTED,
     Fails,
     LoadsOnce,
+    as_a_worker,
     bert,
     corpus,
     deadly,
     even,
     same,
     slow,
-    within,
 )
 
 import headscope as hs
@@ -47,14 +47,9 @@ LIMIT = 300  # seconds, for what hangs
 
 
 @pytest.fixture(autouse=True)
-def as_a_worker(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
-    """Small blocks, one thread as workers have, and a limit."""
-    monkeypatch.setattr("headscope.stream.batches.BLOCK", 4)
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with within(LIMIT):
+def small_blocks() -> Generator[None]:
+    with as_a_worker(4, LIMIT):
         yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")
@@ -344,7 +339,7 @@ SCRIPT = """
 import signal, sys, headscope.stream.batches
 signal.signal(signal.SIGINT, signal.default_int_handler)  # also where this was started in the background
 sys.path[:0] = {path!r}
-from engines_sample import bert, corpus, slow, WANTED
+from run_sample import bert, corpus, slow, WANTED
 from headscope.analyses.measure.run import measure
 from headscope.engines import Processes
 from headscope.stream.checkpoint import Folder

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -18,9 +17,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import run_sample
 import torch
-import transformers
 import xarray as xr
+from run_sample import WANTED, Fails, bert, same, stopped
 from torch import nn
 
 import headscope as hs
@@ -35,7 +35,7 @@ from headscope.models import Model
 from headscope.stream.task import Task
 from headscope.tokens import Tokens
 
-WANTED = ["previous", "sep", "entropy", "to_user"]
+corpus = functools.partial(run_sample.corpus, each=2)
 
 
 @pytest.fixture(autouse=True)
@@ -46,60 +46,6 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def model() -> Model:
     return bert()
-
-
-def bert(seed: int = 0) -> Model:
-    torch.manual_seed(seed)
-    config = transformers.BertConfig(
-        vocab_size=60,
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=48,
-        max_position_embeddings=64,
-        pad_token_id=0,
-    )
-    return Model(transformers.BertModel(config).eval(), name="small")
-
-
-def corpus(count: int = 30, bad: Sequence[int] = ()) -> list[Example]:
-    draw = np.random.default_rng(3)
-    found: list[Example] = []
-    for place in range(count):
-        length = int(draw.integers(3, 14))
-        ids = draw.integers(3, 58, length)
-        if place in bad:
-            ids[1] = 59
-        classes = {"user": draw.random(length) < 0.5, "sep": np.arange(length) == length - 1}
-        tokens = Tokens(["x"] * length, ids=ids, classes=classes)
-        found.append(Example(tokens=tokens, document=place // 2, source=f"corpus.txt:{place + 1}"))
-    return found
-
-
-def bare(found: xr.Dataset) -> xr.Dataset:
-    """Without what tells one run from another that gave the same."""
-    meta = json.loads(found.attrs["meta"])
-    for name in ("created", "seconds", "command"):
-        del meta[name]
-    attrs = {**found.attrs, "meta": json.dumps(meta, sort_keys=True)}
-    return xr.Dataset(found.data_vars, found.coords, attrs)
-
-
-def same(a: xr.Dataset, b: xr.Dataset) -> None:
-    xr.testing.assert_identical(bare(a), bare(b))
-
-
-class Fails(nn.Module):
-    """A model that fails on a token."""
-
-    def __init__(self, inner: nn.Module) -> None:
-        super().__init__()
-        self.inner, self.config = inner, inner.config
-
-    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> Any:
-        if (input_ids == 59).any():
-            raise RuntimeError("no such token")
-        return self.inner(input_ids=input_ids, attention_mask=attention_mask)
 
 
 def failing(model: Model) -> Model:
@@ -116,20 +62,8 @@ def test_resumed_and_merged_runs_are_the_plain_run(
 ) -> None:
     plain = measure(model, corpus(), measures=WANTED, batch_size=3, **options)
     run = functools.partial(measure, model, measures=WANTED, batch_size=3, **options)
-    stopped = Task.block
-    done = 0
-
-    def stop(*arguments: Any) -> Any:
-        nonlocal done
-        done += 1
-        if done == 4:
-            raise KeyboardInterrupt
-        return stopped(*arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Task, "block", stop)
-        with pytest.raises(KeyboardInterrupt):
-            run(corpus(), resume=tmp_path / "run")
+    with stopped(Task, 4):
+        run(corpus(), resume=tmp_path / "run")
     assert [file.name for file in (tmp_path / "run").glob("total*")] == ["total-00000003.safetensors"]
     same(run(corpus(), resume=tmp_path / "run"), plain)
     paths = [tmp_path / f"{number}.nc" for number in (1, 2, 3)]
@@ -169,20 +103,9 @@ def test_a_long_document_is_kept_on_the_way(
     plain = run()
     assert json.loads(plain.attrs["meta"])["corpus"]["documents"] == 4
     for first in (1, 2, 3):
-        stopped, done = Task.block, 0
-
-        def stop(*arguments: Any, stopped: Any = stopped, first: int = first) -> Any:
-            nonlocal done
-            done += 1
-            if done > first:
-                raise KeyboardInterrupt
-            return stopped(*arguments)
-
         place = tmp_path / f"run{first}"
-        with monkeypatch.context() as patch:
-            patch.setattr(Task, "block", stop)
-            with pytest.raises(KeyboardInterrupt):
-                run(resume=place)
+        with stopped(Task, first + 1):
+            run(resume=place)
         assert [file.name for file in place.glob("total*")] == [f"total-{first:08d}.safetensors"]
         same(run(resume=place), plain)
     for count in (2, 3):

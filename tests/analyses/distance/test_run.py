@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from run_sample import stopped
 from small_models import small
 
 import headscope as hs
@@ -296,19 +297,8 @@ def test_resumed_and_merged_runs_are_the_plain_run(
     given = corpus(*range(4, 18), documents=[0, *[1] * 9, 2, 2, 3, 3])
     run = partial(distance, model, given, batch_size=2, **options)
     plain = run()
-    stopped, done = Distances.block, 0
-
-    def stop(*arguments: Any) -> Any:
-        nonlocal done
-        done += 1
-        if done == 3:
-            raise KeyboardInterrupt
-        return stopped(*arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Distances, "block", stop)
-        with pytest.raises(KeyboardInterrupt):
-            run(resume=tmp_path / "run")
+    with stopped(Distances):
+        run(resume=tmp_path / "run")
     assert (tmp_path / "run" / "total-00000002.safetensors").exists()
     parts = [tmp_path / "1.nc", tmp_path / "2.nc"]
     for number, part in enumerate(parts, 1):

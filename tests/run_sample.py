@@ -1,4 +1,4 @@
-"""A small model and corpus for runs in several processes, measures that misbehave there, and a limit of their time."""
+"""A small model and corpus for runs that are stopped, shared or fail, measures that misbehave, and a limit of their time."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 import transformers
 import xarray as xr
@@ -78,7 +79,8 @@ def first(place: Path) -> bool:
     return True
 
 
-def corpus(count: int = 30, bad: Sequence[int] = ()) -> list[Example]:
+def corpus(count: int = 30, bad: Sequence[int] = (), each: int = 3) -> list[Example]:
+    """Inputs of 3 to 13 tokens, so many in each document; at those that are bad `Fails` fails."""
     draw = np.random.default_rng(3)
     found: list[Example] = []
     for place in range(count):
@@ -88,7 +90,7 @@ def corpus(count: int = 30, bad: Sequence[int] = ()) -> list[Example]:
             ids[1] = 59
         classes = {"user": draw.random(length) < 0.5, "sep": np.arange(length) == length - 1}
         tokens = Tokens(["x"] * length, ids=ids, classes=classes)
-        found.append(Example(tokens=tokens, document=place // 3, source=f"corpus.txt:{place + 1}"))
+        found.append(Example(tokens=tokens, document=place // each, source=f"corpus.txt:{place + 1}"))
     return found
 
 
@@ -132,6 +134,35 @@ def deadly(length: int, place: Path | None = None) -> Measure:
         return np.broadcast_to(np.arange(len(tokens)) % 2 == 0, (len(queries), len(tokens)))
 
     return deadly
+
+
+@contextmanager
+def stopped(owner: Any, at: int = 3) -> Generator[None]:
+    """Ctrl-C at so many-th block of this owner's, which ends what is run meanwhile."""
+    done, block = 0, owner.block
+
+    def stop(*arguments: Any) -> Any:
+        nonlocal done
+        done += 1
+        if done == at:
+            raise KeyboardInterrupt
+        return block(*arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, "block", stop)
+        with pytest.raises(KeyboardInterrupt):
+            yield
+
+
+@contextmanager
+def as_a_worker(inputs: int, seconds: int) -> Generator[None]:
+    """Blocks of so many inputs, one thread as workers have, and a limit."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with pytest.MonkeyPatch.context() as patch, within(seconds):
+        patch.setattr("headscope.stream.batches.BLOCK", inputs)
+        yield
+    torch.set_num_threads(before)
 
 
 @contextmanager
