@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import json
 import os
 import random
@@ -39,6 +40,7 @@ from headscope.engines import Here, Processes
 from headscope.errors import HeadscopeWarning, InputError, ModelError, RunError
 from headscope.models import Model
 from headscope.stream.engines import engine_of, processes
+from headscope.stream.engines.carried import answer, answered, save
 from headscope.stream.engines.processes import parse
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals")
@@ -403,3 +405,23 @@ def test_processes_end_with_the_run(model: Model) -> None:
         assert pids(engine) == own
         assert all(map(alive, own))
     assert not any(map(alive, own))
+
+
+def test_what_cannot_travel_back_is_an_error_and_no_end_of_the_worker(tmp_path: Path) -> None:
+    with (tmp_path / "open").open("wb") as file:
+        value, error, _ = answered(answer(lambda: file))
+    assert value is None
+    assert re.fullmatch(r"a worker failed \(TypeError: cannot pickle .*\)", str(error))
+
+
+def test_a_model_that_was_asked_for_its_states_travels() -> None:
+    """transformers leaves hooks in it for good."""
+    asked = bert()
+    inputs = torch.tensor([[5, 6, 7]])
+    states = asked.module(inputs, output_hidden_states=True).hidden_states
+    file = io.BytesIO()
+    save(asked, file)
+    file.seek(0)
+    there = torch.load(file, weights_only=False)
+    for own, other in zip(states, there.module(inputs, output_hidden_states=True).hidden_states, strict=True):
+        torch.testing.assert_close(own, other, atol=0, rtol=0)

@@ -179,6 +179,15 @@ class Bits:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as this)
         weakref.finalize(self, self._file.close)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Bits._of, (self.width, np.array(self.first(self.rows)))
+
+    @staticmethod
+    def _of(width: int, rows: Bytes) -> Bits:
+        bits = Bits(width)
+        bits.add(rows)
+        return bits
+
     def add(self, rows: Bytes) -> None:
         """Rows ``[row byte]`` after those that are there."""
         self._file.seek(0, 2)

@@ -97,8 +97,8 @@ SHAPES = {
     "8 B, a GPU": Shape(8e9, 32 * 32, 2e14),
     "70 B, 8 GPUs": Shape(70e9, 80 * 64, 1.6e15),
 }
-"""With 70 GFLOP/s a core, what the demo model reached on one, and 200 TFLOP/s a GPU, about half of what one of 2023 does
-at best in bf16."""
+"""With 70 GFLOP/s a core, what the demo model reached on one, and 200 TFLOP/s a GPU, about half of what one of 2023
+does at best in bf16."""
 
 
 def plan(costs: Costs, tokens: float, workers: int, cores: int | None = None) -> Plan:

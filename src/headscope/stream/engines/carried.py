@@ -7,6 +7,7 @@ back where it arrives: each process has its own.
 
 from __future__ import annotations
 
+import copyreg
 import io
 import os
 import pickle
@@ -90,9 +91,21 @@ def save(model: Model, file: BinaryIO) -> None:
 
     Raises `InputError` for one that cannot travel.
     """
+    _by_name("transformers.utils.output_capturing", "_active_collector")
     bare = replace(model, checked=None, recipe=None)
     expected = f"{model.name}: expected a model"
     _write(file, lambda: torch.save(bare, file, pickle_module=cloudpickle), expected)
+
+
+def _by_name(where: str, name: str) -> None:
+    """Have a variable of a module pickled as its name: hooks that transformers leaves in a model refer to one."""
+
+    def named(_: Any) -> str:
+        return name
+
+    variable: Any = getattr(sys.modules.get(where), name, None)
+    if variable is not None:
+        copyreg.pickle(type(variable), named)
 
 
 def _write(file: BinaryIO, write: Callable[[], None], expected: str) -> None:
@@ -199,7 +212,10 @@ def answer(work: Callable[[], Any]) -> bytes:
         except Exception as raised:
             error = _portable(raised)
     told = list(dict.fromkeys((str(each.message), each.category) for each in said))
-    return pickle.dumps((value, error, told), 5)
+    try:
+        return pickle.dumps((value, error, told), 5)
+    except Exception as raised:  # what work gave cannot travel: to say so is better than to end
+        return pickle.dumps((None, _portable(raised), told), 5)
 
 
 def _portable(error: Exception) -> Exception:
