@@ -103,7 +103,7 @@ def _by_name(where: str, name: str) -> None:
     def named(_: Any) -> str:
         return name
 
-    variable: Any = getattr(sys.modules.get(where), name, None)
+    variable: object = getattr(sys.modules.get(where), name, None)
     if variable is not None:
         copyreg.pickle(type(variable), named)
 
