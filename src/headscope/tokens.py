@@ -33,6 +33,7 @@ FIELDS: Mapping[str, type[np.generic]] = {
 PLACES: Mapping[str, int] = {"boxes": 4, "times": 2}
 """The arrays of `Tokens` that say where on a picture or in a sound a token stands, and how many numbers each has."""
 
+_UNKNOWN: Mapping[str, None] = dict.fromkeys([*FIELDS, *PLACES, "texts", "picture", "sound"])
 _SPACES = ("▁", "Ġ", "Ċ")
 _SUFFIXES = ("</w>", "@@")
 _SPACE_BYTES = ("<0x09>", "<0x0A>", "<0x0D>", "<0x20>")
@@ -152,13 +153,12 @@ class Tokens:
         )
 
     @classmethod
-    def known(cls, pieces: tuple[str, ...], **arrays: Any) -> Tokens:
+    def known(
+        cls, pieces: tuple[str, ...], classes: Mapping[str, BoolArray], **arrays: npt.NDArray[Any]
+    ) -> Tokens:
         """Tokens of what is known to be right, which is not looked at again: arrays of these types and this length."""
         made = object.__new__(cls)
-        for name in (*FIELDS, *PLACES, "texts", "picture", "sound"):
-            object.__setattr__(made, name, arrays.get(name))
-        object.__setattr__(made, "pieces", pieces)
-        object.__setattr__(made, "classes", arrays.get("classes", {}))
+        made.__dict__.update(_UNKNOWN, pieces=pieces, classes=classes, **arrays)
         return made
 
     def __len__(self) -> int:

@@ -74,14 +74,14 @@ def test_joined_lines_are_what_their_text_is(kind: str, first: list[str], second
     read = reader.lines([*first, *second])
     for text, line in zip([*first, *second], read, strict=True):
         if line is not None:
-            same(reader.input([line]), encode(tokenizer, text))
+            same(reader.inputs([[[line]]])[0], encode(tokenizer, text))
             assert line.alone == len(encode(tokenizer, text, special=False))
     if any(line is None for line in read):
         return
     lines = [line for line in read if line is not None]
     halves = [each for each in (lines[: len(first)], lines[len(first) :]) if each]
     texts = [" ".join(each) for each in (first, second) if each]
-    same(reader.input(*halves), encode(tokenizer, *texts))
+    same(reader.inputs([halves])[0], encode(tokenizer, *texts))
 
 
 @pytest.mark.parametrize("kind", ["demo", "byte_level", "roberta", "unigram"])
@@ -118,7 +118,7 @@ def test_a_long_line_is_cut_where_its_text_is(kind: str, text: str, size: int) -
     if found is not None:
         assert [part for part, _ in found] == split(tokenizer, text, size)
         for part, own in found:
-            same(reader.input([own]), encode(tokenizer, part))
+            same(reader.inputs([[[own]]])[0], encode(tokenizer, part))
 
 
 @pytest.mark.parametrize("kind", ["demo", "roberta", "byte_level", "unigram"])

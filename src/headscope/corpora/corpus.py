@@ -298,13 +298,17 @@ def leave_out(corpus: object, error: CorpusError) -> None:
     corpus.leave_out(error)
 
 
+_TEXT = 40
+"""A text has fewer words than two to the power of this."""
+
+
 def _words(tokens: Tokens) -> tuple[int, int]:
     """How many words there are, and how many of them have several pieces."""
     if tokens.word_ids is None:
         return 0, 0
     words = tokens.word_ids
-    if tokens.sequence_ids is not None and tokens.sequence_ids.max(initial=0) > 0:
-        words = tokens.sequence_ids * (words.max(initial=0) + 1) + words
+    if tokens.sequence_ids is not None:
+        words = (tokens.sequence_ids << _TEXT) + words
     inside = words[tokens.word_ids >= 0]
     moves = inside[1:] - inside[:-1]
     if moves.min(initial=0) < 0:  # the pieces of a word do not stand together

@@ -101,8 +101,8 @@ class Bulk(Protocol):
         """Parts of a line of at most `size` pieces each, as texts and `Line`s; None where `split` has to cut."""
         ...
 
-    def input(self, *halves: Sequence[Any]) -> Tokens:
-        """The tokens of one text or two, of `Line`s that spaces join, without offsets and texts."""
+    def inputs(self, asked: Sequence[Sequence[Sequence[Any]]]) -> Sequence[Tokens]:
+        """The tokens of inputs of one text or two, of `Line`s that spaces join, without offsets and texts."""
         ...
 
 

@@ -20,6 +20,7 @@ from headscope.errors import CorpusError, InputError
 from headscope.tokens import Tokens
 
 _WINDOW = 256  # examples whose pieces are counted in one call
+_TOGETHER = 64  # inputs that are put together at once
 
 LeaveOut = Callable[[CorpusError], None]
 """Is told of an input that cannot be used, and raises where that is not to be."""
@@ -57,27 +58,54 @@ def packed(
     `headscope.corpora.Corpus.encoded`.
     """
     layout, bulk = _layout(model), _bulk(model) if bare else None
+    read = _cut_to(model, lines, (longest or pack) - layout.single, counts, leave_out, bulk)
+    grouped = _grouped(model, read, pack, layout)
+    while window := list(islice(grouped, 1 if bulk is None else _TOGETHER)):
+        examples, lines_of = zip(*map(_joined_lines, window), strict=True)
+        made = _put_together(bulk, lines_of)
+        for example, tokens in zip(examples, made, strict=True):
+            if tokens is None:
+                yield from _encoded(model, [example], leave_out)
+            else:
+                yield example.but(tokens=tokens)
+
+
+def _grouped(
+    model: Encoder, lines: Iterable[_Read], pack: int, layout: _Layout
+) -> Iterator[Sequence[Sequence[_Read]]]:
+    """The lines of each input, as one text or two."""
     group: list[_Read] = []
-
-    def made() -> Iterator[Example]:
-        nonlocal group
-        size, halves = _taken(model, group, pack, layout)
-        taken, group = group[:size], group[size:]
-        texts = [" ".join(read.example.text or "" for read in half) for half in halves]
-        example = taken[0].example.but(text=texts[0], pair=texts[1] if len(texts) == 2 else None)
-        if bulk is None or any(read.line is None for read in taken):
-            yield from _encoded(model, [example], leave_out)
-        else:
-            yield example.but(tokens=bulk.input(*([read.line for read in half] for half in halves)))
-
-    for read in _cut_to(model, lines, (longest or pack) - layout.single, counts, leave_out, bulk):
+    for read in lines:
         while group and (
             read.example.document != group[0].example.document or not _room(group, read.pieces, pack, layout)
         ):
-            yield from made()
+            size, halves = _taken(model, group, pack, layout)
+            yield halves
+            group = group[size:]
         group.append(read)
     while group:
-        yield from made()
+        size, halves = _taken(model, group, pack, layout)
+        yield halves
+        group = group[size:]
+
+
+def _joined_lines(halves: Sequence[Sequence[_Read]]) -> tuple[Example, list[list[Line | None]]]:
+    """The example of some lines, and these lines."""
+    texts = [" ".join(read.example.text or "" for read in half) for half in halves]
+    example = halves[0][0].example.but(text=texts[0], pair=texts[1] if len(texts) == 2 else None)
+    return example, [[read.line for read in half] for half in halves]
+
+
+def _put_together(
+    bulk: Bulk | None, inputs: Sequence[Sequence[Sequence[Line | None]]]
+) -> list[Tokens | None]:
+    """The tokens of inputs of these lines; None for one with a line that has to be read by itself."""
+    known = [
+        bulk is not None and all(line is not None for half in halves for line in half) for halves in inputs
+    ]
+    asked = [halves for halves, own in zip(inputs, known, strict=True) if own]
+    made = iter(bulk.inputs(asked) if bulk is not None and asked else ())
+    return [next(made) if own else None for own in known]
 
 
 def fitted(
@@ -159,11 +187,13 @@ def _read(model: Encoder, examples: Sequence[Example], bulk: Bulk | None) -> lis
     if bulk is not None and all(_is_text(example) for example in examples):
         firsts = bulk.lines([example.text or "" for example in examples])
         pairs = iter(bulk.lines([example.pair for example in examples if example.pair is not None]))
-        read: list[Tokens | None] = []
-        for example, first in zip(examples, firsts, strict=True):
-            halves = [first] if example.pair is None else [first, next(pairs)]
-            known = all(half is not None for half in halves)
-            read.append(bulk.input(*([half] for half in halves)) if known else None)
+        read = _put_together(
+            bulk,
+            [
+                [[first]] if example.pair is None else [[first], [next(pairs)]]
+                for example, first in zip(examples, firsts, strict=True)
+            ],
+        )
         others = [example for example, tokens in zip(examples, read, strict=True) if tokens is None]
         rest = iter(_read(model, others, None) if others else ())
         return [next(rest) if tokens is None else tokens for tokens in read]

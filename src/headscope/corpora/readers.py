@@ -169,6 +169,9 @@ def jsonl(
     )
 
 
+_LINE = Example()
+
+
 class _Lines:
     """Reads one example a line that is not blank; says once what its documents look like."""
 
@@ -192,7 +195,7 @@ class _Lines:
                     self._tell(path, sizes, last=False)
                 ended = self._ends == "line"
                 sizes[-1] += not HEADING.fullmatch(content.strip())
-                yield Example(text=content, document=document, source=line.source)
+                yield _LINE.but(text=content, document=document, source=line.source)
         except GeneratorExit:  # no more is wanted
             self._tell(path, sizes, last=True)
             raise

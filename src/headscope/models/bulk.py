@@ -104,7 +104,7 @@ class _Around(NamedTuple):
     ids: tuple[IntArray, ...]
     nothing: tuple[IntArray, ...]
     special_types: IntArray | None
-    text_types: IntArray
+    text_types: tuple[int, ...]
 
 
 class Bulk:
@@ -333,39 +333,50 @@ class Bulk:
         read = backend.encode_batch_fast if self._marked else backend.encode_batch
         return read(list(texts), add_special_tokens=False)
 
-    def input(self, *halves: Sequence[Line]) -> Tokens:
-        """The tokens of one text or two, of lines that spaces join, as `encode` has them, without offsets and texts."""
-        around = self._around[len(halves) - 1]
-        ids, words, sequence = [around.ids[0]], [around.nothing[0]], [around.nothing[0]]
-        for side, lines in enumerate(halves):
-            count = size = 0
-            for place, line in enumerate(lines):
-                own, of = line.parts(place == 0)
-                ids.append(own)
-                words.append(of + count if count else of)
-                count += int(of[-1]) + 1
-                size += len(own)
-            ids.append(around.ids[side + 1])
-            words.append(around.nothing[side + 1])
-            sequence += [np.full(size, side), around.nothing[side + 1]]
-        every, texts = np.concatenate(ids), np.concatenate(sequence)
-        special = texts < 0
-        types = None
-        if around.special_types is not None:
-            types = around.text_types[texts]
-            types[special] = around.special_types
-        return Tokens.known(
-            pieces=tuple(self._pieces[every].tolist()),
-            ids=every,
-            type_ids=types,
-            special_mask=special,
-            word_ids=np.concatenate(words),
-            sequence_ids=texts,
-            classes={
-                **{name: every == number for name, number in self._named},
-                "punctuation": (self._punctuation[every] == _YES) & ~special,
-            },
-        )
+    def inputs(self, asked: Sequence[Sequence[Sequence[Line]]]) -> list[Tokens]:
+        """The tokens of inputs of one text or two, of lines that spaces join, as `encode` has them, without offsets and
+        texts."""
+        parts: list[tuple[IntArray, IntArray, int, int, int]] = []  # ids, words, side, type, words before
+        special_types: list[IntArray] = []
+        borders = [0]
+        for halves in asked:
+            around = self._around[len(halves) - 1]
+            parts.append((around.ids[0], around.nothing[0], -1, 0, 0))
+            for side, lines in enumerate(halves):
+                count = 0
+                for place, line in enumerate(lines):
+                    own, of = line.parts(place == 0)
+                    parts.append((own, of, side, around.text_types[side], count))
+                    count += int(of[-1]) + 1
+                parts.append((around.ids[side + 1], around.nothing[side + 1], -1, 0, 0))
+            if around.special_types is not None:
+                special_types.append(around.special_types)
+            borders.append(len(parts))
+        ids_of, words, side_of, type_of, before = zip(*parts, strict=True)
+        sizes = np.fromiter(map(len, ids_of), np.int64, len(parts))
+        ids, sides = np.concatenate(ids_of), np.repeat(side_of, sizes)
+        special = sides < 0
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "ids": ids,
+            "special_mask": special,
+            "word_ids": np.concatenate(words) + np.repeat(before, sizes),
+            "sequence_ids": sides,
+        }
+        if special_types:
+            arrays["type_ids"] = types = np.repeat(type_of, sizes)
+            types[special] = np.concatenate(special_types)
+        classes = {name: ids == number for name, number in self._named}
+        classes["punctuation"] = (self._punctuation[ids] == _YES) & ~special
+        pieces: list[str] = self._pieces[ids].tolist()
+        ends = np.concatenate([[0], np.cumsum(sizes)])[borders].tolist()
+        return [
+            Tokens.known(
+                tuple(pieces[start:end]),
+                classes={name: mask[start:end] for name, mask in classes.items()},
+                **{name: array[start:end] for name, array in arrays.items()},
+            )
+            for start, end in pairwise(ends)
+        ]
 
     @cached_property
     def _around(self) -> tuple[_Around, _Around]:
@@ -384,7 +395,7 @@ class Bulk:
             tuple(ids[gap] for gap in gaps),
             tuple(np.full(gap.stop - gap.start, -1) for gap in gaps),
             None if types is None else np.concatenate([types[gap] for gap in gaps]),
-            np.array([0] if types is None else [int(types[own[0]]) for own in places]),
+            tuple(0 if types is None else int(types[own[0]]) for own in places),
         )
 
 
@@ -417,7 +428,7 @@ def _agrees(made: Bulk, tokenizer: PreTrainedTokenizerBase) -> bool:
         return False
     joined = " ".join(lines)
     for own, texts in (((read,), (joined,)), ((read, read), (joined, joined))):
-        tokens, expected = made.input(*own), encode(tokenizer, *texts)
+        tokens, expected = made.inputs([own])[0], encode(tokenizer, *texts)
         for name in ("ids", "type_ids", "special_mask", "word_ids", "sequence_ids"):
             if not np.array_equal(_given(tokens, name), _given(expected, name)):
                 return False
