@@ -19,7 +19,7 @@ import headscope as hs
 from headscope import contribution, corpora
 from headscope.errors import InputError, ModelError
 from headscope.models import Model, untrained
-from headscope.stream import passes
+from headscope.stream import batches, passes
 from headscope.stream.identity import weights
 
 TEXT = "The cat sat on the mat."
@@ -192,3 +192,19 @@ def test_each_input_of_a_large_model_has_its_gradients_alone(
     alone: Any = hs.measure(whole, LINES, measures=["gradients"])
     for name in together:
         np.testing.assert_allclose(together[name], alone[name], rtol=1e-4, atol=1e-6)
+
+
+def test_batches_of_a_large_model_are_smaller(whole: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [TEXT] * 24
+
+    def sizes() -> list[int]:
+        inputs = batches.examples(whole, corpora.texts(texts))
+        return [len(batch) for block in batches.cut(inputs, 2, whole) for batch in block]
+
+    length = len(whole.encode(TEXT))
+    assert length < 32
+    monkeypatch.setattr(batches, "TOKENS_PER_INPUT", 4 * length)
+    monkeypatch.setattr(batches, "TOKENS_PER_INPUT_LARGE", length // 2)
+    assert sizes() == [2] * 12
+    monkeypatch.setattr(batches, "LARGE", 100)
+    assert sizes() == [1] * 24

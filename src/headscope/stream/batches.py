@@ -16,6 +16,7 @@ from headscope.failures import out_of_memory
 from headscope.models import Model, expect_model
 from headscope.models.model import IdsError
 from headscope.models.perceive import reads, tower
+from headscope.models.weights import LARGE, size_of
 from headscope.stream.engines import engine_of
 from headscope.stream.engines.here import Engine
 from headscope.stream.inputs import Inputs
@@ -25,6 +26,9 @@ from headscope.tokens import Tokens
 
 TOKENS_PER_INPUT = 128
 """A batch has at most `batch_size` times this many tokens, padding included: longer inputs come in fewer."""
+
+TOKENS_PER_INPUT_LARGE = 32
+"""The same for a model whose weights are more than `LARGE`, beside which what a layer makes of a batch is held."""
 
 BLOCK = 256
 """Inputs of a numbered block, at least, where a run does not say otherwise."""
@@ -98,6 +102,12 @@ def tokens_of(example: Example) -> Tokens:
     return example.tokens
 
 
+def tokens_per_batch(batch_size: int, *models: Model) -> int:
+    """How many tokens a batch of these models has at most, padding included."""
+    large = any(size_of(model.module) > LARGE for model in models)
+    return batch_size * (TOKENS_PER_INPUT_LARGE if large else TOKENS_PER_INPUT)
+
+
 def cut(
     inputs: Iterable[Example],
     batch_size: int,
@@ -113,7 +123,7 @@ def cut(
         size=size or BLOCK,
         windows=windows,
         batch_size=batch_size,
-        tokens_per_batch=batch_size * TOKENS_PER_INPUT,
+        tokens_per_batch=tokens_per_batch(batch_size, *models),
         same_length=any(model.same_length for model in models),
     )
 

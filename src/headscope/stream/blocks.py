@@ -81,7 +81,7 @@ def reader_for(
 ) -> Reader:
     """How parts of a corpus become batches of a model, of at most so many inputs."""
     expect_model(model)
-    limits = Limits(batch_size, batch_size * streams.TOKENS_PER_INPUT, model.same_length)
+    limits = Limits(batch_size, streams.tokens_per_batch(batch_size, model), model.same_length)
     return Reader(model, inputs, size or streams.BLOCK, limits, notes)
 
 

@@ -38,7 +38,7 @@ def encode(arrays: Arrays, described: Mapping[str, Any]) -> bytes:
         if array.dtype.kind == "U":
             strings[name] = array.tolist()
         else:
-            tensors[name] = np.array(array, order="C")
+            tensors[name] = np.asarray(array, order="C")
     text = json.dumps({**described, "strings": strings})
     header = {"format": FORMAT, "sha256": _NO_DIGEST.decode(), "description": text}
     data = bytearray(safetensors.numpy.save(tensors, header))

@@ -48,7 +48,8 @@ class Fitted:
         best: the epoch, from 1, whose weights were kept; 0 where those at the start were never bettered.
         before: loss on the held-out sentences before any training.
         stale: epochs in a row without a gain.
-        arrays: weights, the best weights and Adam's moments.
+        arrays: weights, the best weights and Adam's moments. All but the best are those that training goes on with:
+            whoever keeps them copies them.
     """
 
     losses: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
@@ -122,7 +123,7 @@ def fit(
         seed: of the split and of the orders; the caller draws the probe's first weights.
         epochs: at most.
         begin: where an earlier training stood: continuing from there gives the same digits.
-        each: called after each epoch.
+        each: called after each epoch, before the weights change again.
 
     Raises `RunError` where the loss is no longer finite.
 
@@ -139,7 +140,7 @@ def fit(
     state = begin or Fitted()
     if begin is None:
         state.before = evaluate(probe, data, held)
-        state.arrays = _arrays(probe, optimiser) | _weights(probe, "best.")
+        state.arrays = _arrays(probe, optimiser) | _copied(_weights(probe, "best."))
     else:
         _load(probe, optimiser, state.arrays)
     while not state.done(epochs):
@@ -161,7 +162,7 @@ def fit(
         state.stale = 0 if better else state.stale + 1
         best = {name: each for name, each in state.arrays.items() if name.startswith("best.")}
         if better:
-            state.best, best = epoch, _weights(probe, "best.")
+            state.best, best = epoch, _copied(_weights(probe, "best."))
         state.arrays = _arrays(probe, optimiser) | best
         each(state)
     _restore(probe, state.arrays, "best.")
@@ -179,7 +180,12 @@ def evaluate(probe: Probe, data: Data, sentences: IntArray) -> float:
 
 
 def _weights(probe: nn.Module, prefix: str) -> Arrays:
-    return {prefix + name: value.detach().cpu().numpy().copy() for name, value in probe.named_parameters()}
+    """The weights as they are now; on a processor these arrays are the weights themselves, and change with them."""
+    return {prefix + name: value.detach().cpu().numpy() for name, value in probe.named_parameters()}
+
+
+def _copied(arrays: Arrays) -> Arrays:
+    return {name: array.copy() for name, array in arrays.items()}
 
 
 def _restore(probe: nn.Module, arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> None:
@@ -192,7 +198,7 @@ def _arrays(probe: nn.Module, optimiser: Any) -> Arrays:
     arrays = _weights(probe, "weight.")
     for name, value in probe.named_parameters():
         for moment, each in optimiser.state[value].items():
-            arrays[f"adam.{moment}.{name}"] = each.detach().cpu().numpy().copy()
+            arrays[f"adam.{moment}.{name}"] = each.detach().cpu().numpy()
     return arrays
 
 
