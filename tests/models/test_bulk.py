@@ -81,7 +81,9 @@ def test_joined_lines_are_what_their_text_is(kind: str, first: list[str], second
     lines = [line for line in read if line is not None]
     halves = [each for each in (lines[: len(first)], lines[len(first) :]) if each]
     texts = [" ".join(each) for each in (first, second) if each]
-    same(reader.inputs([halves])[0], encode(tokenizer, *texts))
+    together = reader.inputs([halves, halves[:1], halves])
+    for found, own in zip(together, (texts, texts[:1], texts), strict=True):
+        same(found, encode(tokenizer, *own))
 
 
 @pytest.mark.parametrize("kind", ["demo", "byte_level", "roberta", "unigram"])

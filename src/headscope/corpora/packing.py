@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import accumulate, groupby, islice
+from itertools import accumulate, chain, groupby, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,18 +75,17 @@ def _grouped(
 ) -> Iterator[Sequence[Sequence[_Read]]]:
     """The lines of each input, as one text or two."""
     group: list[_Read] = []
-    for read in lines:
+    for read in chain(lines, [None]):
         while group and (
-            read.example.document != group[0].example.document or not _room(group, read.pieces, pack, layout)
+            read is None
+            or read.example.document != group[0].example.document
+            or not _room(group, read.pieces, pack, layout)
         ):
             size, halves = _taken(model, group, pack, layout)
             yield halves
             group = group[size:]
-        group.append(read)
-    while group:
-        size, halves = _taken(model, group, pack, layout)
-        yield halves
-        group = group[size:]
+        if read is not None:
+            group.append(read)
 
 
 def _joined_lines(halves: Sequence[Sequence[_Read]]) -> tuple[Example, list[list[Line | None]]]:

@@ -21,7 +21,7 @@ from headscope.corpora.batches import beside
 from headscope.heads import Head
 from headscope.measures.choose import choose
 from headscope.models import Model
-from headscope.stream.batches import TOKENS_PER_INPUT, tokens_of
+from headscope.stream.batches import tokens_of, tokens_per_batch
 from headscope.stream.task import Task
 from headscope.tokens import Tokens
 
@@ -177,19 +177,20 @@ def choose_examples(
 def _values(task: Task, inputs: Iterable[Example]) -> Iterator[tuple[list[Example], Sequence[int], Floats]]:
     """Figures of single inputs, batch by batch: ``[input measure layer head]``, NaN where no row counts."""
     there = (example for example in inputs if example.tokens is not None)
-    for batch in _batches(there, apart=task.model.same_length):
+    for batch in _batches(task.model, there):
         sums = task.run([tokens_of(example) for example in batch])
         by = np.where(sums.divisors > 0, sums.divisors, np.nan)
         yield batch, sums.layers, sums.sums / by
 
 
-def _batches(examples: Iterable[Example], *, apart: bool) -> Iterator[list[Example]]:
-    """Examples in their order, those together that a model takes together; `apart`: each by itself."""
+def _batches(model: Model, examples: Iterable[Example]) -> Iterator[list[Example]]:
+    """Examples in their order, those together that a model takes together."""
+    most = tokens_per_batch(BATCH, model)
     batch: list[Example] = []
     for example in examples:
         tokens = tokens_of(example)
-        fits = len(batch) < BATCH and (len(batch) + 1) * len(tokens) <= BATCH * TOKENS_PER_INPUT
-        if batch and (apart or not fits or beside(tokens) != beside(tokens_of(batch[0]))):
+        fits = len(batch) < BATCH and (len(batch) + 1) * len(tokens) <= most
+        if batch and (model.same_length or not fits or beside(tokens) != beside(tokens_of(batch[0]))):
             yield batch
             batch = []
         batch.append(example)

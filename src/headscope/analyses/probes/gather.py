@@ -19,7 +19,7 @@ from headscope.attention.recording import evaluating
 from headscope.corpora import Example
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model
-from headscope.stream.batches import TOKENS_PER_INPUT, Batches
+from headscope.stream.batches import Batches, tokens_per_batch
 from headscope.stream.engines.here import Engine
 from headscope.stream.forward import forward
 from headscope.stream.outcome import Given
@@ -61,7 +61,7 @@ def fill(
 
     def units() -> Iterator[list[Given]]:
         for number, window in enumerate(_windows(islice(examples, store.done, None))):
-            batches = list(_batches(window, batch_size, model.same_length))
+            batches = list(_batches(model, window, batch_size))
             orders.append(batches)
             yield [Given(number, [[window[place] for place in batch] for batch in batches])]
 
@@ -72,15 +72,16 @@ def fill(
         shown(len(places))
 
 
-def _batches(window: Sequence[Example], batch_size: int, same_length: bool) -> Iterator[list[int]]:
+def _batches(model: Model, window: Sequence[Example], batch_size: int) -> Iterator[list[int]]:
     """The places of sentences of similar length."""
     lengths = [len(example.tokens or ()) for example in window]
     order = sorted(range(len(window)), key=lengths.__getitem__)
+    most = tokens_per_batch(batch_size, model)
     while order:
         size = min(batch_size, len(order))
-        while size > 1 and size * lengths[order[size - 1]] > batch_size * TOKENS_PER_INPUT:
+        while size > 1 and size * lengths[order[size - 1]] > most:
             size -= 1
-        if same_length:
+        if model.same_length:
             size = sum(lengths[place] == lengths[order[0]] for place in order[:size])
         yield order[:size]
         order = order[size:]

@@ -98,7 +98,7 @@ def syntax(
         raise InputError("offsets: expected at least one, found none")
     by = tuple(offsets) if offsets is not None else _CODE_OFFSETS if code else OFFSETS
     if trees:
-        spanning.library()
+        spanning.maker()
     words = _Trees(model, by, rows, code=code, trees=trees)
     return run(
         KIND,

@@ -35,10 +35,10 @@ def spanning_tree(weights: npt.NDArray[Any], root: int) -> IntArray:
     np.fill_diagonal(scores, np.nan)
     scores[root + 1, 1:] = np.nan
     scores[root + 1, 0] = 0.0
-    return np.array(library().chu_liu_edmonds(scores)[0][1:], np.int64) - 1
+    return np.array(maker().chu_liu_edmonds(scores)[0][1:], np.int64) - 1
 
 
-def library() -> Any:
+def maker() -> Any:
     """What makes the trees. Raises `InputError` where it is not installed."""
     return lazy.module("ufal.chu_liu_edmonds")
 
