@@ -27,6 +27,7 @@ from headscope.reports.page import report_page
 from headscope.reports.sections import Carried, Failed
 from headscope.senses import Kind
 from headscope.stream.batches import reader_of
+from headscope.stream.memory import hand_back
 from headscope.views.section import Section
 
 LIVE_TEXT = "She sold the old house because it was too small for her growing family."
@@ -248,6 +249,7 @@ def _paired(corpus: Corpus) -> bool:
 
 def _made(study: Study, analysis: Analysis, entry: Entry) -> list[Section]:
     """A section, or one that says why it could not be made."""
+    hand_back(study.model.module)
     if entry.doing:
         study.say_time(entry.doing, entry.cost)
     model = replace(study.model, allow_unknown=study.model.allow_unknown and not entry.language)

@@ -16,11 +16,13 @@ from headscope.errors import RefusedError
 from headscope.models import Model
 from headscope.models.model import uncached
 from headscope.models.perceive import of_tower
+from headscope.stream.memory import hand_back
 from headscope.tokens import Tokens
 
 
 def forward(model: Model, inputs: Sequence[Tokens], *, token_types: bool = True, **options: Any) -> Any:
     """Run a batch through the model's backbone, without a cache of keys and values."""
+    hand_back(model.module)
     ready = {**model.inputs(inputs, token_types=token_types), **uncached(model.backbone), **options}
     return model.backbone(**ready)
 

@@ -11,11 +11,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
+from headscope.attention.again import layers_again
 from headscope.attention.neurons import Projections
 from headscope.attention.objective import Objective, Prepared
 from headscope.attention.record import AttentionRecord
@@ -25,6 +27,7 @@ from headscope.models import Model
 from headscope.models.finite import expect_finite
 from headscope.models.weights import LARGE, size_of
 from headscope.stream.forward import foreign, forward
+from headscope.stream.memory import hand_back
 from headscope.stream.rows import Found, Rows, side_by_side
 from headscope.tokens import Tokens
 
@@ -81,7 +84,10 @@ def slopes_of(batch: Prepared) -> tuple[Tensor, list[AttentionRecord], list[Tens
         given.append(record.given if leaf is None else leaf)
         return leaf
 
-    with torch.enable_grad(), recording(batch.objective.module, keep):
+    module = batch.objective.module
+    hand_back(module)
+    again = layers_again(module, keep) if size_of(module) > LARGE else nullcontext(keep)
+    with torch.enable_grad(), again as hook, recording(module, hook):
         numbers = batch.run()
         if not numbers.requires_grad:
             slopes: Sequence[Tensor] = [torch.zeros_like(weights) for weights in given]

@@ -30,7 +30,7 @@ class FormatError(InputError):
     """A file of another version of headscope."""
 
 
-def encode(arrays: Arrays, described: Mapping[str, Any]) -> bytes:
+def encode(arrays: Arrays, described: Mapping[str, Any]) -> bytearray:
     """Arrays and a description as the bytes of a safetensors file, with a checksum over all of them."""
     strings: dict[str, Any] = {}
     tensors: dict[str, npt.NDArray[Any]] = {}
@@ -44,10 +44,10 @@ def encode(arrays: Arrays, described: Mapping[str, Any]) -> bytes:
     data = bytearray(safetensors.numpy.save(tensors, header))
     place = data.index(b'"sha256":"') + 10
     data[place : place + 64] = hashlib.sha256(data).hexdigest().encode()
-    return bytes(data)
+    return data
 
 
-def decode(data: bytes, where: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+def decode(data: bytes | bytearray, where: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
     """The arrays and the description. Raises `BrokenFileError` or `FormatError`, which begins with `where`."""
     if not data:
         raise BrokenFileError(f"{where}: expected a checkpoint ({FORMAT}), found an empty file")
@@ -74,13 +74,13 @@ def decode(data: bytes, where: str) -> tuple[dict[str, npt.NDArray[Any]], dict[s
     actual = hashlib.sha256(data[:place] + _NO_DIGEST + data[place + 64 :]).hexdigest()
     if actual != stated:
         raise BrokenFileError(f"{where}: expected the checksum {stated[:12]}, found {actual[:12]}")
-    arrays = dict(safetensors.numpy.load(data))
+    arrays = dict(safetensors.numpy.load(bytes(data)))
     described: dict[str, Any] = json.loads(metadata["description"])
     arrays.update({name: np.array(value, np.str_) for name, value in described.pop("strings").items()})
     return arrays, described
 
 
-def write(file: Path, data: bytes) -> None:
+def write(file: Path, data: bytes | bytearray) -> None:
     """Write a file whole or not at all, and see it safe on disk. Raises `RunError` or `InputError` where that fails."""
     with replacing(file) as temporary, open(temporary, "wb") as stream:
         stream.write(data)

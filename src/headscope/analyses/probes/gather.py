@@ -198,8 +198,7 @@ def model_vectors(model: Model, vocabulary: Mapping[str, int]) -> Vectors:
         raise InputError(
             f"{model.name}: has no input embeddings of pieces; give vectors of words (--vectors)"
         )
-    weight = table.weight.detach().float().cpu().numpy()
-    values = np.zeros((len(vocabulary), weight.shape[1]), np.float32)
+    values = np.zeros((len(vocabulary), table.embedding_dim), np.float32)
     known = np.zeros(len(vocabulary), np.bool_)
     for form, number in vocabulary.items():
         tokens = model.from_words([".", form])
@@ -207,6 +206,7 @@ def model_vectors(model: Model, vocabulary: Mapping[str, int]) -> Vectors:
         assert tokens.word_ids is not None
         ids = tokens.ids[tokens.word_ids == 1]
         if ids.size:
-            values[number] = weight[ids].mean(0)
+            rows = table.weight.detach()[torch.as_tensor(ids, device=table.weight.device)]
+            values[number] = rows.float().cpu().numpy().mean(0)
             known[number] = True
     return Vectors(f"input embeddings of {model.name}", values, known)
