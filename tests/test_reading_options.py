@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headscope.console.options import ReadingOptions, linked
+from headscope.console.sources import ReadingOptions, linked
 from headscope.errors import InputError
 
 ROWS = [("A cat.", "x"), ("A dog.", "x"), ("A bird.", "y")]

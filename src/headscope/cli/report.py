@@ -11,14 +11,15 @@ import typer
 from headscope.analyses import analyses
 from headscope.analyses.record import Entry, entries
 from headscope.console import options as console
+from headscope.console import sources
 from headscope.errors import InputError, RunError
 from headscope.measures.files import check_place, replacing
 
 
 def report(
     model: console.ModelOptions,
-    reading: console.ReadingOptions,
-    senses: console.SenseOptions,
+    reading: sources.ReadingOptions,
+    senses: sources.SenseOptions,
     text: Annotated[
         list[Path] | None,
         typer.Option(
@@ -139,11 +140,11 @@ def report(
         examples=count,
         sections=sections.split(",") if sections else None,
         limit=reading.limit,
-        treebank=console.annotated(treebank, None, strict=reading.strict) if treebank else None,
-        coref=console.annotated(coref, None, strict=reading.strict) if coref else None,
+        treebank=sources.annotated(treebank, None, strict=reading.strict) if treebank else None,
+        coref=sources.annotated(coref, None, strict=reading.strict) if coref else None,
         against=model.how.trained.named(against) if against else None,
         pairs=corpora.pairs(pairs, label=label, strict=reading.strict) if pairs else None,
-        links=console.linked(links, None, strict=reading.strict) if links else None,
+        links=sources.linked(links, None, strict=reading.strict) if links else None,
         limit_sentences=limit_sentences,
         live=live,
         progress=True,

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -18,12 +18,8 @@ from headscope.errors import InputError
 from headscope.failures import reason
 
 if TYPE_CHECKING:
-    from headscope.corpora import Corpus
     from headscope.models import Model
 
-TextKind = Literal["text", "jsonl", "conllu", "csv", "tsv", "parquet", "arrow"]
-AnnotationKind = Literal["conllu", "conll2012", "word-heads"]
-LinksKind = Literal["jsonl", "pharaoh", "conllu", "conll2012", "word-heads"]
 ThemeName = Literal["auto", "light", "dark"]
 PresetName = Literal["clark2019"]
 Average = Literal["token", "document"]
@@ -47,75 +43,14 @@ PAGES = (".html", *PICTURES)
 SHOWN = 15
 """Rows of a long table that is printed."""
 
-SUFFIXES: dict[str, TextKind] = {
-    ".jsonl": "jsonl",
-    ".conllu": "conllu",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".parquet": "parquet",
-    ".arrow": "arrow",
-}
-"""Suffixes of files of texts that are not plain text."""
-
-ALIGNED = (".align", ".pharaoh", ".talp", ".gdfa")
-"""Suffixes of word alignments."""
-
-_PACK = 128
-_FIELDS = ("jsonl", "csv", "tsv", "parquet", "arrow")  # formats of fields that have names
-_FORMATS = {
-    "text": "plain text",
-    "conllu": "CoNLL-U",
-    "builtin": "the built-in corpus",
-    "pharaoh": "word alignments",
-}
-
 Limit = Annotated[int | None, typer.Option(help="Stop after this many inputs.")]
 Sentences = Annotated[int | None, typer.Option("--limit", help="Stop after this many sentences.")]
-Format = Annotated[
-    TextKind | None,
-    typer.Option(
-        "--format",
-        help="By default told from the suffix (before .gz or .zst): .jsonl, .conllu, .csv, .tsv, .parquet, .arrow, "
-        "else text.",
-    ),
-]
-AnnotatedFormat = Annotated[
-    AnnotationKind | None,
-    typer.Option(
-        "--format",
-        help="By default told from the name: .conllu, …_conll (CoNLL-2012), .txt (word head-relation).",
-    ),
-]
-LinksFormat = Annotated[
-    LinksKind | None,
-    typer.Option(
-        "--format",
-        help="By default told from the name: .jsonl, .conllu, …_conll (CoNLL-2012), .txt (word head-relation); three "
-        f"files A B LINKS with {', '.join(ALIGNED)} last are pharaoh.",
-    ),
-]
-Pack = Annotated[
-    int, typer.Option(help="Fill inputs of text with whole lines up to this many pieces; 0: a line an input.")
-]
 Strict = Annotated[
     bool,
     typer.Option(
         "--strict/--skip-broken",
         help="What is broken or too long is left out and listed at the end; --strict refuses it at the start.",
     ),
-]
-Documents = Annotated[
-    str | None,
-    typer.Option(
-        metavar="blank|line|file|folder|field:NAME",
-        help="What a document is: of text, lines up to a blank one (as by default), each line or each file; of .jsonl, "
-        ".csv, .tsv, .parquet and .arrow, what is of one name in this field; of pictures and sounds each file, or the "
-        "files of a folder.",
-    ),
-]
-TextField = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Of .jsonl, .csv, .tsv, .parquet and .arrow: which field is the text."),
 ]
 SplitSeed = Annotated[
     int, typer.Option(min=0, max=MOST_SEED, help="Of the parts that heads are chosen on, and scored on.")
@@ -311,264 +246,6 @@ class LongOptions:
         say_part(dataset, table.output, self.shard)
         write_meta(table.meta, json.loads(dataset.attrs["meta"]))
         return True
-
-
-@dataclass(frozen=True)
-class ReadingOptions:
-    """How texts are read."""
-
-    format: Format = None
-    pack: Pack = _PACK
-    documents: Documents = None
-    text_field: TextField = None
-    limit: Limit = None
-    strict: Strict = False
-
-    def of(self, paths: Sequence[Path] | None) -> Corpus:
-        """The corpus in these files, or the built-in one.
-
-        Raises `InputError` where documents or fields are named that the format does not have.
-        """
-        from headscope import corpora
-        from headscope.corpora.readers import Ends
-
-        files = list(paths or ())
-        kind = _one_of([kind for path in files for kind in _kinds(path, self.format)] or ["builtin"])
-        pack = self.pack or None
-        if self.text_field is not None and kind not in _FIELDS:
-            expected = "expected .jsonl, .csv, .tsv, .parquet or .arrow"
-            raise InputError(f"--text-field: {expected}, found {_FORMATS.get(kind, kind)}")
-        if kind == "text":
-            ends = self._among(get_args(Ends), kind) or "blank"
-            return corpora.text(files, pack=pack, documents=ends, strict=self.strict)
-        if kind == "jsonl":
-            field = self._field(kind)
-            return corpora.jsonl(files, text=self.text_field, document=field, strict=self.strict)
-        if kind in ("csv", "tsv"):
-            named = {"text": self.text_field, "document": self._field(kind)}
-            return corpora.table(files, **named, format=kind, strict=self.strict)
-        if kind in ("parquet", "arrow"):
-            return corpora.dataset(
-                files, text=self.text_field, document=self._field(kind), strict=self.strict
-            )
-        self._among((), kind)
-        return corpora.conllu(files, strict=self.strict) if files else corpora.builtin(pack=pack)
-
-    def _field(self, kind: str) -> str | None:
-        """The field that names documents."""
-        field = (self.documents or "").removeprefix("field:")
-        self._among((f"field:{field or 'NAME'}",), kind)
-        return field or None
-
-    def _among(self, allowed: tuple[str, ...], kind: str) -> Any:
-        """What was said of documents, which has to be among these."""
-        if self.documents is not None and self.documents not in allowed:
-            if not allowed:
-                raise InputError(
-                    f"--documents: expected text or fields, found {_FORMATS[kind]}, with its own documents"
-                )
-            raise InputError(
-                f"--documents: expected {' or '.join(allowed)} of {kind}, found {self.documents!r}"
-            )
-        return self.documents
-
-
-def _kinds(path: Path, format: TextKind | None) -> Sequence[str]:
-    """What a file of texts holds, told from its name, or the files of a folder."""
-    from headscope.corpora.opening import counted, suffix_of, walked
-
-    if format is not None:
-        return [format]
-    if not os.path.isdir(path):
-        return [SUFFIXES.get(suffix_of(path), "text")]
-    suffixes = (".txt", *SUFFIXES)
-    found, others = walked(path, suffixes, compressed=True)
-    if not found:
-        said = counted(others) if others else "none"
-        raise InputError(f"{path}: expected files that end in {', '.join(suffixes)}, found {said}")
-    return [SUFFIXES.get(suffix_of(each), "text") for each in found]
-
-
-@dataclass(frozen=True)
-class SenseOptions:
-    """Pictures or sounds in place of texts."""
-
-    images: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Pictures in place of texts, for a model of vision: a folder, a picture or .jsonl; repeatable.",
-        ),
-    ] = None
-    audio: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Sounds in place of texts, for a model of sound: a folder, a WAV file or .jsonl; repeatable.",
-        ),
-    ] = None
-
-    @property
-    def given(self) -> tuple[str, Sequence[Path]]:
-        """The option that was given, and its files; empty where there are none."""
-        return next(((name, own) for name, own in _senses(self).items() if own), ("", ()))
-
-    def read(
-        self, reading: ReadingOptions, texts: Sequence[Path] | None, model: ModelOptions
-    ) -> tuple[Corpus, Model]:
-        """The corpus that was given, and the model; without one the built-in one of what the model reads.
-
-        Raises `InputError` for what is wrong with files and options before the model is loaded, and for a model that
-        reads no such inputs.
-        """
-        corpus = self._corpus(reading, texts)
-        loaded = model.load()
-        from headscope.corpora.shipped import shipped
-        from headscope.models.perceive import expect_reads, reads
-
-        if corpus is None:
-            corpus = reading.of(()) if reads(loaded) == "text" else shipped(reads(loaded))
-        if corpus.kind != "text":
-            expect_reads(loaded, corpus.kind)
-        return corpus, loaded
-
-    def _corpus(self, reading: ReadingOptions, texts: Sequence[Path] | None) -> Corpus | None:
-        name, files = self.given
-        if not name:
-            return reading.of(texts) if texts else None
-        if texts or all(_senses(self).values()):
-            raise InputError(f"{name}: expected pictures, sounds or texts, found several of them")
-        for option, off in (
-            ("--format", reading.format is None),
-            ("--pack", reading.pack == _PACK),
-            ("--text-field", reading.text_field is None),
-        ):
-            if not off:
-                raise InputError(f"{option}: goes with texts, found {name}")
-        by = reading.documents or "file"
-        if by not in ("file", "folder"):
-            raise InputError(f"--documents: expected file or folder with {name}, found {by!r}")
-        from headscope import corpora
-
-        read = corpora.images if name == "--images" else corpora.sounds
-        source = files[0] if len(files) == 1 else list(files)
-        return read(source, documents=cast("Any", by), strict=reading.strict)
-
-
-def _senses(options: SenseOptions) -> dict[str, list[Path] | None]:
-    return {"--images": options.images, "--audio": options.audio}
-
-
-def _file(name: str) -> Path:
-    """A file or folder of this name. An empty one, as of a shell's variable that is not set, is no folder."""
-    if not name:
-        raise typer.BadParameter("expected a file or folder, found an empty name")
-    return Path(name)
-
-
-@dataclass(frozen=True)
-class TextOptions(ReadingOptions):
-    """A corpus of texts."""
-
-    corpus: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="CORPUS",
-            help="Files, folders of them, or - for standard input; the built-in corpus by default.",
-            parser=_file,
-        ),
-    ] = None
-
-    def read(self) -> Corpus:
-        """The corpus."""
-        return self.of(self.corpus)
-
-
-def annotated(
-    paths: list[Path] | None,
-    format: AnnotationKind | None,
-    *,
-    words: Literal["syntactic", "surface"] = "syntactic",
-    relations: Literal["full", "main"] = "full",
-    strict: bool = False,
-) -> Corpus:
-    """The sentences with annotations in these files, or the built-in ones.
-
-    Raises `InputError` where a name does not tell the format, and for what the format does not have.
-    """
-    from headscope import corpora
-
-    if not paths:
-        return corpora.builtin_trees(words=words, relations=relations)
-    kind = _one_of([format or _told(path, _ENDS) for path in paths])
-    if kind == "conllu":
-        return corpora.conllu(paths, words=words, relations=relations, strict=strict)
-    for option, off in (("--words", words == "syntactic"), ("--relations", relations == "full")):
-        if not off:
-            raise InputError(f"{option}: expected CoNLL-U, found {kind}")
-    return (corpora.word_heads if kind == "word-heads" else corpora.conll2012)(paths, strict=strict)
-
-
-def linked(
-    paths: list[Path] | None,
-    format: LinksKind | None,
-    *,
-    document: str | None = None,
-    base: Literal[0, 1] = 0,
-    words: Literal["syntactic", "surface"] = "syntactic",
-    relations: Literal["full", "main"] = "full",
-    strict: bool = False,
-) -> Corpus:
-    """The inputs with links in these files: JSON lines, word alignments, or what `annotated` reads.
-
-    `document` is the field of JSON lines that names documents, and `base` what alignments call the first word. Raises
-    `InputError` where a name does not tell the format, and for files of several or, of alignments, not three of them.
-    """
-    from headscope import corpora
-
-    files = list(paths or ())
-    aligned = [format == "pharaoh" or (not format and path.suffix.lower() in ALIGNED) for path in files]
-    kinds = ["pharaoh"] if any(aligned) else [format or _told(path, _ENDS_LINKS) for path in files]
-    kind = _one_of(kinds or [format or "conllu"])
-    for option, off, of in (
-        ("--base", base == 0, "pharaoh"),
-        ("--documents", document is None, "jsonl"),
-        ("--words", words == "syntactic", "conllu"),
-        ("--relations", relations == "full", "conllu"),
-    ):
-        if not off and kind != of:
-            raise InputError(f"{option}: expected {_FORMATS.get(of, of)}, found {_FORMATS.get(kind, kind)}")
-    if kind == "pharaoh":
-        if len(files) != 3 or not aligned[2]:
-            found = ", ".join(map(str, files)) or "none"
-            raise InputError(f"expected three files, A, B and their alignments last, found {found}")
-        return corpora.alignments(*files, base=base, strict=strict)
-    if kind == "jsonl":
-        return corpora.links(files, document=document, strict=strict)
-    return annotated(files, cast("AnnotationKind", kind), words=words, relations=relations, strict=strict)
-
-
-_ENDS: Mapping[str, AnnotationKind] = {".conllu": "conllu", "_conll": "conll2012", ".txt": "word-heads"}
-_ENDS_LINKS: Mapping[str, LinksKind] = {".jsonl": "jsonl", **_ENDS}
-
-
-def _told(path: Path, ends: Mapping[str, str]) -> str:
-    """The format that a name tells by its end."""
-    from headscope.corpora.opening import is_compressed
-
-    name = path.stem if is_compressed(path) else path.name
-    for end, kind in ends.items():
-        if name.lower().endswith(end):
-            return kind
-    *most, last = ends
-    raise InputError(f"{path}: expected a name that ends in {', '.join(most)} or {last}; or say --format")
-
-
-def _one_of(formats: list[str]) -> str:
-    kinds = list(dict.fromkeys(formats))
-    if len(kinds) > 1:
-        raise InputError(f"these files are {' and '.join(kinds)}; give them apart, or say --format")
-    return kinds[0]
 
 
 def names(text: str | None) -> list[str] | None:

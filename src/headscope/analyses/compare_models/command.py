@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headscope.console import options as console
+from headscope.console import sources
 from headscope.console.engines import EngineOptions
 from headscope.errors import InputError
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 def models(
     how: console.LoadOptions,
     engines: EngineOptions,
-    reading: console.ReadingOptions,
+    reading: sources.ReadingOptions,
     table: console.TableOptions,
     items: Annotated[
         list[str],

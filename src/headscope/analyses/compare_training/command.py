@@ -9,12 +9,13 @@ from typing import Annotated, Any
 import typer
 
 from headscope.console import options as console
+from headscope.console import sources
 from headscope.errors import InputError
 
 
 def training(
     table: console.TableOptions,
-    reading: console.ReadingOptions,
+    reading: sources.ReadingOptions,
     items: Annotated[
         list[str],
         typer.Argument(
@@ -72,4 +73,4 @@ def training(
 
 def _is_text(path: Path) -> bool:
     """Whether this is a file of texts, there or not; checkpoints are folders or names."""
-    return path.is_file() or path.suffix.lower() in (".txt", *console.SUFFIXES)
+    return path.is_file() or path.suffix.lower() in (".txt", *sources.SUFFIXES)

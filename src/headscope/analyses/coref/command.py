@@ -11,6 +11,7 @@ import typer
 
 from headscope.analyses.clusters import CHOSEN_ON
 from headscope.console import options as console
+from headscope.console import sources
 from headscope.console.engines import EngineOptions
 from headscope.heads import Head
 
@@ -27,7 +28,7 @@ def coref(
             help="Coreference: .conllu with Entity= or CoNLL-2012; the built-in corpus by default.",
         ),
     ] = None,
-    format: console.AnnotatedFormat = None,
+    format: sources.AnnotatedFormat = None,
     limit: console.Sentences = None,
     candidates: Annotated[
         Literal["preceding_mentions", "other_mentions", "any_word"] | None,
@@ -53,7 +54,7 @@ def coref(
 
     kept = long.run(table.output)
     table.check()
-    sentences = console.annotated(documents, format, strict=strict)
+    sentences = sources.annotated(documents, format, strict=strict)
     loaded = model.load()
     options: dict[str, Any] = {
         "window": window,

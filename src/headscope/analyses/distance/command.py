@@ -9,13 +9,14 @@ from typing import Annotated, Any, Literal
 import typer
 
 from headscope.console import options as console
+from headscope.console import sources
 from headscope.console.engines import EngineOptions
 from headscope.errors import InputError
 
 
 def distance(
-    texts: console.TextOptions,
-    senses: console.SenseOptions,
+    texts: sources.TextOptions,
+    senses: sources.SenseOptions,
     model: console.ModelOptions,
     table: console.TableOptions,
     long: console.LongOptions,

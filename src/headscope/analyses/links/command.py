@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from headscope.console import options as console
+from headscope.console import sources
 from headscope.console.engines import EngineOptions
 from headscope.errors import InputError
 
@@ -27,7 +28,7 @@ def links(
             "built-in trees or, with a model of pictures, the built-in pictures.",
         ),
     ] = None,
-    format: console.LinksFormat = None,
+    format: sources.LinksFormat = None,
     candidates: Annotated[
         Literal["any", "earlier", "later", "other", "listed"],
         typer.Option(
@@ -99,7 +100,7 @@ def links(
     if documents is not None and not documents.removeprefix("field:"):
         raise InputError("--documents: expected field:NAME, found no name")
     field = None if documents is None else documents.removeprefix("field:")
-    corpus = console.linked(files, format, document=field, base=1 if base else 0, strict=strict)
+    corpus = sources.linked(files, format, document=field, base=1 if base else 0, strict=strict)
     engine = engines.engine()
     if together:
         combined.check(long, estimate=estimate, all_heads=all_heads)

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from headscope.console import options as console
+from headscope.console import sources
 from headscope.console.engines import EngineOptions
 from headscope.errors import InputError
 from headscope.heads import Head
@@ -32,8 +33,8 @@ class _TableOptions(console.TableOptions):
 
 
 def measure(
-    texts: console.TextOptions,
-    senses: console.SenseOptions,
+    texts: sources.TextOptions,
+    senses: sources.SenseOptions,
     model: console.ModelOptions,
     table: _TableOptions,
     long: console.LongOptions,

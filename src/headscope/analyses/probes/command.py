@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from headscope.console import options as console
+from headscope.console import sources
 from headscope.console.engines import EngineOptions
 
 KINDS = "attention|attention+words|distance+words|right-branching|reinitialised|structural|all"
@@ -32,7 +33,7 @@ def probe(
             help="Vectors of words, a text file of GloVe or word2vec; by default the model's input embeddings.",
         ),
     ] = None,
-    format: console.AnnotatedFormat = None,
+    format: sources.AnnotatedFormat = None,
     seed: Annotated[
         int,
         typer.Option(
@@ -63,7 +64,7 @@ def probe(
     from headscope.analyses.probes import run, statistics
 
     table.check()
-    sides = [console.annotated([path], format, strict=strict) for path in (train, dev)]
+    sides = [sources.annotated([path], format, strict=strict) for path in (train, dev)]
     loaded = model.load()
     options: dict[str, Any] = {
         "kinds": kind or ["all"],

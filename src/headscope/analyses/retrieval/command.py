@@ -8,10 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from headscope.console import options as console
+from headscope.console import sources
 
 
 def retrieval(
-    texts: console.TextOptions,
+    texts: sources.TextOptions,
     model: console.ModelOptions,
     table: console.TableOptions,
     needles: Annotated[int, typer.Option(min=1, help="How many needles are hidden.")] = 32,

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from headscope.console import options as console
+from headscope.console import sources
 from headscope.console.engines import EngineOptions
 
 _PRINTED = 13  # columns, to what the head's offsets score; files have all
@@ -22,8 +23,8 @@ class _TableOptions(console.TableOptions):
 
 
 def roles(
-    texts: console.TextOptions,
-    senses: console.SenseOptions,
+    texts: sources.TextOptions,
+    senses: sources.SenseOptions,
     model: console.ModelOptions,
     engines: EngineOptions,
     table: _TableOptions,

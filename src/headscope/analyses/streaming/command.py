@@ -8,10 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from headscope.console import options as console
+from headscope.console import sources
 
 
 def streaming(
-    texts: console.TextOptions,
+    texts: sources.TextOptions,
     model: console.ModelOptions,
     table: console.TableOptions,
     sink: Annotated[int, typer.Option(min=0, help="So many first tokens are in the window.")] = 4,

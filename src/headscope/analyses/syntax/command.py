@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from headscope.console import options as console
+from headscope.console import sources
 from headscope.console.engines import EngineOptions
 
 
@@ -22,7 +23,7 @@ def syntax(
         list[Path] | None,
         typer.Argument(metavar="TREEBANK", help="Trees, .conllu and others; the built-in ones by default."),
     ] = None,
-    format: console.AnnotatedFormat = None,
+    format: sources.AnnotatedFormat = None,
     limit: console.Sentences = None,
     rows: Annotated[
         console.FromWord | None,
@@ -55,7 +56,7 @@ def syntax(
 
     kept = long.run(table.output)
     table.check()
-    sentences = console.annotated(treebank, format, words=words, relations=relations, strict=strict)
+    sentences = sources.annotated(treebank, format, words=words, relations=relations, strict=strict)
     loaded = model.load()
     options: dict[str, Any] = {
         "rows": rows,
