@@ -10,11 +10,11 @@ import gc
 import random
 import sys
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator, Hashable
+from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -439,16 +439,24 @@ CHECKED = {
 WATCHED = ("headscope/attention", "contextlib.py", "nn/modules/module.py", "utils/hooks.py", "weakref.py")
 
 
+Moment = tuple[CodeType, int, Any]
+"""Some code, the instruction in it, and from where it was called."""
+
+
 class Moments:
     """A trace of every moment at which Ctrl-C may come in the files of `WATCHED`; it comes at the one named `wanted`."""
 
-    def __init__(self, wanted: Hashable = None) -> None:
+    def __init__(self, wanted: Moment | None = None) -> None:
         self.wanted = wanted
-        self.seen: dict[Hashable, None] = {}
+        self.seen: dict[Moment, None] = {}
         self._last: dict[FrameType, int] = {}
 
     def __call__(self, frame: FrameType, event: str, value: Any) -> Any:
-        if not any(part in frame.f_code.co_filename for part in WATCHED):
+        if self.wanted is None:
+            watched = any(part in frame.f_code.co_filename for part in WATCHED)
+        else:
+            watched = frame.f_code is self.wanted[0]
+        if not watched:
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         return self._instruction
@@ -479,7 +487,7 @@ class Moments:
 def test_interrupts_at_any_moment(model: Model) -> None:
     """Ctrl-C at each moment of Python code at which it can come, one after the other."""
 
-    def moments(wanted: Hashable = None) -> list[Hashable]:
+    def moments(wanted: Moment | None = None) -> list[Moment]:
         trace = Moments(wanted)
         tracer = sys.gettrace()
         try:
@@ -493,12 +501,17 @@ def test_interrupts_at_any_moment(model: Model) -> None:
     moments()  # what is imported or kept at the first time
     plain, before, every = run(model), state(model.module), moments()
     assert len(every) > 300
-    for moment in every:
-        with pytest.raises(KeyboardInterrupt):
-            moments(moment)
-        gc.collect()
-        assert state(model.module) == before, moment
-        assert torch.equal(run(model), plain), moment
+    gc.collect()
+    gc.freeze()  # what was there before is not looked through each time
+    try:
+        for moment in every:
+            with pytest.raises(KeyboardInterrupt):
+                moments(moment)
+            gc.collect()
+            assert state(model.module) == before, moment
+            assert torch.equal(run(model), plain), moment
+    finally:
+        gc.unfreeze()
 
 
 # ---- copies

@@ -169,18 +169,22 @@ class Ratios:
         """
         total = self.closed()
         n, nn, count = (over(array, total.s) for array in (total.n, total.nn, total.documents))
-        own_n = np.stack([over(each.n, total.s) for each in total.apart]) if total.apart else np.zeros((1, 1))
-        own_s = np.stack([each.s for each in total.apart]) if total.apart else np.zeros((1, 1))
-        others = count > (own_n > 0).sum(0)
+        known = np.zeros_like(total.s)
+        first, second = np.zeros((2, 3, *total.s.shape))  # sums over documents, and of squares
         with np.errstate(invalid="ignore", divide="ignore"):
             value = total.s / n
-            residual = own_s - value * own_n
-            moves = residual / (n - own_n)
-            squares = total.ss - 2 * value * total.sn + value**2 * nn - (residual**2).sum(0)
-            share = (nn - (own_n**2).sum(0)) / (n - own_n.sum(0)) / n
-            rest = np.where(others, n * (1 - share), np.inf)
-            moved = moves.sum(0) - residual.sum(0) / rest
-            square = (moves**2).sum(0) + np.maximum(squares, 0.0) / rest**2
+            for each in total.apart:  # one at a time: of distances each has a figure for every pair of heads
+                own = over(each.n, total.s)
+                residual = each.s - value * own
+                known += own > 0
+                for place, of in enumerate((own, residual, residual / (n - own))):
+                    first[place] += of
+                    second[place] += of**2
+            squares = total.ss - 2 * value * total.sn + value**2 * nn - second[1]
+            share = (nn - second[0]) / (n - first[0]) / n
+            rest = np.where(count > known, n * (1 - share), np.inf)
+            moved = first[2] - first[1] / rest
+            square = second[2] + np.maximum(squares, 0.0) / rest**2
             variance = np.maximum(square - moved**2 / count, 0.0) * (count - 1) / count
             return np.where(count > 1, np.sqrt(variance), np.nan)
 
