@@ -380,6 +380,9 @@ def test_arrays_and_strings_come_back_exactly() -> None:
         "f": np.array([[np.nan, -0.0, np.inf], [1e-310, 0.1, 3]]).T,
         "scalar": np.array(2.5),
         "i": np.array([2**62]),
+        "half": np.array([[0.1], [2]], np.float16),
+        "bytes": np.array([7, 255], np.uint8),
+        "rows": np.zeros((0, 3), np.float32),
         "b": np.array([True, False]),
         "s": np.array(["a", "", "é\n"]),
         "none": np.array([], np.str_),
@@ -389,6 +392,7 @@ def test_arrays_and_strings_come_back_exactly() -> None:
     assert set(found) == set(given_)
     for name, array in given_.items():
         assert found[name].shape == array.shape
+        assert found[name].dtype == array.dtype
         assert found[name].tobytes() == array.tobytes()
 
 
@@ -504,12 +508,13 @@ def test_a_full_disk_leaves_the_checkpoint_before(
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full")
 def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
-    write(tmp_path / "a.safetensors", b"before")
+    write(tmp_path / "a.safetensors", {"a": np.arange(3)}, {})
+    before = (tmp_path / "a.safetensors").read_bytes()
     (tmp_path / f".a.{os.getpid()}.safetensors").symlink_to("/dev/full")
     with pytest.raises(RunError, match=r"a\.safetensors: cannot be written \(No space left on device\)$"):
-        write(tmp_path / "a.safetensors", b"after")
+        write(tmp_path / "a.safetensors", {"a": np.arange(4)}, {})
     assert [file.name for file in tmp_path.iterdir()] == ["a.safetensors"]
-    assert (tmp_path / "a.safetensors").read_bytes() == b"before"
+    assert (tmp_path / "a.safetensors").read_bytes() == before
 
 
 # --- parts

@@ -21,7 +21,7 @@ from typing import Any, Generic, Self, cast
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.stream.outcome import Failure, Outcome, S, Shard, Total
 from headscope.stream.read import Read
-from headscope.stream.safefile import Arrays, BrokenFileError, decode, encode, write
+from headscope.stream.safefile import Arrays, BrokenFileError, decode, write
 
 EVERY = 10.0
 """What is not whole yet is written after the first block that ends so many seconds after the last time."""
@@ -238,7 +238,7 @@ class Folder(Generic[S]):
         more, of_span = _stored(total.open)
         about |= {"identity": self.identity, "circumstances": self._circumstances, "span_open": of_span}
         own = {f"{_OPEN}{name}": array for name, array in more.items()}
-        write(file, encode({**arrays, **own}, {**about, **described}))
+        write(file, {**arrays, **own}, {**about, **described})
 
 
 def _stored(outcome: Outcome[Any]) -> tuple[dict[str, Any], dict[str, Any]]:

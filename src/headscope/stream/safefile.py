@@ -18,6 +18,11 @@ from headscope.measures.files import replacing
 FORMAT = "headscope.checkpoint/4"
 
 _NO_DIGEST = b"0" * 64
+_DTYPES = {
+    **{f"{kind}{bits}": f"{kind[0].upper()}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)},
+    **{f"float{bits}": f"F{bits}" for bits in (16, 32, 64)},
+    "bool": "BOOL",
+}
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -30,24 +35,53 @@ class FormatError(InputError):
     """A file of another version of headscope."""
 
 
-def encode(arrays: Arrays, described: Mapping[str, Any]) -> bytearray:
+def encode(arrays: Arrays, described: Mapping[str, Any]) -> bytes:
     """Arrays and a description as the bytes of a safetensors file, with a checksum over all of them."""
-    strings: dict[str, Any] = {}
-    tensors: dict[str, npt.NDArray[Any]] = {}
-    for name, array in arrays.items():
-        if array.dtype.kind == "U":
-            strings[name] = array.tolist()
-        else:
-            tensors[name] = np.asarray(array, order="C")
+    return b"".join(_parts(arrays, described))
+
+
+def write(file: Path, arrays: Arrays, described: Mapping[str, Any]) -> None:
+    """Write what `encode` gives, whole or not at all, and see it safe on disk; no array is copied.
+
+    Raises `RunError` or `InputError` where that fails.
+    """
+    with replacing(file) as temporary, open(temporary, "wb") as stream:
+        stream.writelines(_parts(arrays, described))
+
+
+def _parts(arrays: Arrays, described: Mapping[str, Any]) -> list[bytes | memoryview]:
+    """The header of a safetensors file, and the bytes of each array."""
+    strings = {name: array.tolist() for name, array in arrays.items() if array.dtype.kind == "U"}
     text = json.dumps({**described, "strings": strings})
-    header = {"format": FORMAT, "sha256": _NO_DIGEST.decode(), "description": text}
-    data = bytearray(safetensors.numpy.save(tensors, header))
-    place = data.index(b'"sha256":"') + 10
-    data[place : place + 64] = hashlib.sha256(data).hexdigest().encode()
-    return data
+    header: dict[str, Any] = {
+        "__metadata__": {"format": FORMAT, "sha256": _NO_DIGEST.decode(), "description": text}
+    }
+    parts: list[bytes | memoryview] = []
+    offset = 0
+    for name, array in sorted(
+        arrays.items(), key=lambda one: -one[1].dtype.itemsize
+    ):  # so that all are aligned
+        if name in strings:
+            continue
+        end = offset + array.nbytes
+        header[name] = {
+            "dtype": _DTYPES[array.dtype.name],
+            "shape": list(array.shape),
+            "data_offsets": [offset, end],
+        }
+        parts.append(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        offset = end
+    line = json.dumps(header, separators=(",", ":")).encode()
+    line += b" " * (-len(line) % 8)
+    head = len(line).to_bytes(8, "little") + line
+    digest = hashlib.sha256(head)
+    for part in parts:
+        digest.update(part)
+    place = head.index(b'"sha256":"') + 10
+    return [head[:place] + digest.hexdigest().encode() + head[place + 64 :], *parts]
 
 
-def decode(data: bytes | bytearray, where: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+def decode(data: bytes, where: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
     """The arrays and the description. Raises `BrokenFileError` or `FormatError`, which begins with `where`."""
     if not data:
         raise BrokenFileError(f"{where}: expected a checkpoint ({FORMAT}), found an empty file")
@@ -74,13 +108,7 @@ def decode(data: bytes | bytearray, where: str) -> tuple[dict[str, npt.NDArray[A
     actual = hashlib.sha256(data[:place] + _NO_DIGEST + data[place + 64 :]).hexdigest()
     if actual != stated:
         raise BrokenFileError(f"{where}: expected the checksum {stated[:12]}, found {actual[:12]}")
-    arrays = dict(safetensors.numpy.load(bytes(data)))
+    arrays = dict(safetensors.numpy.load(data))
     described: dict[str, Any] = json.loads(metadata["description"])
     arrays.update({name: np.array(value, np.str_) for name, value in described.pop("strings").items()})
     return arrays, described
-
-
-def write(file: Path, data: bytes | bytearray) -> None:
-    """Write a file whole or not at all, and see it safe on disk. Raises `RunError` or `InputError` where that fails."""
-    with replacing(file) as temporary, open(temporary, "wb") as stream:
-        stream.write(data)

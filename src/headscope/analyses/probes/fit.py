@@ -20,7 +20,7 @@ from headscope.analyses.probes.modules import Batch, PairProbe, Probe
 from headscope.doors import Count, Seed, validated
 from headscope.errors import RunError
 from headscope.models.untrained import seeded
-from headscope.stream.safefile import decode, encode, write
+from headscope.stream.safefile import decode, write
 from headscope.tokens import IntArray
 
 HELD_OUT = 0.1
@@ -250,7 +250,7 @@ def trained(
         bar.update(len(begin.losses) if begin else 0)
 
         def each(state: Fitted) -> None:
-            write(path, encode(state.arrays, {"identity": about, **state.described()}))
+            write(path, state.arrays, {"identity": about, **state.described()})
             bar.set_postfix_str("loss {:.4f}, held out {:.4f}".format(*state.losses[-1]), refresh=False)
             bar.update()
 
