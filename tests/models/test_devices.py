@@ -204,7 +204,7 @@ def test_batches_of_a_large_model_are_smaller(whole: Model, monkeypatch: pytest.
     length = len(whole.encode(TEXT))
     assert length < 32
     monkeypatch.setattr(batches, "TOKENS_PER_INPUT", 4 * length)
-    monkeypatch.setattr(batches, "TOKENS_PER_INPUT_LARGE", length // 2)
+    monkeypatch.setattr(batches, "TOKENS_PER_INPUT_LARGE_CPU", length // 2)
     assert sizes() == [2] * 12
     monkeypatch.setattr(batches, "LARGE", 100)
     assert sizes() == [1] * 24

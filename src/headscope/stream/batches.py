@@ -30,6 +30,9 @@ TOKENS_PER_INPUT = 128
 TOKENS_PER_INPUT_LARGE = 32
 """The same for a model whose weights are more than `LARGE`, beside which what a layer makes of a batch is held."""
 
+TOKENS_PER_INPUT_LARGE_CPU = 8
+"""The same on a processor, where so few are no slower."""
+
 BLOCK = 256
 """Inputs of a numbered block, at least, where a run does not say otherwise."""
 
@@ -104,8 +107,11 @@ def tokens_of(example: Example) -> Tokens:
 
 def tokens_per_batch(batch_size: int, *models: Model) -> int:
     """How many tokens a batch of these models has at most, padding included."""
-    large = any(size_of(model.module) > LARGE for model in models)
-    return batch_size * (TOKENS_PER_INPUT_LARGE if large else TOKENS_PER_INPUT)
+    large = [model for model in models if size_of(model.module) > LARGE]
+    if not large:
+        return batch_size * TOKENS_PER_INPUT
+    on_cpu = all(model.device.type == "cpu" for model in large)
+    return batch_size * (TOKENS_PER_INPUT_LARGE_CPU if on_cpu else TOKENS_PER_INPUT_LARGE)
 
 
 def cut(

@@ -529,6 +529,19 @@ def test_heads_of_a_language_model_that_tell_who_is_given_something(smollm: Any)
     np.testing.assert_allclose(heads["estimate"], [0.420, 0.253, -0.201, -0.178, 0.121], atol=2e-3)
     assert float(every["chance"]) < 0.002
     some = indirect_objects.pairs()[::7]  # of all sentences, in either order of the names
-    found = hs.patching(smollm, some, exact=5, edges=2)
+    found = hs.patching(smollm, some, exact=7, edges=2)
     rows = found.table()
-    print(rows.to_string())
+    heads, edges = rows[rows["to"] == ""], rows[rows["to"] != ""]
+    assert [*zip(heads["layer"], heads["head"], strict=True)][:5] == [
+        (23, 3),
+        (20, 0),
+        (29, 1),
+        (24, 4),
+        (29, 0),
+    ]
+    np.testing.assert_allclose(heads["effect"][:5], [0.564, 0.292, 0.285, -0.247, -0.211], atol=2e-3)
+    assert (heads["p"][:5] < 0.01).all()
+    assert (heads["q"][:3] < 0.05).all()
+    first = edges.iloc[0]
+    assert (first["layer"], first["head"], first["to"]) == (23, 3, "logits")
+    assert first["effect"] == pytest.approx(0.749, abs=2e-3)

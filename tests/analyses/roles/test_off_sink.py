@@ -14,7 +14,7 @@ from small_models import sharpen
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import headscope as hs
-from headscope.analyses.roles import run
+from headscope.analyses.roles import copying, run, suppression, synthetic
 from headscope.analyses.roles.off_sink import look_off, measured_off, off_sink
 from headscope.analyses.roles.offsets import look
 from headscope.analyses.roles.statistics import NONE, every, named, roles_of
@@ -151,8 +151,18 @@ def test_without_a_sink_nothing_is_said_of_it() -> None:
 
 @pytest.mark.slow
 def test_heads_of_a_language_model(smollm: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On fewer and shorter inputs than by default: six documents, repeats of 12 to 24 tokens, six needles."""
     monkeypatch.setattr(run, "SEQUENCES", 40)
-    found = hs.roles(smollm, hs.corpora.builtin(), limit=64)
+    monkeypatch.setattr(synthetic, "MOST", 24)
+    monkeypatch.setattr(copying, "SEQUENCES", 24)
+    monkeypatch.setattr(suppression, "TEXTS", 6)
+    monkeypatch.setattr(suppression, "TOKENS", 24)
+    monkeypatch.setattr(run, "NEEDLES", 6)
+    monkeypatch.setattr(run, "NEEDLE_TEXT", 96)
+    documents: dict[object, list[str]] = {}
+    for example in hs.corpora.builtin(pack=None):
+        documents.setdefault(example.document, []).append(example.text or "")
+    found = hs.roles(smollm, hs.corpora.texts([" ".join(lines) for lines in [*documents.values()][:6]]))
     held = {str(head): names for head, names in roles_of(found).items()}
     assert held["L16H0"] == ["previous token"]
     assert held["L18H6"] == ["sink", "induction", "retrieval"]

@@ -214,9 +214,7 @@ def test_the_command(
 @pytest.mark.slow
 def test_the_heads_of_a_language_model_that_need_the_whole_text(smollm: Any) -> None:
     """What docs/importance.md says, of fewer and shorter texts, with a window that is shorter as well."""
-    found = hs.streaming(
-        smollm, needles=6, lengths=(80,), recent=24, exact=1, whole=0.2, draws=1
-    )
+    found = hs.streaming(smollm, needles=6, lengths=(80,), recent=24, exact=1, whole=0.2, draws=1)
     first = found.table().iloc[0]
     assert (first["layer"], first["key_head"], first["heads"]) == (18, 2, "H6–H8")
     assert first["loss"] == pytest.approx(0.532, abs=0.02)
