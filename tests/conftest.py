@@ -6,6 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+SHARE = max(1, (os.cpu_count() or 2) // max(1, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))))
+os.environ.setdefault("OMP_NUM_THREADS", str(SHARE))  # more threads than cores wait for each other
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 
@@ -33,13 +35,8 @@ def shared() -> Path:
 @pytest.fixture(scope="session")
 def demo():
     """The demo model, checked."""
-    import torch
-
     import headscope as hs
 
-    torch.set_num_threads(
-        max(1, (os.cpu_count() or 2) // max(1, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))))
-    )
     return hs.load()
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 import headscope as hs
 
@@ -18,15 +17,6 @@ BENCHMARK = Path(__file__).parents[3] / "benchmarks" / "words_in_time.py"
 
 @pytest.mark.slow
 def test_heads_of_a_trained_model_align() -> None:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # with more, where others work as well, steps this small wait for each other
-    try:
-        _align()
-    finally:
-        torch.set_num_threads(threads)
-
-
-def _align() -> None:
     tones = runpy.run_path(str(BENCHMARK))
     model = tones["trained"](600)
     rng = np.random.default_rng(1)

@@ -245,14 +245,13 @@ def test_the_command(
 
 @pytest.mark.slow
 def test_the_retrieval_heads_of_a_language_model(smollm: Any) -> None:
-    """What docs/importance.md says, of fewer and shorter texts: these have figures of their own."""
-    found = hs.retrieval(smollm, needles=12, lengths=(96,), draws=1)
-    assert (int(found["produced"]), description(found)["answers"]) == (96, 96)
+    """The figures of docs/importance.md."""
+    found = hs.retrieval(smollm, needles=24, lengths=(256,))
+    assert (int(found["produced"]), description(found)["answers"]) == (192, 192)
     rows = found.table()
-    assert (int((rows["score"] > 0.1).sum()), int((rows["q"] <= 0.05).sum())) == (11, 7)
+    assert (int((rows["score"] > 0.1).sum()), int((rows["q"] <= 0.05).sum())) == (11, 9)
     first = rows.head(5)
-    names = [*zip(first["layer"], first["head"], strict=True)]
-    assert names == [(18, 6), (17, 4), (17, 3), (20, 6), (18, 7)]
-    np.testing.assert_allclose(first["score"], [1, 0.708, 0.604, 0.573, 0.531], atol=2e-3)
-    np.testing.assert_allclose(found["accuracy"], [1, 0, 1], atol=5e-3)
-    np.testing.assert_allclose(found["accuracy_low"], [0.476, 0, 0.476], atol=5e-3)
+    assert {*zip(first["layer"], first["head"], strict=True)} == {(18, 6), (20, 6), (17, 3), (17, 4), (18, 7)}
+    np.testing.assert_allclose(first["score"], [0.974, 0.708, 0.703, 0.703, 0.547], atol=2e-3)
+    np.testing.assert_allclose(found["accuracy"], [1, 0, 0.97], atol=5e-3)
+    np.testing.assert_allclose(found["accuracy_low"], [0.71, 0, 0.78], atol=5e-3)
