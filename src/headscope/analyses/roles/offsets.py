@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -146,25 +145,38 @@ def look(
     whole = [one for one in looks if one.whole]
     if not whole:
         inputs, engine = islice(inputs, INPUTS), None
-    work = partial(_measured, model, whole)
+    work = _Measured(model, whole)
     seen = 0
     for block in over_blocks(model, corpus, work, inputs=inputs, batch_size=batch_size, engine=engine):
         for batch, found in block:
             for one, own in zip(whole, found, strict=True):
                 one.take(batch, own)
-            for _, records in worked([batch] if seen < INPUTS else [], partial(_attention, model)):
+            for _, records in worked([batch] if seen < INPUTS else [], work.attention):
                 for one in looks:
                     one.see(batch, records)
             seen += len(batch)
 
 
-def _attention(model: Model, batch: Sequence[Example]) -> list[AttentionRecord]:
-    return self_attention(model, [tokens_of(example) for example in batch])
+class _Measured:
+    """What looks measure of a batch. Where that is done here, the attention of the last one is kept for `Look.see`."""
 
+    def __init__(self, model: Model, looks: Sequence[Look]) -> None:
+        self._model = model
+        self._looks = looks
+        self._last: tuple[Sequence[Example], list[AttentionRecord]] | None = None
 
-def _measured(model: Model, looks: Sequence[Look], batch: Sequence[Example]) -> list[Found]:
-    records = _attention(model, batch) if looks else []
-    return [one.measured(batch, records) for one in looks]
+    def __call__(self, batch: Sequence[Example]) -> list[Found]:
+        if not self._looks:
+            return []
+        records = self.attention(batch)
+        self._last = batch, records
+        return [one.measured(batch, records) for one in self._looks]
+
+    def attention(self, batch: Sequence[Example]) -> list[AttentionRecord]:
+        if self._last is not None and self._last[0] is batch:
+            return self._last[1]
+        self._last = None  # not two at a time
+        return self_attention(self._model, [tokens_of(example) for example in batch])
 
 
 def offset_scores(
