@@ -166,6 +166,7 @@ def fit(
         state.arrays = _arrays(probe, optimiser) | best
         each(state)
     _restore(probe, state.arrays, "best.")
+    optimiser.zero_grad()
     return state
 
 

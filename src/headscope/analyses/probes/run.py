@@ -245,18 +245,20 @@ class _Run:
         control = behaviours(len(self.vocabulary), self.seed)
         tasks = [replace(each, trees=each.trees.control(control)) for each in data]
         probe, fitted = self._fit(name, "gold", make, data[0], shape)
-        learner, _ = self._fit(name, "control", make, tasks[0], shape)
+        found, parameters = statistics.Heads(predictions(probe, data[1])), _size(probe)
         if isinstance(probe, AttentionProbe) and not probe.size:
             w, u = probe.pair.detach().cpu().double().numpy().round(4).tolist()
             self.about["scalars"] = {"heads": [list(each) for each in self._heads], "w": w, "u": u}
+        del probe  # not two at a time
+        learner, _ = self._fit(name, "control", make, tasks[0], shape)
         return [
             statistics.Row(
                 name,
-                statistics.Heads(predictions(probe, data[1])),
+                found,
                 statistics.Heads(predictions(learner, tasks[1]), tasks[1].trees.heads),
                 vectors=vectors,
                 training=fitted.figures(),
-                parameters=_size(probe),
+                parameters=parameters,
             )
         ]
 
@@ -390,6 +392,7 @@ class _Run:
             progress=self.progress,
         )
         self.losses[title] = [[round(loss, 5), round(held_out, 5)] for loss, held_out in fitted.losses]
+        fitted.arrays = {}  # of use to go on alone
         return probe, fitted
 
 
