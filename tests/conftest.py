@@ -6,10 +6,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault(  # more threads than cores wait for each other
-    "OMP_NUM_THREADS",
-    str(max(1, (os.cpu_count() or 2) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))),
-)
+if workers := int(
+    os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")
+):  # more threads than cores wait for each other
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 2) // workers)))
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 
