@@ -25,6 +25,8 @@ from headscope.live.graph import graphs, refusal
 from headscope.models import Model
 from headscope.views.blobs import Blobs, decode
 
+pytestmark = pytest.mark.slow
+
 TEXT = "The cat sat on the mat."
 SIZE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
 

@@ -22,6 +22,8 @@ import pytest
 from headscope.errors import InputError
 from headscope.live.frames import pack, unpack
 
+pytestmark = pytest.mark.slow
+
 websockets = pytest.importorskip("websockets.sync.client")
 closing = pytest.importorskip("websockets.exceptions")
 pytest.importorskip("uvicorn")

@@ -380,6 +380,7 @@ def test_what_is_no_longer_wanted_is_stopped(demo: Model) -> None:
     assert show(live, TEXT)["tokens"] == 13
 
 
+@pytest.mark.slow
 def test_memory_stays_what_it_is(demo: Model) -> None:
     live = Live(demo)
 

@@ -145,6 +145,7 @@ def test_what_an_adapter_changed(
     )
 
 
+@pytest.mark.slow
 def test_workers_load_the_adapter_too(base: Path, adapter: Path) -> None:
     model = hs.load(base, adapter=adapter)
     texts = corpora.texts(LINES)

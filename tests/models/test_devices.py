@@ -166,6 +166,7 @@ def test_a_map_that_leaves_out_a_part(folder: Path) -> None:
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.slow
 def test_the_untrained_self_of_a_model_is_left_out_of_its_report(
     folder: Path, whole: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:

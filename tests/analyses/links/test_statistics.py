@@ -27,6 +27,7 @@ def drawn(
     return sums
 
 
+@pytest.mark.slow
 def test_intervals_of_a_planted_head_hold_its_rate() -> None:
     held = chosen = 0
     for seed in range(200):
@@ -37,6 +38,7 @@ def test_intervals_of_a_planted_head_hold_its_rate() -> None:
     assert chosen >= 198
 
 
+@pytest.mark.slow
 def test_split_scores_of_noise_hold_chance() -> None:
     """Of 1,000 runs 95.0 % do; with 10 or 20 documents 93.8 % (docs/statistics.md on choosing)."""
     held = crowned = 0

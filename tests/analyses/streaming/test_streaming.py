@@ -133,6 +133,7 @@ def test_needles_stand_outside_the_window(planted: Model) -> None:
             assert needle.answer[0] - 1 - needle.inside[-1] >= recent
 
 
+@pytest.mark.slow
 def test_a_head_of_an_untrained_model_loses_nothing() -> None:
     for seed in range(20):
         found = hs.streaming(grouped(seed), TEXT, **{**OPTIONS, "exact": 4}, seed=seed)
