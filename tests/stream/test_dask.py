@@ -24,6 +24,7 @@ from headscope.engines import Dask
 from headscope.errors import HeadscopeWarning, InputError, ModelError, RunError
 from headscope.measures.measure import Measure
 from headscope.models import Model
+from headscope.stream.engines import dask as engine
 
 distributed: Any = pytest.importorskip("distributed")
 
@@ -150,6 +151,29 @@ def test_a_worker_killed_at_a_random_moment(model: Model, client: Any, seed: int
     timer.start()
     same(measure(model, corpus(90), measures=["previous", "entropy", slow(0.01)], engine=client), plain)
     timer.join()
+
+
+@pytest.mark.filterwarnings("ignore:worker tcp:headscope.errors.HeadscopeWarning")
+def test_a_worker_killed_when_its_result_is_to_be_fetched(
+    model: Model, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is given up when it is seen to be gone, not after the time that a result may take."""
+    client.wait_for_workers(2)
+    pids = client.run(os.getpid)
+    killed: list[str] = []
+    fetched = engine._Cluster._fetched
+
+    def kill_first(self: Any, address: str, future: Any) -> Any:
+        if not killed:
+            killed.append(address)
+            os.kill(pids[address], signal.SIGKILL)
+        return fetched(self, address, future)
+
+    monkeypatch.setattr(engine, "_FETCH", (0.5, 2.0, 2.0 * LIMIT))
+    monkeypatch.setattr(engine._Cluster, "_fetched", kill_first)
+    plain = measure(model, corpus(90), measures=["previous"])
+    same(measure(model, corpus(90), measures=["previous"], engine=client), plain)
+    assert killed
 
 
 SCRIPT = """

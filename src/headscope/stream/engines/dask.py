@@ -27,7 +27,7 @@ from headscope.stream.identity import circumstances
 
 _NAME = "worker "
 _LOOK = 0.5  # seconds after which the list of workers is asked for again
-_FETCH = 60.0  # seconds in which a result comes here, or its worker counts as gone
+_FETCH = (1.0, 5.0, 60.0)  # seconds in which a result comes here, time by time, or its worker counts as gone
 
 
 class Dask(Remote):
@@ -267,10 +267,21 @@ class _Cluster:
             self._failed.add(address)
             return [News(self._names[address], "failed", why=why)]
         try:
-            value = future.result(timeout=_FETCH)
+            value = self._fetched(address, future)
         except (OSError, TimeoutError) as error:
             return self._lose(address, reason(error))
         if unit >= 0:
             return [News(self._names[address], "answer", unit, value)]
         self._ready.add(address)
         return [News(self._names[address], "ready", about=value)]
+
+    def _fetched(self, address: str, future: Any) -> Any:
+        """The result of a task that has ended, from the worker that holds it."""
+        *short, last = _FETCH
+        for seconds in short:
+            try:
+                return future.result(timeout=seconds)
+            except TimeoutError:
+                if address not in self._there():  # its worker has ended, and nobody can make it again
+                    raise
+        return future.result(timeout=last)
