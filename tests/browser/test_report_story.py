@@ -58,6 +58,17 @@ def test_the_first_screen_is_the_whole_model_and_five_findings(page: Any) -> Non
             assert picture.evaluate(DRAWN) > 5
 
 
+@pytest.mark.parametrize("width", [390, 1080, 1280, 1600])
+def test_the_legend_stays_in_its_column(open_page: Any, built_in: str, width: int) -> None:
+    page = open_page(built_in, width=width)
+    legend = page.locator(".legendlist")
+    assert legend.locator("li").count() > 5
+    assert legend.evaluate(
+        """list => [...list.querySelectorAll("li, li *")].every(one =>
+            one.getBoundingClientRect().right <= list.closest(".whole").getBoundingClientRect().right + 0.5)"""
+    )
+
+
 def test_no_finding_repeats_another(page: Any) -> None:
     page.locator(".leads > details > summary").click()
     told = page.locator("[data-section=summary] .findings p")
