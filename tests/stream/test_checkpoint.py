@@ -396,6 +396,12 @@ def test_arrays_and_strings_come_back_exactly() -> None:
         assert found[name].tobytes() == array.tobytes()
 
 
+def test_numbers_of_the_other_byte_order_keep_their_values() -> None:
+    found, _ = decode(encode({"a": np.array([1.5, -2], ">f8"), "n": np.array([3], ">i4")}, {}), "file")
+    assert found["a"].tolist() == [1.5, -2]
+    assert found["n"].tolist() == [3]
+
+
 # --- what is of something else
 
 

@@ -69,7 +69,9 @@ def _parts(arrays: Arrays, described: Mapping[str, Any]) -> list[bytes | memoryv
             "shape": list(array.shape),
             "data_offsets": [offset, end],
         }
-        parts.append(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        parts.append(
+            np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1).view(np.uint8).data
+        )
         offset = end
     line = json.dumps(header, separators=(",", ":")).encode()
     line += b" " * (-len(line) % 8)
