@@ -6,9 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-if workers := int(
-    os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")
-):  # more threads than cores wait for each other
+# Threads of torch in each process of pytest-xdist: more of them than cores wait for each other.
+if workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 2) // workers)))
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")

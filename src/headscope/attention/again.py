@@ -40,7 +40,6 @@ def layers_again(model: nn.Module, hook: Hook) -> Generator[Hook]:
     The backward pass must run within it. A model whose layers are not known to transformers, or lie on several devices
     or on disk, runs as it is.
     """
-
     hooks = [hook]
 
     def once(record: AttentionRecord) -> Tensor | None:

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.analyses.roles.offsets import Profiles, Seen, offset_scores
+from headscope.analyses.roles.offsets import Look, Profiles, Seen, look, offset_scores
 from headscope.attention.record import AttentionRecord
+from headscope.measures.choose import choose
 
 
 def record(weights: np.ndarray, *, causal: bool = False, layer: int = 0) -> AttentionRecord:
@@ -82,6 +83,22 @@ def test_inputs_of_other_lengths_share_a_profile() -> None:
     null = profiles.matrix(Seen.of(call, [6])).numpy()[0, 0]
     np.testing.assert_allclose(null[1:, :-1].diagonal(), 0.5)
     np.testing.assert_allclose(null.diagonal()[1:], 0.5)
+
+
+def test_the_model_runs_once_a_batch(demo: Any) -> None:
+    ran: list[int] = []
+    corpus = hs.corpora.texts(["The cat sat.", "She left the house at two, and it was late."] * 3)
+    one = Look(demo, ["same_word"], measures=choose(["previous"]))
+    handle = demo.backbone.register_forward_pre_hook(lambda *_: ran.append(1))
+    try:
+        look(demo, corpus, [one], batch_size=2)
+    finally:
+        handle.remove()
+    assert len(ran) == 3
+    expected = offset_scores(demo, corpus, ["same_word"], batch_size=2)["same_word"]
+    np.testing.assert_array_equal(one.scores()["same_word"], expected)
+    measured = hs.measure(demo, corpus, measures=["previous"], batch_size=2)["previous"]
+    np.testing.assert_allclose(one.sums().value()[0], measured, atol=1e-6)
 
 
 @pytest.mark.slow
