@@ -58,9 +58,7 @@ def _parts(arrays: Arrays, described: Mapping[str, Any]) -> list[bytes | memoryv
     }
     parts: list[bytes | memoryview] = []
     offset = 0
-    for name, array in sorted(
-        arrays.items(), key=lambda one: -one[1].dtype.itemsize
-    ):  # so that all are aligned
+    for name, array in arrays.items():
         if name in strings:
             continue
         end = offset + array.nbytes
